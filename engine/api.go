@@ -1,0 +1,133 @@
+// Package engine is the embedding API of flowrun: it loads a project, checks
+// its workflows and runs them durably. It only joins the packages below it.
+package engine
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Config is everything that the engine takes from its surroundings.
+type Config struct {
+	StateDir    string // holds flowrun.db, the socket, plugin copies; created with mode 0700
+	ProjectFile string // flowrun.yaml; "" = no project file
+	Dir         string // the project's root: workflow paths in messages are relative to it
+	Environ     []string
+	Executable  string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
+	Bundled     []string // their names
+	Version     string   // of flowrun
+	// Sandbox, by plugin name, replaces every connection of that plugin: its
+	// config and its rate. nil = no sandbox.
+	Sandbox        map[string]SandboxService
+	Now            func() time.Time
+	Entropy        io.Reader
+	Log            *slog.Logger
+	AllowNetworkFS bool
+}
+
+// SandboxService is the simulator of one plugin's service.
+type SandboxService struct {
+	Config json.RawMessage
+	Rate   string // "60/10s"; "" = the plugin's own limiter
+}
+
+// Input is one input of a run as it was given: text is converted by the
+// input's type as a plain YAML scalar would be, JSON is taken as it is.
+type Input struct {
+	Text string          `json:"text,omitempty"`
+	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// StartRequest asks for a run of a workflow's bytes.
+type StartRequest struct {
+	File        string           `json:"file"` // for messages and relative sub-workflows
+	Source      []byte           `json:"source"`
+	Inputs      map[string]Input `json:"inputs,omitempty"`
+	ScheduledAt time.Time        `json:"scheduled_at,omitzero"` // zero = the time of acceptance
+	RequestID   string           `json:"request_id,omitempty"`  // a second request with it returns the first's run
+	By          string           `json:"by,omitempty"`
+}
+
+// ResumeRequest asks to go on with a run where it stopped.
+type ResumeRequest struct {
+	WithLatest    []byte `json:"with_latest,omitempty"` // bytes of the edited file; nil = the pinned definition
+	DiscardWrites bool   `json:"discard_writes,omitempty"`
+	By            string `json:"by,omitempty"`
+}
+
+// RerunRequest asks for a new run that is linked to an old one.
+type RerunRequest struct {
+	From   string           `json:"from,omitempty"` // step: the results before it are taken over
+	Inputs map[string]Input `json:"inputs,omitempty"`
+	By     string           `json:"by,omitempty"`
+}
+
+// RunFilter selects runs; the newest come first.
+type RunFilter struct {
+	Workflow string            `json:"workflow,omitempty"`
+	Status   plan.RunStatus    `json:"status,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Since    time.Time         `json:"since,omitzero"`
+	Limit    int               `json:"limit,omitempty"` // 0 = 50
+	Cursor   string            `json:"cursor,omitempty"`
+}
+
+// Update is one message of a run's feed.
+type Update = local.Update
+
+// UpdateKind names what an Update tells.
+type UpdateKind = local.UpdateKind
+
+// The kinds of updates.
+const (
+	UpdateRun      = local.UpdateRun
+	UpdateStep     = local.UpdateStep
+	UpdateRecord   = local.UpdateRecord
+	UpdateLog      = local.UpdateLog
+	UpdateProgress = local.UpdateProgress
+	UpdateWait     = local.UpdateWait
+	UpdateEnd      = local.UpdateEnd
+)
+
+// CallRequest asks for one action, outside a workflow. Input may hold
+// `${{ secrets.NAME }}` texts; clear values in secret fields are accepted only
+// when LiteralSecrets is set.
+type CallRequest struct {
+	Action         string          `json:"action"`
+	Connection     string          `json:"connection,omitempty"`
+	Input          json.RawMessage `json:"input,omitempty"`
+	LiteralSecrets bool            `json:"literal_secrets,omitempty"`
+	Attempts       int             `json:"attempts,omitempty"` // 0 = 1
+}
+
+// CallResult is what `flowrun call -o json` prints: outputs and meta, or error.
+type CallResult struct {
+	Outputs json.RawMessage `json:"outputs,omitempty"`
+	Meta    json.RawMessage `json:"meta,omitempty"`
+	Error   *plan.Error     `json:"error,omitempty"`
+}
+
+// PluginInfo describes one plugin for lists.
+type PluginInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Source  string `json:"source"` // "bundled" or the path
+	Digest  string `json:"digest,omitempty"`
+	Doc     string `json:"doc,omitempty"`
+	Actions int    `json:"actions"`
+	Error   string `json:"error,omitempty"` // why it can't be described
+}
+
+// StoreStats counts the store's work since it was opened. Bytes are those of
+// written pages.
+type StoreStats struct {
+	Commits  uint64 `json:"commits"`
+	Fsyncs   uint64 `json:"fsyncs"`
+	Bytes    uint64 `json:"bytes"`
+	FileSize int64  `json:"file_size"`
+}

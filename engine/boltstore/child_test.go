@@ -1,0 +1,3 @@
+package boltstore_test
+
+func child(role string) int { return 1 }

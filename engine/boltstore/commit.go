@@ -1,0 +1,160 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// txError is an error inside a transaction that has written already: the whole
+// transaction is lost and the store stops.
+type txError struct{ err error }
+
+func (e *txError) Error() string { return e.err.Error() }
+func (e *txError) Unwrap() error { return e.err }
+
+// errNothingWritten rolls a transaction back that would commit nothing.
+var errNothingWritten = errors.New("nothing written")
+
+// commitLoop is the committer: it takes all that waits, commits it, answers in
+// order. There is no timer: while one commit is at the disk, the next group
+// gathers by itself.
+func (s *Store) commitLoop() {
+	for {
+		group := s.queue.take()
+		if len(group) == 0 {
+			return
+		}
+		if err := s.commit(group); err != nil {
+			s.stop(group, err)
+			continue
+		}
+		for _, o := range group {
+			answer(o, o.err)
+		}
+	}
+}
+
+func answer(o *op, err error) {
+	if o.done != nil {
+		o.done(err)
+	}
+}
+
+// commit writes a group in one transaction.
+func (s *Store) commit(group []*op) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
+		}
+	}()
+	before := s.fileSize()
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		wrote := false
+		for _, o := range group {
+			changed, err := o.apply(tx)
+			if fatal := (*txError)(nil); errors.As(err, &fatal) {
+				return fatal.err
+			}
+			wrote = wrote || changed
+			o.err = s.named(err)
+		}
+		if !wrote {
+			return errNothingWritten
+		}
+		return nil
+	})
+	if errors.Is(err, errNothingWritten) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.counters.commits.Add(1)
+	s.counters.ops.Add(uint64(len(group)))
+	if s.fileSize() != before {
+		s.counters.growths.Add(1)
+	}
+	return nil
+}
+
+// stop makes the store refuse all later writes: after a failed write or fsync
+// nothing is known of the file's state, and a second try could hide the first
+// one's loss (P13).
+func (s *Store) stop(group []*op, cause error) {
+	failed := &FailedError{Path: s.path, Full: wantsSpace(cause), Err: cause}
+	waiting := s.queue.fail(failed)
+	s.onFail.Do(func() {
+		if s.options.OnFail != nil {
+			s.options.OnFail(failed)
+		}
+	})
+	for _, o := range append(group, waiting...) {
+		answer(o, failed)
+	}
+}
+
+// do queues an op and waits for its commit. Once queued it is not withdrawn: the
+// wait is as long as a commit.
+func (s *Store) do(size int, apply func(tx *bolt.Tx) (bool, error)) error {
+	answered := make(chan error, 1)
+	err := s.queue.put(&op{size: size, apply: apply, done: func(err error) { answered <- err }})
+	if err != nil {
+		return err
+	}
+	return <-answered
+}
+
+// Flush waits until all that was handed over before is durable, or for ctx.
+func (s *Store) Flush(ctx context.Context) error {
+	answered := make(chan error, 1)
+	nothing := func(*bolt.Tx) (bool, error) { return false, nil }
+	if err := s.queue.put(&op{apply: nothing, done: func(err error) { answered <- err }}); err != nil {
+		return err
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// counters count what the committer did.
+type counters struct{ commits, growths, ops atomic.Uint64 }
+
+// Stats are counts since Open, for benchmarks and metrics.
+type Stats struct {
+	Commits  uint64 // transactions that wrote
+	Fsyncs   uint64 // two a commit, data and meta, and one each time the file grew
+	Ops      uint64 // writes that those commits held
+	Bytes    uint64 // written pages, in bytes
+	FileSize int64
+}
+
+// Stats returns the counts since Open.
+func (s *Store) Stats() Stats {
+	commits, growths := s.counters.commits.Load(), s.counters.growths.Load()
+	stats := s.db.Stats().TxStats
+	return Stats{
+		Commits:  commits,
+		Fsyncs:   2*commits + growths,
+		Ops:      s.counters.ops.Load(),
+		Bytes:    uint64(stats.GetPageAlloc()) + commits*uint64(s.pageSize),
+		FileSize: s.fileSize(),
+	}
+}
+
+// fileSize returns 0 when the file is closed.
+func (s *Store) fileSize() int64 {
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}

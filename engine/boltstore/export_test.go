@@ -1,0 +1,80 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// SetSchemaForTest rewrites a closed store's schema version.
+func SetSchemaForTest(t *testing.T, path string, version uint64, needs string) {
+	t.Helper()
+	editForTest(t, path, func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketMeta)
+		return errors.Join(
+			putSealed(b, bucketMeta, keySchemaVersion, binary.BigEndian.AppendUint64(nil, version)),
+			putSealed(b, bucketMeta, keyNeeds, []byte(needs)),
+		)
+	})
+}
+
+// EditValuesForTest changes stored values of a closed store in place: edit gets
+// every value with its bucket and returns the new one.
+func EditValuesForTest(t *testing.T, path string, edit func(bucket string, value []byte) []byte) {
+	t.Helper()
+	editForTest(t, path, func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error { return editBucket(string(name), b, edit) })
+	})
+}
+
+func editBucket(name string, b *bolt.Bucket, edit func(string, []byte) []byte) error {
+	changed := map[string][]byte{}
+	err := b.ForEach(func(key, value []byte) error {
+		if value == nil {
+			return editBucket(name, b.Bucket(key), edit)
+		}
+		changed[string(key)] = edit(name, append([]byte(nil), value...))
+		return nil
+	})
+	for key, value := range changed {
+		err = errors.Join(err, b.Put([]byte(key), value))
+	}
+	return err
+}
+
+func editForTest(t *testing.T, path string, edit func(tx *bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(edit), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// MaxStepLog is the bound of a step's log.
+const MaxStepLog = maxStepLog
+
+// BlobThreshold is the size above which values lie in blobs.
+const BlobThreshold = blobThreshold
+
+// FailNextCommit makes the next group that writes fail.
+func (s *Store) FailNextCommit(cause error) error {
+	return s.do(0, func(*bolt.Tx) (bool, error) { return true, &txError{cause} })
+}
+
+// BlockCommitter holds the committer inside a transaction until the returned
+// function is called, so that what follows gathers.
+func (s *Store) BlockCommitter() (release func()) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	_ = s.queue.put(&op{apply: func(*bolt.Tx) (bool, error) {
+		close(entered)
+		<-leave
+		return false, nil
+	}})
+	<-entered
+	return func() { close(leave) }
+}

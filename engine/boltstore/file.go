@@ -1,0 +1,221 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// lockRetry is how often a held lock is asked again.
+const lockRetry = 20 * time.Millisecond
+
+// ensureFile creates the store file when it is absent: a finished file appears
+// under its name in one step. The folder's lock keeps two creators apart, since
+// a second rename would take the file away under the first one's lock.
+func ensureFile(path string, o Options) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("create store %s: %w", path, err)
+	}
+	defer dir.Close()
+	if err := lockFile(dir, o.Timeout); err != nil {
+		return fmt.Errorf("create store %s: lock its folder: %w", path, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := createFile(path, dir); err != nil {
+		return fmt.Errorf("create store %s: %w", path, err)
+	}
+	return nil
+}
+
+func createFile(path string, dir *os.File) error {
+	temporary := path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // else it is what a creator left that died
+	}
+	if err := writeEmptyStore(temporary); err != nil {
+		_ = os.Remove(temporary)
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return err
+	}
+	return dir.Sync()
+}
+
+func writeEmptyStore(path string) error {
+	db, err := bolt.Open(path, 0o600, boltOptions(Options{}.withDefaults()))
+	if err != nil {
+		return err
+	}
+	if err := db.Update(initSchema); err != nil {
+		return closing(err, db)
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return file.Sync()
+}
+
+func boltOptions(o Options) *bolt.Options {
+	return &bolt.Options{
+		Timeout:         o.Timeout,
+		FreelistType:    bolt.FreelistMapType,
+		NoFreelistSync:  true,
+		InitialMmapSize: o.InitialMmapSize,
+		MaxSize:         o.MaxSize,
+	}
+}
+
+// openFile opens an existing store. The lock is taken and the file's size
+// compared with its meta pages before bbolt maps it, because bbolt panics on a
+// truncated file, and keeps the lock then (RELIABILITY.md 6.1).
+func openFile(path string, o Options) (db *bolt.DB, file *os.File, err error) {
+	options := boltOptions(o)
+	options.OpenFile = func(name string, _ int, _ os.FileMode) (*os.File, error) {
+		opened, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(opened, o.Timeout); err != nil {
+			_ = opened.Close()
+			return nil, err
+		}
+		if err := preflight(opened); err != nil {
+			_ = opened.Close()
+			return nil, err
+		}
+		file = opened
+		return opened, nil
+	}
+	db, err = guardedOpen(path, options)
+	switch {
+	case err == nil:
+		return db, file, nil
+	case errors.Is(err, errLocked):
+		return nil, nil, &LockedError{Path: path}
+	}
+	if file != nil {
+		_ = file.Close() // bbolt has closed it already unless it panicked
+	}
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		corrupt.Path = path
+		return nil, nil, corrupt
+	}
+	return nil, nil, fmt.Errorf("open store %s: %w", path, err)
+}
+
+// guardedOpen turns bbolt's panics on damaged files into errors.
+func guardedOpen(path string, options *bolt.Options) (db *bolt.DB, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			db, err = nil, &CorruptError{Detail: fmt.Sprint(p)}
+		}
+	}()
+	return bolt.Open(path, 0o600, options)
+}
+
+var errLocked = errors.New("locked by another process")
+
+// lockFile takes the exclusive lock of a file or folder; it ends with the
+// descriptor. bbolt takes the same lock again on the same descriptor.
+func lockFile(file *os.File, timeout time.Duration) error {
+	for waited := time.Duration(0); ; waited += lockRetry {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			return fmt.Errorf("lock: %w", err)
+		case waited >= timeout:
+			return errLocked
+		}
+		time.Sleep(lockRetry)
+	}
+}
+
+// The layout of a bbolt meta page: a page header of 16 bytes, then these
+// offsets in the machine's byte order.
+const (
+	metaStart    = 16
+	metaMagic    = 0xED0CDAED
+	metaVersion  = 2
+	metaRoot     = 16
+	metaPgid     = 40
+	metaTxid     = 48
+	metaChecksum = 56
+	metaSize     = 64
+)
+
+// preflight compares the file's size with its valid meta pages (P14). It looks
+// at both: bbolt takes the newer valid one, and falls back to the other.
+func preflight(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("not a regular file")
+	}
+	first := readMeta(file, 0)
+	pageSize := int64(os.Getpagesize())
+	if first != nil {
+		pageSize = int64(binary.NativeEndian.Uint32(first[8:]))
+	}
+	second := readMeta(file, pageSize)
+	newest := first
+	if newest == nil || (second != nil && metaField(second, metaTxid) > metaField(first, metaTxid)) {
+		newest = second
+	}
+	if newest == nil {
+		return &CorruptError{Detail: fmt.Sprintf("neither meta page is valid in %d bytes", info.Size())}
+	}
+	pages, root := metaField(newest, metaPgid), metaField(newest, metaRoot)
+	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {
+		return &CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
+	}
+	if root >= pages {
+		return &CorruptError{Detail: fmt.Sprintf("root page %d lies beyond the last page %d", root, pages)}
+	}
+	return nil
+}
+
+// readMeta returns the meta of the page at offset, nil when it is not valid.
+func readMeta(file *os.File, offset int64) []byte {
+	meta := make([]byte, metaSize)
+	if _, err := file.ReadAt(meta, offset+metaStart); err != nil {
+		return nil
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(meta[:metaChecksum])
+	if binary.NativeEndian.Uint32(meta) != metaMagic || binary.NativeEndian.Uint32(meta[4:]) != metaVersion ||
+		metaField(meta, metaChecksum) != sum.Sum64() {
+		return nil
+	}
+	return meta
+}
+
+func metaField(meta []byte, offset int) uint64 { return binary.NativeEndian.Uint64(meta[offset:]) }

@@ -1,0 +1,151 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The bounds of a KV row. Keys of bbolt end at 32 KiB.
+const (
+	maxKVKey   = 4 << 10
+	maxKVValue = 8 << 20
+)
+
+// KV holds versioned rows in named buckets, for plugin state, tokens, limiters
+// and sealed secrets. A version is never used twice in a bucket, not even after
+// a delete. Safe for concurrent use.
+type KV struct{ store *Store }
+
+// KV returns the store's rows for others.
+func (s *Store) KV() *KV { return &KV{store: s} }
+
+// Get returns a copy of a row's value and its version.
+func (kv *KV) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
+	err = kv.store.view(func(tx *bolt.Tx) error {
+		stored, at, ok, err := getKV(tx, bucket, key)
+		value, version, found = bytes.Clone(stored), at, ok
+		return err
+	})
+	if err != nil {
+		return nil, 0, false, err
+	}
+	return value, version, found, nil
+}
+
+// Put stores a value and returns its new version, after the fsync. With
+// ifVersion it does so only when that is the stored version, 0 meaning that
+// there must be no row; else ErrConflict.
+func (kv *KV) Put(bucket, key string, value []byte, ifVersion *uint64) (version uint64, err error) {
+	if err := checkKV(bucket, key, value); err != nil {
+		return 0, err
+	}
+	value = bytes.Clone(value)
+	err = kv.store.do(len(value), func(tx *bolt.Tx) (bool, error) {
+		if err := matchKV(tx, bucket, key, ifVersion); err != nil {
+			return false, err
+		}
+		return true, inTx(func() (err error) {
+			version, err = putKV(tx, bucket, key, value)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("put %s: %w", bucket, err)
+	}
+	return version, nil
+}
+
+// Delete removes a row, after the fsync; an absent one is no error. With
+// ifVersion it does so only when that is the stored version; else ErrConflict.
+func (kv *KV) Delete(bucket, key string, ifVersion *uint64) error {
+	err := kv.store.do(0, func(tx *bolt.Tx) (bool, error) {
+		if err := matchKV(tx, bucket, key, ifVersion); err != nil {
+			return false, err
+		}
+		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
+		if b == nil || b.Get([]byte(key)) == nil {
+			return false, nil
+		}
+		return true, inTx(func() error { return b.Delete([]byte(key)) })
+	})
+	if err != nil {
+		return fmt.Errorf("delete from %s: %w", bucket, err)
+	}
+	return nil
+}
+
+// List returns the keys of a bucket that begin with prefix, in order.
+func (kv *KV) List(bucket, prefix string) (keys []string, err error) {
+	err = kv.store.view(func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
+		if b == nil {
+			return nil
+		}
+		cursor := b.Cursor()
+		for key, _ := cursor.Seek([]byte(prefix)); bytes.HasPrefix(key, []byte(prefix)) && key != nil; key, _ = cursor.Next() {
+			keys = append(keys, string(key))
+		}
+		return nil
+	})
+	return keys, err
+}
+
+func checkKV(bucket, key string, value []byte) error {
+	switch {
+	case bucket == "" || len(bucket) > maxKVKey:
+		return fmt.Errorf("put: bucket name of %d bytes", len(bucket))
+	case key == "" || len(key) > maxKVKey:
+		return fmt.Errorf("put %s: key of %d bytes, allowed are 1 to %d", bucket, len(key), maxKVKey)
+	case len(value) > maxKVValue:
+		return fmt.Errorf("put %s: value of %d bytes, allowed are %d", bucket, len(value), maxKVValue)
+	}
+	return nil
+}
+
+// kvName is what the checksum of a row covers besides its key: a row that is
+// found in another bucket is damaged.
+func kvName(bucket string) []byte { return []byte("kv/" + bucket) }
+
+func getKV(tx *bolt.Tx, bucket, key string) (value []byte, version uint64, found bool, err error) {
+	b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
+	if b == nil || key == "" {
+		return nil, 0, false, nil
+	}
+	stored, err := getSealed(b, kvName(bucket), []byte(key))
+	if err != nil || stored == nil {
+		return nil, 0, false, err
+	}
+	if len(stored) < 8 {
+		return nil, 0, false, &CorruptError{Bucket: string(kvName(bucket)), Key: hexKey([]byte(key)), Detail: "no version"}
+	}
+	return stored[8:], binary.BigEndian.Uint64(stored), true, nil
+}
+
+func matchKV(tx *bolt.Tx, bucket, key string, ifVersion *uint64) error {
+	if ifVersion == nil {
+		return nil
+	}
+	_, version, _, err := getKV(tx, bucket, key)
+	if err != nil {
+		return err
+	}
+	if version != *ifVersion {
+		return fmt.Errorf("version is %d, not %d: %w", version, *ifVersion, ErrConflict)
+	}
+	return nil
+}
+
+func putKV(tx *bolt.Tx, bucket, key string, value []byte) (uint64, error) {
+	b, err := tx.Bucket(bucketKV).CreateBucketIfNotExists([]byte(bucket))
+	if err != nil {
+		return 0, err
+	}
+	version, err := b.NextSequence()
+	if err != nil {
+		return 0, err
+	}
+	return version, putSealed(b, kvName(bucket), []byte(key), binary.BigEndian.AppendUint64(nil, version), value)
+}

@@ -1,0 +1,59 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A plan is stored as [0][plan], or as [1][hash of its blob] when it is large.
+const (
+	planInline byte = 0
+	planBlob   byte = 1
+)
+
+func cutBytes(data []byte) (stored []byte, blob []byte) {
+	if len(data) <= blobThreshold {
+		return append([]byte{planInline}, data...), nil
+	}
+	return append([]byte{planBlob}, hashKey(data)...), data
+}
+
+func putPlan(tx *bolt.Tx, key, stored, blob []byte) error {
+	b := tx.Bucket(bucketPlans)
+	if b.Get(key) != nil {
+		return nil
+	}
+	if blob != nil {
+		if err := putBlob(tx, blob); err != nil {
+			return err
+		}
+	}
+	return putSealed(b, bucketPlans, key, stored)
+}
+
+// Plan returns the bytes of the plan with this hash (SHA-256 in hex).
+// ErrPlanNotFound.
+func (s *Store) Plan(hash string) (data []byte, err error) {
+	key, ok := decodeHash(hash)
+	if !ok {
+		return nil, fmt.Errorf("plan %q: %w", hash, ErrPlanNotFound)
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		stored, err := getSealed(tx.Bucket(bucketPlans), bucketPlans, key)
+		switch {
+		case err != nil:
+			return err
+		case len(stored) == 0:
+			return fmt.Errorf("plan %s: %w", hash, ErrPlanNotFound)
+		case stored[0] == planBlob:
+			data, err = getBlob(tx, hex.EncodeToString(stored[1:]))
+			return err
+		}
+		data = bytes.Clone(stored[1:])
+		return nil
+	})
+	return data, err
+}

@@ -1,0 +1,107 @@
+package boltstore
+
+import (
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The bounds of one commit, and of what may wait for it. The last one holds
+// writers up: without it a flood would grow in memory.
+const (
+	maxGroupOps    = 64
+	maxGroupBytes  = 1 << 20
+	maxQueuedBytes = 64 << 20
+)
+
+// op is one unit of writing: all of it is in one transaction.
+type op struct {
+	size int // about how many bytes it writes
+
+	// apply does the writes. An error must come before the first write: it is
+	// the op's own answer and leaves the other ops of the transaction alone.
+	// A *txError ends the store.
+	apply func(tx *bolt.Tx) (wrote bool, err error)
+
+	// done hears the op's own error, or that of the commit; nil = nobody waits.
+	done func(error)
+
+	err error // of apply
+}
+
+// queue is the FIFO between the writers and the committer.
+type queue struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	ops     []*op
+	bytes   int
+	closed  bool
+	failed  error
+}
+
+func (q *queue) init() { q.changed = sync.NewCond(&q.mu) }
+
+// put queues an op. It waits while too much is queued. The error says that the
+// store is closed or has stopped; done is not called then.
+func (q *queue) put(o *op) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.bytes > maxQueuedBytes && !q.closed && q.failed == nil {
+		q.changed.Wait()
+	}
+	if q.failed != nil {
+		return q.failed
+	}
+	if q.closed {
+		return ErrClosed
+	}
+	q.ops = append(q.ops, o)
+	q.bytes += o.size
+	q.changed.Broadcast()
+	return nil
+}
+
+// take waits for ops and returns those of the next commit, nil when the queue is
+// closed and empty.
+func (q *queue) take() []*op {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.ops) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	count, bytes := 0, 0
+	for count < len(q.ops) && count < maxGroupOps {
+		size := q.ops[count].size
+		if count > 0 && bytes+size > maxGroupBytes {
+			break
+		}
+		bytes += size
+		count++
+	}
+	group := q.ops[:count:count]
+	q.ops = q.ops[count:]
+	if len(q.ops) == 0 {
+		q.ops = nil
+	}
+	q.bytes -= bytes
+	q.changed.Broadcast()
+	return group
+}
+
+// fail stops the queue and returns what still waited.
+func (q *queue) fail(err error) []*op {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.failed = err
+	waiting := q.ops
+	q.ops, q.bytes = nil, 0
+	q.changed.Broadcast()
+	return waiting
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}

@@ -1,0 +1,207 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/journal"
+)
+
+// A record is stored as [length of the cut list][cut list][record as encoded].
+// The cut list names the values that lie in blobs; it is empty for nearly all
+// records.
+type storedRecord struct {
+	seq     uint64
+	cuts    []byte // JSON of []cut, or empty
+	encoded []byte
+	blobs   [][]byte
+}
+
+func encodeRecords(records []*journal.Record) (encoded []storedRecord, size int, err error) {
+	encoded = make([]storedRecord, len(records))
+	for i, record := range records {
+		if encoded[i], err = encodeRecord(record); err != nil {
+			return nil, 0, err
+		}
+		size += len(encoded[i].encoded)
+		for _, blob := range encoded[i].blobs {
+			size += len(blob)
+		}
+	}
+	return encoded, size, nil
+}
+
+func encodeRecord(record *journal.Record) (storedRecord, error) {
+	stored := storedRecord{seq: record.Seq}
+	small, cuts, blobs, err := cutRecord(record)
+	if err != nil {
+		return storedRecord{}, err
+	}
+	if len(cuts) > 0 {
+		if stored.cuts, err = json.Marshal(cuts); err != nil {
+			return storedRecord{}, fmt.Errorf("encode record %d: %w", record.Seq, err)
+		}
+		stored.blobs = blobs
+	}
+	stored.encoded, err = journal.Encode(small)
+	return stored, err
+}
+
+// checkNext refuses records that do not follow the last stored one: a journal
+// has no holes and never changes.
+func checkNext(tx *bolt.Tx, run []byte, records []storedRecord) error {
+	if len(records) == 0 {
+		return nil
+	}
+	first := records[0].seq
+	for i, record := range records {
+		if record.seq != first+uint64(i) {
+			return fmt.Errorf("record %d follows record %d", record.seq, first+uint64(i)-1)
+		}
+	}
+	b := tx.Bucket(bucketJournal)
+	if b.Get(seqKey(run, first)) != nil {
+		return fmt.Errorf("record %d is stored already", first)
+	}
+	if first != 1 && b.Get(seqKey(run, first-1)) == nil {
+		return fmt.Errorf("record %d comes without record %d", first, first-1)
+	}
+	return nil
+}
+
+func putRecords(tx *bolt.Tx, run []byte, records []storedRecord) error {
+	b := tx.Bucket(bucketJournal)
+	for _, record := range records {
+		for _, blob := range record.blobs {
+			if err := putBlob(tx, blob); err != nil {
+				return err
+			}
+		}
+		length := binary.AppendUvarint(nil, uint64(len(record.cuts)))
+		if err := putSealed(b, bucketJournal, seqKey(run, record.seq), length, record.cuts, record.encoded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The bounds of one read transaction: it copies out and ends, since a long one
+// keeps the committer from reusing pages.
+const (
+	viewRecords = 1000
+	viewBytes   = 4 << 20
+)
+
+// Records returns a run's records from sequence number from on, at most limit
+// (0 = all), with large values put back. ErrRunNotFound; *CorruptError when a
+// record is damaged or missing in between.
+func (s *Store) Records(runID string, from uint64, limit int) ([]*journal.Record, error) {
+	run, err := runKey(runID)
+	if err != nil {
+		return nil, err
+	}
+	from = max(from, 1)
+	var records []*journal.Record
+	for more := true; more; {
+		wanted := viewRecords
+		if limit > 0 {
+			wanted = min(wanted, limit-len(records))
+		}
+		var part []readRecord
+		err := s.view(func(tx *bolt.Tx) (err error) {
+			if tx.Bucket(bucketRuns).Get(run) == nil {
+				return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+			}
+			part, more, err = readRecords(tx, run, from+uint64(len(records)), wanted)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, read := range part {
+			record, err := read.decode()
+			if err != nil {
+				return nil, s.named(err)
+			}
+			records = append(records, record)
+		}
+		more = more && (limit <= 0 || len(records) < limit)
+	}
+	return records, nil
+}
+
+// readRecord is a stored record, copied out of its transaction.
+type readRecord struct {
+	key     []byte
+	cuts    []cut
+	blobs   [][]byte
+	encoded []byte
+}
+
+func readRecords(tx *bolt.Tx, run []byte, from uint64, wanted int) (part []readRecord, more bool, err error) {
+	cursor := tx.Bucket(bucketJournal).Cursor()
+	size := 0
+	for key, value := cursor.Seek(seqKey(run, from)); bytes.HasPrefix(key, run); key, value = cursor.Next() {
+		if len(part) == wanted || size > viewBytes {
+			return part, true, nil
+		}
+		if want := from + uint64(len(part)); keySeq(key) != want {
+			return nil, false, &CorruptError{Bucket: string(bucketJournal), Key: hexKey(seqKey(run, want)), Detail: "record is missing"}
+		}
+		payload, err := unseal(bucketJournal, key, value)
+		if err != nil {
+			return nil, false, err
+		}
+		read, readSize, err := copyRecord(tx, key, payload)
+		if err != nil {
+			return nil, false, err
+		}
+		part = append(part, read)
+		size += readSize
+	}
+	return part, false, nil
+}
+
+func copyRecord(tx *bolt.Tx, key, payload []byte) (read readRecord, size int, err error) {
+	read.key = bytes.Clone(key)
+	length, n := binary.Uvarint(payload)
+	if n <= 0 || length > uint64(len(payload)-n) {
+		return read, 0, read.damaged("bad length of its cut list")
+	}
+	cuts := payload[n : n+int(length)]
+	read.encoded = bytes.Clone(payload[n+int(length):])
+	if len(cuts) > 0 {
+		if err := json.Unmarshal(cuts, &read.cuts); err != nil {
+			return read, 0, read.damaged(err.Error())
+		}
+	}
+	size = len(read.encoded)
+	for _, c := range read.cuts {
+		blob, err := getBlob(tx, c.Hash)
+		if err != nil {
+			return read, 0, err
+		}
+		read.blobs = append(read.blobs, blob)
+		size += len(blob)
+	}
+	return read, size, nil
+}
+
+func (r *readRecord) damaged(detail string) error {
+	return &CorruptError{Bucket: string(bucketJournal), Key: hexKey(r.key), Detail: detail}
+}
+
+func (r *readRecord) decode() (*journal.Record, error) {
+	record, err := journal.Decode(r.encoded)
+	if err != nil {
+		return nil, r.damaged(err.Error())
+	}
+	if err := fillRecord(record, r.cuts, r.blobs); err != nil {
+		return nil, r.damaged(err.Error())
+	}
+	return record, nil
+}

@@ -1,0 +1,99 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"runtime/debug"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// Every value is stored as [version][CRC32C][payload]. The sum covers bucket and
+// key too, so that a record in a wrong place is found like a changed one.
+const (
+	sealVersion byte = 1
+	sealHeader       = 5
+)
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+func sealSum(bucket, key, payload []byte) uint32 {
+	table := castagnoli()
+	sum := crc32.Update(0, table, bucket)
+	sum = crc32.Update(sum, table, []byte{0})
+	sum = crc32.Update(sum, table, key)
+	return crc32.Update(sum, table, payload)
+}
+
+// seal returns the stored form of payload. The parts are joined without another
+// copy.
+func seal(bucket, key []byte, parts ...[]byte) []byte {
+	size := sealHeader
+	for _, part := range parts {
+		size += len(part)
+	}
+	value := make([]byte, sealHeader, size)
+	for _, part := range parts {
+		value = append(value, part...)
+	}
+	value[0] = sealVersion
+	binary.BigEndian.PutUint32(value[1:], sealSum(bucket, key, value[sealHeader:]))
+	return value
+}
+
+// unseal checks a stored value and returns its payload, which is valid as long
+// as the transaction.
+func unseal(bucket, key, value []byte) ([]byte, error) {
+	damaged := func(detail string) error {
+		return &CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: detail}
+	}
+	switch {
+	case len(value) < sealHeader:
+		return nil, damaged(fmt.Sprintf("%d bytes are no record", len(value)))
+	case value[0] != sealVersion:
+		return nil, damaged(fmt.Sprintf("record version %d is not known", value[0]))
+	case binary.BigEndian.Uint32(value[1:]) != sealSum(bucket, key, value[sealHeader:]):
+		return nil, damaged("checksum does not match")
+	}
+	return value[sealHeader:], nil
+}
+
+func putSealed(b *bolt.Bucket, bucket, key []byte, parts ...[]byte) error {
+	if err := b.Put(key, seal(bucket, key, parts...)); err != nil {
+		return fmt.Errorf("put %s %s: %w", bucket, hexKey(key), err)
+	}
+	return nil
+}
+
+// getSealed returns nil without an error when the key is absent.
+func getSealed(b *bolt.Bucket, bucket, key []byte) ([]byte, error) {
+	value := b.Get(key)
+	if value == nil {
+		return nil, nil
+	}
+	return unseal(bucket, key, value)
+}
+
+func hexKey(key []byte) string { return hex.EncodeToString(key) }
+
+// view runs read in a read transaction. What leaves read must be copied. Damage
+// that bbolt answers with a panic or a fault comes back as *CorruptError.
+func (s *Store) view(read func(tx *bolt.Tx) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
+		}
+	}()
+	if err := s.db.View(read); err != nil {
+		if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+			return ErrClosed
+		}
+		return s.named(err)
+	}
+	return nil
+}

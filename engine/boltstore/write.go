@@ -1,0 +1,276 @@
+package boltstore
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// CreateRun stores a new run in one transaction: its row and index rows, its
+// plan under run.PlanHash (the SHA-256 of planBytes in hex; filled in when
+// empty), and the first record. It returns after the fsync.
+//
+// A requestID ("" = none) that was seen before stores nothing and returns the
+// id of the run that it made. ErrRunExists: the id is taken. ctx is looked at
+// only before the write is queued: from then on the run may exist.
+func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	key, err := runKey(run.ID)
+	if err != nil {
+		return "", err
+	}
+	row := *run
+	planKey := hashKey(planBytes)
+	switch row.PlanHash {
+	case "":
+		row.PlanHash = hex.EncodeToString(planKey)
+	case hex.EncodeToString(planKey):
+	default:
+		return "", fmt.Errorf("create run %s: plan hash %s is not that of its plan", run.ID, row.PlanHash)
+	}
+	change, err := newRowChange(key, &row)
+	if err != nil {
+		return "", fmt.Errorf("create run %s: %w", run.ID, err)
+	}
+	records, size, err := encodeRecords([]*journal.Record{first})
+	if err != nil {
+		return "", fmt.Errorf("create run %s: %w", run.ID, err)
+	}
+	storedPlan, planBlobs := cutBytes(planBytes)
+	err = s.do(size+len(planBytes), func(tx *bolt.Tx) (bool, error) {
+		if existing, err = requestedRun(tx, requestID); err != nil || existing != "" {
+			return false, err
+		}
+		if tx.Bucket(bucketRuns).Get(key) != nil {
+			return false, fmt.Errorf("run %s: %w", run.ID, ErrRunExists)
+		}
+		if err := checkNext(tx, key, records); err != nil {
+			return false, err
+		}
+		return true, inTx(
+			func() error { return putPlan(tx, planKey, storedPlan, planBlobs) },
+			func() error { return putRequest(tx, requestID, key) },
+			func() error { return putRecords(tx, key, records) },
+			func() error { return change.put(tx) },
+		)
+	})
+	if err != nil {
+		return "", fmt.Errorf("create run %s: %w", run.ID, err)
+	}
+	return existing, nil
+}
+
+// Append stores records of a run, its new row (nil = as before) and log lines in
+// one transaction. Calls keep their order. done hears the outcome after the
+// fsync, on the committer's goroutine: it must not block. A nil done is not
+// waited for: the records are durable with the next commit that somebody waits
+// for, at the latest. Records and row must not be changed afterwards. Append
+// itself waits only while more than 64 MiB are queued.
+func (s *Store) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
+	refuse := func(err error) {
+		if done != nil {
+			done(fmt.Errorf("append to run %s: %w", runID, err))
+		}
+	}
+	o, err := s.appendOp(runID, records, run, logs)
+	if err != nil {
+		refuse(err)
+		return
+	}
+	o.done = func(err error) {
+		if err != nil {
+			refuse(err)
+		} else if done != nil {
+			done(nil)
+		}
+	}
+	if err := s.queue.put(o); err != nil {
+		refuse(err)
+	}
+}
+
+// appendOp encodes on the writer's own goroutine: the committer shall do little
+// more than put bytes.
+func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log) (*op, error) {
+	key, err := runKey(runID)
+	if err != nil {
+		return nil, err
+	}
+	encoded, size, err := encodeRecords(records)
+	if err != nil {
+		return nil, err
+	}
+	lines, logSize, err := encodeLogs(logs)
+	if err != nil {
+		return nil, err
+	}
+	var change *rowChange
+	if run != nil {
+		row := *run
+		if row.ID != runID {
+			return nil, fmt.Errorf("row is that of run %s", row.ID)
+		}
+		if change, err = newRowChange(key, &row); err != nil {
+			return nil, err
+		}
+	}
+	return &op{size: size + logSize, apply: func(tx *bolt.Tx) (bool, error) {
+		if tx.Bucket(bucketRuns).Get(key) == nil {
+			return false, ErrRunNotFound
+		}
+		if err := checkNext(tx, key, encoded); err != nil {
+			return false, err
+		}
+		if err := change.load(tx); err != nil {
+			return false, err
+		}
+		return true, inTx(
+			func() error { return putRecords(tx, key, encoded) },
+			func() error { return s.putLogs(tx, key, lines) },
+			func() error { return change.put(tx) },
+		)
+	}}, nil
+}
+
+// inTx runs the writes of an op; an error of one is an error of the whole
+// transaction.
+func inTx(writes ...func() error) error {
+	for _, write := range writes {
+		if err := write(); err != nil {
+			return &txError{err}
+		}
+	}
+	return nil
+}
+
+func requestedRun(tx *bolt.Tx, requestID string) (string, error) {
+	if requestID == "" {
+		return "", nil
+	}
+	stored, err := getSealed(tx.Bucket(bucketRequests), bucketRequests, hashKey([]byte(requestID)))
+	if err != nil || stored == nil {
+		return "", err
+	}
+	if len(stored) != runKeySize {
+		return "", &CorruptError{Bucket: string(bucketRequests), Detail: "not a run id"}
+	}
+	return runID(stored), nil
+}
+
+func putRequest(tx *bolt.Tx, requestID string, run []byte) error {
+	if requestID == "" {
+		return nil
+	}
+	return putSealed(tx.Bucket(bucketRequests), bucketRequests, hashKey([]byte(requestID)), run)
+}
+
+// rowChange is a run's new row with what its index rows need.
+type rowChange struct {
+	key      []byte
+	row      *plan.Run
+	encoded  []byte
+	workflow []byte
+	old      *plan.Run // the stored row; nil = none
+}
+
+func newRowChange(key []byte, row *plan.Run) (*rowChange, error) {
+	encoded, err := json.Marshal(row)
+	if err != nil {
+		return nil, fmt.Errorf("encode row: %w", err)
+	}
+	workflow, err := workflowPrefix(row.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	return &rowChange{key: key, row: row, encoded: encoded, workflow: workflow}, nil
+}
+
+// open reports whether a start of the engine must take the run up: it is not
+// closed, and not parked until somebody resumes it. A run that has ended but
+// whose handlers have not is open.
+func open(row *plan.Run) bool { return !row.Closed && row.Status != plan.RunPaused }
+
+// load reads the stored row, whose index rows put has to move.
+func (c *rowChange) load(tx *bolt.Tx) (err error) {
+	if c != nil {
+		c.old, err = getRow(tx, c.key)
+	}
+	return err
+}
+
+// put writes the row and moves its index rows. A nil change writes nothing.
+func (c *rowChange) put(tx *bolt.Tx) error {
+	if c == nil {
+		return nil
+	}
+	if err := putSealed(tx.Bucket(bucketRuns), bucketRuns, c.key, c.encoded); err != nil {
+		return err
+	}
+	if err := c.indexWorkflow(tx); err != nil {
+		return err
+	}
+	if err := c.indexStatus(tx); err != nil {
+		return err
+	}
+	if c.old != nil && open(c.old) == open(c.row) {
+		return nil
+	}
+	if open(c.row) {
+		return putSealed(tx.Bucket(bucketOpen), bucketOpen, c.key)
+	}
+	return tx.Bucket(bucketOpen).Delete(c.key)
+}
+
+func (c *rowChange) indexWorkflow(tx *bolt.Tx) error {
+	index := tx.Bucket(bucketByWorkflow)
+	if old := c.old; old != nil {
+		if old.Workflow == c.row.Workflow {
+			return nil
+		}
+		prefix, err := workflowPrefix(old.Workflow)
+		if err != nil {
+			return err
+		}
+		if err := index.Delete(join(prefix, c.key)); err != nil {
+			return err
+		}
+	}
+	return putSealed(index, bucketByWorkflow, join(c.workflow, c.key))
+}
+
+func (c *rowChange) indexStatus(tx *bolt.Tx) error {
+	index := tx.Bucket(bucketByStatus)
+	if old := c.old; old != nil {
+		if old.Status == c.row.Status {
+			return nil
+		}
+		if err := index.Delete(join(statusPrefix(old.Status), c.key)); err != nil {
+			return err
+		}
+	}
+	return putSealed(index, bucketByStatus, join(statusPrefix(c.row.Status), c.key))
+}
+
+func getRow(tx *bolt.Tx, key []byte) (*plan.Run, error) {
+	stored, err := getSealed(tx.Bucket(bucketRuns), bucketRuns, key)
+	if err != nil || stored == nil {
+		return nil, err
+	}
+	return decodeRow(key, stored)
+}
+
+func decodeRow(key, stored []byte) (*plan.Run, error) {
+	row := new(plan.Run)
+	if err := json.Unmarshal(stored, row); err != nil {
+		return nil, &CorruptError{Bucket: string(bucketRuns), Key: hexKey(key), Detail: err.Error()}
+	}
+	return row, nil
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// defaultCallTimeout bounds one attempt of an action that names no timeout.
+const defaultCallTimeout = time.Minute
+
+// Call makes one call of an action outside a workflow, with the checks, the
+// limiter and the redaction of a step. Pending answers are followed. What the
+// call says of itself comes in the result; err is a failure of the engine.
+func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) (CallResult, error) {
+	action, err := e.project.action(request.Action)
+	if err != nil {
+		return failedCall(request.Action, e.unknownAction(request.Action, err)), nil
+	}
+	if _, builtin := e.project.builtins[request.Action]; builtin {
+		return failedCall(request.Action, &plan.Error{Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: "actions of core run inside workflows only"}), nil
+	}
+	input, failed := e.callInput(ctx, action, request)
+	if failed != nil {
+		return failedCall(request.Action, failed), nil
+	}
+	return e.callUntilDone(ctx, action, request, input, sink)
+}
+
+func failedCall(action string, failed *plan.Error) CallResult {
+	if failed.Action == "" {
+		failed.Action = action
+	}
+	return CallResult{Error: failed}
+}
+
+func (e *Engine) unknownAction(name string, err error) *plan.Error {
+	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+	failed.Hint = diag.DidYouMean(name, (&catalog{project: e.project}).ActionNames())
+	return failed
+}
+
+// callInput checks the input as the checker would check a step's `with`.
+func (e *Engine) callInput(ctx context.Context, action *plan.Action, request CallRequest) (json.RawMessage, *plan.Error) {
+	input := request.Input
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	inputType, err := schema.FromJSON(action.Input)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: fmt.Sprintf("input schema: %v", err)}
+	}
+	input, failed := referSecrets(input, inputType, request.LiteralSecrets)
+	if failed != nil {
+		return nil, failed
+	}
+	diagnostics, _, err := e.project.host.Validate(ctx, action.FullName(), input, nil)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
+	}
+	for _, d := range diagnostics {
+		if d.Error {
+			return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: d.Summary, Hint: d.Detail, Pointer: d.Pointer}
+		}
+	}
+	if _, err := inputType.Decode(input); err != nil {
+		failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+		var mismatch *schema.Mismatch
+		if errors.As(err, &mismatch) {
+			failed.Message, failed.Hint, failed.Pointer = mismatch.Message, mismatch.Hint, mismatch.Pointer
+		}
+		return nil, failed
+	}
+	return input, nil
+}
+
+func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request CallRequest, input json.RawMessage, sink plan.Sink) (CallResult, error) {
+	connection := request.Connection
+	if connection == "" {
+		name, err := e.project.defaultConnection(action.Plugin)
+		if err != nil {
+			return failedCall(request.Action, refused(request.Action, err).Failed), nil
+		}
+		connection = name
+	}
+	id, err := e.newID(e.project.config.Now())
+	if err != nil {
+		return CallResult{}, err
+	}
+	call := plan.Request{
+		Action: request.Action, Connection: connection, RunID: "call-" + id, Step: "call", Operation: "call",
+		Attempt: 1, IdempotencyKey: id, Input: input, ScheduledAt: e.project.config.Now(), Timeout: action.DefaultTimeout,
+	}
+	if call.Timeout == 0 {
+		call.Timeout = defaultCallTimeout
+	}
+	for {
+		answer := e.callOnce(ctx, action, call, sink)
+		switch {
+		case answer.Completed != nil:
+			return CallResult{Outputs: answer.Completed.Output, Meta: answer.Completed.Meta}, nil
+		case answer.Pending != nil:
+			call.Checkpoint = answer.Pending.Checkpoint
+			showPending(sink, answer.Pending)
+			if err := sleep(ctx, answer.Pending.RetryAfter); err != nil {
+				return CallResult{}, err
+			}
+		case call.Attempt < request.Attempts && mayRepeat(action, answer.Failed):
+			delay := max(time.Second<<(call.Attempt-1), time.Duration(answer.Failed.RetryAfterS*float64(time.Second)))
+			sink.Log(plan.Log{Level: "warn", Message: fmt.Sprintf("attempt %d of %d failed: %s", call.Attempt, request.Attempts, answer.Failed.Message)})
+			if err := sleep(ctx, min(delay, 30*time.Second)); err != nil {
+				return CallResult{}, err
+			}
+			call.Attempt++
+		default:
+			return failedCall(request.Action, answer.Failed), nil
+		}
+	}
+}
+
+// prompter is a sink that can show what a person must do.
+type prompter interface{ Prompt(plan.Prompt) }
+
+func showPending(sink plan.Sink, pending *plan.Pending) {
+	if p, ok := sink.(prompter); ok && pending.Prompt != nil {
+		p.Prompt(*pending.Prompt)
+		return
+	}
+	sink.Log(plan.Log{Level: "info", Message: pendingText(pending)})
+}
+
+func pendingText(pending *plan.Pending) string {
+	if prompt := pending.Prompt; prompt != nil {
+		return strings.TrimSpace(fmt.Sprintf("%s: open %s and enter %s %s", prompt.Title, prompt.URL, prompt.UserCode, prompt.Message))
+	}
+	if pending.Message != "" {
+		return pending.Message
+	}
+	return "not ready yet, asking again in " + pending.RetryAfter.String()
+}
+
+// mayRepeat keeps a `once` action from being sent again unless it was certainly
+// not applied.
+func mayRepeat(action *plan.Action, failed *plan.Error) bool {
+	if !slices.Contains(plan.DefaultRetryKinds(), failed.Kind) {
+		return false
+	}
+	return action.Effect != plan.EffectOnce || failed.Applied == plan.NotApplied
+}
+
+func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Request, sink plan.Sink) plan.Answer {
+	done, err := e.limiter.Acquire(ctx, action, call.Connection, func(until time.Time) {
+		if !until.IsZero() {
+			sink.Log(plan.Log{Level: "info", Message: "waiting (rate limit, next " + until.Local().Format(time.TimeOnly) + ")"})
+		}
+	})
+	if err != nil {
+		return plan.Answer{Failed: &plan.Error{Kind: plan.KindCanceled, Applied: plan.NotApplied, Message: err.Error()}}
+	}
+	attempt, cancel := context.WithTimeout(ctx, call.Timeout)
+	defer cancel()
+	answer := caller{e.project}.Call(attempt, call, sink)
+	done(answer)
+	return answer
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// referSecrets turns `${{ secrets.NAME }}` texts into references and refuses
+// clear values in secret fields unless they are allowed.
+func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.RawMessage, *plan.Error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(input, &fields); err != nil {
+		return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: "the input must be a JSON object"}
+	}
+	for name, value := range fields {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = ""
+		}
+		field, known := t.Field(name)
+		secretField := known && field.Secret
+		if match := secretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
+			if !secretField {
+				return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name, Message: fmt.Sprintf("`%s` is not a secret field, so it takes no secret", name)}
+			}
+			fields[name] = json.RawMessage(fmt.Sprintf(`{"$secret":%q}`, match[1]))
+			continue
+		}
+		if secretField && !literals && string(value) != "null" {
+			return nil, &plan.Error{
+				Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name,
+				Message: fmt.Sprintf("`%s` is secret: its value must not stand in the arguments of a command", name),
+				Hint:    "write ${{ secrets.NAME }}, or read the input from a file with --with @FILE",
+			}
+		}
+	}
+	encoded, err := json.Marshal(fields)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: err.Error()}
+	}
+	return encoded, nil
+}

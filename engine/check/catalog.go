@@ -1,0 +1,43 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Catalog is what the checker asks about plugins and connections. It is asked
+// from one goroutine.
+type Catalog interface {
+	// Action returns an action by its full name, "netinfo.whois".
+	Action(name string) (*plan.Action, bool)
+	// ActionNames returns the full names of all actions that are known.
+	ActionNames() []string
+	// Validate asks the plugin about a literal input. unknown are the JSON
+	// Pointers of the parts that are known only when the step runs. An error
+	// means that the plugin can't be asked.
+	Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) (Validation, error)
+	// Connections returns the connections by name with their plugins; nil when
+	// there is no project file, so that names can't be checked.
+	Connections() map[string]string
+	// PluginProblem says why a plugin can't be described, "" when it can or is
+	// not known.
+	PluginProblem(plugin string) string
+}
+
+// Validation is a plugin's word about an input.
+type Validation struct {
+	Problems []ValidationProblem
+	Output   json.RawMessage // narrowed output schema; empty = the action's own
+}
+
+// ValidationProblem is one finding of a plugin. Pointer is a JSON Pointer into
+// the input.
+type ValidationProblem struct {
+	Severity diag.Severity
+	Summary  string
+	Detail   string
+	Pointer  string
+}

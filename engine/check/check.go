@@ -1,0 +1,114 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// Check checks the authored tree against the catalog and returns the plan, or
+// nil when there are errors. It reports all problems at once, in file order.
+// tree may be nil or have left out parts: spec.Parse reported those.
+func Check(ctx context.Context, tree *spec.Workflow, catalog Catalog) (*plan.Workflow, diag.List) {
+	if tree == nil {
+		return nil, nil
+	}
+	c := &checker{
+		ctx:     ctx,
+		tree:    tree,
+		catalog: catalog,
+		texts:   map[*spec.Node]*text{},
+		actions: map[string]*action{},
+		byID:    map[string]*step{},
+		plan:    &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
+	}
+	c.run()
+	c.problems.Sort()
+	if c.problems.HasErrors() {
+		return nil, c.problems
+	}
+	return c.plan, c.problems
+}
+
+// checker holds what the rules share while one workflow is checked.
+type checker struct {
+	ctx      context.Context
+	tree     *spec.Workflow
+	catalog  Catalog
+	problems diag.List
+
+	texts   map[*spec.Node]*text
+	actions map[string]*action
+	byID    map[string]*step
+	main    *list
+	inputs  *schema.Type
+	roots   *eval.Scope // names that every step sees
+	retry   plan.Retry  // of `defaults`
+	timeout time.Duration
+	plan    *plan.Workflow
+}
+
+// run applies the rules. What a later rule builds on comes first: names before
+// references, references before types.
+func (c *checker) run() {
+	c.head()
+	c.defaults()
+	c.inputSchema()
+	c.roots = c.rootScope()
+
+	c.main = c.newList(c.tree.Steps, nil, handlerNone)
+	handlers := []*list{
+		c.newList(c.tree.OnSuccess, nil, handlerOnSuccess),
+		c.newList(c.tree.OnFailure, nil, handlerOnFailure),
+		c.newList(c.tree.Finally, nil, handlerFinally),
+	}
+	lists := append([]*list{c.main}, handlers...)
+	for _, l := range lists {
+		c.writtenIDs(l)
+	}
+	for _, l := range lists {
+		c.defaultIDs(l)
+	}
+	for _, l := range lists {
+		c.needs(l)
+	}
+	for _, l := range lists {
+		c.cycles(l)
+	}
+	for _, l := range lists {
+		c.reads(l)
+	}
+	c.plan.Steps = c.steps(c.main)
+	c.plan.OnSuccess = c.steps(handlers[0])
+	c.plan.OnFailure = c.steps(handlers[1])
+	c.plan.Finally = c.steps(handlers[2])
+	c.outputs()
+	c.plan.Actions = c.usedActions()
+}
+
+func (c *checker) usedActions() map[string]*plan.Action {
+	used := map[string]*plan.Action{}
+	for name, a := range c.actions {
+		if a != nil {
+			used[name] = a.plan
+		}
+	}
+	return used
+}
+
+// errorAt reports an error.
+func (c *checker) errorAt(pos diag.Pos, code, format string, args ...any) *diag.Problem {
+	return c.problems.Errorf(pos, code, format, args...)
+}
+
+func position(pos diag.Pos) plan.Pos { return plan.Pos{Line: pos.Line, Column: pos.Column} }
+
+func literal(data json.RawMessage) plan.Value {
+	return plan.Value{Kind: plan.ValueLiteral, Literal: data}
+}

@@ -1,0 +1,122 @@
+package check
+
+import (
+	"strconv"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// handler says which list of handlers a list is, or that it is none.
+type handler string
+
+const (
+	handlerNone      handler = ""
+	handlerOnSuccess handler = "on_success"
+	handlerOnFailure handler = "on_failure"
+	handlerFinally   handler = "finally"
+)
+
+// list is a list of steps: the workflow's, a handler's or a loop's.
+type list struct {
+	loop    *step // whose steps these are; nil at the top
+	handler handler
+	steps   []*step
+}
+
+// step is a step while it is checked.
+type step struct {
+	src    *spec.Step
+	list   *list
+	index  int    // in its list, from 0
+	id     string // "" = can't be read
+	needs  []edge // steps of the same list
+	inner  *list  // of a loop
+	reads  []read
+	ownIf  *eval.Expression // parsed `if`, for what it proves
+	action *action
+
+	// Known once the step is checked.
+	elem   *schema.Type // of a loop: type of one item
+	output *schema.Type // nil = not checked yet
+}
+
+// edge is a step that must come before another. The place is that of the word
+// that says so, or of the step itself when nothing is written.
+type edge struct {
+	to      *step
+	pos     diag.Pos
+	written bool // under needs
+	read    bool // inferred from a read
+}
+
+// read is a step that an expression reads.
+type read struct {
+	node    *spec.Node
+	pos     diag.Pos // of the id
+	id      string
+	target  *step // nil = unknown: reported
+	collect bool  // stands in the loop's own collect
+}
+
+func (c *checker) newList(from []*spec.Step, loop *step, h handler) *list {
+	l := &list{loop: loop, handler: h}
+	for i, src := range from {
+		s := &step{src: src, list: l, index: i}
+		if src.Kind == spec.LoopStep {
+			s.inner = c.newList(src.Steps, s, h)
+		}
+		l.steps = append(l.steps, s)
+	}
+	return l
+}
+
+// planID is the id in the plan: that of an unnamed step can't be written.
+func (s *step) planID() string {
+	if s.id != "" {
+		return s.id
+	}
+	return "_" + strconv.Itoa(s.index+1)
+}
+
+// title names the step in messages.
+func (s *step) title() string {
+	if s.id != "" {
+		return "`" + s.id + "`"
+	}
+	return "step " + strconv.Itoa(s.index+1)
+}
+
+// top returns the list at the top that s stands in.
+func (s *step) top() *list {
+	l := s.list
+	for l.loop != nil {
+		l = l.loop.list
+	}
+	return l
+}
+
+// within returns the step of l that is s or contains it, or nil.
+func (s *step) within(l *list) *step {
+	for s != nil {
+		if s.list == l {
+			return s
+		}
+		s = s.list.loop
+	}
+	return nil
+}
+
+// loops returns the loops around s, the outermost first.
+func (s *step) loops() []*step {
+	var loops []*step
+	for loop := s.list.loop; loop != nil; loop = loop.list.loop {
+		loops = append([]*step{loop}, loops...)
+	}
+	return loops
+}
+
+// bad reports whether the step is not even a map with a known kind.
+func (s *step) bad() bool { return s.src.Kind == spec.NoKind }

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// needs finds the steps that each step follows by what is written: the step
+// above it in its list, or exactly those under `needs`.
+func (c *checker) needs(l *list) {
+	for i, s := range l.steps {
+		switch {
+		case s.src.Needs != nil:
+			c.writtenNeeds(s)
+		case i > 0 && !s.src.Written("needs"):
+			s.needs = []edge{{to: l.steps[i-1], pos: s.src.Node.FirstKey()}}
+		}
+		if s.inner != nil {
+			c.needs(s.inner)
+		}
+	}
+}
+
+func (c *checker) writtenNeeds(s *step) {
+	nodes := []*spec.Node{s.src.Needs}
+	if s.src.Needs.Kind == spec.Sequence {
+		nodes = s.src.Needs.Items
+	}
+	for _, node := range nodes {
+		if node.Bad {
+			continue
+		}
+		if node.Kind != spec.Scalar {
+			c.errorAt(node.Pos, CodeShape, "`needs` takes ids of steps, not a %s", node.Kind)
+			continue
+		}
+		if target := c.needed(s, node); target != nil {
+			s.needs = append(s.needs, edge{to: target, pos: node.Pos, written: true})
+		}
+	}
+}
+
+// needed finds the sibling with the id, and reports when there is none.
+func (c *checker) needed(s *step, node *spec.Node) *step {
+	if !c.static(node) {
+		return nil
+	}
+	target := c.byID[node.Text]
+	if target != nil && target.list == s.list {
+		return target
+	}
+	if target == nil {
+		c.errorAt(node.Pos, CodeUnknownStep, "no step has the id `%s`", node.Text).Hint =
+			diag.DidYouMean(node.Text, siblingIDs(s))
+		return nil
+	}
+	problem := c.errorAt(node.Pos, CodeHiddenStep, "step `%s` does not stand in the same list", node.Text)
+	switch holder := target.within(s.list); {
+	case holder != nil && holder.id != "":
+		problem.Hint = "it is inside the loop `" + holder.id + "`: write `needs: " + holder.id + "`"
+	case s.within(target.list) != nil:
+		problem.Hint = "the loop around this step follows it: write `needs` at the loop"
+	default:
+		problem.Hint = "`needs` names steps of its own list"
+	}
+	return nil
+}
+
+func siblingIDs(s *step) []string {
+	var ids []string
+	for _, sibling := range s.list.steps {
+		if sibling.id != "" && sibling != s {
+			ids = append(ids, sibling.id)
+		}
+	}
+	return ids
+}
+
+// follows reports whether s comes after target by the edges known so far.
+func follows(s, target *step) bool {
+	seen := map[*step]bool{}
+	var visit func(*step) bool
+	visit = func(at *step) bool {
+		if at == target {
+			return true
+		}
+		if seen[at] {
+			return false
+		}
+		seen[at] = true
+		return slices.ContainsFunc(at.needs, func(e edge) bool { return visit(e.to) })
+	}
+	return slices.ContainsFunc(s.needs, func(e edge) bool { return visit(e.to) })
+}

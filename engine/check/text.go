@@ -1,0 +1,179 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// text is a scalar cut into literal text and expressions. Each scalar is read
+// once, so that its syntax problems are told once.
+type text struct {
+	node  *spec.Node
+	parts []part
+	whole *part // the only expression of a scalar that is exactly one
+	bad   bool  // a problem was reported: nothing is known of the value
+}
+
+// part is literal text or an expression.
+type part struct {
+	literal string
+	source  string
+	offset  int              // of source in the node's text
+	parsed  *eval.Expression // nil = literal, or not readable
+	isExpr  bool
+}
+
+// hasExpr reports whether there is an expression in the scalar.
+func (t *text) hasExpr() bool {
+	for _, p := range t.parts {
+		if p.isExpr {
+			return true
+		}
+	}
+	return false
+}
+
+// literal returns the text of a scalar without expressions.
+func (t *text) literal() string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		b.WriteString(p.literal)
+	}
+	return b.String()
+}
+
+// text reads a scalar that may hold ${{ }}.
+func (c *checker) text(node *spec.Node) *text {
+	if known, ok := c.texts[node]; ok {
+		return known
+	}
+	t := &text{node: node, bad: node.Bad}
+	c.texts[node] = t
+	if node.Bad {
+		return t
+	}
+	segments, issue := eval.Split(node.Text)
+	if issue != nil {
+		t.bad = true
+		c.issue(node, 0, *issue)
+	}
+	wholeSegment, isWhole := eval.Whole(segments)
+	for _, segment := range segments {
+		if !segment.IsExpr {
+			t.parts = append(t.parts, part{literal: segment.Text})
+			continue
+		}
+		t.parts = append(t.parts, c.parse(t, segment.Text, segment.Offset))
+	}
+	if isWhole && !t.bad {
+		t.whole = t.expression(wholeSegment.Offset)
+	}
+	return t
+}
+
+// expression returns the expression at an offset.
+func (t *text) expression(offset int) *part {
+	for i := range t.parts {
+		if t.parts[i].isExpr && t.parts[i].offset == offset {
+			return &t.parts[i]
+		}
+	}
+	return nil
+}
+
+// bare reads a scalar that is an expression without ${{ }}, such as `if`.
+func (c *checker) bare(node *spec.Node) *text {
+	if known, ok := c.texts[node]; ok {
+		return known
+	}
+	t := &text{node: node, bad: node.Bad}
+	c.texts[node] = t
+	if node.Bad {
+		return t
+	}
+	source, offset, issue := eval.Bare(node.Text)
+	if issue != nil {
+		t.bad = true
+		c.issue(node, 0, *issue)
+		return t
+	}
+	if eval.HasExpression(source) {
+		t.bad = true
+		at := strings.Index(source, "${{") + offset
+		c.errorAt(node.Span(at, at+3), CodeStatic, "`${{ }}` can't stand inside a condition").Hint =
+			"a condition is one expression: write it without `${{ }}`"
+		return t
+	}
+	t.parts = []part{c.parse(t, source, offset)}
+	if !t.bad {
+		t.whole = &t.parts[0]
+	}
+	return t
+}
+
+func (c *checker) parse(t *text, source string, offset int) part {
+	parsed, issues := eval.Parse(source)
+	for _, issue := range issues {
+		c.issue(t.node, offset, issue)
+	}
+	if len(issues) > 0 || parsed == nil {
+		t.bad = true
+		parsed = nil
+	}
+	return part{source: source, offset: offset, parsed: parsed, isExpr: true}
+}
+
+// issue reports what the expression reader found; base is the offset of the
+// expression in the node's text.
+func (c *checker) issue(node *spec.Node, base int, issue eval.Issue) {
+	pos := node.Span(base+issue.Start, base+issue.End)
+	problem := c.errorAt(pos, issue.Code, "%s", issue.Message)
+	problem.Hint = issue.Hint
+	if node.CutByComment() && (issue.Code == eval.CodeUnclosed || issue.Code == eval.CodeSyntax) {
+		problem.Hint = "a ` #` starts a comment in YAML: put the whole value into quotes"
+	}
+}
+
+// expr returns the plan's form of an expression.
+func (t *text) expr(p *part) plan.Expr {
+	return plan.Expr{Source: p.source, Pos: position(t.node.At(p.offset))}
+}
+
+// static reports an expression where none can stand. What it says of scalars
+// that are fine is true.
+func (c *checker) static(node *spec.Node) bool {
+	if node.Bad {
+		return false
+	}
+	if at := strings.Index(node.Text, "${{"); at >= 0 {
+		c.errorAt(node.Span(at, at+3), CodeStatic, "an expression can't stand here").Hint =
+			"the value must be known before the run"
+		return false
+	}
+	return true
+}
+
+// scalars calls visit with every scalar below a node.
+func scalars(node *spec.Node, visit func(*spec.Node)) {
+	if node == nil {
+		return
+	}
+	if node.Kind == spec.Scalar {
+		visit(node)
+	}
+	for _, pair := range node.Pairs {
+		scalars(pair.Value, visit)
+	}
+	for _, item := range node.Items {
+		scalars(item, visit)
+	}
+}
+
+// place returns the place of a part of an expression.
+func place(node *spec.Node, base int, span [2]int) diag.Pos {
+	return node.Span(base+span[0], base+span[1])
+}

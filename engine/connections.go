@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// ConnectionInfo is one connection for lists.
+type ConnectionInfo struct {
+	Name   string          `json:"name"`
+	Plugin string          `json:"plugin"`
+	Config json.RawMessage `json:"config,omitempty"` // secrets as references
+	Rate   string          `json:"rate,omitempty"`
+}
+
+// resolved is a connection that can be called, with its rate override.
+type resolved struct {
+	pluginhost.Connection
+	rate string
+}
+
+// Connections lists what flowrun.yaml declares, or what the sandbox put in its
+// place.
+func (p *Project) Connections() []ConnectionInfo {
+	var infos []ConnectionInfo
+	if p.config.Sandbox != nil {
+		for plugin, service := range p.config.Sandbox {
+			infos = append(infos, ConnectionInfo{Name: plugin, Plugin: plugin, Config: service.Config, Rate: service.Rate})
+		}
+	} else {
+		for _, connection := range p.file.Connections {
+			config, _ := freeForm(connection.Config)
+			infos = append(infos, ConnectionInfo{Name: connection.Name, Plugin: connection.Plugin, Config: config, Rate: connection.Rate})
+		}
+	}
+	slices.SortFunc(infos, func(a, b ConnectionInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos
+}
+
+// defaultConnection is the connection of a plugin where none is named: the one
+// named like the plugin, else the plugin's only one (LANGUAGE.md, rule 15).
+func (p *Project) defaultConnection(plugin string) (string, error) {
+	var names []string
+	for _, connection := range p.Connections() {
+		if connection.Plugin == plugin {
+			names = append(names, connection.Name)
+		}
+	}
+	switch {
+	case slices.Contains(names, plugin) || len(names) == 0:
+		return plugin, nil
+	case len(names) == 1:
+		return names[0], nil
+	}
+	return "", fmt.Errorf("plugin %s has several connections: name one of %s", plugin, strings.Join(names, ", "))
+}
+
+// connection finds the named connection of a plugin. A plugin without any may
+// be used under its own name with an empty config: the plugin itself says what
+// is missing then.
+func (p *Project) connection(plugin, name string) (*resolved, error) {
+	if p.config.Sandbox != nil {
+		service, ok := p.config.Sandbox[plugin]
+		if ok {
+			return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: service.Config}, service.Rate}, nil
+		}
+	}
+	declared, ok := p.file.Connection(name)
+	if !ok {
+		if name == plugin {
+			return &resolved{Connection: pluginhost.Connection{Name: name, Plugin: plugin, Config: json.RawMessage("{}")}}, nil
+		}
+		return nil, fmt.Errorf("there is no connection `%s`: declare it under `connections` of %s", name, project.FileName)
+	}
+	if declared.Plugin != plugin {
+		return nil, fmt.Errorf("connection `%s` belongs to plugin %s, not to %s", name, declared.Plugin, plugin)
+	}
+	config, problems := p.connectionConfig(declared)
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: config}, declared.Rate}, nil
+}
+
+// connectionConfig converts a connection's config by the plugin's schema, where
+// that is known.
+func (p *Project) connectionConfig(c *project.Connection) (json.RawMessage, diag.List) {
+	if c.Config == nil {
+		return json.RawMessage("{}"), nil
+	}
+	var problems diag.List
+	var configType *schema.Type
+	if description, err := p.describe(c.Plugin); err == nil && len(description.ConfigSchema) > 0 {
+		if parsed, err := schema.FromJSON(description.ConfigSchema); err == nil {
+			configType = parsed
+		}
+	}
+	converter := configConverter{connection: c.Name, problems: &problems}
+	value := converter.convert(c.Config, configType)
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		problems.Errorf(c.Pos, "FR5009", "connection `%s`: %v", c.Name, err)
+	}
+	return encoded, problems
+}
+
+var secretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+
+// configConverter turns YAML nodes into JSON values by a type.
+type configConverter struct {
+	connection string
+	problems   *diag.List
+}
+
+func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
+	switch node.Kind {
+	case spec.Mapping:
+		return c.object(node, t)
+	case spec.Sequence:
+		values := make([]any, len(node.Items))
+		for i, item := range node.Items {
+			var elem *schema.Type
+			if t != nil {
+				elem = t.Elem
+			}
+			values[i] = c.convert(item, elem)
+		}
+		return values
+	}
+	return c.scalar(node, t)
+}
+
+func (c configConverter) object(node *spec.Node, t *schema.Type) any {
+	values := map[string]any{}
+	for _, pair := range node.Pairs {
+		var fieldType *schema.Type
+		if t != nil && t.Kind == schema.Object {
+			var known bool
+			if fieldType, known = t.Field(pair.Key.Text); !known && t.Additional == nil {
+				names := make([]string, len(t.Fields))
+				for i, field := range t.Fields {
+					names[i] = field.Name
+				}
+				problem := c.problems.Errorf(pair.Key.Pos, "FR5010", "connection `%s` has no setting `%s`", c.connection, pair.Key.Text)
+				if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint == "" {
+					problem.Hint = "its settings are " + strings.Join(names, ", ")
+				}
+				continue
+			}
+		}
+		values[pair.Key.Text] = c.convert(pair.Value, fieldType)
+	}
+	return values
+}
+
+func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
+	if match := secretReference.FindStringSubmatch(strings.TrimSpace(node.Text)); match != nil {
+		if t != nil && t.Kind != schema.Any && !t.Secret {
+			c.problems.Errorf(node.Pos, "FR5011", "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
+		}
+		return map[string]string{"$secret": match[1]}
+	}
+	if strings.Contains(node.Text, "${{") {
+		c.problems.Errorf(node.Pos, "FR5012", "connection `%s`: a setting is literal text or exactly one ${{ secrets.NAME }}", c.connection)
+		return nil
+	}
+	plain := node.Style == spec.Plain
+	if t == nil {
+		t = &schema.Type{Kind: schema.Any}
+	}
+	literal := *t
+	literal.Secret = false
+	value, err := literal.FromScalar(node.Text, plain)
+	if err != nil {
+		c.problems.Errorf(node.Pos, "FR5013", "connection `%s`: %v", c.connection, err)
+		return nil
+	}
+	return value
+}
+
+// freeForm converts a config without a schema, for lists.
+func freeForm(node *spec.Node) (json.RawMessage, error) {
+	if node == nil {
+		return nil, nil
+	}
+	var problems diag.List
+	return json.Marshal(configConverter{problems: &problems}.convert(node, nil))
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/ratelimit"
+)
+
+// StoreFile is the name of the store inside the state directory.
+const StoreFile = "flowrun.db"
+
+// lockTimeout is how long Open waits for the store's lock. Whoever finds it
+// locked asks the owner's socket before trying again.
+const lockTimeout = 100 * time.Millisecond
+
+// Engine runs workflows on the store of its project's state directory, which it
+// owns until Close. Safe for concurrent use.
+type Engine struct {
+	project *Project
+	store   *boltstore.Store
+	driver  *local.Driver
+	limiter *limiter
+	failed  chan error // gets the store's first failure
+
+	ids struct {
+		sync.Mutex
+		entropy io.Reader
+	}
+}
+
+// Open takes the store of the project's state directory and makes it where it
+// does not exist. It drives no run until it is asked to. The errors are
+// *LockedError and *StoreError.
+func Open(ctx context.Context, p *Project) (*Engine, error) {
+	if err := os.MkdirAll(p.config.StateDir, 0o700); err != nil {
+		return nil, &StoreError{Fault: StoreIO, Path: p.config.StateDir, Err: err}
+	}
+	e := &Engine{project: p, failed: make(chan error, 1)}
+	path := filepath.Join(p.config.StateDir, StoreFile)
+	store, err := boltstore.Open(path, boltstore.Options{Timeout: lockTimeout, Now: p.config.Now, OnFail: e.fail})
+	if err != nil {
+		return nil, storeError(path, p.config.StateDir, err)
+	}
+	e.store = store
+	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
+	if err := p.services.attach(store); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), store.KV()); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	e.driver = local.New(local.Options{
+		Journal:       store,
+		Caller:        caller{p},
+		Limiter:       e.limiter,
+		Now:           p.config.Now,
+		Log:           p.config.Log,
+		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
+	})
+	if reaped, err := p.host.ReapOrphans(ctx); err != nil {
+		p.config.Log.Warn("orphaned plugins not reaped", "error", err)
+	} else if reaped > 0 {
+		p.config.Log.Info("orphaned plugins reaped", "count", reaped)
+	}
+	return e, nil
+}
+
+// Project returns the project that the engine serves.
+func (e *Engine) Project() *Project { return e.project }
+
+// Failed gets the store's failure: nothing can be acknowledged any more and the
+// process must end.
+func (e *Engine) Failed() <-chan error { return e.failed }
+
+func (e *Engine) fail(err error) {
+	select {
+	case e.failed <- storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err):
+	default:
+	}
+}
+
+// Close stops every run where it is, without a word in its journal, ends the
+// plugins that were started and gives the store back. The next engine goes on
+// with `Resume`.
+func (e *Engine) Close(ctx context.Context) error {
+	err := e.driver.Close(ctx)
+	e.project.Close()
+	e.limiter.close()
+	e.project.services.detach()
+	return errors.Join(err, e.store.Close())
+}
+
+// StoreStats counts what the store has written since Open.
+func (e *Engine) StoreStats() StoreStats {
+	stats := e.store.Stats()
+	return StoreStats{Commits: stats.Commits, Fsyncs: stats.Fsyncs, Bytes: stats.Bytes, FileSize: stats.FileSize}
+}
+
+// Active returns how many runs are driven now.
+func (e *Engine) Active() int { return e.driver.Active() }
+
+// newID returns a new run id: a lower-case ULID, rising within a process.
+func (e *Engine) newID(at time.Time) (string, error) {
+	e.ids.Lock()
+	defer e.ids.Unlock()
+	id, err := ulid.New(ulid.Timestamp(at), e.ids.entropy)
+	if err != nil {
+		return "", fmt.Errorf("make a run id: %w", err)
+	}
+	return strings.ToLower(id.String()), nil
+}
+
+// owner is what owner.json says of the process that holds the store.
+type owner struct {
+	PID int `json:"pid"`
+}
+
+// storeError classifies what opening or using the store gave.
+func storeError(path, stateDir string, err error) error {
+	var locked *boltstore.LockedError
+	var corrupt *boltstore.CorruptError
+	var stopped *boltstore.FailedError
+	switch {
+	case errors.As(err, &locked):
+		var holder owner
+		if data, readErr := os.ReadFile(filepath.Join(stateDir, "owner.json")); readErr == nil {
+			_ = json.Unmarshal(data, &holder) // a half-written file only costs the pid in the message
+		}
+		return &LockedError{Path: path, PID: holder.PID}
+	case errors.As(err, &corrupt):
+		return &StoreError{Fault: StoreCorrupt, Path: path, Err: err}
+	case errors.Is(err, boltstore.ErrNewer):
+		return &StoreError{Fault: StoreNewer, Path: path, Err: err}
+	case errors.As(err, &stopped) && stopped.Full:
+		return &StoreError{Fault: StoreFull, Path: path, Err: err}
+	}
+	return &StoreError{Fault: StoreIO, Path: path, Err: err}
+}

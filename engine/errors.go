@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrRunNotFound says that the store holds no run of that id.
+var ErrRunNotFound = errors.New("run not found")
+
+// LockedError says that another process owns the store. PID is 0 where the
+// owner left no owner.json.
+type LockedError struct {
+	Path string
+	PID  int
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("store %s is locked by another process", e.Path)
+	}
+	return fmt.Sprintf("store %s is locked by process %d", e.Path, e.PID)
+}
+
+// StoreFault names the cause of a StoreError.
+type StoreFault string
+
+// The causes, each with an exit code of its own.
+const (
+	StoreIO      StoreFault = "io"
+	StoreFull    StoreFault = "full"
+	StoreCorrupt StoreFault = "corrupt"
+	StoreNewer   StoreFault = "newer"
+)
+
+// StoreError says that the store can't be used, and why.
+type StoreError struct {
+	Fault StoreFault
+	Path  string
+	Err   error
+}
+
+func (e *StoreError) Error() string { return fmt.Sprintf("store %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// ConflictError says that the run's state does not allow the request.
+type ConflictError struct {
+	Message string
+	Hint    string
+}
+
+func (e *ConflictError) Error() string { return e.Message }
+
+// InputError says that an input of a run is missing or wrong. Input is its
+// name, "" where the error is not about one input.
+type InputError struct {
+	Input   string
+	Message string
+	Hint    string
+}
+
+func (e *InputError) Error() string { return e.Message }

@@ -1,0 +1,196 @@
+package eval
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// FunctionDoc describes a function for `flowrun explain` and completion.
+type FunctionDoc struct {
+	Name      string
+	Signature string
+	Doc       string
+	Example   string
+}
+
+// Functions returns the documentation of all functions, sorted by name.
+func Functions() []FunctionDoc {
+	var docs []FunctionDoc
+	for name, f := range functionTable() {
+		docs = append(docs, FunctionDoc{Name: name, Signature: f.signature, Doc: f.doc, Example: f.example})
+	}
+	for name, p := range predicateTable() {
+		docs = append(docs, FunctionDoc{Name: name, Signature: p.signature, Doc: p.doc, Example: p.example})
+	}
+	slices.SortFunc(docs, func(a, b FunctionDoc) int { return strings.Compare(a.Name, b.Name) })
+	return docs
+}
+
+// FunctionNames returns the names of all functions, sorted.
+func FunctionNames() []string {
+	names := slices.Collect(maps.Keys(functionTable()))
+	return slices.Sorted(slices.Values(slices.AppendSeq(names, maps.Keys(predicateTable()))))
+}
+
+// function is a function whose arguments are all values. Its signature is the
+// one source of its name, parameters and result type:
+//
+//	name(a: text, b?: integer|number, c...: list): type
+//
+// A parameter with ? may be left out, one with ... may repeat.
+type function struct {
+	signature string
+	doc       string
+	example   string
+
+	// result infers the type where the signature's is too coarse, and checks
+	// what depends on literal arguments. nil = the signature's type.
+	result func(call *call) *schema.Type
+	// run computes the result. The arguments have the kinds that the signature
+	// says; an int stands where only number is said.
+	run func(m *machine, args []any) (any, error)
+
+	name     string
+	params   []param
+	required int
+	variadic bool
+	returns  *schema.Type
+}
+
+type param struct {
+	name  string
+	kinds kinds
+	text  string // "text or list", for messages
+}
+
+// kinds is a set of schema kinds.
+type kinds uint16
+
+const anyKinds kinds = 1<<16 - 1
+
+func kindSet(list ...schema.Kind) kinds {
+	var set kinds
+	for _, kind := range list {
+		set |= 1 << kind
+	}
+	return set
+}
+
+func (k kinds) has(kind schema.Kind) bool { return k&(1<<kind) != 0 }
+
+var kindWords = sync.OnceValue(func() map[string]schema.Kind {
+	return map[string]schema.Kind{
+		"boolean": schema.Bool, "integer": schema.Int, "number": schema.Number, "text": schema.String,
+		"time": schema.Time, "duration": schema.Duration, "list": schema.List, "object": schema.Object, "any": schema.Any,
+	}
+})
+
+var functionTable = sync.OnceValue(func() map[string]*function {
+	table := map[string]*function{}
+	for _, group := range [][]*function{
+		numberFunctions(), bitFunctions(), textFunctions(), encodingFunctions(), listFunctions(), objectFunctions(),
+		timeFunctions(), zonedFunctions(), tableFunctions(),
+	} {
+		for _, f := range group {
+			f.parse()
+			table[f.name] = f
+		}
+	}
+	return table
+})
+
+// parse fills in what the signature says. A wrong signature is a programming
+// error, which any test of the package finds.
+func (f *function) parse() {
+	name, rest, _ := strings.Cut(f.signature, "(")
+	list, returns, ok := strings.Cut(rest, "): ")
+	if !ok {
+		panic("signature " + f.signature)
+	}
+	f.name = name
+	f.returns = schema.Of(kindOfWord(returns))
+	for _, text := range strings.Split(list, ", ") {
+		if text == "" {
+			continue
+		}
+		name, kinds, _ := strings.Cut(text, ": ")
+		switch {
+		case strings.HasSuffix(name, "?"):
+		case strings.HasSuffix(name, "..."):
+			f.variadic = true
+			f.required++
+		default:
+			f.required++
+		}
+		f.params = append(f.params, parseParam(strings.TrimRight(name, "?."), kinds))
+	}
+}
+
+func parseParam(name, words string) param {
+	p := param{name: name}
+	list := strings.Split(words, "|")
+	for _, word := range list {
+		p.kinds |= 1 << kindOfWord(word)
+	}
+	if p.kinds.has(schema.Any) {
+		p.kinds = anyKinds
+	}
+	if p.kinds.has(schema.Number) {
+		p.kinds |= 1 << schema.Int
+	}
+	p.text = strings.Join(list, " or ")
+	if len(list) > 2 {
+		p.text = strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
+	}
+	return p
+}
+
+func kindOfWord(word string) schema.Kind {
+	kind, ok := kindWords()[word]
+	if !ok {
+		panic("type " + word)
+	}
+	return kind
+}
+
+// param returns the parameter of the i-th argument.
+func (f *function) param(i int) param { return f.params[min(i, len(f.params)-1)] }
+
+// arity says how many arguments are wanted when n is wrong, else "".
+func (f *function) arity(n int) string {
+	switch most := len(f.params); {
+	case f.variadic && n < f.required:
+		return "at least " + plural(f.required, "argument")
+	case f.variadic, n >= f.required && n <= most:
+		return ""
+	case f.required == most:
+		return plural(most, "argument")
+	default:
+		return plural(f.required, "") + " to " + plural(most, "argument")
+	}
+}
+
+// take checks the arguments of a call at run time.
+func (f *function) take(args []any) error {
+	for i, arg := range args {
+		p := f.param(i)
+		if p.kinds == anyKinds {
+			continue
+		}
+		if kind := schema.KindOf(arg); !p.kinds.has(kind) {
+			failure := failf("%s expects %s, got %s", f.name, p.text, article(arg))
+			if arg == nil {
+				failure.Hint = "give a value for that case with `??`"
+			}
+			return failure
+		}
+		if isLarge(arg) {
+			return failf("%s can't work with an integer beyond 64 bits", f.name)
+		}
+	}
+	return nil
+}

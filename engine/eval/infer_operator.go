@@ -1,0 +1,253 @@
+package eval
+
+import (
+	"regexp"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+func (c *checker) unary(n *ast.UnaryNode, scope *Scope) *schema.Type {
+	if n.Operator == "not" || n.Operator == "!" {
+		c.condition(n.Node, scope, "what `"+n.Operator+"` turns over")
+		return schema.Of(schema.Bool)
+	}
+	t := c.present(n.Node, scope)
+	switch t.Kind {
+	case schema.Any, schema.Int, schema.Number, schema.Duration:
+		return schema.Of(t.Kind)
+	}
+	return c.report(c.issueAt(n, CodeOperator, "`%s` needs a number, got %s", n.Operator, t.Article()))
+}
+
+func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
+	switch n.Operator {
+	case "and", "&&":
+		c.condition(n.Left, scope, "each side of `"+n.Operator+"`")
+		c.condition(n.Right, assume(n.Left, true, scope), "each side of `"+n.Operator+"`")
+		return schema.Of(schema.Bool)
+	case "or", "||":
+		c.condition(n.Left, scope, "each side of `"+n.Operator+"`")
+		c.condition(n.Right, assume(n.Left, false, scope), "each side of `"+n.Operator+"`")
+		return schema.Of(schema.Bool)
+	case "??":
+		return c.coalesce(n, scope)
+	case "==", "!=":
+		c.equality(n, c.value(n.Left, scope), c.value(n.Right, scope))
+		return schema.Of(schema.Bool)
+	case "in":
+		c.membership(n, scope)
+		return schema.Of(schema.Bool)
+	}
+	left, right := c.present(n.Left, scope), c.present(n.Right, scope)
+	switch n.Operator {
+	case "<", ">", "<=", ">=":
+		c.ordering(n, left, right)
+		return schema.Of(schema.Bool)
+	case "matches", "contains", "startsWith", "endsWith":
+		c.textTest(n, left, right)
+		return schema.Of(schema.Bool)
+	}
+	return c.arithmetic(n, left, right)
+}
+
+// coalesce is a ?? b: what a is when it is not null, else b.
+func (c *checker) coalesce(n *ast.BinaryNode, scope *Scope) *schema.Type {
+	left, right := c.value(n.Left, scope), c.value(n.Right, scope)
+	if left.Kind == schema.Null {
+		return right
+	}
+	return c.bounded(schema.Join(schema.NonNull(left), right))
+}
+
+func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
+	if !comparable(left, right) {
+		issue := c.issueAt(n, CodeOperator, "can't compare %s with %s", left.Article(), right.Article())
+		switch {
+		case left.Kind == schema.Time || right.Kind == schema.Time:
+			issue.Hint = "date(x) makes a time of text"
+		case left.Kind == schema.String || right.Kind == schema.String:
+			issue.Hint = "string(x) makes text of a value, int(x) an integer of text"
+		}
+		c.report(issue)
+		return
+	}
+	if !left.MayBeNull() || !right.MayBeNull() {
+		c.neverEqual(n, left, right)
+	}
+}
+
+// neverEqual reports a comparison of texts that have no value in common, where
+// one of them is written out.
+func (c *checker) neverEqual(n *ast.BinaryNode, left, right *schema.Type) {
+	if left.Kind != schema.String || right.Kind != schema.String || left.Enum == nil || right.Enum == nil {
+		return
+	}
+	_, leftWritten := n.Left.(*ast.StringNode)
+	_, rightWritten := n.Right.(*ast.StringNode)
+	if leftWritten == rightWritten {
+		return
+	}
+	literal, known := right, left
+	if leftWritten {
+		literal, known = left, right
+	}
+	misfit := literal.Fits(schema.Nullable(known))
+	if misfit == nil {
+		return
+	}
+	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: %s", misfit.Message).hint("%s", misfit.Hint))
+}
+
+// comparable reports whether values of two types can be equal at all.
+func comparable(a, b *schema.Type) bool {
+	switch {
+	case a.Kind == schema.Any, b.Kind == schema.Any, a.Kind == schema.Null, b.Kind == schema.Null, a.Kind == b.Kind:
+		return true
+	}
+	return isNumber(a) && isNumber(b)
+}
+
+func isNumber(t *schema.Type) bool { return t.Kind == schema.Int || t.Kind == schema.Number }
+
+func (c *checker) membership(n *ast.BinaryNode, scope *Scope) {
+	left, right := c.value(n.Left, scope), c.present(n.Right, scope)
+	switch right.Kind {
+	case schema.Any:
+	case schema.List:
+		if !comparable(left, right.Element()) {
+			c.report(c.issueAt(n, CodeOperator, "%s can't be in %s", left.Article(), right.Article()))
+		}
+	case schema.Object:
+		if left.Kind != schema.Any && left.Kind != schema.String {
+			c.report(c.issueAt(n, CodeOperator, "an object's names are text, got %s", left.Article()))
+		}
+	case schema.String:
+		c.report(c.issueAt(n, CodeOperator, "`in` needs a list or an object on the right, got text").
+			hint("`text contains part` looks into text"))
+	default:
+		c.report(c.issueAt(n, CodeOperator, "`in` needs a list or an object on the right, got %s", right.Article()))
+	}
+}
+
+func (c *checker) ordering(n *ast.BinaryNode, left, right *schema.Type) {
+	if ordered(left) && ordered(right) && comparable(left, right) {
+		return
+	}
+	issue := c.issueAt(n, CodeOperator, "`%s` can't compare %s with %s", n.Operator, left.Article(), right.Article())
+	switch {
+	case left.Kind == schema.Time && right.Kind == schema.String, left.Kind == schema.String && right.Kind == schema.Time:
+		issue.Hint = "date(x) makes a time of text"
+	case left.Kind == schema.List && isNumber(right), isNumber(left) && right.Kind == schema.List:
+		issue.Hint = "len(x) counts the elements"
+	case left.Kind == schema.String && isNumber(right), isNumber(left) && right.Kind == schema.String:
+		issue.Hint = "int(x) makes an integer of text"
+	}
+	c.report(issue)
+}
+
+func ordered(t *schema.Type) bool {
+	switch t.Kind {
+	case schema.Any, schema.Int, schema.Number, schema.String, schema.Time, schema.Duration:
+		return true
+	}
+	return false
+}
+
+func (c *checker) textTest(n *ast.BinaryNode, left, right *schema.Type) {
+	for _, side := range []*schema.Type{left, right} {
+		if side.Kind == schema.String || side.Kind == schema.Any {
+			continue
+		}
+		issue := c.issueAt(n, CodeOperator, "`%s` needs text on both sides, got %s", n.Operator, side.Article())
+		if side == left && side.Kind == schema.List && n.Operator == "contains" {
+			issue.Hint = "`x in list` looks into a list"
+		}
+		c.report(issue)
+		return
+	}
+	pattern, ok := n.Right.(*ast.StringNode)
+	if n.Operator != "matches" || !ok {
+		return
+	}
+	if _, err := regexp.Compile(pattern.Value); err != nil {
+		c.report(c.issueAt(n.Right, CodeConstant, "the pattern can't be read: %s", regexpMessage(err)))
+	} else if regexpSize(pattern.Value) > maxPattern {
+		c.report(c.issueAt(n.Right, CodeConstant, "the pattern is too large"))
+	}
+}
+
+func (c *checker) arithmetic(n *ast.BinaryNode, left, right *schema.Type) *schema.Type {
+	if divisor, ok := n.Right.(*ast.IntegerNode); ok && divisor.Value == 0 && (n.Operator == "/" || n.Operator == "%") {
+		return c.report(c.issueAt(n.Right, CodeConstant, "division by zero"))
+	}
+	if kind, ok := arithmeticKind(n.Operator, left.Kind, right.Kind); ok {
+		if n.Operator == ".." {
+			return schema.ListOf(schema.Of(schema.Int))
+		}
+		return schema.Of(kind)
+	}
+	issue := c.issueAt(n, CodeOperator, "`%s` is not defined on %s and %s", n.Operator, left.Article(), right.Article())
+	switch {
+	case n.Operator == "+" && (left.Kind == schema.String || right.Kind == schema.String):
+		issue.Hint = "string(x) makes text of a value"
+	case n.Operator == "+" && left.Kind == schema.List && right.Kind == schema.List:
+		issue.Hint = "concat(a, b) joins lists"
+	case left.Kind == schema.Time && isNumber(right):
+		issue.Hint = `write the number as a duration, such as duration("24h")`
+	}
+	return c.report(issue)
+}
+
+// arithmeticKind is the kind of the result of an arithmetic operator; false
+// when it is not defined on the operands. With an operand of unknown kind the
+// result is what all possible ones have in common.
+func arithmeticKind(operator string, left, right schema.Kind) (schema.Kind, bool) {
+	var found []schema.Kind
+	for _, rule := range arithmeticRules(operator) {
+		if (left == schema.Any || left == rule[0]) && (right == schema.Any || right == rule[1]) {
+			found = append(found, rule[2])
+		}
+	}
+	if len(found) == 0 {
+		return schema.Any, false
+	}
+	kind := found[0]
+	for _, other := range found[1:] {
+		switch {
+		case kind == other:
+		case kind == schema.Int && other == schema.Number, kind == schema.Number && other == schema.Int:
+			kind = schema.Number
+		default:
+			return schema.Any, true
+		}
+	}
+	return kind, true
+}
+
+// arithmeticRules lists left, right and result of an operator.
+func arithmeticRules(operator string) [][3]schema.Kind {
+	const (
+		i = schema.Int
+		f = schema.Number
+		s = schema.String
+		t = schema.Time
+		d = schema.Duration
+	)
+	switch operator {
+	case "+":
+		return [][3]schema.Kind{{i, i, i}, {i, f, f}, {f, i, f}, {f, f, f}, {s, s, s}, {t, d, t}, {d, t, t}, {d, d, d}}
+	case "-":
+		return [][3]schema.Kind{{i, i, i}, {i, f, f}, {f, i, f}, {f, f, f}, {t, t, d}, {t, d, t}, {d, d, d}}
+	case "*":
+		return [][3]schema.Kind{{i, i, i}, {i, f, f}, {f, i, f}, {f, f, f}, {d, i, d}, {i, d, d}, {d, f, d}, {f, d, d}}
+	case "/":
+		return [][3]schema.Kind{{i, i, f}, {i, f, f}, {f, i, f}, {f, f, f}, {d, d, f}, {d, i, d}, {d, f, d}}
+	case "%", "..":
+		return [][3]schema.Kind{{i, i, i}}
+	case "**", "^":
+		return [][3]schema.Kind{{i, i, f}, {i, f, f}, {f, i, f}, {f, f, f}}
+	}
+	return nil
+}

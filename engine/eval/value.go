@@ -1,0 +1,227 @@
+package eval
+
+import (
+	"cmp"
+	"encoding/json"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// equal compares two values deeply. Numbers are equal across integer and
+// number, times when they are the same instant.
+func (m *machine) equal(a, b any) (bool, error) {
+	switch x := a.(type) {
+	case nil:
+		return b == nil, nil
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y, nil
+	case string:
+		y, ok := b.(string)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		return x == y, m.read(len(x))
+	case time.Time:
+		y, ok := b.(time.Time)
+		return ok && x.Equal(y), nil
+	case time.Duration:
+		y, ok := b.(time.Duration)
+		return ok && x == y, nil
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		return m.equalLists(x, y)
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false, nil
+		}
+		return m.equalObjects(x, y)
+	}
+	order, ok := compareNumbers(a, b)
+	return ok && order == 0, nil
+}
+
+func (m *machine) equalLists(a, b []any) (bool, error) {
+	for i := range a {
+		if err := m.step(1); err != nil {
+			return false, err
+		}
+		if same, err := m.equal(a[i], b[i]); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// equalObjects compares in no fixed order, which a budget that runs out could
+// show; so the steps are taken up front for as many names as there are.
+func (m *machine) equalObjects(a, b map[string]any) (bool, error) {
+	if err := m.step(len(a)); err != nil {
+		return false, err
+	}
+	for _, name := range sortedKeys(a) {
+		other, there := b[name]
+		if !there {
+			return false, nil
+		}
+		if same, err := m.equal(a[name], other); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// compareNumbers orders two numbers exactly; false when one is none.
+func compareNumbers(a, b any) (int, bool) {
+	switch x := a.(type) {
+	case int:
+		switch y := b.(type) {
+		case int:
+			return cmp.Compare(x, y), true
+		case float64:
+			return cmp.Compare(float64(x), y), true
+		}
+	case float64:
+		switch y := b.(type) {
+		case int:
+			return cmp.Compare(x, float64(y)), true
+		case float64:
+			return cmp.Compare(x, y), true
+		}
+	}
+	return compareLarge(a, b)
+}
+
+// compareLarge handles whole numbers beyond 64 bits.
+func compareLarge(a, b any) (int, bool) {
+	x, y := largeNumber(a), largeNumber(b)
+	if x == nil || y == nil {
+		return 0, false
+	}
+	return x.Cmp(y), true
+}
+
+func largeNumber(v any) *big.Float {
+	switch v := v.(type) {
+	case int:
+		return new(big.Float).SetInt64(int64(v))
+	case float64:
+		return new(big.Float).SetFloat64(v)
+	case json.Number:
+		if len(v) > 400 {
+			return nil
+		}
+		f, _, err := big.ParseFloat(string(v), 10, 2048, big.ToNearestEven)
+		if err != nil {
+			return nil
+		}
+		return f
+	}
+	return nil
+}
+
+// order compares two values of one ordered kind: numbers, texts, times or
+// durations.
+func (m *machine) order(a, b any) (int, error) {
+	switch x := a.(type) {
+	case string:
+		if y, ok := b.(string); ok {
+			return strings.Compare(x, y), m.read(min(len(x), len(y)))
+		}
+	case time.Time:
+		if y, ok := b.(time.Time); ok {
+			return x.Compare(y), nil
+		}
+	case time.Duration:
+		if y, ok := b.(time.Duration); ok {
+			return cmp.Compare(x, y), nil
+		}
+	default:
+		if order, ok := compareNumbers(a, b); ok {
+			return order, nil
+		}
+	}
+	return 0, failf("can't order %s and %s", article(a), article(b))
+}
+
+func sortedKeys(object map[string]any) []string {
+	keys := make([]string, 0, len(object))
+	for key := range object {
+		keys = append(keys, key)
+	}
+	sortStrings(keys)
+	return keys
+}
+
+// measure walks a value and returns about how many bytes it takes as JSON. It
+// stops as soon as the size is above most or the nesting is too deep, so that
+// shared parts can't make it long.
+func measure(v any, most int) (int, error) {
+	s := sizing{left: most}
+	if err := s.add(v, 0); err != nil {
+		return 0, err
+	}
+	return most - s.left, nil
+}
+
+type sizing struct{ left int }
+
+func (s *sizing) take(n int) error {
+	if s.left -= n; s.left < 0 {
+		return limitf("the value is too large")
+	}
+	return nil
+}
+
+func (s *sizing) add(v any, depth int) error {
+	if depth > maxResultDepth {
+		return limitf("the value is nested deeper than %d", maxResultDepth)
+	}
+	switch v := v.(type) {
+	case string:
+		return s.take(len(v) + 2)
+	case json.Number:
+		return s.take(len(v))
+	case time.Time:
+		return s.take(32)
+	case []any:
+		if err := s.take(2 + len(v)); err != nil {
+			return err
+		}
+		for _, item := range v {
+			if err := s.add(item, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case map[string]any:
+		return s.addObject(v, depth)
+	case float64:
+		if _, err := schema.Encode(v); err != nil {
+			return failf("%v", err)
+		}
+	}
+	return s.take(8)
+}
+
+func (s *sizing) addObject(object map[string]any, depth int) error {
+	if err := s.take(2 + 4*len(object)); err != nil {
+		return err
+	}
+	for name, value := range object {
+		if err := s.take(len(name)); err != nil {
+			return err
+		}
+		if err := s.add(value, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+// Package graph draws a checked workflow: as text for terminals and as Mermaid
+// for documents. Edges that an author wrote (or that follow from the order in
+// the file) are solid, those that follow from what a step reads are dashed.
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Text draws the workflow with one line per step, loops and handlers indented.
+// An arrow names what a step waits for: `<-` for order, `<~` for data.
+func Text(w *plan.Workflow) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n", w.Name)
+	width := labelWidth(w.Steps, 0)
+	writeList(&out, w.Steps, "", width)
+	for _, list := range handlers(w) {
+		if len(list.steps) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "%s\n", list.name)
+		writeList(&out, list.steps, "", max(width, labelWidth(list.steps, 0)))
+	}
+	return out.String()
+}
+
+type handlerList struct {
+	name  string
+	steps []plan.Step
+}
+
+func handlers(w *plan.Workflow) []handlerList {
+	return []handlerList{{"on_success", w.OnSuccess}, {"on_failure", w.OnFailure}, {"finally", w.Finally}}
+}
+
+func writeList(out *strings.Builder, steps []plan.Step, indent string, width int) {
+	for i := range steps {
+		step := &steps[i]
+		branch, below := "├─ ", "│  "
+		if i == len(steps)-1 {
+			branch, below = "└─ ", "   "
+		}
+		label := indent + branch + step.ID
+		padding := max(width-len([]rune(label)), 0)
+		line := label + strings.Repeat(" ", padding) + "  " + describe(step)
+		if len(step.Needs) > 0 {
+			line += "  <- " + strings.Join(step.Needs, ", ")
+		}
+		if len(step.Reads) > 0 {
+			line += "  <~ " + strings.Join(step.Reads, ", ")
+		}
+		if step.If != nil {
+			line += "  if " + oneLine(step.If.Source)
+		}
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+		if step.Loop != nil {
+			writeList(out, step.Loop.Steps, indent+below, width)
+		}
+	}
+}
+
+func labelWidth(steps []plan.Step, depth int) int {
+	width := 0
+	for i := range steps {
+		width = max(width, 3*(depth+1)+len([]rune(steps[i].ID)))
+		if steps[i].Loop != nil {
+			width = max(width, labelWidth(steps[i].Loop.Steps, depth+1))
+		}
+	}
+	return width
+}
+
+func describe(step *plan.Step) string {
+	switch step.Kind {
+	case plan.StepAction:
+		return step.Uses
+	case plan.StepLoop:
+		return fmt.Sprintf("foreach %s (at most %d at a time)", step.Loop.As, step.Loop.MaxParallel)
+	default:
+		return string(step.Kind)
+	}
+}
+
+func oneLine(source string) string { return strings.Join(strings.Fields(source), " ") }

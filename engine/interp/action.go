@@ -1,0 +1,217 @@
+package interp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+const (
+	defaultTimeout        = time.Minute
+	defaultHandlerTimeout = 5 * time.Minute
+	leastPollDelay        = time.Second
+)
+
+// action is the running work of an action step. It outlives a failure, so that
+// a resume goes on at the round, window and page where it stopped.
+type action struct {
+	input      json.RawMessage
+	connection string
+	attempt    int
+	polls      int
+	checkpoint []byte
+	watermark  []byte
+	round      int // from 1
+	paging     paging
+	within     string // path of the timer that bounds the whole step
+}
+
+func (s *step) startAction() {
+	if core, ok := coreActions[s.code.step.Uses]; ok {
+		s.startCore(core)
+		return
+	}
+	if s.action == nil {
+		begun, failure := s.prepare()
+		if failure != nil {
+			s.fail(failure)
+			return
+		}
+		s.action = begun
+	}
+	m, a := s.list.m, s.action
+	if within := s.code.step.Within; within > 0 {
+		a.within = m.timerPath(s.path, "within")
+		m.timer(s, a.within, timerWithin, m.at.Add(within))
+	}
+	a.attempt = 1
+	s.send()
+}
+
+// prepare resolves what all attempts, pages and rounds have in common.
+func (s *step) prepare() (*action, *plan.Error) {
+	m := s.list.m
+	connection, failure := m.connection(s)
+	if failure != nil {
+		return nil, failure
+	}
+	input, failure := m.input(s)
+	if failure != nil {
+		return nil, failure
+	}
+	encoded, failure := encodeResult(input)
+	if failure != nil {
+		return nil, failure
+	}
+	a := &action{input: encoded, connection: connection, round: 1}
+	a.paging = s.newPaging(input)
+	return a, nil
+}
+
+// operation names the call at hand: the same for all its attempts.
+func (s *step) operation() string {
+	path := s.path
+	if round := s.action.round; round > 1 {
+		path += "#round" + strconv.Itoa(round)
+	}
+	return path + s.action.paging.suffix()
+}
+
+// send gives the command for the attempt at hand.
+func (s *step) send() {
+	m, a, step := s.list.m, s.action, s.code.step
+	s.status, s.wait, s.until = plan.StepRunning, "", time.Time{}
+	s.attempts = max(s.attempts, a.attempt)
+	s.op = s.operation()
+	input := a.input
+	if a.paging.cutting() {
+		input = a.paging.windowInput()
+	}
+	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: &journal.Call{
+		Step:       s.path,
+		Action:     step.Uses,
+		Effect:     s.code.action.action.Effect,
+		Connection: a.connection,
+		Input:      input,
+		Attempt:    a.attempt,
+		PageCursor: a.paging.cursor,
+		Checkpoint: a.checkpoint,
+		Cursor:     step.Incremental,
+		Timeout:    s.timeout(),
+		Cache:      step.Cache,
+	}})
+	m.touch(s)
+}
+
+func (s *step) timeout() time.Duration {
+	switch {
+	case s.code.step.Timeout > 0:
+		return s.code.step.Timeout
+	case s.list.code.handler:
+		return defaultHandlerTimeout
+	case s.code.action.action.DefaultTimeout > 0:
+		return s.code.action.action.DefaultTimeout
+	}
+	return defaultTimeout
+}
+
+// answered takes the end of the call at hand.
+func (s *step) answered(ev journal.Event) {
+	s.op = ""
+	switch ev.Kind {
+	case journal.Completed:
+		s.completed(ev.Completed)
+	case journal.Pending:
+		s.pending(ev.Pending)
+	case journal.Failed:
+		s.attemptFailed(ev.Failed)
+	}
+}
+
+// completed takes one answer: a page, or all of it.
+func (s *step) completed(answer *plan.Completed) {
+	a := s.action
+	result, err := s.code.output.Decode(answer.Output)
+	if err != nil {
+		s.attemptFailed(unreadable(err))
+		return
+	}
+	s.cached, s.prompt, s.note = answer.Cached, nil, ""
+	a.checkpoint, a.polls = nil, 0
+	if len(answer.Watermark) > 0 {
+		a.watermark = answer.Watermark
+	}
+	if s.code.page != nil {
+		s.pageDone(answer, result)
+		return
+	}
+	s.roundDone(result, answer.Output)
+}
+
+// unreadable is the failure of an answer that breaks its schema.
+func unreadable(err error) *plan.Error {
+	failure := &plan.Error{Kind: plan.KindUnexpectedResponse, Reason: "schema"}
+	var mismatch *schema.Mismatch
+	if !errors.As(err, &mismatch) {
+		failure.Message = "the output can't be read: " + err.Error()
+		return failure
+	}
+	place := mismatch.Pointer
+	if place == "" {
+		place = "the output"
+	}
+	failure.Message = fmt.Sprintf("the output breaks its schema: %s: %s", place, mismatch.Message)
+	return failure
+}
+
+// pending asks again later, with the checkpoint.
+func (s *step) pending(answer *plan.Pending) {
+	m, a := s.list.m, s.action
+	a.checkpoint = answer.Checkpoint
+	a.attempt = 1 // an answer came: the next failure is the first again
+	a.polls++
+	if answer.Prompt != nil {
+		s.prompt = answer.Prompt
+	}
+	s.note = answer.Message
+	if m.phase == ending || m.phase == closed {
+		s.interrupt()
+		return
+	}
+	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), plan.StepWaiting, "poll")
+}
+
+// poll asks again.
+func (s *step) poll() { s.send() }
+
+// sleep waits for a durable timer before the operation goes on.
+func (s *step) sleep(reason, name string, delay time.Duration, status plan.StepStatus, wait string) {
+	m := s.list.m
+	s.op = m.timerPath(s.operation(), name)
+	s.status, s.wait, s.until = status, wait, m.at.Add(delay)
+	m.timer(s, s.op, reason, s.until)
+	m.touch(s)
+}
+
+// expire ends a step that took longer than its `within`.
+func (s *step) expire() {
+	m := s.list.m
+	s.action.within = ""
+	failure := &plan.Error{
+		Kind:    plan.KindTimeout,
+		Reason:  "within",
+		Message: fmt.Sprintf("the step took longer than its within of %s", schema.FormatDuration(s.code.step.Within)),
+	}
+	open := m.open[s.op]
+	if open != nil && open.command.Kind == journal.CommandCall && s.once() {
+		s.lost(failure, false)
+		return
+	}
+	s.fail(failure)
+}

@@ -1,0 +1,147 @@
+package interp
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// The roots of expressions (LANGUAGE.md, "Fields of the roots").
+const (
+	rootRun     = "run"
+	rootTrigger = "trigger"
+	rootInputs  = "inputs"
+	rootSteps   = "steps"
+	rootError   = "error"
+	rootResult  = "result"
+	nameIndex   = "index"
+)
+
+// rootEnv is the environment of the main steps. It is made once and grows with
+// each step that ends.
+func (m *Machine) rootEnv(inputs any) map[string]any {
+	trigger := m.begun.Trigger
+	if trigger == "" {
+		trigger = "manual"
+	}
+	return map[string]any{
+		rootInputs:  inputs,
+		rootSteps:   make(map[string]any, len(m.program.main.steps)),
+		rootRun:     m.runValue(plan.RunRunning),
+		rootTrigger: map[string]any{"name": trigger, "kind": trigger, "at": m.scheduledAt()},
+	}
+}
+
+func (m *Machine) runValue(status plan.RunStatus) map[string]any {
+	trigger := m.begun.Trigger
+	if trigger == "" {
+		trigger = "manual"
+	}
+	return map[string]any{
+		"id":           m.begun.RunID,
+		"workflow":     m.program.workflow.Name,
+		"status":       string(status),
+		"scheduled_at": m.scheduledAt(),
+		"started_at":   schema.FixZone(m.started),
+		"attempt":      m.attempt,
+		"trigger":      trigger,
+	}
+}
+
+// scheduledAt is never null: without a slot it is the time of acceptance.
+func (m *Machine) scheduledAt() any {
+	if m.begun.ScheduledAt.IsZero() {
+		return schema.FixZone(m.started)
+	}
+	return schema.FixZone(m.begun.ScheduledAt)
+}
+
+func cloneEnv(env map[string]any) map[string]any {
+	clone := make(map[string]any, len(env)+4)
+	maps.Copy(clone, env)
+	return clone
+}
+
+// value is what expressions read as steps.x.
+func (s *step) value() map[string]any {
+	var failure any
+	if s.err != nil {
+		failure = errorValue(s.err)
+	}
+	return map[string]any{
+		"status":   string(s.status),
+		"outputs":  s.result,
+		"error":    failure,
+		"attempts": s.attempts,
+	}
+}
+
+// errorValue is an error as expressions see it.
+func errorValue(failure *plan.Error) map[string]any {
+	value := map[string]any{
+		"kind":    string(failure.Kind),
+		"step":    failure.Step,
+		"attempt": failure.Attempt,
+		"message": failure.Message,
+		"reason":  failure.Reason,
+		"hint":    failure.Hint,
+		"details": nil,
+	}
+	if len(failure.Details) > 0 {
+		if details, err := (&schema.Type{}).Decode(failure.Details); err == nil {
+			value["details"] = details
+		}
+	}
+	return value
+}
+
+// itemEnv is the environment of one item: what is visible around the loop, with
+// the outer steps that its body reads, and its own names.
+func (l *loop) itemEnv(index int) map[string]any {
+	outer := l.step.list
+	env := cloneEnv(outer.env)
+	code := l.step.code.loop
+	known := make(map[string]any, len(code.outer)+len(code.body.steps))
+	if code.all {
+		maps.Copy(known, outer.known)
+	} else {
+		for _, name := range code.outer {
+			if value, ok := outer.known[name]; ok {
+				known[name] = value
+			}
+		}
+	}
+	env[rootSteps] = known
+	env[l.step.code.step.Loop.As] = l.items[index].value
+	env[nameIndex] = index
+	return env
+}
+
+// handlerEnv is the environment of a handler: the run's final status and error,
+// and all main steps, ended or not.
+func (m *Machine) handlerEnv() map[string]any {
+	env := cloneEnv(m.env)
+	known := make(map[string]any, len(m.main.steps)+8)
+	for i := range m.main.steps {
+		s := &m.main.steps[i]
+		known[s.code.step.ID] = s.value()
+	}
+	env[rootSteps] = known
+	env[rootRun] = m.runValue(m.status)
+	env[rootError] = nil
+	if m.err != nil {
+		env[rootError] = errorValue(m.err)
+	}
+	return env
+}
+
+// encodeResult writes a step's outputs as JSON.
+func encodeResult(value any) (json.RawMessage, *plan.Error) {
+	raw, err := schema.Encode(value)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error()}
+	}
+	return raw, nil
+}

@@ -1,0 +1,65 @@
+package interp
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// The caps of one run's journal (RELIABILITY.md, P20).
+const (
+	maxHistoryEvents = 50_000
+	maxHistoryBytes  = 64 << 20
+)
+
+// history measures a run's journal by what is large in it.
+type history struct {
+	events int
+	bytes  int
+}
+
+func (h *history) addEvent(ev journal.Event) {
+	h.events++
+	if ev.Completed != nil {
+		h.bytes += len(ev.Completed.Output)
+	}
+	if ev.Pending != nil {
+		h.bytes += len(ev.Pending.Checkpoint)
+	}
+}
+
+func (h *history) addCommands(commands []journal.Command) {
+	for i := range commands {
+		if call := commands[i].Call; call != nil {
+			h.bytes += len(call.Input) + len(call.Checkpoint)
+		}
+	}
+}
+
+// exceeded says which cap is exceeded, "" when none is.
+func (h *history) exceeded() string {
+	switch {
+	case h.events > maxHistoryEvents:
+		return fmt.Sprintf("the run has more than %d events", maxHistoryEvents)
+	case h.bytes > maxHistoryBytes:
+		return fmt.Sprintf("the run's journal holds more than %d MiB", maxHistoryBytes>>20)
+	}
+	return ""
+}
+
+// checkHistory ends a run whose journal grew over its caps.
+func (m *Machine) checkHistory() {
+	message := m.history.exceeded()
+	if m.phase != running || message == "" {
+		return
+	}
+	m.stop(verdict{plan.RunFailed, &plan.Error{
+		Kind:    plan.KindInvalid,
+		Reason:  reasonLimit,
+		Message: message,
+		Hint:    "split the work into several runs, or bound `repeat` with `max`",
+		Details: json.RawMessage(`{"limit":"history"}`),
+	}})
+}

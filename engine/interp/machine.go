@@ -1,0 +1,269 @@
+// Package interp is the interpreter of checked workflows: a pure Machine that
+// takes events and gives commands. It does no I/O and knows no clock,
+// goroutine, randomness or log; the same events always lead to the same
+// commands and the same state.
+package interp
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Version is the version of the interpreter's behaviour. It is stamped into
+// every started event.
+const Version = 1
+
+// phase is where a run stands as a whole.
+type phase uint8
+
+const (
+	waitingForStart phase = iota
+	running               // steps start and end
+	ending                // canceled, timed out or over a limit: open calls have their grace
+	paused                // the finish command said so: resumed or resolved goes on
+	handling              // the run has its status; handlers run
+	closed                // the handlers have ended too
+)
+
+// Machine is one run of a workflow. Not safe for concurrent use.
+type Machine struct {
+	program *Program
+	phase   phase
+	at      time.Time // of the event at hand: what now() gives
+	begun   journal.Start
+	started time.Time
+	attempt int // 1 and one more for every resume
+	epoch   int // how often the run began or went on: keeps timer paths unique
+	ends    int // how often it got a final status: tells the handlers' runs apart
+
+	main     *list
+	handlers []*list       // those that began, in order
+	queued   []handlerKind // those that are still to begin
+	env      map[string]any
+
+	open   map[string]*operation // by operation path
+	opened int                   // counts operations, for their order
+	calls  int                   // open calls
+	waits  int                   // open timers that something goes on by
+
+	commands []journal.Command
+	dirty    []advancer // lists and loops that may go on
+	changed  []*step
+	parked   []*step          // steps that wait for a person, in order of time
+	unknown  map[string]*step // steps with an unknown outcome, by path
+
+	failure *plan.Error // the first failed step's
+	end     *verdict    // why the run is ending early
+
+	status  plan.RunStatus
+	pausing string // why, when status is paused
+	err     *plan.Error
+	outputs map[string]json.RawMessage
+	state   map[string]json.RawMessage
+	cursors map[string][]byte
+
+	history history
+}
+
+// verdict is how a run ends.
+type verdict struct {
+	status plan.RunStatus
+	err    *plan.Error
+}
+
+// advancer is a part of the run that an ended step or item may let go on.
+type advancer interface{ advance() }
+
+// New compiles the workflow and returns a Machine that waits for its started
+// event. Machines of one workflow can share a Program instead.
+func New(w *plan.Workflow) (*Machine, error) {
+	program, err := Compile(w)
+	if err != nil {
+		return nil, err
+	}
+	return program.NewMachine(), nil
+}
+
+// Apply folds ev into the run and returns what to do next. An event for a path
+// that is not open changes nothing. A condition that fails at run time is a
+// failed step, never an error: an error means a journal that can't be.
+func (m *Machine) Apply(ev journal.Event) ([]journal.Command, error) {
+	if (ev.Kind == journal.Started) != (m.phase == waitingForStart) {
+		if ev.Kind == journal.Started {
+			return nil, nil // a second one
+		}
+		return nil, fmt.Errorf("apply %s: the run has not started", ev.Kind)
+	}
+	m.at = ev.At.UTC()
+	m.commands = nil
+	if err := m.take(ev); err != nil {
+		return nil, err
+	}
+	m.settle()
+	commands := m.commands
+	m.commands = nil
+	m.history.addCommands(commands)
+	return commands, nil
+}
+
+func (m *Machine) take(ev journal.Event) error {
+	switch ev.Kind {
+	case journal.Started:
+		return m.start(ev)
+	case journal.Completed, journal.Pending, journal.Failed, journal.TimerFired:
+		return m.answer(ev)
+	case journal.CancelRun:
+		m.cancelRun(ev)
+	case journal.Resumed:
+		m.resume()
+	case journal.Resolved:
+		return m.resolve(ev)
+	case journal.Signaled, journal.ChildEnded:
+		// No step of this version waits for them: they are late.
+	default:
+		return fmt.Errorf("apply %s: unknown kind of event", ev.Kind)
+	}
+	return nil
+}
+
+func (m *Machine) start(ev journal.Event) error {
+	if ev.Start == nil {
+		return fmt.Errorf("apply started: it has no payload")
+	}
+	inputs := ev.Start.Inputs
+	if len(inputs) == 0 {
+		inputs = json.RawMessage("{}")
+	}
+	decoded, err := m.program.inputs.Decode(inputs)
+	if err != nil {
+		return fmt.Errorf("apply started: inputs: %w", err)
+	}
+	m.begun, m.started = *ev.Start, m.at
+	m.env = m.rootEnv(decoded)
+	m.main = m.newList(m.program.main, "", m.env)
+	m.goOn()
+	m.main.enqueue()
+	return nil
+}
+
+// goOn sets the run running, with a new timer for its timeout.
+func (m *Machine) goOn() {
+	m.phase, m.status, m.pausing, m.err = running, plan.RunRunning, "", nil
+	m.epoch++
+	if timeout := m.program.workflow.Timeout; timeout > 0 {
+		m.timer(nil, m.timerPath("", "run"), timerRun, m.at.Add(timeout))
+	}
+}
+
+// settle lets everything go on that can, then looks whether the run or its
+// handlers have come to an end.
+func (m *Machine) settle() {
+	for {
+		for len(m.dirty) > 0 {
+			next := m.dirty[0]
+			m.dirty = m.dirty[1:]
+			next.advance()
+		}
+		m.dirty = nil
+		if !m.proceed() {
+			return
+		}
+	}
+}
+
+// proceed takes the run as a whole one phase on; false when there is nothing to
+// do but wait.
+func (m *Machine) proceed() bool {
+	switch m.phase {
+	case running:
+		if m.main.ended {
+			m.finish(m.outcome())
+			return true
+		}
+		if m.calls+m.waits == 0 {
+			m.pause()
+		}
+	case ending:
+		if m.calls == 0 {
+			m.finish(*m.end)
+			return true
+		}
+	case handling:
+		return m.nextHandler()
+	}
+	return false
+}
+
+// outcome is the verdict on a run that has nothing left to do.
+func (m *Machine) outcome() verdict {
+	if m.failure != nil {
+		return verdict{plan.RunFailed, m.failure}
+	}
+	outputs, err := m.evaluateOutputs()
+	if err != nil {
+		return verdict{plan.RunFailed, err}
+	}
+	m.outputs = outputs
+	return verdict{status: plan.RunSucceeded}
+}
+
+// finish gives the run its final status.
+func (m *Machine) finish(v verdict) {
+	m.cancel(m.timerPath("", "run"))
+	m.cancel(m.timerPath("", "grace"))
+	m.phase, m.status, m.err, m.end = handling, v.status, v.err, nil
+	m.ends++
+	finish := &journal.Finish{Status: v.status, Error: v.err}
+	if v.status == plan.RunSucceeded {
+		finish.Outputs, finish.State, finish.Cursors = m.outputs, m.state, m.cursors
+	}
+	m.emit(journal.Command{Kind: journal.CommandFinish, Finish: finish})
+	m.queueHandlers()
+}
+
+// pause parks a run in which nothing goes on without a person.
+func (m *Machine) pause() {
+	if len(m.parked) == 0 {
+		// Unreachable for a checked plan: steps wait for each other in a circle.
+		m.finish(verdict{plan.RunFailed, &plan.Error{
+			Kind: plan.KindInternal, Message: "the remaining steps wait for each other",
+		}})
+		return
+	}
+	first := m.parked[0]
+	m.cancel(m.timerPath("", "run"))
+	m.phase, m.status, m.pausing, m.err = paused, plan.RunPaused, first.parked, first.err
+	m.emit(journal.Command{Kind: journal.CommandFinish, Finish: &journal.Finish{
+		Status: plan.RunPaused, Paused: first.parked, Error: first.err,
+	}})
+}
+
+// Status returns the run's status and, when it is paused, why.
+func (m *Machine) Status() (status plan.RunStatus, reason string) {
+	if m.phase == running && m.calls == 0 && m.waits > 0 {
+		return plan.RunWaiting, ""
+	}
+	return m.status, m.pausing
+}
+
+// Done reports whether the run has ended and its handlers too.
+func (m *Machine) Done() bool { return m.phase == closed }
+
+// Error returns the error of an ended or paused run; nil when there is none.
+func (m *Machine) Error() *plan.Error { return m.err }
+
+// Outputs returns the run's outputs; nil unless it succeeded. The caller must
+// not change them.
+func (m *Machine) Outputs() map[string]json.RawMessage {
+	if m.status != plan.RunSucceeded {
+		return nil
+	}
+	return m.outputs
+}
+
+// Attempt returns 1, and one more for every resume.
+func (m *Machine) Attempt() int { return m.attempt }

@@ -1,0 +1,329 @@
+package interp
+
+import (
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// Program is a workflow made ready to run: expressions compiled, schemas read.
+// It is immutable and safe for concurrent use by any number of Machines.
+type Program struct {
+	workflow *plan.Workflow
+	exprs    map[string]*eval.Program // by source
+	inputs   *schema.Type
+	actions  map[string]*actionCode // by full name
+	main     *listCode
+	handlers map[handlerKind]*listCode
+}
+
+// listCode is a step list, made ready.
+type listCode struct {
+	steps   []stepCode
+	handler bool
+}
+
+// stepCode is a step, made ready. deps and dependents are places in its list,
+// in order and each once.
+type stepCode struct {
+	step       *plan.Step
+	deps       []int
+	dependents []int
+	action     *actionCode  // of an action
+	output     *schema.Type // of one answer of the action
+	page       *pageCode    // of a step with paginate
+	loop       *loopCode
+}
+
+// actionCode is an action with its types.
+type actionCode struct {
+	action *plan.Action
+	input  *schema.Type
+	output *schema.Type
+}
+
+// loopCode is a loop's body. outer are the steps outside that the body reads;
+// all says that a computed name may read any of them.
+type loopCode struct {
+	body  *listCode
+	outer []string
+	all   bool
+}
+
+// Compile makes a workflow ready to run.
+func Compile(w *plan.Workflow) (*Program, error) { return CompileWith(w, eval.NewCache()) }
+
+// CompileWith is Compile with a cache of expressions that other workflows may
+// share.
+func CompileWith(w *plan.Workflow, cache *eval.Cache) (*Program, error) {
+	c := &compiler{
+		cache: cache,
+		program: &Program{
+			workflow: w,
+			exprs:    map[string]*eval.Program{},
+			actions:  map[string]*actionCode{},
+			handlers: map[handlerKind]*listCode{},
+		},
+	}
+	if err := c.workflow(w); err != nil {
+		return nil, fmt.Errorf("compile workflow %s: %w", w.Name, err)
+	}
+	return c.program, nil
+}
+
+// NewMachine returns a Machine of the program that waits for its started event.
+func (p *Program) NewMachine() *Machine {
+	return &Machine{
+		program: p,
+		status:  plan.RunQueued,
+		attempt: 1,
+		open:    map[string]*operation{},
+		unknown: map[string]*step{},
+	}
+}
+
+type compiler struct {
+	cache   *eval.Cache
+	program *Program
+	builtin map[string]*plan.Action
+}
+
+func (c *compiler) workflow(w *plan.Workflow) error {
+	c.program.inputs = schema.MapOf(&schema.Type{})
+	if len(w.Inputs) > 0 {
+		inputs, err := schema.FromJSON(w.Inputs)
+		if err != nil {
+			return fmt.Errorf("read the schema of the inputs: %w", err)
+		}
+		c.program.inputs = inputs
+	}
+	main, err := c.list(w.Steps, false)
+	if err != nil {
+		return err
+	}
+	c.program.main = main
+	for _, handler := range []struct {
+		kind  handlerKind
+		steps []plan.Step
+	}{{onSuccess, w.OnSuccess}, {onFailure, w.OnFailure}, {finally, w.Finally}} {
+		if len(handler.steps) == 0 {
+			continue
+		}
+		list, err := c.list(handler.steps, true)
+		if err != nil {
+			return fmt.Errorf("%s: %w", handler.kind, err)
+		}
+		c.program.handlers[handler.kind] = list
+	}
+	for _, output := range w.Outputs {
+		if err := c.value(output.Value); err != nil {
+			return fmt.Errorf("output %s: %w", output.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *compiler) list(steps []plan.Step, handler bool) (*listCode, error) {
+	list := &listCode{steps: make([]stepCode, len(steps)), handler: handler}
+	places := make(map[string]int, len(steps))
+	for i := range steps {
+		places[steps[i].ID] = i
+	}
+	for i := range steps {
+		code := &list.steps[i]
+		code.step = &steps[i]
+		if err := c.step(code, handler); err != nil {
+			return nil, fmt.Errorf("step %s: %w", steps[i].ID, err)
+		}
+		if err := list.link(i, places); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// link notes what step i follows.
+func (l *listCode) link(i int, places map[string]int) error {
+	step := l.steps[i].step
+	seen := map[int]bool{}
+	for _, ids := range [][]string{step.Needs, step.Reads} {
+		for _, id := range ids {
+			place, ok := places[id]
+			if !ok || place == i {
+				return fmt.Errorf("step %s follows %s, which its list does not have", step.ID, id)
+			}
+			if seen[place] {
+				continue
+			}
+			seen[place] = true
+			l.steps[i].deps = append(l.steps[i].deps, place)
+			l.steps[place].dependents = append(l.steps[place].dependents, i)
+		}
+	}
+	return nil
+}
+
+func (c *compiler) step(code *stepCode, handler bool) error {
+	step := code.step
+	if err := c.expr(step.If); err != nil {
+		return err
+	}
+	switch step.Kind {
+	case plan.StepAction:
+		return c.action(code)
+	case plan.StepLet, plan.StepSetState:
+		for _, binding := range step.Let {
+			if err := c.value(binding.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	case plan.StepLoop:
+		if step.Loop == nil {
+			return fmt.Errorf("a loop without its body")
+		}
+		return c.loop(code, handler)
+	}
+	return fmt.Errorf("unknown kind %q", step.Kind)
+}
+
+func (c *compiler) action(code *stepCode) error {
+	step := code.step
+	if step.Connection != nil {
+		if err := c.value(*step.Connection); err != nil {
+			return err
+		}
+	}
+	if err := c.value(step.With); err != nil {
+		return err
+	}
+	if step.Repeat != nil {
+		if err := c.expr(&step.Repeat.Until); err != nil {
+			return err
+		}
+	}
+	action, err := c.actionCode(step.Uses)
+	if err != nil {
+		return err
+	}
+	code.action, code.output = action, action.output
+	if len(step.OutputSchema) > 0 {
+		if code.output, err = schema.FromJSON(step.OutputSchema); err != nil {
+			return fmt.Errorf("read the narrowed output schema: %w", err)
+		}
+	}
+	if step.Paginate != nil {
+		code.page, err = compilePage(action.action, code.output)
+	}
+	return err
+}
+
+func (c *compiler) actionCode(name string) (*actionCode, error) {
+	if known := c.program.actions[name]; known != nil {
+		return known, nil
+	}
+	action := c.program.workflow.Actions[name]
+	if action == nil {
+		action = c.builtins()[name]
+	}
+	if action == nil {
+		return nil, fmt.Errorf("the plan holds no action %s", name)
+	}
+	code := &actionCode{action: action}
+	var err error
+	if code.input, err = typeOf(action.Input); err != nil {
+		return nil, fmt.Errorf("read the input schema of %s: %w", name, err)
+	}
+	if code.output, err = typeOf(action.Output); err != nil {
+		return nil, fmt.Errorf("read the output schema of %s: %w", name, err)
+	}
+	c.program.actions[name] = code
+	return code, nil
+}
+
+func typeOf(text []byte) (*schema.Type, error) {
+	if len(text) == 0 {
+		return &schema.Type{}, nil
+	}
+	return schema.FromJSON(text)
+}
+
+func (c *compiler) builtins() map[string]*plan.Action {
+	if c.builtin == nil {
+		c.builtin = map[string]*plan.Action{}
+		for _, action := range Builtins() {
+			c.builtin[action.FullName()] = action
+		}
+	}
+	return c.builtin
+}
+
+func (c *compiler) loop(code *stepCode, handler bool) error {
+	loop := code.step.Loop
+	if err := c.value(loop.Foreach); err != nil {
+		return err
+	}
+	if err := c.expr(loop.Key); err != nil {
+		return err
+	}
+	if loop.Collect != nil {
+		if err := c.value(*loop.Collect); err != nil {
+			return err
+		}
+	}
+	body, err := c.list(loop.Steps, handler)
+	if err != nil {
+		return err
+	}
+	code.loop = &loopCode{body: body}
+	reads := &bodyReads{names: map[string]bool{}}
+	if err := reads.loop(loop); err != nil {
+		return err
+	}
+	code.loop.outer, code.loop.all = reads.sorted(), reads.dynamic
+	return nil
+}
+
+// expr compiles an expression; nil is none.
+func (c *compiler) expr(x *plan.Expr) error {
+	if x == nil || c.program.exprs[x.Source] != nil {
+		return nil
+	}
+	program, err := c.cache.Compile(x.Source)
+	if err != nil {
+		return fmt.Errorf("expression at %d:%d: %w", x.Pos.Line, x.Pos.Column, err)
+	}
+	c.program.exprs[x.Source] = program
+	return nil
+}
+
+// value compiles the expressions of a value.
+func (c *compiler) value(v plan.Value) error { return eachExpr(v, c.expr) }
+
+// eachExpr visits the expressions of a value in order.
+func eachExpr(v plan.Value, visit func(*plan.Expr) error) error {
+	if v.Expr != nil {
+		return visit(v.Expr)
+	}
+	for _, part := range v.Text {
+		if part.Expr == nil {
+			continue
+		}
+		if err := visit(part.Expr); err != nil {
+			return err
+		}
+	}
+	for _, binding := range v.Object {
+		if err := eachExpr(binding.Value, visit); err != nil {
+			return err
+		}
+	}
+	for _, item := range v.List {
+		if err := eachExpr(item, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}

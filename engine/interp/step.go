@@ -1,0 +1,226 @@
+package interp
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// step is a step of a running list.
+type step struct {
+	list    *list
+	code    *stepCode
+	path    string
+	status  plan.StepStatus
+	settled bool   // ended: what follows it may go on
+	parked  string // not settled, since a person must act: the run's paused reason
+	missing int    // needs that have not ended
+
+	err       *plan.Error
+	continued bool // failed, and on_error says continue
+	outputs   json.RawMessage
+	result    any // outputs as expressions see them
+
+	op     string // path of its open call or timer
+	action *action
+	loop   *loop
+
+	attempts  int // of the operation that took the most
+	note      string
+	wait      string
+	until     time.Time
+	prompt    *plan.Prompt
+	cached    bool
+	startedAt time.Time
+	endedAt   time.Time
+	changed   bool // stands among the Machine's changed ones
+}
+
+// upstream is what run_if makes of the steps that a step follows.
+type upstream uint8
+
+const (
+	upstreamFine  upstream = iota
+	upstreamBad            // the step is blocked
+	upstreamUnmet          // run_if: failed, and nothing has failed
+)
+
+// upstream decides run_if (LANGUAGE.md, rule 8). cause is the first step that
+// did not succeed.
+func (s *step) upstream() (verdict upstream, cause string) {
+	failed := false
+	for _, place := range s.code.deps {
+		dep := &s.list.steps[place]
+		failed = failed || dep.bad() || dep.continued
+		if cause == "" && dep.bad() {
+			cause = dep.code.step.ID
+		}
+	}
+	switch s.code.step.RunIf {
+	case plan.RunIfAny:
+		return upstreamFine, ""
+	case plan.RunIfFailed:
+		if !failed {
+			return upstreamUnmet, ""
+		}
+		return upstreamFine, ""
+	}
+	if cause != "" {
+		return upstreamBad, cause
+	}
+	return upstreamFine, ""
+}
+
+// bad reports whether the step ended in a way that blocks what follows.
+func (s *step) bad() bool {
+	switch s.status {
+	case plan.StepFailed:
+		return !s.continued
+	case plan.StepBlocked, plan.StepCanceled, plan.StepUnknown:
+		return true
+	}
+	return false
+}
+
+// succeed ends the step with its outputs. raw may be nil: then result is
+// encoded.
+func (s *step) succeed(result any, raw json.RawMessage) {
+	if raw == nil {
+		encoded, err := encodeResult(result)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		raw = encoded
+	}
+	s.result, s.outputs, s.err = result, raw, nil
+	s.settle(plan.StepSucceeded)
+}
+
+// fail ends the step with an error, as its on_error says.
+func (s *step) fail(failure *plan.Error) {
+	s.err = s.complete(failure)
+	switch s.reaction(failure.Kind) {
+	case plan.ReactContinue:
+		s.continued = true
+	case plan.ReactPause:
+		if !s.list.code.handler {
+			s.park(plan.StepFailed, pausedReason(failure.Kind))
+			return
+		}
+	}
+	s.settle(plan.StepFailed)
+}
+
+// complete fills in what an error does not know of its step.
+func (s *step) complete(failure *plan.Error) *plan.Error {
+	full := *failure
+	if full.Step == "" {
+		full.Step = s.path
+	}
+	if full.Action == "" && s.code.action != nil {
+		full.Action = s.code.step.Uses
+	}
+	if full.Attempt == 0 && s.action != nil {
+		full.Attempt = s.action.attempt
+	}
+	return &full
+}
+
+func (s *step) reaction(kind plan.ErrorKind) plan.Reaction {
+	step := s.code.step
+	if reaction, ok := step.OnError[kind]; ok {
+		return reaction
+	}
+	if step.OnErrorAll != "" {
+		return step.OnErrorAll
+	}
+	if kind == plan.KindAuthRequired && step.Kind == plan.StepAction {
+		return plan.ReactPause
+	}
+	return plan.ReactFail
+}
+
+func pausedReason(kind plan.ErrorKind) string {
+	switch kind {
+	case plan.KindAuthRequired:
+		return plan.PausedAuthRequired
+	case plan.KindUnknownOutcome:
+		return plan.PausedUnknownOutcome
+	}
+	return plan.PausedError
+}
+
+// park leaves the step to a person: it has stopped, but not ended.
+func (s *step) park(status plan.StepStatus, reason string) {
+	s.close()
+	s.status, s.parked = status, reason
+	s.list.m.parked = append(s.list.m.parked, s)
+	s.list.m.touch(s)
+}
+
+// settle ends the step.
+func (s *step) settle(status plan.StepStatus) {
+	m := s.list.m
+	s.close()
+	s.status, s.settled, s.parked = status, true, ""
+	m.touch(s)
+	if s.bad() && s.err != nil && s.list == m.main && m.failure == nil {
+		m.failure = s.err
+	}
+	s.list.settled(s)
+}
+
+// close ends what the step has open and what it showed of it.
+func (s *step) close() {
+	m := s.list.m
+	if s.op != "" {
+		m.cancel(s.op)
+		s.op = ""
+	}
+	if s.action != nil && s.action.within != "" {
+		m.cancel(s.action.within)
+		s.action.within = ""
+	}
+	s.wait, s.until, s.prompt = "", time.Time{}, nil
+	s.endedAt = m.at
+}
+
+// startLet evaluates the values of let or set_state in written order; each sees
+// the ones above it by bare name.
+func (s *step) startLet() {
+	m := s.list.m
+	env := cloneEnv(s.list.env)
+	values := make(map[string]any, len(s.code.step.Let))
+	for _, binding := range s.code.step.Let {
+		value, err := m.resolve(binding.Value, nil, env)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		values[binding.Name], env[binding.Name] = value, value
+	}
+	if s.code.step.Kind == plan.StepSetState {
+		s.setState(values)
+		return
+	}
+	s.succeed(values, nil)
+}
+
+// setState notes the values for the transaction of the run's success.
+func (s *step) setState(values map[string]any) {
+	m := s.list.m
+	for _, binding := range s.code.step.Let {
+		raw, err := encodeResult(values[binding.Name])
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		if m.state == nil {
+			m.state = map[string]json.RawMessage{}
+		}
+		m.state[binding.Name] = raw
+	}
+	s.succeed(map[string]any{}, nil)
+}

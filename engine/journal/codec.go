@@ -1,0 +1,30 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// codecVersion stands first in every encoded record.
+const codecVersion byte = 1
+
+// Encode returns the stored form of a record.
+func Encode(r *Record) ([]byte, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode record %d: %w", r.Seq, err)
+	}
+	return append([]byte{codecVersion}, body...), nil
+}
+
+// Decode reads what Encode wrote; a version that is not known is refused.
+func Decode(data []byte) (*Record, error) {
+	if len(data) == 0 || data[0] != codecVersion {
+		return nil, fmt.Errorf("decode record: unknown version")
+	}
+	record := new(Record)
+	if err := json.Unmarshal(data[1:], record); err != nil {
+		return nil, fmt.Errorf("decode record: %w", err)
+	}
+	return record, nil
+}

@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/ratelimit"
+)
+
+// limiterBucket is the store's bucket of limiter rows.
+const limiterBucket = "limiter"
+
+// limiter asks the buckets that an action of a connection falls into: one per
+// limiter and the values of the config fields of its scope, shared by all runs.
+// Their rows are stored after every answer, so that a restart remembers what
+// the services have counted.
+type limiter struct {
+	project *Project
+	limits  *ratelimit.Limiter
+	rows    *boltstore.KV
+
+	mu     sync.Mutex
+	dirty  map[string]struct{}
+	closed bool
+	wake   chan struct{}
+	writer sync.WaitGroup
+}
+
+func newLimiter(p *Project, limits *ratelimit.Limiter, rows *boltstore.KV) (*limiter, error) {
+	l := &limiter{project: p, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1)}
+	if err := l.restore(); err != nil {
+		return nil, err
+	}
+	limits.OnChange(l.changed)
+	l.writer.Go(l.writeRows)
+	return l, nil
+}
+
+func (l *limiter) restore() error {
+	keys, err := l.rows.List(limiterBucket, "")
+	if err != nil {
+		return fmt.Errorf("list limiter rows: %w", err)
+	}
+	stored := map[string][]byte{}
+	for _, key := range keys {
+		value, _, found, err := l.rows.Get(limiterBucket, key)
+		if err != nil {
+			return fmt.Errorf("read limiter row %s: %w", key, err)
+		}
+		if found {
+			stored[key] = value
+		}
+	}
+	if err := l.limits.Restore(stored); err != nil {
+		l.project.config.Log.Warn("limiter row not restored", "error", err)
+	}
+	return nil
+}
+
+// changed notes that a row must be written; many changes become one write.
+func (l *limiter) changed(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.dirty[key] = struct{}{}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// writeRows stores what changed until close.
+func (l *limiter) writeRows() {
+	for range l.wake {
+		l.mu.Lock()
+		dirty := l.dirty
+		l.dirty = map[string]struct{}{}
+		l.mu.Unlock()
+		for key := range dirty {
+			if _, err := l.rows.Put(limiterBucket, key, l.limits.Row(key), nil); err != nil {
+				l.project.config.Log.Debug("limiter row not stored", "key", key, "error", err)
+			}
+		}
+	}
+}
+
+// close writes what is left and ends the writer.
+func (l *limiter) close() {
+	l.mu.Lock()
+	l.closed = true
+	close(l.wake)
+	l.mu.Unlock()
+	l.writer.Wait()
+}
+
+// bucket is one rate limit that a call must pass.
+type bucket struct {
+	name string // of the limiter, as the plugin declares it
+	key  string
+	spec ratelimit.Spec
+}
+
+// Acquire waits until every bucket lets the call through.
+func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(plan.Answer), error) {
+	buckets, err := l.buckets(action, connection)
+	if err != nil {
+		return nil, err
+	}
+	var held []func(time.Time)
+	release := func() {
+		at := l.project.config.Now()
+		for _, done := range held {
+			done(at)
+		}
+	}
+	for _, b := range buckets {
+		done, err := l.limits.Acquire(ctx, b.key, b.spec, onWait)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		held = append(held, done)
+		if b.spec.Requests > 0 {
+			l.changed(b.key)
+		}
+	}
+	return func(answer plan.Answer) {
+		release()
+		for _, b := range buckets {
+			if b.spec.Requests > 0 {
+				l.changed(b.key)
+			}
+		}
+		l.note(buckets, answer)
+	}, nil
+}
+
+// note closes the bucket that a rate_limited answer speaks of, for every run.
+func (l *limiter) note(buckets []bucket, answer plan.Answer) {
+	failed := answer.Failed
+	if failed == nil || failed.Kind != plan.KindRateLimited {
+		return
+	}
+	for _, b := range buckets {
+		if failed.Limiter != "" && failed.Limiter != b.name && len(buckets) > 1 {
+			continue
+		}
+		pause := time.Duration(failed.RetryAfterS * float64(time.Second))
+		if pause <= 0 {
+			pause = time.Second
+		}
+		l.limits.CloseUntil(b.key, l.project.config.Now().Add(pause))
+	}
+}
+
+// buckets resolves the limits of a call. A rate of the connection replaces the
+// plugin's limiters and keeps the kind of the first.
+func (l *limiter) buckets(action *plan.Action, connection string) ([]bucket, error) {
+	found, err := l.project.connection(action.Plugin, connection)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the call itself reports it, before anything is sent
+	}
+	var config map[string]json.RawMessage
+	if err := json.Unmarshal(found.Config, &config); err != nil {
+		return nil, fmt.Errorf("read config of connection %s: %w", connection, err)
+	}
+	if found.rate != "" {
+		spec, err := ratelimit.Parse(found.rate)
+		if err != nil {
+			return nil, fmt.Errorf("rate of connection %s: %w", connection, err)
+		}
+		spec.Fixed = true
+		scope := []string{"base_url"}
+		name := "connection"
+		if len(action.Limiters) > 0 {
+			spec.Fixed, name = action.Limiters[0].FixedWindow, action.Limiters[0].Name
+			spec.MaxConcurrent, scope = action.Limiters[0].MaxConcurrent, scopeOf(action.Limiters[0])
+		}
+		return []bucket{{name: name, key: bucketKey(action.Plugin, name, scope, config), spec: spec}}, nil
+	}
+	buckets := make([]bucket, len(action.Limiters))
+	for i, declared := range action.Limiters {
+		buckets[i] = bucket{
+			name: declared.Name,
+			key:  bucketKey(action.Plugin, declared.Name, scopeOf(declared), config),
+			spec: ratelimit.Spec{
+				Requests: declared.Requests, Window: declared.Window,
+				Fixed: declared.FixedWindow, MaxConcurrent: declared.MaxConcurrent,
+			},
+		}
+	}
+	return buckets, nil
+}
+
+func scopeOf(declared plan.Limiter) []string {
+	if len(declared.Scope) == 0 {
+		return []string{"base_url"}
+	}
+	return declared.Scope
+}
+
+// bucketKey joins its parts as JSON, so that no value can pass for another.
+func bucketKey(plugin, limiter string, scope []string, config map[string]json.RawMessage) string {
+	parts := []string{plugin, limiter}
+	for _, field := range scope {
+		parts = append(parts, field+"="+string(config[field]))
+	}
+	key, err := json.Marshal(parts)
+	if err != nil {
+		return strings.Join(parts, "\x00") // strings always encode; this keeps the buckets apart all the same
+	}
+	return string(key)
+}

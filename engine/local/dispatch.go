@@ -1,0 +1,217 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// call is a call in flight.
+type call struct {
+	command journal.Command
+	cancel  context.CancelFunc
+}
+
+// maxTimerSleep bounds how long a timer trusts the monotonic clock: the wall
+// clock is asked again at least this often (RELIABILITY.md, P9).
+const maxTimerSleep = 30 * time.Second
+
+// timer is a durable timer: its command is in the journal, this is its clock.
+type timer struct {
+	command journal.Command
+	clock   *time.Timer
+}
+
+func (t *timer) stop() { t.clock.Stop() }
+
+// dispatch does what the commands say. Logs and the finish are part of the
+// record itself and need nothing more.
+func (r *run) dispatch(commands []journal.Command) {
+	for _, command := range commands {
+		switch command.Kind {
+		case journal.CommandCall:
+			r.startCall(command)
+		case journal.CommandTimer:
+			r.startTimer(command)
+		case journal.CommandCancel:
+			r.cancelCommand(command.Path)
+		}
+	}
+}
+
+func (r *run) cancelCommand(path string) {
+	if t := r.timers[path]; t != nil {
+		t.stop()
+		delete(r.timers, path)
+	}
+	if c := r.calls[path]; c != nil {
+		c.cancel()
+	}
+}
+
+func (r *run) startCall(command journal.Command) {
+	ctx, cancel := context.WithCancel(r.driver.ctx)
+	r.calls[command.Path] = &call{command: command, cancel: cancel}
+	request := r.request(command)
+	action := r.workflow.Actions[command.Call.Action]
+	r.driver.workers.Go(func() {
+		defer cancel()
+		answer := r.execute(ctx, action, request)
+		if r.driver.ctx.Err() != nil && answer.Completed == nil && answer.Pending == nil {
+			return // the engine is closing: what this call did is for the next start to find out
+		}
+		event := answerEvent(command.Path, answer)
+		r.mail.put(message{event: &event, answerTo: &command})
+	})
+}
+
+func (r *run) request(command journal.Command) plan.Request {
+	return plan.Request{
+		Action:         command.Call.Action,
+		Connection:     command.Call.Connection,
+		Workflow:       r.workflow.Name,
+		RunID:          r.row.ID,
+		Step:           command.Call.Step,
+		Operation:      command.Path,
+		Attempt:        command.Call.Attempt,
+		IdempotencyKey: IdempotencyKey(r.row.ID, command.Path),
+		Input:          command.Call.Input,
+		PageCursor:     command.Call.PageCursor,
+		Checkpoint:     command.Call.Checkpoint,
+		ScheduledAt:    r.row.ScheduledAt,
+		Timeout:        command.Call.Timeout,
+	}
+}
+
+// execute waits for the limiter, then makes the call. The attempt's time begins
+// after the wait.
+func (r *run) execute(ctx context.Context, action *plan.Action, request plan.Request) plan.Answer {
+	if action == nil {
+		return failure(plan.KindInternal, plan.NotApplied, "the plan holds no action %s", request.Action)
+	}
+	waited := false
+	done, err := r.driver.options.Limiter.Acquire(ctx, action, request.Connection, func(until time.Time) {
+		waited = true
+		r.mail.put(message{wait: &limiterWait{path: request.Step, until: until}})
+	})
+	if waited {
+		r.mail.put(message{wait: &limiterWait{path: request.Step}})
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for the rate limit")
+		}
+		return failure(plan.KindInternal, plan.NotApplied, "wait for the rate limit: %v", err)
+	}
+	attempt := ctx
+	if request.Timeout > 0 {
+		var cancel context.CancelFunc
+		attempt, cancel = context.WithTimeout(ctx, request.Timeout)
+		defer cancel()
+	}
+	answer := r.driver.options.Caller.Call(attempt, request, &sink{run: r, step: request.Step})
+	done(answer)
+	return answer
+}
+
+func failure(kind plan.ErrorKind, applied plan.Applied, format string, args ...any) plan.Answer {
+	return plan.Answer{Failed: &plan.Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}}
+}
+
+func answerEvent(path string, answer plan.Answer) journal.Event {
+	switch {
+	case answer.Completed != nil:
+		return journal.Event{Kind: journal.Completed, Path: path, Completed: answer.Completed}
+	case answer.Pending != nil:
+		return journal.Event{Kind: journal.Pending, Path: path, Pending: answer.Pending}
+	case answer.Failed != nil:
+		return journal.Event{Kind: journal.Failed, Path: path, Failed: answer.Failed}
+	}
+	return journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{
+		Kind: plan.KindCrashed, Message: "the call ended without an answer", Applied: plan.AppliedUnknown,
+	}}
+}
+
+// settle takes an answered command from the open ones. A late answer for a
+// command that is no longer open is dropped.
+func (r *run) settle(command journal.Command, event *journal.Event) bool {
+	if event.Kind == journal.TimerFired {
+		t := r.timers[command.Path]
+		if t == nil || t.command.Timer != command.Timer {
+			return false
+		}
+		delete(r.timers, command.Path)
+		return true
+	}
+	c := r.calls[command.Path]
+	if c == nil || c.command.Call != command.Call {
+		return false
+	}
+	delete(r.calls, command.Path)
+	delete(r.waits, command.Call.Step)
+	return true
+}
+
+func (r *run) startTimer(command journal.Command) {
+	t := &timer{command: command}
+	r.timers[command.Path] = t
+	var due func()
+	due = func() {
+		if left := command.Timer.At.Sub(r.driver.now()); left > 0 {
+			t.clock.Reset(min(left, maxTimerSleep))
+			return
+		}
+		r.mail.put(message{
+			event:    &journal.Event{Kind: journal.TimerFired, Path: command.Path},
+			answerTo: &command,
+		})
+	}
+	// A stopped clock is set before the callback can run, since it resets it.
+	t.clock = time.AfterFunc(time.Hour, due)
+	t.clock.Reset(max(0, min(command.Timer.At.Sub(r.driver.now()), maxTimerSleep)))
+}
+
+// startGrace gives the calls of a canceled run their time to end.
+func (r *run) startGrace() {
+	time.AfterFunc(r.driver.options.CancelGrace, func() {
+		r.mail.put(message{event: &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{Grace: true}}})
+	})
+}
+
+// waiting notes or clears a limiter's wait and shows it.
+func (r *run) waiting(wait limiterWait) {
+	update := Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path}
+	if wait.until.IsZero() {
+		if _, ok := r.waits[wait.path]; !ok {
+			return
+		}
+		delete(r.waits, wait.path)
+	} else {
+		r.waits[wait.path] = wait
+		update.Wait, update.Until = "rate limit", wait.until
+	}
+	r.feed.send(update)
+}
+
+// sink passes on what a call says before it ends.
+type sink struct {
+	run  *run
+	step string
+}
+
+// Log queues a line for the run's log.
+func (s *sink) Log(line plan.Log) {
+	line.Step = s.step
+	if line.At.IsZero() {
+		line.At = s.run.driver.now()
+	}
+	s.run.mail.put(message{log: &line})
+}
+
+// Progress shows how far the call is; it is not stored.
+func (s *sink) Progress(progress plan.Progress) {
+	s.run.feed.send(Update{Kind: UpdateProgress, RunID: s.run.row.ID, Path: s.step, Progress: &progress})
+}

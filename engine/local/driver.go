@@ -1,0 +1,274 @@
+// Package local is the embedded driver of the Machine: it journals what
+// happens, applies it, dispatches the commands and turns their answers into
+// events. One goroutine owns each run.
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Journal stores runs. Append keeps the order of its calls; done is called
+// after the commit that holds the records (or after its failure) and must not
+// block. CreateRun returns after the commit.
+type Journal interface {
+	CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error)
+	Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error))
+	Records(runID string, from uint64, limit int) ([]*journal.Record, error)
+	Plan(hash string) ([]byte, error)
+	Run(id string) (*plan.Run, error)
+}
+
+// Caller sends one attempt of one page and returns its end. It keeps to the
+// deadline of ctx.
+type Caller interface {
+	Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer
+}
+
+// Limiter is asked before every Execute. done must be called with the answer
+// when the call has ended, so that a rate_limited one closes the bucket for
+// every run. onWait tells when the wait is expected to end; it may be called
+// more than once, and with a zero time when the wait is over.
+type Limiter interface {
+	Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(until time.Time)) (done func(plan.Answer), err error)
+}
+
+// Options are what a Driver needs. All fields but MaxActiveRuns and CancelGrace
+// are required.
+type Options struct {
+	Journal       Journal
+	Caller        Caller
+	Limiter       Limiter
+	Now           func() time.Time
+	Log           *slog.Logger
+	MaxActiveRuns int           // runs driven at a time; 0 = 1000
+	CancelGrace   time.Duration // of a canceled run's calls; 0 = 10 s
+}
+
+// The errors of a Driver.
+var (
+	ErrClosed    = errors.New("the engine is closing")
+	ErrNotDriven = errors.New("no process drives this run")
+)
+
+// Driver drives runs. Safe for concurrent use.
+type Driver struct {
+	options Options
+	slots   chan struct{}
+	ctx     context.Context // ends when Close begins: calls in flight are canceled
+	stop    context.CancelFunc
+	workers sync.WaitGroup
+
+	mu     sync.Mutex
+	runs   map[string]*run
+	closed bool
+}
+
+// New returns a Driver that drives nothing yet.
+func New(options Options) *Driver {
+	if options.MaxActiveRuns == 0 {
+		options.MaxActiveRuns = 1000
+	}
+	if options.CancelGrace == 0 {
+		options.CancelGrace = 10 * time.Second
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Driver{
+		options: options,
+		slots:   make(chan struct{}, options.MaxActiveRuns),
+		ctx:     ctx,
+		stop:    stop,
+		runs:    map[string]*run{},
+	}
+}
+
+// StartRequest is an accepted run: row, plan and the payload of its started
+// event. RequestID makes a repeated submit return the first one's run.
+type StartRequest struct {
+	Row       plan.Run
+	Workflow  *plan.Workflow
+	PlanBytes []byte
+	Start     journal.Start
+	RequestID string
+}
+
+// Start stores the run with its first commands in one transaction and drives
+// it. When RequestID was seen before, it returns that run's id and starts
+// nothing.
+func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, err error) {
+	machine, err := interp.New(request.Workflow)
+	if err != nil {
+		return "", fmt.Errorf("prepare run of %s: %w", request.Workflow.Name, err)
+	}
+	r := d.newRun(request.Row, request.Workflow, machine)
+	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start})
+	if err != nil {
+		return "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)
+	}
+	if err := d.reserve(r); err != nil {
+		return "", err
+	}
+	r.updateRow(d.now())
+	if !r.tryBegin() {
+		r.row.Status = plan.RunQueued
+	}
+	row := r.row
+	existing, err := d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, batch.record)
+	if err != nil || existing != "" {
+		d.release(r)
+		return existing, err
+	}
+	d.launch(r, func() {
+		r.storeLogs(batch)
+		r.publish(batch)
+		r.dispatch(batch.immediate)
+		r.dispatch(batch.effects)
+	})
+	return r.row.ID, nil
+}
+
+// Load drives a stored run again: it replays the journal, compares the commands
+// with the stored ones and dispatches what was in flight. event, when not nil,
+// is applied after that: resumed or cancel. A run that is driven already gets
+// the event alone.
+func (d *Driver) Load(id string, event *journal.Event) error {
+	d.mu.Lock()
+	driven := d.runs[id]
+	d.mu.Unlock()
+	if driven != nil {
+		if event != nil {
+			driven.mail.put(message{event: event})
+		}
+		return nil
+	}
+	r, err := d.replay(id)
+	if err != nil {
+		return err
+	}
+	if err := d.reserve(r); err != nil {
+		return err
+	}
+	r.tryBegin()
+	d.launch(r, func() { r.recover(event) })
+	return nil
+}
+
+// Send gives an event to a run that is driven; else ErrNotDriven.
+func (d *Driver) Send(id string, event journal.Event) error {
+	r := d.driven(id)
+	if r == nil {
+		return ErrNotDriven
+	}
+	r.mail.put(message{event: &event})
+	return nil
+}
+
+// AwaitEnd waits until the run's worker has ended, where it has one.
+func (d *Driver) AwaitEnd(ctx context.Context, id string) error {
+	r := d.driven(id)
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Driven reports whether the run is driven by this driver.
+func (d *Driver) Driven(id string) bool { return d.driven(id) != nil }
+
+// Active returns how many runs are driven now.
+func (d *Driver) Active() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.runs)
+}
+
+// Close stops every run where it is, without a word in its journal: the next
+// Load goes on there. Calls in flight are canceled. It waits until all workers
+// have ended, or ctx.
+func (d *Driver) Close(ctx context.Context) error {
+	d.mu.Lock()
+	d.closed = true
+	for _, r := range d.runs {
+		r.mail.put(message{stop: true})
+	}
+	d.mu.Unlock()
+	d.stop()
+	done := make(chan struct{})
+	go func() {
+		d.workers.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for runs to stop: %w", ctx.Err())
+	}
+}
+
+func (d *Driver) now() time.Time { return d.options.Now().UTC().Round(0) }
+
+func (d *Driver) driven(id string) *run {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runs[id]
+}
+
+// reserve registers the run, so that there is never a second worker for it.
+func (d *Driver) reserve(r *run) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return ErrClosed
+	}
+	if d.runs[r.row.ID] != nil {
+		return fmt.Errorf("run %s is driven already", r.row.ID)
+	}
+	d.runs[r.row.ID] = r
+	return nil
+}
+
+func (d *Driver) release(r *run) {
+	if r.hasSlot.Load() {
+		<-d.slots
+	}
+	d.mu.Lock()
+	delete(d.runs, r.row.ID)
+	d.mu.Unlock()
+	close(r.ended)
+	r.feed.close()
+}
+
+// launch starts the run's worker. begin runs first on it, after a slot is free.
+func (d *Driver) launch(r *run, begin func()) {
+	d.workers.Go(func() {
+		defer d.release(r)
+		if !r.awaitSlot() {
+			return
+		}
+		begin()
+		r.loop()
+	})
+}
+
+// IdempotencyKey is the key of an operation: the same for every attempt and
+// after every restart (RELIABILITY.md, P2).
+func IdempotencyKey(runID, operation string) string {
+	sum := sha256.Sum256([]byte(runID + "\x00" + operation))
+	return hex.EncodeToString(sum[:])[:32]
+}

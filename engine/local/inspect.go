@@ -1,0 +1,148 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Snapshot returns a run with its steps and outputs. Of a driven run it shows
+// what is durable.
+func (d *Driver) Snapshot(ctx context.Context, id string) (*plan.Result, error) {
+	var result *plan.Result
+	err := d.inspect(ctx, id, false, func(r *run) { result = r.result() })
+	return result, err
+}
+
+// Steps returns the steps of a run in file order, the steps of a loop's items
+// in input order behind the loop, handlers last.
+func (d *Driver) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
+	var steps []plan.RunStep
+	err := d.inspect(ctx, id, false, func(r *run) {
+		for _, step := range r.machine.Steps() {
+			steps = append(steps, r.withWait(step))
+		}
+	})
+	return steps, err
+}
+
+// inspect calls look with the run as it is durable: on its worker when it is
+// driven, else on what its journal leads to. A run that waits for a slot is
+// waited for when queued says so.
+func (d *Driver) inspect(ctx context.Context, id string, queued bool, look func(*run)) error {
+	if r := d.driven(id); r != nil && (queued || r.hasSlot.Load()) {
+		seen := make(chan struct{})
+		var once sync.Once
+		r.mail.put(message{inspect: func(r *run) {
+			once.Do(func() {
+				look(r)
+				close(seen)
+			})
+		}})
+		select {
+		case <-seen:
+			return nil
+		case <-r.ended:
+			// The worker may have ended before it read the message.
+			missed := false
+			once.Do(func() { missed = true })
+			if !missed {
+				<-seen
+				return nil
+			}
+		case <-ctx.Done():
+			once.Do(func() {})
+			return ctx.Err()
+		}
+	}
+	r, err := d.replay(id)
+	if err != nil {
+		return err
+	}
+	look(r)
+	return nil
+}
+
+// result is the state of the run for views. It runs on the worker.
+func (r *run) result() *plan.Result {
+	result := &plan.Result{
+		Run:     r.row,
+		Outputs: maps.Clone(r.machine.Outputs()),
+		Steps:   map[string]plan.RunStep{},
+		Error:   r.machine.Error(),
+	}
+	if result.Outputs == nil {
+		result.Outputs = map[string]json.RawMessage{}
+	}
+	for _, step := range r.machine.Steps() {
+		result.Steps[step.Path] = r.withWait(step)
+	}
+	return result
+}
+
+// withWait shows a limiter's wait in the step that it holds up.
+func (r *run) withWait(step plan.RunStep) plan.RunStep {
+	wait, ok := r.waits[step.Path]
+	if !ok || step.Status != plan.StepRunning {
+		return step
+	}
+	step.Status, step.Wait = plan.StepWaiting, "rate limit"
+	step.Until = &wait.until
+	return step
+}
+
+// Watch sends the stored records after from, then every step and the run as
+// they are, then what happens, until the run is closed or paused or nobody
+// drives it; then UpdateEnd. The channel is closed at the end, or with ctx, or
+// when the reader is too slow.
+func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
+	out, w := make(chan Update), newWatcher()
+	var joined *run
+	err := d.inspect(ctx, id, true, func(r *run) {
+		r.sendHistory(w, from)
+		if d.driven(id) == r {
+			joined = r
+			r.feed.add(w)
+			return
+		}
+		w.put(Update{Kind: UpdateEnd, RunID: id, Seq: r.seq})
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.workers.Go(func() {
+		defer close(out)
+		if joined != nil {
+			defer joined.feed.remove(w)
+		}
+		w.pump(ctx, out)
+	})
+	return out, nil
+}
+
+// sendHistory gives a new watcher what happened before it came.
+func (r *run) sendHistory(w *watcher, from uint64) {
+	err := eachRecord(r.driver.options.Journal, r.row.ID, from+1, func(record *journal.Record) error {
+		encoded, err := json.Marshal(record)
+		if err != nil {
+			return err
+		}
+		w.put(Update{Kind: UpdateRecord, RunID: r.row.ID, Seq: record.Seq, Record: encoded})
+		return nil
+	})
+	if err != nil {
+		r.driver.options.Log.Error("history not sent", "run", r.row.ID, "error", err)
+	}
+	for _, step := range r.machine.Steps() {
+		w.put(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.seq, Step: &step})
+	}
+	row := r.row
+	w.put(Update{Kind: UpdateRun, RunID: r.row.ID, Seq: r.seq, Run: &row})
+	for _, wait := range r.waits {
+		w.put(Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path, Wait: "rate limit", Until: wait.until})
+	}
+}

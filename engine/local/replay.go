@@ -1,0 +1,151 @@
+package local
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// replayPage is how many records are read at a time.
+const replayPage = 1000
+
+// MismatchError says that a stored journal does not lead to the stored
+// commands: the run is parked rather than gone on with (RELIABILITY.md, P8).
+type MismatchError struct {
+	RunID  string
+	Seq    uint64
+	Stored string // commands as they were stored
+	Now    string // commands as this version gives them
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("run %s: record %d leads to other commands than those stored: stored %s, now %s", e.RunID, e.Seq, e.Stored, e.Now)
+}
+
+// replay builds the run from its plan and journal. The row of a run whose
+// journal does not fit is stored as paused.
+func (d *Driver) replay(id string) (*run, error) {
+	row, err := d.options.Journal.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	planBytes, err := d.options.Journal.Plan(row.PlanHash)
+	if err != nil {
+		return nil, fmt.Errorf("read plan of run %s: %w", id, err)
+	}
+	workflow, err := plan.Decode(planBytes)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	machine, err := interp.New(workflow)
+	if err != nil {
+		return nil, fmt.Errorf("prepare run %s: %w", id, err)
+	}
+	r := d.newRun(*row, workflow, machine)
+	err = eachRecord(d.options.Journal, id, 1, func(record *journal.Record) error { return r.reapply(record) })
+	if err != nil {
+		r.park(err)
+		return nil, err
+	}
+	machine.Changes() // watchers get a snapshot first
+	return r, nil
+}
+
+// eachRecord reads a run's journal page by page.
+func eachRecord(store Journal, id string, from uint64, visit func(*journal.Record) error) error {
+	for {
+		records, err := store.Records(id, from, replayPage)
+		if err != nil {
+			return fmt.Errorf("read journal of run %s: %w", id, err)
+		}
+		for _, record := range records {
+			if err := visit(record); err != nil {
+				return err
+			}
+			from = record.Seq + 1
+		}
+		if len(records) < replayPage {
+			return nil
+		}
+	}
+}
+
+// reapply applies a stored event and compares the commands.
+func (r *run) reapply(record *journal.Record) error {
+	commands, err := r.machine.Apply(record.Event)
+	if err != nil {
+		return fmt.Errorf("run %s: apply record %d: %w", r.row.ID, record.Seq, err)
+	}
+	stored, err := canonical(record.Commands)
+	if err != nil {
+		return err
+	}
+	now, err := canonical(commands)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(stored, now) {
+		return &MismatchError{RunID: r.row.ID, Seq: record.Seq, Stored: string(stored), Now: string(now)}
+	}
+	r.seq = record.Seq
+	return nil
+}
+
+// canonical encodes commands so that equal ones have equal bytes, whether they
+// were stored before or not.
+func canonical(commands []journal.Command) ([]byte, error) {
+	if len(commands) == 0 {
+		return nil, nil
+	}
+	encoded, err := json.Marshal(commands)
+	if err != nil {
+		return nil, fmt.Errorf("encode commands: %w", err)
+	}
+	return encoded, nil
+}
+
+// park stores a run that can't be replayed as paused.
+func (r *run) park(cause error) {
+	mismatch, ok := cause.(*MismatchError)
+	if !ok || r.row.Status.Ended() {
+		return
+	}
+	r.row.Status, r.row.Paused = plan.RunPaused, plan.PausedReplayMismatch
+	r.row.Error = &plan.Error{
+		Kind:    plan.KindInternal,
+		Reason:  "replay_mismatch",
+		Message: mismatch.Error(),
+		Hint:    "resume it with the version of flowrun that started it, or start it anew with `flowrun runs rerun " + r.row.ID + "`",
+	}
+	stored := make(chan error, 1)
+	r.driver.options.Journal.Append(r.row.ID, nil, &r.row, nil, func(err error) { stored <- err })
+	if err := <-stored; err != nil {
+		r.driver.options.Log.Error("run not parked", "run", r.row.ID, "error", err)
+	}
+}
+
+// recover goes on where the journal ends: what was in flight is sent again. A
+// call that must not be repeated is answered with an unknown outcome instead.
+func (r *run) recover(event *journal.Event) {
+	for _, command := range r.machine.InFlight() {
+		if command.Kind == journal.CommandCall && command.Call.Effect == plan.EffectOnce {
+			r.calls[command.Path] = &call{command: command, cancel: func() {}}
+			lost := journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &plan.Error{
+				Kind:    plan.KindCrashed,
+				Applied: plan.AppliedUnknown,
+				Message: "the engine stopped while the call was in flight",
+			}}
+			r.mail.put(message{event: &lost, answerTo: &command})
+			continue
+		}
+		r.dispatch([]journal.Command{command})
+	}
+	if event != nil {
+		r.mail.put(message{event: event})
+	}
+	r.store()
+}

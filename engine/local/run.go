@@ -1,0 +1,320 @@
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// run is one driven run. Its fields belong to its worker's goroutine.
+type run struct {
+	driver   *Driver
+	workflow *plan.Workflow
+	machine  *interp.Machine
+	row      plan.Run
+	stored   plan.Run // the row as last handed to the journal
+	seq      uint64   // of the last record
+	mail     *mailbox
+	feed     *feed
+	ended    chan struct{} // closed when the worker reads no more messages
+	hasSlot  atomic.Bool   // one of the driver's slots is taken
+
+	calls  map[string]*call  // by operation path
+	timers map[string]*timer // by operation path
+	waits  map[string]limiterWait
+
+	unstored   []*batch // applied, not yet handed to the journal
+	logs       []plan.Log
+	uncommited int // handed to the journal, not yet committed
+	inspectors []func(*run)
+	stopping   bool
+	failed     error // of the journal
+}
+
+// batch is one applied event with all that follows from it.
+type batch struct {
+	record    *journal.Record
+	changes   []plan.RunStep
+	immediate []journal.Command // need no durable intent
+	effects   []journal.Command // wait for the commit
+	row       *plan.Run         // the run's new row, when it changed
+	logs      []plan.Log
+}
+
+// commit is a group of batches that the journal has answered.
+type commit struct {
+	batches []*batch
+	logs    []plan.Log
+	err     error
+}
+
+// limiterWait says until when a step waits for its limiter; zero = no more.
+type limiterWait struct {
+	path  string // of the step
+	until time.Time
+}
+
+func (d *Driver) newRun(row plan.Run, workflow *plan.Workflow, machine *interp.Machine) *run {
+	return &run{
+		driver:   d,
+		workflow: workflow,
+		machine:  machine,
+		row:      row,
+		mail:     newMailbox(),
+		feed:     newFeed(),
+		ended:    make(chan struct{}),
+		calls:    map[string]*call{},
+		timers:   map[string]*timer{},
+		waits:    map[string]limiterWait{},
+	}
+}
+
+// tryBegin takes a slot when one is free.
+func (r *run) tryBegin() bool {
+	select {
+	case r.driver.slots <- struct{}{}:
+		r.hasSlot.Store(true)
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitSlot waits for a slot; false when the engine closes before one is free.
+func (r *run) awaitSlot() bool {
+	if r.hasSlot.Load() {
+		return true
+	}
+	select {
+	case r.driver.slots <- struct{}{}:
+		r.hasSlot.Store(true)
+	case <-r.driver.ctx.Done():
+		return false
+	}
+	if r.row.Status == plan.RunQueued {
+		r.updateRow(r.driver.now())
+		row := r.row
+		r.unstored = append(r.unstored, &batch{row: &row})
+		r.store()
+	}
+	return true
+}
+
+// loop takes messages until the run has nothing more to do, or is stopped.
+func (r *run) loop() {
+	defer r.halt()
+	for !r.idle() {
+		for _, msg := range r.mail.take() {
+			r.handle(msg)
+		}
+		if !r.stopping {
+			r.store()
+		}
+	}
+}
+
+// idle reports whether the worker may end: all is durable and the Machine has
+// ended or paused, or the run was stopped.
+func (r *run) idle() bool {
+	if r.uncommited > 0 {
+		return false
+	}
+	if r.stopping || r.failed != nil {
+		return true
+	}
+	if len(r.unstored) > 0 || len(r.logs) > 0 || len(r.calls) > 0 {
+		return false
+	}
+	status, _ := r.machine.Status()
+	return r.machine.Done() || status == plan.RunPaused
+}
+
+// halt ends what is still open and serves those who ask at the last moment.
+func (r *run) halt() {
+	for _, t := range r.timers {
+		t.stop()
+	}
+	for _, c := range r.calls {
+		c.cancel()
+	}
+	r.serveInspectors()
+	if r.failed == nil && !r.stopping {
+		r.feed.send(Update{Kind: UpdateEnd, RunID: r.row.ID, Seq: r.seq})
+	}
+}
+
+func (r *run) handle(msg message) {
+	switch {
+	case msg.stop:
+		r.stopping = true
+	case msg.committed != nil:
+		r.committed(msg.committed)
+	case msg.inspect != nil:
+		r.inspectors = append(r.inspectors, msg.inspect)
+		r.serveInspectors()
+	case r.stopping || r.failed != nil:
+	case msg.log != nil:
+		r.logs = append(r.logs, *msg.log)
+	case msg.wait != nil:
+		r.waiting(*msg.wait)
+	case msg.event != nil:
+		if msg.answerTo == nil || r.settle(*msg.answerTo, msg.event) {
+			r.take(*msg.event)
+		}
+	}
+}
+
+// take applies an event and dispatches what needs no durable intent.
+func (r *run) take(event journal.Event) {
+	if event.At.IsZero() {
+		event.At = r.driver.now()
+	}
+	applied, err := r.applyEvent(event)
+	if err != nil {
+		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))
+		return
+	}
+	before := r.row
+	r.updateRow(event.At)
+	if !sameRow(before, r.row) {
+		row := r.row
+		applied.row = &row
+	}
+	r.unstored = append(r.unstored, applied)
+	if event.Kind == journal.CancelRun && !event.Cancel.Grace {
+		r.startGrace()
+	}
+	r.dispatch(applied.immediate)
+}
+
+// applyEvent folds an event into the Machine: the event as the journal will
+// give it back, so that a live run and a replay see equal values.
+func (r *run) applyEvent(event journal.Event) (*batch, error) {
+	encoded, err := json.Marshal(&event)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s event: %w", event.Kind, err)
+	}
+	var stored journal.Event
+	if err := json.Unmarshal(encoded, &stored); err != nil {
+		return nil, fmt.Errorf("decode %s event: %w", event.Kind, err)
+	}
+	commands, err := r.machine.Apply(stored)
+	if err != nil {
+		return nil, err
+	}
+	r.seq++
+	applied := &batch{
+		record:  &journal.Record{Seq: r.seq, Event: stored, Commands: commands},
+		changes: r.machine.Changes(),
+	}
+	for _, command := range commands {
+		switch {
+		case command.Kind == journal.CommandLog:
+			applied.logs = append(applied.logs, *command.Log)
+		case command.Kind == journal.CommandCall && command.Call.Effect.Writes():
+			applied.effects = append(applied.effects, command)
+		case command.Kind != journal.CommandFinish:
+			applied.immediate = append(applied.immediate, command)
+		}
+	}
+	return applied, nil
+}
+
+// store hands all that was applied to the journal, in one group.
+func (r *run) store() {
+	if r.failed != nil || (len(r.unstored) == 0 && len(r.logs) == 0) {
+		return
+	}
+	group := &commit{batches: r.unstored, logs: r.logs}
+	r.unstored, r.logs = nil, nil
+	records := make([]*journal.Record, 0, len(group.batches))
+	logs := group.logs
+	var row *plan.Run
+	for _, applied := range group.batches {
+		if applied.record != nil {
+			records = append(records, applied.record)
+		}
+		logs = append(logs, applied.logs...)
+		if applied.row != nil {
+			row = applied.row
+		}
+	}
+	r.uncommited++
+	r.driver.options.Journal.Append(r.row.ID, records, row, logs, func(err error) {
+		group.err = err
+		r.mail.put(message{committed: group})
+	})
+}
+
+// committed publishes what is durable now and sends the effects whose intents
+// it held.
+func (r *run) committed(group *commit) {
+	r.uncommited--
+	if group.err != nil {
+		r.fail(fmt.Errorf("store journal of run %s: %w", r.row.ID, group.err))
+		return
+	}
+	for i := range group.logs {
+		r.feed.send(Update{Kind: UpdateLog, RunID: r.row.ID, Log: &group.logs[i]})
+	}
+	for _, applied := range group.batches {
+		r.publish(applied)
+		if !r.stopping {
+			r.dispatch(applied.effects)
+		}
+	}
+	r.serveInspectors()
+}
+
+// storeLogs queues the log lines of a record that was stored by CreateRun.
+func (r *run) storeLogs(applied *batch) {
+	r.logs = append(r.logs, applied.logs...)
+	applied.logs = nil
+	r.store()
+}
+
+// serveInspectors answers those who want to see durable state only.
+func (r *run) serveInspectors() {
+	if len(r.unstored) > 0 || r.uncommited > 0 {
+		return
+	}
+	waiting := r.inspectors
+	r.inspectors = nil
+	for _, inspect := range waiting {
+		inspect(r)
+	}
+}
+
+func (r *run) fail(err error) {
+	if r.failed == nil {
+		r.failed = err
+		r.driver.options.Log.Error("run stopped", "run", r.row.ID, "error", err)
+	}
+}
+
+// updateRow derives the run's row from the Machine.
+func (r *run) updateRow(at time.Time) {
+	status, paused := r.machine.Status()
+	r.row.Status, r.row.Paused = status, paused
+	r.row.Attempt = r.machine.Attempt()
+	r.row.Error = r.machine.Error()
+	r.row.Closed = r.machine.Done()
+	if !status.Ended() {
+		r.row.FinishedAt = nil
+		return
+	}
+	if r.row.FinishedAt == nil {
+		finished := at
+		r.row.FinishedAt = &finished
+	}
+	r.row.DurationMS = r.row.FinishedAt.Sub(r.row.StartedAt).Milliseconds()
+}
+
+func sameRow(a, b plan.Run) bool {
+	return a.Status == b.Status && a.Paused == b.Paused && a.Attempt == b.Attempt && a.Closed == b.Closed
+}

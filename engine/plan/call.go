@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Request is one attempt of one page of one action: what a driver hands to the
+// plugin host. Input holds secrets as references ({"$secret":"NAME"}); the host
+// puts the clear values in when it sends.
+type Request struct {
+	Action         string // "netinfo.whois"
+	Connection     string
+	Workflow       string
+	RunID          string
+	Step           string // with the item: domains[example.com].whois
+	Operation      string // the operation path: Step and what repeats it, "#page3"
+	Attempt        int    // from 1
+	IdempotencyKey string
+	Input          json.RawMessage
+	PageCursor     string // "" = first page, or the input's own cursor
+	Checkpoint     []byte // of the pending answer before
+	Watermark      []byte
+	ScheduledAt    time.Time
+	Timeout        time.Duration
+}
+
+// Answer is the end of one Execute: exactly one of the three is set.
+type Answer struct {
+	Completed *Completed
+	Pending   *Pending
+	Failed    *Error
+}
+
+// Completed is one page, or one whole answer. Output is JSON as the plugin
+// wrote it, with secret values replaced by references.
+type Completed struct {
+	Output     json.RawMessage `json:"output"`
+	NextCursor string          `json:"next_cursor,omitempty"`
+	Watermark  []byte          `json:"watermark,omitempty"`
+	Meta       json.RawMessage `json:"meta,omitempty"`
+	Cached     bool            `json:"cached,omitempty"`
+}
+
+// Pending is not a failure: call again after RetryAfter with the checkpoint.
+type Pending struct {
+	RetryAfter time.Duration `json:"retry_after"`
+	Checkpoint []byte        `json:"checkpoint,omitempty"`
+	Message    string        `json:"message,omitempty"`
+	Prompt     *Prompt       `json:"prompt,omitempty"`
+}
+
+// Prompt is something that a person must do, such as a device login.
+type Prompt struct {
+	Title     string    `json:"title"`
+	URL       string    `json:"url,omitempty"`
+	UserCode  string    `json:"user_code,omitempty"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	Message   string    `json:"message,omitempty"`
+}
+
+// Log is one line that a plugin or core.log wrote while a step ran.
+type Log struct {
+	At      time.Time       `json:"at"`
+	Level   string          `json:"level"` // debug, info, warn, error
+	Step    string          `json:"step,omitempty"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+}
+
+// Progress is how far a running call says it is. Fraction is 0 to 1.
+type Progress struct {
+	Fraction float64 `json:"fraction"`
+	Message  string  `json:"message,omitempty"`
+}
+
+// Sink takes what a call says before it ends. Safe for concurrent use.
+type Sink interface {
+	Log(Log)
+	Progress(Progress)
+}

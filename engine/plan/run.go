@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// RunStatus is the status of a run.
+type RunStatus string
+
+// The run statuses (INTERFACE.md).
+const (
+	RunQueued    RunStatus = "queued"
+	RunRunning   RunStatus = "running"
+	RunWaiting   RunStatus = "waiting" // goes on by itself, or by an approval or a signal
+	RunPaused    RunStatus = "paused"  // needs resume, resolve or a login
+	RunSucceeded RunStatus = "succeeded"
+	RunFailed    RunStatus = "failed"
+	RunCanceled  RunStatus = "canceled"
+	RunTimedOut  RunStatus = "timed_out"
+)
+
+// Ended reports whether the status is final.
+func (s RunStatus) Ended() bool {
+	return s == RunSucceeded || s == RunFailed || s == RunCanceled || s == RunTimedOut
+}
+
+// StepStatus is the status of a step or of one item's step.
+type StepStatus string
+
+// The step statuses (INTERFACE.md).
+const (
+	StepPending   StepStatus = "pending"
+	StepRunning   StepStatus = "running"
+	StepWaiting   StepStatus = "waiting"
+	StepRetrying  StepStatus = "retrying"
+	StepSucceeded StepStatus = "succeeded"
+	StepFailed    StepStatus = "failed"
+	StepSkipped   StepStatus = "skipped"
+	StepBlocked   StepStatus = "blocked"
+	StepCanceled  StepStatus = "canceled"
+	StepUnknown   StepStatus = "unknown"
+)
+
+// Ended reports whether the step will not change without a resume.
+func (s StepStatus) Ended() bool {
+	switch s {
+	case StepPending, StepRunning, StepWaiting, StepRetrying:
+		return false
+	}
+	return true
+}
+
+// The reasons of a paused run (run.paused).
+const (
+	PausedAuthRequired   = "auth_required"
+	PausedUnknownOutcome = "unknown_outcome"
+	PausedError          = "error"
+	PausedCrashLoop      = "crash_loop"
+	PausedReplayMismatch = "replay_mismatch"
+)
+
+// Run is the row of a run: what lists show. Times are UTC.
+type Run struct {
+	ID          string            `json:"id"` // lower-case ULID
+	Workflow    string            `json:"workflow"`
+	Status      RunStatus         `json:"status"`
+	Paused      string            `json:"paused,omitempty"` // why, when Status is paused
+	Attempt     int               `json:"attempt"`          // 1, and one more for every resume
+	Trigger     string            `json:"trigger"`          // "manual"
+	Labels      map[string]string `json:"labels,omitempty"`
+	RerunOf     string            `json:"rerun_of,omitempty"`
+	ScheduledAt time.Time         `json:"scheduled_at"`
+	StartedAt   time.Time         `json:"started_at"`
+	FinishedAt  *time.Time        `json:"finished_at,omitempty"`
+	DurationMS  int64             `json:"duration_ms"`
+	Error       *Error            `json:"error,omitempty"`
+	PlanHash    string            `json:"plan_hash,omitempty"`
+	Closed      bool              `json:"closed,omitempty"` // ended, and its handlers too
+}
+
+// RunStep is the state of one step, or of one step of a loop's item, for views.
+type RunStep struct {
+	Path       string          `json:"path"` // domains[example.com].whois; handlers: finally:log
+	Status     StepStatus      `json:"status"`
+	Attempts   int             `json:"attempts"`
+	Outputs    json.RawMessage `json:"outputs,omitempty"`
+	Error      *Error          `json:"error,omitempty"`
+	Uses       string          `json:"uses,omitempty"`
+	Wait       string          `json:"wait,omitempty"` // why it waits: "retry 2 of 4", "approval", "poll"
+	Until      *time.Time      `json:"until,omitempty"`
+	Message    string          `json:"message,omitempty"`
+	Prompt     *Prompt         `json:"prompt,omitempty"`
+	Pages      int             `json:"pages,omitempty"`
+	Items      int             `json:"items,omitempty"` // a loop: how many it has
+	Done       int             `json:"done,omitempty"`  // a loop: how many have ended
+	ItemErrors int             `json:"item_errors,omitempty"`
+	StartedAt  *time.Time      `json:"started_at,omitempty"`
+	FinishedAt *time.Time      `json:"finished_at,omitempty"`
+	Cached     bool            `json:"cached,omitempty"`
+}
+
+// Result is a run with its steps and outputs: what `run -o json` prints.
+type Result struct {
+	Run     Run                        `json:"run"`
+	Outputs map[string]json.RawMessage `json:"outputs"`
+	Steps   map[string]RunStep         `json:"steps"`
+	Error   *Error                     `json:"error"`
+}

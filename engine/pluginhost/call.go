@@ -1,0 +1,167 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Call makes one attempt of one page: it starts the plugin and opens the
+// connection if need be, sends the input with its secrets in clear, and checks
+// what comes back. It ends with exactly one answer; errors are answers too. A
+// req.Timeout above 0 bounds the whole call beside ctx; when either ends, Call
+// returns at once, and the process is ended later if it is still at work. sink
+// may be nil.
+func (h *Host) Call(ctx context.Context, req plan.Request, conn Connection, sink plan.Sink) plan.Answer {
+	if req.Timeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, req.Timeout)
+		defer cancel()
+		ctx = bounded
+	}
+	answer := h.call(ctx, req, conn, sink)
+	if answer.Failed != nil {
+		answer.Failed = h.dress(answer.Failed, req)
+	}
+	return answer
+}
+
+// dress fills in where a failure happened and masks secrets in its texts.
+func (h *Host) dress(failure *plan.Error, req plan.Request) *plan.Error {
+	failure.Action, failure.Step, failure.Attempt = req.Action, req.Step, req.Attempt
+	if failure.Applied == "" {
+		failure.Applied = plan.AppliedUnknown
+	}
+	failure.Message = h.options.mask(failure.Message)
+	failure.Hint = h.options.mask(failure.Hint)
+	failure.Reason = h.options.mask(failure.Reason)
+	failure.Details = h.maskDocument(failure.Details)
+	return failure
+}
+
+func failed(failure *plan.Error) plan.Answer { return plan.Answer{Failed: failure} }
+
+func (h *Host) call(ctx context.Context, req plan.Request, conn Connection, sink plan.Sink) plan.Answer {
+	plugin, action := splitAction(req.Action)
+	u, c, err := h.contract(ctx, plugin)
+	if err != nil {
+		return failed(h.failureOf(ctx, err))
+	}
+	a, failure := c.action(action)
+	if failure != nil {
+		return failed(failure)
+	}
+	input, failure := h.reveal(ctx, req.Input, a.input)
+	if failure != nil {
+		return failed(failure)
+	}
+	// Once more after the service refused the token, with a new one: the only
+	// repetition that is the host's.
+	for last := false; ; last = true {
+		answer, renew := u.callOnce(ctx, &execution{unit: u, contract: c, action: a, req: req, input: input, sink: sink}, conn)
+		if last || answer.Failed == nil || answer.Failed.Kind != plan.KindUnauthorized || answer.Failed.Applied != plan.NotApplied {
+			return answer
+		}
+		fresh, again, err := renew(ctx)
+		if err != nil {
+			answer.Failed.Hint = "a new token could not be had: " + err.Error()
+		}
+		if err != nil || !again {
+			return answer
+		}
+		conn = fresh
+	}
+}
+
+// contract returns the plugin's supervisor and contract.
+func (h *Host) contract(ctx context.Context, plugin string) (*unit, *contract, error) {
+	u, err := h.unit(plugin)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.isClosed() {
+		return nil, nil, u.closedError()
+	}
+	c, err := u.describe(ctx)
+	return u, c, err
+}
+
+// renewal gives the connection to use after a refused token; again is false
+// when the connection's token comes from nowhere.
+type renewal func(ctx context.Context) (fresh Connection, again bool, err error)
+
+func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (plan.Answer, renewal) {
+	none := func(context.Context) (Connection, bool, error) { return conn, false, nil }
+	open, failure := u.host.open(ctx, e.contract, conn)
+	if failure != nil {
+		return failed(failure), none
+	}
+	p, err := u.acquire(ctx, e.req.RunID)
+	if err != nil {
+		return failed(u.host.failureOf(ctx, err)), none
+	}
+	defer u.release(p, e.req.RunID)
+	if failure := p.connect(ctx, open); failure != nil {
+		return failed(failure), none
+	}
+	answer := e.run(ctx, p, open.name)
+	return answer, func(ctx context.Context) (Connection, bool, error) {
+		if conn.Renew != nil {
+			fresh, err := conn.Renew(ctx)
+			return fresh, err == nil, err
+		}
+		return conn, p.link(open.name).reject(), nil
+	}
+}
+
+// Check asks the plugin to test a connection and returns whose account it is.
+func (h *Host) Check(ctx context.Context, conn Connection) (account string, failure *plan.Error) {
+	p, open, release, failure := h.reach(ctx, conn.Plugin, conn)
+	if failure == nil {
+		defer release()
+		account, failure = p.checkConnection(ctx, open.name)
+	}
+	if failure != nil {
+		return "", h.dress(failure, plan.Request{})
+	}
+	return h.options.mask(account), nil
+}
+
+// Outcome answers "did it happen?" for an effect whose answer was lost.
+type Outcome struct {
+	Applied plan.Applied
+	Output  json.RawMessage // with AppliedFully, when the plugin knows it
+	Note    string
+}
+
+// Reconcile asks whether the effect of a lost call happened. A plugin that
+// can't tell gives AppliedUnknown, and no failure.
+func (h *Host) Reconcile(ctx context.Context, req plan.Request, conn Connection) (Outcome, *plan.Error) {
+	outcome, failure := h.reconcile(ctx, req, conn)
+	if failure != nil {
+		return Outcome{Applied: plan.AppliedUnknown}, h.dress(failure, req)
+	}
+	return outcome, nil
+}
+
+// reach opens a connection in the plugin's process for a call of any kind.
+func (h *Host) reach(ctx context.Context, plugin string, conn Connection) (*process, opened, func(), *plan.Error) {
+	u, c, err := h.contract(ctx, plugin)
+	if err != nil {
+		return nil, opened{}, nil, h.failureOf(ctx, err)
+	}
+	open, failure := h.open(ctx, c, conn)
+	if failure != nil {
+		return nil, opened{}, nil, failure
+	}
+	p, err := u.acquire(ctx, "")
+	if err != nil {
+		return nil, opened{}, nil, h.failureOf(ctx, err)
+	}
+	release := func() { u.release(p, "") }
+	if failure := p.connect(ctx, open); failure != nil {
+		release()
+		return nil, opened{}, nil, failure
+	}
+	return p, open, release, nil
+}

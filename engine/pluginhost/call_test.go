@@ -1,0 +1,222 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+func TestCallForwardsDocumentsUntouched(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	const document = `{ "big": 9007199254740993, "exact": 1.10, "text": "ü" }`
+	answer := w.call("echo", document)
+	if answer.Failed != nil {
+		t.Fatal(answer.Failed)
+	}
+	if got := string(answer.Completed.Output); got != document {
+		t.Errorf("output = %s, want %s", got, document)
+	}
+}
+
+func TestCallsShareOneWarmProcessAndConnection(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	first, second := w.ok("pid", `{}`), w.ok("pid", `{}`)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("second call saw another process or connection (-first +second):\n%s", diff)
+	}
+	if second["connects"] != 1.0 {
+		t.Errorf("connects = %v, want 1", second["connects"])
+	}
+	conn := Connection{Name: "main", Config: json.RawMessage(`{"base_url":"http://b"}`)}
+	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.pid"}, conn, nil)
+	if answer.Failed != nil || !strings.Contains(string(answer.Completed.Output), `"config":"http://b","connects":2`) {
+		t.Errorf("another config was not connected: %+v", answer)
+	}
+}
+
+// P18: faults of a plugin stay in the step.
+func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	cases := map[string]struct {
+		action, input string
+		kind          plan.ErrorKind
+		applied       plan.Applied
+		message       string
+	}{
+		"an answer of 100 MB":            {"huge", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "bytes, the limit is 8388608"},
+		"an answer that breaks a schema": {"lie", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "count"},
+		"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, plan.AppliedUnknown, "without an answer"},
+		"a stream with two ends":         {"twice", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "twice"},
+		"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, plan.AppliedUnknown, "odd"},
+		"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "secret"},
+		"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, plan.NotApplied, `no action "ecko"`},
+		"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, plan.NotApplied, "the limit is"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := w.fails(c.action, c.input, c.kind)
+			if got.Applied != c.applied || !strings.Contains(got.Message, c.message) {
+				t.Errorf("got %s, applied %s; want %q, applied %s", got.Message, got.Applied, c.message, c.applied)
+			}
+			if got.Step != "a" || got.Attempt != 2 || got.Action != "evil."+c.action {
+				t.Errorf("failure does not say where: %+v", got)
+			}
+		})
+	}
+	if s := w.host.Status("evil"); s.State != Ready || s.Crashes != 0 || s.InFlight != 0 {
+		t.Errorf("the process did not survive: %+v", s)
+	}
+}
+
+func TestCallTakesAnErrorOver(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.fail", Step: "a", Attempt: 1},
+		Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}, nil)
+	want := &plan.Error{
+		Kind: plan.KindRateLimited, Action: "evil.fail", Step: "a", Attempt: 1, Message: "slow down, [redacted]", Reason: "slow_down",
+		HTTPStatus: 429, Applied: plan.NotApplied, Pointer: "/text", RetryAfterS: 1.5, Hint: "ask less", Limiter: "all",
+		Details: json.RawMessage(`{"service":"evil"}`),
+	}
+	if diff := cmp.Diff(want, answer.Failed); diff != "" {
+		t.Errorf("failure (-want +got):\n%s", diff)
+	}
+}
+
+func TestCallTakesPendingOver(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	want := &plan.Pending{RetryAfter: 3 * time.Second, Checkpoint: []byte("here"), Prompt: &plan.Prompt{Title: "log in", UserCode: "ABCD"}}
+	if diff := cmp.Diff(want, w.call("pending", `{}`).Pending); diff != "" {
+		t.Errorf("pending (-want +got):\n%s", diff)
+	}
+}
+
+func TestSinkGetsBoundedAndMaskedEvents(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
+	sink := &sinkOf{}
+	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.progress", Step: "a"}, conn, sink)
+	if answer.Completed == nil || len(sink.logs) != 1 || len(sink.progress) != 1 {
+		t.Fatalf("answer %+v, sink %+v", answer, sink)
+	}
+	if sink.logs[0].Message != "the key is [redacted]" || sink.logs[0].Step != "a" || sink.logs[0].Level != "info" {
+		t.Errorf("log = %+v", sink.logs[0])
+	}
+	if sink.progress[0].Fraction != 1 {
+		t.Errorf("progress = %+v", sink.progress[0])
+	}
+
+	flood := &sinkOf{}
+	if answer := w.host.Call(context.Background(), plan.Request{Action: "evil.flood"}, conn, flood); answer.Completed == nil {
+		t.Fatal(answer.Failed)
+	}
+	last := flood.logs[len(flood.logs)-1].Message
+	if len(flood.logs) > 15_000 || !strings.Contains(last, "dropped") {
+		t.Errorf("%d lines passed, the last: %s", len(flood.logs), last)
+	}
+}
+
+func TestSecretsGoOnlyIntoSecretFields(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	// The plugin's echo comes back with the clear value: proof that it was sent,
+	// and that it is masked on the way in.
+	if got := w.ok("echo", `{"text":"x","more":1}`); got["text"] != "x" {
+		t.Errorf("plain input = %v", got)
+	}
+	answer := w.call("echo", `{"password":{"$secret":"KEY"}}`)
+	if answer.Failed != nil || string(answer.Completed.Output) != `{"password":"[redacted]"}` {
+		t.Errorf("echoed secret = %+v", answer)
+	}
+	for name, input := range map[string]string{
+		"a plain field":     `{"text":{"$secret":"KEY"}}`,
+		"a field of others": `{"more":[{"$secret":"KEY"}]}`,
+		"an escaped key":    `{"text":{"\u0024secret":"KEY"},"password":{"$secret":"KEY"}}`,
+		"a missing secret":  `{"password":{"$secret":"NONE"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if failure := w.fails("echo", input, plan.KindInvalid); failure.Pointer == "" || failure.Applied != plan.NotApplied {
+				t.Errorf("failure = %+v", failure)
+			}
+		})
+	}
+}
+
+func TestSecretOutputsBecomeReferences(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	answer := w.call("secret", `{}`)
+	if answer.Failed != nil || string(answer.Completed.Output) != `{"text":"a token","token":{"$secret":"sealed:run-1/a/token"}}` {
+		t.Fatalf("answer = %+v", answer)
+	}
+	answer = w.call("sensitive", `{}`)
+	if answer.Failed != nil || string(answer.Completed.Output) != `{"notes":["plain",{"$secret":"sealed:run-1/a/notes/1"}],"text":"maria"}` {
+		t.Fatalf("answer = %+v %s", answer, answer.Completed.Output)
+	}
+	// The reference is good as an input of another step; the value comes back masked.
+	answer = w.call("echo", `{"password":{"$secret":"sealed:run-1/a/token"}}`)
+	if answer.Failed != nil || string(answer.Completed.Output) != `{"password":"[redacted]"}` {
+		t.Errorf("answer = %+v", answer)
+	}
+	w.fails("echo", `{"password":{"$secret":"sealed:run-2/x"}}`, plan.KindInvalid)
+}
+
+func TestConnectionProblemsNameTheConnection(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	for name, c := range map[string]struct{ config, want string }{
+		"the plugin refuses it":       {`{"base_url":"wrong"}`, `connection "main": /base_url: not a URL`},
+		"it does not fit the schema":  {`{"base_url":7}`, `base_url`},
+		"its secret is missing":       {`{"api_key":{"$secret":"NONE"}}`, `FLOWRUN_SECRET_NONE`},
+		"a secret in a field of none": {`{"base_url":{"$secret":"KEY"}}`, `can't stand at /base_url`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := w.host.Call(context.Background(), plan.Request{Action: "evil.echo"}, Connection{Name: "main", Config: json.RawMessage(c.config)}, nil)
+			f := answer.Failed
+			if f == nil || f.Kind != plan.KindInvalid || f.Pointer != "" || !strings.Contains(f.Message, c.want) || !strings.Contains(f.Message, `"main"`) {
+				t.Errorf("failure = %+v", f)
+			}
+		})
+	}
+	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.echo"}, Connection{Name: "main", Plugin: "tasks"}, nil)
+	if answer.Failed == nil || !strings.Contains(answer.Failed.Message, "belongs to plugin tasks") {
+		t.Errorf("failure = %+v", answer.Failed)
+	}
+}
+
+func TestCheckAndReconcile(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	conn := Connection{Name: "main", Plugin: "evil", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
+	if account, failure := w.host.Check(context.Background(), conn); failure != nil || account != "maria, key [redacted]" {
+		t.Errorf("check = %q, %v", account, failure)
+	}
+	if _, failure := w.host.Check(context.Background(), Connection{Plugin: "evil"}); failure == nil || failure.Kind != plan.KindUnauthorized {
+		t.Errorf("check without a key = %v", failure)
+	}
+	got, failure := w.host.Reconcile(context.Background(), plan.Request{Action: "evil.echo", IdempotencyKey: "idem"}, conn)
+	want := Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"text":"done"}`), Note: "found by idem"}
+	if diff := cmp.Diff(want, got); diff != "" || failure != nil {
+		t.Errorf("reconcile: %v (-want +got):\n%s", failure, diff)
+	}
+}
+
+func TestRefusedTokenIsRenewedOnce(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	conn := Connection{Name: "main", Config: json.RawMessage(`{"base_url":"old"}`)}
+	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.unauthorized"}, conn, nil)
+	if answer.Failed == nil || answer.Failed.Kind != plan.KindUnauthorized {
+		t.Fatalf("a connection without a token source = %+v", answer)
+	}
+	renewed := 0
+	conn.Renew = func(context.Context) (Connection, error) {
+		renewed++
+		return Connection{Name: "main", Config: json.RawMessage(`{"base_url":"new"}`)}, nil
+	}
+	w = newWorld(t, "good", nil)
+	answer = w.host.Call(context.Background(), plan.Request{Action: "evil.unauthorized"}, conn, nil)
+	if answer.Failed != nil || string(answer.Completed.Output) != `{"text":"new"}` || renewed != 1 {
+		t.Errorf("answer = %+v after %d renewals", answer, renewed)
+	}
+}

@@ -1,0 +1,175 @@
+package pluginhost
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// link is one named connection inside one process.
+type link struct {
+	turn chan struct{} // holds one element while somebody connects
+	hash string        // of the config it was opened with; guarded by turn
+
+	mu       sync.Mutex
+	token    string // id of the token that it was given last
+	rejected string // id of a token that the service refused
+}
+
+// link returns the connection's entry, made if need be.
+func (p *process) link(name string) *link {
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	if p.links[name] == nil {
+		p.links[name] = &link{turn: make(chan struct{}, 1)}
+	}
+	return p.links[name]
+}
+
+// linked returns the entry of a connection that was opened, or is being opened,
+// in this process; nil for all others.
+func (p *process) linked(name string) *link {
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	return p.links[name]
+}
+
+// opened is a connection with its config in clear, ready to be sent.
+type opened struct {
+	name   string
+	config clearDocument
+	hash   string
+}
+
+// open reveals a connection's config and checks it.
+func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, *plan.Error) {
+	name := conn.Name
+	if name == "" {
+		name = c.Name
+	}
+	if conn.Plugin != "" && conn.Plugin != c.Name {
+		return opened{}, invalid("", "connection %q belongs to plugin %s, not to %s", name, conn.Plugin, c.Name)
+	}
+	config, failure := h.reveal(ctx, conn.Config, c.config)
+	if failure != nil {
+		return opened{}, atConnection(failure, name)
+	}
+	if _, err := c.config.WithoutSecrets().Decode(config.json); err != nil {
+		return opened{}, atConnection(invalid("", "%v", err), name)
+	}
+	hash, err := h.configHash(config.json)
+	if err != nil {
+		return opened{}, asFailure(err)
+	}
+	return opened{name: name, config: config, hash: hash}, nil
+}
+
+// atConnection makes a failure one of the connection: its pointer does not lead
+// into a step's `with`.
+func atConnection(failure *plan.Error, name string) *plan.Error {
+	failure.Message = fmt.Sprintf("connection %q: %s", name, failure.Message)
+	failure.Pointer = ""
+	failure.Applied = plan.NotApplied
+	return failure
+}
+
+// configHash tells configs apart, also by their secrets, under a key of this
+// host alone: the plugin can't try values against a plain hash of another's.
+func (h *Host) configHash(config []byte) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hashKey == nil {
+		key := make([]byte, 32)
+		if _, err := io.ReadFull(h.options.Entropy, key); err != nil {
+			return "", fmt.Errorf("make key of config hashes: %w", err)
+		}
+		h.hashKey = key
+	}
+	sum := hmac.New(sha256.New, h.hashKey)
+	sum.Write(config)
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// connect opens the connection in the process, unless it is open with the same
+// config. Calls that need it at the same time wait for one Connect.
+func (p *process) connect(ctx context.Context, o opened) *plan.Error {
+	l := p.link(o.name)
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return atConnection(contextFailure(ctx), o.name)
+	}
+	if l.hash == o.hash {
+		return nil
+	}
+	response, err := p.rpc.Connect(ctx, &pluginv1.ConnectRequest{
+		Connection: o.name, ConfigHash: o.hash,
+		Config: &pluginv1.Value{Json: o.config.json, Sensitive: o.config.sensitive},
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			p.unit.abandon(p)
+		}
+		return atConnection(p.transportFailure(ctx, err), o.name)
+	}
+	var problems []string
+	for _, d := range diagnosticsOf(response.GetDiagnostics()) {
+		if d.Error {
+			problems = append(problems, d.text())
+		}
+	}
+	if len(problems) > 0 {
+		return atConnection(invalid("", "%s", strings.Join(problems, "; ")), o.name)
+	}
+	l.hash = o.hash
+	return nil
+}
+
+func (d Diagnostic) text() string {
+	text := d.Summary
+	if d.Detail != "" {
+		text += ": " + d.Detail
+	}
+	if d.Pointer != "" {
+		text = d.Pointer + ": " + text
+	}
+	return text
+}
+
+// gave notes the token that the plugin has got for the connection.
+func (l *link) gave(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.token = id
+	if id != l.rejected {
+		l.rejected = ""
+	}
+}
+
+// reject notes that the service refused the last token. It reports whether the
+// plugin had one: else there is nothing to renew.
+func (l *link) reject() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.token == "" {
+		return false
+	}
+	l.rejected, l.token = l.token, ""
+	return true
+}
+
+// refused returns the id of the token that must not be handed out again.
+func (l *link) refused() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rejected
+}

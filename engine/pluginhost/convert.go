@@ -1,0 +1,278 @@
+package pluginhost
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// maxDetails bounds the details and meta that are kept of an answer, in bytes.
+const maxDetails = 64 << 10
+
+func kindOf(code pluginv1.Code) plan.ErrorKind {
+	if code == pluginv1.Code_CODE_UNSPECIFIED {
+		return plan.KindInternal
+	}
+	kind := plan.ErrorKind(strings.ToLower(strings.TrimPrefix(code.String(), "CODE_")))
+	for _, known := range plan.ErrorKinds() {
+		if kind == known {
+			return kind
+		}
+	}
+	return plan.KindInternal // a code of a later minor version
+}
+
+func codeOf(kind plan.ErrorKind) pluginv1.Code {
+	return pluginv1.Code(pluginv1.Code_value[strings.ToUpper(string(kind))])
+}
+
+func appliedOf(applied pluginv1.Error_Applied) plan.Applied {
+	switch applied {
+	case pluginv1.Error_NOT_APPLIED:
+		return plan.NotApplied
+	case pluginv1.Error_APPLIED:
+		return plan.AppliedFully
+	case pluginv1.Error_PARTLY:
+		return plan.AppliedPartly
+	}
+	return plan.AppliedUnknown
+}
+
+func effectOf(effect pluginv1.Effect) plan.Effect {
+	switch effect {
+	case pluginv1.Effect_EFFECT_READ:
+		return plan.EffectRead
+	case pluginv1.Effect_EFFECT_IDEMPOTENT:
+		return plan.EffectIdempotent
+	case pluginv1.Effect_EFFECT_KEYED:
+		return plan.EffectKeyed
+	case pluginv1.Effect_EFFECT_ONCE:
+		return plan.EffectOnce
+	}
+	return ""
+}
+
+// errorOf turns a plugin's error into ours. A hint inside the details becomes
+// the error's hint.
+func errorOf(e *pluginv1.Error) *plan.Error {
+	failure := &plan.Error{
+		Kind:       kindOf(e.GetCode()),
+		Message:    clip(valid(e.GetMessage()), maxDetails),
+		Reason:     clip(valid(e.GetReason()), 200),
+		HTTPStatus: int(e.GetHttpStatus()),
+		Applied:    appliedOf(e.GetApplied()),
+		Limiter:    valid(e.GetLimiter()),
+	}
+	if failure.Message == "" {
+		failure.Message = "the plugin gave no message"
+	}
+	if pointer := e.GetPointer(); strings.HasPrefix(pointer, "/") {
+		failure.Pointer = clip(valid(pointer), 1000)
+	}
+	if wait := durationOf(e.GetRetryAfter()); wait > 0 {
+		failure.RetryAfterS = wait.Seconds()
+	}
+	failure.Details = documentOf(e.GetDetails())
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(failure.Details, &fields) != nil {
+		return failure
+	}
+	if json.Unmarshal(fields["hint"], &failure.Hint) == nil && failure.Hint != "" {
+		delete(fields, "hint")
+		failure.Details = nil
+		if len(fields) > 0 {
+			failure.Details, _ = json.Marshal(fields) // came from JSON
+		}
+	}
+	return failure
+}
+
+// documentOf keeps a plugin's JSON for people; what is no JSON or too large is
+// dropped.
+func documentOf(data []byte) json.RawMessage {
+	if len(data) == 0 || len(data) > maxDetails || !json.Valid(data) {
+		return nil
+	}
+	return json.RawMessage(data)
+}
+
+func completedOf(c *pluginv1.Completed) *plan.Completed {
+	return &plan.Completed{
+		Output:     json.RawMessage(c.GetOutput().GetJson()),
+		NextCursor: c.GetNextCursor(),
+		Watermark:  c.GetWatermark(),
+		Meta:       documentOf(c.GetMeta()),
+	}
+}
+
+func pendingOf(p *pluginv1.Pending) *plan.Pending {
+	pending := &plan.Pending{
+		RetryAfter: durationOf(p.GetRetryAfter()), Checkpoint: p.GetCheckpoint(), Message: valid(p.GetMessage()),
+	}
+	if prompt := p.GetPrompt(); prompt != nil {
+		pending.Prompt = &plan.Prompt{
+			Title: valid(prompt.GetTitle()), URL: valid(prompt.GetUrl()), UserCode: valid(prompt.GetUserCode()),
+			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: valid(prompt.GetMessage()),
+		}
+	}
+	return pending
+}
+
+func logOf(l *pluginv1.Log, step string, now time.Time) plan.Log {
+	line := plan.Log{At: timeOf(l.GetTime()), Level: "info", Step: step, Message: valid(l.GetMessage()), Fields: documentOf(l.GetFields())}
+	switch l.GetLevel() {
+	case pluginv1.Log_DEBUG:
+		line.Level = "debug"
+	case pluginv1.Log_WARN:
+		line.Level = "warn"
+	case pluginv1.Log_ERROR:
+		line.Level = "error"
+	}
+	if line.At.IsZero() {
+		line.At = now
+	}
+	return line
+}
+
+func progressOf(p *pluginv1.Progress) plan.Progress {
+	fraction := p.GetFraction()
+	if math.IsNaN(fraction) {
+		fraction = 0
+	}
+	return plan.Progress{Fraction: min(max(fraction, 0), 1), Message: clip(valid(p.GetMessage()), 1000)}
+}
+
+func runContextOf(req plan.Request) *pluginv1.RunContext {
+	run := &pluginv1.RunContext{
+		Workflow: req.Workflow, RunId: req.RunID, StepId: req.Step,
+		Attempt: uint32(max(req.Attempt, 0)), IdempotencyKey: req.IdempotencyKey,
+	}
+	if !req.ScheduledAt.IsZero() {
+		run.ScheduledAt = timestamppb.New(req.ScheduledAt)
+	}
+	return run
+}
+
+func executeRequestOf(req plan.Request, action, connection string, input clearDocument) *pluginv1.ExecuteRequest {
+	return &pluginv1.ExecuteRequest{
+		Action: action, Connection: connection,
+		Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
+		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark,
+	}
+}
+
+func diagnosticsOf(list []*pluginv1.Diagnostic) []Diagnostic {
+	var diagnostics []Diagnostic
+	for _, d := range list {
+		diagnostics = append(diagnostics, Diagnostic{
+			Error:   d.GetSeverity() != pluginv1.Diagnostic_WARNING,
+			Summary: valid(d.GetSummary()), Detail: valid(d.GetDetail()), Pointer: valid(d.GetPointer()),
+		})
+	}
+	return diagnostics
+}
+
+// descriptionOf takes a description over as it is; checkDescription judges it.
+func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
+	d := &Description{
+		Format: describeFormat, Name: r.GetName(), Version: valid(r.GetVersion()), SDK: valid(r.GetSdk()), Doc: valid(r.GetDoc()), Digest: digest,
+		ProtocolMinor: r.GetProtocolMinor(), Features: r.GetPlugin().GetFeatures(),
+		ConfigSchema: orEmptySchema(r.GetConfigSchema()), TokenAction: r.GetTokenAction(),
+		Wants: Wants{Env: r.GetWants().GetEnv(), Hosts: r.GetWants().GetHosts(), State: r.GetWants().GetState()},
+	}
+	limiters := map[string]plan.Limiter{}
+	for _, l := range r.GetLimiters() {
+		limiter := plan.Limiter{
+			Name: l.GetName(), Requests: int(l.GetRequests()), Window: durationOf(l.GetWindow()),
+			FixedWindow: l.GetFixedWindow(), MaxConcurrent: int(l.GetMaxConcurrent()), Scope: l.GetScope(),
+		}
+		limiters[limiter.Name] = limiter
+		d.Limiters = append(d.Limiters, limiter)
+	}
+	for _, a := range r.GetActions() {
+		d.Actions = append(d.Actions, actionOf(a, d, limiters))
+	}
+	return d
+}
+
+func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limiter) *plan.Action {
+	action := &plan.Action{
+		Plugin: d.Name, Name: a.GetName(), Doc: valid(a.GetDoc()), Effect: effectOf(a.GetEffect()),
+		Input: orEmptySchema(a.GetInputSchema()), Output: orEmptySchema(a.GetOutputSchema()),
+		DefaultTimeout: durationOf(a.GetDefaultTimeout()), Incremental: a.GetIncremental(), Deprecated: valid(a.GetDeprecated()),
+		PluginVersion: d.Version, PluginDigest: d.Digest,
+	}
+	for _, name := range a.GetLimiters() {
+		limiter := limiters[name]
+		limiter.Name = name // kept for the check, when the plugin declares no such limiter
+		action.Limiters = append(action.Limiters, limiter)
+	}
+	if p := a.GetPaging(); p != nil {
+		action.Paging = &plan.Paging{CursorField: p.GetCursorField(), ItemsField: p.GetItemsField(), NextField: p.GetNextField()}
+	}
+	if r := a.GetRange(); r != nil {
+		action.Range = &plan.Range{FromField: r.GetFromField(), ToField: r.GetToField(), Max: durationOf(r.GetMax())}
+	}
+	for _, e := range a.GetExamples() {
+		action.Examples = append(action.Examples, plan.Example{Name: valid(e.GetName()), Input: e.GetInput(), Output: e.GetOutput()})
+	}
+	for _, f := range a.GetFaults() {
+		action.Faults = append(action.Faults, plan.Fault{Kind: kindOf(f.GetCode()), Reason: valid(f.GetReason()), Doc: valid(f.GetDoc())})
+	}
+	return action
+}
+
+func orEmptySchema(schema []byte) json.RawMessage {
+	if len(schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return schema
+}
+
+func durationOf(d *durationpb.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return max(d.AsDuration(), 0)
+}
+
+func timeOf(t *timestamppb.Timestamp) time.Time {
+	if t == nil || !t.IsValid() {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// valid drops what is not UTF-8. protobuf checks strings already; this is for
+// what protocol implementations let through.
+func valid(text string) string { return strings.ToValidUTF8(text, "�") }
+
+func tokenOf(t *pluginv1.Token) *Token {
+	if t == nil {
+		return nil
+	}
+	return &Token{
+		ID: t.GetId(), AccessToken: t.GetAccessToken(), TokenType: t.GetTokenType(), ExpiresAt: timeOf(t.GetExpiresAt()),
+		RefreshToken: t.GetRefreshToken(), Extra: t.GetExtra(),
+	}
+}
+
+func wireToken(t *Token) *pluginv1.Token {
+	if t == nil {
+		return nil
+	}
+	token := &pluginv1.Token{
+		Id: t.ID, AccessToken: t.AccessToken, TokenType: t.TokenType, RefreshToken: t.RefreshToken, Extra: t.Extra,
+	}
+	if !t.ExpiresAt.IsZero() {
+		token.ExpiresAt = timestamppb.New(t.ExpiresAt)
+	}
+	return token
+}

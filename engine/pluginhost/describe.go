@@ -1,0 +1,300 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// describeFormat is the version of the cached record: a record of another one
+// is asked for again.
+const describeFormat = 1
+
+const nameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
+
+var (
+	pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+	actionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+)
+
+func validName(plugin string) bool { return pluginName.MatchString(plugin) && plugin != "core" }
+
+// contract is a description with its schemas read.
+type contract struct {
+	*Description
+	config  *schema.Type
+	actions map[string]*actionContract
+}
+
+type actionContract struct {
+	*plan.Action
+	input       *schema.Type
+	output      *schema.Type
+	clearOutput *schema.Type // output as the plugin sends it: secrets in clear
+}
+
+// Describe returns what a plugin says of itself. It is kept under the sha256 of
+// the executable, so that the process starts only when the file is new. The
+// result is shared: do not change it. The error is a *PluginError, or the
+// context's.
+func (h *Host) Describe(ctx context.Context, plugin string) (*Description, error) {
+	u, err := h.unit(plugin)
+	if err != nil {
+		return nil, err
+	}
+	c, err := u.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Description, nil
+}
+
+// describe returns the contract of the executable as it is now. A process of
+// other bytes gets no new calls.
+func (u *unit) describe(ctx context.Context) (*contract, error) {
+	exe, failure := u.resolve()
+	if failure != nil {
+		return nil, failure
+	}
+	if c := u.known(exe.digest); c != nil {
+		return c, nil
+	}
+	u.describing.Lock()
+	defer u.describing.Unlock()
+	if c := u.known(exe.digest); c != nil {
+		return c, nil
+	}
+	d := u.remembered(exe)
+	if d != nil {
+		if c, err := u.check(d); err == nil {
+			return u.keep(c), nil
+		}
+	}
+	d, err := u.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := u.check(d)
+	if err != nil {
+		return nil, &PluginError{
+			Plugin: u.source.Name, Reason: ReasonDescribe, Message: "what it says of itself is wrong: " + err.Error(),
+			Hint: "this is for the author of the plugin",
+		}
+	}
+	u.remember(exe, d)
+	return u.keep(c), nil
+}
+
+func (u *unit) known(digest string) *contract {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if p := u.process; p != nil && p.exe.digest != digest {
+		u.retire(p)
+	}
+	if u.contract != nil && u.contract.Digest == digest {
+		return u.contract
+	}
+	return nil
+}
+
+func (u *unit) keep(c *contract) *contract {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.contract = c
+	return c
+}
+
+// record is the file of a description. Bundled plugins share one executable, so
+// theirs has the plugin's name too.
+func (u *unit) record(exe executable) string {
+	name := exe.digest
+	if len(exe.args) > 0 || u.source.Bundled {
+		name += "." + u.source.Name
+	}
+	return filepath.Join(u.host.dir, name+".describe.json")
+}
+
+func (u *unit) remembered(exe executable) *Description {
+	var d Description
+	if err := readJSON(u.record(exe), &d); err != nil || d.Format != describeFormat || d.Digest != exe.digest {
+		return nil
+	}
+	return &d
+}
+
+// remember writes the record; a failure only costs a start the next time.
+func (u *unit) remember(exe executable, d *Description) {
+	data, err := json.Marshal(d)
+	if err == nil {
+		err = writeFile(u.record(exe), data)
+	}
+	if err != nil {
+		u.host.options.Log.Warn("plugin description not kept", "plugin", u.source.Name, "error", err)
+	}
+}
+
+// ask starts the plugin and has it describe itself.
+func (u *unit) ask(ctx context.Context) (*Description, error) {
+	p, err := u.acquire(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer u.release(p, "")
+	ctx, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
+	defer cancel()
+	response, err := p.rpc.Describe(ctx, &pluginv1.DescribeRequest{
+		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{},
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			u.abandon(p)
+		}
+		failure := p.transportFailure(ctx, err)
+		return nil, &PluginError{
+			Plugin: u.source.Name, Reason: ReasonDescribe, Message: "it did not describe itself: " + failure.Message, Stderr: p.output.last(),
+		}
+	}
+	return descriptionOf(response, p.exe.digest), nil
+}
+
+// check judges a description and reads its schemas.
+func (u *unit) check(d *Description) (*contract, error) {
+	if d.Name != u.source.Name {
+		return nil, fmt.Errorf("its name is %q, not %q", d.Name, u.source.Name)
+	}
+	c := &contract{Description: d, actions: map[string]*actionContract{}}
+	var err error
+	if c.config, err = schema.FromJSON(d.ConfigSchema); err != nil {
+		return nil, fmt.Errorf("config schema: %w", err)
+	}
+	limiters := map[string]bool{}
+	for _, limiter := range d.Limiters {
+		if err := checkLimiter(limiter, limiters); err != nil {
+			return nil, err
+		}
+		limiters[limiter.Name] = true
+	}
+	if len(d.Actions) == 0 {
+		return nil, errors.New("it has no actions")
+	}
+	for _, action := range d.Actions {
+		if c.actions[action.Name] != nil {
+			return nil, fmt.Errorf("action %s stands there twice", action.Name)
+		}
+		if c.actions[action.Name], err = checkAction(action, limiters); err != nil {
+			return nil, fmt.Errorf("action %q: %w", action.Name, err)
+		}
+	}
+	if d.TokenAction != "" && c.actions[d.TokenAction] == nil {
+		return nil, fmt.Errorf("its token action %q does not exist", d.TokenAction)
+	}
+	return c, nil
+}
+
+func checkLimiter(l plan.Limiter, known map[string]bool) error {
+	switch {
+	case !actionName.MatchString(l.Name):
+		return fmt.Errorf("limiter %q: the name has other characters than lower-case letters, digits and _", l.Name)
+	case known[l.Name]:
+		return fmt.Errorf("limiter %s stands there twice", l.Name)
+	case l.Requests > 0 && l.Window <= 0:
+		return fmt.Errorf("limiter %s has no window", l.Name)
+	case l.Requests == 0 && l.MaxConcurrent == 0:
+		return fmt.Errorf("limiter %s limits nothing", l.Name)
+	}
+	return nil
+}
+
+func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, error) {
+	if !actionName.MatchString(a.Name) {
+		return nil, errors.New("the name has other characters than lower-case letters, digits and _")
+	}
+	if a.Effect == "" {
+		return nil, errors.New("it does not say its effect")
+	}
+	c := &actionContract{Action: a}
+	var err error
+	if c.input, err = objectSchema(a.Input); err != nil {
+		return nil, fmt.Errorf("input schema: %w", err)
+	}
+	if c.output, err = schema.FromJSON(a.Output); err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	c.clearOutput = c.output.WithoutSecrets()
+	for _, limiter := range a.Limiters {
+		if !limiters[limiter.Name] {
+			return nil, fmt.Errorf("limiter %q is not declared", limiter.Name)
+		}
+	}
+	if err := checkFields(c); err != nil {
+		return nil, err
+	}
+	for _, example := range a.Examples {
+		if !json.Valid(example.Input) || len(example.Output) > 0 && !json.Valid(example.Output) {
+			return nil, fmt.Errorf("example %q is not JSON", example.Name)
+		}
+	}
+	return c, nil
+}
+
+func objectSchema(text json.RawMessage) (*schema.Type, error) {
+	t, err := schema.FromJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind != schema.Object {
+		return nil, fmt.Errorf("it describes %s, not an object", t)
+	}
+	return t, nil
+}
+
+// checkFields looks up the fields that paging and range name.
+func checkFields(c *actionContract) error {
+	has := func(t *schema.Type, name, what string) error {
+		if _, found := t.Field(name); !found {
+			return fmt.Errorf("%s names the field %q, which does not exist", what, name)
+		}
+		return nil
+	}
+	var problems []error
+	if p := c.Paging; p != nil {
+		if p.CursorField != "" {
+			problems = append(problems, has(c.input, p.CursorField, "paging"))
+		}
+		for _, name := range []string{p.ItemsField, p.NextField} {
+			if name != "" {
+				problems = append(problems, has(c.output, name, "paging"))
+			}
+		}
+	}
+	if r := c.Range; r != nil {
+		problems = append(problems, has(c.input, r.FromField, "range"), has(c.input, r.ToField, "range"))
+		if r.Max <= 0 {
+			problems = append(problems, errors.New("range has no maximum"))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// action finds an action by its short name.
+func (c *contract) action(name string) (*actionContract, *plan.Error) {
+	if a := c.actions[name]; a != nil {
+		return a, nil
+	}
+	var names []string
+	for _, a := range c.Actions {
+		names = append(names, a.Name)
+	}
+	failure := invalid("", "plugin %s has no action %q", c.Name, name)
+	failure.Hint = diag.DidYouMean(name, names)
+	return nil, failure
+}

@@ -1,0 +1,53 @@
+package pluginhost
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Description is what a plugin says of itself, checked.
+type Description struct {
+	Format        int             `json:"format"` // of this record
+	Name          string          `json:"name"`
+	Version       string          `json:"version"`
+	SDK           string          `json:"sdk,omitempty"`
+	Doc           string          `json:"doc,omitempty"`
+	Digest        string          `json:"digest"` // sha256 of the executable, hex
+	ProtocolMinor uint32          `json:"protocol_minor"`
+	Features      []string        `json:"features,omitempty"` // "reconcile"
+	ConfigSchema  json.RawMessage `json:"config_schema"`      // JSON Schema of the connection's config
+	Actions       []*plan.Action  `json:"actions"`
+	Limiters      []plan.Limiter  `json:"limiters,omitempty"`
+	TokenAction   string          `json:"token_action,omitempty"`
+	Wants         Wants           `json:"wants,omitzero"`
+}
+
+// Wants is what a plugin asks to be granted.
+type Wants struct {
+	Env   []string `json:"env,omitempty"`
+	Hosts []string `json:"hosts,omitempty"`
+	State bool     `json:"state,omitempty"`
+}
+
+// Action returns the action of that name, which is without the plugin's.
+func (d *Description) Action(name string) (*plan.Action, bool) {
+	for _, action := range d.Actions {
+		if action.Name == name {
+			return action, true
+		}
+	}
+	return nil, false
+}
+
+// Supports reports whether the plugin has an optional feature.
+func (d *Description) Supports(feature string) bool { return slices.Contains(d.Features, feature) }
+
+// Diagnostic is one finding of a plugin about an input or a config.
+type Diagnostic struct {
+	Error   bool   `json:"error"` // else a warning
+	Summary string `json:"summary"`
+	Detail  string `json:"detail,omitempty"`
+	Pointer string `json:"pointer,omitempty"` // JSON Pointer into the input or the config
+}

@@ -1,0 +1,174 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// The reasons of a PluginError. They are also the `reason` of the plan.Error of
+// a call that such a failure ended.
+const (
+	ReasonUnknownPlugin = "unknown_plugin" // no source has that name
+	ReasonExecutable    = "executable"     // the file is missing or can't be copied
+	ReasonStart         = "start"          // the process could not be started, or ended at once
+	ReasonHandshake     = "handshake"      // it runs but does not speak the protocol
+	ReasonDescribe      = "describe"       // what it says of itself is wrong
+	ReasonBackoff       = "backoff"        // it crashed and is not restarted yet
+	ReasonCircuitOpen   = "circuit_open"   // it crashed too often
+	ReasonClosed        = "closed"         // the host is closing
+)
+
+// PluginError says that a plugin can't be used, before anything was sent to it.
+type PluginError struct {
+	Plugin  string
+	Reason  string
+	Message string
+	Hint    string
+	Stderr  string    // tail of what the process wrote, masked
+	Until   time.Time // with backoff and circuit_open: when it is tried again
+}
+
+func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s: %s", e.Plugin, e.Message) }
+
+// planError is the failure of a call that could not be sent.
+func (e *PluginError) planError(now time.Time) *plan.Error {
+	kind := plan.KindUnavailable
+	switch e.Reason {
+	case ReasonUnknownPlugin:
+		kind = plan.KindInvalid
+	case ReasonStart, ReasonHandshake:
+		kind = plan.KindCrashed
+	case ReasonDescribe:
+		kind = plan.KindUnexpectedResponse
+	case ReasonClosed:
+		kind = plan.KindCanceled
+	}
+	failure := &plan.Error{
+		Kind: kind, Message: e.Error(), Reason: e.Reason, Applied: plan.NotApplied, Hint: e.Hint, Details: stderrDetails(e.Stderr),
+	}
+	if wait := e.Until.Sub(now); !e.Until.IsZero() && wait > 0 {
+		failure.RetryAfterS = wait.Seconds()
+	}
+	return failure
+}
+
+// failureOf turns what acquire and describe return into a call's failure.
+func (h *Host) failureOf(ctx context.Context, err error) *plan.Error {
+	var plugin *PluginError
+	if errors.As(err, &plugin) {
+		return plugin.planError(h.options.Now())
+	}
+	if failure := contextFailure(ctx); failure != nil {
+		failure.Applied = plan.NotApplied
+		return failure
+	}
+	return &plan.Error{Kind: plan.KindInternal, Message: err.Error(), Applied: plan.NotApplied}
+}
+
+// contextFailure is the failure of a call whose context ended, else nil.
+func contextFailure(ctx context.Context) *plan.Error {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return &plan.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: plan.AppliedUnknown}
+	}
+	return &plan.Error{Kind: plan.KindCanceled, Message: "the call was canceled", Applied: plan.AppliedUnknown}
+}
+
+func stderrDetails(tail string) json.RawMessage {
+	if tail == "" {
+		return nil
+	}
+	details, err := json.Marshal(map[string]string{"stderr": tail})
+	if err != nil {
+		return nil
+	}
+	return details
+}
+
+// tooLarge is how grpc-go says that a received message was above the limit.
+var tooLarge = regexp.MustCompile(`received message (?:after decompression )?larger than max \(?(?:([0-9]+) vs\. )?([0-9]+)`)
+
+// transportFailure turns a gRPC status into a failure. gRPC statuses are for
+// the transport only: a plugin's own failures are answers.
+func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
+	state := status.Convert(err)
+	if failure := contextFailure(ctx); failure != nil && state.Code() != codes.ResourceExhausted {
+		return failure
+	}
+	switch state.Code() {
+	case codes.ResourceExhausted:
+		return p.sizeFailure(state)
+	case codes.Unimplemented:
+		return &plan.Error{
+			Kind: plan.KindUnsupported, Applied: plan.NotApplied,
+			Message: fmt.Sprintf("plugin %s does not implement this call: %s", p.unit.source.Name, state.Message()),
+		}
+	case codes.Unauthenticated:
+		return &plan.Error{
+			Kind: plan.KindInternal, Applied: plan.NotApplied,
+			Message: fmt.Sprintf("plugin %s refused the launch token", p.unit.source.Name),
+		}
+	}
+	return p.crashFailure(state)
+}
+
+func (p *process) sizeFailure(state *status.Status) *plan.Error {
+	limit := p.unit.host.options.Limits.Message
+	match := tooLarge.FindStringSubmatch(state.Message())
+	if match != nil && match[2] != strconv.Itoa(limit) {
+		return &plan.Error{
+			Kind: plan.KindInvalid, Applied: plan.NotApplied,
+			Message: fmt.Sprintf("the input is too large for plugin %s, which takes %s bytes", p.unit.source.Name, match[2]),
+		}
+	}
+	failure := &plan.Error{
+		Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown, Reason: "too_large",
+		Message: fmt.Sprintf("the answer of plugin %s is larger than the limit of %d bytes", p.unit.source.Name, limit),
+		Hint:    "ask for less at a time",
+	}
+	if match != nil && match[1] != "" {
+		failure.Message = fmt.Sprintf("the answer of plugin %s has %s bytes, the limit is %d", p.unit.source.Name, match[1], limit)
+	}
+	return failure
+}
+
+// crashFailure waits a moment for the process's end, so that the failure can
+// say how it died and what it wrote last.
+func (p *process) crashFailure(state *status.Status) *plan.Error {
+	name := p.unit.source.Name
+	select {
+	case <-p.gone:
+	case <-time.After(2 * time.Second):
+		return &plan.Error{
+			Kind: plan.KindCrashed, Applied: plan.AppliedUnknown,
+			Message: fmt.Sprintf("plugin %s broke off the call: %s", name, state.Message()),
+		}
+	}
+	if p.asked.Load() {
+		return &plan.Error{
+			Kind: plan.KindCanceled, Applied: plan.AppliedUnknown, Reason: ReasonClosed,
+			Message: fmt.Sprintf("plugin %s was stopped during the call", name),
+		}
+	}
+	tail := p.output.last()
+	failure := &plan.Error{
+		Kind: plan.KindCrashed, Applied: plan.AppliedUnknown, Details: stderrDetails(tail),
+		Message: fmt.Sprintf("plugin %s died in the middle of the call (%s)", name, p.runner.ending()),
+	}
+	if words := lastWords(tail); words != "" {
+		failure.Message += ": " + words
+	}
+	return failure
+}

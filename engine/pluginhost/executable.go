@@ -1,0 +1,188 @@
+package pluginhost
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// executable is what is run for a plugin.
+type executable struct {
+	path   string // of the private copy, or of the program itself when bundled
+	args   []string
+	digest string // sha256 of the file, hex
+}
+
+// fileStamp tells whether a file changed without reading it.
+type fileStamp struct {
+	Inode uint64 `json:"inode"`
+	Size  int64  `json:"size"`
+	MTime int64  `json:"mtime"` // nanoseconds
+	CTime int64  `json:"ctime"` // nanoseconds
+}
+
+type digestEntry struct {
+	fileStamp
+	SHA256 string `json:"sha256"`
+}
+
+// library finds executables, knows their digests and keeps the private copies.
+// Safe for concurrent use, also by several processes on one folder.
+type library struct {
+	dir string // StateDir/plugins
+
+	mu    sync.Mutex
+	known map[string]digestEntry // by path; nil = the file was not read yet
+}
+
+// resolve returns what to run for a source. A local file is copied first, and
+// again whenever inode, size, mtime or ctime changed; the copy is what was
+// hashed, so that exchanging the file in between runs the old bytes or the new,
+// never bytes of another digest.
+func (l *library) resolve(s Source) (executable, error) {
+	if s.Bundled {
+		if len(s.Command) == 0 {
+			return executable{}, errors.New("it is bundled but has no command")
+		}
+		digest, err := l.digest(s.Command[0], func(file *os.File) (string, error) { return hashTo(io.Discard, file) })
+		return executable{path: s.Command[0], args: s.Command[1:], digest: digest}, err
+	}
+	path := s.Path
+	if path == "" && len(s.Command) > 0 {
+		path = s.Command[0]
+	}
+	var args []string
+	if len(s.Command) > 1 {
+		args = s.Command[1:]
+	}
+	digest, err := l.digest(path, func(file *os.File) (string, error) { return l.copy(file, s.Name) })
+	if err != nil {
+		return executable{}, err
+	}
+	copied := l.copyPath(digest, s.Name)
+	if _, err := os.Stat(copied); err != nil {
+		// The digest is known but the copy is gone, or has another name.
+		l.forget(path)
+		if digest, err = l.digest(path, func(file *os.File) (string, error) { return l.copy(file, s.Name) }); err != nil {
+			return executable{}, err
+		}
+		copied = l.copyPath(digest, s.Name)
+	}
+	return executable{path: copied, args: args, digest: digest}, nil
+}
+
+// digest returns the sha256 of the file, from the record when its stamp is the
+// same. read is given the open file otherwise.
+func (l *library) digest(path string, read func(*os.File) (string, error)) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("open executable: %w", err)
+	}
+	defer file.Close()
+	stamp, err := stampOf(file)
+	if err != nil {
+		return "", err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	record := filepath.Join(l.dir, "digests.json")
+	if l.known == nil {
+		l.known = map[string]digestEntry{}
+		if err := readJSON(record, &l.known); err != nil {
+			return "", err
+		}
+	}
+	if entry, found := l.known[path]; found && entry.fileStamp == stamp {
+		return entry.SHA256, nil
+	}
+	sum, err := read(file)
+	if err != nil {
+		return "", err
+	}
+	if after, err := stampOf(file); err != nil || after != stamp {
+		return "", fmt.Errorf("executable %s changed while it was read", path)
+	}
+	entry := digestEntry{fileStamp: stamp, SHA256: sum}
+	l.known[path] = entry
+	return sum, updateJSON(record, func(all *map[string]digestEntry) {
+		if *all == nil {
+			*all = map[string]digestEntry{}
+		}
+		(*all)[path] = entry
+	})
+}
+
+func (l *library) forget(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, path)
+}
+
+func (l *library) copyPath(digest, name string) string { return filepath.Join(l.dir, digest, name) }
+
+// copy writes the file to its place by digest and returns the digest.
+func (l *library) copy(file *os.File, name string) (string, error) {
+	fresh, err := os.CreateTemp(l.dir, ".copy-*")
+	if err != nil {
+		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
+	}
+	defer os.Remove(fresh.Name())
+	digest, err := hashTo(fresh, file)
+	if err == nil {
+		err = fresh.Chmod(0o500)
+	}
+	if err == nil {
+		err = fresh.Sync()
+	}
+	if closeErr := fresh.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
+	}
+	place := l.copyPath(digest, name)
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
+	}
+	if err := os.Rename(fresh.Name(), place); err != nil {
+		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
+	}
+	return digest, nil
+}
+
+func hashTo(w io.Writer, file *os.File) (string, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return "", fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(sum, w), file); err != nil {
+		return "", fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func stampOf(file *os.File) (fileStamp, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return fileStamp{}, fmt.Errorf("read state of %s: %w", file.Name(), err)
+	}
+	if !info.Mode().IsRegular() {
+		return fileStamp{}, fmt.Errorf("%s is not a regular file", file.Name())
+	}
+	if info.Mode().Perm()&0o111 == 0 {
+		return fileStamp{}, fmt.Errorf("%s is not executable", file.Name())
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileStamp{}, fmt.Errorf("read state of %s: this system gives no inode", file.Name())
+	}
+	return fileStamp{
+		Inode: stat.Ino, Size: info.Size(), MTime: info.ModTime().UnixNano(), CTime: changeTime(stat),
+	}, nil
+}

@@ -1,0 +1,140 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// lastEvent is how long the stream may stay open after the answer.
+const lastEvent = time.Second
+
+// execution is one Execute: a stream of logs and progress with one end.
+type execution struct {
+	unit     *unit
+	contract *contract
+	action   *actionContract
+	req      plan.Request
+	input    clearDocument
+	sink     plan.Sink
+}
+
+// run sends the request and reads the stream to its end.
+func (e *execution) run(ctx context.Context, p *process, connection string) plan.Answer {
+	h := e.unit.host
+	request := executeRequestOf(e.req, e.action.Name, connection, e.input)
+	if size := proto.Size(request); size > h.options.Limits.Message {
+		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
+	}
+	streamCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := p.rpc.Execute(streamCtx, request)
+	if err != nil {
+		return failed(e.broken(ctx, p, err))
+	}
+	meter := newMeter(h.options, e.req.Step, e.sink)
+	defer meter.close()
+	end, failure := e.read(ctx, p, stream, meter, cancel)
+	if failure != nil {
+		return failed(failure)
+	}
+	return e.answer(ctx, end)
+}
+
+// read passes on what the call says before its end, and returns the end.
+func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent], meter *meter, cancel func()) (*pluginv1.ExecuteEvent, *plan.Error) {
+	var end *pluginv1.ExecuteEvent
+	for {
+		event, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF) && end == nil:
+			return nil, &plan.Error{
+				Kind: plan.KindCrashed, Applied: plan.AppliedUnknown,
+				Message: fmt.Sprintf("plugin %s ended the call without an answer", e.contract.Name),
+			}
+		case errors.Is(err, io.EOF), err != nil && end != nil:
+			// The answer stands, whatever broke after it.
+			return end, nil
+		case err != nil:
+			return nil, e.broken(ctx, p, err)
+		}
+		switch payload := event.GetEvent().(type) {
+		case *pluginv1.ExecuteEvent_Log:
+			meter.log(payload.Log)
+		case *pluginv1.ExecuteEvent_Progress:
+			meter.progress(payload.Progress)
+		case nil: // an event of a later minor version
+		default:
+			if end != nil {
+				cancel()
+				return nil, &plan.Error{
+					Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+					Message: fmt.Sprintf("plugin %s answered the call twice", e.contract.Name),
+				}
+			}
+			end = event
+			timer := time.AfterFunc(lastEvent, cancel)
+			defer timer.Stop()
+		}
+	}
+}
+
+// broken is the failure of a stream that broke before its end.
+func (e *execution) broken(ctx context.Context, p *process, err error) *plan.Error {
+	if ctx.Err() != nil {
+		e.unit.abandon(p)
+	}
+	return p.transportFailure(ctx, err)
+}
+
+// answer checks the end of a stream and takes it over.
+func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan.Answer {
+	h := e.unit.host
+	switch end := end.GetEvent().(type) {
+	case *pluginv1.ExecuteEvent_Completed:
+		completed := completedOf(end.Completed)
+		output, failure := h.checkOutput(ctx, e.action, e.req, end.Completed.GetOutput())
+		if failure != nil {
+			return failed(failure)
+		}
+		completed.Output, completed.Meta = output, h.maskDocument(completed.Meta)
+		return plan.Answer{Completed: completed}
+	case *pluginv1.ExecuteEvent_Pending:
+		pending := pendingOf(end.Pending)
+		pending.Message = h.options.mask(pending.Message)
+		return plan.Answer{Pending: pending}
+	}
+	return failed(errorOf(end.GetFailed()))
+}
+
+// checkOutput holds an output against the action's schema and takes its secrets
+// out. A plugin that sends a secret reference of its own making is refused: the
+// engine would put a secret in its place later.
+func (h *Host) checkOutput(ctx context.Context, a *actionContract, req plan.Request, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+	doc := json.RawMessage(value.GetJson())
+	if len(doc) == 0 {
+		doc = json.RawMessage("{}")
+	}
+	if _, err := a.clearOutput.Decode(doc); err != nil {
+		failure := &plan.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+			Message: fmt.Sprintf("the answer does not fit the output that %s declares: %v", a.FullName(), err),
+		}
+		var mismatch *schema.Mismatch
+		if errors.As(err, &mismatch) && mismatch.Pointer != "" {
+			failure.Details, _ = json.Marshal(map[string]string{"output_pointer": mismatch.Pointer}) // texts only
+		}
+		return nil, failure
+	}
+	return h.sealOutput(ctx, req, doc, a.output, value.GetSensitive())
+}

@@ -1,0 +1,62 @@
+package pluginhost
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+)
+
+// maxNoise bounds what a plugin may print to stdout before its handshake.
+const maxNoise = 1 << 20
+
+// helloPattern is go-plugin's handshake line: core version, protocol version,
+// network, address, transport. It may stand behind text that a plugin printed
+// without a line end.
+var helloPattern = regexp.MustCompile(`([0-9])\|([0-9]{1,6})\|(unix|tcp)\|([^|]*)\|(grpc|netrpc)(?:\|[^|\s]*)*\s*$`)
+
+// hello is a plugin's handshake.
+type hello struct {
+	line    string // as go-plugin reads it
+	version int
+	network string
+	address string
+}
+
+// parseHello finds a handshake at the end of a line.
+func parseHello(line []byte) (hello, bool) {
+	match := helloPattern.FindSubmatchIndex(line)
+	if match == nil {
+		return hello{}, false
+	}
+	part := func(i int) string { return string(line[match[2*i]:match[2*i+1]]) }
+	version, err := strconv.Atoi(part(2))
+	if err != nil {
+		return hello{}, false
+	}
+	return hello{line: part(0), version: version, network: part(3), address: part(4)}, true
+}
+
+// readHello reads lines until one is a handshake and gives every other one to
+// noise. It fails at the end of r, and after maxNoise bytes without a handshake.
+func readHello(r *bufio.Reader, noise func(line []byte)) (hello, error) {
+	for read := 0; read <= maxNoise; {
+		line, err := r.ReadSlice('\n')
+		read += len(line)
+		if h, ok := parseHello(line); ok {
+			return h, nil
+		}
+		if len(line) > 0 {
+			noise(line)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			if errors.Is(err, io.EOF) {
+				return hello{}, errors.New("its output ended without a handshake")
+			}
+			return hello{}, fmt.Errorf("read handshake: %w", err)
+		}
+	}
+	return hello{}, fmt.Errorf("it printed more than %d bytes without a handshake", maxNoise)
+}

@@ -1,0 +1,174 @@
+// Package pluginhost runs plugins as separate processes and calls them over
+// gRPC: it finds and copies their executables, starts and supervises them,
+// checks what they answer, and serves what they may ask of the host.
+package pluginhost
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/diag"
+)
+
+// Host runs the plugins of one project. Safe for concurrent use.
+type Host struct {
+	options Options
+	units   map[string]*unit
+	names   []string
+	spawn   *spawner
+	hashKey []byte // of config hashes
+
+	setUpOnce sync.Once
+	setUpErr  error
+	dir       string // StateDir/plugins
+	library   *library
+	pids      pidRecord
+
+	closing context.Context // ends when Close begins
+	begun   context.CancelFunc
+	life    context.Context // ends when Close stops waiting
+	kill    context.CancelFunc
+	running sync.WaitGroup // every goroutine of the host
+
+	mu            sync.Mutex
+	closed        bool
+	ended         chan struct{} // closed when Close is through
+	sockets       string
+	removeSockets bool
+}
+
+// New returns a host that has started nothing yet. Close ends it.
+func New(o Options) *Host {
+	o.Limits = o.Limits.withDefaults()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{options: o, units: map[string]*unit{}, spawn: newSpawner(), ended: make(chan struct{})}
+	h.closing, h.begun = context.WithCancel(context.Background())
+	h.life, h.kill = context.WithCancel(context.Background())
+	for _, source := range o.Sources {
+		h.units[source.Name] = &unit{host: h, source: source, old: map[*process]bool{}}
+		h.names = append(h.names, source.Name)
+	}
+	return h
+}
+
+// mask replaces secret values.
+func (o Options) mask(text string) string {
+	if o.Redactor == nil || text == "" {
+		return text
+	}
+	return o.Redactor.Redact(text)
+}
+
+// unit returns the plugin's supervisor. It fails with *PluginError.
+func (h *Host) unit(plugin string) (*unit, error) {
+	u, found := h.units[plugin]
+	if !found {
+		return nil, &PluginError{
+			Plugin: plugin, Reason: ReasonUnknownPlugin, Message: "there is no such plugin", Hint: diag.DidYouMean(plugin, h.names),
+		}
+	}
+	if !validName(plugin) {
+		return nil, &PluginError{Plugin: plugin, Reason: ReasonUnknownPlugin, Message: "the name is not that of a plugin: " + nameRule}
+	}
+	if err := h.ready(); err != nil {
+		return nil, &PluginError{Plugin: plugin, Reason: ReasonExecutable, Message: err.Error()}
+	}
+	return u, nil
+}
+
+// splitAction cuts "netinfo.whois" into plugin and action.
+func splitAction(full string) (plugin, action string) {
+	plugin, action, _ = strings.Cut(full, ".")
+	return plugin, action
+}
+
+// Status returns the state of a plugin; the zero Status for an unknown one.
+func (h *Host) Status(plugin string) Status {
+	u, found := h.units[plugin]
+	if !found {
+		return Status{}
+	}
+	return u.status()
+}
+
+// begin runs f in a goroutine that Close waits for. It reports whether the host
+// was still open.
+func (h *Host) begin(f func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.running.Go(f)
+	return true
+}
+
+func (h *Host) isClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}
+
+// Close ends all plugins: each is asked to end, and its process group is killed
+// after the grace, or at once when ctx ends. Calls in flight end with kind
+// canceled; calls that come later too. It returns when no process is left. A
+// second Close waits for the first.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		<-h.ended
+		return nil
+	}
+	h.closed = true
+	h.mu.Unlock()
+	h.begun()
+
+	stop := context.AfterFunc(ctx, h.kill) // also for a process that was retired before
+	var stopping sync.WaitGroup
+	for _, u := range h.units {
+		stopping.Go(func() { u.close(ctx) })
+	}
+	stopping.Wait()
+	stop()
+	h.kill()
+	h.running.Wait()
+	h.spawn.close()
+	if h.removeSockets {
+		_ = os.RemoveAll(h.sockets)
+	}
+	close(h.ended)
+	return nil
+}
+
+// close stops the unit's processes, also one that is just starting.
+func (u *unit) close(ctx context.Context) {
+	u.mu.Lock()
+	starting := u.starting
+	u.mu.Unlock()
+	if starting != nil {
+		<-starting
+	}
+	u.mu.Lock()
+	if u.idle != nil {
+		u.idle.Stop()
+	}
+	var all []*process
+	if u.process != nil {
+		all = append(all, u.process)
+	}
+	for p := range u.old {
+		all = append(all, p)
+	}
+	u.mu.Unlock()
+	var stopping sync.WaitGroup
+	for _, p := range all {
+		stopping.Go(func() { p.stop(ctx, u.host.options.Limits.Grace) })
+	}
+	stopping.Wait()
+}

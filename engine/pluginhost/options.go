@@ -1,0 +1,149 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Source says where the executable of one plugin comes from.
+type Source struct {
+	Name string // the plugin's name, as `uses` writes it
+	// Command is the executable and its arguments. For a bundled plugin it is
+	// run as it stands; else Command[1:] are the arguments of Path's copy.
+	Command []string
+	Path    string   // local executable: a private copy of it runs, never the file itself
+	Bundled bool     // part of Command[0], which is not copied
+	Env     []string // names of the host's environment that were granted to the plugin
+}
+
+// Options is everything that a Host takes from its surroundings. StateDir,
+// Now and Entropy are required.
+type Options struct {
+	StateDir string   // absolute; plugins/ below it is the host's
+	Sources  []Source // their names must differ
+	Environ  []string // "NAME=value"; the source of PATH, LANG, TZ, proxies and granted names
+	Now      func() time.Time
+	Entropy  io.Reader    // of launch tokens; safe for concurrent use
+	Log      *slog.Logger // nil = nothing is logged
+	Version  string       // of flowrun, told to plugins
+
+	State    StateStore   // nil = plugins get Unimplemented
+	Tokens   TokenStore   // nil = plugins get Unimplemented
+	Secrets  SecretSource // nil = a secret reference is an error
+	Vault    Vault        // nil = a secret output is an error
+	Redactor Redactor     // nil = nothing is masked
+
+	Limits Limits
+}
+
+// Limits bounds what plugins may take (RELIABILITY.md, section 5). A zero field
+// means its default.
+type Limits struct {
+	Start    time.Duration // from exec to the first RPC; 10 s, at most 60 s
+	Grace    time.Duration // between asking a process to end and killing its group; 5 s, at most 60 s
+	IdleStop time.Duration // a process without calls ends after it; 5 min; negative = never
+	Message  int           // bytes of one gRPC message; 8 MiB, at most 64 MiB
+	LogLine  int           // bytes of one log line; 64 KiB
+	LogRate  int           // bytes of logs in a second, for a process and for a call; 1 MiB
+	LogTotal int           // bytes of logs of one call; 16 MiB
+	Events   int           // log and progress events of one call in a second; 1000
+	Files    uint64        // RLIMIT_NOFILE of a process (Linux); 256
+	Memory   int64         // RLIMIT_AS of a process in bytes (Linux); 2 GiB; negative = no limit
+}
+
+// SecretSource gives the clear value of a named secret.
+type SecretSource interface {
+	Reveal(ctx context.Context, name string) (string, error)
+}
+
+// Vault keeps the secret parts of outputs. The reference that Seal returns
+// stands in journals as {"$secret":"sealed:REF"}; it should be the same for the
+// same SealRequest, so that a repeated call gives equal outputs.
+type Vault interface {
+	Seal(ctx context.Context, r SealRequest) (ref string, err error)
+	// Open returns the JSON value that was sealed.
+	Open(ctx context.Context, ref string) (json.RawMessage, error)
+}
+
+// SealRequest is one secret value inside an output.
+type SealRequest struct {
+	RunID     string // "" outside a run
+	Operation string // operation path of the call
+	Pointer   string // JSON Pointer inside the output
+	Value     json.RawMessage
+}
+
+// Redactor masks secret values in texts. Safe for concurrent use.
+type Redactor interface {
+	Add(value string)
+	Redact(text string) string
+}
+
+// StateKey names one value of a plugin's state. Scope is "plugin",
+// "connection/NAME" or "run/ID"; the host has checked that the plugin may use it.
+type StateKey struct {
+	Plugin string
+	Scope  string
+	Key    string
+}
+
+// StateStore keeps the state of plugins, sealed at rest. Versions count from 1;
+// 0 stands for a key that does not exist.
+type StateStore interface {
+	GetState(ctx context.Context, key StateKey) (value []byte, version uint64, found bool, err error)
+	// PutState writes only when the stored version is ifVersion; ok tells.
+	// A nil value deletes. A ttl of 0 keeps the value for good.
+	PutState(ctx context.Context, key StateKey, value []byte, ifVersion uint64, ttl time.Duration) (version uint64, ok bool, err error)
+}
+
+// TokenRequest asks for a token that is good for at least MinTTL. Reject is the
+// id of a token that the service refused.
+type TokenRequest struct {
+	Plugin     string
+	Connection string
+	Key        string
+	MinTTL     time.Duration
+	Reject     string
+}
+
+// Token is an access token in clear.
+type Token struct {
+	ID           string
+	AccessToken  string
+	TokenType    string
+	ExpiresAt    time.Time // zero = unknown
+	RefreshToken string
+	Extra        json.RawMessage
+}
+
+// Lease is the one right to refresh a credential.
+type Lease struct {
+	ID    string
+	Stale *Token // the token to refresh; nil when there was none
+	Until time.Time
+}
+
+// TokenStore keeps tokens and hands out ONE refresh lease at a time
+// (RELIABILITY.md, P11). Exactly one result of Acquire is not nil.
+type TokenStore interface {
+	Acquire(ctx context.Context, r TokenRequest) (*Token, *Lease, error)
+	// Commit ends a lease. It is durable before it returns. failure is set
+	// when there is no new token.
+	Commit(ctx context.Context, plugin, lease string, token *Token, failure *plan.Error) error
+}
+
+// Connection is one configured instance of a plugin.
+type Connection struct {
+	Name   string          // "" = the plugin's own name
+	Plugin string          // "" = the plugin of the action
+	Config json.RawMessage // secrets as {"$secret":"NAME"}; nil = {}
+	// Renew gives the connection with a fresh token, for connections whose
+	// token comes from elsewhere (token_from). It is asked once, after the
+	// service refused the old one. nil = the connection has no such source.
+	Renew func(ctx context.Context) (Connection, error)
+}

@@ -1,0 +1,137 @@
+package pluginhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// pidEntry is a live plugin process and the host that owns it. Start times
+// keep a process apart from a later one with its pid (RELIABILITY.md, P7).
+type pidEntry struct {
+	Plugin string    `json:"plugin"`
+	PID    int       `json:"pid"`
+	Start  string    `json:"start"`
+	Token  string    `json:"token"` // sha256 of the launch token: marks its children too
+	Since  time.Time `json:"since"`
+	Host   int       `json:"host"`
+	HostAt string    `json:"host_start"`
+}
+
+// pidRecord is StateDir/plugins/pids.json.
+type pidRecord struct{ path string }
+
+func tokenMark(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func (r pidRecord) add(plugin string, pid int, token string, now time.Time) error {
+	start, ok := processStart(pid)
+	if !ok {
+		return nil // it has ended already
+	}
+	host := os.Getpid()
+	hostAt, _ := processStart(host)
+	return updateJSON(r.path, func(entries *[]pidEntry) {
+		*entries = append(*entries, pidEntry{
+			Plugin: plugin, PID: pid, Start: start, Token: tokenMark(token), Since: now.UTC(), Host: host, HostAt: hostAt,
+		})
+	})
+}
+
+func (r pidRecord) remove(pid int, token string) error {
+	mark := tokenMark(token)
+	return updateJSON(r.path, func(entries *[]pidEntry) {
+		*entries = slices.DeleteFunc(*entries, func(e pidEntry) bool { return e.PID == pid && e.Token == mark })
+	})
+}
+
+// orphans takes the entries whose host is gone out of the record.
+func (r pidRecord) orphans() ([]pidEntry, error) {
+	var lost []pidEntry
+	err := updateJSON(r.path, func(entries *[]pidEntry) {
+		*entries = slices.DeleteFunc(*entries, func(e pidEntry) bool {
+			if start, ok := processStart(e.Host); ok && start == e.HostAt {
+				return false
+			}
+			lost = append(lost, e)
+			return true
+		})
+	})
+	return lost, err
+}
+
+// ReapOrphans kills the plugin processes that a killed host left behind, with
+// their children, waits until they are gone, and returns how many there were.
+// Call it before runs are resumed. Hosts that are alive keep their plugins.
+func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
+	if err := h.ready(); err != nil {
+		return 0, err
+	}
+	lost, err := h.pids.orphans()
+	if err != nil {
+		return 0, fmt.Errorf("reap orphaned plugins: %w", err)
+	}
+	victims := map[int]string{}
+	for _, entry := range lost {
+		if start, ok := processStart(entry.PID); ok && start == entry.Start {
+			victims[entry.PID] = start
+			_ = syscall.Kill(-entry.PID, syscall.SIGKILL)
+		}
+	}
+	for _, pid := range markedProcesses(lost) {
+		if start, ok := processStart(pid); ok {
+			victims[pid] = start
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return len(victims), awaitGone(ctx, victims)
+}
+
+// markedProcesses finds what carries the launch token of a lost plugin: its
+// children, when they left its group or outlived it.
+func markedProcesses(lost []pidEntry) []int {
+	if len(lost) == 0 {
+		return nil
+	}
+	marks := map[string]bool{}
+	for _, entry := range lost {
+		marks[entry.Token] = true
+	}
+	return processesWith(func(environ string) bool {
+		for entry := range strings.SplitSeq(environ, "\x00") {
+			if token, found := strings.CutPrefix(entry, handshake.EnvLaunchToken+"="); found {
+				return marks[tokenMark(token)]
+			}
+		}
+		return false
+	})
+}
+
+func awaitGone(ctx context.Context, victims map[int]string) error {
+	for pid, start := range victims {
+		for {
+			if now, ok := processStart(pid); !ok || now != start {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("wait for orphaned plugin process %d to end: %w", pid, ctx.Err())
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+func pidRecordIn(dir string) pidRecord { return pidRecord{path: filepath.Join(dir, "pids.json")} }

@@ -1,0 +1,257 @@
+package pluginhost
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// process is one running plugin process: its gRPC connection and the host
+// services that it alone may call.
+type process struct {
+	unit     *unit
+	exe      executable
+	token    string
+	folders  folders
+	output   *output
+	runner   *processRunner
+	client   *goplugin.Client
+	conn     *grpc.ClientConn
+	rpc      pluginv1.PluginClient
+	services *services
+	asked    atomic.Bool // its end was asked for: it is no crash
+	gone     chan struct{}
+
+	linking sync.Mutex
+	links   map[string]*link // by connection; guarded by linking
+
+	// Guarded by unit.mu.
+	inFlight int
+	runs     map[string]int // calls in flight by run id
+	dead     bool           // its end was counted
+	suspect  bool           // a call of it was given up: it may still be at work
+}
+
+// folders are a process's private places. tmp and socket end with it.
+type folders struct{ home, tmp, socket string }
+
+func (f folders) remove() {
+	_ = os.RemoveAll(f.tmp)
+	_ = os.RemoveAll(f.socket)
+}
+
+// launch starts the executable and waits for its gRPC server, at most the start
+// limit. Its end is watched by a goroutine that the host waits for.
+func (u *unit) launch(exe executable) (*process, *PluginError) {
+	p := &process{unit: u, exe: exe, gone: make(chan struct{}), links: map[string]*link{}, runs: map[string]int{}}
+	p.output = newOutput(u.host.options, u.source.Name)
+	if err := p.prepare(); err != nil {
+		p.folders.remove()
+		return nil, &PluginError{Plugin: u.source.Name, Reason: ReasonStart, Message: err.Error()}
+	}
+	limit := u.host.options.Limits.Start
+	var late atomic.Bool
+	watchdog := time.AfterFunc(limit, func() {
+		late.Store(true)
+		p.runner.killGroup()
+	})
+	stopKilling := context.AfterFunc(u.host.closing, p.runner.killGroup)
+	protocol, err := p.client.Client()
+	watchdog.Stop()
+	stopKilling()
+	if err == nil && late.Load() {
+		err = errors.New("it was killed")
+	}
+	if err != nil {
+		failure := p.startFailure(err, late.Load(), limit)
+		p.asked.Store(true) // the caller counts it: not a second crash
+		p.runner.killGroup()
+		p.cleanUp()
+		return nil, failure
+	}
+	grpcClient, ok := protocol.(*goplugin.GRPCClient)
+	if !ok {
+		p.asked.Store(true)
+		p.runner.killGroup()
+		p.cleanUp()
+		return nil, &PluginError{Plugin: u.source.Name, Reason: ReasonHandshake, Message: "it does not speak gRPC"}
+	}
+	p.conn, p.rpc = grpcClient.Conn, pluginv1.NewPluginClient(grpcClient.Conn)
+	u.host.running.Go(p.watch)
+	return p, nil
+}
+
+// prepare makes all that a process needs before it starts.
+func (p *process) prepare() error {
+	h := p.unit.host
+	secret := make([]byte, 32)
+	if _, err := io.ReadFull(h.options.Entropy, secret); err != nil {
+		return fmt.Errorf("make launch token: %w", err)
+	}
+	p.token = hex.EncodeToString(secret)
+	var err error
+	if p.folders, err = h.makeFolders(p.unit.source.Name, p.token[:8]); err != nil {
+		return err
+	}
+	if p.services, err = serve(p, filepath.Join(p.folders.socket, "host")); err != nil {
+		return err
+	}
+	p.runner = &processRunner{
+		path: p.exe.path, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
+		spawn: h.spawn, limits: h.options.Limits, output: p.output, exited: make(chan struct{}),
+		started: func(pid int) {
+			if err := h.pids.add(p.unit.source.Name, pid, p.token, h.options.Now()); err != nil {
+				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
+			}
+			if h.isClosed() {
+				p.runner.killGroup() // Close came before there was a process to kill
+			}
+		},
+	}
+	p.client = goplugin.NewClient(p.clientConfig())
+	return nil
+}
+
+func (p *process) clientConfig() *goplugin.ClientConfig {
+	options := p.unit.host.options
+	environ := cleanEnviron(options.Environ, p.unit.source.Env, p.folders.home, p.folders.tmp)
+	environ = append(environ,
+		handshake.EnvLaunchToken+"="+p.token,
+		handshake.EnvHostSocket+"="+p.services.path,
+		handshake.MagicCookieKey+"="+handshake.MagicCookieValue)
+	return &goplugin.ClientConfig{
+		HandshakeConfig: goplugin.HandshakeConfig{
+			ProtocolVersion: handshake.ProtocolVersion, MagicCookieKey: handshake.MagicCookieKey, MagicCookieValue: handshake.MagicCookieValue,
+		},
+		VersionedPlugins: map[int]goplugin.PluginSet{handshake.ProtocolVersion: {}},
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
+			p.runner.env = append(environ, only(cmd.Env, handshakeNames())...)
+			return p.runner, nil
+		},
+		StartTimeout:     options.Limits.Start,
+		Logger:           hclog.NewNullLogger(),
+		SyncStdout:       p.output.stream("stdout"),
+		SyncStderr:       p.output.stream("stderr"),
+		SkipHostEnv:      true,
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.folders.socket},
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(options.Limits.Message), grpc.MaxCallSendMsgSize(options.Limits.Message+64<<10)),
+			grpc.WithChainUnaryInterceptor(p.unaryToken),
+			grpc.WithChainStreamInterceptor(p.streamToken),
+		},
+	}
+}
+
+// unaryToken presents the launch token with a call.
+func (p *process) unaryToken(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoke(metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, p.token), method, req, reply, cc, opts...)
+}
+
+// streamToken presents the launch token with a stream.
+func (p *process) streamToken(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return open(metadata.AppendToOutgoingContext(ctx, handshake.LaunchTokenKey, p.token), desc, cc, method, opts...)
+}
+
+// startFailure says in our own words why there is no connection.
+func (p *process) startFailure(err error, late bool, limit time.Duration) *PluginError {
+	failure := &PluginError{Plugin: p.unit.source.Name, Reason: ReasonHandshake}
+	p.runner.killGroup()
+	if p.runner.ID() == "" {
+		failure.Reason, failure.Message = ReasonStart, err.Error()
+		return failure
+	}
+	select {
+	case <-p.runner.exited:
+	case <-time.After(2 * drainTime):
+	}
+	failure.Stderr = p.output.last()
+	p.runner.mu.Lock()
+	greeting, why := p.runner.hello, p.runner.why
+	p.runner.mu.Unlock()
+	switch {
+	case why == nil && greeting.line != "" && greeting.version != handshake.ProtocolVersion:
+		failure.Message = fmt.Sprintf("it speaks protocol version %d; this flowrun speaks %d", greeting.version, handshake.ProtocolVersion)
+		failure.Hint = "install a version of the plugin that is made for this flowrun"
+	case late:
+		failure.Message = fmt.Sprintf("it was not ready within %s", limit)
+	case why != nil:
+		failure.Reason, failure.Message = ReasonStart, fmt.Sprintf("it did not start: %v (%s)", why, p.runner.ending())
+	default:
+		failure.Message = fmt.Sprintf("no connection after its handshake: %v", err)
+	}
+	if words := lastWords(failure.Stderr); words != "" {
+		failure.Message += ": " + words
+	}
+	return failure
+}
+
+// ended reports whether the process is dead, though perhaps not cleaned up yet.
+func (p *process) ended() bool {
+	select {
+	case <-p.runner.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch cleans up after the process and tells its unit.
+func (p *process) watch() {
+	<-p.runner.exited
+	p.cleanUp()
+	p.unit.exited(p)
+	close(p.gone)
+}
+
+// cleanUp ends what belongs to a process that has ended, or never started.
+func (p *process) cleanUp() {
+	p.client.Kill() // ends go-plugin's goroutines
+	p.services.close()
+	p.folders.remove()
+	p.runner.hangUp()
+	p.runner.mu.Lock()
+	pid := p.runner.pid
+	p.runner.mu.Unlock()
+	if pid == 0 {
+		return
+	}
+	if err := p.unit.host.pids.remove(pid, p.token); err != nil {
+		p.unit.host.options.Log.Warn("plugin process still recorded", "plugin", p.unit.source.Name, "error", err)
+	}
+}
+
+// stop asks the process to end and kills its group after the grace, or when ctx
+// ends. It returns when the process is gone.
+func (p *process) stop(ctx context.Context, grace time.Duration) {
+	p.asked.Store(true)
+	p.runner.hangUp()
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	// go-plugin's own way, for plugins that don't watch the lifeline.
+	_ = p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+	select {
+	case <-p.runner.exited:
+	case <-ctx.Done():
+		p.runner.killGroup()
+	}
+	<-p.gone
+}

@@ -1,0 +1,213 @@
+package pluginhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// maxAnswers bounds the remembered answers of Validate, for a server that
+// checks many workflows.
+const maxAnswers = 1000
+
+// answers remembers what a plugin said to identical questions.
+type answers struct {
+	mu    sync.Mutex
+	known map[string]validation
+}
+
+type validation struct {
+	diagnostics []Diagnostic
+	output      json.RawMessage
+}
+
+func (a *answers) get(question string) (validation, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v, found := a.known[question]
+	return v, found
+}
+
+func (a *answers) put(question string, v validation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known == nil || len(a.known) >= maxAnswers {
+		a.known = map[string]validation{}
+	}
+	a.known[question] = v
+}
+
+// Validate asks a plugin about one input of an action, "plugin.name". unknown
+// lists the JSON Pointers of the values that are not known before the run and
+// are left out of input. The second result is the output schema where the input
+// narrows it, else nil. Secret references need not be known: they are left out
+// and listed as unknown. Identical questions are asked once. The error is a
+// *PluginError, a *plan.Error or the context's.
+func (h *Host) Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
+	plugin, name := splitAction(action)
+	u, c, err := h.contract(ctx, plugin)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, failure := c.action(name); failure != nil {
+		return nil, nil, failure
+	}
+	if input, unknown, err = withoutSecrets(input, unknown); err != nil {
+		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
+	}
+	question := questionKey(c.Digest, name, input, unknown)
+	if v, found := u.answers.get(question); found {
+		return v.diagnostics, v.output, nil
+	}
+	v, err := u.validate(ctx, &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})
+	if err != nil {
+		return nil, nil, err
+	}
+	u.answers.put(question, v)
+	return v.diagnostics, v.output, nil
+}
+
+func questionKey(digest, action string, input []byte, unknown []string) string {
+	sum := sha256.New()
+	for _, part := range append([]string{digest, action, string(input)}, unknown...) {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) (validation, error) {
+	p, err := u.acquire(ctx, "")
+	if err != nil {
+		return validation{}, err
+	}
+	defer u.release(p, "")
+	ctx, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
+	defer cancel()
+	response, err := p.rpc.Validate(ctx, request)
+	if err != nil {
+		if ctx.Err() != nil {
+			u.abandon(p)
+		}
+		return validation{}, p.transportFailure(ctx, err)
+	}
+	v := validation{diagnostics: diagnosticsOf(response.GetDiagnostics())}
+	if narrowed := response.GetOutputSchema(); len(narrowed) > 0 {
+		if _, err := schema.FromJSON(narrowed); err != nil {
+			return validation{}, &plan.Error{
+				Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
+				Message: fmt.Sprintf("plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err),
+			}
+		}
+		v.output = narrowed
+	}
+	return v, nil
+}
+
+// withoutSecrets leaves secret references out of an input and adds their places
+// to unknown.
+func withoutSecrets(input json.RawMessage, unknown []string) (json.RawMessage, []string, error) {
+	if len(input) == 0 {
+		return json.RawMessage("{}"), unknown, nil
+	}
+	if !strings.Contains(string(input), `"$secret"`) {
+		return input, unknown, nil
+	}
+	tree, err := decodeTree(input)
+	if err != nil {
+		return nil, nil, err
+	}
+	unknown = slices.Clone(unknown)
+	tree = dropSecrets(tree, "", &unknown)
+	doc, err := schema.Encode(tree)
+	return doc, unknown, err
+}
+
+func dropSecrets(v any, pointer string, dropped *[]string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			at := pointer + "/" + escapePointer(name)
+			if schema.IsSecretRef(v[name]) {
+				*dropped = append(*dropped, at)
+				delete(v, name)
+				continue
+			}
+			v[name] = dropSecrets(v[name], at, dropped)
+		}
+	case []any:
+		for i := range v {
+			at := fmt.Sprintf("%s/%d", pointer, i)
+			if schema.IsSecretRef(v[i]) {
+				*dropped = append(*dropped, at)
+				v[i] = nil // the places of the others must stay
+				continue
+			}
+			v[i] = dropSecrets(v[i], at, dropped)
+		}
+	}
+	return v
+}
+
+func (p *process) checkConnection(ctx context.Context, name string) (string, *plan.Error) {
+	response, err := p.rpc.CheckConnection(ctx, &pluginv1.CheckConnectionRequest{Connection: name})
+	if err != nil {
+		if ctx.Err() != nil {
+			p.unit.abandon(p)
+		}
+		return "", p.transportFailure(ctx, err)
+	}
+	if response.GetError() != nil {
+		return "", errorOf(response.GetError())
+	}
+	return valid(response.GetAccount()), nil
+}
+
+func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection) (Outcome, *plan.Error) {
+	plugin, name := splitAction(req.Action)
+	u, c, err := h.contract(ctx, plugin)
+	if err != nil {
+		return Outcome{}, h.failureOf(ctx, err)
+	}
+	a, failure := c.action(name)
+	if failure != nil {
+		return Outcome{}, failure
+	}
+	if !c.Supports("reconcile") {
+		return Outcome{Applied: plan.AppliedUnknown, Note: "the plugin can't tell"}, nil
+	}
+	input, failure := h.reveal(ctx, req.Input, a.input)
+	if failure != nil {
+		return Outcome{}, failure
+	}
+	p, open, release, failure := h.reach(ctx, plugin, conn)
+	if failure != nil {
+		return Outcome{}, failure
+	}
+	defer release()
+	response, err := p.rpc.Reconcile(ctx, &pluginv1.ReconcileRequest{
+		Action: name, Connection: open.name, Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
+		Run: runContextOf(req), Checkpoint: req.Checkpoint,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			u.abandon(p)
+		}
+		return Outcome{}, p.transportFailure(ctx, err)
+	}
+	outcome := Outcome{Applied: appliedOf(response.GetApplied()), Note: h.options.mask(valid(response.GetNote()))}
+	if output := response.GetOutput(); len(output.GetJson()) > 0 {
+		if outcome.Output, failure = h.checkOutput(ctx, a, req, output); failure != nil {
+			return Outcome{}, failure
+		}
+	}
+	return outcome, nil
+}

@@ -1,0 +1,233 @@
+package pluginhost
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin/runner"
+)
+
+// drainTime is how long the output of a dead process is still read: a child
+// that left the group may hold the pipes open for ever.
+const drainTime = time.Second
+
+// processRunner runs one plugin process for go-plugin: its own process group,
+// a lifeline on stdin, a clean environment. It gives go-plugin the handshake
+// line alone; all other output goes to output.
+type processRunner struct {
+	path    string
+	args    []string
+	env     []string
+	dir     string
+	roots   []string // folders in which the plugin's socket may lie
+	spawn   *spawner
+	limits  Limits
+	output  *output
+	started func(pid int) // called as soon as the process exists
+
+	cmd      *exec.Cmd
+	lifeline *os.File // write end of the plugin's stdin
+	stdout   *io.PipeReader
+	exited   chan struct{} // closed when the process is reaped and its output read
+
+	mu     sync.Mutex
+	pid    int
+	reaped bool
+	hello  hello
+	why    error // why there was no usable handshake
+	status error // how the process ended; nil = exit status 0
+}
+
+var _ goplugin.Runner = (*processRunner)(nil)
+
+// pipes are the three pipes of a process; child ends are closed after the start.
+type pipes struct{ stdinR, stdinW, stdoutR, stdoutW, stderrR, stderrW *os.File }
+
+func newPipes() (p pipes, err error) {
+	ends := [][2]**os.File{{&p.stdinR, &p.stdinW}, {&p.stdoutR, &p.stdoutW}, {&p.stderrR, &p.stderrW}}
+	for _, end := range ends {
+		if *end[0], *end[1], err = os.Pipe(); err != nil {
+			p.close()
+			return pipes{}, fmt.Errorf("make pipes of a plugin: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func (p pipes) close() {
+	closeFiles(p.stdinR, p.stdinW, p.stdoutR, p.stdoutW, p.stderrR, p.stderrW)
+}
+
+func closeFiles(files ...*os.File) {
+	for _, file := range files {
+		if file != nil {
+			_ = file.Close()
+		}
+	}
+}
+
+// Start starts the process.
+func (r *processRunner) Start(context.Context) error {
+	p, err := newPipes()
+	if err != nil {
+		return err
+	}
+	r.cmd = &exec.Cmd{
+		Path: r.path, Args: append([]string{r.path}, r.args...), Env: r.env, Dir: r.dir,
+		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW,
+		SysProcAttr: processAttributes(),
+	}
+	if err := r.spawn.start(r.cmd); err != nil {
+		p.close()
+		return fmt.Errorf("start %s: %w", r.path, err)
+	}
+	closeFiles(p.stdinR, p.stdoutW, p.stderrW)
+	r.mu.Lock()
+	r.pid, r.lifeline = r.cmd.Process.Pid, p.stdinW
+	r.mu.Unlock()
+	r.started(r.cmd.Process.Pid)
+	if err := limitProcess(r.cmd.Process.Pid, r.limits); err != nil {
+		r.output.write("host", []byte(err.Error()+"\n"))
+	}
+	var line *io.PipeWriter
+	r.stdout, line = io.Pipe()
+	r.exited = make(chan struct{})
+	go r.supervise(p, line)
+	return nil
+}
+
+// supervise reads the outputs and reaps the process.
+func (r *processRunner) supervise(p pipes, line *io.PipeWriter) {
+	defer close(r.exited)
+	var readers sync.WaitGroup
+	readers.Go(func() { r.readStdout(p.stdoutR, line) })
+	readers.Go(func() { _, _ = io.Copy(r.output.stream("stderr"), p.stderrR) })
+
+	awaitExit(r.cmd.Process.Pid)
+	r.killGroup() // its children must not outlive it
+	err := r.cmd.Wait()
+	r.mu.Lock()
+	r.reaped, r.status = true, err
+	r.mu.Unlock()
+
+	closeFiles(p.stdinW)
+	late := time.AfterFunc(drainTime, func() { closeFiles(p.stdoutR, p.stderrR) })
+	readers.Wait()
+	late.Stop()
+	closeFiles(p.stdoutR, p.stderrR)
+}
+
+// readStdout finds the handshake, hands it to go-plugin, and reads on so that
+// the plugin never blocks on a full pipe.
+func (r *processRunner) readStdout(stdout io.Reader, line *io.PipeWriter) {
+	noise := r.output.stream("stdout")
+	reader := bufio.NewReaderSize(stdout, 64<<10)
+	h, err := readHello(reader, func(text []byte) { _, _ = noise.Write(text) })
+	r.mu.Lock()
+	r.hello, r.why = h, err
+	r.mu.Unlock()
+	if err == nil {
+		_, _ = io.WriteString(line, h.line+"\n")
+	}
+	_ = line.Close()
+	_, _ = io.Copy(noise, reader)
+}
+
+// killGroup kills the process and all that it started, unless it is reaped.
+func (r *processRunner) killGroup() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pid != 0 && !r.reaped {
+		_ = syscall.Kill(-r.pid, syscall.SIGKILL)
+	}
+}
+
+// hangUp closes the lifeline: a well-behaved plugin ends.
+func (r *processRunner) hangUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lifeline != nil {
+		_ = r.lifeline.Close()
+		r.lifeline = nil
+	}
+}
+
+// ending tells how the process ended, or why it gave no handshake.
+func (r *processRunner) ending() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !r.reaped:
+		return "still running"
+	case r.status == nil:
+		return "exit status 0"
+	}
+	return r.status.Error()
+}
+
+// Wait returns when the process has ended and its output was read.
+func (r *processRunner) Wait(context.Context) error {
+	<-r.exited
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// Kill kills the process group. It can be called again.
+func (r *processRunner) Kill(context.Context) error {
+	r.killGroup()
+	return nil
+}
+
+// Stdout gives the handshake line and ends.
+func (r *processRunner) Stdout() io.ReadCloser { return r.stdout }
+
+// Stderr gives nothing: the runner reads it.
+func (r *processRunner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Name returns the executable's path.
+func (r *processRunner) Name() string { return r.path }
+
+// ID returns the pid, "" before the start.
+func (r *processRunner) ID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pid == 0 {
+		return ""
+	}
+	return strconv.Itoa(r.pid)
+}
+
+// Diagnose adds nothing: the host writes its own message.
+func (r *processRunner) Diagnose(context.Context) string { return "" }
+
+// PluginToHost accepts a unix socket in one of the plugin's own folders. A
+// plugin that named another's socket would get the host to talk to it.
+func (r *processRunner) PluginToHost(network, address string) (string, string, error) {
+	if network != "unix" {
+		return "", "", fmt.Errorf("it listens on %s; only unix sockets are accepted", network)
+	}
+	folder := filepath.Dir(filepath.Clean(address))
+	for _, root := range r.roots {
+		if folder == root || strings.HasPrefix(folder, root+string(filepath.Separator)) {
+			return network, address, nil
+		}
+	}
+	return "", "", errors.New("its socket lies outside of the folder that it was given")
+}
+
+// HostToPlugin changes nothing.
+func (r *processRunner) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

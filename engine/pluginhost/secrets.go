@@ -1,0 +1,219 @@
+package pluginhost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// sealedPrefix tells a reference to a sealed output from a secret's name.
+const sealedPrefix = "sealed:"
+
+// clearDocument is a document with the secrets in clear, on its way to a plugin.
+type clearDocument struct {
+	json      json.RawMessage
+	sensitive []string // JSON Pointers of the secrets
+}
+
+// reveal puts the clear values in place of secret references. They may stand
+// only in fields that the schema marks writeOnly: else data that looks like a
+// reference could fetch a secret. Every clear value is told to the redactor.
+// A document without secrets is passed on byte for byte.
+func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) (clearDocument, *plan.Error) {
+	if len(doc) == 0 {
+		doc = json.RawMessage("{}")
+	}
+	if !bytes.Contains(doc, []byte("$secret")) && !t.HasSecret() {
+		return clearDocument{json: doc}, nil
+	}
+	tree, err := decodeTree(doc)
+	if err != nil {
+		return clearDocument{}, invalid("", "the input is not JSON: %v", err)
+	}
+	clear := clearDocument{}
+	tree, err = visit(tree, t, "", func(v any, t *schema.Type, pointer string) (any, bool, error) {
+		secret := t != nil && t.Secret
+		name, isReference := schema.SecretName(v)
+		switch {
+		case isReference && !secret:
+			return nil, true, invalid(pointer, "a secret can't stand at %s", place(pointer))
+		case isReference:
+			value, err := h.revealOne(ctx, name, pointer)
+			if err != nil {
+				return nil, true, err
+			}
+			v = value
+		case !secret || v == nil:
+			return v, false, nil
+		}
+		clear.sensitive = append(clear.sensitive, pointer)
+		h.learn(v)
+		return v, true, nil
+	})
+	if err != nil {
+		return clearDocument{}, asFailure(err)
+	}
+	if len(clear.sensitive) == 0 {
+		return clearDocument{json: doc}, nil
+	}
+	if clear.json, err = schema.Encode(tree); err != nil {
+		return clearDocument{}, invalid("", "the input can't be written: %v", err)
+	}
+	return clear, nil
+}
+
+func (h *Host) revealOne(ctx context.Context, name, pointer string) (any, error) {
+	if ref, sealed := strings.CutPrefix(name, sealedPrefix); sealed {
+		if h.options.Vault == nil {
+			return nil, invalid(pointer, "the secret output at %s is not kept any more", place(pointer))
+		}
+		value, err := h.options.Vault.Open(ctx, ref)
+		if err != nil {
+			return nil, invalid(pointer, "open the secret output at %s: %v", place(pointer), err)
+		}
+		return decodeTree(value)
+	}
+	if h.options.Secrets == nil {
+		return nil, invalid(pointer, "secret %s: there is no store of secrets", name)
+	}
+	value, err := h.options.Secrets.Reveal(ctx, name)
+	if err != nil {
+		return nil, invalid(pointer, "secret %s at %s: %v", name, place(pointer), err)
+	}
+	return value, nil
+}
+
+// learn tells the redactor every text inside a secret value.
+func (h *Host) learn(v any) {
+	if h.options.Redactor == nil {
+		return
+	}
+	_, _ = visit(v, nil, "", func(v any, _ *schema.Type, _ string) (any, bool, error) {
+		switch text := v.(type) {
+		case string:
+			h.options.Redactor.Add(text)
+		case json.Number:
+			h.options.Redactor.Add(text.String())
+		}
+		return v, false, nil
+	})
+}
+
+// sealOutput replaces the secret values of an output, by schema or by pointer,
+// with references, and masks secrets that stand anywhere else in it.
+func (h *Host) sealOutput(ctx context.Context, req plan.Request, doc json.RawMessage, t *schema.Type, sensitive []string) (json.RawMessage, *plan.Error) {
+	if len(sensitive) == 0 && !t.HasSecret() {
+		return h.maskDocument(doc), nil
+	}
+	tree, err := decodeTree(doc)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
+	}
+	found := false
+	tree, err = visit(tree, t, "", func(v any, t *schema.Type, pointer string) (any, bool, error) {
+		if v == nil || !(t != nil && t.Secret) && !slices.Contains(sensitive, pointer) {
+			return v, false, nil
+		}
+		found = true
+		ref, err := h.sealOne(ctx, req, pointer, v)
+		return schema.SecretRef(sealedPrefix + ref), true, err
+	})
+	if err != nil {
+		return nil, asFailure(err)
+	}
+	if !found {
+		return h.maskDocument(doc), nil // as the plugin wrote it
+	}
+	sealed, err := schema.Encode(tree)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
+	}
+	return h.maskDocument(sealed), nil
+}
+
+func (h *Host) sealOne(ctx context.Context, req plan.Request, pointer string, v any) (string, error) {
+	if h.options.Vault == nil {
+		return "", &plan.Error{Kind: plan.KindInternal, Message: "the secret output at " + place(pointer) + " can't be kept: there is no vault"}
+	}
+	value, err := schema.Encode(v)
+	if err != nil {
+		return "", fmt.Errorf("encode secret output: %w", err)
+	}
+	h.learn(v)
+	ref, err := h.options.Vault.Seal(ctx, SealRequest{RunID: req.RunID, Operation: req.Operation, Pointer: pointer, Value: value})
+	if err != nil {
+		return "", fmt.Errorf("keep secret output at %s: %w", place(pointer), err)
+	}
+	return ref, nil
+}
+
+// maskDocument masks secrets inside the texts of a document, which stays JSON.
+func (h *Host) maskDocument(doc json.RawMessage) json.RawMessage {
+	if len(doc) == 0 || h.options.Redactor == nil || h.options.Redactor.Redact(string(doc)) == string(doc) {
+		return doc
+	}
+	tree, err := decodeTree(doc)
+	if err != nil {
+		return nil
+	}
+	masked, err := schema.Encode(h.maskTree(tree))
+	if err != nil {
+		return nil
+	}
+	return masked
+}
+
+func (h *Host) maskTree(v any) any {
+	switch v := v.(type) {
+	case string:
+		return h.options.mask(v)
+	case json.Number:
+		if masked := h.options.mask(v.String()); masked != v.String() {
+			return masked
+		}
+	case []any:
+		for i := range v {
+			v[i] = h.maskTree(v[i])
+		}
+	case map[string]any:
+		if _, isReference := schema.SecretName(v); isReference {
+			return v
+		}
+		for _, name := range sortedKeys(v) {
+			value := h.maskTree(v[name])
+			if masked := h.options.mask(name); masked != name {
+				delete(v, name)
+				name = masked
+			}
+			v[name] = value
+		}
+	}
+	return v
+}
+
+// invalid is the failure of an input that was not sent.
+func invalid(pointer, format string, args ...any) *plan.Error {
+	return &plan.Error{Kind: plan.KindInvalid, Message: fmt.Sprintf(format, args...), Pointer: pointer, Applied: plan.NotApplied}
+}
+
+// asFailure is err as a failure of the host's own when it is no other.
+func asFailure(err error) *plan.Error {
+	if failure, ok := err.(*plan.Error); ok { //nolint:errorlint // never wrapped here
+		return failure
+	}
+	return &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
+}
+
+// place names a pointer for people.
+func place(pointer string) string {
+	if pointer == "" {
+		return "the top"
+	}
+	return pointer
+}

@@ -1,0 +1,219 @@
+package pluginhost
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// maxStateKey bounds the key of a state value, in bytes.
+const maxStateKey = 512
+
+// services is the Host service for one plugin process. The socket is its own,
+// so the caller is known; the launch token keeps other processes of the same
+// user out.
+type services struct {
+	pluginv1.UnimplementedHostServer
+	process *process
+	path    string
+	server  *grpc.Server
+}
+
+// serve listens on a socket at path.
+func serve(p *process, path string) (*services, error) {
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen for plugin %s: %w", p.unit.source.Name, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("listen for plugin %s: %w", p.unit.source.Name, err)
+	}
+	limit := p.unit.host.options.Limits.Message
+	s := &services{process: p, path: path}
+	s.server = grpc.NewServer(
+		grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit), grpc.MaxConcurrentStreams(256),
+		grpc.ChainUnaryInterceptor(s.authenticate))
+	pluginv1.RegisterHostServer(s.server, s)
+	p.unit.host.running.Go(func() { _ = s.server.Serve(listener) })
+	return s, nil
+}
+
+func (s *services) close() { s.server.Stop() }
+
+// authenticate lets calls with the launch token through.
+func (s *services) authenticate(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if values := metadata.ValueFromIncomingContext(ctx, handshake.LaunchTokenKey); len(values) != 1 ||
+		subtle.ConstantTimeCompare([]byte(values[0]), []byte(s.process.token)) != 1 {
+		return nil, status.Error(codes.Unauthenticated, "the launch token is missing or wrong")
+	}
+	return handle(ctx, req)
+}
+
+// GetState reads one value of the plugin's state.
+func (s *services) GetState(ctx context.Context, r *pluginv1.GetStateRequest) (*pluginv1.GetStateResponse, error) {
+	key, err := s.stateKey(ctx, r.GetScope(), r.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	value, version, found, err := s.process.unit.host.options.State.GetState(ctx, key)
+	if err != nil {
+		return nil, s.internal("read state", err)
+	}
+	return &pluginv1.GetStateResponse{Value: value, Version: version, Found: found}, nil
+}
+
+// PutState writes or deletes one value when its version is the given one.
+func (s *services) PutState(ctx context.Context, r *pluginv1.PutStateRequest) (*pluginv1.PutStateResponse, error) {
+	key, err := s.stateKey(ctx, r.GetScope(), r.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	value := r.GetValue()
+	switch {
+	case r.GetDelete():
+		value = nil
+	case value == nil:
+		value = []byte{} // an empty value is a value
+	}
+	version, ok, err := s.process.unit.host.options.State.PutState(ctx, key, value, r.GetIfVersion(), durationOf(r.GetTtl()))
+	if err != nil {
+		return nil, s.internal("write state", err)
+	}
+	return &pluginv1.PutStateResponse{Ok: ok, Version: version}, nil
+}
+
+// stateKey checks that the plugin may use the scope.
+func (s *services) stateKey(ctx context.Context, scope, key string) (StateKey, error) {
+	if s.process.unit.host.options.State == nil {
+		return StateKey{}, status.Error(codes.Unimplemented, "this host keeps no state")
+	}
+	if key == "" || len(key) > maxStateKey {
+		return StateKey{}, status.Errorf(codes.InvalidArgument, "a key has 1 to %d bytes", maxStateKey)
+	}
+	k := StateKey{Plugin: s.process.unit.source.Name, Scope: scope, Key: key}
+	connection, isConnection := strings.CutPrefix(scope, "connection/")
+	switch {
+	case scope == "plugin":
+	case isConnection:
+		if s.process.linked(connection) == nil {
+			return StateKey{}, status.Errorf(codes.PermissionDenied, "connection %q is not open in this process", connection)
+		}
+	case scope == "run":
+		run, err := s.run(ctx)
+		if err != nil {
+			return StateKey{}, err
+		}
+		k.Scope = "run/" + run
+	default:
+		return StateKey{}, status.Errorf(codes.InvalidArgument, "scope %q is none of plugin, connection/NAME, run", scope)
+	}
+	return k, nil
+}
+
+// run tells which run a call belongs to: the one that it names, or the only one
+// that has a call in flight in this process.
+func (s *services) run(ctx context.Context) (string, error) {
+	p := s.process
+	p.unit.mu.Lock()
+	defer p.unit.mu.Unlock()
+	if named := metadata.ValueFromIncomingContext(ctx, handshake.RunKey); len(named) == 1 {
+		if p.runs[named[0]] == 0 {
+			return "", status.Error(codes.PermissionDenied, "that run has no call in flight in this process")
+		}
+		return named[0], nil
+	}
+	if len(p.runs) == 1 {
+		for run := range p.runs {
+			return run, nil
+		}
+	}
+	return "", status.Errorf(codes.FailedPrecondition, "say which of %d runs is meant, in the metadata %s", len(p.runs), handshake.RunKey)
+}
+
+// AcquireToken gives a token, or the one lease to refresh it.
+func (s *services) AcquireToken(ctx context.Context, r *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error) {
+	h := s.process.unit.host
+	if h.options.Tokens == nil {
+		return nil, status.Error(codes.Unimplemented, "this host keeps no tokens")
+	}
+	l := s.process.linked(r.GetConnection())
+	if l == nil {
+		return nil, status.Errorf(codes.PermissionDenied, "connection %q is not open in this process", r.GetConnection())
+	}
+	request := TokenRequest{
+		Plugin: s.process.unit.source.Name, Connection: r.GetConnection(), Key: r.GetKey(), MinTTL: durationOf(r.GetMinTtl()), Reject: r.GetReject(),
+	}
+	if request.Reject == "" {
+		request.Reject = l.refused()
+	}
+	token, lease, err := h.options.Tokens.Acquire(ctx, request)
+	if err != nil {
+		return nil, s.internal("acquire token", err)
+	}
+	if token != nil {
+		h.learnToken(token)
+		l.gave(token.ID)
+		return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Token{Token: wireToken(token)}}, nil
+	}
+	if lease == nil {
+		return nil, status.Error(codes.Internal, "the token store gave neither token nor lease")
+	}
+	h.learnToken(lease.Stale)
+	return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Lease{Lease: &pluginv1.RefreshLease{
+		Id: lease.ID, Stale: wireToken(lease.Stale), Until: timestamppb.New(lease.Until),
+	}}}, nil
+}
+
+// CommitToken stores what came of a lease, durably.
+func (s *services) CommitToken(ctx context.Context, r *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
+	h := s.process.unit.host
+	if h.options.Tokens == nil {
+		return nil, status.Error(codes.Unimplemented, "this host keeps no tokens")
+	}
+	token := tokenOf(r.GetToken())
+	h.learnToken(token)
+	if r.GetError() == nil && token == nil {
+		return nil, status.Error(codes.InvalidArgument, "a lease ends with a token or an error")
+	}
+	var err error
+	if r.GetError() != nil {
+		err = h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), nil, errorOf(r.GetError()))
+	} else {
+		err = h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), token, nil)
+	}
+	if err != nil {
+		return nil, s.internal("commit token", err)
+	}
+	return &pluginv1.CommitTokenResponse{}, nil
+}
+
+func (h *Host) learnToken(t *Token) {
+	if t == nil || h.options.Redactor == nil {
+		return
+	}
+	for _, text := range []string{t.AccessToken, t.RefreshToken} {
+		if text != "" {
+			h.options.Redactor.Add(text)
+		}
+	}
+}
+
+// internal logs the cause and tells the plugin only what failed.
+func (s *services) internal(doing string, err error) error {
+	name := s.process.unit.source.Name
+	s.process.unit.host.options.Log.Error("host service failed", "plugin", name, "doing", doing, "error", err)
+	return status.Errorf(codes.Internal, "%s: the host has a problem", doing)
+}

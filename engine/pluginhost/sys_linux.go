@@ -1,0 +1,101 @@
+package pluginhost
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxSocketPath is sun_path without its final NUL.
+const maxSocketPath = 107
+
+// processAttributes puts a plugin into a group of its own and has the kernel
+// kill it when the host dies, whatever the plugin does with its lifeline.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// limitProcess sets the resource limits of a process that has just started.
+// They are set from outside right after exec: Go offers no hook before it.
+func limitProcess(pid int, l Limits) error {
+	limits := map[int]uint64{unix.RLIMIT_NOFILE: l.Files, unix.RLIMIT_CORE: 0}
+	if l.Memory > 0 && !raceDetector {
+		limits[unix.RLIMIT_AS] = uint64(l.Memory)
+	}
+	for resource, value := range limits {
+		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("limit process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// awaitExit returns when pid has ended, and leaves it as a zombie: until it is
+// reaped neither its pid nor its group can be given to another process.
+func awaitExit(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// processStart identifies a process beside its pid: the boot and the clock
+// ticks since then at which it started. ok is false when it is gone or a zombie.
+func processStart(pid int) (start string, ok bool) {
+	stat, err := readStat(pid)
+	if err != nil || stat.state == "Z" || stat.state == "X" {
+		return "", false
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", false
+	}
+	return strings.TrimSpace(string(boot)) + "/" + stat.started, true
+}
+
+type procStat struct{ state, group, started string }
+
+func readStat(pid int) (procStat, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return procStat{}, fmt.Errorf("read state of process %d: %w", pid, err)
+	}
+	// The name in parentheses may hold anything; the fields follow the last ")".
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 20 {
+		return procStat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
+	}
+	return procStat{state: fields[0], group: fields[2], started: fields[19]}, nil
+}
+
+// processesWith lists the processes of this user whose environment at exec had
+// the entry. It finds the children of a plugin that left its group.
+func processesWith(entry func(environ string) bool) []int {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, name := range names {
+		pid, err := strconv.Atoi(name.Name())
+		if err != nil {
+			continue
+		}
+		environ, err := os.ReadFile("/proc/" + name.Name() + "/environ")
+		if err == nil && len(environ) > 0 && entry(string(environ)) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// changeTime returns a file's ctime in nanoseconds.
+func changeTime(stat *syscall.Stat_t) int64 { return stat.Ctim.Nano() }

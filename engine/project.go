@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// describeTimeout bounds the first start of a plugin whose description is not
+// cached.
+const describeTimeout = 30 * time.Second
+
+// Project is a loaded flowrun.yaml with the plugins that it may use. It needs
+// no lock: validate, graph and plugins work beside a running engine. Safe for
+// concurrent use.
+type Project struct {
+	config   Config
+	file     *project.Project
+	host     *pluginhost.Host
+	redactor *secret.Redactor
+	services *hostServices
+	builtins map[string]*plan.Action
+
+	mu           sync.Mutex
+	descriptions map[string]description
+}
+
+type description struct {
+	*pluginhost.Description
+	err error
+}
+
+// LoadProject reads the project file. A wrong one is a diag.List error.
+func LoadProject(_ context.Context, config Config) (*Project, error) {
+	file := &project.Project{Secrets: []string{"env", "store"}}
+	if config.ProjectFile != "" {
+		src, err := os.ReadFile(config.ProjectFile)
+		if err != nil {
+			return nil, fmt.Errorf("read project file: %w", err)
+		}
+		parsed, problems := project.Parse(relative(config.Dir, config.ProjectFile), src)
+		if problems.HasErrors() {
+			return nil, problems
+		}
+		file = parsed
+	}
+	p := &Project{
+		config:       config,
+		file:         file,
+		redactor:     secret.NewRedactor(),
+		descriptions: map[string]description{},
+		builtins:     map[string]*plan.Action{},
+	}
+	for _, action := range interp.Builtins() {
+		p.builtins[action.FullName()] = action
+	}
+	p.services = &hostServices{project: p}
+	p.host = pluginhost.New(pluginhost.Options{
+		StateDir: config.StateDir,
+		Sources:  p.sources(),
+		Environ:  config.Environ,
+		Now:      config.Now,
+		Entropy:  config.Entropy,
+		Log:      config.Log,
+		Version:  config.Version,
+		State:    p.services,
+		Secrets:  p.services,
+		Vault:    p.services,
+		Redactor: p.redactor,
+	})
+	return p, nil
+}
+
+// sources lists the bundled plugins and those of the project file; the latter
+// win.
+func (p *Project) sources() []pluginhost.Source {
+	var sources []pluginhost.Source
+	named := map[string]bool{}
+	for _, plugin := range p.file.Plugins {
+		path := plugin.Source
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(p.config.Dir, filepath.FromSlash(path))
+		}
+		named[plugin.Name] = true
+		sources = append(sources, pluginhost.Source{Name: plugin.Name, Path: path})
+	}
+	for _, name := range p.config.Bundled {
+		if !named[name] {
+			sources = append(sources, pluginhost.Source{
+				Name: name, Bundled: true, Command: []string{p.config.Executable, "plugins", "serve", name},
+			})
+		}
+	}
+	return sources
+}
+
+// Close ends the plugins that were started.
+func (p *Project) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := p.host.Close(ctx); err != nil {
+		p.config.Log.Warn("plugins not closed", "error", err)
+	}
+}
+
+// Check parses and checks a workflow. The plan is nil when there are errors.
+func (p *Project) Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
+	tree, problems := spec.Parse(file, src)
+	if tree == nil {
+		return nil, problems
+	}
+	workflow, found := check.Check(ctx, tree, &catalog{project: p})
+	problems = append(problems, found...)
+	problems.Sort()
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	workflow.File, workflow.Source = file, string(src)
+	return workflow, problems
+}
+
+// Workflows returns the workflow files of the project, relative to its root.
+func (p *Project) Workflows() ([]string, error) {
+	return p.file.WorkflowFiles(os.DirFS(p.config.Dir))
+}
+
+// Root returns the project's root folder.
+func (p *Project) Root() string { return p.config.Dir }
+
+// File returns the path of the project file, "" when there is none.
+func (p *Project) File() string { return p.config.ProjectFile }
+
+// Plugins describes every plugin; one that can't be described says why.
+func (p *Project) Plugins(context.Context) []PluginInfo {
+	var infos []PluginInfo
+	for _, source := range p.sources() {
+		info := PluginInfo{Name: source.Name, Source: "bundled"}
+		if !source.Bundled {
+			info.Source = relative(p.config.Dir, source.Path)
+		}
+		description, err := p.describe(source.Name)
+		if err != nil {
+			info.Error = err.Error()
+		} else {
+			info.Version, info.Doc, info.Digest = description.Version, description.Doc, description.Digest
+			info.Actions = len(description.Actions)
+		}
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b PluginInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos
+}
+
+// ErrUnknownPlugin says that there is no plugin of that name.
+var ErrUnknownPlugin = errors.New("unknown plugin")
+
+// Actions returns the actions of one plugin, or of all of them ("").
+func (p *Project) Actions(_ context.Context, plugin string) ([]*plan.Action, error) {
+	if plugin != "" && plugin != "core" && !slices.Contains(p.pluginNames(), plugin) {
+		err := fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
+		if hint := diag.DidYouMean(plugin, p.pluginNames()); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+		return nil, err
+	}
+	var actions []*plan.Action
+	for _, name := range p.pluginNames() {
+		if plugin != "" && plugin != name {
+			continue
+		}
+		description, err := p.describe(name)
+		if err != nil {
+			return nil, err
+		}
+		actions = append(actions, description.Actions...)
+	}
+	if plugin == "core" {
+		return interp.Builtins(), nil
+	}
+	return actions, nil
+}
+
+func (p *Project) pluginNames() []string {
+	var names []string
+	for _, source := range p.sources() {
+		names = append(names, source.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// describe asks a plugin once for its description.
+func (p *Project) describe(plugin string) (*pluginhost.Description, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.descriptions[plugin]; ok {
+		return known.Description, known.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
+	defer cancel()
+	found, err := p.host.Describe(ctx, plugin)
+	p.descriptions[plugin] = description{found, err}
+	return found, err
+}
+
+// action finds an action by its full name.
+func (p *Project) action(name string) (*plan.Action, error) {
+	if builtin, ok := p.builtins[name]; ok {
+		return builtin, nil
+	}
+	plugin, action, _ := strings.Cut(name, ".")
+	if !slices.Contains(p.pluginNames(), plugin) {
+		return nil, fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
+	}
+	description, err := p.describe(plugin)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := description.Action(action)
+	if !ok {
+		return nil, fmt.Errorf("plugin %s has no action %s", plugin, action)
+	}
+	return found, nil
+}
+
+func relative(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}

@@ -1,0 +1,192 @@
+package project
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+var (
+	namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+	ratePattern = regexp.MustCompile(`^([1-9][0-9]{0,8})/([0-9A-Za-z.]+)$`)
+)
+
+// Parse reads the bytes of a flowrun.yaml. It returns what could be read
+// besides all problems.
+func Parse(file string, src []byte) (*Project, diag.List) {
+	root, problems := spec.ParseNode(file, src, spec.DefaultLimits())
+	p := &parser{project: &Project{File: file, Secrets: []string{"env", "store"}}, problems: problems}
+	if root != nil {
+		p.topLevel(root)
+	}
+	p.problems.Sort()
+	return p.project, p.problems
+}
+
+type parser struct {
+	project  *Project
+	problems diag.List
+}
+
+// keys calls the reader of each key of a mapping and reports unknown ones.
+func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spec.Node)) {
+	if node.Kind != spec.Mapping {
+		p.problems.Errorf(node.Pos, "FR5001", "%s must be a mapping", what)
+		return
+	}
+	for _, pair := range node.Pairs {
+		read, known := readers[pair.Key.Text]
+		if !known {
+			names := make([]string, 0, len(readers))
+			for name := range readers {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			problem := p.problems.Errorf(pair.Key.Pos, "FR5002", "%s has no key `%s`", what, pair.Key.Text)
+			if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint == "" {
+				problem.Hint = "its keys are " + strings.Join(names, ", ")
+			}
+			continue
+		}
+		if read != nil {
+			read(pair.Value)
+		}
+	}
+}
+
+func (p *parser) topLevel(root *spec.Node) {
+	p.keys(root, FileName, map[string]func(*spec.Node){
+		"connections": func(n *spec.Node) { p.named(n, "connection", p.connection) },
+		"plugins":     func(n *spec.Node) { p.named(n, "plugin", p.plugin) },
+		"workflows":   func(n *spec.Node) { p.project.Workflows = p.texts(n, "`workflows`") },
+		"secrets":     p.secrets,
+		"retention":   p.retention,
+		"limits": func(n *spec.Node) {
+			p.keys(n, "`limits`", map[string]func(*spec.Node){
+				"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
+			})
+		},
+		"notify": nil, // used by `flowrun serve`
+		"server": nil, // used by `flowrun serve`
+	})
+}
+
+// named reads a mapping of names.
+func (p *parser) named(node *spec.Node, what string, read func(name, value *spec.Node)) {
+	if node.Kind != spec.Mapping {
+		p.problems.Errorf(node.Pos, "FR5001", "`%ss` must be a mapping of names", what)
+		return
+	}
+	for _, pair := range node.Pairs {
+		if !namePattern.MatchString(pair.Key.Text) {
+			problem := p.problems.Errorf(pair.Key.Pos, "FR5003", "`%s` is not a %s name", pair.Key.Text, what)
+			problem.Hint = "use lower-case letters, digits, _ and -, at most 63, a letter first"
+			continue
+		}
+		read(pair.Key, pair.Value)
+	}
+}
+
+func (p *parser) connection(name, value *spec.Node) {
+	connection := Connection{Name: name.Text, Plugin: name.Text, Pos: name.Pos}
+	p.keys(value, "connection `"+name.Text+"`", map[string]func(*spec.Node){
+		"plugin": func(n *spec.Node) { connection.Plugin = p.text(n, "`plugin`") },
+		"config": func(n *spec.Node) { connection.Config = n },
+		"rate": func(n *spec.Node) {
+			connection.Rate = p.text(n, "`rate`")
+			p.rate(n)
+		},
+	})
+	p.project.Connections = append(p.project.Connections, connection)
+}
+
+func (p *parser) rate(n *spec.Node) {
+	parts := ratePattern.FindStringSubmatch(n.Text)
+	if parts != nil {
+		if _, err := plan.ParseDuration(parts[2]); err == nil {
+			return
+		}
+	}
+	p.problems.Errorf(n.Pos, "FR5004", "`%s` is not a rate", n.Text).Hint = "write requests/duration, such as 60/1m"
+}
+
+func (p *parser) plugin(name, value *spec.Node) {
+	plugin := Plugin{Name: name.Text, Pos: name.Pos}
+	p.keys(value, "plugin `"+name.Text+"`", map[string]func(*spec.Node){
+		"source":  func(n *spec.Node) { plugin.Source = p.text(n, "`source`") },
+		"version": func(n *spec.Node) { plugin.Version = p.text(n, "`version`") },
+	})
+	if plugin.Source == "" && value.Kind == spec.Mapping {
+		p.problems.Errorf(firstKey(value, name), "FR5005", "plugin `%s` has no `source`", name.Text).Hint = "name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text
+	}
+	p.project.Plugins = append(p.project.Plugins, plugin)
+}
+
+func firstKey(mapping, otherwise *spec.Node) diag.Pos {
+	if len(mapping.Pairs) > 0 {
+		return mapping.Pairs[0].Key.Pos
+	}
+	return otherwise.Pos
+}
+
+func (p *parser) secrets(n *spec.Node) {
+	p.project.Secrets = nil
+	for _, item := range p.items(n, "`secrets`") {
+		if item.Text != "env" && item.Text != "store" {
+			p.problems.Errorf(item.Pos, "FR5006", "there is no secret provider `%s`", item.Text).Hint = "the providers are env and store"
+			continue
+		}
+		p.project.Secrets = append(p.project.Secrets, item.Text)
+	}
+}
+
+func (p *parser) retention(n *spec.Node) {
+	p.keys(n, "`retention`", map[string]func(*spec.Node){
+		"keep": func(v *spec.Node) {
+			keep, err := plan.ParseDuration(v.Text)
+			if err != nil {
+				p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+			}
+			p.project.Retention.Keep = keep
+		},
+		"max_runs": func(v *spec.Node) { p.project.Retention.MaxRuns = p.count(v, "max_runs") },
+	})
+}
+
+func (p *parser) items(n *spec.Node, what string) []*spec.Node {
+	if n.Kind != spec.Sequence {
+		p.problems.Errorf(n.Pos, "FR5001", "%s must be a list", what)
+		return nil
+	}
+	return n.Items
+}
+
+func (p *parser) texts(n *spec.Node, what string) []string {
+	var texts []string
+	for _, item := range p.items(n, what) {
+		texts = append(texts, p.text(item, what))
+	}
+	return texts
+}
+
+func (p *parser) text(n *spec.Node, what string) string {
+	if n.Kind != spec.Scalar || n.Text == "" {
+		p.problems.Errorf(n.Pos, "FR5001", "%s must be text", what)
+		return ""
+	}
+	return n.Text
+}
+
+func (p *parser) count(n *spec.Node, what string) int {
+	count, err := strconv.Atoi(n.Text)
+	if n.Kind != spec.Scalar || err != nil || count < 1 || strings.HasPrefix(n.Text, "+") || strings.HasPrefix(n.Text, "0") {
+		p.problems.Errorf(n.Pos, "FR5008", "`%s` must be a whole number of at least 1", what)
+		return 0
+	}
+	return count
+}

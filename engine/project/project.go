@@ -1,0 +1,64 @@
+// Package project reads flowrun.yaml: the connections, plugins, workflow
+// folders and limits of one project in one environment.
+package project
+
+import (
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// FileName is the name of the project file, found upwards from a folder.
+const FileName = "flowrun.yaml"
+
+// Project is a read flowrun.yaml. The zero value stands for a folder without
+// one: no connections, no plugins but the bundled.
+type Project struct {
+	File        string // "" = there is none
+	Connections []Connection
+	Plugins     []Plugin
+	Workflows   []string // folders or files, relative to the project's root
+	Secrets     []string // providers in order: env, store
+	Retention   Retention
+	Limits      Limits
+}
+
+// Connection is a named way to one service. Config is what its plugin's config
+// schema describes; it is converted when that schema is known.
+type Connection struct {
+	Name   string
+	Plugin string
+	Config *spec.Node // nil = empty
+	Rate   string     // "60/1m"; "" = the plugin's own limiter
+	Pos    diag.Pos   // of the name
+}
+
+// Plugin is a third party's plugin.
+type Plugin struct {
+	Name    string
+	Source  string // path of the executable, relative to the project's root
+	Version string // range such as ^1
+	Pos     diag.Pos
+}
+
+// Retention says how long ended runs are kept; zero = the default.
+type Retention struct {
+	Keep    time.Duration
+	MaxRuns int
+}
+
+// Limits bound the engine; zero = the default.
+type Limits struct {
+	MaxActiveRuns int
+}
+
+// Connection returns the connection of that name.
+func (p *Project) Connection(name string) (*Connection, bool) {
+	for i := range p.Connections {
+		if p.Connections[i].Name == name {
+			return &p.Connections[i], true
+		}
+	}
+	return nil, false
+}

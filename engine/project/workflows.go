@@ -1,0 +1,65 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Find returns the path of the nearest project file at or above dir, "" when
+// there is none. exists tells whether a file is there.
+func Find(dir string, parent func(string) string, exists func(dir string) bool) string {
+	for {
+		if exists(dir) {
+			return dir
+		}
+		above := parent(dir)
+		if above == dir {
+			return ""
+		}
+		dir = above
+	}
+}
+
+// WorkflowFiles returns the workflow files of the project below root, sorted:
+// what `workflows` names, folders with all their *.yaml and *.yml files that
+// are no tests. Without `workflows` the folder "workflows" is read when it is
+// there.
+func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
+	named, optional := p.Workflows, false
+	if len(named) == 0 {
+		named, optional = []string{"workflows"}, true
+	}
+	var files []string
+	for _, name := range named {
+		name = path.Clean(name)
+		err := fs.WalkDir(root, name, func(file string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if !entry.IsDir() && (file == name || isWorkflow(file)) {
+				files = append(files, file)
+			}
+			return nil
+		})
+		if optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for workflows in %s: %w", name, err)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+func isWorkflow(file string) bool {
+	if strings.HasSuffix(file, ".test.yaml") || strings.HasSuffix(file, ".test.yml") {
+		return false
+	}
+	extension := path.Ext(file)
+	return extension == ".yaml" || extension == ".yml"
+}

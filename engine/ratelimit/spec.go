@@ -1,0 +1,60 @@
+package ratelimit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Spec is a rate limit. The zero Spec limits nothing.
+type Spec struct {
+	Requests      int           // in a Window; 0 = no rate
+	Window        time.Duration // of Requests
+	Fixed         bool          // all at once allowed, in windows of the service; else spread evenly
+	MaxConcurrent int           // calls in flight; 0 = no bound
+}
+
+// Parse reads "60/1m": requests, a slash, a duration (Go's words, and d for
+// days). The result is a fixed window; callers set Fixed to keep another kind.
+func Parse(text string) (Spec, error) {
+	wrong := func() (Spec, error) {
+		return Spec{}, fmt.Errorf("%q is not a rate; write requests/duration, such as 60/1m", text)
+	}
+	count, window, found := strings.Cut(text, "/")
+	requests, err := strconv.Atoi(count)
+	if !found || err != nil || requests <= 0 || strings.HasPrefix(count, "+") {
+		return wrong()
+	}
+	if days, isDays := strings.CutSuffix(window, "d"); isDays {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 366 {
+			return Spec{Requests: requests, Window: time.Duration(n) * 24 * time.Hour, Fixed: true}, nil
+		}
+		return wrong()
+	}
+	length, err := time.ParseDuration(window)
+	if err != nil || length <= 0 {
+		return wrong()
+	}
+	return Spec{Requests: requests, Window: length, Fixed: true}, nil
+}
+
+// String is the inverse of Parse; "unlimited" without a rate.
+func (s Spec) String() string {
+	if !s.limitsRate() {
+		return "unlimited"
+	}
+	window := s.Window.String()
+	if strings.Contains(window, "m") && strings.HasSuffix(window, "m0s") {
+		window = strings.TrimSuffix(window, "0s")
+	}
+	if strings.HasSuffix(window, "h0m") {
+		window = strings.TrimSuffix(window, "0m")
+	}
+	return fmt.Sprintf("%d/%s", s.Requests, window)
+}
+
+func (s Spec) limitsRate() bool { return s.Requests > 0 && s.Window > 0 }
+
+// interval is the distance of two spread requests.
+func (s Spec) interval() time.Duration { return s.Window / time.Duration(s.Requests) }

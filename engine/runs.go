@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Start checks the workflow, stores a run of it and drives it. The run is
+// durable when Start returns. Problems of the workflow come as a list, those of
+// the inputs as an *InputError.
+func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, diag.List, error) {
+	workflow, problems := e.project.Check(ctx, request.File, request.Source)
+	if workflow == nil {
+		return nil, problems, nil
+	}
+	inputs, err := convertInputs(workflow, request.Inputs)
+	if err != nil {
+		return nil, problems, err
+	}
+	row, err := e.start(ctx, workflow, inputs, startOptions{
+		scheduledAt: request.ScheduledAt, requestID: request.RequestID,
+	})
+	return row, problems, err
+}
+
+type startOptions struct {
+	scheduledAt time.Time
+	requestID   string
+	rerunOf     string
+}
+
+func (e *Engine) start(ctx context.Context, workflow *plan.Workflow, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
+	now := e.project.config.Now().UTC().Round(0)
+	id, err := e.newID(now)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := workflow.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("encode plan of %s: %w", workflow.Name, err)
+	}
+	hash, err := workflow.Hash()
+	if err != nil {
+		return nil, err
+	}
+	scheduledAt := options.scheduledAt.UTC()
+	if scheduledAt.IsZero() {
+		scheduledAt = now
+	}
+	row := plan.Run{
+		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: "manual",
+		Labels: workflow.Labels, RerunOf: options.rerunOf, ScheduledAt: scheduledAt, StartedAt: now, PlanHash: hash,
+	}
+	started, err := e.driver.Start(ctx, local.StartRequest{
+		Row: row, Workflow: workflow, PlanBytes: encoded, RequestID: options.requestID,
+		Start: journal.Start{
+			RunID: id, Inputs: inputs, Trigger: row.Trigger, ScheduledAt: scheduledAt,
+			Interpreter: interp.Version, PlanHash: hash, RerunOf: options.rerunOf,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start run of %s: %w", workflow.Name, err)
+	}
+	return e.store.Run(started)
+}
+
+// Get returns a run with its steps and outputs as they are durable.
+func (e *Engine) Get(ctx context.Context, id string) (*plan.Result, error) {
+	result, err := e.driver.Snapshot(ctx, id)
+	return result, notFound(err)
+}
+
+// Steps returns a run's steps in file order, those of a loop's items in input
+// order behind the loop, handlers last.
+func (e *Engine) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
+	steps, err := e.driver.Steps(ctx, id)
+	return steps, notFound(err)
+}
+
+// Wait returns the run when it is closed or paused, or when nobody drives it.
+func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
+	updates, err := e.Watch(ctx, id, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	for range updates { //nolint:revive // the end of the feed is all that is waited for
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return e.Get(ctx, id)
+}
+
+// List returns the newest runs that the filter selects, and the cursor of the
+// next page, "" at the end.
+func (e *Engine) List(_ context.Context, filter RunFilter) ([]plan.Run, string, error) {
+	return e.store.Runs(boltstore.Filter{
+		Workflow: filter.Workflow, Status: filter.Status, Labels: filter.Labels,
+		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
+	})
+}
+
+// Events returns stored records of a run from sequence number from on.
+func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
+	if _, err := e.store.Run(id); err != nil {
+		return nil, notFound(err)
+	}
+	records, err := e.store.Records(id, max(from, 1), limit)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]json.RawMessage, len(records))
+	for i, record := range records {
+		encoded, err := json.Marshal(record)
+		if err != nil {
+			return nil, fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
+		}
+		events[i] = encoded
+	}
+	return events, nil
+}
+
+// Logs returns the log lines of a run, or of one of its steps.
+func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
+	lines, _, err := e.store.Logs(id, step, 0, 0)
+	return lines, notFound(err)
+}
+
+// Watch sends what happened in a run after the sequence number from, how its
+// steps are, and what happens until it is closed or paused, or nobody drives
+// it. The channel is closed after UpdateEnd, with ctx, or when the reader lags
+// too far behind.
+func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
+	updates, err := e.driver.Watch(ctx, id, from)
+	return updates, notFound(err)
+}
+
+// Cancel asks a run to end: no new step, calls in flight are canceled, then
+// `finally`. A run that has ended is a *ConflictError.
+func (e *Engine) Cancel(_ context.Context, id, by string) error {
+	row, err := e.store.Run(id)
+	if err != nil {
+		return notFound(err)
+	}
+	if row.Status.Ended() {
+		return &ConflictError{Message: fmt.Sprintf("run %s has %s already", id, row.Status)}
+	}
+	return notFound(e.driver.Load(id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by}))
+}
+
+// Resume goes on with a run where it stopped: with what was in flight when the
+// process that drove it died, or with fresh attempts of what failed. A run that
+// succeeded, or is driven now, is a *ConflictError.
+func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*plan.Run, error) {
+	row, err := e.store.Run(id)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	if len(request.WithLatest) > 0 {
+		return nil, &ConflictError{Message: "resuming with an edited file is not possible yet", Hint: "start a new run of it"}
+	}
+	if e.driver.Driven(id) && row.Status != plan.RunPaused && !row.Closed {
+		return nil, &ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
+	}
+	var event *journal.Event
+	switch {
+	case row.Status == plan.RunSucceeded && row.Closed:
+		return nil, &ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
+	case row.Status == plan.RunPaused, row.Closed:
+		event = &journal.Event{Kind: journal.Resumed, By: request.By}
+	}
+	if row.Closed || row.Status == plan.RunPaused {
+		if err := e.driver.AwaitEnd(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.driver.Load(id, event); err != nil {
+		var mismatch *local.MismatchError
+		if errors.As(err, &mismatch) {
+			return nil, &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
+		}
+		return nil, notFound(err)
+	}
+	return e.store.Run(id)
+}
+
+// Rerun starts a new run of the same definition, linked to the old one, with
+// its inputs unless they are given anew.
+func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*plan.Run, diag.List, error) {
+	if request.From != "" {
+		return nil, nil, &ConflictError{Message: "a rerun from a step is not possible yet", Hint: "rerun the whole run, or resume the failed one"}
+	}
+	row, err := e.store.Run(id)
+	if err != nil {
+		return nil, nil, notFound(err)
+	}
+	encoded, err := e.store.Plan(row.PlanHash)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read plan of run %s: %w", id, err)
+	}
+	workflow, err := plan.Decode(encoded)
+	if err != nil {
+		return nil, nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	inputs, err := e.rerunInputs(id, workflow, request.Inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	started, err := e.start(ctx, workflow, inputs, startOptions{rerunOf: id})
+	return started, nil, err
+}
+
+func (e *Engine) rerunInputs(id string, workflow *plan.Workflow, edited map[string]Input) (json.RawMessage, error) {
+	records, err := e.store.Records(id, 1, 1)
+	if err != nil || len(records) == 0 || records[0].Event.Start == nil {
+		return nil, fmt.Errorf("read the inputs of run %s: %w", id, errors.Join(err, errors.New("it has no started event")))
+	}
+	var old map[string]json.RawMessage
+	if err := json.Unmarshal(records[0].Event.Start.Inputs, &old); err != nil {
+		return nil, fmt.Errorf("read the inputs of run %s: %w", id, err)
+	}
+	given := map[string]Input{}
+	for name, value := range old {
+		given[name] = Input{JSON: value}
+	}
+	for name, value := range edited {
+		given[name] = value
+	}
+	return convertInputs(workflow, given)
+}
+
+func notFound(err error) error {
+	if errors.Is(err, boltstore.ErrRunNotFound) {
+		return ErrRunNotFound
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+)
+
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// Decode reads JSON into a value of the type: nil, bool, int (exact), float64,
+// string, time.Time, time.Duration, []any and map[string]any. Where nothing is
+// known of the type, whole numbers become int when they fit 64 bits and stay
+// json.Number when not; other numbers become float64. Names beyond the schema
+// are kept. The error is a *Mismatch.
+func (t *Type) Decode(data []byte) (any, error) { return t.decode(data, false) }
+
+// DecodeExact is Decode for what people supply, such as a run's inputs: a name
+// that an object does not allow is a mismatch, and a duration must be greater
+// than 0.
+func (t *Type) DecodeExact(data []byte) (any, error) { return t.decode(data, true) }
+
+func (t *Type) decode(data []byte, exact bool) (any, error) {
+	v, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	c := coercion{exact: exact, own: true, json: true}
+	value, _, err := c.value(t, v)
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// Accept takes an expression's result into a field of the type: an int fits a
+// number, RFC 3339 text fits a time; a time does not fit text. The value is not
+// changed; the result may share parts with it. The error is a *Mismatch.
+func (t *Type) Accept(v any) (any, error) {
+	c := coercion{exact: true}
+	value, _, err := c.value(t, v)
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+func parseJSON(data []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return nil, invalidJSON(err)
+	}
+	if _, err := decoder.Token(); err == nil || !errors.Is(err, io.EOF) {
+		return nil, &Mismatch{Message: "invalid JSON: more follows after the value"}
+	}
+	return v, nil
+}
+
+func invalidJSON(err error) *Mismatch {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Mismatch{Message: "invalid JSON: it ends too early"}
+	}
+	return &Mismatch{Message: "invalid JSON: " + err.Error()}
+}

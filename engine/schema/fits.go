@@ -1,0 +1,181 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Fits reports whether a value of type t may stand where `into` is expected, as
+// far as can be said before it is known: nil when it may, else what is wrong.
+// Any fits everything; it is checked when the value is known. An integer fits a
+// number, text fits an enum, a pattern, a time and a duration (checked when
+// known), and nothing else converts.
+func (t *Type) Fits(into *Type) *Misfit {
+	f := fitting{}
+	return f.fits(t, into)
+}
+
+type fitting struct {
+	path     path
+	inSecret int // objects around that are secret as a whole
+}
+
+func (f *fitting) misfit(hint, format string, args ...any) *Misfit {
+	return &Misfit{Pointer: f.path.pointer(), Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+func (f *fitting) fits(t, into *Type) *Misfit {
+	if m := f.secrets(t, into); m != nil || t.Secret {
+		return m
+	}
+	switch {
+	case t.Kind == Any:
+		return nil
+	case t.Kind == Null && !into.AcceptsNull():
+		return f.misfit("", "expects %s, got null", into.Article())
+	case t.Nullable && !into.AcceptsNull():
+		return f.misfit("give a value for that case with `??`, such as `x ?? "+exampleOf(into)+"`",
+			"expects %s, but this may be null", into.Article())
+	case t.Kind == Null, into.Kind == Any:
+		return nil
+	}
+	return f.kinds(t, into)
+}
+
+func (f *fitting) secrets(t, into *Type) *Misfit {
+	const hint = "secrets go only into fields that are marked secret"
+	switch {
+	case into.Secret && !t.Secret && into.Kind != Object && t.Kind != Any && f.inSecret == 0:
+		return f.misfit("write ${{ secrets.NAME }} as the whole value", "expects a secret, got %s", t.Article())
+	case t.Secret && !into.Secret && f.inSecret == 0:
+		return f.misfit(hint, "a secret can't stand here")
+	case !t.Secret && into.Kind == Any && !into.Secret && f.inSecret == 0 && t.HasSecret():
+		return f.misfit(hint, "this %s has a secret in it, which can't stand here", t.baseName())
+	}
+	return nil
+}
+
+// exampleOf is a literal to show in a hint.
+func exampleOf(t *Type) string {
+	switch t.Kind {
+	case Bool:
+		return "false"
+	case Int, Number:
+		return "0"
+	case List:
+		return "[]"
+	case Object:
+		return "{}"
+	}
+	if len(t.Enum) > 0 {
+		return show(t.Enum[0])
+	}
+	return `""`
+}
+
+func (f *fitting) kinds(t, into *Type) *Misfit {
+	switch {
+	case t.Kind == into.Kind && t.Kind == List:
+		f.path.push("*")
+		defer f.path.pop()
+		return f.fits(t.Element(), into.Element())
+	case t.Kind == into.Kind && t.Kind == Object:
+		return f.objects(t, into)
+	case t.Kind == into.Kind, t.Kind == Int && into.Kind == Number,
+		t.Kind == String && (into.Kind == Time || into.Kind == Duration):
+		return f.known(t, into)
+	}
+	hint := ""
+	switch {
+	case t.Kind == Number && into.Kind == Int:
+		hint = "int(x) cuts the fraction off, int(round(x)) rounds"
+	case t.Kind == Time && into.Kind == String:
+		hint = `formatTime(t, "2006-01-02") makes text of a time`
+	case into.Kind == String && (t.Kind == Int || t.Kind == Number || t.Kind == Bool || t.Kind == Duration):
+		hint = "string(x) makes text of it"
+	case into.Kind == String && (t.Kind == List || t.Kind == Object):
+		hint = "toJSON(x) makes text of it"
+	case t.Kind == String && into.Kind == Int:
+		hint = "int(x) makes an integer of text"
+	case t.Kind == String && into.Kind == Number:
+		hint = "float(x) makes a number of text"
+	}
+	return f.misfit(hint, "expects %s, got %s", into.Article(), t.Article())
+}
+
+// known checks the values that t can have when they are few and known.
+func (f *fitting) known(t, into *Type) *Misfit {
+	var last *Mismatch
+	for _, value := range t.Enum {
+		_, err := into.Accept(value)
+		if err == nil {
+			return nil
+		}
+		last, _ = err.(*Mismatch)
+	}
+	if last == nil {
+		return nil
+	}
+	return f.misfit(last.Hint, "%s", last.Message)
+}
+
+func (f *fitting) objects(t, into *Type) *Misfit {
+	if into.Secret {
+		f.inSecret++
+		defer func() { f.inSecret-- }()
+	}
+	for _, want := range into.Fields {
+		have, declared := t.declared(want.Name)
+		switch {
+		case declared && want.Required && !have.Required && t.Additional == nil:
+			return f.misfit("", "field `%s` may be missing", want.Name)
+		case !declared && want.Required && t.Additional == nil:
+			return f.misfit(nearHint(want.Name, t.FieldNames()), "field `%s` is missing", want.Name)
+		case declared:
+			if m := f.part(want.Name, have.Type, want.Type); m != nil {
+				return m
+			}
+		case t.Additional != nil && t.Additional.Kind != Any:
+			if m := f.part(want.Name, t.Additional, want.Type); m != nil {
+				return m
+			}
+		}
+	}
+	return f.extras(t, into)
+}
+
+// extras checks the names that `into` does not declare.
+func (f *fitting) extras(t, into *Type) *Misfit {
+	for _, field := range t.Fields {
+		if _, declared := into.declared(field.Name); declared {
+			continue
+		}
+		if into.Additional == nil {
+			return f.misfit(nearHint(field.Name, into.FieldNames()), "unknown field `%s`", field.Name)
+		}
+		if m := f.part(field.Name, field.Type, into.Additional); m != nil {
+			return m
+		}
+	}
+	if t.Additional != nil && into.Additional != nil && t.Additional.Kind != Any {
+		return f.part("*", t.Additional, into.Additional)
+	}
+	return nil
+}
+
+func (f *fitting) part(name string, t, into *Type) *Misfit {
+	f.path.push(name)
+	defer f.path.pop()
+	m := f.fits(t, into)
+	if m != nil && !strings.HasPrefix(m.Message, "field `") {
+		m.Message = "field `" + name + "` " + m.Message
+	}
+	return m
+}
+
+func (t *Type) declared(name string) (Field, bool) {
+	if i := t.fieldIndex(name); i >= 0 {
+		return t.Fields[i], true
+	}
+	return Field{}, false
+}

@@ -1,0 +1,515 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxTypes bounds the types that one schema may make: references can double at
+// every level.
+const maxTypes = 20_000
+
+// FromJSON reads the part of JSON Schema 2020-12 that the language uses: type,
+// enum, const, format date-time and duration, bounds, pattern, properties,
+// required, additionalProperties, items, nullable, writeOnly, description,
+// default, and $ref into the document itself. Words beyond these are ignored;
+// what can't be expressed as a Type reads as any value. An object without
+// properties takes any names; one with properties takes only those unless
+// additionalProperties says otherwise.
+func FromJSON(schema []byte) (*Type, error) {
+	root, err := parseOrdered(schema)
+	if err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	r := reader{root: schema}
+	t, err := r.read(schema, root)
+	if err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
+	}
+	return t, nil
+}
+
+// MustFromJSON is FromJSON for schemas that are part of the program. It panics
+// on an error.
+func MustFromJSON(schema string) *Type {
+	t, err := FromJSON([]byte(schema))
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// ordered is a JSON object with its names in written order.
+type ordered struct {
+	names  []string
+	values map[string]json.RawMessage
+}
+
+func parseOrdered(data []byte) (*ordered, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	start, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch start {
+	case json.Delim('{'):
+	case true:
+		return &ordered{}, nil
+	default:
+		return nil, fmt.Errorf("a schema is an object, got %s", quote(string(data)))
+	}
+	o := &ordered{values: map[string]json.RawMessage{}}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string)
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, err
+		}
+		if _, twice := o.values[name]; !twice {
+			o.names = append(o.names, name)
+		}
+		o.values[name] = value
+	}
+	_, err = decoder.Token()
+	return o, err
+}
+
+// reader reads one schema document.
+type reader struct {
+	root  []byte
+	made  int
+	open  []string // references being followed
+	depth int
+}
+
+func (r *reader) raw(data []byte) (*Type, error) {
+	if bytes.Equal(bytes.TrimSpace(data), []byte("false")) {
+		return nil, errors.New("the schema `false` allows no value")
+	}
+	o, err := parseOrdered(data)
+	if err != nil {
+		return nil, err
+	}
+	return r.read(data, o)
+}
+
+func (r *reader) read(data []byte, o *ordered) (*Type, error) {
+	if r.made++; r.made > maxTypes {
+		return nil, fmt.Errorf("schema is too large: more than %d types", maxTypes)
+	}
+	if r.depth++; r.depth > 64 {
+		return nil, errors.New("schema is nested deeper than 64")
+	}
+	defer func() { r.depth-- }()
+	if ref, ok := o.values["$ref"]; ok {
+		return r.follow(ref, o)
+	}
+	if t, ok, err := r.readAlternatives(o); ok || err != nil {
+		return t, err
+	}
+	t := &Type{}
+	for _, read := range []func(*Type, *ordered) error{
+		r.readWords, r.readKind, r.readParts, r.readBounds, r.readEnum,
+	} {
+		if err := read(t, o); err != nil {
+			return nil, err
+		}
+	}
+	t.indexFields()
+	return t, nil
+}
+
+// follow reads what a local reference points at. A reference to something that
+// is being read already is a recursive schema: any value.
+func (r *reader) follow(raw json.RawMessage, o *ordered) (*Type, error) {
+	var ref string
+	if err := json.Unmarshal(raw, &ref); err != nil {
+		return nil, fmt.Errorf("$ref: %w", err)
+	}
+	if slices.Contains(r.open, ref) {
+		return &Type{}, nil
+	}
+	target, err := lookUp(r.root, ref)
+	if err != nil {
+		return nil, err
+	}
+	r.open = append(r.open, ref)
+	defer func() { r.open = r.open[:len(r.open)-1] }()
+	t, err := r.raw(target)
+	if err != nil {
+		return nil, err
+	}
+	own := *t
+	if err := r.readWords(&own, o); err != nil {
+		return nil, err
+	}
+	if own.Doc == "" {
+		own.Doc = t.Doc
+	}
+	own.Nullable = own.Nullable || t.Nullable
+	own.Secret = own.Secret || t.Secret
+	return &own, nil
+}
+
+func lookUp(root []byte, ref string) ([]byte, error) {
+	rest, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil, fmt.Errorf("$ref %s points out of the schema", quote(ref))
+	}
+	at := root
+	for _, part := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+		if part == "" {
+			continue
+		}
+		o, err := parseOrdered(at)
+		if err != nil {
+			return nil, fmt.Errorf("$ref %s: %w", quote(ref), err)
+		}
+		if at, ok = o.values[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]; !ok {
+			return nil, fmt.Errorf("$ref %s points at nothing", quote(ref))
+		}
+	}
+	return at, nil
+}
+
+// readAlternatives handles anyOf and oneOf: one schema and null is that schema,
+// nullable; other choices are any value.
+func (r *reader) readAlternatives(o *ordered) (*Type, bool, error) {
+	for _, word := range []string{"anyOf", "oneOf"} {
+		raw, ok := o.values[word]
+		if !ok {
+			continue
+		}
+		var choices []json.RawMessage
+		if err := json.Unmarshal(raw, &choices); err != nil {
+			return nil, false, fmt.Errorf("%s: %w", word, err)
+		}
+		t := &Type{}
+		var rest []*Type
+		nullable := false
+		for _, choice := range choices {
+			one, err := r.raw(choice)
+			if err != nil {
+				return nil, false, err
+			}
+			if one.Kind == Null {
+				nullable = true
+				continue
+			}
+			rest = append(rest, one)
+		}
+		if len(rest) == 1 {
+			copied := *rest[0]
+			t = &copied
+			t.Nullable = t.Nullable || nullable && t.Kind != Any
+		}
+		doc := t.Doc
+		if err := r.readWords(t, o); err != nil {
+			return nil, false, err
+		}
+		if t.Doc == "" {
+			t.Doc = doc
+		}
+		t.Nullable = t.Nullable || nullable && t.Kind != Any
+		return t, true, nil
+	}
+	return nil, false, nil
+}
+
+// readWords reads the words that stand beside any type.
+func (r *reader) readWords(t *Type, o *ordered) error {
+	var nullable, writeOnly bool
+	var doc string
+	for word, into := range map[string]any{"nullable": &nullable, "writeOnly": &writeOnly, "description": &doc} {
+		if raw, ok := o.values[word]; ok {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return fmt.Errorf("%s: %w", word, err)
+			}
+		}
+	}
+	t.Nullable = t.Nullable || nullable
+	t.Secret = t.Secret || writeOnly
+	t.Doc = doc
+	if raw, ok := o.values["default"]; ok {
+		t.Default = bytes.Clone(raw)
+	}
+	return nil
+}
+
+func (r *reader) readKind(t *Type, o *ordered) error {
+	names, err := typeNames(o)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		kind, ok := kindNames()[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("type %s is unknown", quote(name))
+		case kind == Null && len(names) > 1:
+			t.Nullable = true
+			continue
+		case t.Kind == Any && !hasOther(names[:i]):
+			t.Kind = kind
+		case t.Kind == Int && kind == Number || t.Kind == Number && kind == Int:
+			t.Kind = Number
+		default: // several types
+			t.Kind = Any
+			return nil
+		}
+	}
+	if len(names) == 0 {
+		t.Kind = impliedKind(o)
+	}
+	if t.Kind == String {
+		t.Kind = formatKind(o)
+	}
+	return nil
+}
+
+func hasOther(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return name != "null" })
+}
+
+func kindNames() map[string]Kind {
+	return map[string]Kind{
+		"null": Null, "boolean": Bool, "integer": Int, "number": Number, "string": String, "array": List, "object": Object,
+	}
+}
+
+func typeNames(o *ordered) ([]string, error) {
+	raw, ok := o.values["type"]
+	if !ok {
+		return nil, nil
+	}
+	var name string
+	if json.Unmarshal(raw, &name) == nil {
+		return []string{name}, nil
+	}
+	var names []string
+	if err := json.Unmarshal(raw, &names); err != nil {
+		return nil, fmt.Errorf("type: %w", err)
+	}
+	return names, nil
+}
+
+func impliedKind(o *ordered) Kind {
+	if _, ok := o.values["properties"]; ok {
+		return Object
+	}
+	if _, ok := o.values["items"]; ok {
+		return List
+	}
+	return Any
+}
+
+func formatKind(o *ordered) Kind {
+	var format string
+	_ = json.Unmarshal(o.values["format"], &format) // another form of format is a word we do not know
+	switch format {
+	case "date-time":
+		return Time
+	case "duration":
+		return Duration
+	}
+	return String
+}
+
+func (r *reader) readParts(t *Type, o *ordered) error {
+	switch t.Kind {
+	case List:
+		raw, ok := o.values["items"]
+		if !ok {
+			return nil
+		}
+		elem, err := r.raw(raw)
+		if err != nil {
+			return fmt.Errorf("items: %w", err)
+		}
+		t.Elem = elem
+	case Object:
+		return r.readObject(t, o)
+	}
+	return nil
+}
+
+func (r *reader) readObject(t *Type, o *ordered) error {
+	var required []string
+	if raw, ok := o.values["required"]; ok {
+		if err := json.Unmarshal(raw, &required); err != nil {
+			return fmt.Errorf("required: %w", err)
+		}
+	}
+	raw, declared := o.values["properties"]
+	if declared {
+		properties, err := parseOrdered(raw)
+		if err != nil {
+			return fmt.Errorf("properties: %w", err)
+		}
+		for _, name := range properties.names {
+			part, err := r.raw(properties.values[name])
+			if err != nil {
+				return fmt.Errorf("property %s: %w", name, err)
+			}
+			t.Fields = append(t.Fields, Field{Name: name, Type: part, Required: slices.Contains(required, name)})
+		}
+	}
+	for _, name := range required {
+		if t.fieldIndex(name) < 0 {
+			t.Fields = append(t.Fields, Field{Name: name, Type: &Type{}, Required: true})
+		}
+	}
+	return r.readAdditional(t, o, declared)
+}
+
+func (r *reader) readAdditional(t *Type, o *ordered, declared bool) error {
+	raw, ok := o.values["additionalProperties"]
+	switch text := string(bytes.TrimSpace(raw)); {
+	case !ok && declared, text == "false":
+		return nil
+	case !ok, text == "true":
+		t.Additional = &Type{}
+		return nil
+	}
+	additional, err := r.raw(raw)
+	if err != nil {
+		return fmt.Errorf("additionalProperties: %w", err)
+	}
+	t.Additional = additional
+	return nil
+}
+
+func (r *reader) readBounds(t *Type, o *ordered) error {
+	for _, word := range []struct {
+		name string
+		into **float64
+	}{{"minimum", &t.Min}, {"maximum", &t.Max}} {
+		if raw, ok := o.values[word.name]; ok {
+			if err := json.Unmarshal(raw, word.into); err != nil {
+				return fmt.Errorf("%s: %w", word.name, err)
+			}
+		}
+	}
+	if err := r.readExclusive(t, o); err != nil {
+		return err
+	}
+	low, high := "minLength", "maxLength"
+	if t.Kind == List {
+		low, high = "minItems", "maxItems"
+	}
+	for name, into := range map[string]**int{low: &t.MinLength, high: &t.MaxLength} {
+		if raw, ok := o.values[name]; ok {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return r.readPattern(t, o)
+}
+
+// readExclusive turns an exclusive bound into the next inclusive one.
+func (r *reader) readExclusive(t *Type, o *ordered) error {
+	for word, toward := range map[string]float64{"exclusiveMinimum": math.Inf(1), "exclusiveMaximum": math.Inf(-1)} {
+		raw, ok := o.values[word]
+		if !ok {
+			continue
+		}
+		var bound float64
+		if err := json.Unmarshal(raw, &bound); err != nil {
+			return fmt.Errorf("%s: %w", word, err)
+		}
+		next := math.Nextafter(bound, toward)
+		if t.Kind == Int && toward > 0 {
+			next = math.Floor(bound) + 1
+		} else if t.Kind == Int {
+			next = math.Ceil(bound) - 1
+		}
+		if toward > 0 && (t.Min == nil || *t.Min < next) {
+			t.Min = &next
+		} else if toward < 0 && (t.Max == nil || *t.Max > next) {
+			t.Max = &next
+		}
+	}
+	return nil
+}
+
+func (r *reader) readPattern(t *Type, o *ordered) error {
+	raw, ok := o.values["pattern"]
+	if !ok || t.Kind != String {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &t.Pattern); err != nil {
+		return fmt.Errorf("pattern: %w", err)
+	}
+	compiled, err := regexp.Compile(t.Pattern)
+	if err != nil {
+		return fmt.Errorf("pattern %s: %w", quote(t.Pattern), err)
+	}
+	t.compiled = compiled
+	return nil
+}
+
+// readEnum comes last: its values are read as the type says, and without a type
+// they say the type.
+func (r *reader) readEnum(t *Type, o *ordered) error {
+	var values []json.RawMessage
+	if raw, ok := o.values["const"]; ok {
+		values = []json.RawMessage{raw}
+	} else if raw, ok := o.values["enum"]; ok {
+		if err := json.Unmarshal(raw, &values); err != nil {
+			return fmt.Errorf("enum: %w", err)
+		}
+	} else {
+		return nil
+	}
+	if t.Kind == Any {
+		t.Kind = commonKind(values)
+	}
+	plain := Type{Kind: t.Kind, Nullable: true}
+	if t.Kind == List || t.Kind == Object {
+		plain = Type{}
+	}
+	enum := make([]any, 0, len(values))
+	for _, raw := range values {
+		value, err := plain.Decode(raw)
+		if err != nil {
+			return fmt.Errorf("enum: %w", err)
+		}
+		if value == nil {
+			t.Nullable = t.Nullable || t.Kind != Null && t.Kind != Any
+			continue
+		}
+		enum = append(enum, value)
+	}
+	t.Enum = enum
+	return nil
+}
+
+// commonKind returns the kind that all values have, nulls aside, else Any.
+func commonKind(values []json.RawMessage) Kind {
+	kind := Any
+	for _, raw := range values {
+		value, err := (&Type{}).Decode(raw)
+		if err != nil {
+			return Any
+		}
+		switch own := KindOf(value); {
+		case own == Null:
+		case kind == Any:
+			kind = own
+		case kind != own:
+			return Any
+		}
+	}
+	return kind
+}

@@ -1,0 +1,131 @@
+package schema
+
+// maxEnum bounds the values that a join keeps apart; beyond them any value of
+// the kind is possible.
+const maxEnum = 32
+
+// Join returns the type of a value that has one of two types: what is common to
+// both. Null makes the other nullable, integer and number make number, other
+// different kinds make Any.
+func Join(a, b *Type) *Type {
+	switch {
+	case a == b:
+		return a
+	case a.Kind == Any:
+		return anyOf(a, b)
+	case b.Kind == Any:
+		return anyOf(b, a)
+	case a.Kind == Null:
+		return Nullable(b)
+	case b.Kind == Null:
+		return Nullable(a)
+	}
+	joined := &Type{Kind: a.Kind, Nullable: a.Nullable || b.Nullable, Secret: a.Secret || b.Secret}
+	switch {
+	case a.Kind == b.Kind:
+	case a.Kind == Int && b.Kind == Number, a.Kind == Number && b.Kind == Int:
+		joined.Kind = Number
+		return joined
+	default:
+		return &Type{Secret: joined.Secret}
+	}
+	joined.Enum = joinEnums(a.Enum, b.Enum)
+	switch a.Kind {
+	case List:
+		joinLists(joined, a, b)
+	case Object:
+		joinObjects(joined, a, b)
+	}
+	return joined
+}
+
+func anyOf(known, other *Type) *Type {
+	if other.Secret && !known.Secret {
+		return &Type{Secret: true}
+	}
+	return known
+}
+
+// joinLists keeps the element type of one list when the other is always empty,
+// as the literal [] is.
+func joinLists(joined, a, b *Type) {
+	switch {
+	case alwaysEmpty(a) && alwaysEmpty(b):
+		joined.Elem, joined.MaxLength = a.Elem, a.MaxLength
+	case alwaysEmpty(a):
+		joined.Elem = b.Elem
+	case alwaysEmpty(b):
+		joined.Elem = a.Elem
+	default:
+		joined.Elem = Join(a.Element(), b.Element())
+	}
+}
+
+func alwaysEmpty(t *Type) bool { return t.MaxLength != nil && *t.MaxLength == 0 }
+
+// EmptyList returns the type of the list without elements. It joins with any
+// other type of list to that.
+func EmptyList() *Type {
+	none := 0
+	return &Type{Kind: List, MaxLength: &none}
+}
+
+func joinEnums(a, b []any) []any {
+	if a == nil || b == nil {
+		return nil
+	}
+	joined := append([]any{}, a...)
+	for _, value := range b {
+		known := false
+		for _, other := range a {
+			known = known || sameScalar(other, value)
+		}
+		if !known {
+			joined = append(joined, value)
+		}
+	}
+	if len(joined) > maxEnum {
+		return nil
+	}
+	return joined
+}
+
+func joinObjects(joined, a, b *Type) {
+	joined.Additional = joinAdditional(a.Additional, b.Additional)
+	for _, field := range a.Fields {
+		i := b.fieldIndex(field.Name)
+		switch {
+		case i >= 0:
+			field.Type = Join(field.Type, b.Fields[i].Type)
+			field.Required = field.Required && b.Fields[i].Required
+		default:
+			field = onlyInOne(field, b)
+		}
+		joined.Fields = append(joined.Fields, field)
+	}
+	for _, field := range b.Fields {
+		if a.fieldIndex(field.Name) < 0 {
+			joined.Fields = append(joined.Fields, onlyInOne(field, a))
+		}
+	}
+	joined.indexFields()
+}
+
+// onlyInOne is a field that the other object does not declare.
+func onlyInOne(field Field, other *Type) Field {
+	field.Required = false
+	if other.Additional != nil {
+		field.Type = Join(field.Type, other.Additional)
+	}
+	return field
+}
+
+func joinAdditional(a, b *Type) *Type {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return Join(a, b)
+}

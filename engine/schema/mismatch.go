@@ -1,0 +1,63 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Mismatch says where and why a value does not have its type. Pointer is the
+// JSON pointer of the part that is wrong, "" for the whole value.
+type Mismatch struct {
+	Pointer string
+	Message string
+	Hint    string
+}
+
+// Error returns the place, the message and the hint on one line.
+func (m *Mismatch) Error() string {
+	text := m.Message
+	if m.Pointer != "" {
+		text = m.Pointer + ": " + text
+	}
+	if m.Hint != "" {
+		text += "; " + m.Hint
+	}
+	return text
+}
+
+// Misfit says why a value of one type can't go where another is expected.
+// Pointer names the part, "" for the whole.
+type Misfit struct {
+	Pointer string
+	Message string
+	Hint    string
+}
+
+// Error returns the place, the message and the hint on one line.
+func (m *Misfit) Error() string { return (*Mismatch)(m).Error() }
+
+// path is the way from a value's root to the part at hand.
+type path []string
+
+func (p path) pointer() string {
+	var b strings.Builder
+	for _, part := range p {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
+	}
+	return b.String()
+}
+
+func (p *path) push(part string) { *p = append(*p, part) }
+func (p *path) pushIndex(i int)  { *p = append(*p, strconv.Itoa(i)) }
+func (p *path) pop()             { *p = (*p)[:len(*p)-1] }
+
+func mismatchf(p path, format string, args ...any) *Mismatch {
+	return &Mismatch{Pointer: p.pointer(), Message: fmt.Sprintf(format, args...)}
+}
+
+func (m *Mismatch) hint(format string, args ...any) *Mismatch {
+	m.Hint = fmt.Sprintf(format, args...)
+	return m
+}

@@ -1,0 +1,54 @@
+// Package schema is the type system of workflows: it reads JSON Schemas into
+// types, converts and validates values by them with exact integers, and decides
+// which type fits into which.
+package schema
+
+import "regexp"
+
+// Kind is the shape of a type.
+type Kind uint8
+
+// The kinds. Any is a value that nothing is known of.
+const (
+	Any Kind = iota
+	Null
+	Bool
+	Int
+	Number
+	String
+	Time     // string with format date-time; a time.Time in expressions
+	Duration // string with format duration; a time.Duration in expressions
+	List
+	Object
+)
+
+// Type is a type of the workflow language. Types are immutable once made and
+// safe for concurrent use; they may be shared.
+type Type struct {
+	Kind     Kind
+	Nullable bool // null is a value of it too
+	Secret   bool // writeOnly in the schema: secret references only
+	Doc      string
+
+	Elem *Type // of List; nil = Any
+
+	Fields     []Field // of Object, in the schema's order
+	Additional *Type   // of Object: type of names that are not in Fields; nil = none are allowed
+
+	Enum      []any // allowed values as Decode makes them; nil = all
+	Min, Max  *float64
+	MinLength *int // of String in characters, of List in items
+	MaxLength *int
+	Pattern   string // of String: RE2, unanchored
+	Default   []byte // JSON; nil = none
+
+	compiled *regexp.Regexp // of Pattern; nil = not compiled yet
+	index    map[string]int // of Fields, when there are many
+}
+
+// Field is a named part of an object.
+type Field struct {
+	Name     string
+	Type     *Type
+	Required bool // a field that is not required reads as nullable
+}

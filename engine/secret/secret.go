@@ -1,0 +1,76 @@
+// Package secret keeps clear secrets in few places: references stand for them
+// everywhere else, providers resolve references at the moment of sending, a
+// sealer encrypts what is stored, a redactor masks what slips into texts, and
+// one refresh lease per credential guards the rotation of tokens.
+package secret
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Redacted stands where a secret would be shown.
+const Redacted = "[redacted]"
+
+// referenceKey is the only member of a reference object.
+const referenceKey = "$secret"
+
+// Reference returns the JSON that stands for the secret of this name.
+func Reference(name string) json.RawMessage {
+	encoded, err := json.Marshal(map[string]string{referenceKey: name})
+	if err != nil { // a map of strings always encodes
+		return nil
+	}
+	return encoded
+}
+
+// ParseReference returns the name when data is exactly one reference object.
+func ParseReference(data []byte) (name string, ok bool) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || data[0] != '{' {
+		return "", false
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(data, &object) != nil || len(object) != 1 {
+		return "", false
+	}
+	raw, found := object[referenceKey]
+	if !found || len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &name) != nil || name == "" {
+		return "", false
+	}
+	return name, true
+}
+
+// Value is a clear secret that no formatting shows: fmt with any verb, JSON and
+// slog print [redacted]. Only Clear gives it out. The zero Value is empty.
+type Value struct{ clear string }
+
+// NewValue wraps a clear secret.
+func NewValue(clear string) Value { return Value{clear: clear} }
+
+// Clear returns the secret itself.
+func (v Value) Clear() string { return v.clear }
+
+// IsZero reports whether there is no secret.
+func (v Value) IsZero() bool { return v.clear == "" }
+
+// String returns [redacted].
+func (v Value) String() string { return Redacted }
+
+// GoString returns [redacted].
+func (v Value) GoString() string { return Redacted }
+
+// Format writes [redacted], whatever the verb.
+func (v Value) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, Redacted) }
+
+// MarshalJSON returns "[redacted]".
+func (v Value) MarshalJSON() ([]byte, error) { return []byte(`"` + Redacted + `"`), nil }
+
+// MarshalText returns [redacted].
+func (v Value) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
+
+// LogValue returns [redacted].
+func (v Value) LogValue() slog.Value { return slog.StringValue(Redacted) }

@@ -1,0 +1,375 @@
+package secret
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Token is an access token with what renews it. A zero ExpiresAt means that it
+// does not expire.
+type Token struct {
+	AccessToken  string    `json:"access_token"`
+	TokenType    string    `json:"token_type,omitempty"`
+	ExpiresAt    time.Time `json:"expires_at,omitzero"`
+	RefreshToken string    `json:"refresh_token,omitempty"`
+	Extra        []byte    `json:"extra,omitempty"`
+	ID           string    `json:"id"` // names the token without showing it; for reject
+}
+
+// Lease is the right to renew a token, given to one caller at a time. Stale is
+// the token to renew, nil when there has been none.
+type Lease struct {
+	ID    string
+	Stale *Token
+	Until time.Time // then another caller may get a lease
+	// Interrupted says that an earlier renewal never reported its end, as after
+	// a crash: the service may have rotated the refresh token already.
+	Interrupted bool
+}
+
+// RefreshError is the failure of a renewal, as every caller that waited for it
+// gets it. LostInCrash: an earlier renewal was cut off, and its answer may have
+// held the refresh token that the service now wants (RELIABILITY.md P11).
+type RefreshError struct {
+	Connection  string
+	LostInCrash bool
+	Err         error
+}
+
+func (e *RefreshError) Error() string {
+	if e.LostInCrash {
+		return fmt.Sprintf("renew token of %s: %v (a renewal was lost in a crash)", e.Connection, e.Err)
+	}
+	return fmt.Sprintf("renew token of %s: %v", e.Connection, e.Err)
+}
+
+// Unwrap returns what the renewer reported.
+func (e *RefreshError) Unwrap() error { return e.Err }
+
+// ErrNoLease says that a lease is not known: it was answered, or its token was
+// renewed by another lease since.
+var ErrNoLease = errors.New("no such refresh lease")
+
+// tokensBucket holds one row for each credential.
+const tokensBucket = "tokens"
+
+// defaultLeaseTime is how long a renewal may take.
+const defaultLeaseTime = time.Minute
+
+// TokensOptions are what Tokens need. LeaseTime 0 = one minute.
+type TokensOptions struct {
+	KV        *SealedKV
+	Now       func() time.Time
+	After     func(time.Duration) <-chan time.Time
+	Entropy   io.Reader // for lease ids
+	LeaseTime time.Duration
+	Redactor  *Redactor // hears of every token; may be nil
+}
+
+// Tokens holds the tokens of connections: one credential for each (connection,
+// key), one renewal of it at a time. A new token is durable before any caller
+// sees it. Safe for concurrent use.
+type Tokens struct {
+	options TokensOptions
+
+	mu          sync.Mutex // also guards Entropy
+	credentials map[string]*credential
+	leases      map[string]*lease
+}
+
+// NewTokens returns Tokens over sealed rows.
+func NewTokens(options TokensOptions) *Tokens {
+	if options.LeaseTime == 0 {
+		options.LeaseTime = defaultLeaseTime
+	}
+	return &Tokens{options: options, credentials: map[string]*credential{}, leases: map[string]*lease{}}
+}
+
+// credential serializes what happens to one row.
+type credential struct {
+	mu         sync.Mutex
+	connection string
+	row        string // key of the row
+	lease      *lease // the one that is out; nil = none
+}
+
+// lease is a lease that was given out.
+type lease struct {
+	id         string
+	credential *credential
+	generation uint64
+	until      time.Time
+	ended      chan struct{} // closed when waiters shall look again
+	failure    error         // set before ended is closed
+}
+
+// tokenRow is the stored form. Previous is kept until its successor was used.
+type tokenRow struct {
+	Generation uint64          `json:"generation"`
+	Token      *Token          `json:"token,omitempty"`
+	Previous   string          `json:"previous_refresh_token,omitempty"`
+	Pending    *pendingRefresh `json:"refresh_pending,omitempty"`
+}
+
+// pendingRefresh is written before a renewal may begin.
+type pendingRefresh struct {
+	OldHash     string    `json:"old_hash"` // of the refresh token that it uses
+	At          time.Time `json:"at"`
+	Interrupted bool      `json:"interrupted,omitempty"` // one before it never ended
+}
+
+// Acquire returns a token that is good for at least minTTL and whose id is not
+// reject, without its refresh token; or, to one caller, the lease to renew it.
+// All others wait for that renewal, until ctx ends. *RefreshError when the
+// renewal that the caller waited for failed; the next call may try again.
+func (t *Tokens) Acquire(ctx context.Context, connection, key string, minTTL time.Duration, reject string) (*Token, *Lease, error) {
+	c := t.credential(connection, key)
+	for {
+		token, given, pending, err := t.look(c, minTTL, reject)
+		if err != nil || token != nil || given != nil {
+			return token, given, err
+		}
+		select {
+		case <-pending.ended:
+			if pending.failure != nil {
+				return nil, nil, pending.failure
+			}
+		case <-t.options.After(max(pending.until.Sub(t.options.Now()), time.Millisecond)):
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// look returns one of a good token, a new lease, and the lease to wait for.
+func (t *Tokens) look(c *credential, minTTL time.Duration, reject string) (*Token, *Lease, *lease, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	row, version, err := t.read(c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	now := t.options.Now()
+	if row.Token.good(now, minTTL, reject) {
+		return t.shown(row.Token), nil, nil, nil
+	}
+	if c.lease != nil && now.Before(c.lease.until) {
+		return nil, nil, c.lease, nil
+	}
+	given, err := t.give(c, row, version, now)
+	return nil, given, nil, err
+}
+
+func (t *Token) good(now time.Time, minTTL time.Duration, reject string) bool {
+	if t == nil || t.AccessToken == "" || (reject != "" && t.ID == reject) {
+		return false
+	}
+	return t.ExpiresAt.IsZero() || t.ExpiresAt.Sub(now) > minTTL
+}
+
+// shown is what a user of the token gets.
+func (t *Tokens) shown(token *Token) *Token {
+	copied := *token
+	copied.RefreshToken = ""
+	t.redact(token)
+	return &copied
+}
+
+func (t *Tokens) redact(token *Token) {
+	if t.options.Redactor != nil {
+		t.options.Redactor.Add(token.AccessToken)
+		t.options.Redactor.Add(token.RefreshToken)
+	}
+}
+
+// give writes the marker, durably, then gives the lease out.
+func (t *Tokens) give(c *credential, row *tokenRow, version uint64, now time.Time) (*Lease, error) {
+	interrupted := row.Pending != nil
+	pending := &pendingRefresh{At: now.UTC(), Interrupted: interrupted}
+	if row.Token != nil {
+		sum := sha256.Sum256([]byte(row.Token.RefreshToken))
+		pending.OldHash = hex.EncodeToString(sum[:])
+		t.redact(row.Token)
+	}
+	row.Pending = pending
+	if err := t.write(c, row, version); err != nil {
+		return nil, err
+	}
+	id, err := t.newID()
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{
+		id: id, credential: c, generation: row.Generation,
+		until: now.Add(t.options.LeaseTime), ended: make(chan struct{}),
+	}
+	t.mu.Lock()
+	maps.DeleteFunc(t.leases, func(_ string, old *lease) bool {
+		return old.credential == c && (old.generation != l.generation || now.After(old.until.Add(10*t.options.LeaseTime)))
+	})
+	t.leases[l.id] = l
+	t.mu.Unlock()
+	c.lease = l
+	return &Lease{ID: l.id, Stale: row.Token, Until: l.until, Interrupted: interrupted}, nil
+}
+
+// Commit ends a lease: with the new token, which is durable when Commit returns
+// and before any waiter sees it, or with the failure of the renewal. A token
+// without a refresh token keeps the old one. A late token is taken as long as
+// no other was stored since the lease was given. ErrNoLease.
+func (t *Tokens) Commit(leaseID string, token *Token, failure error) error {
+	t.mu.Lock()
+	l := t.leases[leaseID]
+	delete(t.leases, leaseID)
+	t.mu.Unlock()
+	if l == nil {
+		return ErrNoLease
+	}
+	c := l.credential
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	row, version, err := t.read(c)
+	if err != nil {
+		return l.end(err)
+	}
+	if row.Generation != l.generation {
+		// Another renewal was faster: its token is the one to use.
+		_ = l.end(nil)
+		return ErrNoLease
+	}
+	if token == nil || token.AccessToken == "" {
+		return t.commitFailure(l, row, version, failure)
+	}
+	stored := *token
+	if row.Token != nil {
+		row.Previous = row.Token.RefreshToken
+		if stored.RefreshToken == "" {
+			stored.RefreshToken = row.Token.RefreshToken
+		}
+	}
+	if stored.ID == "" {
+		sum := sha256.Sum256([]byte(stored.AccessToken))
+		stored.ID = hex.EncodeToString(sum[:8])
+	}
+	row.Token, row.Pending = &stored, nil
+	row.Generation++
+	t.redact(&stored)
+	if err := t.write(c, row, version); err != nil {
+		return l.end(err)
+	}
+	if current := c.lease; current != l && current != nil {
+		_ = current.end(nil) // its waiters find the new token
+	}
+	return l.end(nil)
+}
+
+// commitFailure keeps the marker of an interrupted renewal: what it may have
+// lost is as unknown as before.
+func (t *Tokens) commitFailure(l *lease, row *tokenRow, version uint64, failure error) error {
+	if failure == nil {
+		failure = errors.New("the renewal gave no token")
+	}
+	interrupted := row.Pending != nil && row.Pending.Interrupted
+	if !interrupted {
+		row.Pending = nil
+	}
+	if err := t.write(l.credential, row, version); err != nil {
+		return l.end(err)
+	}
+	_ = l.end(&RefreshError{Connection: l.credential.connection, LostInCrash: interrupted, Err: failure})
+	return nil
+}
+
+// end wakes the waiters and returns failure. The credential's lock is held.
+func (l *lease) end(failure error) error {
+	select {
+	case <-l.ended: // a late answer after all had gone on
+		return failure
+	default:
+	}
+	l.failure = failure
+	close(l.ended)
+	if l.credential.lease == l {
+		l.credential.lease = nil
+	}
+	return failure
+}
+
+// Interrupted tells whether a renewal of the credential never reported its end,
+// so that a refusal now may be the loss of a rotated refresh token.
+func (t *Tokens) Interrupted(connection, key string) (bool, error) {
+	c := t.credential(connection, key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	row, _, err := t.read(c)
+	return err == nil && row.Pending != nil && row.Pending.Interrupted, err
+}
+
+// Forget removes a credential, as a logout does.
+func (t *Tokens) Forget(connection, key string) error {
+	c := t.credential(connection, key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lease != nil {
+		_ = c.lease.end(nil)
+	}
+	t.mu.Lock()
+	maps.DeleteFunc(t.leases, func(_ string, l *lease) bool { return l.credential == c })
+	t.mu.Unlock()
+	return t.options.KV.Delete(tokensBucket, c.row, nil)
+}
+
+func (t *Tokens) credential(connection, key string) *credential {
+	row := fmt.Sprintf("%d:%s/%s", len(connection), connection, key)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.credentials[row]
+	if c == nil {
+		c = &credential{connection: connection, row: row}
+		t.credentials[row] = c
+	}
+	return c
+}
+
+func (t *Tokens) newID() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(t.options.Entropy, id); err != nil {
+		return "", fmt.Errorf("make lease id: %w", err)
+	}
+	return hex.EncodeToString(id), nil
+}
+
+func (t *Tokens) read(c *credential) (*tokenRow, uint64, error) {
+	stored, version, found, err := t.options.KV.Get(tokensBucket, c.row)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read token of %s: %w", c.connection, err)
+	}
+	row := new(tokenRow)
+	if found {
+		if err := json.Unmarshal(stored, row); err != nil {
+			return nil, 0, fmt.Errorf("read token of %s: %w", c.connection, err)
+		}
+	}
+	return row, version, nil
+}
+
+func (t *Tokens) write(c *credential, row *tokenRow, version uint64) error {
+	encoded, err := json.Marshal(row)
+	if err != nil {
+		return fmt.Errorf("store token of %s: %w", c.connection, err)
+	}
+	if _, err := t.options.KV.Put(tokensBucket, c.row, encoded, &version); err != nil {
+		return fmt.Errorf("store token of %s: %w", c.connection, err)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// keyFileName is the sealing key beside the store; it is not part of a backup.
+const keyFileName = "key"
+
+// stateBucket is the store's bucket of plugin state, sealed.
+const stateBucket = "plugin.state"
+
+// errNoStore answers what needs the store while none is open.
+var errNoStore = errors.New("no store is open")
+
+// hostServices is what the plugin host may ask of the engine: secrets, the
+// vault of secret outputs, plugin state and tokens. All but secrets from the
+// environment need an open store. Safe for concurrent use.
+type hostServices struct {
+	project *Project
+
+	mu       sync.RWMutex
+	sealed   *secret.SealedKV
+	vault    *secret.Vault
+	resolver *secret.Resolver
+}
+
+// attach gives the services their store.
+func (s *hostServices) attach(store *boltstore.Store) error {
+	config := s.project.config
+	master, err := secret.KeyFile(filepath.Join(config.StateDir, keyFileName), config.Entropy)
+	if err != nil {
+		return err
+	}
+	sealer, err := secret.NewSealer(master, config.Entropy)
+	if err != nil {
+		return fmt.Errorf("key file: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = secret.Seal(store.KV(), sealer)
+	s.vault = secret.NewVault(s.sealed)
+	s.resolver = secret.NewResolver(s.project.redactor, s.providers()...)
+	return nil
+}
+
+// providers are those that flowrun.yaml names, in its order, and the vault.
+func (s *hostServices) providers() []secret.Provider {
+	providers := []secret.Provider{s.vault}
+	for _, name := range s.project.file.Secrets {
+		switch name {
+		case "env":
+			providers = append(providers, secret.NewEnv(s.project.config.Environ))
+		case "store":
+			providers = append(providers, secret.NewStored(s.sealed))
+		}
+	}
+	return providers
+}
+
+func (s *hostServices) detach() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed, s.vault, s.resolver = nil, nil, nil
+}
+
+// Reveal returns the clear value of a secret.
+func (s *hostServices) Reveal(ctx context.Context, name string) (string, error) {
+	s.mu.RLock()
+	resolver := s.resolver
+	s.mu.RUnlock()
+	if resolver == nil {
+		if !slices.Contains(s.project.file.Secrets, "env") {
+			return "", errNoStore
+		}
+		resolver = secret.NewResolver(s.project.redactor, secret.NewEnv(s.project.config.Environ))
+	}
+	return resolver.Reveal(ctx, name)
+}
+
+// Seal keeps a secret part of an output and returns the name for its reference.
+func (s *hostServices) Seal(_ context.Context, r pluginhost.SealRequest) (string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.vault == nil {
+		return "", errNoStore
+	}
+	return s.vault.Put(r.RunID, string(r.Value))
+}
+
+// Open returns the JSON value behind a name that Seal gave.
+func (s *hostServices) Open(ctx context.Context, ref string) (json.RawMessage, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.vault == nil {
+		return nil, errNoStore
+	}
+	value, found, err := s.vault.Lookup(ctx, ref)
+	if err == nil && !found {
+		err = fmt.Errorf("secret output %s is not stored any more", ref)
+	}
+	return json.RawMessage(value), err
+}
+
+// stateRow is one value of a plugin's state as it is stored, inside its seal.
+type stateRow struct {
+	Value   []byte    `json:"value"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// stateName joins its parts as JSON, so that no value can pass for another.
+func stateName(key pluginhost.StateKey) (string, error) {
+	name, err := json.Marshal([]string{key.Plugin, key.Scope, key.Key})
+	if err != nil {
+		return "", fmt.Errorf("name state of plugin %s: %w", key.Plugin, err)
+	}
+	return string(name), nil
+}
+
+// GetState returns a value of a plugin's state; an expired one is not found.
+func (s *hostServices) GetState(_ context.Context, key pluginhost.StateKey) ([]byte, uint64, bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.sealed == nil {
+		return nil, 0, false, errNoStore
+	}
+	name, err := stateName(key)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	stored, version, found, err := s.sealed.Get(stateBucket, name)
+	if err != nil || !found {
+		return nil, 0, false, err
+	}
+	var row stateRow
+	if err := json.Unmarshal(stored, &row); err != nil {
+		return nil, 0, false, fmt.Errorf("read state %s of plugin %s: %w", key.Key, key.Plugin, err)
+	}
+	if !row.Expires.IsZero() && !s.project.config.Now().Before(row.Expires) {
+		return nil, 0, false, nil
+	}
+	return row.Value, version, true, nil
+}
+
+// PutState writes when the stored version is ifVersion, 0 for a key that does
+// not exist or has expired.
+func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, value []byte, ifVersion uint64, ttl time.Duration) (uint64, bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.sealed == nil {
+		return 0, false, errNoStore
+	}
+	name, err := stateName(key)
+	if err != nil {
+		return 0, false, err
+	}
+	if ifVersion == 0 {
+		if ifVersion, err = s.expiredVersion(name); err != nil {
+			return 0, false, err
+		}
+	}
+	if value == nil {
+		err = s.sealed.Delete(stateBucket, name, &ifVersion)
+		return 0, err == nil, ignoreConflict(err)
+	}
+	row := stateRow{Value: value}
+	if ttl > 0 {
+		row.Expires = s.project.config.Now().Add(ttl).UTC()
+	}
+	encoded, err := json.Marshal(row)
+	if err != nil {
+		return 0, false, fmt.Errorf("encode state %s of plugin %s: %w", key.Key, key.Plugin, err)
+	}
+	version, err := s.sealed.Put(stateBucket, name, encoded, &ifVersion)
+	return version, err == nil, ignoreConflict(err)
+}
+
+// expiredVersion returns the version of a row that has expired, else 0.
+func (s *hostServices) expiredVersion(name string) (uint64, error) {
+	stored, version, found, err := s.sealed.Get(stateBucket, name)
+	if err != nil || !found {
+		return 0, err
+	}
+	var row stateRow
+	if json.Unmarshal(stored, &row) == nil && !row.Expires.IsZero() && !s.project.config.Now().Before(row.Expires) {
+		return version, nil
+	}
+	return 0, nil
+}
+
+// ignoreConflict turns a lost compare-and-set into an answer.
+func ignoreConflict(err error) error {
+	if errors.Is(err, boltstore.ErrConflict) {
+		return nil
+	}
+	return err
+}

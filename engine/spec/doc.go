@@ -1,0 +1,5 @@
+// Package spec reads the YAML bytes of workflows and project files into nodes
+// that know their place in the file, and a workflow's nodes into the authored
+// tree: which keys it has and whether they stand where they may. It is the only
+// package that knows the YAML libraries.
+package spec

@@ -1,0 +1,206 @@
+package spec
+
+import (
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+)
+
+// Version is the language version that this package reads.
+const Version = "v1"
+
+// Parse reads the bytes of a workflow into its authored tree and reports every
+// problem of the YAML text and of the words: unknown keys, wrong shapes, steps
+// of two kinds. The tree is nil when there is nothing to go on with; else what
+// is wrong is left out of it, so that a checker can go on without noise.
+func Parse(file string, src []byte) (*Workflow, diag.List) {
+	root, problems := ParseNode(file, src, DefaultLimits())
+	if root == nil || root.Bad && root.Kind == Scalar {
+		return nil, problems
+	}
+	if root.Kind != Mapping {
+		problems.Errorf(root.Pos, CodeShape, "a workflow must be a map, not a %s", root.Kind).Hint = "start with `flowrun: v1`"
+		return nil, problems
+	}
+	r := &reader{problems: &problems}
+	workflow := &Workflow{File: file, Source: src, Root: root}
+	r.workflow(workflow)
+	problems.Sort()
+	return workflow, problems
+}
+
+// reader fills the authored tree.
+type reader struct {
+	problems *diag.List
+}
+
+func (r *reader) workflow(w *Workflow) {
+	words := workflowWords()
+	for _, pair := range w.Root.Pairs {
+		word, ok := r.word(pair.Key, words)
+		if !ok || !r.shape(pair, word.shape) {
+			continue
+		}
+		if list := w.steps(word.name); list != nil {
+			*list = r.steps(pair)
+			continue
+		}
+		*w.slot(word.name) = pair.Value
+	}
+	r.version(w)
+	if _, ok := w.Root.Pair("steps"); !ok {
+		r.problems.Errorf(w.Root.FirstKey(), CodeMissingKey, "the workflow has no `steps`")
+	}
+	if w.Triggers != nil && len(w.Triggers.Pairs) == 0 {
+		r.problems.Errorf(w.Triggers.Pos, CodeNoElements, "`triggers` needs at least one trigger").Hint = "leave it out: a run by hand always works"
+	}
+}
+
+func (r *reader) version(w *Workflow) {
+	pair, ok := w.Root.Pair("flowrun")
+	switch {
+	case !ok:
+		r.problems.Errorf(w.Root.FirstKey(), CodeVersion, "the language version is missing").Hint = "start the file with `flowrun: " + Version + "`"
+	case w.Version == nil || w.Version.Text == Version:
+	default:
+		r.problems.Errorf(pair.Value.Pos, CodeVersion, "the language version `%s` is not known", w.Version.Text).Hint = "write `flowrun: " + Version + "`"
+	}
+}
+
+// word finds a key of the language and reports one that is not.
+func (r *reader) word(key *Node, words []word) (word, bool) {
+	found, ok := lookup(words, key.Text)
+	if !ok {
+		problem := r.problems.Errorf(key.Pos, CodeUnknownKey, "the key `%s` is not known here", key.Text)
+		problem.Hint = diag.DidYouMean(key.Text, names(words))
+		if foreign, ok := foreignWords()[key.Text]; ok {
+			problem.Hint = foreign
+		}
+	}
+	return found, ok
+}
+
+// shape reports a value of the wrong shape.
+func (r *reader) shape(pair Pair, want shape) bool {
+	value := pair.Value
+	switch {
+	case value.Bad && value.Kind == Scalar:
+		return false
+	case value.IsNull() && pair.Key.Text != "foreach":
+		problem := r.problems.Errorf(emptyPos(pair), CodeShape, "`%s` has no value", pair.Key.Text)
+		problem.Hint = "it must be " + want.String() + "; leave the key out if it is not wanted"
+		return false
+	case want.allows(value.Kind):
+		return true
+	}
+	r.problems.Errorf(value.Pos, CodeShape, "`%s` must be %s, not a %s", pair.Key.Text, want, value.Kind)
+	return false
+}
+
+// emptyPos is where an empty value is shown: at its key when nothing is written.
+func emptyPos(pair Pair) diag.Pos {
+	if pair.Value.Text == "" {
+		return pair.Key.Pos
+	}
+	return pair.Value.Pos
+}
+
+// steps reads a list of steps. Items that are no maps are left out.
+func (r *reader) steps(pair Pair) []*Step {
+	if len(pair.Value.Items) == 0 {
+		r.problems.Errorf(pair.Value.Pos, CodeNoElements, "`%s` needs at least one step", pair.Key.Text)
+	}
+	var steps []*Step
+	for _, item := range pair.Value.Items {
+		switch {
+		case item.Kind == Mapping:
+			steps = append(steps, r.step(item))
+		case !item.Bad:
+			r.problems.Errorf(item.Pos, CodeShape, "a step must be a map, not a %s", item.Kind).Hint = "write `- uses: plugin.action`"
+			fallthrough
+		default:
+			// Kept as a place in the list: the step after it must not be taken
+			// for its follower.
+			steps = append(steps, &Step{Node: item})
+		}
+	}
+	return steps
+}
+
+func (r *reader) step(node *Node) *Step {
+	step := &Step{Node: node}
+	second := r.kind(step)
+	slots, words := step.slots(), stepWords()
+	unknown := false // an unknown key may be the one that says what the step does
+	for _, pair := range node.Pairs {
+		word, ok := r.word(pair.Key, words)
+		unknown = unknown || !ok
+		if !ok || !r.allowed(step.Kind, second, pair.Key) || !r.shape(pair, word.shape) {
+			continue
+		}
+		if word.name == "steps" {
+			step.Steps = r.steps(pair)
+			continue
+		}
+		*slots[word.name] = pair.Value
+	}
+	if step.Kind == NoKind && !unknown && !node.Bad {
+		r.problems.Errorf(node.FirstKey(), CodeNoKind, "the step does nothing").Hint =
+			"a step has one of `uses`, `let`, `set_state`, or `foreach` with `steps`"
+	}
+	r.required(step)
+	return step
+}
+
+// kind finds the kind of a step from the first key that makes one. A second
+// one is reported and returned.
+func (r *reader) kind(step *Step) (second StepKind) {
+	var first *Node
+	for _, pair := range step.Node.Pairs {
+		kind := kindOf(pair.Key.Text)
+		switch {
+		case kind == NoKind || kind == step.Kind:
+		case step.Kind == NoKind:
+			step.Kind, first = kind, pair.Key
+		case second == NoKind:
+			second = kind
+			problem := r.problems.Errorf(pair.Key.Pos, CodeTwoKinds, "a step can't be %s and %s at once", step.Kind, kind)
+			problem.Related = []diag.Related{{Pos: first.Pos, Message: "the first kind"}}
+			problem.Hint = "split it into two steps"
+			if step.Kind == LoopStep || kind == LoopStep {
+				problem.Hint = "put the work of one item into the loop's `steps`"
+			}
+		}
+	}
+	return second
+}
+
+// allowed reports a key that does not belong to the kind of step. Keys of a
+// second kind are left out in silence: that was reported.
+func (r *reader) allowed(kind, second StepKind, key *Node) bool {
+	switch {
+	case slices.Contains(keysOf(kind), key.Text):
+		return true
+	case second != NoKind && slices.Contains(keysOf(second), key.Text):
+		return false
+	}
+	problem := r.problems.Errorf(key.Pos, CodeKeyOfKind, "`%s` does not belong to a step that is %s", key.Text, kind)
+	if kind == LoopStep {
+		problem.Hint = "write it at the steps inside the loop"
+	}
+	return false
+}
+
+// required reports what a kind of step can't be without.
+func (r *reader) required(step *Step) {
+	switch {
+	case step.Kind == LoopStep && !step.Written("foreach"):
+		r.problems.Errorf(step.Node.FirstKey(), CodeMissingKey, "the loop has no `foreach`")
+	case step.Kind == LoopStep && !step.Written("steps"):
+		r.problems.Errorf(step.Node.FirstKey(), CodeMissingKey, "the loop has no `steps`")
+	case step.Let != nil && len(step.Let.Pairs) == 0:
+		r.problems.Errorf(step.Let.Pos, CodeNoElements, "`let` needs at least one value")
+	case step.SetState != nil && len(step.SetState.Pairs) == 0:
+		r.problems.Errorf(step.SetState.Pos, CodeNoElements, "`set_state` needs at least one value")
+	}
+}

@@ -1,0 +1,169 @@
+package spec
+
+import (
+	"regexp"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/flowrun/flowrun/engine/diag"
+)
+
+// walker turns the library's nodes into ours, once and within the limits.
+type walker struct {
+	source   *source
+	cursor   cursor
+	limits   Limits
+	problems *diag.List
+	nodes    int
+	exceeded bool
+}
+
+// node converts one node. indent is the column, from 0, of the block map or
+// list around it.
+func (w *walker) node(from *yaml.Node, indent, depth int) *Node {
+	offset, pos := w.cursor.locate(from.Line, from.Column)
+	n := &Node{source: w.source, start: offset, Pos: pos}
+	if w.nodes++; w.nodes > w.limits.Nodes {
+		w.exceed(n.Pos, "the file has more than %d values", w.limits.Nodes)
+	}
+	if w.exceeded {
+		return n
+	}
+	if from.Kind == yaml.AliasNode {
+		// Its anchor is reported where it stands.
+		n.Kind, n.Bad = Scalar, true
+		return n
+	}
+	w.properties(n, from)
+	switch from.Kind {
+	case yaml.ScalarNode:
+		w.scalar(n, from, indent)
+		return n
+	case yaml.MappingNode:
+		n.Kind = Mapping
+	default:
+		n.Kind = Sequence
+	}
+	n.Flow = from.Style&yaml.FlowStyle != 0
+	if depth++; depth > w.limits.Depth {
+		w.exceed(n.Pos, "maps and lists are nested more than %d deep", w.limits.Depth)
+		return n
+	}
+	if !n.Flow {
+		indent = max(indent, blockColumn(from)-1)
+	}
+	if n.Kind == Mapping {
+		w.mapping(n, from, indent, depth)
+		return n
+	}
+	for _, item := range from.Content {
+		if w.exceeded {
+			break
+		}
+		n.Items = append(n.Items, w.node(item, indent, depth))
+	}
+	return n
+}
+
+// blockColumn is the column of a block map's first key or of a list's signs.
+// With a tag or an anchor the library's place is theirs.
+func blockColumn(from *yaml.Node) int {
+	if from.Kind == yaml.MappingNode && len(from.Content) > 0 {
+		return from.Content[0].Column
+	}
+	return from.Column
+}
+
+// exceed reports the first limit that the file breaks; the walk ends there.
+func (w *walker) exceed(pos diag.Pos, format string, limit int) {
+	if !w.exceeded {
+		w.problems.Errorf(pos, CodeLimit, format, limit)
+	}
+	w.exceeded = true
+}
+
+var notANumber = regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+
+func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
+	n.Kind, n.Text, n.Style = Scalar, from.Value, styleOf(from)
+	if len(n.Text) > w.limits.ScalarBytes {
+		w.exceed(n.Pos, "the text has more than %d bytes", w.limits.ScalarBytes)
+		return
+	}
+	if n.Style != Plain || n.Text != "" {
+		n.trace(indent)
+	}
+	if n.end > n.start && n.Style < Literal {
+		w.source.setEnd(&n.Pos, n.start, n.end)
+	}
+	if n.IsPlain() && notANumber.MatchString(n.Text) {
+		w.problems.Errorf(n.Pos, CodeNotANumber, "`%s` is not a value", n.Text).Hint = "quote it if the text is meant"
+		n.Bad = true
+	}
+}
+
+func styleOf(from *yaml.Node) Style {
+	switch {
+	case from.Style&yaml.SingleQuotedStyle != 0:
+		return Single
+	case from.Style&yaml.DoubleQuotedStyle != 0:
+		return Double
+	case from.Style&yaml.LiteralStyle != 0:
+		return Literal
+	case from.Style&yaml.FoldedStyle != 0:
+		return Folded
+	}
+	return Plain
+}
+
+func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
+	if len(from.Content)/2 > w.limits.Keys {
+		w.exceed(n.Pos, "the map has more than %d keys", w.limits.Keys)
+		return
+	}
+	first := make(map[string]*Node, len(from.Content)/2)
+	for i := 0; i+1 < len(from.Content) && !w.exceeded; i += 2 {
+		key := w.node(from.Content[i], indent, depth)
+		value := w.node(from.Content[i+1], indent, depth)
+		if !w.key(key, from.Content[i], from.Content[i+1]) {
+			continue
+		}
+		if earlier, ok := first[key.Text]; ok {
+			problem := w.problems.Errorf(key.Pos, CodeDuplicateKey, "the key `%s` is written twice in this map", key.Text)
+			problem.Hint = "remove one of them"
+			problem.Related = []diag.Related{{Pos: earlier.Pos, Message: "first written here"}}
+			continue
+		}
+		first[key.Text] = key
+		n.Pairs = append(n.Pairs, Pair{Key: key, Value: value})
+	}
+}
+
+// key reports a key that is not text; false leaves the pair out.
+func (w *walker) key(key *Node, from, value *yaml.Node) bool {
+	switch {
+	case w.exceeded || key.Bad:
+		return false
+	case key.Kind != Scalar:
+		w.problems.Errorf(key.Pos, CodeKeyType, "a %s can't be a key", key.Kind).Hint =
+			"put `${{ }}` and braces into quotes"
+		return false
+	case key.Style != Plain:
+		return true
+	case key.Text == "<<":
+		if value.Kind != yaml.AliasNode {
+			w.problems.Errorf(key.Pos, CodeAnchor, "merge keys are not allowed").Hint = "write the keys out"
+		}
+		return false
+	case key.IsNull():
+		w.problems.Errorf(key.Pos, CodeKeyType, "a key is empty")
+		return false
+	}
+	switch from.ShortTag() {
+	case "!!int", "!!float", "!!bool":
+		w.problems.Errorf(key.Pos, CodeKeyType, "the key `%s` is not text", key.Text).Hint =
+			"quote it: \"" + key.Text + "\""
+		return false
+	}
+	return true
+}

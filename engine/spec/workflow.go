@@ -1,0 +1,120 @@
+package spec
+
+// Workflow is a workflow as its author wrote it. A field is nil when the key is
+// not there or its value has the wrong shape, which was reported.
+type Workflow struct {
+	File   string
+	Source []byte
+	Root   *Node
+
+	Version     *Node
+	Name        *Node
+	Description *Node
+	Labels      *Node
+	Inputs      *Node
+	Triggers    *Node
+	Concurrency *Node
+	Timeout     *Node
+	Defaults    *Node
+	State       *Node
+	Outputs     *Node
+
+	Steps     []*Step
+	OnSuccess []*Step
+	OnFailure []*Step
+	Finally   []*Step
+}
+
+// Step is a step as its author wrote it. A field is nil when the key is not
+// there, is not allowed for this kind of step or has the wrong shape; the
+// latter two were reported.
+type Step struct {
+	Node *Node // the step's map
+	Kind StepKind
+
+	ID          *Node
+	Name        *Node
+	Uses        *Node
+	With        *Node
+	Connection  *Node
+	Let         *Node
+	SetState    *Node
+	Foreach     *Node
+	As          *Node
+	Key         *Node
+	MaxParallel *Node
+	Collect     *Node
+	Needs       *Node
+	If          *Node
+	RunIf       *Node
+	Repeat      *Node
+	Retry       *Node
+	Timeout     *Node
+	Within      *Node
+	Cache       *Node
+	Paginate    *Node
+	Incremental *Node
+	OnError     *Node
+	OnUnknown   *Node
+
+	Steps []*Step // of a loop
+}
+
+// Written reports whether the author wrote the key, right or wrong.
+func (s *Step) Written(key string) bool {
+	_, ok := s.Node.Pair(key)
+	return ok
+}
+
+func (w *Workflow) slot(key string) **Node {
+	switch key {
+	case "flowrun":
+		return &w.Version
+	case "name":
+		return &w.Name
+	case "description":
+		return &w.Description
+	case "labels":
+		return &w.Labels
+	case "inputs":
+		return &w.Inputs
+	case "triggers":
+		return &w.Triggers
+	case "concurrency":
+		return &w.Concurrency
+	case "timeout":
+		return &w.Timeout
+	case "defaults":
+		return &w.Defaults
+	case "state":
+		return &w.State
+	case "outputs":
+		return &w.Outputs
+	}
+	return nil
+}
+
+func (w *Workflow) steps(key string) *[]*Step {
+	switch key {
+	case "steps":
+		return &w.Steps
+	case "on_success":
+		return &w.OnSuccess
+	case "on_failure":
+		return &w.OnFailure
+	case "finally":
+		return &w.Finally
+	}
+	return nil
+}
+
+func (s *Step) slots() map[string]**Node {
+	return map[string]**Node{
+		"id": &s.ID, "name": &s.Name, "uses": &s.Uses, "with": &s.With, "connection": &s.Connection,
+		"let": &s.Let, "set_state": &s.SetState, "foreach": &s.Foreach, "as": &s.As, "key": &s.Key,
+		"max_parallel": &s.MaxParallel, "collect": &s.Collect, "needs": &s.Needs, "if": &s.If,
+		"run_if": &s.RunIf, "repeat": &s.Repeat, "retry": &s.Retry, "timeout": &s.Timeout,
+		"within": &s.Within, "cache": &s.Cache, "paginate": &s.Paginate, "incremental": &s.Incremental,
+		"on_error": &s.OnError, "on_unknown": &s.OnUnknown,
+	}
+}

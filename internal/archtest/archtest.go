@@ -1,0 +1,186 @@
+// Package archtest holds the import rules of the module and checks packages
+// against them. The rules are those of ARCHITECTURE.md: what is not allowed is
+// forbidden.
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Module is the import path of the product module.
+const Module = "github.com/flowrun/flowrun"
+
+// Package is a package with the imports of its non-test files.
+type Package struct {
+	ImportPath string
+	Imports    []string
+}
+
+// Rules say who may import whom inside the module, and which package alone may
+// import a library.
+type Rules struct {
+	// Allowed maps a package, relative to the module, to the packages of ours
+	// that it may import. "x/*" stands for every direct child of x, "x/**" for
+	// every package below it. The line of the nearest named parent covers a
+	// package that has none of its own, and a package may always import those
+	// below itself; engine alone names its own, since some of them stay apart.
+	Allowed map[string][]string
+	// Sole maps a library's import path prefix to its only importers.
+	Sole map[string][]string
+}
+
+// ProductRules returns the rules of this module.
+func ProductRules() Rules {
+	below := []string{
+		"engine/boltstore", "engine/check", "engine/diag", "engine/eval", "engine/graph", "engine/interp",
+		"engine/journal", "engine/local", "engine/notify", "engine/plan", "engine/pluginhost", "engine/project",
+		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
+	}
+	return Rules{
+		Allowed: map[string][]string{
+			"cmd/flowrun":  {"internal/cli"},
+			"internal/cli": {"engine", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/web": {"engine", "engine/diag", "engine/plan", "engine/graph"},
+
+			"internal/sandbox":  {"plugins/*/*sim"},
+			"internal/simkit":   {},
+			"internal/archtest": {},
+			"plugins":           {"sdk"},
+			"plugins/*/*sim":    {"internal/simkit"},
+			"plugins/*/cmd/*":   {"plugins/*"},
+			"sdk":               {"proto/**"},
+			"sdk/sdktest":       {"sdk", "proto/**"},
+			"proto":             {},
+
+			"engine":               below,
+			"engine/check":         {"engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/diag"},
+			"engine/spec":          {"engine/diag"},
+			"engine/eval":          {"engine/schema", "engine/diag"},
+			"engine/project":       {"engine/spec", "engine/plan", "engine/diag"},
+			"engine/interp":        {"engine/plan", "engine/eval", "engine/schema", "engine/journal"},
+			"engine/journal":       {"engine/plan"},
+			"engine/graph":         {"engine/plan"},
+			"engine/notify":        {"engine/plan"},
+			"engine/local":         {"engine/interp", "engine/journal", "engine/plan"},
+			"engine/temporal":      {"engine/interp", "engine/journal", "engine/plan"},
+			"engine/enginetest":    {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
+			"engine/boltstore":     {"engine/journal", "engine/plan"},
+			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
+			"engine/pluginhost":    {"proto/**", "engine/schema", "engine/plan", "engine/diag"},
+			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
+			"engine/plan":          {},
+			"engine/diag":          {},
+			"engine/schema":        {},
+			"engine/secret":        {},
+			"engine/ratelimit":     {},
+			"engine/schedule/cron": {},
+		},
+		Sole: map[string][]string{
+			"gopkg.in/yaml.v3":                    {"engine/spec"},
+			"go.yaml.in/yaml":                     {"engine/spec"},
+			"github.com/expr-lang/expr":           {"engine/eval"},
+			"go.etcd.io/bbolt":                    {"engine/boltstore"},
+			"google.golang.org/protobuf":          {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
+			"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
+			"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance", "sdk"},
+			"github.com/santhosh-tekuri":          {"engine/schema"},
+			"github.com/google/jsonschema-go":     {"sdk"},
+			"go.temporal.io/sdk":                  {"engine/temporal"},
+			"github.com/rogpeppe/go-internal":     {},
+			"github.com/google/go-cmp":            {},
+			"pgregory.net/rapid":                  {},
+			"go.uber.org/goleak":                  {},
+			"github.com/danielgtaylor/huma/v2":    {"internal/web"},
+			"github.com/spf13/cobra":              {"internal/cli"},
+			"github.com/prometheus/client_golang": {"internal/web", "engine"},
+		},
+	}
+}
+
+// Violations returns one line for every import that the rules forbid, sorted.
+func (r Rules) Violations(packages []Package) []string {
+	var found []string
+	for _, p := range packages {
+		own, ours := strings.CutPrefix(p.ImportPath, Module+"/")
+		if !ours {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if target, ours := strings.CutPrefix(imported, Module+"/"); ours {
+				if !r.allowed(own, target) {
+					found = append(found, fmt.Sprintf("%s must not import %s", own, target))
+				}
+				continue
+			}
+			for library, importers := range r.Sole {
+				if within(imported, library) && !slices.ContainsFunc(importers, func(i string) bool { return within(own, i) }) {
+					found = append(found, fmt.Sprintf("%s must not import %s: only %v may", own, imported, importers))
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (r Rules) allowed(own, target string) bool {
+	if within(target, own) && own != "engine" {
+		return true
+	}
+	line, ok := r.line(own)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(line, func(pattern string) bool { return matches(target, pattern) })
+}
+
+// line finds the rule that covers a package: its own, one with a pattern, else
+// that of its nearest parent.
+func (r Rules) line(own string) ([]string, bool) {
+	for path := own; path != ""; path = parent(path) {
+		if line, ok := r.Allowed[path]; ok {
+			return line, true
+		}
+		for pattern, line := range r.Allowed {
+			if strings.Contains(pattern, "*") && matches(path, pattern) {
+				return line, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+func within(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}
+
+// matches compares segment by segment: "*" is one whole segment, "*x" one that
+// ends in x, a last "**" anything below (and the package itself).
+func matches(path, pattern string) bool {
+	parts, wanted := strings.Split(path, "/"), strings.Split(pattern, "/")
+	for i, want := range wanted {
+		if want == "**" {
+			return len(parts) >= i
+		}
+		if i >= len(parts) {
+			return false
+		}
+		if suffix, star := strings.CutPrefix(want, "*"); star {
+			if !strings.HasSuffix(parts[i], suffix) {
+				return false
+			}
+		} else if parts[i] != want {
+			return false
+		}
+	}
+	return len(parts) == len(wanted)
+}

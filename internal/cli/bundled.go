@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/plugins/dictionary"
+	"github.com/flowrun/flowrun/plugins/netinfo"
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// bundled returns the plugins that this binary serves when it is run again.
+func bundled() map[string]func() *sdk.Plugin {
+	return map[string]func() *sdk.Plugin{
+		"dictionary": dictionary.New,
+		"netinfo":    netinfo.New,
+	}
+}
+
+func bundledNames() []string { return slices.Sorted(maps.Keys(bundled())) }
+
+// servePlugin is `flowrun plugins serve NAME`, which the engine runs.
+func servePlugin(args []string, stderr io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, "error: plugins serve takes the name of one bundled plugin")
+		return exitUsage
+	}
+	construct, known := bundled()[args[0]]
+	if !known {
+		fmt.Fprintf(stderr, "error: there is no bundled plugin %q %s\n", args[0], diag.DidYouMean(args[0], bundledNames()))
+		return exitNotFound
+	}
+	construct().Serve()
+	return exitOK
+}

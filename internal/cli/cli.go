@@ -1,0 +1,206 @@
+// Package cli is the command line of flowrun: each command parses its
+// arguments, asks the owner of the store through its HTTP API, and prints what
+// a view makes of the answer.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// System is all that flowrun takes from its surroundings.
+type System struct {
+	Stdout, Stderr io.Writer
+	Stdin          io.Reader
+	Environ        []string
+	Dir            string // the working directory
+	Executable     string // of this process: re-executed for the bundled plugins
+	Host           string
+	PID            int
+	Version        string
+	Now            func() time.Time
+	Entropy        io.Reader
+	Location       *time.Location // times are shown in it
+	// Signals starts the delivery of interrupt and terminate to the channel; stop
+	// ends it. It is not called for plugins, which have their own way to end.
+	Signals func() (signals <-chan os.Signal, stop func())
+}
+
+// Run runs one command and returns its exit code.
+func Run(args []string, system System) int {
+	if len(args) >= 2 && args[0] == "plugins" && args[1] == "serve" {
+		return servePlugin(args[2:], system.Stderr) // before all else: a plugin starts within milliseconds
+	}
+	a := &app{sys: system, times: view.Times{Location: system.Location}}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err := root.ExecuteContext(ctx)
+	a.printError(err)
+	return exitCode(err)
+}
+
+// app is one run of the program.
+type app struct {
+	sys   System
+	times view.Times
+	style term.Style // of stderr
+	flags struct {
+		config, state, color string
+		utc, allowNetworkFS  bool
+	}
+	sandbox  bool   // --sandbox of the command
+	root     string // the project's root, once located: file names of problems may be relative to it
+	settings []setting
+}
+
+// env returns a variable of the environment, "" when it is not set.
+func (a *app) env(name string) string {
+	for i := len(a.sys.Environ) - 1; i >= 0; i-- {
+		if value, found := strings.CutPrefix(a.sys.Environ[i], name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "flowrun",
+		Short: "flowrun runs YAML workflows durably, with services as plugins",
+		Example: "  flowrun init                                   make a project\n" +
+			"  flowrun run --sandbox workflows/hello.yaml     run a workflow against simulators\n" +
+			"  flowrun runs                                   what has run",
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+	}
+	group(root)
+	root.SetOut(a.sys.Stdout)
+	root.SetErr(a.sys.Stderr)
+	root.SetIn(a.sys.Stdin)
+	root.SetFlagErrorFunc(flagError)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.flags.config, "config", "", "use this flowrun.yaml (default: found upwards from the working directory)")
+	flags.StringVar(&a.flags.state, "state", "", "keep state in this folder (default: .flowrun/state beside flowrun.yaml)")
+	flags.StringVar(&a.flags.color, "color", "", "colours: auto, always or never")
+	flags.BoolVar(&a.flags.utc, "utc", false, "show times in UTC, not in local time")
+	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
+	root.AddCommand(
+		a.runCommand(), a.callCommand(), a.validateCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
+		a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
+	)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	return root
+}
+
+// prepare settles what all commands share, once the flags are known.
+func (a *app) prepare() error {
+	if err := a.loadSettings(); err != nil {
+		return err
+	}
+	if a.boolSetting("utc") {
+		a.times.Location = time.UTC
+	}
+	mode := a.stringSetting("color")
+	switch mode {
+	case "auto", "always", "never":
+	default:
+		return usageError(fmt.Errorf("--color takes auto, always or never, not %q", mode), diag.DidYouMean(mode, []string{"auto", "always", "never"}))
+	}
+	a.style = a.styleOf(a.sys.Stderr)
+	return nil
+}
+
+// styleOf returns the style of an output stream.
+func (a *app) styleOf(out io.Writer) term.Style {
+	switch a.stringSetting("color") {
+	case "always":
+		return term.Style{Color: true}
+	case "never":
+		return term.Style{}
+	}
+	return term.Style{Color: term.IsTerminal(out) && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"}
+}
+
+// page returns how text is shown on an output stream.
+func (a *app) page(out io.Writer) view.Page {
+	return view.Page{Style: a.styleOf(out), Times: a.times, Command: a.commandText}
+}
+
+// commandText is how a command is typed so that it acts on the same project and
+// state as this one.
+func (a *app) commandText(args ...string) string {
+	words := append([]string{"flowrun"}, args...)
+	if a.sandbox {
+		words = append(words, "--sandbox")
+	}
+	if a.flags.config != "" {
+		words = append(words, "--config", a.flags.config)
+	}
+	if a.flags.state != "" {
+		words = append(words, "--state", a.flags.state)
+	}
+	for i, word := range words {
+		words[i] = quoteWord(term.Clean(word))
+	}
+	return strings.Join(words, " ")
+}
+
+// quoteWord quotes a word for a shell where it needs it.
+func quoteWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:@,+%", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// note prints a line of the command itself on stderr.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.sys.Stderr, "%s\n", a.style.Dim(term.Clean(fmt.Sprintf(format, args...))))
+}
+
+// printError prints an error that no command has shown yet.
+func (a *app) printError(err error) {
+	var (
+		coded   *codedError
+		problem *web.Problem
+		list    diag.List
+	)
+	switch {
+	case err == nil, errors.As(err, &coded) && coded.silent:
+		return
+	case errors.As(err, &list):
+		a.printProblems(list)
+		return
+	case errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow:
+		a.printProblems(problem.Problems)
+		return
+	}
+	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(err.Error()))
+	hint := ""
+	if problem != nil {
+		hint = problem.Hint
+	}
+	if coded != nil && coded.hint != "" {
+		hint = coded.hint
+	}
+	if hint != "" {
+		fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Cyan("help:"), term.CleanText(hint))
+	}
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// The exit codes (INTERFACE.md): families by cause.
+const (
+	exitOK           = 0
+	exitInternal     = 1
+	exitUsage        = 2   // usage, or a missing or wrong input
+	exitInvalid      = 3   // the workflow or the project file is invalid; a call was refused before sending
+	exitLogin        = 4   // a login is needed
+	exitFailed       = 5   // the run, or the call, failed
+	exitCanceled     = 6   // the run was canceled
+	exitTimedOut     = 7   // the run timed out
+	exitWaiting      = 8   // it waits for a person, or is paused
+	exitNotFound     = 9   // there is no such thing
+	exitConflict     = 10  // the run's state does not allow it
+	exitPlugin       = 11  // a plugin does not start or shake hands
+	exitNoServer     = 12  // no owner answers
+	exitLocked       = 73  // the store is locked and its owner does not answer
+	exitStoreIO      = 74  // the store can't be read or written
+	exitStoreFull    = 75  // the disk or the store is full
+	exitStoreCorrupt = 76  // the store is damaged
+	exitStoreNewer   = 77  // a newer flowrun wrote the store
+	exitInterrupted  = 130 // a second Ctrl-C; other signals are 128 and their number
+)
+
+// exitOfCode is the exit code of what the owner's API refused.
+var exitOfCode = map[web.Code]int{
+	web.CodeBadRequest:      exitUsage,
+	web.CodeNotFound:        exitNotFound,
+	web.CodeConflict:        exitConflict,
+	web.CodeInvalidWorkflow: exitInvalid,
+	web.CodeInvalidInput:    exitUsage,
+	web.CodeTooLarge:        exitUsage,
+	web.CodeStoreIO:         exitStoreIO,
+	web.CodeStoreFull:       exitStoreFull,
+	web.CodeStoreCorrupt:    exitStoreCorrupt,
+	web.CodeStoreNewer:      exitStoreNewer,
+}
+
+// exitOfFault is the exit code of what keeps a store from being used.
+var exitOfFault = map[engine.StoreFault]int{
+	engine.StoreIO: exitStoreIO, engine.StoreFull: exitStoreFull, engine.StoreCorrupt: exitStoreCorrupt, engine.StoreNewer: exitStoreNewer,
+}
+
+// codedError is an error with its exit code and a hint. A silent one was
+// printed already, or needs no words.
+type codedError struct {
+	code   int
+	err    error
+	hint   string
+	silent bool
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+var errSilent = errors.New("see above")
+
+// exitWith ends the command with a code and without another word.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &codedError{code: code, err: errSilent, silent: true}
+}
+
+func usageError(err error, hint string) error { return &codedError{code: exitUsage, err: err, hint: hint} }
+
+func notFoundError(err error, hint string) error {
+	return &codedError{code: exitNotFound, err: err, hint: hint}
+}
+
+// exitCode returns the exit code of an error.
+func exitCode(err error) int {
+	var (
+		coded    *codedError
+		problem  *web.Problem
+		gone     *web.GoneError
+		locked   *engine.LockedError
+		store    *engine.StoreError
+		conflict *engine.ConflictError
+		list     diag.List
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &coded):
+		return coded.code
+	case errors.As(err, &problem):
+		if code, known := exitOfCode[problem.Code]; known {
+			return code
+		}
+	case errors.As(err, &locked):
+		return exitLocked
+	case errors.As(err, &store):
+		if code, known := exitOfFault[store.Fault]; known {
+			return code
+		}
+	case errors.As(err, &gone):
+		return exitNoServer
+	case errors.As(err, &conflict):
+		return exitConflict
+	case errors.Is(err, engine.ErrRunNotFound), errors.Is(err, engine.ErrUnknownPlugin):
+		return exitNotFound
+	case errors.As(err, &list):
+		return exitInvalid
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitInternal
+}
+
+// exitOfRun is the exit code of a command that followed a run to where it
+// stands now.
+func exitOfRun(run plan.Run) int {
+	switch run.Status {
+	case plan.RunSucceeded:
+		return exitOK
+	case plan.RunFailed:
+		return exitFailed
+	case plan.RunCanceled:
+		return exitCanceled
+	case plan.RunTimedOut:
+		return exitTimedOut
+	case plan.RunPaused:
+		if run.Paused == plan.PausedAuthRequired {
+			return exitLogin
+		}
+	}
+	return exitWaiting
+}
+
+// exitOfCall is the exit code of a call that ended with an error. What was
+// refused before anything was sent has no HTTP status.
+func exitOfCall(err *plan.Error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case err.Kind == plan.KindAuthRequired:
+		return exitLogin
+	case err.Kind == plan.KindInvalid && err.HTTPStatus == 0 && err.Applied == plan.NotApplied:
+		return exitInvalid
+	}
+	return exitFailed
+}

@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// redraw is how often a follower is told the time: it draws at most so often.
+const redraw = 100 * time.Millisecond
+
+// liveOnly asks a feed for no stored records: only for how things stand and
+// what happens from now on.
+const liveOnly = 1 << 62
+
+// follower follows one run through a session until it ends, pauses, or cannot
+// be followed any more.
+type follower struct {
+	app     *app
+	session *session
+	id      string
+	view    view.Follower
+	records bool // the view wants every stored record
+	drive   bool // go on with the run when nobody drives it
+	noWait  bool // leave as soon as it waits for a person
+	signals <-chan os.Signal
+
+	lastSeq  uint64 // of the records that the view has
+	canceled bool   // the first signal came
+	run      plan.Run
+	steps    map[string]plan.RunStep // top-level steps that wait for a person
+}
+
+// newFollower returns a follower; end must be called when it is no longer used.
+func (s *session) newFollower(id string, shown view.Follower) (f *follower, end func()) {
+	signals, stop := s.app.sys.Signals()
+	f = &follower{
+		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{},
+	}
+	return f, stop
+}
+
+// newView returns the view for stderr: live on a terminal, else plain lines.
+func (a *app) newView() view.Follower {
+	out := a.sys.Stderr
+	if term.IsTerminal(out) && a.env("TERM") != "dumb" {
+		return view.NewLive(out, func() (int, int) { return term.Size(out) }, a.style, a.times)
+	}
+	return view.NewPlain(out, a.style, a.times)
+}
+
+// killedError ends the program at once.
+type killedError struct{ signal os.Signal }
+
+func (e *killedError) Error() string { return "ended by signal: " + e.signal.String() }
+
+// exitCode is 128 and the signal's number.
+func (e *killedError) exitCode() int {
+	if number, ok := e.signal.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return exitInterrupted
+}
+
+// follow shows the run until its feed is over and returns it as it stands.
+func (f *follower) follow(ctx context.Context) (*plan.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer f.view.Close()
+	for {
+		ended, err := f.watch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !ended {
+			if err := f.session.again(ctx); err != nil {
+				return nil, err
+			}
+			f.drive = true // the owner died under a command that followed the run: go on with it
+			continue
+		}
+		result, again, err := f.result(ctx)
+		if err != nil || !again {
+			return result, err
+		}
+	}
+}
+
+// result returns the run at the end of its feed. Again is true when nobody
+// drove it and it was resumed.
+func (f *follower) result(ctx context.Context) (result *plan.Result, again bool, err error) {
+	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
+		result, err = c.Result(ctx, f.id)
+		return err
+	})
+	if err != nil || f.left(result.Run) {
+		return result, false, err
+	}
+	open := !result.Run.Closed && result.Run.Status != plan.RunPaused
+	if !open || !f.drive {
+		return result, false, nil
+	}
+	f.view.Note("the process that drove the run is gone; going on with it")
+	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
+		_, err := c.Resume(ctx, f.id, engine.ResumeRequest{By: f.app.user()})
+		return err
+	})
+	var problem *web.Problem
+	if errors.As(err, &problem) && problem.Code == web.CodeConflict {
+		err = nil // another command was faster
+	}
+	return nil, true, err
+}
+
+// left reports whether the command leaves a run that waits for a person.
+func (f *follower) left(run plan.Run) bool {
+	return f.noWait && run.Status == plan.RunWaiting && f.needsPerson()
+}
+
+// watch shows one feed. It reports false when the feed broke off before the
+// run was over.
+func (f *follower) watch(ctx context.Context) (ended bool, err error) {
+	from := uint64(liveOnly)
+	if f.records {
+		from = f.lastSeq
+	}
+	var stream *web.Stream
+	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
+		stream, err = c.Watch(ctx, f.id, from)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	updates := make(chan engine.Update, 64)
+	broken := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer stream.Close()
+	go readStream(ctx, stream, updates, broken)
+	return f.consume(ctx, updates, broken)
+}
+
+// readStream copies a stream to updates until it ends.
+func readStream(ctx context.Context, stream *web.Stream, updates chan<- engine.Update, broken chan<- error) {
+	defer close(updates)
+	for {
+		update, err := stream.Next()
+		if err != nil {
+			broken <- err
+			return
+		}
+		select {
+		case updates <- update:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *follower) consume(ctx context.Context, updates <-chan engine.Update, broken <-chan error) (ended bool, err error) {
+	ticker := time.NewTicker(redraw)
+	defer ticker.Stop()
+	failed := f.session.failed()
+	f.view.Tick(f.app.sys.Now())
+	for {
+		select {
+		case update, open := <-updates:
+			if !open {
+				if err := <-broken; !errors.Is(err, io.EOF) {
+					return false, err
+				}
+				return false, nil
+			}
+			if update.Kind == engine.UpdateEnd {
+				f.view.Tick(f.app.sys.Now())
+				return true, nil
+			}
+			if f.apply(update); f.noWait && f.left(f.run) {
+				return true, nil
+			}
+		case <-ticker.C:
+			f.view.Tick(f.app.sys.Now())
+		case signal := <-f.signals:
+			if err := f.signaled(ctx, signal); err != nil {
+				return false, err
+			}
+		case err := <-failed:
+			return false, err
+		}
+	}
+}
+
+func (f *follower) apply(update engine.Update) {
+	f.view.Apply(update)
+	switch update.Kind {
+	case engine.UpdateRecord:
+		f.lastSeq = max(f.lastSeq, update.Seq)
+	case engine.UpdateRun:
+		f.run = *update.Run
+	case engine.UpdateStep:
+		if waitsForPerson(*update.Step) {
+			f.steps[update.Step.Path] = *update.Step
+		} else {
+			delete(f.steps, update.Step.Path)
+		}
+	}
+}
+
+func waitsForPerson(step plan.RunStep) bool {
+	return !step.Status.Ended() && (step.Prompt != nil || step.Wait == "approval" || step.Wait == "signal")
+}
+
+// needsPerson reports whether a step waits for somebody.
+func (f *follower) needsPerson() bool { return len(f.steps) > 0 }
+
+// signaled cancels the run at the first signal and kills at the second.
+func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
+	if f.canceled {
+		return &killedError{signal}
+	}
+	f.canceled = true
+	f.view.Note("canceling the run; its finally steps still run (once more kills)")
+	// The request must not keep the second signal from being seen.
+	go func() {
+		_, err := f.session.client.Cancel(ctx, f.id, f.app.user())
+		var problem *web.Problem
+		if errors.As(err, &problem) && problem.Code != web.CodeConflict {
+			f.app.note("not canceled: %s", problem.Detail)
+		}
+	}()
+	return nil
+}
+
+// linger waits until the owner may leave; a signal leaves at once.
+func (f *follower) linger() error {
+	done := make(chan struct{})
+	defer close(done)
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-f.signals:
+			close(stop)
+		case <-done:
+		}
+	}()
+	return f.session.close(stop)
+}
+
+// failed returns what tells that our own store failed; nil for a client.
+func (s *session) failed() <-chan error {
+	if s.owner == nil {
+		return nil
+	}
+	return s.owner.engine.Failed()
+}
+
+// user names who acts, for the run's events.
+func (a *app) user() string {
+	if name := a.env("USER"); name != "" {
+		return name
+	}
+	return fmt.Sprintf("uid %d", os.Getuid())
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// maxInputFile is the hard limit of a file of inputs in bytes.
+const maxInputFile = 8 << 20
+
+// readInputs joins the inputs of --inputs FILE and -i; -i wins.
+func (a *app) readInputs(given []string, file string) (map[string]engine.Input, error) {
+	inputs := map[string]engine.Input{}
+	if file != "" {
+		data, err := a.readInputFile("--inputs", file)
+		if err != nil {
+			return nil, err
+		}
+		read, problems := engine.ReadInputs(file, data)
+		if problems.HasErrors() {
+			a.printProblemsOf(problems, map[string][]byte{file: data})
+			return nil, exitWith(exitUsage)
+		}
+		for name, input := range read {
+			inputs[name] = input
+		}
+	}
+	seen := map[string]bool{}
+	for _, text := range given {
+		name, input, err := a.parseInput(text)
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, usageError(fmt.Errorf("-i %s is given twice", name), "")
+		}
+		seen[name] = true
+		inputs[name] = input
+	}
+	return inputs, nil
+}
+
+// parseInput reads NAME=VALUE or NAME=@FILE.
+func (a *app) parseInput(text string) (string, engine.Input, error) {
+	name, value, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return "", engine.Input{}, usageError(fmt.Errorf("-i %s is not NAME=VALUE", quoteWord(text)), "such as -i site=A, or -i rows=@rows.json")
+	}
+	file, isFile := strings.CutPrefix(value, "@")
+	if !isFile {
+		return name, engine.Input{Text: value}, nil
+	}
+	data, err := a.readInputFile("-i "+name, file)
+	if err != nil {
+		return "", engine.Input{}, err
+	}
+	if !json.Valid(data) {
+		return "", engine.Input{}, usageError(fmt.Errorf("-i %s: %s does not hold one JSON value", name, safePath(file)), "")
+	}
+	return name, engine.Input{JSON: data}, nil
+}
+
+// readInputFile reads a file that a flag names; "-" is stdin.
+func (a *app) readInputFile(flag, file string) ([]byte, error) {
+	var reader io.Reader = a.sys.Stdin
+	if file != "-" {
+		opened, err := os.Open(a.abs(file))
+		if err != nil {
+			var pathError *os.PathError
+			if errors.As(err, &pathError) {
+				err = pathError.Err
+			}
+			return nil, usageError(fmt.Errorf("%s: %s can't be read: %w", flag, safePath(file), err), "")
+		}
+		defer opened.Close()
+		reader = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(reader, maxInputFile+1))
+	if err != nil {
+		return nil, usageError(fmt.Errorf("%s: %s can't be read: %w", flag, safePath(file), err), "")
+	}
+	if len(data) > maxInputFile {
+		return nil, usageError(fmt.Errorf("%s: %s is larger than %d bytes", flag, safePath(file), maxInputFile), "")
+	}
+	return data, nil
+}

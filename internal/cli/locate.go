@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// projectFileName is looked for upwards from the working directory.
+const projectFileName = "flowrun.yaml"
+
+// sandboxFolder holds the store of sandbox runs, inside the state folder.
+const sandboxFolder = "sandbox"
+
+// place is where a command works.
+type place struct {
+	projectFile string // "" = none
+	root        string // folder of flowrun.yaml, else the working directory
+	stateDir    string // with the sandbox's folder, where it is asked for
+	stateSource string
+}
+
+// locate finds the project and the state folder. Nothing is made.
+func (a *app) locate() (place, error) {
+	found := place{root: a.sys.Dir}
+	if name := a.stringSetting("config"); name != "" {
+		path := a.abs(name)
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			return place{}, notFoundError(fmt.Errorf("there is no project file %s", name), "`flowrun init` makes a project")
+		}
+		found.projectFile = path
+	} else {
+		path, err := findUp(a.sys.Dir, projectFileName)
+		if err != nil {
+			return place{}, err
+		}
+		found.projectFile = path
+	}
+	if found.projectFile != "" {
+		found.root = filepath.Dir(found.projectFile)
+	}
+	a.root = found.root
+	found.stateDir, found.stateSource = a.stateDir(found.projectFile)
+	if a.sandbox {
+		found.stateDir = filepath.Join(found.stateDir, sandboxFolder)
+	}
+	return found, nil
+}
+
+// stateDir returns the state folder and who named it (INTERFACE.md, Files).
+func (a *app) stateDir(projectFile string) (dir, source string) {
+	if named := a.find("state"); named.Value != "" && !named.user {
+		return a.abs(named.Value), named.Source
+	}
+	if systemd := a.env("STATE_DIRECTORY"); systemd != "" {
+		first, _, _ := strings.Cut(systemd, ":") // systemd lists several with colons
+		return a.abs(first), "STATE_DIRECTORY"
+	}
+	if projectFile != "" {
+		return filepath.Join(filepath.Dir(projectFile), ".flowrun", "state"), "beside " + projectFileName
+	}
+	if named := a.find("state"); named.Value != "" {
+		return a.abs(named.Value), named.Source
+	}
+	if folder := a.env("XDG_STATE_HOME"); folder != "" {
+		return filepath.Join(a.abs(folder), "flowrun"), "XDG_STATE_HOME"
+	}
+	return filepath.Join(a.env("HOME"), ".local", "state", "flowrun"), "default"
+}
+
+// abs resolves a path against the working directory.
+func (a *app) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(a.sys.Dir, path)
+}
+
+// findUp looks for a file in dir and the folders above it; "" = none.
+func findUp(dir, name string) (string, error) {
+	for {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && !info.IsDir():
+			return path, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+			return "", fmt.Errorf("look for %s: %w", name, err)
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return "", nil
+		}
+		dir = above
+	}
+}
+
+// engineConfig is what the engine takes from this process.
+func (a *app) engineConfig(at place, services map[string]engine.SandboxService) engine.Config {
+	return engine.Config{
+		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, Environ: a.sys.Environ,
+		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: services,
+		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), AllowNetworkFS: a.boolSetting("allow_network_fs"),
+	}
+}
+
+// logger writes what the engine says of itself to stderr when FLOWRUN_LOG names
+// a level, else nowhere: a run's own lines are not disturbed.
+func (a *app) logger() *slog.Logger {
+	var level slog.Level
+	if text := a.env("FLOWRUN_LOG"); text == "" || level.UnmarshalText([]byte(text)) != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.sys.Stderr, &slog.HandlerOptions{Level: level}))
+}

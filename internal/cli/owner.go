@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/sandbox"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// Times of an owner.
+const (
+	lingerStep  = 50 * time.Millisecond // between looks at what is left to do
+	closeGrace  = 5 * time.Second       // for requests in flight when it leaves
+	engineGrace = 30 * time.Second      // for the engine to close
+	heartbeat   = 15 * time.Second      // of an idle stream
+)
+
+// owner is this process as the owner of the store.
+type owner struct {
+	app       *app
+	engine    *engine.Engine
+	gate      *web.Gate
+	client    *web.Client
+	socket    *web.Socket // nil when it does not listen
+	sandbox   *sandbox.Sandbox
+	accepted  bool // it listened, so that others may have given it runs
+	announced bool
+}
+
+// own takes the store's lock and, unless the command only looks, serves the API
+// on the socket.
+func (s *session) own(ctx context.Context) (*owner, error) {
+	o := &owner{app: s.app, gate: web.NewGate()}
+	services, err := o.startSandbox(s.role)
+	if err != nil {
+		return nil, err
+	}
+	project, err := engine.LoadProject(ctx, s.app.engineConfig(s.at, services))
+	if err != nil {
+		return nil, errors.Join(err, o.closeSandbox())
+	}
+	opened, err := engine.Open(ctx, project)
+	if err != nil {
+		project.Close()
+		return nil, errors.Join(err, o.closeSandbox())
+	}
+	o.engine = opened
+	info := web.Owner{
+		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
+	}
+	handler := web.NewSocketHandler(web.Options{Runs: runs{opened}, Catalog: project, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
+	o.client = web.NewClient(web.InProcess(handler))
+	if s.role == roleWork {
+		socket, err := web.Listen(s.at.stateDir, info, handler)
+		if err != nil {
+			return nil, errors.Join(err, o.shut())
+		}
+		o.socket = socket
+	}
+	return o, nil
+}
+
+// startSandbox starts the simulators for a command that works in the sandbox.
+func (o *owner) startSandbox(role role) (map[string]engine.SandboxService, error) {
+	if !o.app.sandbox || role != roleWork {
+		return nil, nil
+	}
+	started, err := sandbox.Start(sandbox.Options{Now: o.app.sys.Now})
+	if err != nil {
+		return nil, fmt.Errorf("start the sandbox: %w", err)
+	}
+	o.sandbox = started
+	services := map[string]engine.SandboxService{}
+	for _, service := range started.Services() {
+		services[service.Plugin] = engine.SandboxService{Config: service.Config, Rate: service.Rate}
+	}
+	return services, nil
+}
+
+// runs adapts the engine to the API.
+type runs struct{ *engine.Engine }
+
+// Steps returns the steps of a run in file order, as its feed begins with them.
+func (r runs) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates, err := r.Watch(ctx, id, liveOnly)
+	if err != nil {
+		return nil, err
+	}
+	steps := []plan.RunStep{}
+	for update := range updates {
+		if update.Kind == engine.UpdateStep {
+			steps = append(steps, *update.Step)
+		}
+		if update.Kind == engine.UpdateRun || update.Kind == engine.UpdateEnd {
+			return steps, nil
+		}
+	}
+	return steps, ctx.Err()
+}
+
+// leave gives the store back. An owner that listened first waits until nothing
+// is left to do, or stop is closed.
+func (o *owner) leave(wait bool, stop <-chan struct{}) error {
+	if !wait {
+		o.gate.Close()
+		return o.shut()
+	}
+	ticker := time.NewTicker(lingerStep)
+	defer ticker.Stop()
+	for !o.gate.CloseWhenIdle(func() bool { return o.engine.Active() > 0 }) {
+		o.announce()
+		select {
+		case err := <-o.engine.Failed():
+			o.gate.Close()
+			return errors.Join(err, o.shut())
+		case <-stop:
+			o.gate.Close()
+		case <-ticker.C:
+		}
+	}
+	return o.shut()
+}
+
+// announce says once why the command does not end yet.
+func (o *owner) announce() {
+	if active := o.engine.Active(); !o.announced && active > 0 {
+		o.announced = true
+		o.app.note("staying until %s of other commands ended (Ctrl-C leaves them to be resumed)", count(active, "run"))
+	}
+}
+
+// shut closes everything; the lock last, so that the next owner finds no socket
+// of ours.
+func (o *owner) shut() error {
+	var errs []error
+	if o.socket != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+		defer cancel()
+		errs = append(errs, o.socket.Close(ctx))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), engineGrace)
+	defer cancel()
+	errs = append(errs, o.engine.Close(ctx), o.closeSandbox())
+	return errors.Join(errs...)
+}
+
+func (o *owner) closeSandbox() error {
+	if o.sandbox == nil {
+		return nil
+	}
+	return o.sandbox.Close()
+}

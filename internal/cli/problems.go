@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// printProblems prints problems with the lines that they are about on stderr,
+// and their number.
+func (a *app) printProblems(list diag.List) {
+	sources := map[string][]byte{}
+	for _, problem := range list {
+		a.readSource(sources, problem.File)
+		for _, related := range problem.Related {
+			a.readSource(sources, related.File)
+		}
+	}
+	a.printProblemsOf(list, sources)
+}
+
+// readSource reads a file of a problem. One that can't be read any more only
+// costs its snippets.
+func (a *app) readSource(sources map[string][]byte, file string) {
+	if _, known := sources[file]; known || file == "" {
+		return
+	}
+	data, err := os.ReadFile(a.abs(file))
+	if err != nil && a.root != "" {
+		data, err = os.ReadFile(filepath.Join(a.root, file))
+	}
+	if err == nil {
+		sources[file] = data
+	}
+}
+
+func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
+	if len(list) == 0 {
+		return
+	}
+	diag.Render(a.sys.Stderr, list, sources, a.style.Color)
+	errors, warnings := 0, 0
+	for _, problem := range list {
+		if problem.Severity == diag.Error {
+			errors++
+		} else {
+			warnings++
+		}
+	}
+	summary := a.style.Yellow(count(warnings, "warning"))
+	if errors > 0 {
+		summary = a.style.Red(count(errors, "error"))
+		if warnings > 0 {
+			summary += ", " + a.style.Yellow(count(warnings, "warning"))
+		}
+	}
+	fmt.Fprintf(a.sys.Stderr, "%s\n", summary)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// safePath makes a path safe to print.
+func safePath(path string) string { return term.Clean(path) }

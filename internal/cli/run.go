@@ -1,0 +1,315 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// followFlags are what run, resume, rerun and watch share.
+type followFlags struct {
+	output string
+	detach bool
+	noWait bool
+	outs   []string
+}
+
+func (f *followFlags) add(c *cobra.Command) {
+	outputFlag(c, &f.output, "text", "json", "jsonl")
+	c.Flags().BoolVar(&f.detach, "detach", false, "do not wait: the process that owns the store goes on with it")
+	c.Flags().BoolVar(&f.noWait, "no-wait", false, "leave with exit code 8 when the run waits for a person")
+	c.MarkFlagsMutuallyExclusive("detach", "no-wait")
+}
+
+// runFlags are the flags of run.
+type runFlags struct {
+	followFlags
+	inputs      []string
+	inputsFile  string
+	scheduledAt string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	flags := new(runFlags)
+	c := &cobra.Command{
+		Use:   "run WORKFLOW",
+		Short: "Run a workflow and wait for its end",
+		Long: "Run checks a workflow and runs it. Every step is durable: after a crash, `flowrun runs resume RUN`\n" +
+			"goes on where it stopped. The first Ctrl-C cancels the run and lets its finally steps run, the second kills.",
+		Example: "  flowrun run workflows/report.yaml -i site=A -i options=@options.json\n" +
+			"  flowrun run --sandbox workflows/hello.yaml -o json\n" +
+			"  flowrun run workflows/report.yaml --out table=report.md",
+		Args: exactArgs("WORKFLOW"),
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
+	}
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
+	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "inputs from a JSON or YAML file")
+	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: text as it is, other values as JSON (repeatable)")
+	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
+	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
+	flags.add(c)
+	return c
+}
+
+func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
+	request, err := a.startRequest(file, flags)
+	if err != nil {
+		return err
+	}
+	outs, err := parseOuts(flags.outs)
+	if err != nil {
+		return err
+	}
+	if err := a.checkOuts(ctx, request, outs); err != nil {
+		return err
+	}
+	session, err := a.connect(ctx, flags.role())
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	var run *plan.Run
+	var warnings diag.List
+	err = session.tryAnyway(ctx, func(c *web.Client) error { // RequestID keeps a second request from starting a second run
+		run, warnings, err = c.Start(ctx, request)
+		return err
+	})
+	if err != nil {
+		return session.abandon(a.startError(err, request))
+	}
+	a.printProblemsOf(warnings, map[string][]byte{request.File: request.Source})
+	return session.attend(ctx, run, &flags.followFlags, outs)
+}
+
+func (f *followFlags) role() role {
+	if f.detach {
+		return roleVisitor
+	}
+	return roleWork
+}
+
+// startRequest reads the workflow and the inputs.
+func (a *app) startRequest(file string, flags *runFlags) (engine.StartRequest, error) {
+	request := engine.StartRequest{File: filepath.ToSlash(filepath.Clean(file)), By: a.user()}
+	source, err := a.readWorkflow(file)
+	if err != nil {
+		return request, err
+	}
+	request.Source = source
+	if request.Inputs, err = a.readInputs(flags.inputs, flags.inputsFile); err != nil {
+		return request, err
+	}
+	if flags.scheduledAt != "" {
+		at, err := time.Parse(time.RFC3339, flags.scheduledAt)
+		if err != nil {
+			return request, usageError(fmt.Errorf("--scheduled-at %q is not an RFC 3339 time", flags.scheduledAt), "such as 2026-03-01T09:00:00Z")
+		}
+		request.ScheduledAt = at
+	}
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(a.sys.Entropy, id); err != nil {
+		return request, fmt.Errorf("make a request id: %w", err)
+	}
+	request.RequestID = hex.EncodeToString(id)
+	return request, nil
+}
+
+// maxWorkflow is the hard limit of a workflow file in bytes.
+const maxWorkflow = 1 << 20
+
+func (a *app) readWorkflow(file string) ([]byte, error) {
+	path := a.abs(file)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, notFoundError(fmt.Errorf("there is no workflow file %s", safePath(file)), nearFile(path))
+	case err != nil:
+		return nil, fmt.Errorf("read the workflow: %w", err)
+	case info.IsDir():
+		return nil, usageError(fmt.Errorf("%s is a folder, not a workflow file", safePath(file)), "")
+	case info.Size() > maxWorkflow:
+		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), maxWorkflow), "")
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the workflow: %w", err)
+	}
+	return source, nil
+}
+
+// nearFile suggests a file of the same folder.
+func nearFile(path string) string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if strings.HasPrefix(filepath.Base(path), ".") {
+		return ""
+	}
+	return diag.DidYouMean(filepath.Base(path), names)
+}
+
+// startError prints the problems of a workflow with its lines.
+func (a *app) startError(err error, request engine.StartRequest) error {
+	var problem *web.Problem
+	if !errors.As(err, &problem) {
+		return err
+	}
+	switch problem.Code {
+	case web.CodeInvalidWorkflow:
+		a.printProblemsOf(problem.Problems, map[string][]byte{request.File: request.Source})
+		return exitWith(exitInvalid)
+	case web.CodeInvalidInput:
+		return inputError(problem)
+	}
+	return err
+}
+
+// inputError names the flag of the input.
+func inputError(problem *web.Problem) error {
+	hint := problem.Hint
+	if problem.Input != "" && !strings.Contains(hint, "-i ") {
+		hint = strings.TrimPrefix(hint+"; give it with -i "+problem.Input+"=VALUE", "; ")
+	}
+	return usageError(errors.New(problem.Detail), hint)
+}
+
+// announceSandbox says in one line what a sandbox run talks to.
+func (s *session) announceSandbox() {
+	if s.owner == nil || s.owner.sandbox == nil {
+		return
+	}
+	s.app.note("%s", s.owner.sandbox.Line())
+}
+
+// abandon ends a session whose command failed.
+func (s *session) abandon(err error) error {
+	now := make(chan struct{})
+	close(now)
+	if s.owner != nil && s.owner.engine.Active() > 0 {
+		now = nil // others gave us runs
+	}
+	return errors.Join(err, s.close(now))
+}
+
+// attend follows a run that was started or resumed, prints its end and returns
+// the command's exit.
+func (s *session) attend(ctx context.Context, run *plan.Run, flags *followFlags, outs []outFile) error {
+	if flags.detach {
+		return s.detached(run, flags.output)
+	}
+	follower, end := s.newFollower(run.ID, s.app.viewFor(flags.output))
+	defer end()
+	follower.drive, follower.noWait, follower.records = true, flags.noWait, flags.output == "jsonl"
+	return follower.finish(ctx, flags.output, outs)
+}
+
+// viewFor returns what shows a run while it goes on.
+func (a *app) viewFor(output string) view.Follower {
+	if output == "jsonl" {
+		return view.NewJSONL(a.sys.Stdout, func(text string) { a.note("%s", text) })
+	}
+	return a.newView()
+}
+
+// detached tells of a run that another process drives.
+func (s *session) detached(run *plan.Run, output string) error {
+	if output != "text" {
+		return view.JSON(s.app.sys.Stdout, map[string]any{"run": run})
+	}
+	fmt.Fprintln(s.app.sys.Stdout, run.ID)
+	s.app.page(s.app.sys.Stderr).Next(s.app.sys.Stderr, "follow it:", "runs", "watch", run.ID)
+	return nil
+}
+
+// finish follows the run, prints its end, stays for others, and returns the
+// command's exit.
+func (f *follower) finish(ctx context.Context, output string, outs []outFile) error {
+	result, err := f.follow(ctx)
+	var killed *killedError
+	switch {
+	case errors.As(err, &killed):
+		return &codedError{code: killed.exitCode(), err: err, silent: true}
+	case err != nil:
+		return f.session.abandon(err)
+	}
+	err = f.app.printEnd(result, output)
+	if written := f.app.writeOuts(result, outs); err == nil {
+		err = written
+	}
+	if f.left(result.Run) && f.session.owner != nil {
+		err = errors.Join(err, f.session.leaveNow())
+	} else {
+		err = errors.Join(err, f.linger())
+	}
+	if err != nil {
+		return err
+	}
+	return exitWith(exitOfRun(result.Run))
+}
+
+// leaveNow gives the store back with runs that wait for a person.
+func (s *session) leaveNow() error {
+	now := make(chan struct{})
+	close(now)
+	return s.close(now)
+}
+
+// printEnd prints a run's end: one JSON object, or its error and outputs, and
+// the next command.
+func (a *app) printEnd(result *plan.Result, output string) error {
+	switch output {
+	case "json":
+		return view.JSON(a.sys.Stdout, result)
+	case "jsonl":
+		return nil
+	}
+	page := a.page(a.sys.Stderr)
+	if result.Error != nil {
+		page.Error(a.sys.Stderr, result)
+	}
+	if len(result.Outputs) > 0 {
+		a.page(a.sys.Stdout).Outputs(a.sys.Stdout, result.Outputs)
+	}
+	a.suggest(page, result.Run)
+	return nil
+}
+
+// suggest prints the one command that is likely to come next.
+func (a *app) suggest(page view.Page, run plan.Run) {
+	out := a.sys.Stderr
+	switch run.Status {
+	case plan.RunSucceeded:
+		page.Next(out, "details:", "runs", "show", run.ID)
+	case plan.RunFailed, plan.RunTimedOut, plan.RunCanceled:
+		page.Next(out, "go on where it stopped:", "runs", "resume", run.ID)
+	case plan.RunPaused:
+		why := "go on:"
+		if run.Paused == plan.PausedAuthRequired {
+			why = "log in, then:"
+		}
+		page.Next(out, why, "runs", "resume", run.ID)
+	case plan.RunWaiting:
+		page.Next(out, "it waits for a person:", "runs", "show", run.ID)
+	default:
+		page.Next(out, "nobody drives it; go on:", "runs", "resume", run.ID)
+	}
+}

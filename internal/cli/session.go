@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// How long a command tries to become or to reach the owner of the store.
+const (
+	connectFor  = 2 * time.Second
+	connectStep = 25 * time.Millisecond
+)
+
+// role is what a command wants of the store.
+type role int
+
+const (
+	roleLook    role = iota // look and go: does not listen when it owns the store
+	roleWork                // act on runs: listens, and stays until the runs it accepted are finished
+	roleVisitor             // only through an owner that is there already
+)
+
+// session is a command's access to the store: through the owner's API, which
+// this process itself is when it could take the lock. Not safe for concurrent
+// use.
+type session struct {
+	app    *app
+	at     place
+	role   role
+	client *web.Client
+	owner  *owner // nil when another process owns the store
+}
+
+// connect takes the store or reaches its owner. The error is a
+// *engine.LockedError when neither comes true within two seconds.
+func (a *app) connect(ctx context.Context, role role) (*session, error) {
+	at, err := a.locate()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{app: a, at: at, role: role}
+	if err := s.connect(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) connect(ctx context.Context) error {
+	deadline := time.NewTimer(connectFor)
+	defer deadline.Stop()
+	for {
+		client, info, err := web.Dial(ctx, s.at.stateDir)
+		if err == nil {
+			s.client = client
+			s.greet(info)
+			return nil
+		}
+		if s.role == roleVisitor {
+			return &codedError{code: exitNoServer, err: fmt.Errorf("no process owns the store in %s", s.at.stateDir), hint: "leave out --detach, or start a run in another terminal first"}
+		}
+		var gone *web.GoneError
+		if !errors.As(err, &gone) {
+			return err
+		}
+		owner, err := s.own(ctx)
+		if err == nil {
+			s.owner, s.client = owner, owner.client
+			return nil
+		}
+		var locked *engine.LockedError
+		if !errors.As(err, &locked) {
+			return err
+		}
+		select {
+		case <-deadline.C:
+			return lockedError(locked)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(connectStep):
+		}
+	}
+}
+
+// lockedError names the store and its owner, which holds the lock and does not
+// answer.
+func lockedError(locked *engine.LockedError) error {
+	hint := "wait until it ends, or name another folder with --state"
+	if locked.PID > 0 {
+		hint = fmt.Sprintf("look at process %d; or name another folder with --state", locked.PID)
+	}
+	return &codedError{code: exitLocked, err: fmt.Errorf("%w, which does not answer", locked), hint: hint}
+}
+
+// greet tells a client whose settings hold.
+func (s *session) greet(info *web.Owner) {
+	if s.role != roleWork {
+		return
+	}
+	if info.Config != s.at.projectFile {
+		s.app.note("process %d owns the store: its project file (%s) and environment hold", info.PID, orNone(info.Config))
+	}
+	if s.app.sandbox {
+		s.app.note("sandbox: using the simulators of process %d", info.PID)
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// again connects anew after the owner went away. Whoever takes the lock then is
+// the owner, perhaps this process.
+func (s *session) again(ctx context.Context) error {
+	if s.owner != nil {
+		return errors.New("the store was given back too early") // our own API is only gone when we left
+	}
+	return s.connect(ctx)
+}
+
+// try calls ask, and again with a new owner when it was certainly not asked.
+func (s *session) try(ctx context.Context, ask func(*web.Client) error) error {
+	for {
+		err := ask(s.client)
+		var gone *web.GoneError
+		if !errors.As(err, &gone) || !gone.Unsent || s.role == roleVisitor {
+			return err
+		}
+		if err := s.again(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// tryAnyway is try for requests that may be asked twice.
+func (s *session) tryAnyway(ctx context.Context, ask func(*web.Client) error) error {
+	for {
+		err := ask(s.client)
+		var gone *web.GoneError
+		if !errors.As(err, &gone) || s.role == roleVisitor {
+			return err
+		}
+		if err := s.again(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// close ends the session. An owner that listened stays until the runs that it
+// accepted are finished, or stop is closed.
+func (s *session) close(stop <-chan struct{}) error {
+	if s.owner == nil {
+		return nil
+	}
+	return s.owner.leave(s.role == roleWork, stop)
+}

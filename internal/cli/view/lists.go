@@ -1,0 +1,166 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// Runs prints runs, one a line.
+func (p Page) Runs(out io.Writer, runs []plan.Run) {
+	table := Table{Head: []string{"RUN", "WORKFLOW", "STATUS", "TRIGGER", "STARTED", "TOOK"}}
+	for _, run := range runs {
+		took := ""
+		if run.FinishedAt != nil {
+			took = Duration(time.Duration(run.DurationMS) * time.Millisecond)
+		}
+		table.Rows = append(table.Rows, []string{
+			run.ID, term.Clean(run.Workflow), runStatusText(run), term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took,
+		})
+	}
+	row := -1
+	table.Paint = func(column int, cell string) string {
+		if column == 0 {
+			row++
+		}
+		if column == 2 {
+			return paintRun(p.Style, runs[row].Status, cell)
+		}
+		return cell
+	}
+	table.Write(out)
+}
+
+// Plugins prints plugins, one a line, with those that can't be described.
+func (p Page) Plugins(out io.Writer, plugins []engine.PluginInfo) {
+	table := Table{Head: []string{"PLUGIN", "VERSION", "ACTIONS", "SOURCE", "ABOUT"}}
+	for _, plugin := range plugins {
+		about := firstLine(plugin.Doc)
+		if plugin.Error != "" {
+			about = "error: " + firstLine(plugin.Error)
+		}
+		table.Rows = append(table.Rows, []string{
+			plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about),
+		})
+	}
+	table.Write(out)
+}
+
+// Actions prints actions, one a line, with the fields of their inputs.
+func (p Page) Actions(out io.Writer, actions []*plan.Action) {
+	table := Table{Head: []string{"ACTION", "EFFECT", "INPUTS", "ABOUT"}}
+	for _, action := range actions {
+		table.Rows = append(table.Rows, []string{
+			action.FullName(), string(action.Effect), term.Truncate(inputNames(action.Input), 50), term.Clean(firstLine(action.Doc)),
+		})
+	}
+	table.Write(out)
+}
+
+// inputNames lists the fields of an action's input, required ones with `!`.
+func inputNames(schema json.RawMessage) string {
+	var object struct {
+		Properties json.RawMessage
+		Required   []string
+	}
+	if json.Unmarshal(schema, &object) != nil || len(object.Properties) == 0 {
+		return ""
+	}
+	required := map[string]bool{}
+	for _, name := range object.Required {
+		required[name] = true
+	}
+	var names []string
+	for _, name := range objectKeys(object.Properties) {
+		if required[name] {
+			name += "!"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// objectKeys returns the keys of a JSON object in written order.
+func objectKeys(raw json.RawMessage) []string {
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	if _, err := decoder.Token(); err != nil {
+		return nil
+	}
+	var keys []string
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return keys
+		}
+		key, _ := token.(string)
+		keys = append(keys, key)
+		var skipped json.RawMessage
+		if decoder.Decode(&skipped) != nil {
+			return keys
+		}
+	}
+	return keys
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Events prints stored records, one a line.
+func (p Page) Events(out io.Writer, records []json.RawMessage) {
+	table := Table{Head: []string{"SEQ", "TIME", "EVENT", "STEP", "DETAILS"}}
+	for _, raw := range records {
+		table.Rows = append(table.Rows, p.eventRow(raw))
+	}
+	table.Write(out)
+}
+
+func (p Page) eventRow(raw json.RawMessage) []string {
+	var record struct {
+		Seq   uint64
+		Event struct {
+			Kind      string
+			At        time.Time
+			Path      string
+			By        string
+			Failed    *plan.Error
+			Pending   *plan.Pending
+			Completed *plan.Completed
+		}
+		Commands []struct{ Kind, Path string }
+	}
+	if err := json.Unmarshal(raw, &record); err != nil {
+		return []string{"?", "", "", "", term.Clean(err.Error())}
+	}
+	event := record.Event
+	var details []string
+	switch {
+	case event.Failed != nil:
+		details = append(details, errorLine(event.Failed))
+	case event.Pending != nil:
+		details = append(details, "pending: "+event.Pending.Message)
+	case event.Completed != nil && event.Completed.Cached:
+		details = append(details, "cached")
+	}
+	if event.By != "" {
+		details = append(details, "by "+event.By)
+	}
+	for i, command := range record.Commands {
+		if i == 3 {
+			details = append(details, fmt.Sprintf("… %d more", len(record.Commands)-i))
+			break
+		}
+		details = append(details, strings.TrimSpace("→ "+command.Kind+" "+command.Path))
+	}
+	return []string{
+		fmt.Sprint(record.Seq), p.Times.Clock(event.At), event.Kind, term.Clean(event.Path),
+		term.Truncate(term.Clean(strings.Join(details, ", ")), 100),
+	}
+}

@@ -1,0 +1,146 @@
+// Package view shows runs to people and programs: a live block, plain lines,
+// tables, and JSON.
+package view
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// model is what is known of a run: its row, and one row per top-level step. Not
+// safe for concurrent use.
+type model struct {
+	run   plan.Run
+	rows  []*row
+	index map[string]*row
+}
+
+// row is a top-level step with what is known of the steps of its items.
+type row struct {
+	step     plan.RunStep
+	active   map[string]plan.RunStep // steps inside that run, wait or retry, by path
+	waits    map[string]limiterWait  // limiter waits, by path
+	progress *plan.Progress
+}
+
+// limiterWait is a call that a rate limit holds back.
+type limiterWait struct {
+	reason string
+	until  time.Time
+}
+
+func newModel() *model { return &model{index: map[string]*row{}} }
+
+// topOf returns the top-level step of a path: domains of
+// domains[example.com].whois. Keys have no brackets of their own.
+func topOf(path string) string {
+	if end := strings.IndexByte(path, '['); end >= 0 {
+		return path[:end]
+	}
+	return path
+}
+
+// isTop reports whether path is a top-level step's own.
+func isTop(path string) bool { return topOf(path) == path }
+
+func (m *model) row(path string) *row {
+	name := topOf(path)
+	if found := m.index[name]; found != nil {
+		return found
+	}
+	added := &row{
+		step:   plan.RunStep{Path: name, Status: plan.StepPending},
+		active: map[string]plan.RunStep{}, waits: map[string]limiterWait{},
+	}
+	m.rows, m.index[name] = append(m.rows, added), added
+	return added
+}
+
+// apply folds an update in.
+func (m *model) apply(update engine.Update) {
+	switch update.Kind {
+	case engine.UpdateRun:
+		m.run = *update.Run
+	case engine.UpdateStep:
+		m.applyStep(*update.Step)
+	case engine.UpdateWait:
+		waits := m.row(update.Path).waits
+		if update.Until.IsZero() {
+			delete(waits, update.Path)
+		} else {
+			waits[update.Path] = limiterWait{update.Wait, update.Until}
+		}
+	case engine.UpdateProgress:
+		m.row(update.Path).progress = update.Progress
+	}
+}
+
+func (m *model) applyStep(step plan.RunStep) {
+	step.Outputs = nil // never shown while the run goes on, and may be large
+	r := m.row(step.Path)
+	if step.Status.Ended() || step.Status == plan.StepPending {
+		delete(r.waits, step.Path)
+		delete(r.active, step.Path)
+	} else if !isTop(step.Path) {
+		r.active[step.Path] = step
+	}
+	if isTop(step.Path) {
+		if step.Status != r.step.Status {
+			r.progress = nil
+		}
+		r.step = step
+	}
+}
+
+// nextWait returns the limiter wait that ends first.
+func (r *row) nextWait() (limiterWait, bool) {
+	var first limiterWait
+	for _, wait := range r.waits {
+		if first.until.IsZero() || wait.until.Before(first.until) {
+			first = wait
+		}
+	}
+	return first, !first.until.IsZero()
+}
+
+// counts returns how many steps of items run and retry.
+func (r *row) counts() (running, retrying int) {
+	for _, step := range r.active {
+		switch step.Status {
+		case plan.StepRunning:
+			running++
+		case plan.StepRetrying:
+			retrying++
+		}
+	}
+	return max(running-len(r.waits), 0), retrying
+}
+
+// prompts returns what people must do, in the order of the steps.
+func (m *model) prompts() []*plan.Prompt {
+	var out []*plan.Prompt
+	for _, r := range m.rows {
+		if r.step.Prompt != nil && !r.step.Status.Ended() {
+			out = append(out, r.step.Prompt)
+		}
+		for _, step := range r.active {
+			if step.Prompt != nil && step.Path != r.step.Path {
+				out = append(out, step.Prompt)
+			}
+		}
+	}
+	return out
+}
+
+// rawText returns JSON text as the string it holds, or as it is.
+func rawText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}

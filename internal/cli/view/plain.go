@@ -1,0 +1,192 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// How often a plain view speaks without a change of state.
+const (
+	loopEvery = 3 * time.Second  // how far a loop is
+	beatEvery = 30 * time.Second // that the run is still there
+)
+
+// itemErrorLines is how many failed steps of items get a line of their own.
+const itemErrorLines = 20
+
+// Plain prints one line per change of state, for what is no terminal.
+type Plain struct {
+	out       io.Writer
+	style     term.Style
+	times     Times
+	model     *model
+	now       time.Time
+	spoke     time.Time // the last line
+	looked    time.Time // the last look at loops
+	shown     map[string]string
+	loops     map[string]string
+	prompts   map[string]bool
+	itemFails int
+}
+
+// NewPlain returns a plain view on out.
+func NewPlain(out io.Writer, style term.Style, times Times) *Plain {
+	return &Plain{
+		out: out, style: style, times: times, model: newModel(),
+		shown: map[string]string{}, loops: map[string]string{}, prompts: map[string]bool{},
+	}
+}
+
+// Apply prints what changed.
+func (p *Plain) Apply(update engine.Update) {
+	before := p.model.run
+	p.model.apply(update)
+	switch update.Kind {
+	case engine.UpdateRun:
+		if text := runStatusText(p.model.run); text != runStatusText(before) {
+			p.runLine(text)
+		}
+	case engine.UpdateStep:
+		p.step(update.Step)
+	case engine.UpdateWait:
+		r := p.model.row(update.Path)
+		if isTop(update.Path) {
+			p.rowLine(r)
+		}
+	case engine.UpdateLog:
+		if update.Log.Level != "debug" {
+			p.line(logLine(update.Log, p.times, p.style))
+		}
+	}
+}
+
+func (p *Plain) runLine(status string) {
+	run := p.model.run
+	p.say(fmt.Sprintf("run %s %s: %s", run.ID, term.Clean(run.Workflow), paintRun(p.style, run.Status, status)))
+}
+
+// step prints a top-level step's new status, and of items what failed.
+func (p *Plain) step(step *plan.RunStep) {
+	if step.Prompt != nil && !step.Status.Ended() {
+		p.prompt(step.Prompt)
+	}
+	if isTop(step.Path) {
+		p.rowLine(p.model.row(step.Path))
+		return
+	}
+	if step.Status != plan.StepFailed && step.Status != plan.StepUnknown || p.shown[step.Path] == string(step.Status) {
+		return
+	}
+	p.shown[step.Path] = string(step.Status)
+	p.itemFails++
+	switch {
+	case p.itemFails == itemErrorLines+1:
+		p.say("more items fail; their steps are not printed one by one")
+	case p.itemFails <= itemErrorLines:
+		p.say(p.stepText(step.Path, step.Status, &row{step: *step}))
+	}
+}
+
+// rowLine prints the row when its status, attempt or what it waits for is new.
+func (p *Plain) rowLine(r *row) {
+	status := r.shownStatus()
+	if status == plan.StepPending {
+		return
+	}
+	wait, _ := r.nextWait()
+	mark := fmt.Sprintf("%s %d %s %s", status, r.step.Attempts, r.step.Wait, wait.reason)
+	if r.step.Items > 0 && !status.Ended() {
+		mark = "loop" // how far it is comes with Tick
+	}
+	if p.shown[r.step.Path] == mark {
+		return
+	}
+	p.shown[r.step.Path] = mark
+	p.say(p.stepText(r.step.Path, status, r))
+}
+
+func (p *Plain) stepText(path string, status plan.StepStatus, r *row) string {
+	text := fmt.Sprintf("%s %s", term.Clean(path), paintStep(p.style, status, string(status)))
+	if details := r.details(p.times, time.Time{}); details != "" {
+		text += p.style.Dim(" · ") + details
+	}
+	return text
+}
+
+func (p *Plain) prompt(prompt *plan.Prompt) {
+	line := promptLine(prompt, p.times)
+	if !p.prompts[line] {
+		p.prompts[line] = true
+		p.say(line)
+	}
+}
+
+// Tick prints how far loops are, and that the run is still there.
+func (p *Plain) Tick(now time.Time) {
+	p.now = now
+	if p.spoke.IsZero() {
+		p.spoke, p.looked = now, now
+	}
+	if now.Sub(p.looked) >= loopEvery {
+		p.looked = now
+		p.lookAtLoops()
+	}
+	if now.Sub(p.spoke) >= beatEvery && p.model.run.ID != "" && !p.model.run.Status.Ended() {
+		p.say("still " + runStatusText(p.model.run) + p.openSteps())
+	}
+}
+
+func (p *Plain) lookAtLoops() {
+	for _, r := range p.model.rows {
+		if r.step.Items == 0 || r.step.Status.Ended() {
+			continue
+		}
+		if text := p.stepText(r.step.Path, r.shownStatus(), r); p.loops[r.step.Path] != text {
+			p.loops[r.step.Path] = text
+			p.say(text)
+		}
+	}
+}
+
+// openSteps lists what has not ended.
+func (p *Plain) openSteps() string {
+	var open []string
+	for _, r := range p.model.rows {
+		if status := r.shownStatus(); !status.Ended() && status != plan.StepPending {
+			text := term.Clean(r.step.Path) + " " + string(status)
+			if details := r.details(p.times, time.Time{}); details != "" {
+				text += " (" + details + ")"
+			}
+			open = append(open, text)
+		}
+	}
+	if len(open) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(open, ", ")
+}
+
+// Note prints a line of the command itself.
+func (p *Plain) Note(text string) { p.line(text) }
+
+// Close does nothing: every change was printed when it came.
+func (p *Plain) Close() {}
+
+func (p *Plain) say(text string) {
+	clock := ""
+	if !p.now.IsZero() {
+		clock = p.style.Dim(p.times.Clock(p.now)) + " "
+	}
+	p.line(clock + text)
+}
+
+func (p *Plain) line(text string) {
+	p.spoke = p.now
+	fmt.Fprintln(p.out, text)
+}

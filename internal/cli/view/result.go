@@ -1,0 +1,266 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// Page is how text views are shown.
+type Page struct {
+	Style term.Style
+	Times Times
+	// Command returns how a flowrun command is typed, with the global flags that
+	// this one was given.
+	Command func(args ...string) string
+}
+
+// JSON prints value as one line of JSON.
+func JSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
+}
+
+// Result prints what `runs show` shows: on a failure the error first, then the
+// run, its steps, its outputs and the next command.
+func (p Page) Result(out io.Writer, result *plan.Result, steps []plan.RunStep) {
+	if result.Error != nil {
+		p.Error(out, result)
+		fmt.Fprintln(out)
+	}
+	p.header(out, result)
+	if len(steps) > 0 {
+		fmt.Fprintln(out)
+		p.steps(out, steps)
+	}
+	if len(result.Outputs) > 0 {
+		fmt.Fprintln(out)
+		p.Outputs(out, result.Outputs)
+	}
+}
+
+func (p Page) header(out io.Writer, result *plan.Result) {
+	run := result.Run
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(out, "%s %s\n", p.Style.Dim(term.Pad(name, 9)), value)
+		}
+	}
+	line("run", run.ID)
+	line("workflow", term.Clean(run.Workflow))
+	line("status", paintRun(p.Style, run.Status, runStatusText(run)))
+	line("trigger", term.Clean(run.Trigger))
+	line("rerun of", run.RerunOf)
+	line("labels", labelText(run.Labels))
+	line("started", p.Times.Full(run.StartedAt))
+	if run.FinishedAt != nil {
+		line("finished", p.Times.Full(*run.FinishedAt))
+		line("took", Duration(time.Duration(run.DurationMS)*time.Millisecond))
+	}
+	if run.Attempt > 1 {
+		line("resumed", plural(run.Attempt-1, "time"))
+	}
+}
+
+func labelText(labels map[string]string) string {
+	var parts []string
+	for name, value := range labels {
+		parts = append(parts, term.Clean(name+"="+value))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// itemStepRows is how many steps of items the table of steps shows.
+const itemStepRows = 200
+
+func (p Page) steps(out io.Writer, steps []plan.RunStep) {
+	table := Table{Head: []string{"", "STEP", "STATUS", "ATTEMPTS", "TOOK", "DETAILS"}}
+	var statuses []plan.StepStatus
+	left := 0
+	for _, step := range steps {
+		if !isTop(step.Path) && len(statuses) >= itemStepRows {
+			left++
+			continue
+		}
+		statuses = append(statuses, step.Status)
+		table.Rows = append(table.Rows, p.stepRow(step))
+	}
+	row := -1
+	table.Paint = func(column int, cell string) string {
+		if column == 0 {
+			row++
+		}
+		if column == 0 || column == 2 {
+			return paintStep(p.Style, statuses[row], cell)
+		}
+		return cell
+	}
+	table.Write(out)
+	if left > 0 {
+		fmt.Fprintf(out, "… %s more; -o json has all\n", plural(left, "step"))
+	}
+}
+
+func (p Page) stepRow(step plan.RunStep) []string {
+	attempts := ""
+	if step.Attempts > 0 {
+		attempts = fmt.Sprint(step.Attempts)
+	}
+	shown := &row{step: step}
+	shown.step.StartedAt, shown.step.Attempts = nil, 0 // columns of their own
+	return []string{
+		symbolOf(step.Status), term.Clean(step.Path), string(step.Status), attempts, elapsed(step, time.Time{}),
+		term.Truncate(shown.details(p.Times, time.Time{}), 100),
+	}
+}
+
+// Step prints one step: its state, its error and its outputs.
+func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs []plan.Log) {
+	if step.Error != nil {
+		p.errorBox(out, step.Error)
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("step    "), term.Clean(step.Path))
+	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("run     "), result.Run.ID)
+	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("status  "), paintStep(p.Style, step.Status, string(step.Status)))
+	if step.Uses != "" {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("action  "), step.Uses)
+	}
+	if step.Attempts > 0 {
+		fmt.Fprintf(out, "%s %d\n", p.Style.Dim("attempts"), step.Attempts)
+	}
+	if text := elapsed(step, time.Time{}); text != "" {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("took    "), text)
+	}
+	if len(step.Outputs) > 0 {
+		fmt.Fprintf(out, "\n%s\n", indentJSON(step.Outputs))
+	}
+	if len(logs) > 0 {
+		fmt.Fprintln(out)
+		p.Logs(out, logs)
+	}
+}
+
+// Logs prints log lines.
+func (p Page) Logs(out io.Writer, logs []plan.Log) {
+	for i := range logs {
+		fmt.Fprintln(out, logLine(&logs[i], p.Times, p.Style))
+	}
+}
+
+// Error prints the box of a run's failure: where, what, and what to do.
+func (p Page) Error(out io.Writer, result *plan.Result) { p.errorBox(out, result.Error) }
+
+func (p Page) errorBox(out io.Writer, err *plan.Error) {
+	where := "the run"
+	if err.Step != "" {
+		where = "step " + term.Clean(err.Step)
+	}
+	if err.Action != "" {
+		where += " (" + term.Clean(err.Action)
+		if err.Attempt > 1 {
+			where += fmt.Sprintf(", attempt %d", err.Attempt)
+		}
+		where += ")"
+	}
+	fmt.Fprintf(out, "%s %s\n", p.Style.Red("✗ error in"), p.Style.Bold(where))
+	for line := range strings.SplitSeq(term.CleanText(errorLine(err)), "\n") {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if facts := errorFacts(err); facts != "" {
+		fmt.Fprintf(out, "  %s\n", p.Style.Dim(facts))
+	}
+	if err.Hint != "" {
+		fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(err.Hint))
+	}
+}
+
+func errorFacts(err *plan.Error) string {
+	var facts []string
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, name+" "+term.Clean(value))
+		}
+	}
+	add("reason", err.Reason)
+	if err.HTTPStatus != 0 {
+		add("HTTP", fmt.Sprint(err.HTTPStatus))
+	}
+	add("applied", string(err.Applied))
+	add("at", err.Pointer)
+	if err.RetryAfterS > 0 {
+		add("again after", Duration(time.Duration(err.RetryAfterS*float64(time.Second))))
+	}
+	return strings.Join(facts, " · ")
+}
+
+// outputWidth is where the text of one output is cut.
+const outputWidth = 400
+
+// Outputs prints the outputs of a run for people: texts as they are, other
+// values as JSON, long ones cut with a word on how to get all.
+func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
+	names := make([]string, 0, len(outputs))
+	for name := range outputs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	cut := false
+	for _, name := range names {
+		text := term.CleanText(strings.TrimRight(rawText(outputs[name]), "\n"))
+		switch {
+		case strings.Contains(text, "\n"):
+			text = "\n" + indent(text)
+		case term.Width(text) > outputWidth:
+			text = term.Truncate(text, outputWidth) + listSize(outputs[name])
+			cut = true
+		}
+		fmt.Fprintf(out, "%s %s\n", p.Style.Bold(term.Clean(name)+":"), text)
+	}
+	if cut {
+		fmt.Fprintln(out, p.Style.Dim("(cut; -o json or --out NAME=FILE has all)"))
+	}
+}
+
+func listSize(raw json.RawMessage) string {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", plural(len(list), "item"))
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
+}
+
+func indentJSON(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return term.CleanText(string(raw))
+	}
+	return term.CleanText(out.String())
+}
+
+// Data prints a JSON value for people.
+func (p Page) Data(out io.Writer, raw json.RawMessage) { fmt.Fprintln(out, indentJSON(raw)) }
+
+// Failure prints an error that is no run's own, such as a call's.
+func (p Page) Failure(out io.Writer, err *plan.Error) { p.errorBox(out, err) }
+
+// Next prints the one command that is suggested last.
+func (p Page) Next(out io.Writer, why string, args ...string) {
+	fmt.Fprintf(out, "%s %s\n", p.Style.Dim(why), p.Style.Cyan(p.Command(args...)))
+}

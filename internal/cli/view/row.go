@@ -1,0 +1,162 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// symbols stand beside the colours: a view without colours tells as much.
+var symbols = map[plan.StepStatus]string{
+	plan.StepPending: "○", plan.StepRunning: "●", plan.StepWaiting: "◔", plan.StepRetrying: "↻", plan.StepSucceeded: "✓",
+	plan.StepFailed: "✗", plan.StepSkipped: "–", plan.StepBlocked: "⊘", plan.StepCanceled: "■", plan.StepUnknown: "?",
+}
+
+func symbolOf(status plan.StepStatus) string {
+	if symbol, known := symbols[status]; known {
+		return symbol
+	}
+	return "·"
+}
+
+// paintStep colours text by a step's status.
+func paintStep(style term.Style, status plan.StepStatus, text string) string {
+	switch status {
+	case plan.StepSucceeded:
+		return style.Green(text)
+	case plan.StepFailed, plan.StepUnknown:
+		return style.Red(text)
+	case plan.StepWaiting, plan.StepRetrying:
+		return style.Yellow(text)
+	case plan.StepRunning:
+		return style.Cyan(text)
+	}
+	return style.Dim(text)
+}
+
+// paintRun colours text by a run's status.
+func paintRun(style term.Style, status plan.RunStatus, text string) string {
+	switch status {
+	case plan.RunSucceeded:
+		return style.Green(text)
+	case plan.RunFailed, plan.RunTimedOut:
+		return style.Red(text)
+	case plan.RunPaused, plan.RunWaiting, plan.RunCanceled:
+		return style.Yellow(text)
+	}
+	return style.Cyan(text)
+}
+
+// shownStatus is the row's status as a reader wants it: a step whose calls are
+// all held back by a limiter waits.
+func (r *row) shownStatus() plan.StepStatus {
+	running, retrying := r.counts()
+	if r.step.Status == plan.StepRunning && len(r.waits) > 0 && running == 0 && retrying == 0 {
+		return plan.StepWaiting
+	}
+	return r.step.Status
+}
+
+// details returns what there is to say of a row besides its status, most
+// telling first.
+func (r *row) details(times Times, now time.Time) string {
+	step := r.step
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if step.Items > 0 {
+		add("%d/%d", step.Done, step.Items)
+	}
+	if step.ItemErrors > 0 {
+		add("%s", plural(step.ItemErrors, "error"))
+	}
+	if !step.Status.Ended() {
+		parts = append(parts, r.waiting(times)...)
+	}
+	if step.Pages > 1 {
+		add("%d pages", step.Pages)
+	}
+	if step.Attempts > 1 {
+		add("attempt %d", step.Attempts)
+	}
+	if step.Cached {
+		add("cached")
+	}
+	if r.progress != nil && !step.Status.Ended() {
+		add("%s", progressText(r.progress))
+	}
+	if step.Error != nil && step.Status != plan.StepSucceeded {
+		add("%s", term.Clean(errorLine(step.Error)))
+	} else if step.Message != "" {
+		add("%s", term.Clean(step.Message))
+	}
+	if text := elapsed(step, now); text != "" {
+		add("%s", text)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// waiting says what the row waits for and until when.
+func (r *row) waiting(times Times) []string {
+	var parts []string
+	running, retrying := r.counts()
+	if running > 1 {
+		parts = append(parts, fmt.Sprintf("%d running", running))
+	}
+	if wait, found := r.nextWait(); found {
+		parts = append(parts, waitText(wait.reason, wait.until, times))
+	}
+	if r.step.Wait != "" && r.step.Status != plan.StepRunning {
+		until := time.Time{}
+		if r.step.Until != nil {
+			until = *r.step.Until
+		}
+		parts = append(parts, waitText(r.step.Wait, until, times))
+	} else if retrying > 0 {
+		parts = append(parts, plural(retrying, "item")+" to retry")
+	}
+	return parts
+}
+
+func waitText(reason string, until time.Time, times Times) string {
+	if reason == "" {
+		reason = "rate limit"
+	}
+	reason = term.Clean(reason)
+	if until.IsZero() {
+		return "waiting (" + reason + ")"
+	}
+	return fmt.Sprintf("waiting (%s, next %s)", reason, times.Clock(until))
+}
+
+func progressText(p *plan.Progress) string {
+	text := term.Clean(p.Message)
+	if p.Fraction > 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", min(p.Fraction, 1)*100, text))
+	}
+	return text
+}
+
+func errorLine(err *plan.Error) string { return fmt.Sprintf("%s: %s", err.Kind, err.Message) }
+
+// elapsed returns how long the step took, or takes so far.
+func elapsed(step plan.RunStep, now time.Time) string {
+	switch {
+	case step.StartedAt == nil:
+		return ""
+	case step.FinishedAt != nil:
+		return Duration(step.FinishedAt.Sub(*step.StartedAt))
+	case step.Status.Ended() || now.IsZero():
+		return ""
+	}
+	return Duration(max(now.Sub(*step.StartedAt), 0).Truncate(time.Second))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

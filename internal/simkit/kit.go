@@ -1,0 +1,158 @@
+package simkit
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Options of a Kit. The zero value works.
+type Options struct {
+	Now     func() time.Time // clock of the journal; nil = the real one
+	Latency time.Duration    // added to every answer of the service
+	Reset   func()           // what else a reset clears: the simulator's limiter and state
+}
+
+// Kit holds the faults and the journal of one simulator.
+type Kit struct {
+	now     func() time.Time
+	latency time.Duration
+	reset   func()
+
+	mu      sync.Mutex
+	faults  []*armed
+	journal []Request
+	counts  map[string]int
+	total   int
+}
+
+// New returns a Kit without faults.
+func New(o Options) *Kit {
+	return &Kit{now: Clock(o.Now), latency: o.Latency, reset: o.Reset, counts: map[string]int{}}
+}
+
+// Clock returns now, or the real clock where it is nil. Simulators are services
+// of their own, so this is the one place where they may read the real time.
+func Clock(now func() time.Time) func() time.Time {
+	if now == nil {
+		return time.Now
+	}
+	return now
+}
+
+// Add arms a fault behind those that are there. The error says what is wrong
+// with it.
+func (k *Kit) Add(f Fault) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.faults = append(k.faults, &armed{Fault: f})
+	return nil
+}
+
+// Faults returns the faults that are set, whether or not they are used up.
+func (k *Kit) Faults() []Fault {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := make([]Fault, 0, len(k.faults))
+	for _, a := range k.faults {
+		out = append(out, a.Fault)
+	}
+	return out
+}
+
+// ClearFaults removes every fault.
+func (k *Kit) ClearFaults() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.faults = nil
+}
+
+// Reset removes faults and journal and calls the simulator's own reset.
+func (k *Kit) Reset() {
+	k.mu.Lock()
+	k.faults, k.journal, k.counts, k.total = nil, nil, map[string]int{}, 0
+	k.mu.Unlock()
+	if k.reset != nil {
+		k.reset()
+	}
+}
+
+// next returns the fault that hits r, nil for none. A fault that matches but is
+// not yet or no more due is counted and passed over.
+func (k *Kit) next(r *http.Request) *Fault {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, a := range k.faults {
+		if a.matches(r) && a.take() {
+			f := a.Fault
+			return &f
+		}
+	}
+	return nil
+}
+
+// Handler puts the kit in front of the service's handler.
+func (k *Kit) Handler(service http.Handler) http.Handler {
+	control := k.control()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isControl(r) {
+			control.ServeHTTP(w, r)
+			return
+		}
+		k.serve(w, r, service)
+	})
+}
+
+// serve leads one request through journal, fault and service.
+func (k *Kit) serve(w http.ResponseWriter, r *http.Request, service http.Handler) {
+	entry := k.note(r)
+	f := k.next(r)
+	if f == nil {
+		if !pause(r.Context(), k.latency) {
+			return
+		}
+		rec := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		service.ServeHTTP(rec, r)
+		k.answered(entry, rec.status, "")
+		return
+	}
+	if !pause(r.Context(), k.latency+time.Duration(f.DelayMS)*time.Millisecond) {
+		k.answered(entry, 0, "client went away")
+		return
+	}
+	status, outcome := f.play(w, r, service)
+	k.answered(entry, status, outcome)
+	if outcome == outcomeDropped || outcome == outcomeCut {
+		panic(http.ErrAbortHandler) // closes the connection without an answer, or in the middle of one
+	}
+}
+
+// pause waits for d and reports whether the client is still there.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// statusWriter remembers the status for the journal.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// Body caps in bytes. A workflow of 1 MiB and its inputs come as base64 in JSON.
+const (
+	bodyCap      = 1 << 20
+	localBodyCap = 16 << 20
+)
+
+// decodeBody reads exactly one JSON value of type application/json into into.
+// Unknown fields, a second value and a body above limit are refused. An empty
+// body is taken as {} when optional is set.
+func decodeBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool, into any) *Problem {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return newProblem(CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
+	case err != nil:
+		return newProblem(CodeBadRequest, "the body can't be read: "+err.Error())
+	case len(data) == 0 && optional && r.Header.Get("Content-Type") == "":
+		return nil
+	}
+	if !isJSON(r.Header.Get("Content-Type")) {
+		return newProblem(CodeMediaType, "the body must be application/json")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return newProblem(CodeBadRequest, "the body is not what this path takes: "+strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return newProblem(CodeBadRequest, "the body holds more than one JSON value")
+	}
+	return nil
+}
+
+func isJSON(contentType string) bool {
+	mediaType, params, err := mime.ParseMediaType(contentType)
+	if err != nil || mediaType != "application/json" {
+		return false
+	}
+	for name, value := range params {
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+			return false
+		}
+	}
+	return true
+}
+
+// writeJSON answers with one JSON value and a line feed.
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		writeProblem(w, newProblem(CodeInternal, "encode the answer: "+err.Error()))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(buffer.Bytes()) // the client is gone: nobody is left to tell
+}

@@ -1,0 +1,210 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Client speaks the API. Its errors are *Problem (the owner refused) or
+// *GoneError (the owner could not be asked). Safe for concurrent use.
+type Client struct{ http *http.Client }
+
+// NewClient returns a client over a transport: InProcess or a socket's.
+func NewClient(transport http.RoundTripper) *Client {
+	return &Client{http: &http.Client{Transport: transport}}
+}
+
+// GoneError says that the owner could not be asked, or went away before it
+// answered. Unsent tells that the request certainly changed nothing.
+type GoneError struct {
+	Unsent bool
+	Err    error
+}
+
+func (e *GoneError) Error() string { return fmt.Sprintf("the process that owns the store: %v", e.Err) }
+
+// Unwrap returns the cause.
+func (e *GoneError) Unwrap() error { return e.Err }
+
+// Owner asks who owns the store.
+func (c *Client) Owner(ctx context.Context) (*Owner, error) {
+	owner := new(Owner)
+	return owner, c.get(ctx, "/local/owner", owner)
+}
+
+// Start starts a run of a workflow's bytes. A workflow with errors is a *Problem
+// with the code CodeInvalidWorkflow; the list returned holds warnings.
+func (c *Client) Start(ctx context.Context, r engine.StartRequest) (*plan.Run, diag.List, error) {
+	var answer RunAnswer
+	err := c.post(ctx, "/local/runs", r, &answer)
+	return answer.Run, answer.Problems, err
+}
+
+// Result returns a run with its steps and outputs.
+func (c *Client) Result(ctx context.Context, id string) (*plan.Result, error) {
+	result := new(plan.Result)
+	return result, c.get(ctx, runPath(id, ""), result)
+}
+
+// Runs returns one page of runs, the newest first.
+func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[plan.Run], error) {
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	set("workflow", f.Workflow)
+	set("status", string(f.Status))
+	set("cursor", f.Cursor)
+	if f.Limit > 0 {
+		set("limit", strconv.Itoa(f.Limit))
+	}
+	if !f.Since.IsZero() {
+		set("since", f.Since.Format(time.RFC3339))
+	}
+	for name, value := range f.Labels {
+		query.Add("label", name+"="+value)
+	}
+	page := new(Page[plan.Run])
+	return page, c.get(ctx, "/runs?"+query.Encode(), page)
+}
+
+// Steps returns the steps of a run in file order, items in input order.
+func (c *Client) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
+	var page Page[plan.RunStep]
+	err := c.get(ctx, runPath(id, "/steps"), &page)
+	return page.Items, err
+}
+
+// Logs returns the log lines of a run, or of one step of it.
+func (c *Client) Logs(ctx context.Context, id, step string) ([]plan.Log, error) {
+	var page Page[plan.Log]
+	err := c.get(ctx, runPath(id, "/logs")+"?"+url.Values{"step": {step}}.Encode(), &page)
+	return page.Items, err
+}
+
+// Events returns stored records from sequence number from on, at most limit.
+func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) (*Page[json.RawMessage], error) {
+	query := url.Values{"cursor": {strconv.FormatUint(from, 10)}, "limit": {strconv.Itoa(limit)}}
+	page := new(Page[json.RawMessage])
+	return page, c.get(ctx, runPath(id, "/events")+"?"+query.Encode(), page)
+}
+
+// Cancel asks a run to end; its `finally` runs.
+func (c *Client) Cancel(ctx context.Context, id, by string) (*plan.Run, error) {
+	var answer RunAnswer
+	err := c.post(ctx, runPath(id, "/cancel"), cancelRequest{By: by}, &answer)
+	return answer.Run, err
+}
+
+// Resume goes on with a run where it stopped.
+func (c *Client) Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error) {
+	var answer RunAnswer
+	err := c.post(ctx, runPath(id, "/resume"), r, &answer)
+	return answer.Run, err
+}
+
+// Rerun starts a new run that is linked to id.
+func (c *Client) Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error) {
+	var answer RunAnswer
+	err := c.post(ctx, runPath(id, "/rerun"), r, &answer)
+	return answer.Run, answer.Problems, err
+}
+
+func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }
+
+func (c *Client) get(ctx context.Context, path string, into any) error {
+	response, err := c.send(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return err
+	}
+	return readJSON(response, into)
+}
+
+func (c *Client) post(ctx context.Context, path string, body, into any) error {
+	response, err := c.send(ctx, http.MethodPost, path, body, nil)
+	if err != nil {
+		return err
+	}
+	return readJSON(response, into)
+}
+
+// send returns a 2xx answer whose body is open, or an error.
+func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
+	var reader io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encode request for %s: %w", path, err)
+		}
+		reader = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://flowrun"+Prefix+path, reader)
+	if err != nil {
+		return nil, fmt.Errorf("build request for %s: %w", path, err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, goneError(ctx, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return nil, readProblem(response)
+	}
+	return response, nil
+}
+
+// goneError tells a canceled request from an owner that is gone.
+func goneError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var urlError *url.Error
+	if errors.As(err, &urlError) {
+		err = urlError.Err
+	}
+	var dial *dialError
+	return &GoneError{Unsent: errors.As(err, &dial), Err: err}
+}
+
+func readJSON(response *http.Response, into any) error {
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return &GoneError{Err: fmt.Errorf("read its answer: %w", err)}
+	}
+	return nil
+}
+
+// readProblem returns the refusal as a *Problem; an owner that is ending is a
+// *GoneError, since another one can be asked.
+func readProblem(response *http.Response) error {
+	defer response.Body.Close()
+	problem := new(Problem)
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") ||
+		json.NewDecoder(io.LimitReader(response.Body, localBodyCap)).Decode(problem) != nil {
+		return newProblem(CodeInternal, "unexpected answer of the process that owns the store: "+response.Status)
+	}
+	if problem.Code == CodeClosing {
+		return &GoneError{Unsent: true, Err: problem}
+	}
+	return problem
+}

@@ -1,0 +1,128 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+)
+
+// Code names a kind of failure of the API. Codes are stable.
+type Code string
+
+// The codes.
+const (
+	CodeBadRequest      Code = "bad_request"
+	CodeNotFound        Code = "not_found"
+	CodeMethod          Code = "method_not_allowed"
+	CodeMediaType       Code = "unsupported_media_type"
+	CodeTooLarge        Code = "too_large"
+	CodeConflict        Code = "conflict"
+	CodeInvalidWorkflow Code = "invalid_workflow" // Problems is set
+	CodeInvalidInput    Code = "invalid_input"    // Input names it
+	CodeTooMany         Code = "too_many_requests"
+	CodeClosing         Code = "closing" // nothing was done: the owner is about to give the store back
+	CodeStoreIO         Code = "store_io"
+	CodeStoreFull       Code = "store_full"
+	CodeStoreCorrupt    Code = "store_corrupt"
+	CodeStoreNewer      Code = "store_newer"
+	CodeInternal        Code = "internal"
+)
+
+// statusOf is the HTTP status of every code.
+var statusOf = map[Code]int{
+	CodeBadRequest:      http.StatusBadRequest,
+	CodeNotFound:        http.StatusNotFound,
+	CodeMethod:          http.StatusMethodNotAllowed,
+	CodeMediaType:       http.StatusUnsupportedMediaType,
+	CodeTooLarge:        http.StatusRequestEntityTooLarge,
+	CodeConflict:        http.StatusConflict,
+	CodeInvalidWorkflow: http.StatusUnprocessableEntity,
+	CodeInvalidInput:    http.StatusUnprocessableEntity,
+	CodeTooMany:         http.StatusTooManyRequests,
+	CodeClosing:         http.StatusServiceUnavailable,
+	CodeStoreIO:         http.StatusInternalServerError,
+	CodeStoreFull:       http.StatusInsufficientStorage,
+	CodeStoreCorrupt:    http.StatusInternalServerError,
+	CodeStoreNewer:      http.StatusInternalServerError,
+	CodeInternal:        http.StatusInternalServerError,
+}
+
+// Problem is an error answer (RFC 9457, application/problem+json) and the error
+// that the client returns for it.
+type Problem struct {
+	Type     string    `json:"type"`
+	Title    string    `json:"title"`
+	Status   int       `json:"status"`
+	Detail   string    `json:"detail"`
+	Code     Code      `json:"code"`
+	Hint     string    `json:"hint,omitempty"`
+	Input    string    `json:"input,omitempty"`
+	Problems diag.List `json:"problems,omitempty"`
+}
+
+// Error returns the detail.
+func (p *Problem) Error() string { return p.Detail }
+
+func newProblem(code Code, detail string) *Problem {
+	status := statusOf[code]
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
+}
+
+// problemOf turns an error of the engine into its answer.
+func problemOf(err error) *Problem {
+	var (
+		problem  *Problem
+		conflict *engine.ConflictError
+		input    *engine.InputError
+		store    *engine.StoreError
+		list     diag.List
+	)
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case errors.Is(err, engine.ErrRunNotFound):
+		return newProblem(CodeNotFound, err.Error())
+	case errors.As(err, &conflict):
+		answer := newProblem(CodeConflict, conflict.Message)
+		answer.Hint = conflict.Hint
+		return answer
+	case errors.As(err, &input):
+		answer := newProblem(CodeInvalidInput, input.Message)
+		answer.Input, answer.Hint = input.Input, input.Hint
+		return answer
+	case errors.As(err, &list):
+		return invalidWorkflow(list)
+	case errors.As(err, &store):
+		return newProblem(storeCode(store.Fault), store.Error())
+	}
+	return newProblem(CodeInternal, err.Error())
+}
+
+func storeCode(fault engine.StoreFault) Code {
+	switch fault {
+	case engine.StoreFull:
+		return CodeStoreFull
+	case engine.StoreCorrupt:
+		return CodeStoreCorrupt
+	case engine.StoreNewer:
+		return CodeStoreNewer
+	}
+	return CodeStoreIO
+}
+
+func invalidWorkflow(list diag.List) *Problem {
+	answer := newProblem(CodeInvalidWorkflow, "the workflow has problems")
+	answer.Problems = list
+	return answer
+}
+
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(p) // the client is gone: nobody is left to tell
+}

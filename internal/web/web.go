@@ -1,0 +1,151 @@
+// Package web is the HTTP API of the process that owns the store, and the Go
+// client of it. The API is served on a unix socket of mode 0600 in the state
+// directory: the file mode is its authority. An owner is a client of its own
+// handler through InProcess, so that every command takes one path.
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Prefix stands before every path of the API but /healthz and /readyz.
+const Prefix = "/api/v1"
+
+// Runs is what the API needs of an engine to act on runs.
+type Runs interface {
+	Start(ctx context.Context, r engine.StartRequest) (*plan.Run, diag.List, error)
+	Get(ctx context.Context, id string) (*plan.Result, error)
+	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
+	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
+	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
+	Logs(ctx context.Context, id, step string) ([]plan.Log, error)
+	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
+	Cancel(ctx context.Context, id, by string) error
+	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error)
+	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error)
+	Call(ctx context.Context, r engine.CallRequest, sink plan.Sink) (engine.CallResult, error)
+}
+
+// Catalog is what the API needs of a project: what can run.
+type Catalog interface {
+	Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List)
+	Plugins(ctx context.Context) []engine.PluginInfo
+	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
+	Workflows() ([]string, error)
+	Connections() []engine.ConnectionInfo
+}
+
+// Owner describes the process that owns a store.
+type Owner struct {
+	PID     int       `json:"pid"`
+	Host    string    `json:"host"`
+	Since   time.Time `json:"since"`
+	Socket  string    `json:"socket,omitempty"`  // "" = flowrun.sock beside owner.json
+	Version string    `json:"version,omitempty"` // of flowrun
+	Config  string    `json:"config,omitempty"`  // its flowrun.yaml; "" = none
+}
+
+// RunAnswer is the answer to a request that made or moved a run. Problems holds
+// the warnings of the check.
+type RunAnswer struct {
+	Run      *plan.Run `json:"run"`
+	Problems diag.List `json:"problems,omitempty"`
+}
+
+// Page is one page of a list. NextCursor is nil on the last page.
+type Page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// ValidateRequest asks for the problems of one file.
+type ValidateRequest struct {
+	File   string `json:"file"`
+	Source string `json:"source"`
+}
+
+// ValidateAnswer holds the problems of the files that were checked.
+type ValidateAnswer struct {
+	Problems diag.List `json:"problems"`
+	Files    int       `json:"files"`
+}
+
+// WorkflowItem is one file of GET /workflows.
+type WorkflowItem struct {
+	File string `json:"file"`
+}
+
+// ActionItem is one action of GET /plugins/{name}/actions.
+type ActionItem struct {
+	Action       string          `json:"action"`
+	Plugin       string          `json:"plugin"`
+	Doc          string          `json:"doc,omitempty"`
+	Effect       plan.Effect     `json:"effect"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	OutputSchema json.RawMessage `json:"output_schema"`
+	Limiters     []LimiterItem   `json:"limiters"`
+	Paging       *plan.Paging    `json:"paging"`
+	Range        *RangeItem      `json:"range"`
+	Incremental  bool            `json:"incremental"`
+	Faults       []plan.Fault    `json:"faults"`
+	Examples     []plan.Example  `json:"examples"`
+	Deprecated   string          `json:"deprecated,omitempty"`
+}
+
+// LimiterItem is a limiter with its window in seconds.
+type LimiterItem struct {
+	Name          string   `json:"name"`
+	Requests      int      `json:"requests"`
+	WindowS       float64  `json:"window_s"`
+	FixedWindow   bool     `json:"fixed_window"`
+	MaxConcurrent int      `json:"max_concurrent,omitempty"`
+	Scope         []string `json:"scope,omitempty"`
+}
+
+// RangeItem is a range limit with its length in seconds.
+type RangeItem struct {
+	FromField string  `json:"from_field"`
+	ToField   string  `json:"to_field"`
+	MaxS      float64 `json:"max_s"`
+}
+
+// NewActionItem turns an action into its form for lists.
+func NewActionItem(a *plan.Action) ActionItem {
+	item := ActionItem{
+		Action: a.FullName(), Plugin: a.Plugin, Doc: a.Doc, Effect: a.Effect, InputSchema: a.Input, OutputSchema: a.Output,
+		Limiters: []LimiterItem{}, Paging: a.Paging, Incremental: a.Incremental,
+		Faults: append([]plan.Fault{}, a.Faults...), Examples: append([]plan.Example{}, a.Examples...), Deprecated: a.Deprecated,
+	}
+	for _, l := range a.Limiters {
+		item.Limiters = append(item.Limiters, LimiterItem{
+			Name: l.Name, Requests: l.Requests, WindowS: l.Window.Seconds(), FixedWindow: l.FixedWindow,
+			MaxConcurrent: l.MaxConcurrent, Scope: l.Scope,
+		})
+	}
+	if a.Range != nil {
+		item.Range = &RangeItem{FromField: a.Range.FromField, ToField: a.Range.ToField, MaxS: a.Range.Max.Seconds()}
+	}
+	return item
+}
+
+// CallLine is one line of the answer to a call: what it says while it runs, and
+// last its result or the problem that kept it from running.
+type CallLine struct {
+	Log      *plan.Log          `json:"log,omitempty"`
+	Progress *plan.Progress     `json:"progress,omitempty"`
+	Prompt   *plan.Prompt       `json:"prompt,omitempty"`
+	Result   *engine.CallResult `json:"result,omitempty"`
+	Problem  *Problem           `json:"problem,omitempty"`
+}
+
+var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+// ValidID reports whether id may name a run, a plugin or a connection in a path.
+func ValidID(id string) bool { return idPattern.MatchString(id) }

@@ -1,0 +1,131 @@
+package dictionary
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// maxMessage bounds the service's own text in an error, in bytes.
+const maxMessage = 500
+
+// service is what the actions share.
+type service struct{ windows *windows }
+
+// envelope is the shape of every answer (D-02).
+type envelope struct {
+	Code    *int            `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// get sends the one request of an action and returns the envelope's data, which
+// is never null. The segments of path are escaped (D-06).
+func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (json.RawMessage, error) {
+	target, err := sdk.Path(append([]string{"api"}, path...)...)
+	if err != nil {
+		return nil, err
+	}
+	client := c.HTTP()
+	for name, value := range c.Config.Headers {
+		client = client.WithHeader(name, value)
+	}
+	var answer envelope
+	s.windows.sent(c.Config.BaseURL)
+	_, err = client.Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
+		failure := classify(r, &answer)
+		if failure == nil {
+			return nil
+		}
+		if failure.Code == sdk.CodeRateLimited && failure.RetryAfter == 0 {
+			failure.RetryAfter = s.windows.rest(c.Config.BaseURL)
+		}
+		return failure
+	}})
+	return answer.Data, err
+}
+
+// classify reads the envelope of an answer into e and returns the failure that
+// it tells of, nil for success. The code decides before the HTTP status, so that
+// servers that mirror the code and servers that always say 200 both work (D-02,
+// D-03).
+func classify(r *sdk.Response, e *envelope) *sdk.Error {
+	fine := r.Status >= 200 && r.Status < 300
+	isEnvelope := json.Unmarshal(r.Body, e) == nil && e.Code != nil
+	switch {
+	case !isEnvelope && fine:
+		return noEnvelope(r)
+	case !isEnvelope:
+		failure := r.StatusError()
+		failure.Code = codeOf(r.Status)
+		return failure
+	case *e.Code != http.StatusOK:
+		return refusal(r, codeOf(*e.Code), *e.Code, e.Message)
+	case !fine:
+		return refusal(r, codeOf(r.Status), r.Status, e.Message)
+	case isNull(e.Data):
+		return r.Fail(sdk.CodeUnexpectedResponse, "the service says success, but `data` is empty") // D-05
+	}
+	return nil
+}
+
+// codeOf maps the documented codes (D-04), and what else may come by its class.
+func codeOf(code int) sdk.Code {
+	switch {
+	case code == http.StatusMethodNotAllowed:
+		return sdk.CodeInternal
+	case code >= 400 && code < 600:
+		return sdk.CodeOfStatus(code)
+	}
+	return sdk.CodeUnexpectedResponse
+}
+
+// refusal is an error with the service's own text and code.
+func refusal(r *sdk.Response, kind sdk.Code, code int, text string) *sdk.Error {
+	failure := r.Fail(kind, "the service answers with code %d and no message", code)
+	if text = oneLine(text); text != "" {
+		failure.Message = text
+	}
+	failure.Reason = strconv.Itoa(code)
+	if code >= 400 && code < 500 {
+		failure.Applied = sdk.NotApplied // the HTTP status may say 200
+	}
+	return failure
+}
+
+// noEnvelope is the error for a 2xx answer that is a page, cut short, empty or
+// JSON of another shape.
+func noEnvelope(r *sdk.Response) *sdk.Error {
+	var failure *sdk.Error
+	var anything json.RawMessage
+	if err := r.JSON(&anything); errors.As(err, &failure) {
+		return failure
+	}
+	return r.Fail(sdk.CodeUnexpectedResponse, "the answer has no `code`: it is not from this service").WithHint("check base_url")
+}
+
+func isNull(data json.RawMessage) bool {
+	text := bytes.TrimSpace(data)
+	return len(text) == 0 || string(text) == "null"
+}
+
+// oneLine makes a foreign text fit to be shown: without control characters and
+// not longer than maxMessage.
+func oneLine(text string) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text))
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,128 @@
+// Package dictionary is the plugin of the English dictionary service: words with
+// phonetics and Chinese definitions, synonyms, antonyms, abbreviations, listings
+// by letter, search and statistics.
+//
+// Row ids (D-01 ...) are those of the requirements, see docs/services/coverage.md.
+// What the service's document leaves open and is decided here is listed in
+// docs/services/dictionary.md.
+package dictionary
+
+import (
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// Version is the version of the plugin.
+const Version = "1.0.0"
+
+// limiter is the name of the service's one limit.
+const limiter = "requests"
+
+// Config is a connection's settings. No credential is documented, so none is
+// sent unless headers says so (D-19).
+type Config struct {
+	sdk.HTTPSettings
+	Headers map[string]string `json:"headers,omitempty" secret:"true" doc:"Headers to send with every request, for an installation that wants some. Values may be secrets."`
+}
+
+// Options are what the plugin takes from outside.
+type Options struct {
+	Now func() time.Time // clock of the rest of a window after a 429
+}
+
+// New returns the plugin with the real clock.
+func New() *sdk.Plugin { return NewWith(Options{Now: time.Now}) }
+
+// NewWith returns the plugin with what a test passes in.
+func NewWith(o Options) *sdk.Plugin {
+	s := &service{windows: newWindows(o.Now)}
+	return sdk.New("dictionary", Version, "English words with phonetics, Chinese definitions, synonyms, antonyms and abbreviations.",
+		sdk.ValidateConfig(checkConfig),
+		sdk.CheckConnection(s.checkConnection),
+		// D-18: 60 requests a minute for each IP address of a caller; that the window
+		// is fixed is our reading, since the document shows none.
+		sdk.Limit(limiter, 60, window, sdk.FixedWindow(), sdk.Scope("base_url")),
+		sdk.Read("word", "A word with British and American phonetics, part of speech and Chinese definitions.", s.word,
+			wordOptions(wordSchema(), "happy")...),
+		sdk.Read("synonyms", "Words that mean the same; the list may be empty.", s.synonyms,
+			wordOptions(relatedSchema("synonyms"), "happy")...),
+		sdk.Read("antonyms", "Words that mean the opposite; the list may be empty.", s.antonyms,
+			wordOptions(relatedSchema("antonyms"), "happy")...),
+		sdk.Read("abbr", "An abbreviation with its full form and its Chinese meaning.", s.abbr,
+			options(sdk.Output(abbrSchema()), notFound("No abbreviation has this id."),
+				sdk.Example("an abbreviation", map[string]any{"id": 1}, nil))...),
+		sdk.Read("letter", "One page of the words that start with a letter. With paginate: all of them.", s.letter,
+			options(sdk.Paged("page", "items", "next_cursor"), notFound("The service has no such letter."),
+				sdk.Example("the first page", map[string]any{"letter": "S"}, nil),
+				sdk.Example("large pages", map[string]any{"letter": "s", "page": 2, "per_page": 100, "items_field": "words"}, nil))...),
+		sdk.Read("stats", "How many words, abbreviations, scenes and categorized words the service has.", s.stats,
+			options(sdk.Output(statsSchema()), sdk.Example("the numbers", NoInput{}, nil))...),
+		sdk.Read("search", "Search for words; the service's document does not show what a found word looks like.", s.search,
+			options(sdk.Example("a search", map[string]any{"q": "happy"}, nil))...),
+	)
+}
+
+// wordOptions are the options of the three actions about one word.
+func wordOptions(output sdk.Value, example string) []sdk.ActionOption {
+	return options(sdk.Output(output), sdk.ValidateWith(wordProblems), notFound("The service does not know the word."),
+		sdk.Example("a word", map[string]any{"word": example}, nil))
+}
+
+func notFound(doc string) sdk.ActionOption { return sdk.Fault(sdk.CodeNotFound, "404", doc) }
+
+// options adds to an action's options what all of them have.
+func options(own ...sdk.ActionOption) []sdk.ActionOption {
+	return append(own,
+		sdk.Limits(limiter),
+		sdk.Timeout(30*time.Second),
+		sdk.Fault(sdk.CodeInvalid, "400", "An input is wrong; most is found before anything is sent."),
+		sdk.Fault(sdk.CodeRateLimited, "429", "More than 60 requests a minute from this address; waits for the rest of the window."),
+		sdk.Fault(sdk.CodeUnavailable, "500", "No connection, or the service failed."),
+		sdk.Fault(sdk.CodeInternal, "405", "The service refuses the method: a fault of this plugin."),
+		sdk.Fault(sdk.CodeUnexpectedResponse, "", "The answer is no JSON, cut short or of another shape."),
+	)
+}
+
+// checkConfig refuses a base_url with the prefix that the plugin adds itself
+// (D-01), and headers that can't be sent.
+func checkConfig(config Config) []sdk.Problem {
+	var problems []sdk.Problem
+	if strings.HasSuffix(config.BaseURL, "/api") {
+		problems = append(problems, sdk.Problemf("/base_url", "must not end in /api").WithDetail("write it without /api: the plugin adds it"))
+	}
+	for name, value := range config.Headers {
+		at := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		switch {
+		case !isToken(name):
+			problems = append(problems, sdk.Problemf(at, "is no name of a header"))
+		case strings.EqualFold(name, "cookie"):
+			problems = append(problems, sdk.Problemf(at, "cookies are not sent"))
+		case hasControl(value):
+			problems = append(problems, sdk.Problemf(at, "its value can't be sent: it has a line break or another control character"))
+		}
+	}
+	return problems
+}
+
+// checkConnection asks for the statistics; the service knows no accounts.
+func (s *service) checkConnection(c *sdk.Call[Config]) (string, error) {
+	_, err := s.get(c, nil, "stats")
+	return "", err
+}
+
+// isToken reports whether name can be the name of a header (RFC 9110, 5.6.2).
+func isToken(name string) bool {
+	for _, c := range []byte(name) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func hasControl(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}

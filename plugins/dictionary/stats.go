@@ -1,0 +1,56 @@
+package dictionary
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// NoInput is the input of stats.
+type NoInput struct{}
+
+// statsRecord is the record of /stats (D-16).
+type statsRecord struct {
+	WordCount    int64 `json:"word_count"`
+	AbbrCount    int64 `json:"abbr_count"`
+	SceneCount   int64 `json:"scene_count"`
+	CatWordCount int64 `json:"cat_word_count"`
+}
+
+// stats is action dictionary.stats.
+func (s *service) stats(c *sdk.Call[Config], _ NoInput) (sdk.Value, error) {
+	data, err := s.get(c, nil, "stats")
+	if err != nil {
+		return nil, err
+	}
+	_, err = decodeRecord[statsRecord](data, "word_count", "abbr_count", "scene_count", "cat_word_count")
+	return data, err
+}
+
+// SearchInput is the input of search.
+type SearchInput struct {
+	Q string `json:"q" min:"1" doc:"What to search for." example:"happy"`
+}
+
+// SearchOutput is the output of search: the records' shape is not documented.
+type SearchOutput struct {
+	Words sdk.Value `json:"words" doc:"What the service found, as it gives it; its shape is not documented."`
+}
+
+// search is action dictionary.search. The one documented type is sent (D-17).
+func (s *service) search(c *sdk.Call[Config], in SearchInput) (SearchOutput, error) {
+	data, err := s.get(c, url.Values{"q": {in.Q}, "type": {"word"}}, "search")
+	if err != nil {
+		return SearchOutput{}, err
+	}
+	fields, err := decodeRecord[map[string]json.RawMessage](data)
+	if err != nil {
+		return SearchOutput{}, err
+	}
+	words, ok := fields["words"]
+	if !ok {
+		return SearchOutput{}, sdk.UnexpectedResponse("the record has no `words`")
+	}
+	return SearchOutput{Words: words}, nil
+}

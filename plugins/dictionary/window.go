@@ -1,0 +1,42 @@
+package dictionary
+
+import (
+	"sync"
+	"time"
+)
+
+// window is the documented length of the limit's window (D-18).
+const window = time.Minute
+
+// windows remembers for each base_url when its current window began as seen from
+// here: at the first request after the last one was over. The service says
+// neither how long a 429 lasts nor when its window began, so that the rest of
+// ours is the best guess (D-18). Safe for concurrent use.
+type windows struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	starts map[string]time.Time
+}
+
+func newWindows(now func() time.Time) *windows {
+	return &windows{now: now, starts: map[string]time.Time{}}
+}
+
+// sent notes a request to base.
+func (w *windows) sent(base string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	if start, ok := w.starts[base]; !ok || now.Sub(start) >= window || now.Before(start) {
+		w.starts[base] = now
+	}
+}
+
+// rest returns how long the window of base still lasts: at least a second, so
+// that nobody comes back at once, and at most the whole window.
+func (w *windows) rest(base string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(max(w.starts[base].Add(window).Sub(w.now()), time.Second), window)
+}

@@ -1,0 +1,99 @@
+package netinfo
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// maxMessage bounds the service's own text in an error, in bytes.
+const maxMessage = 500
+
+// errRefused is the cause of errors that the service said in its own envelope:
+// it tells them from those of a proxy or of a wrong base_url.
+var errRefused = errors.New("refused by the service")
+
+// get sends the one request of an action and returns the envelope's data. The
+// last segments of path are escaped (I-24). pointer is the input that a 400 is
+// about, "" for none. No header that carries a credential is ever set (I-02).
+func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) (json.RawMessage, error) {
+	target, err := sdk.Path(append([]string{"api", "v1"}, path...)...)
+	if err != nil {
+		return nil, err
+	}
+	var answer envelope
+	_, err = c.HTTP().Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
+		failure := classify(r, &answer)
+		if failure == nil {
+			return nil
+		}
+		if failure.Code == sdk.CodeInvalid {
+			failure.Pointer = pointer
+		}
+		return failure
+	}})
+	return answer.Data, err
+}
+
+// classify reads the envelope of an answer into e. It returns nil for success,
+// and for an answer without an envelope whose status already says that it failed
+// (I-23).
+func classify(r *sdk.Response, e *envelope) *sdk.Error {
+	fine := r.Status >= 200 && r.Status < 300
+	read, isEnvelope := readEnvelope(r.Body)
+	*e = read
+	switch {
+	case !isEnvelope && fine:
+		return noEnvelope(r)
+	case !isEnvelope:
+		return r.StatusError()
+	case fine && e.succeeded():
+		return nil
+	case fine && *e.Success:
+		return r.Fail(sdk.CodeUnexpectedResponse, "`success` is true, but `data` is no object")
+	case fine:
+		return refusal(r, sdk.CodeUnexpectedResponse, e.Error).
+			WithHint("the answer came with status %d, which is documented for success only", r.Status)
+	}
+	return refusal(r, sdk.CodeOfStatus(r.Status), e.Error)
+}
+
+// noEnvelope is the error for a 2xx answer that is a page, cut short, empty or
+// JSON of another shape.
+func noEnvelope(r *sdk.Response) *sdk.Error {
+	var failure *sdk.Error
+	var anything json.RawMessage
+	if err := r.JSON(&anything); errors.As(err, &failure) {
+		return failure
+	}
+	return r.Fail(sdk.CodeUnexpectedResponse, "the answer has no `success`: it is not from this service").WithHint("check base_url")
+}
+
+// refusal is an error whose message is the service's own text (I-04).
+func refusal(r *sdk.Response, code sdk.Code, text string) *sdk.Error {
+	failure := r.Fail(code, "the service gives no reason (%d %s)", r.Status, http.StatusText(r.Status))
+	failure.Err = errRefused
+	if text = oneLine(text); text != "" {
+		failure.Message = text
+	}
+	return failure
+}
+
+// oneLine makes a foreign text fit to be shown: without control characters and
+// not longer than maxMessage.
+func oneLine(text string) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text))
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return text
+}

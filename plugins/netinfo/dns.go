@@ -1,0 +1,65 @@
+package netinfo
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// DNSInput is the input of dns. The type has no default here: without one none
+// is sent, and the service takes A (I-12).
+type DNSInput struct {
+	Domain string `json:"domain" min:"1" doc:"Name to resolve, in ASCII; underscores are allowed, as in _dmarc.example.com." example:"example.com"`
+	Type   string `json:"type,omitempty" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR,a,aaaa,cname,mx,ns,txt,soa,srv,caa,ptr" doc:"Record type, in capitals or small letters. Without it the service takes A." example:"MX"`
+}
+
+// dnsRecord is one record (I-14): here the type is a number.
+type dnsRecord struct {
+	Name string `json:"name"`
+	Type int64  `json:"type"`
+	TTL  int64  `json:"ttl"`
+	Data string `json:"data"`
+}
+
+// dnsAnswer is the data of /dns/:domain (I-13).
+type dnsAnswer struct {
+	Domain    string            `json:"domain"`
+	Type      string            `json:"type"`
+	Records   []dnsRecord       `json:"records"`
+	Authority []json.RawMessage `json:"authority"`
+}
+
+// resolve is action netinfo.dns. No records is a success with an empty list
+// (I-15); a null or missing list counts as an empty one.
+func resolve(c *sdk.Call[Config], in DNSInput) (sdk.Value, error) {
+	domain, problem := checkDomain(in.Domain)
+	if problem != nil {
+		return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
+	}
+	query := url.Values{}
+	if in.Type != "" {
+		query.Set("type", strings.ToUpper(in.Type))
+	}
+	data, err := get(c, "/domain", query, "dns", domain)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := decodeRecord[dnsAnswer](data, "domain", "type")
+	if err != nil {
+		return nil, err
+	}
+	extra := map[string]any{}
+	if answer.Records == nil {
+		extra["records"] = []any{}
+	}
+	if answer.Authority == nil {
+		extra["authority"] = []any{}
+	}
+	return withFields(data, extra)
+}
+
+func dnsProblems(in DNSInput, unknown []string) []sdk.Problem {
+	return domainProblems(in.Domain, unknown)
+}

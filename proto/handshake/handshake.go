@@ -1,0 +1,42 @@
+// Package handshake holds what host and plugin must agree on before the first
+// call: the part of the wire contract that plugin.proto cannot say.
+package handshake
+
+// The go-plugin handshake. The protocol version is the major of the package
+// flowrun.plugin.v1.
+const (
+	ProtocolVersion  = 1
+	MagicCookieKey   = "FLOWRUN_PLUGIN"
+	MagicCookieValue = "flowrun.plugin.v1"
+	PluginSet        = "plugin" // key of the one entry in go-plugin's plugin map
+)
+
+// ProtocolMinor is the minor version of the protocol that this tree speaks:
+// additions inside v1.
+const ProtocolMinor = 0
+
+// The environment that the host gives a plugin besides PATH, HOME, TMPDIR,
+// LANG, TZ, the proxy variables and the names that were granted.
+const (
+	EnvLaunchToken = "FLOWRUN_LAUNCH_TOKEN" // random; both sides present it with every call
+	EnvHostSocket  = "FLOWRUN_HOST_SOCKET"  // path of the unix socket of the Host service
+
+	// EnvMessageLimit is how many bytes of one message the host takes, when that
+	// is not DefaultMessageLimit; at most MaxMessageLimit.
+	EnvMessageLimit = "FLOWRUN_MESSAGE_LIMIT"
+)
+
+// LaunchTokenKey is the gRPC metadata key under which host and plugin present
+// the launch token. A call without it, or with another, is Unauthenticated.
+const LaunchTokenKey = "flowrun-launch-token"
+
+// Message limits of both directions, in bytes.
+const (
+	DefaultMessageLimit = 8 << 20
+	MaxMessageLimit     = 64 << 20
+)
+
+// RunKey is the gRPC metadata key under which a plugin names the run that a
+// call of the Host service belongs to, for the state scope "run". The run must
+// have a call in flight in the plugin. It may be left out while only one has.
+const RunKey = "flowrun-run-id"

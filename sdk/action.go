@@ -1,0 +1,191 @@
+package sdk
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// Value is a JSON document that is passed on as it is, byte by byte. In a
+// struct it is a field of any type.
+type Value = json.RawMessage
+
+// action is one action with its types erased: inputs and configs travel as
+// pointers to the author's structs.
+type action struct {
+	name, doc  string
+	effect     pluginv1.Effect
+	configType reflect.Type
+	inputType  reflect.Type
+	outputType reflect.Type
+
+	input, output       *schema
+	rawInput, rawOutput json.RawMessage // given by the author instead of reflected
+
+	limiters    []string
+	paging      *pluginv1.Paging
+	rng         *pluginv1.Range
+	incremental bool
+	timeout     time.Duration
+	examples    []example
+	faults      []*pluginv1.Fault
+	deprecated  string
+
+	run        func(c *core, config, input any) (any, error)
+	validators []validator
+	narrowers  []narrower
+	reconcile  *reconciler
+}
+
+type example struct {
+	name          string
+	input, output any
+}
+
+type validator struct {
+	input reflect.Type
+	check func(input any, unknown []string) []Problem
+}
+
+type narrower struct {
+	input  reflect.Type
+	narrow func(input any, unknown []string) json.RawMessage
+}
+
+type reconciler struct {
+	config, input, output reflect.Type
+	ask                   func(c *core, config, input any) (applied Applied, output any, note string, err error)
+}
+
+// Read declares an action without a side effect: it is free to repeat and to
+// cache.
+func Read[C, I, O any](name, doc string, fn func(*Call[C], I) (O, error), opts ...ActionOption) Part {
+	return newAction(pluginv1.Effect_EFFECT_READ, name, doc, fn, opts)
+}
+
+// Idempotent declares an action that changes something and is safe to repeat.
+func Idempotent[C, I, O any](name, doc string, fn func(*Call[C], I) (O, error), opts ...ActionOption) Part {
+	return newAction(pluginv1.Effect_EFFECT_IDEMPOTENT, name, doc, fn, opts)
+}
+
+// Keyed declares an action that is safe to repeat with the same idempotency
+// key. The HTTP client sends Run.IdempotencyKey as Idempotency-Key with every
+// request that is not a read.
+func Keyed[C, I, O any](name, doc string, fn func(*Call[C], I) (O, error), opts ...ActionOption) Part {
+	return newAction(pluginv1.Effect_EFFECT_KEYED, name, doc, fn, opts)
+}
+
+// Once declares an action that must not be repeated: when its outcome is
+// unknown, the host asks ReconcileWith, else the run pauses.
+func Once[C, I, O any](name, doc string, fn func(*Call[C], I) (O, error), opts ...ActionOption) Part {
+	return newAction(pluginv1.Effect_EFFECT_ONCE, name, doc, fn, opts)
+}
+
+func newAction[C, I, O any](effect pluginv1.Effect, name, doc string, fn func(*Call[C], I) (O, error), opts []ActionOption) Part {
+	a := &action{
+		name: name, doc: doc, effect: effect,
+		configType: reflect.TypeFor[C](), inputType: reflect.TypeFor[I](), outputType: reflect.TypeFor[O](),
+		run: func(c *core, config, input any) (any, error) {
+			output, err := fn(newCall[C](c, config), *input.(*I))
+			return &output, err
+		},
+	}
+	return partFunc(func(p *Plugin) {
+		for _, opt := range opts {
+			opt(p, a)
+		}
+		p.useConfig("action "+name, a.configType)
+		if p.action(name) != nil {
+			p.failf("action %q is declared twice", name)
+		}
+		p.actions = append(p.actions, a)
+	})
+}
+
+// finish derives the action's schemas and checks its declarations.
+func (a *action) finish(p *Plugin) {
+	if !nameGrammar.MatchString(a.name) {
+		p.failf("action name %q: use lower-case letters, digits and _", a.name)
+	}
+	var err error
+	if a.input, err = schemaFor(a.rawInput, a.inputType, closedObjects); err != nil {
+		p.failf("action %s: input: %w", a.name, err)
+		a.input = &schema{types: []string{"object"}}
+	}
+	if !a.input.takes("object") {
+		p.failf("action %s: its input must be a struct", a.name)
+	}
+	if a.output, err = schemaFor(a.rawOutput, a.outputType, openObjects); err != nil {
+		p.failf("action %s: output: %w", a.name, err)
+		a.output = &schema{}
+	}
+	a.checkDeclarations(p)
+	a.checkHooks(p)
+	if len(p.errs) == 0 {
+		a.checkExamples(p)
+	}
+}
+
+func (a *action) checkDeclarations(p *Plugin) {
+	for _, name := range a.limiters {
+		if !p.hasLimiter(name) {
+			p.failf("action %s: limiter %q is not declared", a.name, name)
+		}
+	}
+	needInput := func(what, field string) {
+		if a.input.property(field) == nil {
+			p.failf("action %s: %s %q is not a field of its input", a.name, what, field)
+		}
+	}
+	if a.paging != nil {
+		needInput("cursor field", a.paging.CursorField)
+	}
+	if a.rng != nil {
+		needInput("range field", a.rng.FromField)
+		needInput("range field", a.rng.ToField)
+	}
+}
+
+func (a *action) checkHooks(p *Plugin) {
+	for _, v := range a.validators {
+		if v.input != a.inputType {
+			p.failf("action %s: ValidateWith takes %s, the action takes %s", a.name, v.input, a.inputType)
+		}
+	}
+	for _, n := range a.narrowers {
+		if n.input != a.inputType {
+			p.failf("action %s: NarrowWith takes %s, the action takes %s", a.name, n.input, a.inputType)
+		}
+	}
+	if r := a.reconcile; r != nil && (r.config != a.configType || r.input != a.inputType || r.output != a.outputType) {
+		p.failf("action %s: ReconcileWith has other types than the action", a.name)
+	}
+}
+
+func (a *action) checkExamples(p *Plugin) {
+	for _, e := range a.examples {
+		input, err := encodeExample(e.input)
+		if err != nil {
+			p.failf("action %s: example %s: %w", a.name, e.name, err)
+			continue
+		}
+		if _, problems := a.decode(input, nil); firstError(problems) != nil {
+			p.failf("action %s: example %s: %w", a.name, e.name, firstError(problems))
+		}
+	}
+}
+
+// decode reads an input strictly, fills in defaults, and runs every check.
+// unknown holds JSON Pointers of parts whose value is not known yet.
+func (a *action) decode(raw []byte, unknown []string) (any, []Problem) {
+	input, problems := decodeInto(raw, a.input, a.inputType, unknown)
+	if firstError(problems) != nil {
+		return input, problems
+	}
+	for _, v := range a.validators {
+		problems = append(problems, v.check(input, unknown)...)
+	}
+	return input, problems
+}

@@ -1,0 +1,63 @@
+package sdk
+
+import (
+	"fmt"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// featureReconcile is the capability of plugins with ReconcileWith.
+const featureReconcile = "reconcile"
+
+// describe returns what the plugin is: the same bytes for the same program.
+func (p *Plugin) describe() (*pluginv1.DescribeResponse, error) {
+	response := &pluginv1.DescribeResponse{
+		Name: p.name, Version: p.version, Doc: p.doc, Sdk: sdkVersion,
+		ProtocolMinor: handshake.ProtocolMinor,
+		Plugin:        &pluginv1.Capabilities{},
+		ConfigSchema:  p.config.JSON(),
+		Limiters:      p.limiters,
+		Wants:         p.grants,
+		TokenAction:   p.tokenAction,
+	}
+	for _, a := range p.actions {
+		described, err := a.describe()
+		if err != nil {
+			return nil, fmt.Errorf("describe action %s: %w", a.name, err)
+		}
+		response.Actions = append(response.Actions, described)
+		if a.reconcile != nil && len(response.Plugin.Features) == 0 {
+			response.Plugin.Features = []string{featureReconcile}
+		}
+	}
+	return response, nil
+}
+
+func (a *action) describe() (*pluginv1.Action, error) {
+	described := &pluginv1.Action{
+		Name: a.name, Doc: a.doc, Effect: a.effect,
+		InputSchema: a.input.JSON(), OutputSchema: a.output.JSON(),
+		DefaultTimeout: protoDuration(a.timeout),
+		Limiters:       a.limiters, Paging: a.paging, Range: a.rng,
+		Incremental: a.incremental, Faults: a.faults, Deprecated: a.deprecated,
+	}
+	if a.rawInput != nil {
+		described.InputSchema = a.rawInput
+	}
+	if a.rawOutput != nil {
+		described.OutputSchema = a.rawOutput
+	}
+	for _, e := range a.examples {
+		input, err := encodeExample(e.input)
+		if err != nil {
+			return nil, err
+		}
+		output, err := encodeExample(e.output)
+		if err != nil {
+			return nil, err
+		}
+		described.Examples = append(described.Examples, &pluginv1.Example{Name: e.name, Input: input, Output: output})
+	}
+	return described, nil
+}

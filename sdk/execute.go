@@ -1,0 +1,111 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"google.golang.org/protobuf/proto"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// maxStack bounds the stack that a panic writes into the log, in bytes.
+const maxStack = 8 << 10
+
+// execute runs one call and returns its terminal event.
+func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) *pluginv1.ExecuteEvent {
+	if c.action == nil {
+		missing := s.noAction(request.GetAction())
+		return c.failed(&Error{Code: CodeUnsupported, Message: missing.Summary, Hint: missing.Detail, Applied: NotApplied})
+	}
+	conn, refused := s.connection(request.GetConnection())
+	if refused != nil {
+		return c.failed(refused)
+	}
+	raw := request.GetInput().GetJson()
+	c.useConnection(conn, raw)
+	output, err := c.call(raw)
+	if dropped := c.events.droppedLines(); dropped > 0 {
+		c.events.sendDropped(dropped, c.now())
+	}
+	if pending := asPending(err); pending != nil {
+		return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Pending{Pending: c.protoPending(pending)}}
+	}
+	if failed(err) {
+		return c.failed(asError(err))
+	}
+	return c.completed(output, s.options.MessageLimit)
+}
+
+// call checks the input and runs the author's function. A panic becomes the
+// error of this call; its stack goes to the log.
+func (c *core) call(raw []byte) (output any, err error) {
+	defer func() {
+		text, stack, panicked := panicText(recover())
+		if !panicked {
+			return
+		}
+		c.log(pluginv1.Log_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
+		output, err = nil, &Error{Code: CodeInternal, Message: "the plugin panicked: " + text,
+			Hint: "this is a bug of the plugin; the log of the step has the place"}
+	}()
+	input, problems := c.action.decode(raw, nil)
+	if refused := firstError(problems); refused != nil {
+		return nil, refused
+	}
+	for _, p := range problems {
+		c.log(pluginv1.Log_WARN, p.Summary, []any{"pointer", p.Pointer})
+	}
+	return c.action.run(c, c.conn.config, input)
+}
+
+// panicText describes a recovered value, if there was a panic.
+func panicText(recovered any) (text, stack string, panicked bool) {
+	if recovered == nil {
+		return "", "", false
+	}
+	return plain(cut(fmt.Sprint(recovered), 1024)), cut(string(debug.Stack()), maxStack), true
+}
+
+func (c *core) failed(e *Error) *pluginv1.ExecuteEvent {
+	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Failed{Failed: c.protoError(e)}}
+}
+
+// completed encodes the output of a call that did what it should. When it
+// cannot be sent, the effect has happened all the same.
+func (c *core) completed(output any, limit int) *pluginv1.ExecuteEvent {
+	happened := AppliedFully
+	if c.action.effect == pluginv1.Effect_EFFECT_READ {
+		happened = NotApplied
+	}
+	encoded, err := encodeOutput(output)
+	if err != nil {
+		return c.failed(&Error{Code: CodeInternal, Message: "encode the output: " + err.Error(), Applied: happened})
+	}
+	event := &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Completed{Completed: c.completedPage(encoded)}}
+	if size := proto.Size(event); size > limit {
+		return c.failed(&Error{
+			Code: CodeUnexpectedResponse, Applied: happened,
+			Message: fmt.Sprintf("the output has %d bytes, more than the limit of %d", size, limit),
+			Hint:    "ask for less, or for smaller pages",
+		})
+	}
+	return event
+}
+
+func (c *core) completedPage(encoded json.RawMessage) *pluginv1.Completed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	completed := &pluginv1.Completed{
+		Output:     &pluginv1.Value{Json: encoded, Sensitive: sensitivePointers(c.action.output, encoded)},
+		NextCursor: c.next,
+		Watermark:  c.newWatermark,
+	}
+	if len(c.meta) > 0 {
+		if meta, err := marshalJSON(c.meta); err == nil && len(meta) <= maxLogText {
+			completed.Meta = c.masks.now().bytes(meta)
+		}
+	}
+	return completed
+}

@@ -1,0 +1,311 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// HTTPClient sends requests to the connection's base_url and turns failures
+// into Errors: by status, by what the network did, and by what a Classify hook
+// reads from the body. It sends each write once, keeps no cookies, caps bodies
+// and follows redirects of reads to the same host only. The With methods
+// return changed copies. Safe for concurrent use.
+type HTTPClient struct {
+	core     *core
+	settings HTTPSettings
+	pool     *http.Client // nil: the settings are unusable, see err
+	err      error
+	prefix   string
+	header   http.Header
+	classify func(*Response) error
+}
+
+// Request is one request. Path is relative to base_url and escaped (see Path).
+type Request struct {
+	Method string // default GET, with a body POST
+	Path   string
+	Query  url.Values
+	Header http.Header
+
+	JSON        any    // body, encoded; nil = none
+	Body        []byte // body as it is, when JSON is nil
+	ContentType string // of Body
+
+	Accept   []int                 // statuses besides 2xx that are answers, not failures
+	Classify func(*Response) error // asked before the status; replaces the client's
+	MaxBody  int64                 // bytes, 0 = DefaultMaxBody, at most HardMaxBody
+	Close    bool                  // use a network connection of its own, closed after
+}
+
+// WithPath returns a client whose paths start with prefix, such as "/api/v1".
+func (h *HTTPClient) WithPath(prefix string) *HTTPClient {
+	changed := *h
+	changed.prefix = h.prefix + strings.TrimRight(prefix, "/")
+	return &changed
+}
+
+// WithHeader returns a client that sends a header with every request, to the
+// base_url's host only. An empty value sends no such header, so that a setting
+// that may be absent needs no condition.
+func (h *HTTPClient) WithHeader(name, value string) *HTTPClient {
+	changed := *h
+	changed.header = h.header.Clone()
+	if changed.header == nil {
+		changed.header = http.Header{}
+	}
+	if changed.header.Set(name, value); value == "" {
+		changed.header.Del(name)
+	}
+	return &changed
+}
+
+// WithBearer returns a client that sends an access token.
+func (h *HTTPClient) WithBearer(token string) *HTTPClient {
+	return h.WithHeader("Authorization", "Bearer "+token)
+}
+
+// WithClassifier returns a client that asks fn about every answer before it
+// looks at the status: services that say in the body what happened. fn returns
+// the failure, or nil to go on with the status.
+func (h *HTTPClient) WithClassifier(fn func(*Response) error) *HTTPClient {
+	changed := *h
+	changed.classify = fn
+	return &changed
+}
+
+// Get reads a path. query may be nil.
+func (h *HTTPClient) Get(path string, query url.Values) (*Response, error) {
+	return h.Do(&Request{Path: path, Query: query})
+}
+
+// GetJSON reads a path and decodes the answer into a pointer.
+func (h *HTTPClient) GetJSON(path string, query url.Values, into any) error {
+	response, err := h.Get(path, query)
+	if err != nil {
+		return err
+	}
+	return response.JSON(into)
+}
+
+// Post sends a JSON body to a path.
+func (h *HTTPClient) Post(path string, body any) (*Response, error) {
+	return h.Do(&Request{Method: http.MethodPost, Path: path, JSON: body})
+}
+
+// Do sends one request and reads the whole answer. Its error is an *Error.
+func (h *HTTPClient) Do(request *Request) (*Response, error) {
+	if h.err != nil {
+		return nil, Errorf(CodeInvalid, "the connection's settings: %w", h.err)
+	}
+	target, err := resolve(h.settings.BaseURL, h.prefix+request.Path, request.Query)
+	if err != nil {
+		notSent := asError(err)
+		notSent.Applied = NotApplied
+		return nil, notSent
+	}
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	outgoing, err := h.outgoing(httptrace.WithClientTrace(h.core.ctx, trace), request, target)
+	if err != nil {
+		return nil, err
+	}
+	started := h.core.now()
+	incoming, err := h.pool.Do(outgoing)
+	if err != nil {
+		return nil, h.networkError(outgoing, err, sent.Load())
+	}
+	response, err := h.read(incoming, request)
+	if err != nil {
+		return nil, err
+	}
+	response.addMeta(h.core, h.core.now().Sub(started))
+	return response, h.judge(response, request)
+}
+
+// outgoing builds the request. A header that would carry cookies is dropped.
+func (h *HTTPClient) outgoing(ctx context.Context, request *Request, target *url.URL) (*http.Request, error) {
+	body, contentType := request.Body, request.ContentType
+	if request.JSON != nil {
+		encoded, err := marshalJSON(request.JSON)
+		if err != nil {
+			return nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: "encode the request's body: " + err.Error(), Err: err}
+		}
+		body, contentType = encoded, "application/json"
+	}
+	method := request.Method
+	if method == "" {
+		method = http.MethodGet
+		if body != nil {
+			method = http.MethodPost
+		}
+	}
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	outgoing, err := http.NewRequestWithContext(ctx, method, target.String(), reader)
+	if err != nil {
+		return nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: "build the request: " + stripURL(err).Error()}
+	}
+	outgoing.Close = request.Close
+	h.setHeaders(outgoing, request, contentType)
+	return outgoing, nil
+}
+
+func (h *HTTPClient) setHeaders(outgoing *http.Request, request *Request, contentType string) {
+	header := outgoing.Header
+	header.Set("Accept", "application/json")
+	header.Set("User-Agent", h.userAgent())
+	for _, more := range []http.Header{h.header, request.Header} {
+		for name, values := range more {
+			header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if contentType != "" {
+		header.Set("Content-Type", contentType)
+	}
+	header.Del("Cookie")
+	key := h.core.run.IdempotencyKey
+	if !isRead(outgoing.Method) && key != "" && h.core.keyed() && header.Get("Idempotency-Key") == "" {
+		header.Set("Idempotency-Key", key)
+	}
+	if values, ok := header["Idempotency-Key"]; ok {
+		// net/http sends a request again by itself when it sees this name in its
+		// usual spelling; one Execute is one request
+		delete(header, "Idempotency-Key")
+		header["idempotency-key"] = values
+	}
+}
+
+func (h *HTTPClient) userAgent() string {
+	if h.settings.UserAgent != "" {
+		return h.settings.UserAgent
+	}
+	return "flowrun-" + h.core.plugin.name + "/" + h.core.plugin.version
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// followRedirect allows reads to go on at the same host, never from https to
+// http. Everything else is answered with the redirect itself.
+func followRedirect(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	if !isRead(first.Method) || len(via) > maxRedirects || next.URL.Host != first.URL.Host {
+		return http.ErrUseLastResponse
+	}
+	if first.URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return http.ErrUseLastResponse
+	}
+	next.Header.Del("Referer") // would carry the query of the first URL
+	return nil
+}
+
+// read takes the whole body within its bound.
+func (h *HTTPClient) read(incoming *http.Response, request *Request) (*Response, error) {
+	defer incoming.Body.Close()
+	limit := request.MaxBody
+	if limit <= 0 {
+		limit = DefaultMaxBody
+	}
+	limit = min(limit, HardMaxBody)
+	body, err := io.ReadAll(io.LimitReader(incoming.Body, limit+1))
+	response := &Response{
+		Status: incoming.StatusCode, Header: incoming.Header, Body: body,
+		core: h.core, method: incoming.Request.Method, url: incoming.Request.URL,
+	}
+	if int64(len(body)) > limit {
+		response.Body = nil
+		return nil, response.Fail(CodeUnexpectedResponse, "the answer is larger than %d bytes", limit)
+	}
+	if err == nil {
+		return response, nil
+	}
+	if ctxErr := contextError(h.core.ctx, err); ctxErr != nil {
+		return nil, response.Fail(ctxErr.Code, "%s while the answer was read", ctxErr.Message)
+	}
+	return nil, response.Fail(CodeUnexpectedResponse, "the answer was cut short after %d bytes: %v", len(body), stripURL(err))
+}
+
+// judge decides whether an answer is a failure.
+func (h *HTTPClient) judge(response *Response, request *Request) error {
+	classify := request.Classify
+	if classify == nil {
+		classify = h.classify
+	}
+	if classify != nil {
+		if err := classify(response); failed(err) {
+			return err
+		}
+	}
+	if response.Status >= 200 && response.Status < 300 {
+		return nil
+	}
+	for _, accepted := range request.Accept {
+		if response.Status == accepted {
+			return nil
+		}
+	}
+	return response.StatusError()
+}
+
+// networkError classifies a request without an answer. sent tells whether the
+// service may have seen it.
+func (h *HTTPClient) networkError(request *http.Request, err error, sent bool) *Error {
+	cause := stripURL(err)
+	failure := &Error{Code: CodeUnavailable, Err: cause, Details: map[string]any{
+		"method": request.Method, "url": redactURL(request.URL),
+	}}
+	if !sent {
+		failure.Applied = NotApplied
+	}
+	what := plain(cut(cause.Error(), 300))
+	if ctxErr := contextError(h.core.ctx, cause); ctxErr != nil {
+		failure.Code, what = ctxErr.Code, ctxErr.Message
+	}
+	failure.Message = request.Method + " " + request.URL.Host + request.URL.EscapedPath() + ": " + what
+	if strings.Contains(what, "x509:") || strings.Contains(what, "tls:") {
+		failure.Hint = "check base_url and, for a private certificate authority, ca_file"
+	}
+	return failure
+}
+
+// contextError tells a timeout and a cancellation from other failures.
+func contextError(ctx context.Context, err error) *Error {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return &Error{Code: CodeCanceled, Message: "the call was canceled"}
+	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return &Error{Code: CodeTimeout, Message: "no answer in time"}
+	}
+	return nil
+}
+
+func (c *core) keyed() bool {
+	return c.action != nil && c.action.effect == pluginv1.Effect_EFFECT_KEYED
+}
+
+// addMeta notes what people want to know about an answer.
+func (r *Response) addMeta(c *core, took time.Duration) {
+	c.setMeta("status", r.Status)
+	c.setMeta("duration_ms", took.Milliseconds())
+	for _, name := range []string{"X-Request-Id", "X-Correlation-Id"} {
+		if id := r.Header.Get(name); id != "" {
+			c.setMeta("request_id", plain(cut(id, 128)))
+			break
+		}
+	}
+	if rate := rateOf(r.Header); rate != nil {
+		c.setMeta("rate", rate)
+	}
+}

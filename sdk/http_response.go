@@ -1,0 +1,139 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Response is a whole answer. Its body is already read, at most MaxBody.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+
+	core   *core
+	method string
+	url    *url.URL
+}
+
+// JSON decodes the body into a pointer. A body that is no JSON, or of another
+// shape, is CodeUnexpectedResponse with an excerpt.
+func (r *Response) JSON(into any) error {
+	if len(strings.TrimSpace(string(r.Body))) == 0 {
+		return r.Fail(CodeUnexpectedResponse, "the answer is empty where JSON is due")
+	}
+	if !json.Valid(r.Body) {
+		return r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s", r.kindOfBody())
+	}
+	if err := json.Unmarshal(r.Body, into); err != nil {
+		return r.Fail(CodeUnexpectedResponse, "the answer has another shape: %s", plain(cut(err.Error(), 200)))
+	}
+	return nil
+}
+
+func (r *Response) kindOfBody() string {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && mediaType != "application/json":
+		return " but " + plain(cut(mediaType, 64))
+	case err == nil:
+		return ", perhaps cut short"
+	}
+	return ""
+}
+
+// Fail makes an error about this answer: with its status, what Retry-After
+// says, and an excerpt of the body. Applied is NotApplied when the status
+// alone says that the service refused.
+func (r *Response) Fail(code Code, format string, args ...any) *Error {
+	failure := Errorf(code, format, args...)
+	failure.Message = fmt.Sprintf("%s %s%s: %s", r.method, r.url.Host, r.url.EscapedPath(), failure.Message)
+	failure.HTTPStatus = r.Status
+	failure.RetryAfter = retryAfter(r.Header, r.now())
+	failure.Applied = appliedOf(r.Status)
+	failure.Details = map[string]any{"method": r.method, "url": redactURL(r.url)}
+	if excerpt := r.Excerpt(); excerpt != "" {
+		failure.Details["body"] = excerpt
+	}
+	return failure
+}
+
+// Excerpt returns the start of the body for a message: at most 512 bytes, on
+// one line, without control characters, values of secret fields masked.
+func (r *Response) Excerpt() string {
+	start := string(r.Body)
+	if len(start) > 4*maxExcerpt {
+		start = start[:4*maxExcerpt] // enough for a secret across the cut to be seen whole
+	}
+	return cut(plain(r.core.masks.now().text(start)), maxExcerpt)
+}
+
+// StatusError classifies the answer by its status alone. The message shows the
+// error text of the body where it has one of the usual forms.
+func (r *Response) StatusError() *Error {
+	words := wordsOf(r.Body)
+	text := strconv.Itoa(r.Status)
+	if name := http.StatusText(r.Status); name != "" {
+		text += " " + name
+	}
+	if words.message != "" {
+		text += ": " + words.message
+	}
+	failure := r.Fail(CodeOfStatus(r.Status), "%s", text)
+	failure.Reason = words.reason
+	if r.Status >= 300 && r.Status < 400 {
+		failure.Hint = r.redirectHint()
+	}
+	return failure
+}
+
+func (r *Response) redirectHint() string {
+	location, err := url.Parse(r.Header.Get("Location"))
+	if err != nil || location.Host == "" {
+		return "the service redirects and the redirect was not followed"
+	}
+	return "the service redirects to " + plain(cut(location.Host, 128)) + ", which is not followed; check base_url"
+}
+
+func (r *Response) now() time.Time {
+	if r.core == nil || r.core.now == nil {
+		return time.Time{}
+	}
+	return r.core.now()
+}
+
+// bodyWords is what a service says about a failure.
+type bodyWords struct{ message, reason string }
+
+// wordsOf reads the usual forms of an error in JSON: {"error": "..."},
+// {"error": {"message", "code"}}, {"message"}, {"detail"}, RFC 9457 and OAuth.
+func wordsOf(body []byte) bodyWords {
+	var object map[string]any
+	if json.Unmarshal(body, &object) != nil {
+		return bodyWords{}
+	}
+	if inner, ok := object["error"].(map[string]any); ok {
+		object = inner
+	}
+	var words bodyWords
+	for _, name := range []string{"message", "error_description", "error_message", "detail", "title", "error"} {
+		if text, ok := object[name].(string); ok && text != "" {
+			words.message = plain(cut(text, 300))
+			break
+		}
+	}
+	for _, name := range []string{"error_code", "code", "error", "type"} {
+		text, ok := object[name].(string)
+		if ok && text != "" && len(text) <= 64 && !strings.ContainsAny(text, " /\n") {
+			words.reason = plain(text)
+			break
+		}
+	}
+	return words
+}

@@ -1,0 +1,128 @@
+package sdk
+
+import (
+	"encoding/json"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// minMasked is the shortest secret that is masked: shorter ones would mask
+// ordinary words (RELIABILITY 2).
+const minMasked = 6
+
+const maskText = "[redacted]"
+
+// masker replaces the clear secrets that one call knows. The host masks again
+// with all it knows; this keeps them off the wire. Immutable; nil masks nothing.
+type masker struct{ replacer *strings.Replacer }
+
+// masks grows while a call learns secrets, such as a token. The zero value
+// masks nothing. Safe for concurrent use.
+type masks struct {
+	mu      sync.Mutex
+	secrets []string
+	current *masker
+}
+
+func (m *masks) add(secrets ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.secrets = append(m.secrets, secrets...)
+	m.current = newMasker(slices.Clone(m.secrets))
+}
+
+func (m *masks) now() *masker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.current
+}
+
+func newMasker(secrets []string) *masker {
+	var pairs []string
+	// longest first: a secret may be the start of another
+	sort.Slice(secrets, func(i, j int) bool { return len(secrets[i]) > len(secrets[j]) })
+	for _, secret := range secrets {
+		if len(secret) < minMasked {
+			continue
+		}
+		pairs = append(pairs, secret, maskText)
+		for _, form := range encodedForms(secret) {
+			if form != secret {
+				pairs = append(pairs, form, maskText)
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return &masker{strings.NewReplacer(pairs...)}
+}
+
+func (m *masker) text(s string) string {
+	if m == nil {
+		return s
+	}
+	return m.replacer.Replace(s)
+}
+
+func (m *masker) bytes(b []byte) []byte {
+	if m == nil || len(b) == 0 {
+		return b
+	}
+	return []byte(m.replacer.Replace(string(b)))
+}
+
+func (m *masker) error(e *Error) *Error {
+	if m == nil {
+		return e
+	}
+	masked := *e
+	masked.Message, masked.Hint, masked.Reason = m.text(e.Message), m.text(e.Hint), m.text(e.Reason)
+	if len(e.Details) > 0 {
+		if encoded, err := marshalJSON(e.Details); err == nil {
+			masked.Details = map[string]any{}
+			if json.Unmarshal(m.bytes(encoded), &masked.Details) != nil {
+				masked.Details = nil
+			}
+		}
+	}
+	return &masked
+}
+
+// secretValues collects the text at the secret fields of a document.
+func secretValues(s *schema, raw []byte) []string {
+	if !s.hasSecrets() {
+		return nil
+	}
+	document, err := decodeTree(raw)
+	if err != nil {
+		return nil
+	}
+	var values []string
+	s.walkSecrets(document, "", func(_ string, v any) { values = append(values, leaves(v)...) })
+	return values
+}
+
+func leaves(v any) []string {
+	switch typed := v.(type) {
+	case string:
+		return []string{typed}
+	case json.Number:
+		return []string{typed.String()}
+	case []any:
+		var all []string
+		for _, item := range typed {
+			all = append(all, leaves(item)...)
+		}
+		return all
+	case map[string]any:
+		var all []string
+		for _, item := range typed {
+			all = append(all, leaves(item)...)
+		}
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package sdk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"time"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// sdkVersion is what Describe reports: which SDK made the plugin.
+const sdkVersion = "go/0.1.0"
+
+var nameGrammar = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// Plugin is a plugin under construction and then its description. It is
+// immutable once New returned and safe for concurrent use.
+type Plugin struct {
+	name, version, doc string
+
+	actions  []*action
+	limiters []*pluginv1.Limiter
+	grants   *pluginv1.Grants
+
+	tokenAction    string
+	defaultBaseURL string
+
+	configType     reflect.Type // nil: no part needs a config
+	config         *schema
+	validateConfig []func(config any) []Problem
+	check          func(c *core, config any) (string, error)
+
+	errs []error
+}
+
+// Part is a part of a plugin: an action, a limiter or a setting.
+type Part interface{ addTo(*Plugin) }
+
+type partFunc func(*Plugin)
+
+func (f partFunc) addTo(p *Plugin) { f(p) }
+
+// New makes a plugin. Mistakes in its parts (a bad tag, two actions of one
+// name) are kept for Err and refused by Serve.
+func New(name, version, doc string, parts ...Part) *Plugin {
+	p := &Plugin{name: name, version: version, doc: doc, grants: &pluginv1.Grants{}}
+	if !nameGrammar.MatchString(name) {
+		p.failf("plugin name %q: use lower-case letters, digits and _", name)
+	}
+	if version == "" {
+		p.failf("plugin %s has no version", name)
+	}
+	for _, part := range parts {
+		part.addTo(p)
+	}
+	p.finish()
+	return p
+}
+
+// Name returns the name that workflows use before the dot.
+func (p *Plugin) Name() string { return p.name }
+
+// Version returns the version given to New.
+func (p *Plugin) Version() string { return p.version }
+
+// Err returns every mistake in the plugin's parts, or nil.
+func (p *Plugin) Err() error { return errors.Join(p.errs...) }
+
+func (p *Plugin) failf(format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf(format, args...))
+}
+
+func (p *Plugin) action(name string) *action {
+	for _, a := range p.actions {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// useConfig notes which config type a part works with: all must agree.
+func (p *Plugin) useConfig(what string, t reflect.Type) {
+	switch {
+	case p.configType == nil:
+		p.configType = t
+	case p.configType != t:
+		p.failf("%s uses config %s, but others use %s: a plugin has one config type", what, t, p.configType)
+	}
+}
+
+// finish derives the schemas and checks what needs the whole plugin.
+func (p *Plugin) finish() {
+	if p.configType == nil {
+		p.configType = reflect.TypeFor[struct{}]()
+	}
+	config, err := reflectSchema(p.configType, closedObjects)
+	if err != nil {
+		p.failf("config: %w", err)
+		config = &schema{types: []string{"object"}}
+	}
+	if config.property("base_url") != nil && p.defaultBaseURL != "" {
+		config = config.withDefault("base_url", p.defaultBaseURL)
+	}
+	p.config = config
+	for _, a := range p.actions {
+		a.finish(p)
+	}
+	for _, l := range p.limiters {
+		for _, field := range l.Scope {
+			if config.property(field) == nil {
+				p.failf("limiter %s: scope field %q is not in the config", l.Name, field)
+			}
+		}
+	}
+	if p.tokenAction != "" && p.action(p.tokenAction) == nil {
+		p.failf("token action %q is not an action of the plugin", p.tokenAction)
+	}
+}
+
+func (p *Plugin) hasLimiter(name string) bool {
+	return slices.ContainsFunc(p.limiters, func(l *pluginv1.Limiter) bool { return l.Name == name })
+}
+
+// ValidateConfig adds a check of the config that tags cannot say. It runs on
+// Connect and must not use the network.
+func ValidateConfig[C any](fn func(config C) []Problem) Part {
+	return partFunc(func(p *Plugin) {
+		p.useConfig("ValidateConfig", reflect.TypeFor[C]())
+		p.validateConfig = append(p.validateConfig, func(config any) []Problem { return fn(*config.(*C)) })
+	})
+}
+
+// CheckConnection says how `flowrun connections test` tries a connection. The
+// account is what the service calls the holder of the credential, or "".
+func CheckConnection[C any](fn func(c *Call[C]) (account string, err error)) Part {
+	return partFunc(func(p *Plugin) {
+		p.useConfig("CheckConnection", reflect.TypeFor[C]())
+		p.check = func(c *core, config any) (string, error) { return fn(newCall[C](c, config)) }
+	})
+}
+
+// TokenAction names the action whose output is an access token: what another
+// connection's `token_from` calls.
+func TokenAction(name string) Part {
+	return partFunc(func(p *Plugin) { p.tokenAction = name })
+}
+
+// BaseURL sets the default of the config's base_url, which is otherwise
+// required.
+func BaseURL(url string) Part {
+	return partFunc(func(p *Plugin) {
+		if _, err := CheckBaseURL(url); err != nil {
+			p.failf("default base URL: %w", err)
+		}
+		p.defaultBaseURL = url
+	})
+}
+
+// Hosts declares hosts that the plugin talks to besides its base_url. It is
+// shown to the user before it is granted.
+func Hosts(hosts ...string) Part {
+	return partFunc(func(p *Plugin) { p.grants.Hosts = append(p.grants.Hosts, hosts...) })
+}
+
+// Env declares names of the host's environment that the plugin wants to read.
+func Env(names ...string) Part {
+	return partFunc(func(p *Plugin) { p.grants.Env = append(p.grants.Env, names...) })
+}
+
+// UsesState declares that the plugin keeps state in the host.
+func UsesState() Part {
+	return partFunc(func(p *Plugin) { p.grants.State = true })
+}
+
+// LimitOption is an option of Limit.
+type LimitOption func(*pluginv1.Limiter)
+
+// Limit declares a rate limit of the service. The engine keeps it for all runs
+// and asks it before each call; a plugin never waits.
+func Limit(name string, requests int, window time.Duration, opts ...LimitOption) Part {
+	return partFunc(func(p *Plugin) {
+		l := &pluginv1.Limiter{Name: name, Requests: uint32(max(requests, 0)), Window: protoDuration(window)}
+		for _, opt := range opts {
+			opt(l)
+		}
+		switch {
+		case p.hasLimiter(name):
+			p.failf("limiter %q is declared twice", name)
+		case !nameGrammar.MatchString(name):
+			p.failf("limiter name %q: use lower-case letters, digits and _", name)
+		case requests < 0 || requests > 0 && window <= 0 || requests == 0 && l.MaxConcurrent == 0:
+			p.failf("limiter %q: %d requests in %s is no limit", name, requests, window)
+		}
+		p.limiters = append(p.limiters, l)
+	})
+}
+
+// FixedWindow says that the service counts anew in each window, so that all
+// requests of a window may be sent at once. Without it they are spread evenly.
+func FixedWindow() LimitOption { return func(l *pluginv1.Limiter) { l.FixedWindow = true } }
+
+// Scope names the config fields whose values share one bucket. The default is
+// base_url.
+func Scope(fields ...string) LimitOption {
+	return func(l *pluginv1.Limiter) { l.Scope = append(l.Scope, fields...) }
+}
+
+// MaxConcurrent bounds how many calls may be open at the same time.
+func MaxConcurrent(n int) LimitOption {
+	return func(l *pluginv1.Limiter) { l.MaxConcurrent = uint32(max(n, 0)) }
+}
+
+// encodeExample encodes a value of an example; nil stays nil.
+func encodeExample(v any) (json.RawMessage, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return json.Marshal(v)
+}

@@ -1,0 +1,52 @@
+package sdk
+
+import (
+	"context"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+)
+
+// Reconcile answers "did it happen?". Without ReconcileWith, and whenever the
+// question itself fails, the answer is unknown with a note.
+func (s *Server) Reconcile(ctx context.Context, request *pluginv1.ReconcileRequest) (*pluginv1.ReconcileResponse, error) {
+	a := s.plugin.action(request.GetAction())
+	if a == nil || a.reconcile == nil {
+		return &pluginv1.ReconcileResponse{Note: "the plugin cannot tell"}, nil
+	}
+	c := s.newCore(ctx, a, request.GetRun())
+	c.checkpoint = request.GetCheckpoint()
+	conn, refused := s.connection(request.GetConnection())
+	if refused != nil {
+		return &pluginv1.ReconcileResponse{Note: refused.Message}, nil
+	}
+	raw := request.GetInput().GetJson()
+	c.useConnection(conn, raw)
+	input, problems := a.decode(raw, nil)
+	if refused := firstError(problems); refused != nil {
+		return &pluginv1.ReconcileResponse{Note: c.masks.now().text(refused.Message)}, nil
+	}
+	return c.reconcile(input, s.options.MessageLimit), nil
+}
+
+func (c *core) reconcile(input any, limit int) (response *pluginv1.ReconcileResponse) {
+	defer func() {
+		if text, _, panicked := panicText(recover()); panicked {
+			response = &pluginv1.ReconcileResponse{Note: c.masks.now().text("the plugin panicked: " + text)}
+		}
+	}()
+	applied, output, note, err := c.action.reconcile.ask(c, c.conn.config, input)
+	if failed(err) {
+		return &pluginv1.ReconcileResponse{Note: c.masks.now().text(plain(cut(asError(err).Error(), 1024)))}
+	}
+	response = &pluginv1.ReconcileResponse{Applied: pluginv1.Error_Applied(applied), Note: c.masks.now().text(plain(cut(note, 1024)))}
+	if output == nil {
+		return response
+	}
+	encoded, err := encodeOutput(output)
+	if err != nil || len(encoded) > limit {
+		response.Note += " (its output cannot be sent)"
+		return response
+	}
+	response.Output = &pluginv1.Value{Json: encoded, Sensitive: sensitivePointers(c.action.output, encoded)}
+	return response
+}

@@ -1,0 +1,127 @@
+package sdk
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+)
+
+// schema is the part of JSON Schema 2020-12 that flowrun speaks, with its
+// properties in the order of the author's struct. Immutable once made.
+type schema struct {
+	types      []string // empty = any value
+	doc        string
+	format     string
+	encoding   string // contentEncoding
+	pattern    *regexp.Regexp
+	enum       []json.RawMessage
+	fallback   json.RawMessage // default
+	example    json.RawMessage
+	minimum    json.Number
+	maximum    json.Number
+	minLength  *int
+	maxLength  *int
+	minItems   *int
+	maxItems   *int
+	secret     bool
+	properties []property
+	additional *schema // type of other names; nil = any
+	closed     bool    // no other names
+	items      *schema
+}
+
+type property struct {
+	name     string
+	schema   *schema
+	required bool
+}
+
+func (s *schema) takes(jsonType string) bool {
+	return len(s.types) == 0 || slices.Contains(s.types, jsonType)
+}
+
+func (s *schema) nullable() bool { return s.takes("null") }
+
+// property returns the schema of a name, or nil.
+func (s *schema) property(name string) *schema {
+	for _, p := range s.properties {
+		if p.name == name {
+			return p.schema
+		}
+	}
+	return nil
+}
+
+func (s *schema) names() []string {
+	names := make([]string, len(s.properties))
+	for i, p := range s.properties {
+		names[i] = p.name
+	}
+	return names
+}
+
+// withDefault returns a copy in which a property has a default and is thus not
+// required.
+func (s *schema) withDefault(name, text string) *schema {
+	changed := *s
+	changed.properties = slices.Clone(s.properties)
+	for i, p := range changed.properties {
+		if p.name == name {
+			field := *p.schema
+			field.fallback, _ = json.Marshal(text)
+			changed.properties[i] = property{name: name, schema: &field}
+		}
+	}
+	return &changed
+}
+
+// defaults returns the object of all defaults, or nil when there are none.
+func (s *schema) defaults() map[string]any {
+	found := map[string]any{}
+	for _, p := range s.properties {
+		if p.schema.fallback != nil {
+			found[p.name] = p.schema.fallback
+		} else if inner := p.schema.defaults(); inner != nil && !p.schema.nullable() {
+			found[p.name] = inner
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+func (s *schema) hasSecrets() bool {
+	if s == nil {
+		return false
+	}
+	if s.secret || s.items.hasSecrets() || s.additional.hasSecrets() {
+		return true
+	}
+	return slices.ContainsFunc(s.properties, func(p property) bool { return p.schema.hasSecrets() })
+}
+
+// walkSecrets calls found for every value that stands at a secret field.
+func (s *schema) walkSecrets(v any, pointer string, found func(pointer string, v any)) {
+	if s == nil || v == nil || !s.hasSecrets() {
+		return
+	}
+	if s.secret {
+		found(pointer, v)
+		return
+	}
+	switch typed := v.(type) {
+	case []any:
+		for i, item := range typed {
+			s.items.walkSecrets(item, pointer+indexToken(i), found)
+		}
+	case map[string]any:
+		for _, name := range sortedKeys(typed) {
+			field := s.property(name)
+			if field == nil {
+				field = s.additional
+			}
+			field.walkSecrets(typed[name], pointer+nameToken(name), found)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+var (
+	integerGrammar = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)$`)
+	numberGrammar  = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+)
+
+// checker compares a document with a schema and collects every problem.
+type checker struct {
+	unknown  unknownSet
+	problems []Problem
+}
+
+func (c *checker) report(pointer, format string, args ...any) {
+	c.problems = append(c.problems, Problemf(pointer, format, args...))
+}
+
+func (c *checker) value(v any, s *schema, pointer string) {
+	if s == nil || c.unknown.covers(pointer) {
+		return
+	}
+	if !s.allows(v) {
+		c.report(pointer, "must be %s, is %s", s.describe(), describeValue(v, s))
+		return
+	}
+	if v == nil {
+		return
+	}
+	if len(s.enum) > 0 && !inEnum(v, s.enum) {
+		c.reportEnum(v, s, pointer)
+		return
+	}
+	switch typed := v.(type) {
+	case json.Number:
+		c.number(typed, s, pointer)
+	case string:
+		c.text(typed, s, pointer)
+	case []any:
+		c.list(typed, s, pointer)
+	case map[string]any:
+		c.object(typed, s, pointer)
+	}
+}
+
+func (c *checker) object(object map[string]any, s *schema, pointer string) {
+	for _, p := range s.properties {
+		at := pointer + nameToken(p.name)
+		v, there := object[p.name]
+		switch {
+		case there:
+			c.value(v, p.schema, at)
+		case p.required && !c.unknown.touches(at):
+			c.report(at, "`%s` is required", p.name)
+		}
+	}
+	for _, name := range sortedKeys(object) {
+		if s.property(name) != nil {
+			continue
+		}
+		at := pointer + nameToken(name)
+		if !s.closed {
+			c.value(object[name], s.additional, at)
+			continue
+		}
+		problem := Problemf(at, "there is no field `%s`", plain(cut(name, 64)))
+		problem.Detail = didYouMean(name, s.names())
+		c.problems = append(c.problems, problem)
+	}
+}
+
+func (c *checker) list(list []any, s *schema, pointer string) {
+	if s.minItems != nil && len(list) < *s.minItems {
+		c.report(pointer, "must have at least %s, has %d", count(*s.minItems, "element"), len(list))
+	}
+	if s.maxItems != nil && len(list) > *s.maxItems {
+		c.report(pointer, "must have at most %s, has %d", count(*s.maxItems, "element"), len(list))
+	}
+	for i, item := range list {
+		c.value(item, s.items, pointer+indexToken(i))
+	}
+}
+
+func (c *checker) text(text string, s *schema, pointer string) {
+	length := utf8.RuneCountInString(text)
+	switch {
+	case s.minLength != nil && length < *s.minLength && length == 0:
+		c.report(pointer, "must not be empty")
+	case s.minLength != nil && length < *s.minLength:
+		c.report(pointer, "must have at least %s, has %d", count(*s.minLength, "character"), length)
+	case s.maxLength != nil && length > *s.maxLength:
+		c.report(pointer, "must have at most %s, has %d", count(*s.maxLength, "character"), length)
+	case s.pattern != nil && !s.pattern.MatchString(text):
+		c.report(pointer, "must match %s", s.pattern)
+	}
+	if wrong := checkFormat(s.format, text); wrong != "" {
+		c.report(pointer, "%s", wrong)
+	}
+}
+
+func (c *checker) number(n json.Number, s *schema, pointer string) {
+	if s.minimum != "" && compareNumbers(n, s.minimum) < 0 {
+		c.report(pointer, "must be at least %s, is %s", s.minimum, n)
+	}
+	if s.maximum != "" && compareNumbers(n, s.maximum) > 0 {
+		c.report(pointer, "must be at most %s, is %s", s.maximum, n)
+	}
+}
+
+func (c *checker) reportEnum(v any, s *schema, pointer string) {
+	var allowed, texts []string
+	for _, e := range s.enum {
+		if string(e) == "null" {
+			continue
+		}
+		var text string
+		if json.Unmarshal(e, &text) != nil {
+			text = string(e)
+		}
+		allowed, texts = append(allowed, "`"+text+"`"), append(texts, text)
+	}
+	problem := Problemf(pointer, "must be one of %s, is %s", strings.Join(allowed, ", "), describeValue(v, s))
+	if text, ok := v.(string); ok && !s.secret {
+		problem.Detail = didYouMean(text, texts)
+	}
+	c.problems = append(c.problems, problem)
+}
+
+func inEnum(v any, enum []json.RawMessage) bool {
+	text := string(encoded(v))
+	for _, e := range enum {
+		if string(e) == text {
+			return true
+		}
+	}
+	return false
+}
+
+// allows reports whether the value's JSON type is one of the schema's.
+func (s *schema) allows(v any) bool {
+	switch typed := v.(type) {
+	case nil:
+		return s.takes("null")
+	case bool:
+		return s.takes("boolean")
+	case string:
+		return s.takes("string")
+	case json.Number:
+		return s.takes("number") || s.takes("integer") && integerGrammar.MatchString(typed.String())
+	case []any:
+		return s.takes("array")
+	}
+	return s.takes("object")
+}
+
+// describe names what the schema takes, for people.
+func (s *schema) describe() string {
+	words := map[string]string{
+		"string": "text", "integer": "an integer", "number": "a number", "boolean": "true or false",
+		"array": "a list", "object": "an object", "null": "null",
+	}
+	var names []string
+	for _, t := range s.types {
+		if t == "null" && len(s.types) > 1 {
+			continue
+		}
+		names = append(names, words[t])
+	}
+	return strings.Join(names, " or ")
+}
+
+// describeValue shows a value in a message, unless it is a secret.
+func describeValue(v any, s *schema) string {
+	switch typed := v.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	case string:
+		if s.secret || s.hasSecrets() {
+			return "other text"
+		}
+		return "the text " + strconv.Quote(cut(plain(typed), 64))
+	}
+	if s.secret {
+		return "another value"
+	}
+	return cut(fmt.Sprint(v), 64)
+}
+
+// compareNumbers compares exactly where both are integers of 64 bits.
+func compareNumbers(a, b json.Number) int {
+	if x, err := a.Int64(); err == nil {
+		if y, err := b.Int64(); err == nil {
+			switch {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		}
+	}
+	x, y := toFloat(a), toFloat(b)
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+func toFloat(n json.Number) float64 {
+	f, err := n.Float64()
+	if err != nil && f == 0 {
+		return math.NaN()
+	}
+	return f
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

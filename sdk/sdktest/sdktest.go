@@ -1,0 +1,274 @@
+// Package sdktest calls the actions of a plugin without a process: through the
+// real gRPC service over memory, with a host that keeps state and tokens in
+// memory. Point the config's base_url at an httptest server.
+//
+//	service := httptest.NewServer(...)
+//	plugin := sdktest.Open(t, weather.New(), map[string]any{"base_url": service.URL})
+//	result := plugin.Call("current", map[string]any{"city": "Bonn"})
+package sdktest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// Connection is the name that Open gives to the connection.
+const Connection = "test"
+
+// callTimeout ends a call that hangs, so that a test fails with its name.
+const callTimeout = 30 * time.Second
+
+// Plugin is a plugin under test with one open connection. It is safe for
+// concurrent use.
+type Plugin struct {
+	t         testing.TB
+	client    pluginv1.PluginClient
+	host      *Host
+	described *pluginv1.DescribeResponse
+}
+
+// Open serves a plugin in this process and opens a connection with a config
+// (encoded as JSON; nil = {}). Mistakes of the plugin and of the config fail
+// the test. Everything is closed when the test ends.
+func Open(t testing.TB, plugin *sdk.Plugin, config any) *Plugin {
+	t.Helper()
+	p := Serve(t, plugin)
+	for _, problem := range p.Connect(Connection, config) {
+		if !problem.Warning {
+			t.Fatalf("open the connection: %s %s", problem.Pointer, problem.Summary)
+		}
+	}
+	return p
+}
+
+// Serve serves a plugin in this process without a connection.
+func Serve(t testing.TB, plugin *sdk.Plugin) *Plugin {
+	t.Helper()
+	host := newHost()
+	hostConn := dial(t, func(s *grpc.Server) { pluginv1.RegisterHostServer(s, host) })
+	server, err := sdk.NewServer(plugin, sdk.ServerOptions{Host: pluginv1.NewHostClient(hostConn)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	conn := dial(t, func(s *grpc.Server) { pluginv1.RegisterPluginServer(s, server) })
+	p := &Plugin{t: t, client: pluginv1.NewPluginClient(conn), host: host}
+	if p.described, err = p.client.Describe(t.Context(), &pluginv1.DescribeRequest{HostVersion: "sdktest"}); err != nil {
+		t.Fatalf("describe: %v", err)
+	}
+	return p
+}
+
+// dial serves over memory and returns a client of it.
+func dial(t testing.TB, register func(*grpc.Server)) *grpc.ClientConn {
+	t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	server := grpc.NewServer()
+	register(server)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // its error is that of Stop
+	}()
+	conn, err := grpc.NewClient("passthrough:memory",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		<-done
+	})
+	return conn
+}
+
+// Client returns the plugin's gRPC client, for what the harness has no method.
+func (p *Plugin) Client() pluginv1.PluginClient { return p.client }
+
+// Host returns the host that keeps the plugin's state and tokens.
+func (p *Plugin) Host() *Host { return p.host }
+
+// Describe returns what the plugin says of itself.
+func (p *Plugin) Describe() *pluginv1.DescribeResponse { return p.described }
+
+// Action returns the description of one action; a missing one fails the test.
+func (p *Plugin) Action(name string) *pluginv1.Action {
+	p.t.Helper()
+	for _, a := range p.described.GetActions() {
+		if a.GetName() == name {
+			return a
+		}
+	}
+	p.t.Fatalf("the plugin has no action %q", name)
+	return nil
+}
+
+// Connect opens or replaces a connection and returns the problems of its
+// config.
+func (p *Plugin) Connect(name string, config any) []sdk.Problem {
+	p.t.Helper()
+	response, err := p.client.Connect(p.t.Context(), &pluginv1.ConnectRequest{Connection: name, Config: &pluginv1.Value{Json: encode(p.t, config)}})
+	if err != nil {
+		p.t.Fatalf("connect: %v", err)
+	}
+	return problems(response.GetDiagnostics())
+}
+
+// CheckConnection tries the connection that Open made.
+func (p *Plugin) CheckConnection() (account string, failure *sdk.Error) {
+	p.t.Helper()
+	response, err := p.client.CheckConnection(p.t.Context(), &pluginv1.CheckConnectionRequest{Connection: Connection})
+	if err != nil {
+		p.t.Fatalf("check the connection: %v", err)
+	}
+	return response.GetAccount(), sdkError(response.GetError())
+}
+
+// Validate checks an input as the checker of workflows does; unknown names the
+// inputs whose value is not known yet, as JSON Pointers.
+func (p *Plugin) Validate(action string, input any, unknown ...string) []sdk.Problem {
+	p.t.Helper()
+	found, _ := p.ValidateNarrow(action, input, unknown...)
+	return found
+}
+
+// ValidateNarrow is Validate with the narrowed output schema, nil for none.
+func (p *Plugin) ValidateNarrow(action string, input any, unknown ...string) ([]sdk.Problem, json.RawMessage) {
+	p.t.Helper()
+	response, err := p.client.Validate(p.t.Context(), &pluginv1.ValidateRequest{
+		Action: action, Input: &pluginv1.Value{Json: encode(p.t, input)}, Unknown: unknown,
+	})
+	if err != nil {
+		p.t.Fatalf("validate %s: %v", action, err)
+	}
+	return problems(response.GetDiagnostics()), response.GetOutputSchema()
+}
+
+// Option changes the request of a Call.
+type Option func(*pluginv1.ExecuteRequest)
+
+// OnConnection uses another connection than the one of Open.
+func OnConnection(name string) Option {
+	return func(r *pluginv1.ExecuteRequest) { r.Connection = name }
+}
+
+// Page asks for the page of a cursor.
+func Page(cursor string) Option { return func(r *pluginv1.ExecuteRequest) { r.PageCursor = cursor } }
+
+// Checkpoint goes on after a pending answer.
+func Checkpoint(checkpoint []byte) Option {
+	return func(r *pluginv1.ExecuteRequest) { r.Checkpoint = checkpoint }
+}
+
+// Watermark gives the stored watermark.
+func Watermark(mark []byte) Option { return func(r *pluginv1.ExecuteRequest) { r.Watermark = mark } }
+
+// Attempt sets the number of the attempt; the first is 1.
+func Attempt(n int) Option { return func(r *pluginv1.ExecuteRequest) { r.Run.Attempt = uint32(n) } }
+
+// Key sets the idempotency key.
+func Key(key string) Option { return func(r *pluginv1.ExecuteRequest) { r.Run.IdempotencyKey = key } }
+
+// Call runs one attempt of one page. Exactly one of Output, Pending and Err of
+// the result is set; an output that does not fit the action's schema fails the
+// test.
+func (p *Plugin) Call(action string, input any, options ...Option) Result {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), callTimeout)
+	defer cancel()
+	return p.CallContext(ctx, action, input, options...)
+}
+
+// CallContext is Call that ends with ctx.
+func (p *Plugin) CallContext(ctx context.Context, action string, input any, options ...Option) Result {
+	p.t.Helper()
+	request := &pluginv1.ExecuteRequest{
+		Action: action, Connection: Connection, Input: &pluginv1.Value{Json: encode(p.t, input)},
+		Run: &pluginv1.RunContext{Workflow: "test", RunId: "run", StepId: "step", Attempt: 1, IdempotencyKey: "key"},
+	}
+	for _, option := range options {
+		option(request)
+	}
+	stream, err := p.client.Execute(ctx, request)
+	if err != nil {
+		p.t.Fatalf("execute %s: %v", action, err)
+	}
+	result := p.collect(ctx, action, stream)
+	if result.Output != nil {
+		p.checkOutput(action, result.Output)
+	}
+	return result
+}
+
+func (p *Plugin) collect(ctx context.Context, action string, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent]) Result {
+	p.t.Helper()
+	var result Result
+	ended := 0
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && ctx.Err() != nil {
+			// a canceled stream ends without the plugin's last word
+			return Result{Err: &sdk.Error{Code: sdk.CodeCanceled, Message: ctx.Err().Error(), Err: ctx.Err()}, Logs: result.Logs}
+		}
+		if err != nil {
+			p.t.Fatalf("execute %s: the stream broke: %v", action, err)
+		}
+		if ended > 0 {
+			p.t.Fatalf("execute %s: an event after the last one: %v", action, event)
+		}
+		if result.add(event) {
+			ended++
+		}
+	}
+	if ended != 1 {
+		p.t.Fatalf("execute %s: the stream ended without a last event", action)
+	}
+	return result
+}
+
+func encode(t testing.TB, v any) []byte {
+	t.Helper()
+	if v == nil {
+		return []byte("{}")
+	}
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+// Equal fails the test unless the JSON document is this value.
+func Equal(t testing.TB, got json.RawMessage, want any) {
+	t.Helper()
+	var g, w any
+	if err := json.Unmarshal(got, &g); err != nil {
+		t.Fatalf("%v in %s", err, got)
+	}
+	if err := json.Unmarshal(encode(t, want), &w); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(w, g); diff != "" {
+		t.Errorf("another document (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,194 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// ServerOptions is what a process gives to the server of a plugin.
+type ServerOptions struct {
+	Now          func() time.Time    // nil = time.Now
+	Host         pluginv1.HostClient // nil = State and Token are unsupported
+	MessageLimit int                 // bytes of one event, 0 = handshake.DefaultMessageLimit
+}
+
+// Server serves a plugin's calls. It is safe for concurrent use.
+type Server struct {
+	pluginv1.UnimplementedPluginServer
+
+	plugin      *Plugin
+	options     ServerOptions
+	connections connections
+}
+
+// NewServer returns the gRPC service of a plugin, for harnesses and for
+// processes that serve it in another way than Serve. It fails with p.Err.
+func NewServer(p *Plugin, options ServerOptions) (*Server, error) {
+	if err := p.Err(); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.MessageLimit <= 0 {
+		options.MessageLimit = handshake.DefaultMessageLimit
+	}
+	return &Server{plugin: p, options: options}, nil
+}
+
+// Close drops the idle network connections of all connections.
+func (s *Server) Close() { s.connections.closeAll() }
+
+// Describe is pure: it needs no config and no network.
+func (s *Server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	response, err := s.plugin.describe()
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return response, nil
+}
+
+// Validate checks a step's input without sending anything.
+func (s *Server) Validate(_ context.Context, request *pluginv1.ValidateRequest) (response *pluginv1.ValidateResponse, err error) {
+	a := s.plugin.action(request.GetAction())
+	if a == nil {
+		return &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics([]Problem{s.noAction(request.GetAction())})}, nil
+	}
+	defer func() {
+		if text, _, panicked := panicText(recover()); panicked {
+			response, err = nil, status.Errorf(codes.Internal, "validate %s: %s", a.name, text)
+		}
+	}()
+	unknown := []string(newUnknownSet(request.GetUnknown()))
+	input, problems := a.decode(request.GetInput().GetJson(), unknown)
+	response = &pluginv1.ValidateResponse{Diagnostics: protoDiagnostics(problems)}
+	if firstError(problems) != nil {
+		return response, nil
+	}
+	for _, n := range a.narrowers {
+		if narrowed := n.narrow(input, unknown); narrowed != nil {
+			response.OutputSchema = narrowed
+		}
+	}
+	return response, nil
+}
+
+func (s *Server) noAction(name string) Problem {
+	var names []string
+	for _, a := range s.plugin.actions {
+		names = append(names, a.name)
+	}
+	p := Problemf("", "plugin %s has no action `%s`", s.plugin.name, plain(cut(name, 64)))
+	p.Detail = didYouMean(name, names)
+	return p
+}
+
+// Connect opens or replaces a named connection. The same config hash again
+// changes nothing.
+func (s *Server) Connect(_ context.Context, request *pluginv1.ConnectRequest) (response *pluginv1.ConnectResponse, err error) {
+	defer func() {
+		if text, _, panicked := panicText(recover()); panicked {
+			response, err = nil, status.Errorf(codes.Internal, "connect: %s", text)
+		}
+	}()
+	name, hash := request.GetConnection(), request.GetConfigHash()
+	if open := s.connections.get(name); open != nil && hash != "" && open.hash == hash {
+		return &pluginv1.ConnectResponse{}, nil
+	}
+	opened, problems := s.plugin.openConnection(name, hash, request.GetConfig().GetJson())
+	if opened != nil {
+		s.connections.put(opened)
+	}
+	return &pluginv1.ConnectResponse{Diagnostics: protoDiagnostics(problems)}, nil
+}
+
+// connection returns an open connection. A plugin whose config needs nothing
+// works without Connect.
+func (s *Server) connection(name string) (conn *connection, refused *Error) {
+	defer func() {
+		if text, _, panicked := panicText(recover()); panicked {
+			conn, refused = nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: "open the connection: the plugin panicked: " + text}
+		}
+	}()
+	if open := s.connections.get(name); open != nil {
+		return open, nil
+	}
+	if name != "" {
+		return nil, &Error{Code: CodeInternal, Applied: NotApplied, Message: fmt.Sprintf("connection %q is not open", name)}
+	}
+	opened, problems := s.plugin.openConnection("", "", nil)
+	if refused := firstError(problems); refused != nil {
+		refused.Message, refused.Pointer = "the plugin needs a connection: "+refused.Message, ""
+		refused.Hint = "add one to flowrun.yaml and name it in the step"
+		return nil, refused
+	}
+	s.connections.put(opened)
+	return opened, nil
+}
+
+// CheckConnection tries a connection as the author says, or only that it is
+// open.
+func (s *Server) CheckConnection(ctx context.Context, request *pluginv1.CheckConnectionRequest) (*pluginv1.CheckConnectionResponse, error) {
+	c := s.newCore(ctx, nil, nil)
+	conn, refused := s.connection(request.GetConnection())
+	if refused != nil {
+		return &pluginv1.CheckConnectionResponse{Error: c.protoError(refused)}, nil
+	}
+	c.useConnection(conn, nil)
+	account, failure := s.plugin.tryConnection(c)
+	if failure != nil {
+		return &pluginv1.CheckConnectionResponse{Error: c.protoError(failure)}, nil
+	}
+	return &pluginv1.CheckConnectionResponse{Account: c.masks.now().text(plain(account))}, nil
+}
+
+func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
+	if p.check == nil {
+		return "", nil
+	}
+	defer func() {
+		if text, _, panicked := panicText(recover()); panicked {
+			failure = &Error{Code: CodeInternal, Message: text}
+		}
+	}()
+	account, err := p.check(c, c.conn.config)
+	if failed(err) {
+		return "", asError(err)
+	}
+	return account, nil
+}
+
+func (s *Server) newCore(ctx context.Context, a *action, run *pluginv1.RunContext) *core {
+	return &core{
+		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), now: s.options.Now,
+		services: hostServices{client: s.options.Host}, conn: &connection{},
+	}
+}
+
+// useConnection binds the call to a connection and learns the secrets to mask.
+func (c *core) useConnection(conn *connection, input []byte) {
+	c.conn = conn
+	secrets := append([]string{}, conn.secrets...)
+	if c.action != nil {
+		secrets = append(secrets, secretValues(c.action.input, input)...)
+	}
+	c.masks.add(secrets...)
+}
+
+// Execute runs one attempt of one page. It always ends the stream with exactly
+// one terminal event; its gRPC status is for the transport only.
+func (s *Server) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
+	a := s.plugin.action(request.GetAction())
+	c := s.newCore(stream.Context(), a, request.GetRun())
+	c.events = &eventStream{send: stream.Send}
+	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
+	return c.events.end(s.execute(c, request))
+}

@@ -1,0 +1,117 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// ErrStateChanged is returned by State.Put and State.Delete when another call
+// changed the entry first: read it again and decide anew.
+var ErrStateChanged = errors.New("the state was changed by another call")
+
+// State is durable state that the host keeps for the plugin, sealed at rest.
+// Every change is a compare-and-swap on the version that was read. Safe for
+// concurrent use.
+type State struct {
+	core  *core
+	scope string
+}
+
+// StateEntry is one value with its version.
+type StateEntry struct {
+	Value   []byte
+	Version uint64 // 0 = there is no entry
+}
+
+func (c *core) state() *State { return &State{core: c, scope: "connection/" + c.conn.name} }
+
+// OfPlugin returns the state that all connections of the plugin share.
+func (s *State) OfPlugin() *State { return &State{core: s.core, scope: "plugin"} }
+
+// OfRun returns the state that ends with the run.
+func (s *State) OfRun() *State { return &State{core: s.core, scope: "run"} }
+
+// Get reads an entry; one that does not exist has version 0.
+func (s *State) Get(key string) (StateEntry, error) {
+	client, err := s.core.services.get("state")
+	if err != nil {
+		return StateEntry{}, err
+	}
+	response, err := client.GetState(s.core.hostContext(), &pluginv1.GetStateRequest{Scope: s.scope, Key: key})
+	if err != nil {
+		return StateEntry{}, hostError(s.core.ctx, "read state "+key, err)
+	}
+	if !response.GetFound() {
+		return StateEntry{}, nil
+	}
+	return StateEntry{Value: response.GetValue(), Version: response.GetVersion()}, nil
+}
+
+// Put writes a value over the version that was read (0 = a new entry) and
+// returns the new version. ttl 0 keeps it for ever.
+func (s *State) Put(key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	return s.write(&pluginv1.PutStateRequest{Scope: s.scope, Key: key, Value: value, IfVersion: version, Ttl: protoDuration(ttl)})
+}
+
+// Delete removes the version that was read.
+func (s *State) Delete(key string, version uint64) error {
+	_, err := s.write(&pluginv1.PutStateRequest{Scope: s.scope, Key: key, IfVersion: version, Delete: true})
+	return err
+}
+
+func (s *State) write(request *pluginv1.PutStateRequest) (uint64, error) {
+	client, err := s.core.services.get("state")
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.PutState(s.core.hostContext(), request)
+	if err != nil {
+		return 0, hostError(s.core.ctx, "write state "+request.Key, err)
+	}
+	if !response.GetOk() {
+		return response.GetVersion(), ErrStateChanged
+	}
+	return response.GetVersion(), nil
+}
+
+// hostContext names the run to the host, which the state of a run needs.
+func (c *core) hostContext() context.Context {
+	if c.run.RunID == "" {
+		return c.ctx
+	}
+	return metadata.AppendToOutgoingContext(c.ctx, handshake.RunKey, c.run.RunID)
+}
+
+// hostServices is the host's own service, if there is one.
+type hostServices struct{ client pluginv1.HostClient }
+
+func (h hostServices) get(what string) (pluginv1.HostClient, error) {
+	if h.client == nil {
+		return nil, &Error{Code: CodeUnsupported, Applied: NotApplied, Message: "the host offers no " + what}
+	}
+	return h.client, nil
+}
+
+// hostError turns a failed call of the host into an Error.
+func hostError(ctx context.Context, doing string, err error) *Error {
+	if ctxErr := contextError(ctx, err); ctxErr != nil {
+		ctxErr.Message = doing + ": " + ctxErr.Message
+		return ctxErr
+	}
+	code := CodeUnavailable
+	switch status.Code(err) {
+	case codes.Unimplemented:
+		code = CodeUnsupported
+	case codes.InvalidArgument, codes.PermissionDenied, codes.FailedPrecondition, codes.Unauthenticated:
+		code = CodeInternal
+	}
+	return &Error{Code: code, Message: doing + ": " + plain(cut(status.Convert(err).Message(), 300)), Err: err}
+}
