@@ -72,7 +72,7 @@ func (c *connection) close() {
 }
 
 func (c *core) httpClient() *HTTPClient {
-	return &HTTPClient{core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err}
+	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err}
 }
 
 // connections are the open connections of a process. Safe for concurrent use.

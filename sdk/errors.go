@@ -25,10 +25,20 @@ type Error struct {
 }
 
 // Error returns code and message on one line.
-func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
+func (e *Error) Error() string {
+	if e == nil {
+		return "no error"
+	}
+	return e.Code.String() + ": " + e.Message
+}
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Errorf makes an error of a code. A %w keeps the cause for errors.Is.
 func Errorf(code Code, format string, args ...any) *Error {

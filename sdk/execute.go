@@ -13,8 +13,19 @@ import (
 // maxStack bounds the stack that a panic writes into the log, in bytes.
 const maxStack = 8 << 10
 
-// execute runs one call and returns its terminal event.
-func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) *pluginv1.ExecuteEvent {
+// execute runs one call and returns its terminal event. A panic of the author's
+// code, in whatever it is asked for, becomes the failure of this call; its
+// stack goes to the log.
+func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) (event *pluginv1.ExecuteEvent) {
+	defer func() {
+		text, stack, panicked := panicText(recover())
+		if !panicked {
+			return
+		}
+		c.log(pluginv1.Log_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
+		event = c.failed(&Error{Code: CodeInternal, Message: "the plugin panicked: " + text,
+			Hint: "this is a bug of the plugin; the log of the step has the place"})
+	}()
 	if c.action == nil {
 		missing := s.noAction(request.GetAction())
 		return c.failed(&Error{Code: CodeUnsupported, Message: missing.Summary, Hint: missing.Detail, Applied: NotApplied})
@@ -38,18 +49,8 @@ func (s *Server) execute(c *core, request *pluginv1.ExecuteRequest) *pluginv1.Ex
 	return c.completed(output, s.options.MessageLimit)
 }
 
-// call checks the input and runs the author's function. A panic becomes the
-// error of this call; its stack goes to the log.
+// call checks the input and runs the author's function.
 func (c *core) call(raw []byte) (output any, err error) {
-	defer func() {
-		text, stack, panicked := panicText(recover())
-		if !panicked {
-			return
-		}
-		c.log(pluginv1.Log_ERROR, "the plugin panicked: "+text, []any{"stack", stack})
-		output, err = nil, &Error{Code: CodeInternal, Message: "the plugin panicked: " + text,
-			Hint: "this is a bug of the plugin; the log of the step has the place"}
-	}()
 	input, problems := c.action.decode(raw, nil)
 	if refused := firstError(problems); refused != nil {
 		return nil, refused

@@ -21,6 +21,7 @@ import (
 // and follows redirects of reads to the same host only. The With methods
 // return changed copies. Safe for concurrent use.
 type HTTPClient struct {
+	ctx      context.Context // a client lives no longer than its call
 	core     *core
 	settings HTTPSettings
 	pool     *http.Client // nil: the settings are unusable, see err
@@ -45,6 +46,14 @@ type Request struct {
 	Classify func(*Response) error // asked before the status; replaces the client's
 	MaxBody  int64                 // bytes, 0 = DefaultMaxBody, at most HardMaxBody
 	Close    bool                  // use a network connection of its own, closed after
+}
+
+// WithContext returns a client whose requests end with ctx, which should be
+// derived from the call: context.WithTimeout(c, time.Second).
+func (h *HTTPClient) WithContext(ctx context.Context) *HTTPClient {
+	changed := *h
+	changed.ctx = ctx
+	return &changed
 }
 
 // WithPath returns a client whose paths start with prefix, such as "/api/v1".
@@ -115,7 +124,7 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	}
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
-	outgoing, err := h.outgoing(httptrace.WithClientTrace(h.core.ctx, trace), request, target)
+	outgoing, err := h.outgoing(httptrace.WithClientTrace(h.ctx, trace), request, target)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +239,7 @@ func (h *HTTPClient) read(incoming *http.Response, request *Request) (*Response,
 	if err == nil {
 		return response, nil
 	}
-	if ctxErr := contextError(h.core.ctx, err); ctxErr != nil {
+	if ctxErr := contextError(h.ctx, err); ctxErr != nil {
 		return nil, response.Fail(ctxErr.Code, "%s while the answer was read", ctxErr.Message)
 	}
 	return nil, response.Fail(CodeUnexpectedResponse, "the answer was cut short after %d bytes: %v", len(body), stripURL(err))
@@ -269,7 +278,7 @@ func (h *HTTPClient) networkError(request *http.Request, err error, sent bool) *
 		failure.Applied = NotApplied
 	}
 	what := plain(cut(cause.Error(), 300))
-	if ctxErr := contextError(h.core.ctx, cause); ctxErr != nil {
+	if ctxErr := contextError(h.ctx, cause); ctxErr != nil {
 		failure.Code, what = ctxErr.Code, ctxErr.Message
 	}
 	failure.Message = request.Method + " " + request.URL.Host + request.URL.EscapedPath() + ": " + what

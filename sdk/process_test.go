@@ -133,7 +133,9 @@ func startProcess(t *testing.T) (pluginv1.PluginClient, *goplugin.Client, *state
 	return raw.(pluginv1.PluginClient), client, host
 }
 
-type dispenser struct{ goplugin.NetRPCUnsupportedPlugin }
+type dispenser struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
 
 func (dispenser) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
 	return errors.New("not a server")

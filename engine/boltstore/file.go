@@ -58,7 +58,8 @@ func createFile(path string, dir *os.File) error {
 }
 
 func writeEmptyStore(path string) error {
-	db, err := bolt.Open(path, 0o600, boltOptions(Options{}.withDefaults()))
+	// A small map: bbolt sizes the first file by it.
+	db, err := bolt.Open(path, 0o600, boltOptions(Options{InitialMmapSize: 1 << 15, Timeout: DefaultTimeout}))
 	if err != nil {
 		return err
 	}
@@ -170,8 +171,10 @@ const (
 	metaSize     = 64
 )
 
-// preflight compares the file's size with its valid meta pages (P14). It looks
-// at both: bbolt takes the newer valid one, and falls back to the other.
+// preflight compares the file's size with its meta pages (P14). Both must be
+// valid: bbolt would fall back to the older one, and what the last commit
+// acknowledged would be gone without a word. A crash spoils none, since a meta
+// lies inside one disk sector.
 func preflight(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -180,18 +183,17 @@ func preflight(file *os.File) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("not a regular file")
 	}
-	first := readMeta(file, 0)
-	pageSize := int64(os.Getpagesize())
-	if first != nil {
-		pageSize = int64(binary.NativeEndian.Uint32(first[8:]))
-	}
-	second := readMeta(file, pageSize)
-	newest := first
-	if newest == nil || (second != nil && metaField(second, metaTxid) > metaField(first, metaTxid)) {
-		newest = second
-	}
+	newest := readMeta(file, 0)
 	if newest == nil {
-		return &CorruptError{Detail: fmt.Sprintf("neither meta page is valid in %d bytes", info.Size())}
+		return &CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
+	}
+	pageSize := int64(binary.NativeEndian.Uint32(newest[8:]))
+	second := readMeta(file, pageSize)
+	if second == nil {
+		return &CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
+	}
+	if metaField(second, metaTxid) > metaField(newest, metaTxid) {
+		newest = second
 	}
 	pages, root := metaField(newest, metaPgid), metaField(newest, metaRoot)
 	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {

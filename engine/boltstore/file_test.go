@@ -156,7 +156,8 @@ func TestDamagedFilesAreRefused(t *testing.T) { // P14
 		"empty":              func([]byte) []byte { return nil },
 		"one byte":           func(c []byte) []byte { return c[:1] },
 		"one page":           func(c []byte) []byte { return c[:4096] },
-		"half":               func(c []byte) []byte { return c[:len(c)/2] },
+		"a page short":       func(c []byte) []byte { return c[:usedBytes(c)-4096] },
+		"a byte short":       func(c []byte) []byte { return c[:usedBytes(c)-1] },
 		"both metas spoiled": func(c []byte) []byte { c[40] ^= 1; c[4096+40] ^= 1; return c },
 		"another format":     func(c []byte) []byte { copy(c, make([]byte, 8192)); return c },
 		"text":               func([]byte) []byte { return []byte("not a database, but longer than a few bytes\n") },
@@ -181,7 +182,7 @@ func TestEveryTruncationIsRefusedOrHarmless(t *testing.T) { // P14: bbolt alone 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size := 0; size < len(content); size += 1021 {
+	for size := 0; size < usedBytes(content)+20_000; size += 9973 {
 		if err := os.WriteFile(path, content[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -204,24 +205,31 @@ func TestEveryTruncationIsRefusedOrHarmless(t *testing.T) { // P14: bbolt alone 
 	}
 }
 
-func TestOneSpoiledMetaIsSurvived(t *testing.T) { // a crash while a meta page was written
-	path := closedStore(t)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+// bbolt alone would open the file with the state before the last commit.
+func TestASpoiledMetaIsRefused(t *testing.T) { // P14
+	for page := range 2 {
+		path := closedStore(t)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[page*4096+70] ^= 0xff
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+			t.Errorf("meta page %d: %v", page, err)
+		}
 	}
-	newer := 0
+}
+
+// usedBytes is where the file's last page ends.
+func usedBytes(content []byte) int {
+	page := content
 	if txid(content[4096:]) > txid(content) {
-		newer = 4096
+		page = content[4096:]
 	}
-	content[newer+70] ^= 0xff
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := openStore(t, path)
-	if _, err := s.Run(id(0)); err != nil {
-		t.Error(err)
-	}
+	return int(binary.NativeEndian.Uint64(page[16+40:])) * 4096
 }
 
 func txid(page []byte) uint64 { return binary.NativeEndian.Uint64(page[16+48:]) }

@@ -39,11 +39,15 @@ func textFunctions() []*function {
 		},
 		{
 			signature: "trimPrefix(text: text, prefix?: text): text", doc: "The text without a prefix, by default one space.", example: `trimPrefix("v1.2", "v")`,
-			run: func(_ *machine, args []any) (any, error) { return strings.TrimPrefix(args[0].(string), orSpace(args)), nil },
+			run: func(_ *machine, args []any) (any, error) {
+				return strings.TrimPrefix(args[0].(string), orSpace(args)), nil
+			},
 		},
 		{
 			signature: "trimSuffix(text: text, suffix?: text): text", doc: "The text without a suffix, by default one space.", example: `trimSuffix("a.txt", ".txt")`,
-			run: func(_ *machine, args []any) (any, error) { return strings.TrimSuffix(args[0].(string), orSpace(args)), nil },
+			run: func(_ *machine, args []any) (any, error) {
+				return strings.TrimSuffix(args[0].(string), orSpace(args)), nil
+			},
 		},
 		mapping("upper", "The text in capital letters.", `upper("abc")`, strings.ToUpper),
 		mapping("lower", "The text in small letters.", `lower("ABC")`, strings.ToLower),
@@ -77,11 +81,15 @@ func textFunctions() []*function {
 		},
 		{
 			signature: "hasPrefix(text: text, prefix: text): boolean", doc: "Whether the text begins with a prefix.", example: `hasPrefix("https://x", "https:")`,
-			run: func(_ *machine, args []any) (any, error) { return strings.HasPrefix(args[0].(string), args[1].(string)), nil },
+			run: func(_ *machine, args []any) (any, error) {
+				return strings.HasPrefix(args[0].(string), args[1].(string)), nil
+			},
 		},
 		{
 			signature: "hasSuffix(text: text, suffix: text): boolean", doc: "Whether the text ends with a suffix.", example: `hasSuffix("a.csv", ".csv")`,
-			run: func(_ *machine, args []any) (any, error) { return strings.HasSuffix(args[0].(string), args[1].(string)), nil },
+			run: func(_ *machine, args []any) (any, error) {
+				return strings.HasSuffix(args[0].(string), args[1].(string)), nil
+			},
 		},
 	}, splitFunctions()...)
 }

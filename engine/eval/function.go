@@ -89,19 +89,40 @@ var kindWords = sync.OnceValue(func() map[string]schema.Kind {
 	}
 })
 
-var functionTable = sync.OnceValue(func() map[string]*function {
-	table := map[string]*function{}
+// tables holds all functions. They are made on first use, since the functions
+// look at the tables themselves, and never change afterwards.
+var tables struct {
+	once       sync.Once
+	functions  map[string]*function
+	predicates map[string]*predicate
+}
+
+func functionTable() map[string]*function {
+	tables.once.Do(fillTables)
+	return tables.functions
+}
+
+func predicateTable() map[string]*predicate {
+	tables.once.Do(fillTables)
+	return tables.predicates
+}
+
+func fillTables() {
+	functions, predicates := map[string]*function{}, map[string]*predicate{}
 	for _, group := range [][]*function{
 		numberFunctions(), bitFunctions(), textFunctions(), encodingFunctions(), listFunctions(), objectFunctions(),
 		timeFunctions(), zonedFunctions(), tableFunctions(),
 	} {
 		for _, f := range group {
 			f.parse()
-			table[f.name] = f
+			functions[f.name] = f
 		}
 	}
-	return table
-})
+	for _, group := range []map[string]*predicate{testPredicates(), findPredicates(), shapePredicates()} {
+		maps.Copy(predicates, group)
+	}
+	tables.functions, tables.predicates = functions, predicates
+}
 
 // parse fills in what the signature says. A wrong signature is a programming
 // error, which any test of the package finds.

@@ -52,6 +52,9 @@ func (c *checker) issueOver(node ast.Node, code, format string, args ...any) *Is
 
 // text is the source of a node for messages.
 func (c *checker) text(node ast.Node) string {
+	if pointer, ok := node.(*ast.PointerNode); ok {
+		return "`#" + pointer.Name + "`"
+	}
 	start, end := c.x.span(node)
 	if text := c.x.source[start:end]; len(text) <= 60 && !strings.ContainsAny(text, "\n`") {
 		return "`" + text + "`"

@@ -62,7 +62,7 @@ func (c *checker) coalesce(n *ast.BinaryNode, scope *Scope) *schema.Type {
 }
 
 func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
-	if !comparable(left, right) {
+	if !canEqual(left, right) {
 		issue := c.issueAt(n, CodeOperator, "can't compare %s with %s", left.Article(), right.Article())
 		switch {
 		case left.Kind == schema.Time || right.Kind == schema.Time:
@@ -100,8 +100,8 @@ func (c *checker) neverEqual(n *ast.BinaryNode, left, right *schema.Type) {
 	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: %s", misfit.Message).hint("%s", misfit.Hint))
 }
 
-// comparable reports whether values of two types can be equal at all.
-func comparable(a, b *schema.Type) bool {
+// canEqual reports whether values of two types can be equal at all.
+func canEqual(a, b *schema.Type) bool {
 	switch {
 	case a.Kind == schema.Any, b.Kind == schema.Any, a.Kind == schema.Null, b.Kind == schema.Null, a.Kind == b.Kind:
 		return true
@@ -116,7 +116,7 @@ func (c *checker) membership(n *ast.BinaryNode, scope *Scope) {
 	switch right.Kind {
 	case schema.Any:
 	case schema.List:
-		if !comparable(left, right.Element()) {
+		if !canEqual(left, right.Element()) {
 			c.report(c.issueAt(n, CodeOperator, "%s can't be in %s", left.Article(), right.Article()))
 		}
 	case schema.Object:
@@ -132,7 +132,7 @@ func (c *checker) membership(n *ast.BinaryNode, scope *Scope) {
 }
 
 func (c *checker) ordering(n *ast.BinaryNode, left, right *schema.Type) {
-	if ordered(left) && ordered(right) && comparable(left, right) {
+	if ordered(left) && ordered(right) && canEqual(left, right) {
 		return
 	}
 	issue := c.issueAt(n, CodeOperator, "`%s` can't compare %s with %s", n.Operator, left.Article(), right.Article())
@@ -201,8 +201,8 @@ func (c *checker) arithmetic(n *ast.BinaryNode, left, right *schema.Type) *schem
 }
 
 // arithmeticKind is the kind of the result of an arithmetic operator; false
-// when it is not defined on the operands. With an operand of unknown kind the
-// result is what all possible ones have in common.
+// when it is not defined on the operands. With an operand of unknown kind it is
+// Any unless all possible results are of one kind.
 func arithmeticKind(operator string, left, right schema.Kind) (schema.Kind, bool) {
 	var found []schema.Kind
 	for _, rule := range arithmeticRules(operator) {
@@ -213,17 +213,12 @@ func arithmeticKind(operator string, left, right schema.Kind) (schema.Kind, bool
 	if len(found) == 0 {
 		return schema.Any, false
 	}
-	kind := found[0]
 	for _, other := range found[1:] {
-		switch {
-		case kind == other:
-		case kind == schema.Int && other == schema.Number, kind == schema.Number && other == schema.Int:
-			kind = schema.Number
-		default:
+		if other != found[0] {
 			return schema.Any, true
 		}
 	}
-	return kind, true
+	return found[0], true
 }
 
 // arithmeticRules lists left, right and result of an operator.

@@ -136,7 +136,7 @@ func tokenHint(token string) string {
 	case "`&`":
 		return "write `and`"
 	case "`:`":
-		return "a choice is written `condition ? a : b`"
+		return "a choice is written `condition ? a : b`; an object that map and its like make stands in `{{ }}`"
 	}
 	return ""
 }
@@ -228,15 +228,15 @@ func (w *allowed) builtin(n *ast.BuiltinNode) {
 
 func (w *allowed) unknownFunction(node ast.Node, name string) {
 	hints := map[string]string{
-		"uniq":     `uniqueBy(rows, "field") keeps the first row of each value`,
-		"timezone": "the functions for times take the zone's name",
-		"success":  "a step runs when all that it needs has ended well; see `run_if`",
-		"failure":  "write `run_if: failed` beside `if`",
-		"always":   "write `run_if: any` beside `if`",
+		"uniq":      `uniqueBy(rows, "field") keeps the first row of each value`,
+		"timezone":  "the functions for times take the zone's name",
+		"success":   "a step runs when all that it needs has ended well; see `run_if`",
+		"failure":   "write `run_if: failed` beside `if`",
+		"always":    "write `run_if: any` beside `if`",
 		"cancelled": "what must run on cancel too stands under `finally`",
-		"format":   "put the values into text: \"…${{ x }}…\"",
-		"toString": "string(x) makes text of a value",
-		"length":   "len(x) counts",
+		"format":    "put the values into text: \"…${{ x }}…\"",
+		"toString":  "string(x) makes text of a value",
+		"length":    "len(x) counts",
 	}
 	hint, ok := hints[name]
 	if !ok {

@@ -1,11 +1,17 @@
 package eval
 
 import (
+	"errors"
+	"fmt"
+	"sync"
 	"time"
+
+	"github.com/expr-lang/expr/ast"
 )
 
 // RunError says why an expression gave no value. Reason is "expression" or, for
-// an exceeded budget, "limit". Start and End are byte offsets in the source.
+// an exceeded budget, "limit" (LANGUAGE.md, rule 9). Start and End are byte
+// offsets in the source.
 type RunError struct {
 	Message    string
 	Hint       string
@@ -24,24 +30,103 @@ func (e *RunError) Error() string {
 // Program is a compiled expression. It is immutable and safe for concurrent
 // use.
 type Program struct {
-	source string
+	expression *Expression
+	run        code
+	slots      int
+	computed   bool // the result is not just a value of the environment
+	machines   sync.Pool
 }
 
-// Source returns the expression's text.
-func (p *Program) Source() string { return p.source }
-
-// Run evaluates the program on the names of env at the time `at`, which is what
-// now() gives. The values of env are those that package schema makes; they are
-// not changed, and the result may share parts with them. Errors are *RunError.
-func (p *Program) Run(env map[string]any, at time.Time) (any, error) {
-	return nil, &RunError{Message: "not compiled", Reason: "expression"}
-}
-
-// Compile reads an expression into a program. The error is a *Issue.
+// Compile reads an expression into a program. The error is an *Issue, the first
+// of what Parse finds.
 func Compile(source string) (*Program, error) {
-	_, issues := Parse(source)
+	x, issues := Parse(source)
 	if len(issues) > 0 {
 		return nil, &issues[0]
 	}
-	return &Program{source: source}, nil
+	return x.Compile(), nil
+}
+
+// Compile makes a program of a parsed expression.
+func (x *Expression) Compile() *Program {
+	c := compiler{x: x}
+	run := c.compile(x.root)
+	return &Program{
+		expression: x, run: run, slots: c.most, computed: !isRead(x.root),
+		machines: sync.Pool{New: func() any { return &machine{} }},
+	}
+}
+
+// isRead reports whether a node only reads what is there.
+func isRead(node ast.Node) bool {
+	_, ok := memberPath(node)
+	return ok
+}
+
+// Source returns the expression's text.
+func (p *Program) Source() string { return p.expression.source }
+
+// Expression returns what the program was made of.
+func (p *Program) Expression() *Expression { return p.expression }
+
+// Run evaluates the program on the names of env at the time `at`, which is what
+// now() gives. The values of env are those that package schema makes; they are
+// not changed, and the result may share parts with them. What a program may
+// use is bounded by counting, so that it ends in well under 250 ms and gives
+// the same result or error every time; a computed result has at most 256 KiB
+// as JSON and 64 levels. The error is a *RunError.
+func (p *Program) Run(env map[string]any, at time.Time) (any, error) {
+	m := p.machines.Get().(*machine)
+	m.reset(env, at, p.slots)
+	defer func() {
+		m.release()
+		p.machines.Put(m)
+	}()
+	v, err := p.evaluate(m)
+	if err != nil {
+		return nil, p.located(err)
+	}
+	if p.computed && !isPlain(v) {
+		if _, err := measure(v, maxResult); err != nil {
+			return nil, p.located(tooLarge(err))
+		}
+	}
+	return v, nil
+}
+
+// evaluate turns a panic, which would be a fault of this package, into an error
+// of the expression: one bad expression must not end the engine.
+func (p *Program) evaluate(m *machine) (v any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = nil, failf("the expression can't be evaluated: %v", r)
+		}
+	}()
+	return p.run(m)
+}
+
+// isPlain reports whether a value is small and finite for sure.
+func isPlain(v any) bool {
+	switch v.(type) {
+	case nil, bool, int, time.Time, time.Duration:
+		return true
+	}
+	return false
+}
+
+func tooLarge(err error) error {
+	var failure *RunError
+	if errors.As(err, &failure) && failure.Reason == reasonLimit && failure.Message == "the value is too large" {
+		failure.Message = fmt.Sprintf("the result is too large (at most %d KiB)", maxResult>>10)
+		failure.Hint = "take less, or read it where it is needed"
+	}
+	return err
+}
+
+// located gives an error without a place that of the whole expression.
+func (p *Program) located(err error) error {
+	if errors.Is(err, errAbsent) { // a chain always ends inside its ChainNode
+		err = failf("the value is absent")
+	}
+	return placed(err, 0, len(p.expression.source))
 }

@@ -1,6 +1,10 @@
 package eval
 
-import "github.com/expr-lang/expr/ast"
+import (
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
 
 // eachChild calls visit for the parts of a node in the order of the source.
 func eachChild(node ast.Node, visit func(ast.Node)) {
@@ -80,11 +84,52 @@ func (x *Expression) at(node ast.Node) (start, end int) {
 	return x.offset(loc.From), x.offset(loc.To)
 }
 
-// span returns the place of a whole node, from its first token to its last but
-// for closing brackets.
+// span returns the place of a whole node, from its first token to its last.
 func (x *Expression) span(node ast.Node) (start, end int) {
 	from, to := charSpan(node)
-	return x.offset(from), x.offset(to)
+	return x.balanced(x.offset(from), x.offset(to))
+}
+
+// balanced widens a place to the brackets that belong to it: the tree has no
+// place of those.
+func (x *Expression) balanced(start, end int) (int, int) {
+	open, unopened := 0, 0
+	for at := start; at < end; {
+		at = x.bracket(at, &open, &unopened)
+	}
+	for at := end; open > 0 && at < len(x.source); {
+		at = x.bracket(at, &open, &unopened)
+		if open == 0 {
+			end = at
+		}
+	}
+	for at := start - 1; unopened > 0 && at >= 0 && strings.IndexByte(" \t\n([{", x.source[at]) >= 0; at-- {
+		if strings.IndexByte("([{", x.source[at]) >= 0 {
+			start, unopened = at, unopened-1
+		}
+	}
+	return start, end
+}
+
+// bracket counts a bracket at an offset and returns the next one.
+func (x *Expression) bracket(at int, open, unopened *int) int {
+	switch c := x.source[at]; {
+	case c == '"' || c == '\'' || c == '`':
+		if end := literalEnd(x.source, at); end > 0 {
+			return end
+		}
+	case strings.HasPrefix(x.source[at:], "//"), strings.HasPrefix(x.source[at:], "/*"):
+		if end := commentEnd(x.source, at); end > 0 {
+			return end
+		}
+	case strings.IndexByte("([{", c) >= 0:
+		*open++
+	case strings.IndexByte(")]}", c) >= 0 && *open > 0:
+		*open--
+	case strings.IndexByte(")]}", c) >= 0:
+		*unopened++
+	}
+	return at + 1
 }
 
 func charSpan(node ast.Node) (from, to int) {

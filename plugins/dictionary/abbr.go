@@ -24,10 +24,10 @@ type abbrRecord struct {
 
 // abbr is action dictionary.abbr: the record as the service wrote it.
 func (s *service) abbr(c *sdk.Call[Config], in AbbrInput) (sdk.Value, error) {
-	data, err := s.get(c, nil, "abbr", strconv.FormatInt(in.ID, 10))
+	found, err := s.get(c, nil, "abbr", strconv.FormatInt(in.ID, 10))
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[abbrRecord](data, "id", "abbr")
-	return data, err
+	_, err = decodeRecord[abbrRecord](found, "id", "abbr")
+	return found.data, err
 }

@@ -25,21 +25,28 @@ type envelope struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// get sends the one request of an action and returns the envelope's data, which
-// is never null. The segments of path are escaped (D-06).
-func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (json.RawMessage, error) {
+// reply is a success of the service: the envelope's data, which is never null,
+// and the response for errors about it.
+type reply struct {
+	data     json.RawMessage
+	response *sdk.Response
+}
+
+// get sends the one request of an action. The segments of path are escaped
+// (D-06).
+func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (reply, error) {
 	target, err := sdk.Path(append([]string{"api"}, path...)...)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	client := c.HTTP()
 	for name, value := range c.Config.Headers {
 		client = client.WithHeader(name, value)
 	}
-	var answer envelope
+	var e envelope
 	s.windows.sent(c.Config.BaseURL)
-	_, err = client.Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
-		failure := classify(r, &answer)
+	response, err := client.Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
+		failure := classify(r, &e)
 		if failure == nil {
 			return nil
 		}
@@ -48,7 +55,7 @@ func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (js
 		}
 		return failure
 	}})
-	return answer.Data, err
+	return reply{e.Data, response}, err
 }
 
 // classify reads the envelope of an answer into e and returns the failure that

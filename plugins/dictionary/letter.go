@@ -43,7 +43,7 @@ func (s *service) letter(c *sdk.Call[Config], in LetterInput) (LetterOutput, err
 	if in.PerPage != nil {
 		query.Set("per_page", strconv.FormatInt(*in.PerPage, 10))
 	}
-	data, err := s.get(c, query, "letter", strings.ToUpper(in.Letter))
+	found, err := s.get(c, query, "letter", strings.ToUpper(in.Letter))
 	if err != nil {
 		if c.PageCursor() != "" && isNotFound(err) {
 			// a full page was the last one, and the service has nothing behind it
@@ -51,8 +51,8 @@ func (s *service) letter(c *sdk.Call[Config], in LetterInput) (LetterOutput, err
 		}
 		return LetterOutput{}, err
 	}
-	out := LetterOutput{Data: data}
-	items, problem, err := itemsOf(data, in.ItemsField)
+	out := LetterOutput{Data: found.data}
+	items, problem, err := itemsOf(found, in.ItemsField)
 	if err != nil {
 		return LetterOutput{}, err
 	}
@@ -99,18 +99,18 @@ func nextPage(page, perPage *int64, items int) string {
 // itemsOf finds the list of a page: the field that the input names, else the
 // page itself when it is a list, else its only list. A named field that is not
 // there is an error; otherwise the problem says why there is no list.
-func itemsOf(data json.RawMessage, field *string) (items []sdk.Value, problem string, err error) {
-	if field == nil && bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		return decodeList(data), "", nil
+func itemsOf(page reply, field *string) (items []sdk.Value, problem string, err error) {
+	if field == nil && bytes.HasPrefix(bytes.TrimSpace(page.data), []byte("[")) {
+		return decodeList(page.data), "", nil
 	}
 	object := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &object); err != nil {
+	if err := json.Unmarshal(page.data, &object); err != nil {
 		object = nil // neither list nor object: has no fields
 	}
 	lists := listNames(object)
 	switch {
 	case field != nil && !slices.Contains(lists, *field):
-		failure := sdk.UnexpectedResponse("the page has no list `%s`", *field).WithHint("%s", listHint(lists))
+		failure := page.response.Fail(sdk.CodeUnexpectedResponse, "the page has no list `%s`", *field).WithHint("%s", listHint(lists))
 		failure.Pointer = "/items_field"
 		return nil, "", failure
 	case field != nil:

@@ -20,12 +20,12 @@ type statsRecord struct {
 
 // stats is action dictionary.stats.
 func (s *service) stats(c *sdk.Call[Config], _ NoInput) (sdk.Value, error) {
-	data, err := s.get(c, nil, "stats")
+	found, err := s.get(c, nil, "stats")
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[statsRecord](data, "word_count", "abbr_count", "scene_count", "cat_word_count")
-	return data, err
+	_, err = decodeRecord[statsRecord](found, "word_count", "abbr_count", "scene_count", "cat_word_count")
+	return found.data, err
 }
 
 // SearchInput is the input of search.
@@ -40,17 +40,17 @@ type SearchOutput struct {
 
 // search is action dictionary.search. The one documented type is sent (D-17).
 func (s *service) search(c *sdk.Call[Config], in SearchInput) (SearchOutput, error) {
-	data, err := s.get(c, url.Values{"q": {in.Q}, "type": {"word"}}, "search")
+	found, err := s.get(c, url.Values{"q": {in.Q}, "type": {"word"}}, "search")
 	if err != nil {
 		return SearchOutput{}, err
 	}
-	fields, err := decodeRecord[map[string]json.RawMessage](data)
+	fields, err := decodeRecord[map[string]json.RawMessage](found)
 	if err != nil {
 		return SearchOutput{}, err
 	}
 	words, ok := fields["words"]
 	if !ok {
-		return SearchOutput{}, sdk.UnexpectedResponse("the record has no `words`")
+		return SearchOutput{}, found.response.Fail(sdk.CodeUnexpectedResponse, "the record has no `words`")
 	}
 	return SearchOutput{Words: words}, nil
 }

@@ -32,12 +32,12 @@ type relatedWord struct {
 
 // word is action dictionary.word: the record as the service wrote it.
 func (s *service) word(c *sdk.Call[Config], in WordInput) (sdk.Value, error) {
-	data, err := s.get(c, nil, "word", in.Word)
+	found, err := s.get(c, nil, "word", in.Word)
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[wordRecord](data, "id", "word")
-	return data, err
+	_, err = decodeRecord[wordRecord](found, "id", "word")
+	return found.data, err
 }
 
 // synonyms is action dictionary.synonyms.
@@ -53,7 +53,7 @@ func (s *service) antonyms(c *sdk.Call[Config], in WordInput) (sdk.Value, error)
 // related asks for a word's list, which has the name of its path (D-08, D-09).
 // An empty list is a success, and a null one counts as empty.
 func (s *service) related(c *sdk.Call[Config], word, list string) (sdk.Value, error) {
-	data, err := s.get(c, nil, "word", word, list)
+	found, err := s.get(c, nil, "word", word, list)
 	if err != nil {
 		return nil, err
 	}
@@ -63,22 +63,22 @@ func (s *service) related(c *sdk.Call[Config], word, list string) (sdk.Value, er
 		Antonyms []relatedWord `json:"antonyms"`
 		Count    *int64        `json:"count"`
 	}
-	if _, err := decodeRecord[relatedRecord](data, "word", "count"); err != nil {
+	if _, err := decodeRecord[relatedRecord](found, "word", "count"); err != nil {
 		return nil, err
 	}
 	object := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, sdk.UnexpectedResponse("the record is no object")
+	if err := json.Unmarshal(found.data, &object); err != nil {
+		return nil, found.response.Fail(sdk.CodeUnexpectedResponse, "the record is no object")
 	}
-	found, ok := object[list]
+	words, ok := object[list]
 	switch {
 	case !ok:
-		return nil, sdk.UnexpectedResponse("the record has no `%s`", list)
-	case isNull(found):
+		return nil, found.response.Fail(sdk.CodeUnexpectedResponse, "the record has no `%s`", list)
+	case isNull(words):
 		object[list] = json.RawMessage("[]")
 		return json.Marshal(object)
 	}
-	return data, nil
+	return found.data, nil
 }
 
 // wordProblems refuses the words that a path can't carry (D-06).

@@ -17,17 +17,24 @@ const maxMessage = 500
 // it tells them from those of a proxy or of a wrong base_url.
 var errRefused = errors.New("refused by the service")
 
-// get sends the one request of an action and returns the envelope's data. The
-// last segments of path are escaped (I-24). pointer is the input that a 400 is
-// about, "" for none. No header that carries a credential is ever set (I-02).
-func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) (json.RawMessage, error) {
+// reply is a success of the service: the envelope's data, and the response for
+// errors about it.
+type reply struct {
+	data     json.RawMessage
+	response *sdk.Response
+}
+
+// get sends the one request of an action. The segments of path are escaped
+// (I-24). pointer is the input that a 400 is about, "" for none. No header that
+// carries a credential is ever set (I-02).
+func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) (reply, error) {
 	target, err := sdk.Path(append([]string{"api", "v1"}, path...)...)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
-	var answer envelope
-	_, err = c.HTTP().Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
-		failure := classify(r, &answer)
+	var e envelope
+	response, err := c.HTTP().Do(&sdk.Request{Path: target, Query: query, Classify: func(r *sdk.Response) error {
+		failure := classify(r, &e)
 		if failure == nil {
 			return nil
 		}
@@ -36,7 +43,7 @@ func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) 
 		}
 		return failure
 	}})
-	return answer.Data, err
+	return reply{e.Data, response}, err
 }
 
 // classify reads the envelope of an answer into e. It returns nil for success,

@@ -42,11 +42,11 @@ func resolve(c *sdk.Call[Config], in DNSInput) (sdk.Value, error) {
 	if in.Type != "" {
 		query.Set("type", strings.ToUpper(in.Type))
 	}
-	data, err := get(c, "/domain", query, "dns", domain)
+	found, err := get(c, "/domain", query, "dns", domain)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := decodeRecord[dnsAnswer](data, "domain", "type")
+	answer, err := decodeRecord[dnsAnswer](found, "domain", "type")
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func resolve(c *sdk.Call[Config], in DNSInput) (sdk.Value, error) {
 	if answer.Authority == nil {
 		extra["authority"] = []any{}
 	}
-	return withFields(data, extra)
+	return withFields(found.data, extra)
 }
 
 func dnsProblems(in DNSInput, unknown []string) []sdk.Problem {

@@ -34,23 +34,29 @@ func (e envelope) succeeded() bool {
 	return *e.Success && bytes.HasPrefix(bytes.TrimSpace(e.Data), []byte("{"))
 }
 
-// decodeRecord checks a record against T, whose fields say which JSON types the
-// documents promise, and that the named fields are there.
-func decodeRecord[T any](data json.RawMessage, required ...string) (T, error) {
+// decodeRecord checks the data of a reply against T, whose fields say which JSON
+// types the documents promise, and that the named fields are there.
+func decodeRecord[T any](from reply, required ...string) (T, error) {
 	var record T
-	if err := json.Unmarshal(data, &record); err != nil {
-		return record, sdk.UnexpectedResponse("the record is not of the documented shape: %s", shapeProblem(err))
+	if err := json.Unmarshal(from.data, &record); err != nil {
+		return record, from.response.Fail(sdk.CodeUnexpectedResponse, "the record is not of the documented shape: %s", shapeProblem(err))
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return record, sdk.UnexpectedResponse("the record is no object")
+	if err := json.Unmarshal(from.data, &fields); err != nil {
+		return record, from.response.Fail(sdk.CodeUnexpectedResponse, "the record is no object")
 	}
 	for _, name := range required {
-		if text := string(bytes.TrimSpace(fields[name])); text == "" || text == "null" {
-			return record, sdk.UnexpectedResponse("the record has no `%s`", name)
+		if isNull(fields[name]) {
+			return record, from.response.Fail(sdk.CodeUnexpectedResponse, "the record has no `%s`", name)
 		}
 	}
 	return record, nil
+}
+
+// isNull reports whether a field is null or missing.
+func isNull(value json.RawMessage) bool {
+	text := string(bytes.TrimSpace(value))
+	return text == "" || text == "null"
 }
 
 // shapeProblem names the field and what it was, without Go's words.

@@ -12,10 +12,10 @@ type headersAnswer struct {
 
 // headers is action netinfo.headers: what the service saw of this request.
 func headers(c *sdk.Call[Config], _ NoInput) (sdk.Value, error) {
-	data, err := get(c, "", nil, "headers")
+	found, err := get(c, "", nil, "headers")
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[headersAnswer](data, "method", "url", "headers", "ip")
-	return data, err
+	_, err = decodeRecord[headersAnswer](found, "method", "url", "headers", "ip")
+	return found.data, err
 }

@@ -60,12 +60,12 @@ type callerRecord struct {
 
 // myIP is action netinfo.my_ip: the record as the service wrote it.
 func myIP(c *sdk.Call[Config], _ NoInput) (sdk.Value, error) {
-	data, err := get(c, "", nil, "ip")
+	found, err := get(c, "", nil, "ip")
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[callerRecord](data, "ip", "location", "network", "privacy")
-	return data, err
+	_, err = decodeRecord[callerRecord](found, "ip", "location", "network", "privacy")
+	return found.data, err
 }
 
 // lookupIP is action netinfo.ip_lookup.
@@ -74,12 +74,12 @@ func lookupIP(c *sdk.Call[Config], in LookupInput) (sdk.Value, error) {
 	if problem != nil {
 		return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
 	}
-	data, err := get(c, "/address", nil, "ip", address)
+	found, err := get(c, "/address", nil, "ip", address)
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[addressRecord](data, "ip", "location", "network")
-	return data, err
+	_, err = decodeRecord[addressRecord](found, "ip", "location", "network")
+	return found.data, err
 }
 
 func lookupProblems(in LookupInput, unknown []string) []sdk.Problem {

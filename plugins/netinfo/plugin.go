@@ -88,10 +88,10 @@ func checkConfig(config Config) []sdk.Problem {
 // checkConnection asks for the caller's own address and shows it as the account:
 // the service counts its limit by it.
 func checkConnection(c *sdk.Call[Config]) (string, error) {
-	data, err := get(c, "", nil, "ip")
+	found, err := get(c, "", nil, "ip")
 	if err != nil {
 		return "", err
 	}
-	record, err := decodeRecord[callerRecord](data, "ip")
+	record, err := decodeRecord[callerRecord](found, "ip")
 	return record.IP, err
 }

@@ -272,3 +272,16 @@ func TestCheckConnectionShowsTheAddress(t *testing.T) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 }
+
+func TestI02_CredentialOfAProxyStaysWithTheProxy(t *testing.T) {
+	sim := netinfosim.New(netinfosim.Options{Now: frozen}) // as a proxy: it is asked for http://netinfo.invalid/...
+	srv := httptest.NewServer(sim)
+	t.Cleanup(srv.Close)
+	proxy := strings.Replace(srv.URL, "http://", "http://user:word@", 1)
+	p := sdktest.Open(t, NewWith(Options{Now: frozen}), in{"base_url": "http://netinfo.invalid", "proxy": proxy})
+	output(t, p.Call("my_ip", in{}))
+	sent := sim.Kit().Requests()[0]
+	if _, ok := sent.Header["authorization"]; ok || sent.Header["proxy-authorization"] == "" || sent.Path != "/api/v1/ip" {
+		t.Errorf("sent %+v", sent)
+	}
+}

@@ -35,14 +35,14 @@ func whois(now func() time.Time) func(*sdk.Call[Config], WhoisInput) (sdk.Value,
 		if problem != nil {
 			return nil, sdk.Invalid(problem.Pointer, "%s", problem.Summary).WithHint("%s", problem.Detail)
 		}
-		data, err := get(c, "/domain", nil, "whois", domain)
+		found, err := get(c, "/domain", nil, "whois", domain)
 		if in.MissingOK && unregistered(err) {
 			return withFields(missing, map[string]any{"domain": domain})
 		}
 		if err != nil {
 			return nil, err
 		}
-		record, err := decodeRecord[registration](data, "domain")
+		record, err := decodeRecord[registration](found, "domain")
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func whois(now func() time.Time) func(*sdk.Call[Config], WhoisInput) (sdk.Value,
 		if problemText != "" {
 			c.Log().Warn(problemText, "domain", domain)
 		}
-		return withFields(data, map[string]any{"days_to_expiry": days, "found": true})
+		return withFields(found.data, map[string]any{"days_to_expiry": days, "found": true})
 	}
 }
 

@@ -110,3 +110,10 @@ func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenReque
 	}
 	return &pluginv1.CommitTokenResponse{}, nil
 }
+
+// OpenLeases returns how many leases to refresh a token were not ended.
+func (h *Host) OpenLeases() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.leases)
+}

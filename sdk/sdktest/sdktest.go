@@ -18,7 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -210,14 +212,14 @@ func (p *Plugin) CallContext(ctx context.Context, action string, input any, opti
 	if err != nil {
 		p.t.Fatalf("execute %s: %v", action, err)
 	}
-	result := p.collect(ctx, action, stream)
+	result := p.collect(action, stream)
 	if result.Output != nil {
 		p.checkOutput(action, result.Output)
 	}
 	return result
 }
 
-func (p *Plugin) collect(ctx context.Context, action string, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent]) Result {
+func (p *Plugin) collect(action string, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent]) Result {
 	p.t.Helper()
 	var result Result
 	ended := 0
@@ -226,11 +228,13 @@ func (p *Plugin) collect(ctx context.Context, action string, stream grpc.ServerS
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && ctx.Err() != nil {
-			// a canceled stream ends without the plugin's last word
-			return Result{Err: &sdk.Error{Code: sdk.CodeCanceled, Message: ctx.Err().Error(), Err: ctx.Err()}, Logs: result.Logs}
-		}
-		if err != nil {
+		switch status.Code(err) {
+		case codes.OK:
+		case codes.Canceled: // the stream ends without the plugin's last word
+			return Result{Err: &sdk.Error{Code: sdk.CodeCanceled, Message: "the call was canceled"}, Logs: result.Logs}
+		case codes.DeadlineExceeded:
+			return Result{Err: &sdk.Error{Code: sdk.CodeTimeout, Message: "no answer in time"}, Logs: result.Logs}
+		default:
 			p.t.Fatalf("execute %s: the stream broke: %v", action, err)
 		}
 		if ended > 0 {

@@ -1,0 +1,87 @@
+package boltstore_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/journal"
+)
+
+// BenchmarkAppend measures one record, waited for, with so many runs at a time.
+func BenchmarkAppend(b *testing.B) {
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			s := benchStore(b)
+			for n := range writers {
+				create(b, s, row(n), n)
+			}
+			before := s.Stats()
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for n := range writers {
+				all.Go(func() {
+					for seq := uint64(2); seq < uint64(2+b.N/writers); seq++ {
+						if err := appendWait(s, id(n), []*journal.Record{completed(seq, `{"ok":true}`)}, nil); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.StopTimer()
+			report(b, s, before)
+		})
+	}
+}
+
+// BenchmarkAppendLazy measures records that nobody waits for, as results of
+// reads are.
+func BenchmarkAppendLazy(b *testing.B) {
+	s := benchStore(b)
+	create(b, s, row(1), 1)
+	before := s.Stats()
+	for seq := uint64(2); b.Loop(); seq++ {
+		s.Append(id(1), []*journal.Record{completed(seq, `{"ok":true}`)}, nil, nil, nil)
+	}
+	if err := s.Flush(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	report(b, s, before)
+}
+
+// BenchmarkListRuns measures the newest page of many runs.
+func BenchmarkListRuns(b *testing.B) {
+	s := benchStore(b)
+	for n := range 2000 {
+		create(b, s, row(n), n)
+	}
+	for b.Loop() {
+		if _, _, err := s.Runs(boltstore.Filter{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchStore(b *testing.B) *boltstore.Store {
+	b.Helper()
+	s, err := boltstore.Open(filepath.Join(b.TempDir(), "flowrun.db"), boltstore.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
+}
+
+func report(b *testing.B, s *boltstore.Store, before boltstore.Stats) {
+	after := s.Stats()
+	b.ReportMetric(float64(after.Fsyncs-before.Fsyncs)/float64(b.N), "fsyncs/op")
+	b.ReportMetric(float64(after.Bytes-before.Bytes)/float64(b.N), "written-B/op")
+}

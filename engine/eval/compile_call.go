@@ -1,0 +1,129 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+func (c *compiler) call(n *ast.CallNode) code {
+	switch callee := n.Callee.(type) {
+	case *ast.IdentifierNode:
+		return c.function(n, callee.Value, n.Arguments)
+	case *ast.MemberNode:
+		return c.method(n, callee)
+	}
+	return c.compileComposed(n)
+}
+
+func (c *compiler) method(n *ast.CallNode, callee *ast.MemberNode) code {
+	base := c.compile(callee.Node)
+	name, _ := callee.Property.(*ast.StringNode)
+	start, end := c.x.at(n)
+	return func(m *machine) (any, error) {
+		v, err := base(m)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil && callee.Optional {
+			return nil, errAbsent
+		}
+		if len(n.Arguments) > 0 {
+			return nil, placed(failf("%s needs no arguments", name.Value), start, end)
+		}
+		result, err := callMethod(v, name.Value)
+		return result, placed(err, start, end)
+	}
+}
+
+func (c *compiler) function(node ast.Node, name string, nodes []ast.Node) code {
+	f := functionTable()[name]
+	start, end := c.x.at(node)
+	if wanted := f.arity(len(nodes)); wanted != "" {
+		return func(*machine) (any, error) {
+			return nil, placed(failf("%s needs %s, got %d", name, wanted, len(nodes)), start, end)
+		}
+	}
+	parts := c.all(nodes)
+	return func(m *machine) (any, error) {
+		args := make([]any, len(parts))
+		for i, part := range parts {
+			v, err := part(m)
+			if err != nil {
+				return nil, err
+			}
+			args[i] = v
+		}
+		if err := f.take(args); err != nil {
+			return nil, placed(err, start, end)
+		}
+		v, err := f.run(m, args)
+		if err != nil {
+			return nil, placed(err, start, end)
+		}
+		return v, nil
+	}
+}
+
+func (c *compiler) builtin(n *ast.BuiltinNode) code {
+	p, ok := predicateTable()[n.Name]
+	if !ok {
+		return c.function(n, n.Name, n.Arguments)
+	}
+	start, end := c.x.at(n)
+	list, body, extra := c.compile(n.Arguments[0]), code(nil), []code(nil)
+	weight := 1
+	if len(n.Arguments) > 1 {
+		body = c.compile(n.Arguments[1])
+		weight = 1 + countNodes(n.Arguments[1])/16
+		extra = c.all(n.Arguments[2:])
+	}
+	return func(m *machine) (any, error) {
+		l := loop{name: n.Name, body: body, weight: weight}
+		v, err := list(m)
+		if err != nil {
+			return nil, err
+		}
+		items, isList := v.([]any)
+		if !isList {
+			return nil, placed(notList(n.Name, v), start, end)
+		}
+		l.list = items
+		for _, part := range extra {
+			v, err := part(m)
+			if err != nil {
+				return nil, err
+			}
+			l.extra = append(l.extra, v)
+		}
+		item, index := m.item, m.index
+		v, err = p.run(m, &l)
+		m.item, m.index = item, index
+		if err != nil {
+			return nil, placed(err, start, end)
+		}
+		return v, nil
+	}
+}
+
+func notList(name string, v any) error {
+	failure := failf("%s expects a list, got %s", name, article(v))
+	switch v.(type) {
+	case nil:
+		failure.Hint = "give a value for that case with `?? []`"
+	case map[string]any:
+		failure.Hint = "values(x) and toPairs(x) make lists of an object"
+	}
+	return failure
+}
+
+// plural counts things: "1 argument", "2 arguments"; without a thing the number.
+func plural(n int, what string) string {
+	switch {
+	case what == "":
+		return fmt.Sprint(n)
+	case n == 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,135 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/sdk"
+	"github.com/flowrun/flowrun/sdk/sdktest"
+)
+
+// recorder is a stream that keeps the events.
+type recorder struct {
+	grpc.ServerStreamingServer[pluginv1.ExecuteEvent]
+	ctx    context.Context
+	events []*pluginv1.ExecuteEvent
+	broken bool
+}
+
+func (r *recorder) Context() context.Context { return r.ctx }
+
+func (r *recorder) Send(event *pluginv1.ExecuteEvent) error {
+	r.events = append(r.events, event)
+	if r.broken {
+		return errors.New("the host is gone")
+	}
+	return nil
+}
+
+func TestBrokenStreamEndsTheCall(t *testing.T) {
+	server, err := sdk.NewServer(doer(), sdk.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	stream := &recorder{ctx: t.Context(), broken: true}
+	request := &pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"panic"}`)}}
+	if err := server.Execute(request, stream); err == nil || len(stream.events) != 2 {
+		t.Errorf("%v after %d events", err, len(stream.events))
+	}
+}
+
+func TestMessageLimit(t *testing.T) {
+	server, err := sdk.NewServer(doer(), sdk.ServerOptions{MessageLimit: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	stream := &recorder{ctx: t.Context()}
+	if err := server.Execute(&pluginv1.ExecuteRequest{Action: "do", Input: &pluginv1.Value{Json: []byte(`{"what":"large"}`)}}, stream); err != nil {
+		t.Fatal(err)
+	}
+	if completed := stream.events[0].GetCompleted(); len(completed.GetOutput().GetJson()) < 9<<20 {
+		t.Errorf("a host that takes 64 MiB got %v", stream.events[0].GetFailed())
+	}
+}
+
+func read(*sdk.Call[serverConfig], doIn) (doOut, error) { return doOut{}, nil }
+
+func TestNewFindsMistakes(t *testing.T) {
+	other := func(*sdk.Call[struct{}], doIn) (doOut, error) { return doOut{}, nil }
+	scalar := func(*sdk.Call[serverConfig], string) (doOut, error) { return doOut{}, nil }
+	for want, p := range map[string]*sdk.Plugin{
+		`plugin name "Bad Name"`:                       sdk.New("Bad Name", "1", ""),
+		`plugin p has no version`:                      sdk.New("p", "", ""),
+		`action "a" is declared twice`:                 sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Read("a", "", read)),
+		`action name "A"`:                              sdk.New("p", "1", "", sdk.Read("A", "", read)),
+		`a plugin has one config type`:                 sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Read("b", "", other)),
+		`its input must be a struct`:                   sdk.New("p", "1", "", sdk.Read("a", "", scalar)),
+		`limiter "l" is not declared`:                  sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.Limits("l"))),
+		`limiter "l" is declared twice`:                sdk.New("p", "1", "", sdk.Limit("l", 1, time.Second), sdk.Limit("l", 1, time.Second)),
+		`0 requests in 0s is no limit`:                 sdk.New("p", "1", "", sdk.Limit("l", 0, 0)),
+		`scope field "zone" is not in the config`:      sdk.New("p", "1", "", sdk.Limit("l", 1, time.Second, sdk.Scope("zone"))),
+		`cursor field "cursor" is not a field`:         sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.Paged("cursor", "", "next"))),
+		`range field "from" is not a field`:            sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.RangeMax("from", "what", time.Hour))),
+		`is not whole hours`:                           sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.RangeMax("what", "what", time.Minute))),
+		`token action "t" is not an action`:            sdk.New("p", "1", "", sdk.TokenAction("t")),
+		`default base URL: must start with http`:       sdk.New("p", "1", "", sdk.BaseURL("ftp://x")),
+		`example e: invalid: there is no field`:        sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.Example("e", map[string]any{"what": "x", "no": 1}, nil))),
+		`ValidateWith takes int, the action takes`:     sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.ValidateWith(func(int, []string) []sdk.Problem { return nil }))),
+		`NarrowWith takes int, the action takes`:       sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.NarrowWith(func(int, []string) json.RawMessage { return nil }))),
+		`schema type "text" is not a JSON type`:        sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.Output(json.RawMessage(`{"type":"text"}`)))),
+		`ReconcileWith has other types than the actio`: sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.ReconcileWith(func(*sdk.Call[serverConfig], doIn) (sdk.Reconciled[int], error) { return sdk.Reconciled[int]{}, nil }))),
+	} {
+		err := p.Err()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+		if _, serveErr := sdk.NewServer(p, sdk.ServerOptions{}); serveErr == nil {
+			t.Errorf("%q is served", want)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	type pageIn struct {
+		From   time.Time `json:"from"`
+		To     time.Time `json:"to"`
+		Cursor *string   `json:"cursor"`
+	}
+	list := func(*sdk.Call[httpConfig], pageIn) ([]string, error) { return nil, nil }
+	make := func() *sdktest.Plugin {
+		return sdktest.Open(t, sdk.New("p", "1.0.0", "A plugin",
+			sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("P_DEBUG"), sdk.TokenAction("list"),
+			sdk.Limit("all", 60, time.Minute, sdk.FixedWindow(), sdk.MaxConcurrent(4), sdk.Scope("base_url", "token")),
+			sdk.Idempotent("list", "List", list, sdk.Limits("all"), sdk.Paged("cursor", "", "next"), sdk.RangeMax("from", "to", 48*time.Hour),
+				sdk.Incremental(), sdk.Timeout(time.Minute), sdk.Deprecated("use other"), sdk.Fault(sdk.CodeNotFound, "gone", "It is gone"),
+				sdk.Example("a day", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}, []string{"x"}), sdk.Output(json.RawMessage(`{"type": "array"}`))),
+		), nil)
+	}
+	described := make().Describe()
+	const want = `name:"p" version:"1.0.0"`
+	text := strings.Join(strings.Fields(described.String()), " ")
+	for _, part := range []string{
+		want, `effect:EFFECT_IDEMPOTENT`, `default_timeout:{seconds:60}`, `limiters:"all"`, `cursor_field:"cursor"`, `max:{seconds:172800}`, `incremental:true`,
+		`deprecated:"use other"`, `code:NOT_FOUND`, `fixed_window:true max_concurrent:4 scope:"base_url" scope:"token"`, `env:"P_DEBUG" hosts:"cdn.example.com"`,
+		`token_action:"list"`, `output_schema:"{\"type\": \"array\"}"`, `\"default\":\"https://api.example.com/\"`, `sdk:"go/`,
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the description lacks %s:\n%s", part, text)
+		}
+	}
+	if strings.Contains(string(described.GetConfigSchema()), `"required"`) {
+		t.Errorf("base_url has a default and is required: %s", described.GetConfigSchema())
+	}
+	if again := make().Describe().String(); strings.Join(strings.Fields(again), " ") != text {
+		t.Error("the same plugin describes itself in another way")
+	}
+}
