@@ -26,7 +26,8 @@ func decodeTree(raw []byte) (any, error) {
 
 // decodeInto checks a document against a schema and decodes it over the
 // schema's defaults into a new value of t, which it returns as a pointer. An
-// empty document is an empty object. Fields of any type keep their bytes.
+// empty document is an empty object. Values of type
+// Value keep their bytes.
 func decodeInto(raw []byte, s *schema, t reflect.Type, unknown []string) (any, []Problem) {
 	into := reflect.New(t)
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -47,10 +48,18 @@ func decodeInto(raw []byte, s *schema, t reflect.Type, unknown []string) (any, [
 	if err := fillDefaults(into, s); err != nil {
 		return into.Interface(), append(check.problems, Problemf("", "%v", err))
 	}
-	if err := json.Unmarshal(raw, into.Interface()); err != nil {
+	if err := decodeExact(raw, into.Interface()); err != nil {
 		return into.Interface(), append(check.problems, decodeProblem(err))
 	}
 	return into.Interface(), check.problems
+}
+
+// decodeExact decodes a document that is known to be JSON. Where the author
+// takes any value, numbers are json.Number: a float would change an id.
+func decodeExact(raw []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }
 
 // fillDefaults decodes the schema's defaults into a fresh value; the document

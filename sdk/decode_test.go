@@ -128,6 +128,22 @@ func TestDecodeFillsInDefaults(t *testing.T) {
 	}
 }
 
+func TestDecodeKeepsNumbersAsWritten(t *testing.T) {
+	type free struct {
+		Any    any            `json:"any"`
+		Object map[string]any `json:"object"`
+	}
+	s, err := reflectSchema(reflect.TypeFor[free](), closedObjects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, problems := decodeInto([]byte(`{"any":9007199254740993,"object":{"n":1.10}}`), s, reflect.TypeFor[free](), nil)
+	want := &free{Any: json.Number("9007199254740993"), Object: map[string]any{"n": json.Number("1.10")}}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("(-want +got):\n%s\n%+v", diff, problems)
+	}
+}
+
 func TestDecodeSaysNothingOfUnknownParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		input   string

@@ -15,6 +15,9 @@
 // ...), secret ("true": masked everywhere) and example. A pointer or omitempty
 // makes a field optional and nullable; a field with a default is optional.
 //
+// Where a field takes any value, numbers arrive as json.Number; a field of type
+// Value keeps the document byte by byte.
+//
 // What a function may do a second time is said by the constructor of its
 // action: Read, Idempotent, Keyed or Once.
 package sdk

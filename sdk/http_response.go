@@ -22,7 +22,8 @@ type Response struct {
 	url    *url.URL
 }
 
-// JSON decodes the body into a pointer. A body that is no JSON, or of another
+// JSON decodes the body into a pointer; numbers in values of any type become
+// json.Number, which keeps them as written. A body that is no JSON, or of another
 // shape, is CodeUnexpectedResponse with an excerpt.
 func (r *Response) JSON(into any) error {
 	if len(strings.TrimSpace(string(r.Body))) == 0 {
@@ -31,7 +32,7 @@ func (r *Response) JSON(into any) error {
 	if !json.Valid(r.Body) {
 		return r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s", r.kindOfBody())
 	}
-	if err := json.Unmarshal(r.Body, into); err != nil {
+	if err := decodeExact(r.Body, into); err != nil {
 		return r.Fail(CodeUnexpectedResponse, "the answer has another shape: %s", plain(cut(err.Error(), 200)))
 	}
 	return nil

@@ -65,7 +65,7 @@ func logValue(v any) any {
 	switch typed := v.(type) {
 	case error:
 		return typed.Error()
-	case json.RawMessage, string, bool, int, int64, float64:
+	case string, bool, int, int64:
 		return typed
 	case fmt.Stringer:
 		return typed.String()

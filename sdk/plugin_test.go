@@ -105,7 +105,7 @@ func TestDescribe(t *testing.T) {
 		Cursor *string   `json:"cursor"`
 	}
 	list := func(*sdk.Call[httpConfig], pageIn) ([]string, error) { return nil, nil }
-	make := func() *sdktest.Plugin {
+	open := func() *sdktest.Plugin {
 		return sdktest.Open(t, sdk.New("p", "1.0.0", "A plugin",
 			sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("P_DEBUG"), sdk.TokenAction("list"),
 			sdk.Limit("all", 60, time.Minute, sdk.FixedWindow(), sdk.MaxConcurrent(4), sdk.Scope("base_url", "token")),
@@ -114,7 +114,7 @@ func TestDescribe(t *testing.T) {
 				sdk.Example("a day", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}, []string{"x"}), sdk.Output(json.RawMessage(`{"type": "array"}`))),
 		), nil)
 	}
-	described := make().Describe()
+	described := open().Describe()
 	const want = `name:"p" version:"1.0.0"`
 	text := strings.Join(strings.Fields(described.String()), " ")
 	for _, part := range []string{
@@ -129,7 +129,7 @@ func TestDescribe(t *testing.T) {
 	if strings.Contains(string(described.GetConfigSchema()), `"required"`) {
 		t.Errorf("base_url has a default and is required: %s", described.GetConfigSchema())
 	}
-	if again := make().Describe().String(); strings.Join(strings.Fields(again), " ") != text {
+	if again := open().Describe().String(); strings.Join(strings.Fields(again), " ") != text {
 		t.Error("the same plugin describes itself in another way")
 	}
 }

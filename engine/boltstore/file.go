@@ -171,10 +171,10 @@ const (
 	metaSize     = 64
 )
 
-// preflight compares the file's size with its meta pages (P14). Both must be
-// valid: bbolt would fall back to the older one, and what the last commit
-// acknowledged would be gone without a word. A crash spoils none, since a meta
-// lies inside one disk sector.
+// preflight compares the file's size with its meta pages, then walks the tree
+// (P14). Both metas must be valid: bbolt would fall back to the older one, and
+// what the last commit acknowledged would be gone without a word. A crash spoils
+// none, since a meta lies inside one disk sector.
 func preflight(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -199,10 +199,7 @@ func preflight(file *os.File) error {
 	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {
 		return &CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
 	}
-	if root >= pages {
-		return &CorruptError{Detail: fmt.Sprintf("root page %d lies beyond the last page %d", root, pages)}
-	}
-	return nil
+	return checkPages(file, pageSize, pages, root)
 }
 
 // readMeta returns the meta of the page at offset, nil when it is not valid.

@@ -96,6 +96,7 @@ func TestKVFollowsItsModel(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	openStore(t, path) // looks at every page of what puts and deletes left
 }
 
 func countOf(values map[string]string, prefix string) (count int) {

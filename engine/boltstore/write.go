@@ -70,7 +70,8 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 
 // Append stores records of a run, its new row (nil = as before) and log lines in
 // one transaction. Calls keep their order. done hears the outcome after the
-// fsync, on the committer's goroutine: it must not block. A nil done is not
+// fsync, on the committer's goroutine (on the caller's when the store refuses at
+// once): it must not block and must not call the store. A nil done is not
 // waited for: the records are durable with the next commit that somebody waits
 // for, at the latest. Records and row must not be changed afterwards. Append
 // itself waits only while more than 64 MiB are queued.

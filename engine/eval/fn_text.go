@@ -27,28 +27,6 @@ func textFunctions() []*function {
 				return text, m.text(len(text))
 			},
 		},
-		{
-			signature: "trim(text: text, characters?: text): text", doc: "The text without spaces, or without those characters, at both ends.", example: `trim("  a ")`,
-			run: func(m *machine, args []any) (any, error) {
-				s := args[0].(string)
-				if len(args) == 1 {
-					return strings.TrimSpace(s), m.read(len(s))
-				}
-				return strings.Trim(s, args[1].(string)), m.scan2(s, args[1].(string))
-			},
-		},
-		{
-			signature: "trimPrefix(text: text, prefix?: text): text", doc: "The text without a prefix, by default one space.", example: `trimPrefix("v1.2", "v")`,
-			run: func(_ *machine, args []any) (any, error) {
-				return strings.TrimPrefix(args[0].(string), orSpace(args)), nil
-			},
-		},
-		{
-			signature: "trimSuffix(text: text, suffix?: text): text", doc: "The text without a suffix, by default one space.", example: `trimSuffix("a.txt", ".txt")`,
-			run: func(_ *machine, args []any) (any, error) {
-				return strings.TrimSuffix(args[0].(string), orSpace(args)), nil
-			},
-		},
 		mapping("upper", "The text in capital letters.", `upper("abc")`, strings.ToUpper),
 		mapping("lower", "The text in small letters.", `lower("ABC")`, strings.ToLower),
 		{
@@ -91,7 +69,34 @@ func textFunctions() []*function {
 				return strings.HasSuffix(args[0].(string), args[1].(string)), nil
 			},
 		},
-	}, splitFunctions()...)
+	}, append(trimFunctions(), splitFunctions()...)...)
+}
+
+func trimFunctions() []*function {
+	return []*function{
+		{
+			signature: "trim(text: text, characters?: text): text", doc: "The text without spaces, or without those characters, at both ends.", example: `trim("  a ")`,
+			run: func(m *machine, args []any) (any, error) {
+				s := args[0].(string)
+				if len(args) == 1 {
+					return strings.TrimSpace(s), m.read(len(s))
+				}
+				return strings.Trim(s, args[1].(string)), m.scan2(s, args[1].(string))
+			},
+		},
+		{
+			signature: "trimPrefix(text: text, prefix?: text): text", doc: "The text without a prefix, by default one space.", example: `trimPrefix("v1.2", "v")`,
+			run: func(_ *machine, args []any) (any, error) {
+				return strings.TrimPrefix(args[0].(string), orSpace(args)), nil
+			},
+		},
+		{
+			signature: "trimSuffix(text: text, suffix?: text): text", doc: "The text without a suffix, by default one space.", example: `trimSuffix("a.txt", ".txt")`,
+			run: func(_ *machine, args []any) (any, error) {
+				return strings.TrimSuffix(args[0].(string), orSpace(args)), nil
+			},
+		},
+	}
 }
 
 func splitFunctions() []*function {

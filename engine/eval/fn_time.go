@@ -20,7 +20,8 @@ func timeFunctions() []*function {
 		},
 		{
 			signature: "date(text: text, layout?: text, zone?: text): time", doc: "The time of a text in a common form, or in a Go layout; parseTime is stricter.", example: `date("2026-01-02")`,
-			run: func(m *machine, args []any) (any, error) { return m.date(args) },
+			result: (*call).zoned,
+			run:    func(m *machine, args []any) (any, error) { return m.date(args) },
 		},
 		{
 			signature: "formatTime(time: time, layout: text, zone?: text): text", doc: "The text of a time by a Go layout, in a zone (by default UTC).", example: `formatTime(run.scheduled_at, "2006-01-02 15:04:05", "Europe/Berlin")`,
@@ -112,7 +113,7 @@ func (m *machine) zone(args []any, i int) (*time.Location, error) {
 	if err := m.step(500); err != nil { // reads the zone's file
 		return nil, err
 	}
-	zone, err := loadZone(name)
+	zone, err := m.loadedZone(name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +122,22 @@ func (m *machine) zone(args []any, i int) (*time.Location, error) {
 	}
 	m.zones[name] = zone
 	return zone, nil
+}
+
+// loadedZone finds a zone that an earlier run has loaded. What it costs does not
+// depend on that: a run must end in the same way each time.
+func (m *machine) loadedZone(name string) (*time.Location, error) {
+	if m.known == nil {
+		return loadZone(name)
+	}
+	if zone, ok := m.known.Load(name); ok {
+		return zone.(*time.Location), nil
+	}
+	zone, err := loadZone(name)
+	if err == nil {
+		m.known.Store(name, zone)
+	}
+	return zone, err
 }
 
 // loadZone finds an IANA zone. The host's own zone is none: it differs from

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/schema"
@@ -19,7 +20,8 @@ type machine struct {
 	acc   any
 
 	steps, bytes, units int
-	zones               map[string]*time.Location
+	zones               map[string]*time.Location // of this run
+	known               *sync.Map                 // of all runs of the program
 }
 
 func (m *machine) reset(env map[string]any, at time.Time, vars int) {

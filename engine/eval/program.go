@@ -27,14 +27,15 @@ func (e *RunError) Error() string {
 	return e.Message + "; " + e.Hint
 }
 
-// Program is a compiled expression. It is immutable and safe for concurrent
-// use.
+// Program is a compiled expression. It gives the same result whatever ran
+// before and is safe for concurrent use.
 type Program struct {
 	expression *Expression
 	run        code
 	slots      int
 	computed   bool // the result is not just a value of the environment
 	machines   sync.Pool
+	zones      sync.Map // time zones by name, as they are first used
 }
 
 // Compile reads an expression into a program. The error is an *Issue, the first
@@ -51,16 +52,28 @@ func Compile(source string) (*Program, error) {
 func (x *Expression) Compile() *Program {
 	c := compiler{x: x}
 	run := c.compile(x.root)
-	return &Program{
-		expression: x, run: run, slots: c.most, computed: !isRead(x.root),
-		machines: sync.Pool{New: func() any { return &machine{} }},
-	}
+	p := &Program{expression: x, run: run, slots: c.most, computed: !isRead(x.root)}
+	p.machines.New = func() any { return &machine{known: &p.zones} }
+	return p
 }
 
-// isRead reports whether a node only reads what is there.
+// isRead reports whether a node only chooses among values that are there or
+// written out, which are bounded already.
 func isRead(node ast.Node) bool {
-	_, ok := memberPath(node)
-	return ok
+	switch n := node.(type) {
+	case *ast.BinaryNode:
+		return n.Operator == "??" && isRead(n.Left) && isRead(n.Right)
+	case *ast.ConditionalNode:
+		return isRead(n.Exp1) && isRead(n.Exp2)
+	case *ast.ArrayNode:
+		return len(n.Nodes) == 0
+	case *ast.MapNode:
+		return len(n.Pairs) == 0
+	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.NilNode:
+		return true
+	}
+	path, ok := memberPath(node)
+	return ok && path[0][0] != '#'
 }
 
 // Source returns the expression's text.

@@ -207,7 +207,7 @@ func TestRunIsSafeForConcurrentUse(t *testing.T) {
 
 func TestTemplateKeepsTypesAndWritesText(t *testing.T) {
 	for text, want := range map[string]any{
-		"${{ inputs.n }}": 7, "  ${{ inputs.days }}\n": []any{3, 1, 2}, "plain": "plain", "": "", "$${{ x }}": "${{ x }}", "n=${{ inputs.n }}, ${{ at }}!": "n=7, 2026-03-28T10:30:15.0000005Z!",
+		"${{ inputs.n }}": 7, "${{ inputs.days }}\n": []any{3, 1, 2}, " ${{ inputs.n }}": " 7", "plain": "plain", "": "", "$${{ x }}": "${{ x }}", "n=${{ inputs.n }}, ${{ at }}!": "n=7, 2026-03-28T10:30:15.0000005Z!",
 		"a $${{ b }} ${{ inputs.site }}": "a ${{ b }} äpfel", "${{ 0.1 }}${{ true }}": "0.1true", "${{ duration(\"90m\") }} long": "1h30m long", "${{ inputs.huge }}x": "123456789012345678901234567890x",
 	} {
 		template, err := CompileTemplate(text, NewCache().Compile)

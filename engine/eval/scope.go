@@ -69,26 +69,28 @@ func (s *Scope) refine(path []string, t *schema.Type) *schema.Type {
 	if len(path) == 0 {
 		return t
 	}
-	key := ""
+	key, nonNull := "", false
 	for ; s != nil; s = s.parent {
-		switch {
-		case s.typ != nil:
-			if s.name == path[0] {
-				return t // older narrowings are of another value
-			}
+		if s.typ != nil && s.name == path[0] {
+			break // what is known beyond is of another value
+		}
+		if s.path == "" {
 			continue
-		case s.path == "":
-			continue
-		case key == "":
+		}
+		if key == "" {
 			key = joinPath(path)
 		}
-		switch {
-		case s.path != key:
-		case s.narrow != nil:
-			return s.narrow
-		default:
-			t = schema.NonNull(t)
+		if s.path != key {
+			continue
 		}
+		if s.narrow != nil {
+			t = s.narrow
+			break
+		}
+		nonNull = true
+	}
+	if nonNull {
+		return schema.NonNull(t)
 	}
 	return t
 }

@@ -76,21 +76,24 @@ func HasExpression(text string) bool {
 // such as `if`, and its byte offset in text. One whole `${{ }}` around it is
 // accepted and taken off.
 func Bare(text string) (source string, offset int, issue *Issue) {
-	if strings.HasPrefix(strings.TrimSpace(text), opening) {
-		segments, issue := Split(text)
-		if issue != nil {
-			return "", 0, issue
-		}
-		if whole, ok := Whole(segments); ok {
-			return whole.Text, whole.Offset, nil
-		}
-	}
 	whole := trimmed(text, 0, len(text))
+	if !strings.HasPrefix(whole.Text, opening) {
+		return whole.Text, whole.Offset, nil
+	}
+	segments, issue := Split(whole.Text)
+	if issue != nil {
+		issue.Start, issue.End = issue.Start+whole.Offset, issue.End+whole.Offset
+		return "", 0, issue
+	}
+	if inner, ok := Whole(segments); ok {
+		return inner.Text, whole.Offset + inner.Offset, nil
+	}
 	return whole.Text, whole.Offset, nil
 }
 
 // Whole returns the only expression of a scalar that is exactly one `${{ }}`;
-// blank text around it does not count. Its result keeps its type.
+// the line breaks that end a block scalar do not count. Its result keeps its
+// type.
 func Whole(segments []Segment) (Segment, bool) {
 	var whole Segment
 	found := false
@@ -100,7 +103,7 @@ func Whole(segments []Segment) (Segment, bool) {
 			return Segment{}, false
 		case segment.IsExpr:
 			whole, found = segment, true
-		case strings.TrimSpace(segment.Text) != "":
+		case !found || strings.Trim(segment.Text, "\r\n") != "":
 			return Segment{}, false
 		}
 	}

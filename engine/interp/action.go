@@ -33,7 +33,7 @@ type action struct {
 }
 
 func (s *step) startAction() {
-	if core, ok := coreActions[s.code.step.Uses]; ok {
+	if core := coreAction(s.code.step.Uses); core != nil {
 		s.startCore(core)
 		return
 	}
@@ -69,9 +69,11 @@ func (s *step) prepare() (*action, *plan.Error) {
 	if failure != nil {
 		return nil, failure
 	}
-	a := &action{input: encoded, connection: connection, round: 1}
-	a.paging = s.newPaging(input)
-	return a, nil
+	paging, failure := s.newPaging(input)
+	if failure != nil {
+		return nil, failure
+	}
+	return &action{input: encoded, connection: connection, round: 1, paging: paging}, nil
 }
 
 // operation names the call at hand: the same for all its attempts.
@@ -86,6 +88,10 @@ func (s *step) operation() string {
 // send gives the command for the attempt at hand.
 func (s *step) send() {
 	m, a, step := s.list.m, s.action, s.code.step
+	if !s.list.live() {
+		s.interrupt()
+		return
+	}
 	s.status, s.wait, s.until = plan.StepRunning, "", time.Time{}
 	s.attempts = max(s.attempts, a.attempt)
 	s.op = s.operation()
@@ -172,7 +178,7 @@ func unreadable(err error) *plan.Error {
 
 // pending asks again later, with the checkpoint.
 func (s *step) pending(answer *plan.Pending) {
-	m, a := s.list.m, s.action
+	a := s.action
 	a.checkpoint = answer.Checkpoint
 	a.attempt = 1 // an answer came: the next failure is the first again
 	a.polls++
@@ -180,10 +186,6 @@ func (s *step) pending(answer *plan.Pending) {
 		s.prompt = answer.Prompt
 	}
 	s.note = answer.Message
-	if m.phase == ending || m.phase == closed {
-		s.interrupt()
-		return
-	}
 	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), plan.StepWaiting, "poll")
 }
 
@@ -193,6 +195,10 @@ func (s *step) poll() { s.send() }
 // sleep waits for a durable timer before the operation goes on.
 func (s *step) sleep(reason, name string, delay time.Duration, status plan.StepStatus, wait string) {
 	m := s.list.m
+	if !s.list.live() {
+		s.interrupt()
+		return
+	}
 	s.op = m.timerPath(s.operation(), name)
 	s.status, s.wait, s.until = status, wait, m.at.Add(delay)
 	m.timer(s, s.op, reason, s.until)

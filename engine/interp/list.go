@@ -68,11 +68,11 @@ func (l *list) enqueue() {
 // is left.
 func (l *list) advance() {
 	l.queued = true // what ends meanwhile needs no place in the queue
-	for len(l.ready) > 0 && l.m.starting() {
+	for len(l.ready) > 0 && l.live() {
 		l.begin(&l.steps[heap.Pop(&l.ready).(int)])
 	}
 	l.queued = false
-	if l.left > 0 || l.ended || !l.m.starting() {
+	if l.left > 0 || l.ended || !l.live() {
 		return
 	}
 	l.ended = true
@@ -81,8 +81,14 @@ func (l *list) advance() {
 	}
 }
 
-// starting reports whether steps may begin.
-func (m *Machine) starting() bool { return m.phase == running || m.phase == handling }
+// live reports whether steps of the list may begin: main steps while the run
+// goes on, handler steps after it has ended.
+func (l *list) live() bool {
+	if l.code.handler {
+		return l.m.phase == handling
+	}
+	return l.m.phase == running
+}
 
 // settled notes that a step has ended, for those that follow it.
 func (l *list) settled(s *step) {
@@ -123,6 +129,7 @@ func (l *list) begin(s *step) {
 			return
 		}
 	}
+	s.status, s.attempts = plan.StepRunning, max(s.attempts, 1)
 	l.m.touch(s)
 	switch s.code.step.Kind {
 	case plan.StepAction:

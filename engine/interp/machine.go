@@ -121,7 +121,7 @@ func (m *Machine) take(ev journal.Event) error {
 	case journal.Resumed:
 		m.resume()
 	case journal.Resolved:
-		return m.resolve(ev)
+		return m.resolveOutcome(ev)
 	case journal.Signaled, journal.ChildEnded:
 		// No step of this version waits for them: they are late.
 	default:

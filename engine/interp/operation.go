@@ -154,15 +154,19 @@ func (m *Machine) fired(op *operation) {
 // asked for: what a driver dispatches again after a replay. Calls that were
 // canceled are not among them: their grace ends by a timer.
 func (m *Machine) InFlight() []journal.Command {
-	ops := slices.SortedFunc(maps.Values(m.open), func(a, b *operation) int { return a.order - b.order })
 	var commands []journal.Command
-	for _, op := range ops {
+	for _, op := range m.ordered() {
 		if m.phase == ending && op.command.Kind == journal.CommandCall {
 			continue
 		}
 		commands = append(commands, op.command)
 	}
 	return commands
+}
+
+// ordered returns the open operations in the order in which they were asked for.
+func (m *Machine) ordered() []*operation {
+	return slices.SortedFunc(maps.Values(m.open), func(a, b *operation) int { return a.order - b.order })
 }
 
 // log says something about a step in the run's log.

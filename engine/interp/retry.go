@@ -31,8 +31,8 @@ func (s *step) attemptFailed(failure *plan.Error) {
 	failure = s.complete(failure)
 	outcome := s.effect(failure)
 	switch {
-	case !m.starting():
-		s.interrupted(failure, outcome)
+	case !s.list.live():
+		s.interrupted(failure)
 	case failure.Kind == plan.KindCursorExpired && s.restartPaging():
 		m.log(s.path, "warn", "the page cursor expired: reading starts again from the first page, what was read is dropped")
 		s.action.attempt = 1
@@ -55,11 +55,16 @@ func (s *step) exhausted(failure *plan.Error, outcome applied) {
 	s.fail(failure)
 }
 
-// effect says what is known of a failed call's effect.
+// effect says what is known of the effect of a failed call, as far as it
+// matters for sending it again.
 func (s *step) effect(failure *plan.Error) applied {
 	if !s.once() {
 		return effectNone
 	}
+	return outcomeOf(failure)
+}
+
+func outcomeOf(failure *plan.Error) applied {
 	switch failure.Applied {
 	case plan.NotApplied:
 		return effectNone

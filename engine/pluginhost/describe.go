@@ -149,16 +149,22 @@ func (u *unit) ask(ctx context.Context) (*Description, error) {
 		return nil, err
 	}
 	defer u.release(p, "")
-	ctx, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
+	bounded, cancel := context.WithTimeout(ctx, u.host.options.Limits.Start)
 	defer cancel()
-	response, err := p.rpc.Describe(ctx, &pluginv1.DescribeRequest{
+	response, err := p.rpc.Describe(bounded, &pluginv1.DescribeRequest{
 		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{},
 	})
 	if err != nil {
-		if ctx.Err() != nil {
+		if bounded.Err() != nil {
 			u.abandon(p)
 		}
-		failure := p.transportFailure(ctx, err)
+		failure := p.transportFailure(bounded, err)
+		switch {
+		case u.host.isClosed():
+			return nil, u.closedError()
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
 		return nil, &PluginError{
 			Plugin: u.source.Name, Reason: ReasonDescribe, Message: "it did not describe itself: " + failure.Message, Stderr: p.output.last(),
 		}

@@ -110,6 +110,8 @@ func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
 	switch state.Code() {
 	case codes.ResourceExhausted:
 		return p.sizeFailure(state)
+	case codes.DeadlineExceeded: // the plugin's clock was a little ahead
+		return &plan.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: plan.AppliedUnknown}
 	case codes.Unimplemented:
 		return &plan.Error{
 			Kind: plan.KindUnsupported, Applied: plan.NotApplied,
@@ -148,9 +150,13 @@ func (p *process) sizeFailure(state *status.Status) *plan.Error {
 // say how it died and what it wrote last.
 func (p *process) crashFailure(state *status.Status) *plan.Error {
 	name := p.unit.source.Name
+	wait := 50 * time.Millisecond // the plugin answered: it most likely lives
+	if state.Code() == codes.Unavailable {
+		wait = 2 * time.Second
+	}
 	select {
 	case <-p.gone:
-	case <-time.After(2 * time.Second):
+	case <-time.After(wait):
 		return &plan.Error{
 			Kind: plan.KindCrashed, Applied: plan.AppliedUnknown,
 			Message: fmt.Sprintf("plugin %s broke off the call: %s", name, state.Message()),

@@ -4,16 +4,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // socketRoom is what stands behind the socket folder in the longest socket
 // path: the process's folder, go-plugin's two temporary names of ten digits.
 const socketRoom = len("/12345678/plugin-dir1234567890/plugin1234567890")
 
+// shortPrefix begins the name of a socket folder outside of StateDir.
+const shortPrefix = "flowrun-"
+
 // setUp makes the host's folders at the first need and fails for good when it
 // can't: a host that only serves cached descriptions still needs them.
 func (h *Host) setUp() error {
-	h.dir = filepath.Join(h.options.StateDir, "plugins")
+	state, err := filepath.Abs(h.options.StateDir) // plugins run in another folder
+	if err != nil {
+		return fmt.Errorf("find state folder: %w", err)
+	}
+	h.dir = filepath.Join(state, "plugins")
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return fmt.Errorf("make plugin folder: %w", err)
 	}
@@ -48,7 +56,7 @@ func (h *Host) socketDir() (string, error) {
 	if !found || len(tmp)+len("/flowrun-1234567890")+socketRoom > maxSocketPath {
 		tmp = "/tmp"
 	}
-	dir, err := os.MkdirTemp(tmp, "flowrun-")
+	dir, err := os.MkdirTemp(tmp, shortPrefix)
 	if err != nil {
 		return "", fmt.Errorf("make socket folder: %w", err)
 	}
@@ -75,4 +83,20 @@ func (h *Host) makeFolders(plugin, id string) (folders, error) {
 		}
 	}
 	return f, nil
+}
+
+// removeLeftFolders removes what a killed host could not. Only places that a
+// host makes are touched, whatever the record says.
+func (h *Host) removeLeftFolders(entry pidEntry) {
+	if filepath.Dir(entry.TMP) == filepath.Join(h.dir, "tmp") {
+		_ = os.RemoveAll(entry.TMP)
+	}
+	parent := filepath.Dir(entry.Socket)
+	switch {
+	case parent == filepath.Join(h.dir, "sock"):
+		_ = os.RemoveAll(entry.Socket)
+	case strings.HasPrefix(filepath.Base(parent), shortPrefix):
+		_ = os.RemoveAll(entry.Socket)
+		_ = os.Remove(parent) // stays when it is not empty
+	}
 }

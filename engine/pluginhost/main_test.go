@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 func runPlugin(mode string) {
 	protocol := uint(handshake.ProtocolVersion)
 	switch mode {
+	case "sdk":
+		sdkPlugin().Serve()
+		return
 	case "exit":
 		fmt.Fprintln(os.Stderr, "cannot read my licence")
 		os.Exit(3)

@@ -25,6 +25,8 @@ type pidEntry struct {
 	Since  time.Time `json:"since"`
 	Host   int       `json:"host"`
 	HostAt string    `json:"host_start"`
+	TMP    string    `json:"tmp"` // private folders, removed with the process
+	Socket string    `json:"socket"`
 }
 
 // pidRecord is StateDir/plugins/pids.json.
@@ -35,7 +37,7 @@ func tokenMark(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (r pidRecord) add(plugin string, pid int, token string, now time.Time) error {
+func (r pidRecord) add(p *process, pid int, now time.Time) error {
 	start, ok := processStart(pid)
 	if !ok {
 		return nil // it has ended already
@@ -44,7 +46,8 @@ func (r pidRecord) add(plugin string, pid int, token string, now time.Time) erro
 	hostAt, _ := processStart(host)
 	return updateJSON(r.path, func(entries *[]pidEntry) {
 		*entries = append(*entries, pidEntry{
-			Plugin: plugin, PID: pid, Start: start, Token: tokenMark(token), Since: now.UTC(), Host: host, HostAt: hostAt,
+			Plugin: p.unit.source.Name, PID: pid, Start: start, Token: tokenMark(p.token), Since: now.UTC(),
+			Host: host, HostAt: hostAt, TMP: p.folders.tmp, Socket: p.folders.socket,
 		})
 	})
 }
@@ -72,7 +75,8 @@ func (r pidRecord) orphans() ([]pidEntry, error) {
 }
 
 // ReapOrphans kills the plugin processes that a killed host left behind, with
-// their children, waits until they are gone, and returns how many there were.
+// their children, waits until they are gone, removes their folders, and returns
+// how many processes there were.
 // Call it before runs are resumed. Hosts that are alive keep their plugins.
 func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 	if err := h.ready(); err != nil {
@@ -95,7 +99,11 @@ func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	return len(victims), awaitGone(ctx, victims)
+	err = awaitGone(ctx, victims)
+	for _, entry := range lost {
+		h.removeLeftFolders(entry)
+	}
+	return len(victims), err
 }
 
 // markedProcesses finds what carries the launch token of a lost plugin: its

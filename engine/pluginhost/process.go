@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,7 +119,7 @@ func (p *process) prepare() error {
 		path: p.exe.path, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
 		spawn: h.spawn, limits: h.options.Limits, output: p.output, exited: make(chan struct{}),
 		started: func(pid int) {
-			if err := h.pids.add(p.unit.source.Name, pid, p.token, h.options.Now()); err != nil {
+			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
 				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
 			}
 			if h.isClosed() {
@@ -137,6 +138,9 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		handshake.EnvLaunchToken+"="+p.token,
 		handshake.EnvHostSocket+"="+p.services.path,
 		handshake.MagicCookieKey+"="+handshake.MagicCookieValue)
+	if options.Limits.Message != handshake.DefaultMessageLimit {
+		environ = append(environ, handshake.EnvMessageLimit+"="+strconv.Itoa(options.Limits.Message))
+	}
 	return &goplugin.ClientConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{
 			ProtocolVersion: handshake.ProtocolVersion, MagicCookieKey: handshake.MagicCookieKey, MagicCookieValue: handshake.MagicCookieValue,

@@ -289,11 +289,22 @@ func TestP7KilledHostLeavesNoPlugin(t *testing.T) {
 			_ = doomed.Wait()
 			eventually(t, time.Second, "end of the plugin", func() bool { return !alive(plugin.PID) })
 
+			var entries []pidEntry
+			if err := readJSON(filepath.Join(dir, "plugins", "pids.json"), &entries); err != nil || len(entries) != 1 {
+				t.Fatalf("record = %v, %v", entries, err)
+			}
 			next := New(Options{StateDir: dir, Now: time.Now, Entropy: rand.Reader})
 			defer next.Close(context.Background())
 			reaped, err := next.ReapOrphans(context.Background())
 			if err != nil || reaped != 1 || alive(spawned.Child) {
 				t.Errorf("reaped %d, %v; child alive: %v", reaped, err, alive(spawned.Child))
+			}
+			for _, entry := range entries {
+				for _, folder := range []string{entry.TMP, entry.Socket, filepath.Dir(entry.Socket)} {
+					if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+						t.Errorf("%s is left: %v", folder, err)
+					}
+				}
 			}
 			if reaped, err := next.ReapOrphans(context.Background()); err != nil || reaped != 0 {
 				t.Errorf("reaped again: %d, %v", reaped, err)

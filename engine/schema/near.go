@@ -1,12 +1,14 @@
 package schema
 
 // nearHint returns "did you mean `x`?" for the candidate that is most like
-// word, or "". It is the same rule as in package diag, which this package may
-// not import: one edit for words of up to four letters, two up to eight, else
-// three.
+// word, or "". It is the rule of package diag, which this package may not
+// import: one edit for words of up to four letters, two up to eight, else three;
+// nothing is near a single letter.
 func nearHint(word string, candidates []string) string {
 	limit := 3
 	switch n := len(word); {
+	case n <= 1:
+		return ""
 	case n <= 4:
 		limit = 1
 	case n <= 8:

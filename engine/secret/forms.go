@@ -74,8 +74,12 @@ func jsonForms(part string) []string {
 	if err := encoder.Encode(part); err != nil {
 		return nil
 	}
-	inner := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(plain.String(), "\n"), `"`), `"`)
-	return []string{string(html[1 : len(html)-1]), inner, strings.ReplaceAll(inner, "/", `\/`)}
+	var all []string
+	for _, quoted := range []string{string(html), strings.TrimSuffix(plain.String(), "\n")} {
+		inner := quoted[1 : len(quoted)-1]
+		all = append(all, inner, strings.ReplaceAll(inner, "/", `\/`))
+	}
+	return all
 }
 
 func lowerEscapes(text string) string {

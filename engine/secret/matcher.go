@@ -9,20 +9,18 @@ type matcher struct {
 	nodes []node
 }
 
-// node is a prefix of a pattern. Node 0 is the empty one.
+// node is a prefix of a pattern. Node 0 is the empty one. There is one node for
+// each byte of nearly every pattern, so they are small: children are a list.
 type node struct {
-	edges []edge
+	first int32 // child; 0 = none
+	next  int32 // of the parent's children; 0 = none
 	fail  int32 // the longest proper suffix that is a prefix too
 	depth int32 // length of the prefix
 	match int32 // length of the longest pattern that ends here; 0 = none
+	char  byte  // the last one of the prefix
 }
 
-type edge struct {
-	char byte
-	to   int32
-}
-
-func newMatcher(patterns map[string]struct{}) *matcher {
+func newMatcher(patterns map[string]int) *matcher {
 	sorted := make([]string, 0, len(patterns))
 	for pattern := range patterns {
 		sorted = append(sorted, pattern)
@@ -42,11 +40,11 @@ func (m *matcher) insert(pattern string) {
 		next := m.child(at, pattern[i])
 		if next == 0 {
 			next = int32(len(m.nodes))
-			m.nodes = append(m.nodes, node{depth: int32(i + 1)})
+			m.nodes = append(m.nodes, node{depth: int32(i + 1), char: pattern[i]})
 			if at == 0 {
 				m.root[pattern[i]] = next
 			} else {
-				m.nodes[at].edges = append(m.nodes[at].edges, edge{pattern[i], next})
+				m.nodes[next].next, m.nodes[at].first = m.nodes[at].first, next
 			}
 		}
 		at = next
@@ -59,12 +57,11 @@ func (m *matcher) child(at int32, char byte) int32 {
 	if at == 0 {
 		return m.root[char]
 	}
-	for _, e := range m.nodes[at].edges {
-		if e.char == char {
-			return e.to
-		}
+	child := m.nodes[at].first
+	for child != 0 && m.nodes[child].char != char {
+		child = m.nodes[child].next
 	}
-	return 0
+	return child
 }
 
 // link sets the failure links, breadth first.
@@ -78,11 +75,11 @@ func (m *matcher) link() {
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		for _, e := range m.nodes[at].edges {
-			fail := m.next(m.nodes[at].fail, e.char)
-			m.nodes[e.to].fail = fail
-			m.nodes[e.to].match = max(m.nodes[e.to].match, m.nodes[fail].match)
-			queue = append(queue, e.to)
+		for to := m.nodes[at].first; to != 0; to = m.nodes[to].next {
+			fail := m.next(m.nodes[at].fail, m.nodes[to].char)
+			m.nodes[to].fail = fail
+			m.nodes[to].match = max(m.nodes[to].match, m.nodes[fail].match)
+			queue = append(queue, to)
 		}
 	}
 }

@@ -18,11 +18,14 @@ type Redactor struct {
 	current atomic.Pointer[matcher] // nil = to be built
 
 	mu       sync.Mutex
-	patterns map[string]struct{}
+	values   map[string]int // how often added
+	patterns map[string]int // how many values have this form
 }
 
 // NewRedactor returns a Redactor that masks nothing yet.
-func NewRedactor() *Redactor { return &Redactor{patterns: map[string]struct{}{}} }
+func NewRedactor() *Redactor {
+	return &Redactor{values: map[string]int{}, patterns: map[string]int{}}
+}
 
 // Add masks a secret from now on. Values that are too short are left out.
 func (r *Redactor) Add(value string) {
@@ -31,11 +34,34 @@ func (r *Redactor) Add(value string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.patterns[value]; known {
+	r.values[value]++
+	if r.values[value] > 1 {
 		return
 	}
 	for _, form := range forms(value) {
-		r.patterns[form] = struct{}{}
+		r.patterns[form]++
+	}
+	r.current.Store(nil)
+}
+
+// Remove takes one Add back: for tokens, which come and go, so that the set does
+// not grow for ever.
+func (r *Redactor) Remove(value string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.values[value] {
+	case 0:
+		return
+	case 1:
+		delete(r.values, value)
+	default:
+		r.values[value]--
+		return
+	}
+	for _, form := range forms(value) {
+		if r.patterns[form]--; r.patterns[form] == 0 {
+			delete(r.patterns, form)
+		}
 	}
 	r.current.Store(nil)
 }

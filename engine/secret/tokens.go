@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -99,6 +98,7 @@ type credential struct {
 	connection string
 	row        string // key of the row
 	lease      *lease // the one that is out; nil = none
+	masked     []string
 }
 
 // lease is a lease that was given out.
@@ -159,7 +159,7 @@ func (t *Tokens) look(c *credential, minTTL time.Duration, reject string) (*Toke
 	}
 	now := t.options.Now()
 	if row.Token.good(now, minTTL, reject) {
-		return t.shown(row.Token), nil, nil, nil
+		return t.shown(c, row.Token), nil, nil, nil
 	}
 	if c.lease != nil && now.Before(c.lease.until) {
 		return nil, nil, c.lease, nil
@@ -176,18 +176,11 @@ func (t *Token) good(now time.Time, minTTL time.Duration, reject string) bool {
 }
 
 // shown is what a user of the token gets.
-func (t *Tokens) shown(token *Token) *Token {
+func (t *Tokens) shown(c *credential, token *Token) *Token {
 	copied := *token
 	copied.RefreshToken = ""
-	t.redact(token)
+	t.redact(c, token)
 	return &copied
-}
-
-func (t *Tokens) redact(token *Token) {
-	if t.options.Redactor != nil {
-		t.options.Redactor.Add(token.AccessToken)
-		t.options.Redactor.Add(token.RefreshToken)
-	}
 }
 
 // give writes the marker, durably, then gives the lease out.
@@ -197,7 +190,7 @@ func (t *Tokens) give(c *credential, row *tokenRow, version uint64, now time.Tim
 	if row.Token != nil {
 		sum := sha256.Sum256([]byte(row.Token.RefreshToken))
 		pending.OldHash = hex.EncodeToString(sum[:])
-		t.redact(row.Token)
+		t.redact(c, row.Token)
 	}
 	row.Pending = pending
 	if err := t.write(c, row, version); err != nil {
@@ -261,7 +254,7 @@ func (t *Tokens) Commit(leaseID string, token *Token, failure error) error {
 	}
 	row.Token, row.Pending = &stored, nil
 	row.Generation++
-	t.redact(&stored)
+	t.redact(c, &stored)
 	if err := t.write(c, row, version); err != nil {
 		return l.end(err)
 	}
@@ -325,51 +318,4 @@ func (t *Tokens) Forget(connection, key string) error {
 	maps.DeleteFunc(t.leases, func(_ string, l *lease) bool { return l.credential == c })
 	t.mu.Unlock()
 	return t.options.KV.Delete(tokensBucket, c.row, nil)
-}
-
-func (t *Tokens) credential(connection, key string) *credential {
-	row := fmt.Sprintf("%d:%s/%s", len(connection), connection, key)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.credentials[row]
-	if c == nil {
-		c = &credential{connection: connection, row: row}
-		t.credentials[row] = c
-	}
-	return c
-}
-
-func (t *Tokens) newID() (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	id := make([]byte, 16)
-	if _, err := io.ReadFull(t.options.Entropy, id); err != nil {
-		return "", fmt.Errorf("make lease id: %w", err)
-	}
-	return hex.EncodeToString(id), nil
-}
-
-func (t *Tokens) read(c *credential) (*tokenRow, uint64, error) {
-	stored, version, found, err := t.options.KV.Get(tokensBucket, c.row)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read token of %s: %w", c.connection, err)
-	}
-	row := new(tokenRow)
-	if found {
-		if err := json.Unmarshal(stored, row); err != nil {
-			return nil, 0, fmt.Errorf("read token of %s: %w", c.connection, err)
-		}
-	}
-	return row, version, nil
-}
-
-func (t *Tokens) write(c *credential, row *tokenRow, version uint64) error {
-	encoded, err := json.Marshal(row)
-	if err != nil {
-		return fmt.Errorf("store token of %s: %w", c.connection, err)
-	}
-	if _, err := t.options.KV.Put(tokensBucket, c.row, encoded, &version); err != nil {
-		return fmt.Errorf("store token of %s: %w", c.connection, err)
-	}
-	return nil
 }

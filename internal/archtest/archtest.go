@@ -40,9 +40,10 @@ func ProductRules() Rules {
 	}
 	return Rules{
 		Allowed: map[string][]string{
-			"cmd/flowrun":  {"internal/cli"},
-			"internal/cli": {"engine", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/web": {"engine", "engine/diag", "engine/plan", "engine/graph"},
+			"cmd/flowrun":       {"internal/cli"},
+			"internal/cli":      {"engine", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli/view": {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
+			"internal/web":      {"engine", "engine/diag", "engine/plan", "engine/graph"},
 
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},

@@ -89,11 +89,14 @@ func exitCode(err error) int {
 		locked   *engine.LockedError
 		store    *engine.StoreError
 		conflict *engine.ConflictError
+		killed   *killedError
 		list     diag.List
 	)
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &killed):
+		return killed.exitCode()
 	case errors.As(err, &coded):
 		return coded.code
 	case errors.As(err, &problem):

@@ -33,6 +33,8 @@ type follower struct {
 	records bool // the view wants every stored record
 	drive   bool // go on with the run when nobody drives it
 	noWait  bool // leave as soon as it waits for a person
+	// watching means that a signal ends the following, not the run.
+	watching bool
 	signals <-chan os.Signal
 
 	lastSeq  uint64 // of the records that the view has
@@ -226,7 +228,7 @@ func (f *follower) needsPerson() bool { return len(f.steps) > 0 }
 
 // signaled cancels the run at the first signal and kills at the second.
 func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
-	if f.canceled {
+	if f.canceled || f.watching {
 		return &killedError{signal}
 	}
 	f.canceled = true

@@ -13,10 +13,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"reflect"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -272,7 +272,7 @@ func Equal(t testing.TB, got json.RawMessage, want any) {
 	if err := json.Unmarshal(encode(t, want), &w); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(w, g); diff != "" {
-		t.Errorf("another document (-want +got):\n%s", diff)
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("another document:\n got %s\nwant %s", encode(t, g), encode(t, w))
 	}
 }

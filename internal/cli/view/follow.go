@@ -114,3 +114,15 @@ func (q *Quiet) Note(text string) { q.note(text) }
 
 // Close does nothing.
 func (q *Quiet) Close() {}
+
+// Prompt prints a prompt: a box of at most width cells, or one line when width
+// is 0, for what is no terminal.
+func (p Page) Prompt(out io.Writer, prompt plan.Prompt, width int) {
+	if width <= 0 {
+		fmt.Fprintln(out, promptLine(&prompt, p.Times))
+		return
+	}
+	for _, line := range term.Box(promptLines(&prompt, p.Times), width, p.Style) {
+		fmt.Fprintln(out, line)
+	}
+}

@@ -1,0 +1,195 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// The layout of bbolt's pages, in the machine's byte order: a header of 16 bytes
+// (id, flags, count of elements, count of overflow pages), elements of 16 bytes,
+// then keys and values.
+const (
+	pageHeader  = 16
+	pageElement = 16
+	branchPage  = 0x01
+	leafPage    = 0x02
+	bucketEntry = 0x01 // flag of a leaf's element: its value is a bucket
+	bucketSize  = 16   // header of such a value: root page, sequence
+	maxDepth    = 64
+)
+
+// pageWalk looks at every page that can be reached from the root, before bbolt
+// maps the file: bbolt scans the same pages on a goroutine of its own, where a
+// damaged one ends the whole process (P14).
+type pageWalk struct {
+	file     io.ReaderAt
+	pageSize int64
+	pages    uint64   // pages below this id are in use or free
+	seen     []uint64 // one bit for each page
+	buffers  [][]byte // one for each depth
+}
+
+// checkPages returns a *CorruptError that names the first damaged page.
+func checkPages(file io.ReaderAt, pageSize int64, pages, root uint64) error {
+	w := &pageWalk{file: file, pageSize: pageSize, pages: pages, seen: make([]uint64, pages/64+1)}
+	return w.page(root, nil, 0)
+}
+
+func damagedPage(id uint64, format string, args ...any) error {
+	return &CorruptError{Detail: fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...)}
+}
+
+// page checks a page and all below it. Its keys must not be less than least.
+func (w *pageWalk) page(id uint64, least []byte, depth int) error {
+	if depth > maxDepth {
+		return damagedPage(id, "the tree is deeper than %d pages", maxDepth)
+	}
+	data, err := w.read(id, depth)
+	if err != nil {
+		return err
+	}
+	switch flags := binary.NativeEndian.Uint16(data[8:]); flags {
+	case leafPage:
+		return w.leaf(id, data, least, depth)
+	case branchPage:
+		return w.branch(id, data, least, depth)
+	default:
+		return damagedPage(id, "flags %#x are neither a branch's nor a leaf's", flags)
+	}
+}
+
+// read returns a page with its overflow pages, in the buffer of its depth.
+func (w *pageWalk) read(id uint64, depth int) ([]byte, error) {
+	if id < 2 || id >= w.pages {
+		return nil, damagedPage(id, "outside of the file's %d pages", w.pages)
+	}
+	for len(w.buffers) <= depth {
+		w.buffers = append(w.buffers, make([]byte, w.pageSize))
+	}
+	data := w.buffers[depth][:w.pageSize]
+	if _, err := w.file.ReadAt(data, int64(id)*w.pageSize); err != nil {
+		return nil, fmt.Errorf("read page %d: %w", id, err)
+	}
+	if found := binary.NativeEndian.Uint64(data); found != id {
+		return nil, damagedPage(id, "it says that it is page %d", found)
+	}
+	overflow := uint64(binary.NativeEndian.Uint32(data[12:]))
+	if id+overflow >= w.pages {
+		return nil, damagedPage(id, "%d overflow pages reach beyond the last page", overflow)
+	}
+	for at := id; at <= id+overflow; at++ {
+		if w.seen[at/64]&(1<<(at%64)) != 0 {
+			return nil, damagedPage(at, "it is part of the tree twice")
+		}
+		w.seen[at/64] |= 1 << (at % 64)
+	}
+	if overflow == 0 {
+		return data, nil
+	}
+	whole := make([]byte, int64(overflow+1)*w.pageSize)
+	if _, err := w.file.ReadAt(whole, int64(id)*w.pageSize); err != nil {
+		return nil, fmt.Errorf("read page %d: %w", id, err)
+	}
+	w.buffers[depth] = whole
+	return whole, nil
+}
+
+// elements returns how many elements a page has, when all fit.
+func elements(id uint64, data []byte) (int, error) {
+	count := int(binary.NativeEndian.Uint16(data[10:]))
+	if pageHeader+count*pageElement > len(data) {
+		return 0, damagedPage(id, "%d elements do not fit", count)
+	}
+	return count, nil
+}
+
+// slice returns the bytes of an element, whose position counts from itself.
+func slice(id uint64, data []byte, element int, pos uint32, sizes ...uint32) ([]byte, error) {
+	from := uint64(element) + uint64(pos)
+	to := from
+	for _, size := range sizes {
+		to += uint64(size)
+	}
+	if from < pageHeader || to > uint64(len(data)) {
+		return nil, damagedPage(id, "an element reaches beyond its end")
+	}
+	return data[from:to], nil
+}
+
+func (w *pageWalk) branch(id uint64, data, least []byte, depth int) error {
+	count, err := elements(id, data)
+	if err != nil {
+		return err
+	}
+	if count == 0 {
+		return damagedPage(id, "a branch without children")
+	}
+	for i := range count {
+		at := pageHeader + i*pageElement
+		pos, size := binary.NativeEndian.Uint32(data[at:]), binary.NativeEndian.Uint32(data[at+4:])
+		key, err := slice(id, data, at, pos, size)
+		if err != nil {
+			return err
+		}
+		if least, err = follows(id, key, least, i == 0); err != nil {
+			return err
+		}
+		if err := w.page(binary.NativeEndian.Uint64(data[at+8:]), key, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *pageWalk) leaf(id uint64, data, least []byte, depth int) error {
+	count, err := elements(id, data)
+	if err != nil {
+		return err
+	}
+	for i := range count {
+		at := pageHeader + i*pageElement
+		flags, pos := binary.NativeEndian.Uint32(data[at:]), binary.NativeEndian.Uint32(data[at+4:])
+		keySize, valueSize := binary.NativeEndian.Uint32(data[at+8:]), binary.NativeEndian.Uint32(data[at+12:])
+		both, err := slice(id, data, at, pos, keySize, valueSize)
+		if err != nil {
+			return err
+		}
+		if least, err = follows(id, both[:keySize], least, i == 0); err != nil {
+			return err
+		}
+		if flags&bucketEntry == 0 {
+			continue
+		}
+		if err := w.bucket(id, both[keySize:], depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bucket checks the value that is a bucket: the page of its root, or a leaf that
+// lies inside the value.
+func (w *pageWalk) bucket(id uint64, value []byte, depth int) error {
+	if len(value) < bucketSize {
+		return damagedPage(id, "a bucket of %d bytes", len(value))
+	}
+	if root := binary.NativeEndian.Uint64(value); root != 0 {
+		return w.page(root, nil, depth+1)
+	}
+	inline := value[bucketSize:]
+	if len(inline) < pageHeader || binary.NativeEndian.Uint16(inline[8:]) != leafPage || depth >= maxDepth {
+		return damagedPage(id, "a bucket inside it is damaged")
+	}
+	return w.leaf(id, inline, nil, depth+1)
+}
+
+// follows refuses a key that is not behind the one before it; the first one of a
+// page may be equal to its parent's.
+func follows(id uint64, key, before []byte, first bool) ([]byte, error) {
+	if order := bytes.Compare(key, before); before != nil && (order < 0 || order == 0 && !first) {
+		return nil, damagedPage(id, "its keys are out of order")
+	}
+	return key, nil
+}

@@ -1,0 +1,238 @@
+package interp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// maxLoopItems bounds how many items a loop takes (RELIABILITY.md, section 5).
+const maxLoopItems = 10_000
+
+// loop is a running foreach.
+type loop struct {
+	step    *step
+	items   []item
+	waiting []int // places of the items that are still to start, in order
+	open    int   // items in flight
+	done    int   // items that have ended, well or not
+	errors  int
+	stopped bool // an item failed: no new one starts
+	queued  bool
+}
+
+// itemState is where an item stands.
+type itemState uint8
+
+const (
+	itemWaiting itemState = iota
+	itemRunning
+	itemSucceeded
+	itemFailed
+)
+
+// item is one element of a loop. Its list is made when it starts.
+type item struct {
+	loop   *loop
+	index  int
+	key    string
+	value  any
+	state  itemState
+	list   *list
+	result any // what collect gave
+	err    *plan.Error
+}
+
+func (s *step) startLoop() {
+	m, code := s.list.m, s.code.step.Loop
+	value, failure := m.resolve(code.Foreach, nil, s.list.env)
+	if failure != nil {
+		s.fail(failure)
+		return
+	}
+	values, ok := value.([]any)
+	if !ok {
+		s.fail(m.foreachFailure(s, "`foreach` takes a list, got "+schema.TypeOf(value), reasonExpression))
+		return
+	}
+	if len(values) > maxLoopItems {
+		s.fail(m.foreachFailure(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", len(values), maxLoopItems), reasonLimit))
+		return
+	}
+	l := &loop{step: s, items: make([]item, len(values)), waiting: make([]int, len(values))}
+	for i := range l.items {
+		l.items[i] = item{loop: l, index: i, value: values[i]}
+		l.waiting[i] = i
+	}
+	if failure := l.nameItems(); failure != nil {
+		s.fail(failure)
+		return
+	}
+	s.loop, s.status = l, plan.StepRunning
+	l.advance()
+}
+
+func (m *Machine) foreachFailure(s *step, message, reason string) *plan.Error {
+	pos := s.code.step.Pos
+	if x := s.code.step.Loop.Foreach.Expr; x != nil {
+		pos = x.Pos
+	}
+	return &plan.Error{Kind: plan.KindInvalid, Reason: reason, Message: m.place(pos) + message}
+}
+
+// nameItems evaluates the keys: all of them before the first item starts.
+func (l *loop) nameItems() *plan.Error {
+	m, code := l.step.list.m, l.step.code.step.Loop
+	if code.Key == nil {
+		for i := range l.items {
+			l.items[i].key = fmt.Sprint(i)
+		}
+		return nil
+	}
+	env := cloneEnv(l.step.list.env)
+	places := make(map[string]int, len(l.items))
+	for i := range l.items {
+		env[code.As], env[nameIndex] = l.items[i].value, i
+		value, failure := m.evaluate(code.Key, env)
+		if failure != nil {
+			return failure
+		}
+		key, err := eval.Text(value)
+		if err != nil {
+			return m.exprFailure(code.Key, fmt.Errorf("key of item %d: %w", i, err))
+		}
+		if first, double := places[key]; double {
+			failure := m.exprFailure(code.Key, fmt.Errorf("items %d and %d have the same key %q", first, i, key))
+			failure.Reason, failure.Hint = "duplicate_key", "keys must be unique; uniqueBy(rows, \"field\") drops repeated rows"
+			return failure
+		}
+		places[key] = i
+		l.items[i].key = key
+	}
+	return nil
+}
+
+// escapeKey writes a key so that it can't be taken for another part of a path.
+func escapeKey(key string) string {
+	var b strings.Builder
+	for _, r := range key {
+		if r < 0x20 || r == 0x7f || strings.ContainsRune("[]#!%", r) {
+			fmt.Fprintf(&b, "%%%02X", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (l *loop) enqueue() {
+	if !l.queued {
+		l.queued = true
+		l.step.list.m.dirty = append(l.step.list.m.dirty, l)
+	}
+}
+
+// advance starts items while the window has room, and ends the loop when none
+// is left.
+func (l *loop) advance() {
+	m := l.step.list.m
+	l.queued = true // items that end at once need no place in the queue
+	window := max(1, l.step.code.step.Loop.MaxParallel)
+	for l.open < window && len(l.waiting) > 0 && !l.stopped && l.step.list.live() {
+		next := &l.items[l.waiting[0]]
+		l.waiting = l.waiting[1:]
+		next.start()
+	}
+	l.queued = false
+	if l.open > 0 || l.step.settled || !l.step.list.live() || (len(l.waiting) > 0 && !l.stopped) {
+		return
+	}
+	l.finish()
+}
+
+// start begins an item, or goes on with it after a resume.
+func (it *item) start() {
+	l := it.loop
+	l.open++
+	it.state, it.err = itemRunning, nil
+	if it.list != nil {
+		it.list.reset()
+		it.list.advance()
+		return
+	}
+	s := l.step
+	prefix := s.path + "[" + escapeKey(it.key) + "]."
+	it.list = s.list.m.newList(s.code.loop.body, prefix, l.itemEnv(it.index))
+	it.list.item = it
+	it.list.advance()
+}
+
+// listEnded ends the item when its steps have.
+func (it *item) listEnded() {
+	l := it.loop
+	m := l.step.list.m
+	it.err = it.list.firstFailure()
+	if collect := l.step.code.step.Loop.Collect; it.err == nil && collect != nil {
+		it.result, it.err = it.collect(collect)
+	}
+	l.open--
+	l.done++
+	if it.err != nil {
+		it.state = itemFailed
+		l.errors++
+		l.stopped = l.stopped || !l.step.code.step.Loop.Collecting
+	} else {
+		it.state = itemSucceeded
+		it.list.release()
+	}
+	m.touch(l.step)
+	l.enqueue()
+}
+
+func (it *item) collect(collect *plan.Value) (any, *plan.Error) {
+	result, failure := it.loop.step.list.m.resolve(*collect, nil, it.list.env)
+	if failure == nil {
+		_, failure = encodeResult(result)
+	}
+	if failure != nil {
+		failure.Step = strings.TrimSuffix(it.list.prefix, ".")
+		return nil, failure
+	}
+	return result, nil
+}
+
+// release drops what nobody reads of an item that succeeded.
+func (l *list) release() {
+	l.env, l.known = nil, nil
+	for i := range l.steps {
+		l.steps[i].result, l.steps[i].action = nil, nil
+	}
+}
+
+// finish ends the loop: with its outputs, or with the failure of the first item
+// in input order.
+func (l *loop) finish() {
+	if l.stopped {
+		for i := range l.items {
+			if l.items[i].state == itemFailed {
+				l.step.fail(l.items[i].err)
+				return
+			}
+		}
+	}
+	items, failures := []any{}, []any{}
+	for i := range l.items {
+		it := &l.items[i]
+		if it.state == itemSucceeded {
+			items = append(items, it.result)
+			continue
+		}
+		failures = append(failures, map[string]any{
+			"key": it.key, "index": it.index, "kind": string(it.err.Kind), "message": it.err.Message,
+		})
+	}
+	l.step.succeed(map[string]any{"items": items, "errors": failures}, nil)
+}

@@ -1,0 +1,148 @@
+package interp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// resume goes on with a run that failed, timed out, was canceled or is paused:
+// what has ended well stays, the rest gets fresh attempts. For another run the
+// event changes nothing.
+func (m *Machine) resume() {
+	switch {
+	case m.phase == paused:
+	case (m.phase == handling || m.phase == closed) && m.status != plan.RunSucceeded:
+		m.dropHandlers()
+	default:
+		return
+	}
+	m.attempt++
+	m.failure, m.outputs, m.parked = nil, nil, nil
+	m.goOn()
+	m.env[rootRun] = m.runValue(plan.RunRunning)
+	m.main.reset()
+	m.main.enqueue()
+}
+
+// dropHandlers stops handlers that have not ended; they run again at the new
+// end.
+func (m *Machine) dropHandlers() {
+	for _, op := range m.ordered() {
+		m.cancel(op.command.Path)
+	}
+	m.handlers, m.queued, m.dirty = nil, nil, nil
+}
+
+// reset sets what has not ended well back to pending.
+func (l *list) reset() {
+	l.env[rootRun] = l.m.env[rootRun]
+	for i := range l.steps {
+		l.steps[i].reset()
+	}
+	l.count()
+}
+
+func (s *step) reset() {
+	if s.settled && !s.bad() {
+		return
+	}
+	m := s.list.m
+	m.touch(s)
+	delete(s.list.known, s.code.step.ID)
+	if s.status == plan.StepUnknown && s.once() {
+		s.settled = false
+		s.parked = plan.PausedUnknownOutcome
+		m.parked = append(m.parked, s)
+		return
+	}
+	s.settled, s.parked, s.err, s.continued = false, "", nil, false
+	s.note, s.attempts, s.endedAt = "", 0, time.Time{}
+	s.status = plan.StepPending
+	if s.loop != nil {
+		s.status, s.attempts = plan.StepRunning, 1
+		s.loop.reset()
+	}
+}
+
+// reset queues every item that has not succeeded; those that began go on where
+// they stopped.
+func (l *loop) reset() {
+	l.waiting, l.open, l.done, l.errors, l.stopped = nil, 0, 0, 0, false
+	for i := range l.items {
+		if l.items[i].state == itemSucceeded {
+			l.done++
+			continue
+		}
+		l.items[i].state = itemWaiting
+		l.waiting = append(l.waiting, i)
+	}
+	l.enqueue()
+}
+
+// resolveOutcome closes an unknown outcome by a person's word.
+func (m *Machine) resolveOutcome(ev journal.Event) error {
+	if ev.Resolution == nil {
+		return fmt.Errorf("apply resolved %s: it has no payload", ev.Path)
+	}
+	path, _, _ := strings.Cut(ev.Path, "#")
+	s := m.unknown[path]
+	if s == nil {
+		return nil
+	}
+	delete(m.unknown, path)
+	if s.settled {
+		return s.resolveLate(ev.Resolution)
+	}
+	m.parked = slices.DeleteFunc(m.parked, func(other *step) bool { return other == s })
+	if m.phase == paused {
+		m.goOn()
+	}
+	s.parked, s.err, s.status = "", nil, plan.StepRunning
+	switch ev.Resolution.Outcome {
+	case "happened":
+		if len(ev.Resolution.Output) == 0 {
+			s.succeed(nil, []byte("null"))
+			return nil
+		}
+		s.completed(&plan.Completed{Output: ev.Resolution.Output})
+	case "did_not":
+		s.action.attempt = 1
+		s.send()
+	case "skip":
+		s.settle(plan.StepSkipped)
+	default:
+		return fmt.Errorf("apply resolved %s: unknown outcome %q", ev.Path, ev.Resolution.Outcome)
+	}
+	return nil
+}
+
+// resolveLate notes the outcome in a run that has ended: a resume goes by it.
+func (s *step) resolveLate(resolution *journal.Resolution) error {
+	switch resolution.Outcome {
+	case "happened":
+		s.status, s.outputs, s.result = plan.StepSucceeded, []byte("null"), nil
+		if len(resolution.Output) > 0 {
+			result, err := s.code.output.Decode(resolution.Output)
+			if err != nil {
+				s.list.m.log(s.path, "warn", unreadable(err).Message+"; the step has no outputs")
+			} else {
+				s.outputs, s.result = resolution.Output, result
+			}
+		}
+	case "did_not":
+		s.status = plan.StepCanceled
+	case "skip":
+		s.status = plan.StepSkipped
+	default:
+		return fmt.Errorf("apply resolved %s: unknown outcome %q", s.path, resolution.Outcome)
+	}
+	s.err = nil
+	s.list.known[s.code.step.ID] = s.value()
+	s.list.m.touch(s)
+	return nil
+}

@@ -1,0 +1,99 @@
+package interp
+
+import (
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// touch notes that views must show the step again.
+func (m *Machine) touch(s *step) {
+	if !s.changed {
+		s.changed = true
+		m.changed = append(m.changed, s)
+	}
+}
+
+// Changes returns the steps that changed since the last call, each once, in the
+// order in which they first did.
+func (m *Machine) Changes() []plan.RunStep {
+	if len(m.changed) == 0 {
+		return nil
+	}
+	views := make([]plan.RunStep, len(m.changed))
+	for i, s := range m.changed {
+		views[i] = s.view()
+		s.changed = false
+	}
+	m.changed = m.changed[:0]
+	return views
+}
+
+// Steps returns every step in file order, the steps of a loop's items that have
+// begun in input order behind the loop, handlers last.
+func (m *Machine) Steps() []plan.RunStep {
+	if m.main == nil {
+		return nil
+	}
+	views := m.main.views(nil)
+	for _, handler := range m.handlers {
+		views = handler.views(views)
+	}
+	return views
+}
+
+func (l *list) views(views []plan.RunStep) []plan.RunStep {
+	for i := range l.steps {
+		s := &l.steps[i]
+		views = append(views, s.view())
+		if s.loop == nil {
+			continue
+		}
+		for j := range s.loop.items {
+			if body := s.loop.items[j].list; body != nil {
+				views = body.views(views)
+			}
+		}
+	}
+	return views
+}
+
+func (s *step) view() plan.RunStep {
+	view := plan.RunStep{
+		Path:       s.path,
+		Status:     s.status,
+		Attempts:   s.attempts,
+		Outputs:    s.outputs,
+		Error:      s.err,
+		Uses:       s.code.step.Uses,
+		Wait:       s.wait,
+		Until:      timeOrNil(s.until),
+		Message:    s.note,
+		Prompt:     s.prompt,
+		StartedAt:  timeOrNil(s.startedAt),
+		FinishedAt: timeOrNil(s.endedAt),
+		Cached:     s.cached,
+	}
+	switch s.parked {
+	case plan.PausedAuthRequired:
+		view.Wait = "login"
+	case plan.PausedUnknownOutcome:
+		view.Wait = "resolve"
+	case plan.PausedError:
+		view.Wait = "resume"
+	}
+	if s.action != nil && s.code.page != nil {
+		view.Pages = s.action.paging.pages
+	}
+	if s.loop != nil {
+		view.Items, view.Done, view.ItemErrors = len(s.loop.items), s.loop.done, s.loop.errors
+	}
+	return view
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,89 @@
+package pluginhost
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func testOutput(now func() time.Time) (*output, *bytes.Buffer) {
+	var log bytes.Buffer
+	masks := &masks{values: []string{"hunter-2222"}}
+	return newOutput(Options{
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: now, Redactor: masks,
+		Limits: Limits{LogLine: 100, LogRate: 1000}.withDefaults(),
+	}, "evil"), &log
+}
+
+func TestOutputKeepsTheTail(t *testing.T) {
+	o, _ := testOutput(time.Now)
+	w := o.stream("stderr")
+	for range 10_000 {
+		_, _ = w.Write([]byte("a line of some length, to fill the tail\n"))
+	}
+	_, _ = w.Write([]byte("the key hunter-2222 is wrong\xff"))
+	got := o.last()
+	if len(got) > tailSize+10 || len(got) < tailSize-100 || !strings.HasSuffix(got, "the key [redacted] is wrong�") {
+		t.Errorf("%d bytes, ends %q", len(got), got[len(got)-60:])
+	}
+	_, _ = w.Write(bytes.Repeat([]byte("z"), 3*tailSize))
+	if got := o.last(); len(got) != tailSize {
+		t.Errorf("%d bytes after one huge write", len(got))
+	}
+}
+
+func TestOutputLogsBoundedMaskedLines(t *testing.T) {
+	now := time.Unix(1000, 0)
+	o, log := testOutput(func() time.Time { return now })
+	w := o.stream("stderr")
+	for _, part := range []string{"one ", "line\ntwo hunter-2222\n", strings.Repeat("y", 500), "yy\nthree\n"} {
+		_, _ = w.Write([]byte(part))
+	}
+	_, _ = w.Write([]byte(`{"@level":"warn","@message":"careful","time":"forged"}` + "\n"))
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 5 {
+		t.Fatalf("log:\n%s", log)
+	}
+	for i, want := range []string{`plugin.line="one line"`, `plugin.line="two [redacted]"`, "plugin.line=" + strings.Repeat("y", 100), "plugin.line=three", "level=WARN"} {
+		if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], "plugin.name=evil") {
+			t.Errorf("line %d = %s, want %s", i, lines[i], want)
+		}
+	}
+	log.Reset()
+	for range 100 {
+		_, _ = w.Write([]byte(strings.Repeat("x", 99) + "\n"))
+	}
+	if passed := strings.Count(log.String(), "\n"); passed > 10 {
+		t.Errorf("%d lines in one second", passed)
+	}
+	now = now.Add(time.Second)
+	_, _ = w.Write([]byte("later\n"))
+	if !strings.Contains(log.String(), "plugin.lines=9") || !strings.Contains(log.String(), "plugin.line=later") {
+		t.Errorf("log ends without a count of what was dropped:\n%s", log)
+	}
+}
+
+func TestLastWordsPrefersThePanic(t *testing.T) {
+	got := []string{
+		lastWords("starting\npanic: boom\n\ngoroutine 1 [running]:\nmain.main()"), lastWords("one\ntwo"), lastWords(""), lastWords(strings.Repeat("ü", 400)),
+	}
+	want := []string{"panic: boom", "two", "", strings.Repeat("ü", 150) + "…"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("last words (-want +got):\n%s", diff)
+	}
+}
+
+func TestLimitsHaveDefaultsAndCeilings(t *testing.T) {
+	got := Limits{Start: time.Hour, Grace: time.Second, IdleStop: -1, Message: 1 << 30}.withDefaults()
+	want := Limits{
+		Start: time.Minute, Grace: time.Second, IdleStop: -1, Message: 64 << 20, LogLine: 64 << 10, LogRate: 1 << 20, LogTotal: 16 << 20,
+		Events: 1000, Files: 256, Memory: 2 << 30,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+}
