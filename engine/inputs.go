@@ -81,7 +81,7 @@ func convertInput(field schema.Field, given map[string]Input) (json.RawMessage, 
 		}
 		value = converted
 	}
-	if _, err := field.Type.Decode(value); err != nil {
+	if _, err := field.Type.DecodeExact(value); err != nil {
 		return nil, false, wrongInput(field, err)
 	}
 	return value, true, nil

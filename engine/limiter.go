@@ -18,8 +18,8 @@ const limiterBucket = "limiter"
 
 // limiter asks the buckets that an action of a connection falls into: one per
 // limiter and the values of the config fields of its scope, shared by all runs.
-// Their rows are stored after every answer, so that a restart remembers what
-// the services have counted.
+// Their rows are stored about once a second, so that a restart remembers what
+// the services have counted without a commit for every call.
 type limiter struct {
 	project *Project
 	limits  *ratelimit.Limiter
@@ -29,11 +29,12 @@ type limiter struct {
 	dirty  map[string]struct{}
 	closed bool
 	wake   chan struct{}
+	ending chan struct{} // closed when no more changes come
 	writer sync.WaitGroup
 }
 
 func newLimiter(p *Project, limits *ratelimit.Limiter, rows *boltstore.KV) (*limiter, error) {
-	l := &limiter{project: p, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1)}
+	l := &limiter{project: p, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1), ending: make(chan struct{})}
 	if err := l.restore(); err != nil {
 		return nil, err
 	}
@@ -77,9 +78,16 @@ func (l *limiter) changed(key string) {
 	}
 }
 
+// rowInterval is the least time between two writes of limiter rows.
+const rowInterval = time.Second
+
 // writeRows stores what changed until close.
 func (l *limiter) writeRows() {
 	for range l.wake {
+		select {
+		case <-time.After(rowInterval):
+		case <-l.ending:
+		}
 		l.mu.Lock()
 		dirty := l.dirty
 		l.dirty = map[string]struct{}{}
@@ -96,6 +104,7 @@ func (l *limiter) writeRows() {
 func (l *limiter) close() {
 	l.mu.Lock()
 	l.closed = true
+	close(l.ending)
 	close(l.wake)
 	l.mu.Unlock()
 	l.writer.Wait()

@@ -79,6 +79,7 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Log:      config.Log,
 		Version:  config.Version,
 		State:    p.services,
+		Tokens:   p.services,
 		Secrets:  p.services,
 		Vault:    p.services,
 		Redactor: p.redactor,

@@ -34,6 +34,7 @@ type hostServices struct {
 	sealed   *secret.SealedKV
 	vault    *secret.Vault
 	resolver *secret.Resolver
+	tokens   *secret.Tokens
 }
 
 // attach gives the services their store.
@@ -52,6 +53,9 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 	s.sealed = secret.Seal(store.KV(), sealer)
 	s.vault = secret.NewVault(s.sealed)
 	s.resolver = secret.NewResolver(s.project.redactor, s.providers()...)
+	s.tokens = secret.NewTokens(secret.TokensOptions{
+		KV: s.sealed, Now: config.Now, After: time.After, Entropy: config.Entropy, Redactor: s.project.redactor,
+	})
 	return nil
 }
 
@@ -72,7 +76,7 @@ func (s *hostServices) providers() []secret.Provider {
 func (s *hostServices) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealed, s.vault, s.resolver = nil, nil, nil
+	s.sealed, s.vault, s.resolver, s.tokens = nil, nil, nil, nil
 }
 
 // Reveal returns the clear value of a secret.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -28,19 +29,21 @@ type list struct {
 
 // step is a step while it is checked.
 type step struct {
-	src    *spec.Step
-	list   *list
-	index  int    // in its list, from 0
-	id     string // "" = can't be read
-	needs  []edge // steps of the same list
-	inner  *list  // of a loop
-	reads  []read
-	ownIf  *eval.Expression // parsed `if`, for what it proves
-	action *action
+	src      *spec.Step
+	list     *list
+	index    int    // in its list, from 0
+	id       string // "" = can't be read
+	needs    []edge // steps of the same list
+	inner    *list  // of a loop
+	reads    []read
+	readsAll bool             // reads `steps` as a whole: was reported
+	ownIf    *eval.Expression // parsed `if`, for what it proves
+	action   *action
 
 	// Known once the step is checked.
 	elem   *schema.Type // of a loop: type of one item
 	output *schema.Type // nil = not checked yet
+	plan   *plan.Step   // nil = not begun
 }
 
 // edge is a step that must come before another. The place is that of the word

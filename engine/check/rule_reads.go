@@ -58,6 +58,7 @@ func (c *checker) readsIn(s *step, t *text, collect bool) {
 
 func (c *checker) readStep(s *step, node *spec.Node, base int, r eval.Read, collect bool) {
 	if !c.literalRead(node, base, r) {
+		s.readsAll = true
 		return
 	}
 	found := read{node: node, id: r.Path[1], pos: place(node, base, r.Places[1]), collect: collect}

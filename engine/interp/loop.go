@@ -138,7 +138,6 @@ func (l *loop) enqueue() {
 // advance starts items while the window has room, and ends the loop when none
 // is left.
 func (l *loop) advance() {
-	m := l.step.list.m
 	l.queued = true // items that end at once need no place in the queue
 	window := max(1, l.step.code.step.Loop.MaxParallel)
 	for l.open < window && len(l.waiting) > 0 && !l.stopped && l.step.list.live() {

@@ -60,6 +60,9 @@ func (s *step) reset() {
 		m.parked = append(m.parked, s)
 		return
 	}
+	if s.action != nil && s.status == plan.StepFailed {
+		s.action.checkpoint = nil // what it waited for has ended: it begins anew
+	}
 	s.settled, s.parked, s.err, s.continued = false, "", nil, false
 	s.note, s.attempts, s.endedAt = "", 0, time.Time{}
 	s.status = plan.StepPending

@@ -157,7 +157,7 @@ func (s *step) lost(cause *plan.Error, mayRetry bool) {
 		return
 	}
 	s.err = s.complete(failure)
-	if s.list.code.handler {
+	if s.list.m.phase != running {
 		s.settle(plan.StepUnknown)
 		return
 	}

@@ -105,7 +105,7 @@ func (s *step) fail(failure *plan.Error) {
 	case plan.ReactContinue:
 		s.continued = true
 	case plan.ReactPause:
-		if !s.list.code.handler {
+		if s.list.m.phase == running { // handlers never wait for a person
 			s.park(plan.StepFailed, pausedReason(failure.Kind))
 			return
 		}

@@ -174,13 +174,6 @@ func (r *run) startTimer(command journal.Command) {
 	t.clock.Reset(max(0, min(command.Timer.At.Sub(r.driver.now()), maxTimerSleep)))
 }
 
-// startGrace gives the calls of a canceled run their time to end.
-func (r *run) startGrace() {
-	time.AfterFunc(r.driver.options.CancelGrace, func() {
-		r.mail.put(message{event: &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{Grace: true}}})
-	})
-}
-
 // waiting notes or clears a limiter's wait and shows it.
 func (r *run) waiting(wait limiterWait) {
 	update := Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path}

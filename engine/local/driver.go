@@ -43,16 +43,15 @@ type Limiter interface {
 	Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(until time.Time)) (done func(plan.Answer), err error)
 }
 
-// Options are what a Driver needs. All fields but MaxActiveRuns and CancelGrace
-// are required.
+// Options are what a Driver needs. All fields but MaxActiveRuns are
+// required.
 type Options struct {
 	Journal       Journal
 	Caller        Caller
 	Limiter       Limiter
 	Now           func() time.Time
 	Log           *slog.Logger
-	MaxActiveRuns int           // runs driven at a time; 0 = 1000
-	CancelGrace   time.Duration // of a canceled run's calls; 0 = 10 s
+	MaxActiveRuns int // runs driven at a time; 0 = 1000
 }
 
 // The errors of a Driver.
@@ -78,9 +77,6 @@ type Driver struct {
 func New(options Options) *Driver {
 	if options.MaxActiveRuns == 0 {
 		options.MaxActiveRuns = 1000
-	}
-	if options.CancelGrace == 0 {
-		options.CancelGrace = 10 * time.Second
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	return &Driver{

@@ -139,13 +139,13 @@ func (r *run) recover(event *journal.Event) {
 				Applied: plan.AppliedUnknown,
 				Message: "the engine stopped while the call was in flight",
 			}}
-			r.mail.put(message{event: &lost, answerTo: &command})
+			r.handle(message{event: &lost, answerTo: &command})
 			continue
 		}
 		r.dispatch([]journal.Command{command})
 	}
 	if event != nil {
-		r.mail.put(message{event: event})
+		r.handle(message{event: event})
 	}
 	r.store()
 }

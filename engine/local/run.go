@@ -186,9 +186,6 @@ func (r *run) take(event journal.Event) {
 		applied.row = &row
 	}
 	r.unstored = append(r.unstored, applied)
-	if event.Kind == journal.CancelRun && !event.Cancel.Grace {
-		r.startGrace()
-	}
 	r.dispatch(applied.immediate)
 }
 

@@ -3,19 +3,19 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
-	"github.com/flowrun/flowrun/internal/web"
 )
 
+// callFlags are the flags of call.
 type callFlags struct {
 	connection, with, output string
 	retries                  int
@@ -25,17 +25,19 @@ func (a *app) callCommand() *cobra.Command {
 	flags := new(callFlags)
 	c := &cobra.Command{
 		Use:   "call PLUGIN.ACTION",
-		Short: "Call one action, with the checks, limits and redaction of a step",
-		Example: "  flowrun call netinfo.whois --with '{\"domain\": \"example.com\"}' --sandbox\n" +
-			"  flowrun call netinfo.dns --connection office --with @query.json -o json",
+		Short: "Call one action, outside a workflow",
+		Long: "Call makes one call of an action with the checks, the rate limit and the redaction of a step.\n" +
+			"`plugins actions` lists the actions. Secrets are named by ${{ secrets.NAME }}.",
+		Example: "  flowrun call netinfo.whois --with '{\"domain\":\"example.com\"}' --sandbox\n" +
+			"  flowrun call netinfo.dns --with @query.json -o json",
 		Args: exactArgs("PLUGIN.ACTION"),
 		RunE: func(c *cobra.Command, args []string) error { return a.call(c.Context(), args[0], flags) },
 	}
-	c.Flags().StringVar(&flags.connection, "connection", "", "connection to use (default: the one named like the plugin, else its only one)")
-	c.Flags().StringVar(&flags.with, "with", "{}", "input as JSON, or @FILE with JSON")
-	c.Flags().IntVar(&flags.retries, "retry", 0, "try again up to N times")
-	a.sandboxFlag(c, "call a simulator of the service")
+	c.Flags().StringVar(&flags.connection, "connection", "", "the connection to use (default: the plugin's)")
+	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, or @FILE (@- for stdin)")
+	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
 	outputFlag(c, &flags.output, "text", "json")
+	a.sandboxFlag(c, "call a simulator of the service")
 	return c
 }
 
@@ -49,97 +51,68 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 		return err
 	}
 	session.announceSandbox()
-	result, err := session.call(ctx, request)
-	if err != nil {
-		var killed *killedError
-		if errors.As(err, &killed) {
-			return &codedError{code: killed.exitCode(), err: err, silent: true}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals, stop := a.sys.Signals()
+	defer stop()
+	killed := make(chan error, 1)
+	go func() {
+		select {
+		case signal := <-signals:
+			killed <- &killedError{signal}
+			cancel()
+		case <-ctx.Done():
 		}
+	}()
+	result, err := session.client.Call(ctx, request, &callSink{app: a, page: a.page(a.sys.Stderr)})
+	select {
+	case interrupted := <-killed:
+		err = &codedError{code: interrupted.(*killedError).exitCode(), err: interrupted}
+	default:
+	}
+	if err != nil {
 		return session.abandon(err)
 	}
-	err = a.printCall(result, flags.output)
-	if err := errors.Join(err, session.close(nil)); err != nil {
+	if err := a.printCall(result, flags.output); err != nil {
+		return session.abandon(err)
+	}
+	if err := session.close(nil); err != nil {
 		return err
 	}
 	return exitWith(exitOfCall(result.Error))
 }
 
+// callRequest reads --with.
 func (a *app) callRequest(action string, flags *callFlags) (engine.CallRequest, error) {
-	request := engine.CallRequest{Action: action, Connection: flags.connection, Input: json.RawMessage(flags.with), Attempts: 1 + flags.retries}
-	if flags.retries < 0 || flags.retries > 100 {
-		return request, usageError(fmt.Errorf("--retry takes 0 to 100, not %d", flags.retries), "")
-	}
+	request := engine.CallRequest{Action: action, Connection: flags.connection, Attempts: 1 + max(flags.retries, 0)}
 	if plugin, name, found := strings.Cut(action, "."); !found || plugin == "" || name == "" {
-		return request, usageError(fmt.Errorf("%q is not PLUGIN.ACTION", action), "`flowrun plugins actions` lists the actions")
+		return request, usageError(fmt.Errorf("%s is not PLUGIN.ACTION", quoteWord(action)), "`flowrun plugins actions` lists the actions")
 	}
+	if flags.retries < 0 {
+		return request, usageError(fmt.Errorf("--retry takes a number from 0, not %d", flags.retries), "")
+	}
+	if flags.with == "" {
+		return request, nil
+	}
+	data := []byte(flags.with)
 	if file, isFile := strings.CutPrefix(flags.with, "@"); isFile {
-		data, err := a.readInputFile("--with", file)
+		read, err := a.readInputFile("--with", file)
 		if err != nil {
 			return request, err
 		}
-		request.Input, request.LiteralSecrets = data, true
+		data, request.LiteralSecrets = read, true
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(request.Input, &object); err != nil {
-		return request, usageError(errors.New("--with does not hold one JSON object"), "such as --with '{\"domain\": \"example.com\"}', or --with @input.json")
+	if err := json.Unmarshal(data, &object); err != nil {
+		return request, usageError(fmt.Errorf("--with does not hold a JSON object: %w", err), `such as --with '{"domain":"example.com"}'`)
 	}
+	request.Input = data
 	return request, nil
-}
-
-// call runs the call; a signal ends it.
-func (s *session) call(ctx context.Context, request engine.CallRequest) (engine.CallResult, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signals, stop := s.app.sys.Signals()
-	defer stop()
-	type answer struct {
-		result engine.CallResult
-		err    error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		var got answer
-		got.err = s.try(ctx, func(c *web.Client) error {
-			var err error
-			got.result, err = c.Call(ctx, request, callSink{s.app})
-			return err
-		})
-		answers <- got
-	}()
-	select {
-	case got := <-answers:
-		return got.result, got.err
-	case signal := <-signals:
-		return engine.CallResult{}, &killedError{signal}
-	}
-}
-
-// callSink shows on stderr what a call says while it runs.
-type callSink struct{ app *app }
-
-func (s callSink) Log(log plan.Log) {
-	if log.Level != "debug" {
-		s.app.page(s.app.sys.Stderr).Logs(s.app.sys.Stderr, []plan.Log{log})
-	}
-}
-
-func (s callSink) Progress(progress plan.Progress) {
-	if progress.Message != "" {
-		s.app.note("%s", progress.Message)
-	}
-}
-
-func (s callSink) Prompt(prompt plan.Prompt) {
-	width, _ := term.Size(s.app.sys.Stderr)
-	if !term.IsTerminal(s.app.sys.Stderr) {
-		width = 0
-	}
-	s.app.page(s.app.sys.Stderr).Prompt(s.app.sys.Stderr, prompt, width)
 }
 
 func (a *app) printCall(result engine.CallResult, output string) error {
 	if output == "json" {
-		return view.JSON(a.sys.Stdout, callAnswer(result))
+		return view.JSON(a.sys.Stdout, callJSON(result))
 	}
 	if result.Error != nil {
 		a.page(a.sys.Stderr).Failure(a.sys.Stderr, result.Error)
@@ -149,17 +122,59 @@ func (a *app) printCall(result engine.CallResult, output string) error {
 	return nil
 }
 
-// callAnswer is {"outputs", "meta"} or {"error"}, never a mix of them.
-func callAnswer(result engine.CallResult) any {
+// callJSON is what call -o json prints: outputs and meta, or the error.
+func callJSON(result engine.CallResult) any {
 	if result.Error != nil {
 		return map[string]any{"error": result.Error}
 	}
-	answer := map[string]any{"outputs": json.RawMessage("null"), "meta": json.RawMessage("{}")}
-	if len(result.Outputs) > 0 {
-		answer["outputs"] = result.Outputs
+	orEmpty := func(raw json.RawMessage) json.RawMessage {
+		if len(raw) == 0 {
+			return json.RawMessage("{}")
+		}
+		return raw
 	}
-	if len(result.Meta) > 0 {
-		answer["meta"] = result.Meta
+	return struct {
+		Outputs json.RawMessage `json:"outputs"`
+		Meta    json.RawMessage `json:"meta"`
+	}{orEmpty(result.Outputs), orEmpty(result.Meta)}
+}
+
+// callSink shows on stderr what a call says while it runs.
+type callSink struct {
+	app  *app
+	page view.Page
+	mu   sync.Mutex
+	last time.Time // the last progress that was shown
+}
+
+// Log shows a line of the call.
+func (s *callSink) Log(log plan.Log) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if log.At.IsZero() {
+		log.At = s.app.sys.Now()
 	}
-	return answer
+	if log.Level != "debug" {
+		s.page.Logs(s.app.sys.Stderr, []plan.Log{log})
+	}
+}
+
+// progressEvery is how often a call's progress is shown at most.
+const progressEvery = time.Second
+
+// Progress shows how far the call is.
+func (s *callSink) Progress(progress plan.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.app.sys.Now(); now.Sub(s.last) >= progressEvery {
+		s.last = now
+		s.app.note("%.0f %% %s", min(max(progress.Fraction, 0), 1)*100, progress.Message)
+	}
+}
+
+// Prompt shows what a person must do.
+func (s *callSink) Prompt(prompt plan.Prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.page.Prompt(s.app.sys.Stderr, prompt)
 }

@@ -74,7 +74,9 @@ func exitWith(code int) error {
 	return &codedError{code: code, err: errSilent, silent: true}
 }
 
-func usageError(err error, hint string) error { return &codedError{code: exitUsage, err: err, hint: hint} }
+func usageError(err error, hint string) error {
+	return &codedError{code: exitUsage, err: err, hint: hint}
+}
 
 func notFoundError(err error, hint string) error {
 	return &codedError{code: exitNotFound, err: err, hint: hint}

@@ -33,9 +33,10 @@ type follower struct {
 	records bool // the view wants every stored record
 	drive   bool // go on with the run when nobody drives it
 	noWait  bool // leave as soon as it waits for a person
+	watches bool // a signal leaves the run alone
 	// watching means that a signal ends the following, not the run.
 	watching bool
-	signals <-chan os.Signal
+	signals  <-chan os.Signal
 
 	lastSeq  uint64 // of the records that the view has
 	canceled bool   // the first signal came

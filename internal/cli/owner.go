@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -53,7 +52,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	info := web.Owner{
 		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
 	}
-	handler := web.NewSocketHandler(web.Options{Runs: runs{opened}, Catalog: project, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
+	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
 	o.client = web.NewClient(web.InProcess(handler))
 	if s.role == roleWork {
 		socket, err := web.Listen(s.at.stateDir, info, handler)
@@ -80,29 +79,6 @@ func (o *owner) startSandbox(role role) (map[string]engine.SandboxService, error
 		services[service.Plugin] = engine.SandboxService{Config: service.Config, Rate: service.Rate}
 	}
 	return services, nil
-}
-
-// runs adapts the engine to the API.
-type runs struct{ *engine.Engine }
-
-// Steps returns the steps of a run in file order, as its feed begins with them.
-func (r runs) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	updates, err := r.Watch(ctx, id, liveOnly)
-	if err != nil {
-		return nil, err
-	}
-	steps := []plan.RunStep{}
-	for update := range updates {
-		if update.Kind == engine.UpdateStep {
-			steps = append(steps, *update.Step)
-		}
-		if update.Kind == engine.UpdateRun || update.Kind == engine.UpdateEnd {
-			return steps, nil
-		}
-	}
-	return steps, ctx.Err()
 }
 
 // leave gives the store back. An owner that listened first waits until nothing

@@ -1,83 +1,110 @@
 package cli
 
 import (
-	"errors"
+	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
 	list := a.pluginsListCommand()
-	c := &cobra.Command{Use: "plugins", Short: "List plugins and their actions", PreRunE: list.PreRunE, RunE: list.RunE}
-	c.Flags().AddFlagSet(list.Flags())
+	c := &cobra.Command{Use: "plugins", Short: "The plugins and their actions", PreRunE: list.PreRunE, RunE: list.RunE}
 	group(c)
-	c.AddCommand(list, a.pluginsActionsCommand(), &cobra.Command{
-		Use: "serve NAME", Short: "Serve a bundled plugin: what the engine runs", Args: exactArgs("NAME"), Hidden: true,
-		RunE: func(_ *cobra.Command, args []string) error { return exitWith(servePlugin(args, a.sys.Stderr)) },
-	})
+	c.AddCommand(list, a.pluginsActionsCommand(), a.pluginsServeCommand())
+	c.Flags().AddFlagSet(list.Flags())
 	return c
 }
 
 func (a *app) pluginsListCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "list", Short: "List the plugins that workflows may use", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			project, err := a.loadProject(c.Context())
-			if err != nil {
-				return err
-			}
-			defer project.Close()
-			plugins := project.Plugins(c.Context())
-			if output == "json" {
-				return view.JSON(a.sys.Stdout, web.Page[engine.PluginInfo]{Items: append([]engine.PluginInfo{}, plugins...)})
-			}
-			a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins)
-			a.page(a.sys.Stderr).Next(a.sys.Stderr, "what they can do:", "plugins", "actions")
-			return nil
+		Use: "list", Short: "List the plugins", Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) listPlugins(ctx context.Context, output string) error {
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	plugins := project.Plugins(ctx)
+	if output == "json" {
+		err = view.JSON(a.sys.Stdout, web.Page[engine.PluginInfo]{Items: plugins})
+	} else {
+		a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins)
+	}
+	for _, plugin := range plugins {
+		if plugin.Error != "" && err == nil {
+			err = exitWith(exitPlugin)
+		}
+	}
+	return err
+}
+
+func (a *app) pluginsActionsCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "actions [PLUGIN]", Short: "List the actions of the plugins, or of one", Args: rangeArgs(0, "PLUGIN"),
+		Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.listActions(c.Context(), append(args, "")[0], output)
 		},
 	}
 	outputFlag(c, &output, "text", "json")
 	return c
 }
 
-func (a *app) pluginsActionsCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
-		Use: "actions [PLUGIN]", Short: "List the actions of one plugin, or of all", Args: rangeArgs(0, "PLUGIN"),
-		RunE: func(c *cobra.Command, args []string) error {
-			project, err := a.loadProject(c.Context())
-			if err != nil {
-				return err
-			}
-			defer project.Close()
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
-			}
-			actions, err := project.Actions(c.Context(), name)
-			switch {
-			case errors.Is(err, engine.ErrUnknownPlugin):
-				return notFoundError(err, diag.DidYouMean(name, bundledNames()))
-			case err != nil:
-				return &codedError{code: exitPlugin, err: err}
-			}
-			if output == "text" {
-				a.page(a.sys.Stdout).Actions(a.sys.Stdout, actions)
-				return nil
-			}
-			items := make([]web.ActionItem, len(actions))
-			for i, action := range actions {
-				items[i] = web.NewActionItem(action)
-			}
-			return view.JSON(a.sys.Stdout, web.Page[web.ActionItem]{Items: items})
+func (a *app) listActions(ctx context.Context, plugin, output string) error {
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	actions, err := allActions(ctx, project, plugin)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		items := []web.ActionItem{}
+		for _, action := range actions {
+			items = append(items, web.NewActionItem(action))
+		}
+		return view.JSON(a.sys.Stdout, web.Page[web.ActionItem]{Items: items})
+	}
+	a.page(a.sys.Stdout).Actions(a.sys.Stdout, actions)
+	return nil
+}
+
+// allActions returns the actions of one plugin, or of core and all plugins.
+func allActions(ctx context.Context, project *engine.Project, plugin string) ([]*plan.Action, error) {
+	actions, err := project.Actions(ctx, plugin)
+	if err != nil || plugin != "" {
+		return actions, err
+	}
+	core, err := project.Actions(ctx, "core")
+	if err != nil {
+		return nil, err
+	}
+	return append(core[:len(core):len(core)], actions...), nil
+}
+
+// pluginsServeCommand stands here for the help alone: Run serves plugins before
+// commands are built.
+func (a *app) pluginsServeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "serve NAME", Short: "Be a bundled plugin; the engine runs this", Args: exactArgs("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return usageError(fmt.Errorf("plugins serve %s takes no flags before it", args[0]), "type `flowrun plugins serve NAME`")
 		},
 	}
-	outputFlag(c, &output, "text", "json")
-	return c
 }

@@ -41,7 +41,12 @@ func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 	if len(list) == 0 {
 		return
 	}
-	diag.Render(a.sys.Stderr, list, sources, a.style.Color)
+	source := func(file string) ([]byte, bool) {
+		data, known := sources[file]
+		return data, known
+	}
+	// A broken stderr leaves nobody to tell.
+	_ = diag.Renderer{Source: source, Color: a.style.Color}.Write(a.sys.Stderr, list)
 	errors, warnings := 0, 0
 	for _, problem := range list {
 		if problem.Severity == diag.Error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,62 +18,99 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-// listFlags are the flags of runs list.
-type listFlags struct {
-	workflow, status, since, cursor, output string
-	labels                                  []string
-	limit                                   int
-}
-
 func (a *app) runsCommand() *cobra.Command {
 	list := a.runsListCommand()
 	c := &cobra.Command{
-		Use: "runs", Short: "List, look at and act on runs", Example: "  flowrun runs\n  flowrun runs show RUN\n  flowrun runs resume RUN",
-		PreRunE: list.PreRunE, RunE: list.RunE,
+		Use: "runs", Short: "What has run and what runs: look, follow, cancel, resume, repeat", PreRunE: list.PreRunE, RunE: list.RunE,
 	}
-	c.Flags().AddFlagSet(list.Flags())
 	group(c)
 	c.AddCommand(
 		list, a.runsShowCommand(), a.runsWatchCommand(), a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
 	)
 	for _, sub := range c.Commands() {
-		a.sandboxFlag(sub, "use the sandbox's store")
+		a.sandboxFlag(sub, "the runs of the sandbox")
 	}
-	a.sandboxFlag(c, "use the sandbox's store")
+	c.Flags().AddFlagSet(list.Flags())
 	return c
+}
+
+// visit asks the owner of the store and gives the store back.
+func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
+	session, err := a.connect(ctx, roleLook)
+	if err != nil {
+		return err
+	}
+	err = session.tryAnyway(ctx, ask)
+	return errors.Join(err, session.close(nil))
+}
+
+// listFlags are the flags of runs list.
+type listFlags struct {
+	workflow, status, since, query, cursor, output string
+	labels                                         []string
+	limit                                          int
 }
 
 func (a *app) runsListCommand() *cobra.Command {
 	flags := new(listFlags)
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first", Args: exactArgs(),
-		Example: "  flowrun runs list --status failed --since 24h\n  flowrun runs list --label team=web -o json",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.runsList(c.Context(), flags) },
+		Example: "  flowrun runs list --status failed --since 24h\n  flowrun runs list --label area=learning -o json",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listRuns(c.Context(), flags) },
 	}
 	c.Flags().StringVar(&flags.workflow, "workflow", "", "only runs of this workflow")
-	c.Flags().StringVar(&flags.status, "status", "", "only runs of this status")
-	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with this label NAME=VALUE (repeatable)")
-	c.Flags().StringVar(&flags.since, "since", "", "only runs that started since: 24h, 7d, or an RFC 3339 time")
-	c.Flags().IntVar(&flags.limit, "limit", 50, "at most so many")
-	c.Flags().StringVar(&flags.cursor, "cursor", "", "go on where next_cursor of the page before said")
+	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(runStatuses(), ", "))
+	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with the label NAME=VALUE (repeatable)")
+	c.Flags().StringVar(&flags.since, "since", "", "only runs started since a time (RFC 3339) or a duration ago (24h, 7d)")
+	c.Flags().IntVar(&flags.limit, "limit", 20, "how many, at most 1000")
+	c.Flags().StringVar(&flags.cursor, "cursor", "", "go on where a list ended (its next_cursor)")
 	outputFlag(c, &flags.output, "text", "json")
 	return c
 }
 
-var runStatuses = []string{
-	string(plan.RunQueued), string(plan.RunRunning), string(plan.RunWaiting), string(plan.RunPaused), string(plan.RunSucceeded),
-	string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut),
+func runStatuses() []string {
+	return []string{
+		string(plan.RunQueued), string(plan.RunRunning), string(plan.RunWaiting), string(plan.RunPaused),
+		string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut),
+	}
 }
 
-func (a *app) filter(flags *listFlags) (engine.RunFilter, error) {
+func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
+	filter, err := a.runFilter(flags)
+	if err != nil {
+		return err
+	}
+	var page *web.Page[plan.Run]
+	err = a.visit(ctx, func(c *web.Client) error {
+		page, err = c.Runs(ctx, filter)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if flags.output == "json" {
+		return view.JSON(a.sys.Stdout, page)
+	}
+	if len(page.Items) == 0 {
+		a.note("no runs")
+		return nil
+	}
+	a.page(a.sys.Stdout).Runs(a.sys.Stdout, page.Items)
+	if page.NextCursor != nil {
+		a.note("there are more: --limit N, or --cursor %s", *page.NextCursor)
+	}
+	return nil
+}
+
+func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 	filter := engine.RunFilter{
 		Workflow: flags.workflow, Status: plan.RunStatus(flags.status), Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
 	}
-	if flags.status != "" && !strings.Contains(" "+strings.Join(runStatuses, " ")+" ", " "+flags.status+" ") {
-		hint := diag.DidYouMean(flags.status, runStatuses)
+	if flags.status != "" && !slices.Contains(runStatuses(), flags.status) {
+		hint := diag.DidYouMean(flags.status, runStatuses())
 		if hint == "" {
-			hint = "one of: " + strings.Join(runStatuses, ", ")
+			hint = "one of " + strings.Join(runStatuses(), ", ")
 		}
 		return filter, usageError(fmt.Errorf("--status: there is no status %q", flags.status), hint)
 	}
@@ -86,223 +124,193 @@ func (a *app) filter(flags *listFlags) (engine.RunFilter, error) {
 		}
 		filter.Labels[name] = value
 	}
-	if flags.since == "" {
-		return filter, nil
+	if flags.since != "" {
+		since, err := a.parseSince(flags.since)
+		if err != nil {
+			return filter, err
+		}
+		filter.Since = since
 	}
-	if at, err := time.Parse(time.RFC3339, flags.since); err == nil {
-		filter.Since = at
-		return filter, nil
-	}
-	ago, err := plan.ParseDuration(flags.since)
-	if err != nil {
-		return filter, usageError(fmt.Errorf("--since %q is neither a duration nor an RFC 3339 time", flags.since), "such as 24h, 7d or 2026-03-01T09:00:00Z")
-	}
-	filter.Since = a.sys.Now().Add(-ago)
 	return filter, nil
 }
 
-func (a *app) runsList(ctx context.Context, flags *listFlags) error {
-	filter, err := a.filter(flags)
-	if err != nil {
-		return err
+// parseSince reads a time, or a duration that is taken off now.
+func (a *app) parseSince(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
 	}
-	return a.look(ctx, func(c *web.Client) error {
-		page, err := c.Runs(ctx, filter)
-		if err != nil {
-			return err
-		}
-		if flags.output == "json" {
-			return view.JSON(a.sys.Stdout, page)
-		}
-		if len(page.Items) == 0 {
-			a.note("no runs")
-			return nil
-		}
-		a.page(a.sys.Stdout).Runs(a.sys.Stdout, page.Items)
-		if page.NextCursor != nil {
-			a.page(a.sys.Stderr).Next(a.sys.Stderr, "more:", "runs", "list", "--cursor", *page.NextCursor)
-		}
-		return nil
-	})
-}
-
-// look asks the owner, or the store when nobody owns it, and goes.
-func (a *app) look(ctx context.Context, ask func(*web.Client) error) error {
-	session, err := a.connect(ctx, roleLook)
-	if err != nil {
-		return err
+	ago, err := plan.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, usageError(fmt.Errorf("--since %q is neither an RFC 3339 time nor a duration", text), "such as 2026-03-01T09:00:00Z, or 24h")
 	}
-	err = session.tryAnyway(ctx, ask)
-	return errors.Join(err, session.close(nil))
-}
-
-// runArg checks a run id before it goes anywhere.
-func runArg(id string) error {
-	if !web.ValidID(id) {
-		return notFoundError(fmt.Errorf("there is no run %q", id), "run ids look like 01j8zq4c0vdx3y6t7k9m2n5p8r; `flowrun runs` lists them")
-	}
-	return nil
+	return a.sys.Now().Add(-time.Duration(ago)), nil
 }
 
 func (a *app) runsShowCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "show RUN [STEP]", Short: "Show a run, or one of its steps, its error first", Args: rangeArgs(1, "RUN", "STEP"),
-		Example: "  flowrun runs show RUN\n  flowrun runs show RUN 'domains[example.com].whois'",
+		Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: rangeArgs(1, "RUN", "STEP"),
+		Example: "  flowrun runs show 01jq…\n  flowrun runs show 01jq… 'domains[example.com].whois'",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.runsShow(c.Context(), args[0], strings.Join(args[1:], ""), output)
+			if len(args) == 2 {
+				return a.showStep(c.Context(), args[0], args[1], output)
+			}
+			return a.showRun(c.Context(), args[0], output)
 		},
 	}
 	outputFlag(c, &output, "text", "json")
 	return c
 }
 
-func (a *app) runsShow(ctx context.Context, id, step, output string) error {
-	if err := runArg(id); err != nil {
+// look reads a run and its steps.
+func (a *app) look(ctx context.Context, id string) (result *plan.Result, steps []plan.RunStep, err error) {
+	err = a.visit(ctx, func(c *web.Client) error {
+		if result, err = c.Result(ctx, id); err != nil {
+			return err
+		}
+		steps, err = c.Steps(ctx, id)
 		return err
-	}
-	return a.look(ctx, func(c *web.Client) error {
-		result, err := c.Result(ctx, id)
-		switch {
-		case err != nil:
-			return err
-		case step != "":
-			return a.showStep(ctx, c, result, step, output)
-		case output == "json":
-			return view.JSON(a.sys.Stdout, result)
-		}
-		steps, err := c.Steps(ctx, id)
-		if err != nil {
-			return err
-		}
-		a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps)
-		a.suggestAfterShow(result.Run)
-		return nil
 	})
+	return result, steps, err
 }
 
-// suggestAfterShow prints the next command after a look at a run.
-func (a *app) suggestAfterShow(run plan.Run) {
-	page := a.page(a.sys.Stderr)
-	switch run.Status {
-	case plan.RunSucceeded:
-		page.Next(a.sys.Stderr, "what it said:", "runs", "logs", run.ID)
-	case plan.RunQueued, plan.RunRunning, plan.RunWaiting:
-		page.Next(a.sys.Stderr, "follow it:", "runs", "watch", run.ID)
-	default:
-		a.suggest(page, run)
-	}
-}
-
-func (a *app) showStep(ctx context.Context, c *web.Client, result *plan.Result, path, output string) error {
-	step, found := result.Steps[path]
-	if !found {
-		var paths []string
-		for known := range result.Steps {
-			paths = append(paths, known)
-		}
-		return notFoundError(fmt.Errorf("run %s has no step %q", result.Run.ID, path), diag.DidYouMean(path, paths))
-	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, step)
-	}
-	if step.Path == "" {
-		step.Path = path
-	}
-	logs, err := c.Logs(ctx, result.Run.ID, path)
+func (a *app) showRun(ctx context.Context, id, output string) error {
+	result, steps, err := a.look(ctx, id)
 	if err != nil {
 		return err
 	}
-	a.page(a.sys.Stdout).Step(a.sys.Stdout, result, step, logs)
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, result)
+	}
+	a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps)
+	switch {
+	case result.Run.Closed && result.Run.Status == plan.RunSucceeded:
+	case result.Run.Status == plan.RunRunning:
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "follow it:", "runs", "watch", id)
+	default:
+		a.suggest(a.page(a.sys.Stderr), result.Run)
+	}
+	return nil
+}
+
+func (a *app) showStep(ctx context.Context, id, path, output string) error {
+	result, steps, err := a.look(ctx, id)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(steps, func(s plan.RunStep) bool { return s.Path == path })
+	if at < 0 {
+		paths := make([]string, len(steps))
+		for i, step := range steps {
+			paths[i] = step.Path
+		}
+		return notFoundError(fmt.Errorf("run %s has no step %s", id, path), diag.DidYouMean(path, paths))
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, steps[at])
+	}
+	var logs []plan.Log
+	err = a.visit(ctx, func(c *web.Client) error {
+		logs, err = c.Logs(ctx, id, path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.page(a.sys.Stdout).Step(a.sys.Stdout, result, steps[at], logs)
 	return nil
 }
 
 func (a *app) runsLogsCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "logs RUN [STEP]", Short: "Print what a run, or one of its steps, logged", Args: rangeArgs(1, "RUN", "STEP"),
+		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: rangeArgs(1, "RUN", "STEP"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.runsLogs(c.Context(), args[0], strings.Join(args[1:], ""), output)
+			step := ""
+			if len(args) == 2 {
+				step = args[1]
+			}
+			return a.showLogs(c.Context(), args[0], step, output)
 		},
 	}
 	outputFlag(c, &output, "text", "json", "jsonl")
 	return c
 }
 
-func (a *app) runsLogs(ctx context.Context, id, step, output string) error {
-	if err := runArg(id); err != nil {
+func (a *app) showLogs(ctx context.Context, id, step, output string) error {
+	var logs []plan.Log
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		logs, err = c.Logs(ctx, id, step)
 		return err
-	}
-	return a.look(ctx, func(c *web.Client) error {
-		logs, err := c.Logs(ctx, id, step)
-		switch {
-		case err != nil:
-			return err
-		case output == "json":
-			return view.JSON(a.sys.Stdout, web.Page[plan.Log]{Items: append([]plan.Log{}, logs...)})
-		case output == "jsonl":
-			for i := range logs {
-				if err := view.JSON(a.sys.Stdout, logs[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		a.page(a.sys.Stdout).Logs(a.sys.Stdout, logs)
-		return nil
 	})
+	switch {
+	case err != nil:
+		return err
+	case output == "json":
+		return view.JSON(a.sys.Stdout, web.Page[plan.Log]{Items: logs})
+	case output == "jsonl":
+		for _, log := range logs {
+			if err := view.JSON(a.sys.Stdout, log); err != nil {
+				return err
+			}
+		}
+	case len(logs) == 0:
+		a.note("no log lines")
+	default:
+		a.page(a.sys.Stdout).Logs(a.sys.Stdout, logs)
+	}
+	return nil
 }
 
 func (a *app) runsEventsCommand() *cobra.Command {
 	var output string
 	var from uint64
 	c := &cobra.Command{
-		Use: "events RUN", Short: "Print the stored events of a run", Args: exactArgs("RUN"),
-		RunE: func(c *cobra.Command, args []string) error { return a.runsEvents(c.Context(), args[0], from, output) },
+		Use: "events RUN", Short: "Print what was stored of a run, in order", Args: exactArgs("RUN"),
+		RunE: func(c *cobra.Command, args []string) error { return a.showEvents(c.Context(), args[0], from, output) },
 	}
-	c.Flags().Uint64Var(&from, "from", 1, "begin with this sequence number")
+	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")
 	outputFlag(c, &output, "text", "json", "jsonl")
 	return c
 }
 
-// eventsPage is how many events are asked for at once.
+// eventsPage is how many records are asked for at once.
 const eventsPage = 500
 
-func (a *app) runsEvents(ctx context.Context, id string, from uint64, output string) error {
-	if err := runArg(id); err != nil {
+func (a *app) showEvents(ctx context.Context, id string, from uint64, output string) error {
+	var records []json.RawMessage
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		records, err = allEvents(ctx, c, id, from)
 		return err
-	}
-	return a.look(ctx, func(c *web.Client) error {
-		events, err := allEvents(ctx, c, id, from)
-		switch {
-		case err != nil:
-			return err
-		case output == "json":
-			return view.JSON(a.sys.Stdout, web.Page[json.RawMessage]{Items: events})
-		case output == "jsonl":
-			for _, event := range events {
-				fmt.Fprintf(a.sys.Stdout, "%s\n", event)
-			}
-			return nil
-		}
-		a.page(a.sys.Stdout).Events(a.sys.Stdout, events)
-		return nil
 	})
+	switch {
+	case err != nil:
+		return err
+	case output == "json":
+		return view.JSON(a.sys.Stdout, web.Page[json.RawMessage]{Items: records})
+	case output == "jsonl":
+		for _, record := range records {
+			fmt.Fprintf(a.sys.Stdout, "%s\n", record)
+		}
+	default:
+		a.page(a.sys.Stdout).Events(a.sys.Stdout, records)
+	}
+	return nil
 }
 
 func allEvents(ctx context.Context, c *web.Client, id string, from uint64) ([]json.RawMessage, error) {
-	events := []json.RawMessage{}
+	records := []json.RawMessage{}
 	for {
 		page, err := c.Events(ctx, id, from, eventsPage)
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, page.Items...)
+		records = append(records, page.Items...)
 		if page.NextCursor == nil {
-			return events, nil
+			return records, nil
 		}
 		if _, err := fmt.Sscan(*page.NextCursor, &from); err != nil {
-			return nil, fmt.Errorf("read the cursor %q: %w", *page.NextCursor, err)
+			return nil, fmt.Errorf("read the cursor of the events: %w", err)
 		}
 	}
 }

@@ -3,110 +3,145 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
 func (a *app) runsWatchCommand() *cobra.Command {
 	flags := new(followFlags)
 	c := &cobra.Command{
-		Use: "watch RUN", Short: "Follow a run until its end", Args: exactArgs("RUN"),
-		Long: "Watch shows a run as `flowrun run` does and exits as it would. Ctrl-C ends the watching, not the run.",
-		RunE: func(c *cobra.Command, args []string) error { return a.runsWatch(c.Context(), args[0], flags.output) },
+		Use: "watch RUN", Short: "Follow a run until it ends", Args: exactArgs("RUN"),
+		Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
+		RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0], flags.output) },
 	}
 	outputFlag(c, &flags.output, "text", "json", "jsonl")
 	return c
 }
 
-func (a *app) runsWatch(ctx context.Context, id, output string) error {
-	if err := runArg(id); err != nil {
-		return err
-	}
+func (a *app) watchRun(ctx context.Context, id, output string) error {
 	session, err := a.connect(ctx, roleWork)
 	if err != nil {
 		return err
 	}
+	if _, err := session.client.Result(ctx, id); err != nil {
+		return session.abandon(err)
+	}
 	follower, end := session.newFollower(id, a.viewFor(output))
 	defer end()
-	follower.watching, follower.records = true, output == "jsonl"
+	follower.watches, follower.drive, follower.records = true, session.owner == nil, output == "jsonl"
 	return follower.finish(ctx, output, nil)
 }
 
 func (a *app) runsCancelCommand() *cobra.Command {
-	flags := new(followFlags)
+	var output string
+	var noWait bool
 	c := &cobra.Command{
-		Use: "cancel RUN", Short: "Cancel a run: no new step, calls in flight end, its finally steps run", Args: exactArgs("RUN"),
-		RunE: func(c *cobra.Command, args []string) error { return a.runsCancel(c.Context(), args[0], flags) },
+		Use: "cancel RUN", Short: "Cancel a run; its finally steps run", Args: exactArgs("RUN"),
+		RunE: func(c *cobra.Command, args []string) error { return a.cancelRun(c.Context(), args[0], output, noWait) },
 	}
-	flags.add(c)
+	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
+	outputFlag(c, &output, "text", "json")
 	return c
 }
 
-func (a *app) runsCancel(ctx context.Context, id string, flags *followFlags) error {
-	err := a.act(ctx, id, flags, func(c *web.Client) (*plan.Run, error) { return c.Cancel(ctx, id, a.user()) })
-	var coded *codedError
-	if errors.As(err, &coded) && coded.silent && coded.code == exitCanceled {
-		return nil // that is what was asked for
+func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) error {
+	session, err := a.connect(ctx, roleWork)
+	if err != nil {
+		return err
 	}
-	return err
+	var run *plan.Run
+	err = session.try(ctx, func(c *web.Client) (err error) {
+		run, err = c.Cancel(ctx, id, a.user())
+		return err
+	})
+	if err != nil {
+		return session.abandon(err)
+	}
+	if !noWait || session.owner != nil { // an owner drives its finally steps itself
+		follower, end := session.newFollower(id, view.NewQuiet(func(text string) { a.note("%s", text) }))
+		defer end()
+		follower.watches = true
+		result, err := follower.follow(ctx)
+		if err != nil {
+			return session.abandon(err)
+		}
+		run = &result.Run
+	}
+	if err := session.close(nil); err != nil {
+		return err
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, map[string]any{"run": run})
+	}
+	fmt.Fprintf(a.sys.Stdout, "run %s is %s\n", run.ID, run.Status)
+	return nil
+}
+
+// resumeFlags are the flags of resume.
+type resumeFlags struct {
+	followFlags
+	discardWrites bool
 }
 
 func (a *app) runsResumeCommand() *cobra.Command {
-	flags := new(followFlags)
-	request := new(engine.ResumeRequest)
+	flags := new(resumeFlags)
 	c := &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: exactArgs("RUN"),
-		Long: "Resume goes on with a run that failed, timed out, was canceled, is paused, or whose process died. What ended well\n" +
-			"is not done again; failed steps get fresh attempts.",
-		RunE: func(c *cobra.Command, args []string) error {
-			request.By = a.user()
-			return a.act(c.Context(), args[0], flags, func(client *web.Client) (*plan.Run, error) {
-				return client.Resume(c.Context(), args[0], *request)
-			})
-		},
+		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
+			"What succeeded is not done again.",
+		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], flags) },
 	}
 	flags.add(c)
-	c.Flags().BoolVar(&request.DiscardWrites, "discard-writes", false, "do not write the state and cursors that moved meanwhile")
-	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE (repeatable)")
 	return c
+}
+
+func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) error {
+	session, err := a.connect(ctx, flags.role())
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	var run *plan.Run
+	err = session.try(ctx, func(c *web.Client) (err error) {
+		run, err = c.Resume(ctx, id, engine.ResumeRequest{DiscardWrites: flags.discardWrites, By: a.user()})
+		return err
+	})
+	if err != nil {
+		return session.abandon(err)
+	}
+	return session.attend(ctx, run, &flags.followFlags, nil)
+}
+
+// rerunFlags are the flags of rerun.
+type rerunFlags struct {
+	followFlags
+	from       string
+	inputs     []string
+	inputsFile string
 }
 
 func (a *app) runsRerunCommand() *cobra.Command {
-	flags := new(followFlags)
-	var from, inputsFile string
-	var inputs []string
+	flags := new(rerunFlags)
 	c := &cobra.Command{
-		Use: "rerun RUN", Short: "Run the same definition again as a new, linked run", Args: exactArgs("RUN"),
-		RunE: func(c *cobra.Command, args []string) error {
-			given, err := a.readInputs(inputs, inputsFile)
-			if err != nil {
-				return err
-			}
-			return a.act(c.Context(), args[0], flags, func(client *web.Client) (*plan.Run, error) {
-				run, warnings, err := client.Rerun(c.Context(), args[0], engine.RerunRequest{From: from, Inputs: given, By: a.user()})
-				a.printProblemsOf(warnings, map[string][]byte{})
-				return run, err
-			})
-		},
+		Use: "rerun RUN", Short: "Start a new run of the same definition, linked to the old one", Args: exactArgs("RUN"),
+		Example: "  flowrun runs rerun 01jq… -i site=B",
+		RunE:    func(c *cobra.Command, args []string) error { return a.rerun(c.Context(), args[0], flags) },
 	}
+	c.Flags().StringVar(&flags.from, "from", "", "take over the results of the steps before this one")
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "another input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
+	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "other inputs from a JSON or YAML file")
 	flags.add(c)
-	c.Flags().StringVar(&from, "from", "", "begin with this step; the results before it are taken over")
-	c.Flags().StringArrayVarP(&inputs, "input", "i", nil, "input NAME=VALUE instead of the old run's (repeatable)")
-	c.Flags().StringVar(&inputsFile, "inputs", "", "inputs from a JSON or YAML file")
-	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE (repeatable)")
 	return c
 }
 
-// act moves a run and follows it like `run`.
-func (a *app) act(ctx context.Context, id string, flags *followFlags, ask func(*web.Client) (*plan.Run, error)) error {
-	if err := runArg(id); err != nil {
-		return err
-	}
-	outs, err := parseOuts(flags.outs)
+func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
+	inputs, err := a.readInputs(flags.inputs, flags.inputsFile)
 	if err != nil {
 		return err
 	}
@@ -116,8 +151,8 @@ func (a *app) act(ctx context.Context, id string, flags *followFlags, ask func(*
 	}
 	session.announceSandbox()
 	var run *plan.Run
-	err = session.try(ctx, func(c *web.Client) error {
-		run, err = ask(c)
+	err = session.try(ctx, func(c *web.Client) (err error) {
+		run, _, err = c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})
 		return err
 	})
 	var problem *web.Problem
@@ -127,5 +162,5 @@ func (a *app) act(ctx context.Context, id string, flags *followFlags, ask func(*
 	if err != nil {
 		return session.abandon(err)
 	}
-	return session.attend(ctx, run, flags, outs)
+	return session.attend(ctx, run, &flags.followFlags, nil)
 }

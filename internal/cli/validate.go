@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,32 +13,33 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/internal/cli/view"
-	"github.com/flowrun/flowrun/internal/web"
 )
 
+// validateFlags are the flags of validate.
+type validateFlags struct {
+	strict bool
+	output string
+}
+
 func (a *app) validateCommand() *cobra.Command {
-	var output string
+	flags := new(validateFlags)
 	c := &cobra.Command{
-		Use:     "validate [PATH..]",
-		Short:   "Check workflows and show all their problems at once",
-		Long:    "Validate checks files, or all workflows of folders, or without a PATH those of the project. It asks no\nservice and needs no secret. It exits with 3 when there are errors.",
-		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, output) },
+		Use:   "validate [PATH...]",
+		Short: "Check workflows and tell all problems at once",
+		Long: "Validate checks workflow files, and every workflow in folders; without a path the project's own.\n" +
+			"It exits with 3 when a workflow can't run.",
+		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json",
+		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, flags) },
 	}
-	a.sandboxFlag(c, "accepted as everywhere; validate calls no service anyway")
-	outputFlag(c, &output, "text", "json", "sarif", "github")
+	c.Flags().BoolVar(&flags.strict, "strict", false, "warnings fail too")
+	outputFlag(c, &flags.output, "text", "json", "sarif", "github")
 	return c
 }
 
-func (a *app) validate(ctx context.Context, paths []string, output string) error {
+func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags) error {
 	project, err := a.loadProject(ctx)
-	var found diag.List
-	switch {
-	case errors.As(err, &found): // a wrong project file is a finding as well
-		return a.reportProblems(found, map[string][]byte{}, 0, output)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	defer project.Close()
@@ -47,6 +47,7 @@ func (a *app) validate(ctx context.Context, paths []string, output string) error
 	if err != nil {
 		return err
 	}
+	problems := diag.List{}
 	sources := map[string][]byte{}
 	for _, file := range files {
 		source, err := a.readWorkflow(file)
@@ -54,144 +55,148 @@ func (a *app) validate(ctx context.Context, paths []string, output string) error
 			return err
 		}
 		name := filepath.ToSlash(filepath.Clean(file))
+		_, found := project.Check(ctx, name, source)
 		sources[name] = source
-		_, problems := project.Check(ctx, name, source)
-		found = append(found, problems...)
+		problems = append(problems, found...)
 	}
-	return a.reportProblems(found, sources, len(files), output)
+	if err := a.printFindings(problems, sources, len(files), flags.output); err != nil {
+		return err
+	}
+	if problems.HasErrors() || flags.strict && len(problems) > 0 {
+		return exitWith(exitInvalid)
+	}
+	return nil
 }
 
-// workflowFiles resolves what validate shall look at.
+// workflowFiles lists what to check, as paths from the working directory.
 func (a *app) workflowFiles(project *engine.Project, paths []string) ([]string, error) {
 	if len(paths) == 0 {
-		files, err := project.Workflows()
+		names, err := project.Workflows()
 		if err != nil {
 			return nil, fmt.Errorf("list the project's workflows: %w", err)
 		}
-		if len(files) == 0 {
-			return nil, notFoundError(errors.New("the project has no workflows"), "name a file, or begin with `flowrun new workflow NAME`")
+		if len(names) == 0 {
+			return nil, notFoundError(fmt.Errorf("the project has no workflows"), "name a file, or make one with `flowrun new workflow NAME`")
 		}
-		for i, file := range files {
-			files[i] = a.displayPath(filepath.Join(project.Root(), filepath.FromSlash(file)))
+		for _, name := range names {
+			paths = append(paths, a.shownPath(filepath.Join(project.Root(), name)))
 		}
-		return files, nil
+		return paths, nil
 	}
 	var files []string
 	for _, path := range paths {
-		info, err := os.Stat(a.abs(path))
-		if err != nil || !info.IsDir() {
-			files = append(files, path) // what is wrong with it is said when it is read
-			continue
-		}
-		inside, err := yamlFiles(a.abs(path))
+		found, err := a.expandPath(path)
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range inside {
-			files = append(files, filepath.Join(path, file))
-		}
+		files = append(files, found...)
 	}
 	return files, nil
 }
 
-// displayPath is path relative to the working directory where it lies below it.
-func (a *app) displayPath(path string) string {
+// expandPath returns the workflow files in a folder, or the file itself.
+func (a *app) expandPath(path string) ([]string, error) {
+	info, err := os.Stat(a.abs(path))
+	if err != nil || !info.IsDir() {
+		return []string{path}, nil // reading it tells what is wrong
+	}
+	var files []string
+	err = filepath.WalkDir(a.abs(path), func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != a.abs(path) && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case !entry.IsDir() && isWorkflowName(entry.Name()):
+			files = append(files, a.shownPath(name))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for workflows in %s: %w", safePath(path), err)
+	}
+	if len(files) == 0 {
+		return nil, notFoundError(fmt.Errorf("there is no workflow in %s", safePath(path)), "")
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+func isWorkflowName(name string) bool {
+	extension := filepath.Ext(name)
+	return (extension == ".yaml" || extension == ".yml") && !strings.HasSuffix(name, ".test"+extension) && name != projectFileName
+}
+
+// shownPath is a path as a user in the working directory would write it.
+func (a *app) shownPath(path string) string {
 	if relative, err := filepath.Rel(a.sys.Dir, path); err == nil && !strings.HasPrefix(relative, "..") {
 		return relative
 	}
 	return path
 }
 
-// yamlFiles lists the workflow files below dir, without tests and hidden ones.
-func yamlFiles(dir string) ([]string, error) {
-	var files []string
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case path != "." && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-		case entry.Type().IsRegular() && isWorkflowFile(entry.Name()):
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the workflows of %s: %w", dir, err)
-	}
-	return files, nil
-}
-
-func isWorkflowFile(name string) bool {
-	extension := filepath.Ext(name)
-	if extension != ".yaml" && extension != ".yml" || name == projectFileName {
-		return false
-	}
-	return !strings.HasSuffix(strings.TrimSuffix(name, extension), ".test")
-}
-
-// reportProblems prints findings and exits with 3 when one is an error.
-func (a *app) reportProblems(list diag.List, sources map[string][]byte, files int, output string) error {
-	var err error
+func (a *app) printFindings(problems diag.List, sources map[string][]byte, files int, output string) error {
 	switch output {
 	case "json":
-		err = view.JSON(a.sys.Stdout, web.ValidateAnswer{Problems: slices.Concat(diag.List{}, list), Files: files})
+		return diag.WriteJSON(a.sys.Stdout, problems, files)
 	case "sarif":
-		err = view.SARIF(a.sys.Stdout, list, a.sys.Version)
+		return view.JSON(a.sys.Stdout, sarif(problems, a.sys.Version))
 	case "github":
-		view.GitHub(a.sys.Stdout, list)
-	default:
-		for _, problem := range list {
-			a.readSource(sources, problem.File)
+		for _, problem := range problems {
+			fmt.Fprintln(a.sys.Stdout, githubLine(problem))
 		}
-		a.printProblemsOf(list, sources)
-		if len(list) == 0 {
-			fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Green("✓"), count(files, "workflow")+" without problems")
-		}
+		return nil
 	}
-	if err == nil && list.HasErrors() {
-		err = exitWith(exitInvalid)
+	a.printProblemsOf(problems, sources)
+	if !problems.HasErrors() {
+		fmt.Fprintf(a.sys.Stdout, "%s valid\n", count(files, "workflow"))
 	}
-	return err
-}
-
-func (a *app) graphCommand() *cobra.Command {
-	var format string
-	c := &cobra.Command{
-		Use:   "graph WORKFLOW",
-		Short: "Draw a workflow's steps and what they wait for",
-		Args:  exactArgs("WORKFLOW"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.graph(c.Context(), args[0], format)
-		},
-	}
-	c.Flags().StringVarP(&format, "format", "f", "text", "format: text, mermaid")
-	return c
-}
-
-func (a *app) graph(ctx context.Context, file, format string) error {
-	if !slices.Contains([]string{"text", "mermaid"}, format) {
-		return usageError(fmt.Errorf("-f takes text or mermaid, not %q", format), diag.DidYouMean(format, []string{"text", "mermaid"}))
-	}
-	source, err := a.readWorkflow(file)
-	if err != nil {
-		return err
-	}
-	name := filepath.ToSlash(filepath.Clean(file))
-	workflow, problems, err := a.checkWorkflow(ctx, name, source)
-	if err != nil {
-		return err
-	}
-	a.printProblemsOf(problems, map[string][]byte{name: source})
-	if workflow == nil {
-		return exitWith(exitInvalid)
-	}
-	text := graph.Text(workflow)
-	if format == "mermaid" {
-		text = graph.Mermaid(workflow)
-	}
-	fmt.Fprint(a.sys.Stdout, text)
 	return nil
 }
+
+// githubLine is a problem as a workflow command of GitHub Actions.
+func githubLine(p diag.Problem) string {
+	message := p.Message
+	if p.Hint != "" {
+		message += "; " + p.Hint
+	}
+	text := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	place := fmt.Sprintf("file=%s,line=%d,col=%d", property.Replace(p.File), p.Line, p.Column)
+	if p.EndLine > 0 {
+		place += fmt.Sprintf(",endLine=%d,endColumn=%d", p.EndLine, p.EndColumn)
+	}
+	return fmt.Sprintf("::%s %s,title=%s::%s", p.Severity, place, p.Code, text.Replace(message))
+}
+
+// sarif returns the problems as a SARIF 2.1.0 log.
+func sarif(problems diag.List, version string) any {
+	type object = map[string]any
+	results, rules, known := []object{}, []object{}, map[string]bool{}
+	for _, p := range problems {
+		if !known[p.Code] {
+			known[p.Code] = true
+			rules = append(rules, object{"id": p.Code})
+		}
+		region := object{"startLine": p.Line, "startColumn": p.Column}
+		if p.EndLine > 0 {
+			region["endLine"], region["endColumn"] = p.EndLine, p.EndColumn
+		}
+		text := p.Message
+		if p.Hint != "" {
+			text += "; " + p.Hint
+		}
+		results = append(results, object{
+			"ruleId": p.Code, "level": string(p.Severity), "message": object{"text": text},
+			"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": p.File}, "region": region}}},
+		})
+	}
+	return object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []object{{
+			"tool":    object{"driver": object{"name": "flowrun", "version": version, "rules": rules}},
+			"results": results, "columnKind": "unicodeCodePoints",
+		}},
+	}
+}
+

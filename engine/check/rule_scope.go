@@ -1,0 +1,204 @@
+package check
+
+import (
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// rootNames are the roots of the language: a loop's name can't be one.
+func rootNames() []string {
+	return []string{"run", "trigger", "request", "item", "result", "steps", "inputs", "state", "secrets", "error", "connections", "index"}
+}
+
+// rootScope holds the names that every step sees (LANGUAGE.md, "Fields of the
+// roots").
+func (c *checker) rootScope() *eval.Scope {
+	text, when := schema.Of(schema.String), schema.Of(schema.Time)
+	run := schema.ObjectOf(
+		schema.Required("id", text), schema.Required("workflow", text), schema.Required("status", statusType(runStatuses()...)),
+		schema.Required("scheduled_at", when), schema.Required("started_at", when),
+		schema.Required("attempt", schema.Of(schema.Int)), schema.Required("trigger", text),
+	)
+	trigger := schema.ObjectOf(
+		schema.Required("name", text), schema.Required("kind", text), schema.Required("at", when),
+	)
+	if c.tree.Triggers != nil {
+		// Triggers are not read yet, so that it is not known what they bring.
+		trigger.Additional = schema.Of(schema.Any)
+	}
+	return eval.NewScope().
+		With("run", run).
+		With("trigger", trigger).
+		With("inputs", c.inputs).
+		With("secrets", schema.MapOf(schema.SecretText())).
+		With("connections", c.connectionsType())
+}
+
+func (c *checker) connectionsType() *schema.Type {
+	known := c.catalog.Connections()
+	if known == nil {
+		return schema.Of(schema.Any)
+	}
+	text := schema.Of(schema.String)
+	var fields []schema.Field
+	for _, name := range sortedNames(known) {
+		fields = append(fields, schema.Required(name, schema.ObjectOf(schema.Required("name", text), schema.Required("plugin", text))))
+	}
+	return schema.ObjectOf(fields...)
+}
+
+func runStatuses() []string {
+	return []string{
+		string(plan.RunQueued), string(plan.RunRunning), string(plan.RunWaiting), string(plan.RunPaused),
+		string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut),
+	}
+}
+
+func stepStatuses() []string {
+	return []string{
+		string(plan.StepPending), string(plan.StepRunning), string(plan.StepWaiting), string(plan.StepRetrying),
+		string(plan.StepSucceeded), string(plan.StepFailed), string(plan.StepSkipped), string(plan.StepBlocked),
+		string(plan.StepCanceled), string(plan.StepUnknown),
+	}
+}
+
+func statusType(words ...string) *schema.Type { return schema.EnumOf(words...) }
+
+// errorType is `error` and `steps.x.error`.
+func errorType() *schema.Type {
+	text := schema.Of(schema.String)
+	return schema.ObjectOf(
+		schema.Required("kind", schema.EnumOf(kindWords()...)), schema.Required("step", text),
+		schema.Required("attempt", schema.Of(schema.Int)), schema.Required("message", text),
+		schema.Required("reason", text), schema.Required("hint", text),
+		schema.Required("details", schema.Of(schema.Any)),
+	)
+}
+
+// scope returns what the expressions of s see; collect says that of its
+// `collect`. What the `if` of the loops around proves holds, that of its own
+// only with proven.
+func (c *checker) scope(s *step, collect, proven bool) *eval.Scope {
+	scope := c.roots.With(stepsRoot, c.stepsType(s, collect))
+	switch s.list.handler {
+	case handlerOnFailure:
+		scope = scope.With("error", errorType())
+	case handlerFinally:
+		scope = scope.With("error", schema.Nullable(errorType()))
+	}
+	for _, loop := range s.loops() {
+		scope = c.loopNames(loop, narrowed(loop, scope))
+	}
+	if proven {
+		scope = narrowed(s, scope)
+	}
+	return scope
+}
+
+// loopNames adds the names that a loop gives to what stands inside.
+func (c *checker) loopNames(loop *step, scope *eval.Scope) *eval.Scope {
+	elem := loop.elem
+	if elem == nil {
+		elem = schema.Of(schema.Any)
+	}
+	return scope.With(loop.as(), elem).With("index", schema.Of(schema.Int))
+}
+
+func narrowed(s *step, scope *eval.Scope) *eval.Scope {
+	if s.ownIf == nil {
+		return scope
+	}
+	return s.ownIf.Proves(scope)
+}
+
+// as is the name that a loop gives to an item.
+func (s *step) as() string {
+	if s.src.As == nil {
+		return "item"
+	}
+	return s.src.As.Text
+}
+
+// stepsType is the type of `steps` as s sees it: of the steps that it reads.
+func (c *checker) stepsType(s *step, collect bool) *schema.Type {
+	if s.readsAll {
+		return schema.Of(schema.Any)
+	}
+	return c.readsType(s, s.reads, func(r read) bool { return r.collect == collect })
+}
+
+func (c *checker) readsType(s *step, reads []read, wanted func(read) bool) *schema.Type {
+	types, ids := map[string]*schema.Type{}, []string{}
+	for _, r := range reads {
+		if !wanted(r) {
+			continue
+		}
+		if _, known := types[r.id]; !known {
+			ids = append(ids, r.id)
+			types[r.id] = c.stepType(s, r)
+		}
+		if r.target == nil {
+			types[r.id] = schema.Of(schema.Any) // was reported
+		}
+	}
+	var fields []schema.Field
+	for _, id := range ids {
+		fields = append(fields, schema.Required(id, types[id]))
+	}
+	return schema.ObjectOf(fields...)
+}
+
+// stepType is the type of steps.x for who reads it.
+func (c *checker) stepType(s *step, r read) *schema.Type {
+	if r.target == nil {
+		return schema.Of(schema.Any)
+	}
+	outputs := c.outputOf(r.target)
+	if c.absent(s, r.target) {
+		outputs = schema.Nullable(outputs)
+	}
+	return schema.ObjectOf(
+		schema.Required("status", statusType(stepStatuses()...)),
+		schema.Required("outputs", outputs),
+		schema.Required("error", schema.Nullable(errorType())),
+		schema.Required("attempts", schema.Of(schema.Int)),
+	)
+}
+
+// absent reports whether target may have no outputs where s reads it (LANGUAGE.md,
+// "Narrowing"). s is nil for the workflow's outputs.
+func (c *checker) absent(s, target *step) bool {
+	if target.src.If != nil || target.continues() || !target.runsOnOK() {
+		return true
+	}
+	if s == nil {
+		return false
+	}
+	if s.list.handler != target.list.handler {
+		return true
+	}
+	for at := s; at != nil && at.within(target.list) != nil; at = at.list.loop {
+		if !at.runsOnOK() {
+			return true
+		}
+	}
+	return false
+}
+
+// runsOnOK reports whether the step runs only when all that it needs went well.
+func (s *step) runsOnOK() bool {
+	node := s.src.RunIf
+	return node == nil || node.Kind != spec.Scalar || node.Text != string(plan.RunIfFailed) && node.Text != string(plan.RunIfAny)
+}
+
+// outputOf returns the type of a step's outputs, and checks it when that has
+// not been done yet.
+func (c *checker) outputOf(s *step) *schema.Type {
+	c.checkStep(s)
+	if s.output == nil {
+		return schema.Of(schema.Any) // reads itself: was reported
+	}
+	return s.output
+}

@@ -1,0 +1,148 @@
+// Package enginetest says how every driver of the Machine must behave.
+// Exercise runs scripted workflows on a driver and compares what came of them;
+// Reference is the plainest driver there can be: one thread, a clock that only
+// it moves, and a caller that answers from the script.
+package enginetest
+
+import (
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Driver runs workflows with scripted answers. Run returns when the run has
+// ended with its handlers, or is paused, and no Act is left. Time is virtual: a
+// run that sleeps for a day must not take one.
+type Driver interface {
+	Run(t testing.TB, workflow *plan.Workflow, inputs json.RawMessage, script *Script) Result
+}
+
+// Begin is when every scripted run is accepted.
+func Begin() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
+
+// RunID is the id of every scripted run.
+const RunID = "01jzscripted0000000000000a"
+
+// Script says what the services answer and what people do. Safe for concurrent
+// use once the run has begun.
+type Script struct {
+	// Answers by operation path, in the order of the calls; the last one is
+	// given again. A path without answers completes at once with {}.
+	Answers map[string][]Answer
+	// Acts in order of time.
+	Acts []Act
+
+	mu    sync.Mutex
+	given map[string]int
+}
+
+// Answer is the end of one call. Never says that none comes, not even after a
+// cancel; Deaf that a cancel does not end the call before its time.
+type Answer struct {
+	plan.Answer
+	After time.Duration // since the call
+	Never bool
+	Deaf  bool
+}
+
+// Act is something that happens to the run from outside, After its beginning.
+// Crash ends the engine without a word and starts it again. An Act that comes
+// after the run's end or pause happens right then.
+type Act struct {
+	After time.Duration
+	Event journal.Event // cancel, resumed or resolved
+	Crash bool
+}
+
+// Call is a call that the driver made.
+type Call struct {
+	Path    string
+	Attempt int
+	After   time.Duration // since the run's beginning
+	Command journal.Call
+}
+
+// Result is what a run came to.
+type Result struct {
+	Status  plan.RunStatus
+	Paused  string
+	Attempt int
+	Error   *plan.Error
+	Outputs map[string]json.RawMessage
+	Steps   map[string]plan.RunStep
+	Calls   []Call
+	Logs    []plan.Log
+	Took    time.Duration     // in virtual time
+	Records []*journal.Record // the journal; empty when the driver can't show it
+}
+
+// Next returns the answer to a call of an operation path.
+func (s *Script) Next(path string) Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answers := s.Answers[path]
+	if len(answers) == 0 {
+		return OK(`{}`)
+	}
+	if s.given == nil {
+		s.given = map[string]int{}
+	}
+	i := min(s.given[path], len(answers)-1)
+	s.given[path]++
+	return answers[i]
+}
+
+// OK is a completed answer.
+func OK(output string) Answer {
+	return Answer{Answer: plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(output)}}}
+}
+
+// Page is a completed answer with the cursor of the next page.
+func Page(output, next string) Answer {
+	answer := OK(output)
+	answer.Completed.NextCursor = next
+	return answer
+}
+
+// Later is a pending answer.
+func Later(after time.Duration, checkpoint string) Answer {
+	return Answer{Answer: plan.Answer{Pending: &plan.Pending{RetryAfter: after, Checkpoint: []byte(checkpoint)}}}
+}
+
+// Fail is a failed answer.
+func Fail(kind plan.ErrorKind) Answer {
+	return Answer{Answer: plan.Answer{Failed: &plan.Error{Kind: kind, Message: "scripted"}}}
+}
+
+// FailWith is a failed answer with an error of one's own.
+func FailWith(failure plan.Error) Answer { return Answer{Answer: plan.Answer{Failed: &failure}} }
+
+// In returns the answer, given only after d.
+func (a Answer) In(d time.Duration) Answer {
+	a.After = d
+	return a
+}
+
+// Cancel is a person's cancel.
+func Cancel(after time.Duration) Act {
+	return Act{After: after, Event: journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}}}
+}
+
+// Resume is a person's resume.
+func Resume(after time.Duration) Act {
+	return Act{After: after, Event: journal.Event{Kind: journal.Resumed}}
+}
+
+// Resolve is a person's word on an unknown outcome: happened, did_not or skip.
+func Resolve(after time.Duration, step, outcome, output string) Act {
+	return Act{After: after, Event: journal.Event{Kind: journal.Resolved, Path: step, Resolution: &journal.Resolution{
+		Outcome: outcome, Output: json.RawMessage(output),
+	}}}
+}
+
+// Crash ends the engine and starts it again.
+func Crash(after time.Duration) Act { return Act{After: after, Crash: true} }

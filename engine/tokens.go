@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// Acquire returns a token that is good for long enough, or the one lease to
+// renew it (RELIABILITY.md, P11).
+func (s *hostServices) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*pluginhost.Token, *pluginhost.Lease, error) {
+	tokens, err := s.openTokens()
+	if err != nil {
+		return nil, nil, err
+	}
+	token, lease, err := tokens.Acquire(ctx, r.Plugin+"/"+r.Connection, r.Key, r.MinTTL, r.Reject)
+	var refused *secret.RefreshError
+	if errors.As(err, &refused) && refused.LostInCrash {
+		return nil, nil, &plan.Error{
+			Kind: plan.KindAuthRequired, Reason: "lost in crash", Applied: plan.NotApplied, Message: err.Error(),
+			Hint: fmt.Sprintf("log in again: the renewed token of connection %s was lost in a crash", r.Connection),
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if lease != nil {
+		return nil, &pluginhost.Lease{ID: lease.ID, Stale: hostToken(lease.Stale), Until: lease.Until}, nil
+	}
+	return hostToken(token), nil, nil
+}
+
+// Commit ends a lease; a new token is durable before it returns.
+func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *plan.Error) error {
+	tokens, err := s.openTokens()
+	if err != nil {
+		return err
+	}
+	if failure != nil {
+		return tokens.Commit(lease, nil, failure)
+	}
+	if token == nil {
+		return tokens.Commit(lease, nil, errors.New("the renewal gave no token"))
+	}
+	return tokens.Commit(lease, &secret.Token{
+		AccessToken: token.AccessToken, TokenType: token.TokenType, ExpiresAt: token.ExpiresAt,
+		RefreshToken: token.RefreshToken, Extra: token.Extra, ID: token.ID,
+	}, nil)
+}
+
+func (s *hostServices) openTokens() (*secret.Tokens, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.tokens == nil {
+		return nil, errNoStore
+	}
+	return s.tokens, nil
+}
+
+func hostToken(token *secret.Token) *pluginhost.Token {
+	if token == nil {
+		return nil
+	}
+	return &pluginhost.Token{
+		ID: token.ID, AccessToken: token.AccessToken, TokenType: token.TokenType,
+		ExpiresAt: token.ExpiresAt, RefreshToken: token.RefreshToken, Extra: token.Extra,
+	}
+}

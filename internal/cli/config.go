@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/cli/view"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "What the settings are and where they come from"}
+	group(c)
+	var output string
+	add := func(sub *cobra.Command) {
+		outputFlag(sub, &output, "text", "json")
+		a.sandboxFlag(sub, "as a sandbox run has them")
+		c.AddCommand(sub)
+	}
+	add(&cobra.Command{
+		Use: "show", Short: "Show all settings and their origins", Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error { return a.showConfig(output) },
+	})
+	add(&cobra.Command{
+		Use: "paths", Short: "Show the files and folders in use", Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error { return a.showPaths(output) },
+	})
+	add(&cobra.Command{
+		Use: "explain KEY", Short: "Show where a setting may come from and which origin won", Args: exactArgs("KEY"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.explainConfig(args[0], output) },
+	})
+	return c
+}
+
+// settingItem is one setting for programs.
+type settingItem struct {
+	Key    string      `json:"key"`
+	Value  string      `json:"value"`
+	Source string      `json:"source"`
+	Others []candidate `json:"others,omitempty"`
+}
+
+func (s setting) item() settingItem {
+	if len(s.Candidates) == 0 {
+		return settingItem{Key: s.Key, Source: "not set"}
+	}
+	return settingItem{Key: s.Key, Value: s.Candidates[0].Value, Source: s.Candidates[0].Source, Others: s.Candidates[1:]}
+}
+
+// allSettings returns the settings of the command line and of flowrun.yaml, by
+// key.
+func (a *app) allSettings() ([]setting, error) {
+	at, err := a.locate()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]setting{}
+	for _, own := range a.settings {
+		all[own.Key] = own
+	}
+	all["state"] = withPlace(all["state"], at.stateDir, at.stateSource)
+	if at.projectFile != "" && len(all["config"].Candidates) == 0 {
+		all["config"] = withPlace(all["config"], at.projectFile, "found upwards from the working directory")
+	}
+	fromFile, err := a.projectSettings(at)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range fromFile {
+		entry := all[found.Key]
+		entry.Key = found.Key
+		entry.Candidates = append(entry.Candidates, candidate{
+			Value: masked(found.Key, found.Value), Source: fmt.Sprintf("%s:%d", a.shownPath(at.projectFile), found.Pos.Line),
+		})
+		all[found.Key] = entry
+	}
+	for key, value := range projectDefaults {
+		entry := all[key]
+		entry.Key = key
+		entry.Candidates = append(entry.Candidates, candidate{Value: value, Source: "default"})
+		all[key] = entry
+	}
+	var settings []setting
+	for _, entry := range all {
+		settings = append(settings, entry)
+	}
+	slices.SortFunc(settings, func(x, y setting) int { return strings.Compare(x.Key, y.Key) })
+	return settings, nil
+}
+
+// withPlace puts what locate found in front of the other origins.
+func withPlace(s setting, value, source string) setting {
+	others := slices.DeleteFunc(slices.Clone(s.Candidates), func(c candidate) bool { return c.Source == source })
+	s.Candidates = append([]candidate{{Value: value, Source: source}}, others...)
+	return s
+}
+
+func (a *app) projectSettings(at place) ([]engine.Setting, error) {
+	if at.projectFile == "" {
+		return nil, nil
+	}
+	src, err := os.ReadFile(at.projectFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the project file: %w", err)
+	}
+	settings, problems := engine.ReadSettings(a.shownPath(at.projectFile), src)
+	return settings, problems.Err()
+}
+
+var secretKey = regexp.MustCompile(`(?i)(token|secret|password|passwd|api_?key|webhook|headers\.)`)
+
+// masked hides a value that stands in clear where a secret belongs.
+func masked(key, value string) string {
+	if secretKey.MatchString(key) && !strings.HasPrefix(value, "${{") && value != "" {
+		return "[redacted]"
+	}
+	return value
+}
+
+func (a *app) showConfig(output string) error {
+	settings, err := a.allSettings()
+	if err != nil {
+		return err
+	}
+	items := []settingItem{}
+	table := view.Table{Head: []string{"KEY", "VALUE", "FROM"}}
+	for _, setting := range settings {
+		item := setting.item()
+		item.Others = nil
+		items = append(items, item)
+		table.Rows = append(table.Rows, []string{term.Clean(item.Key), term.Clean(item.Value), term.Clean(item.Source)})
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, map[string]any{"items": items, "next_cursor": nil})
+	}
+	table.Write(a.sys.Stdout)
+	return nil
+}
+
+func (a *app) explainConfig(key, output string) error {
+	settings, err := a.allSettings()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(settings, func(s setting) bool { return s.Key == key })
+	if at < 0 {
+		keys := make([]string, len(settings))
+		for i, setting := range settings {
+			keys[i] = setting.Key
+		}
+		hint := diag.DidYouMean(key, keys)
+		if hint == "" {
+			hint = "`flowrun config show` lists the settings"
+		}
+		return notFoundError(fmt.Errorf("there is no setting %q", key), hint)
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, settings[at].item())
+	}
+	a.printExplanation(settings[at])
+	return nil
+}
+
+func (a *app) printExplanation(s setting) {
+	out, style := a.sys.Stdout, a.styleOf(a.sys.Stdout)
+	if doc := settingDoc(s.Key); doc != "" {
+		fmt.Fprintf(out, "%s: %s\n", style.Bold(s.Key), doc)
+	}
+	if len(s.Candidates) == 0 {
+		fmt.Fprintf(out, "%s is not set\n", s.Key)
+	}
+	for i, from := range s.Candidates {
+		mark := "  "
+		if i == 0 {
+			mark = style.Green("✓ ")
+		}
+		fmt.Fprintf(out, "%s%s  (%s)\n", mark, term.Clean(from.Value), term.Clean(from.Source))
+	}
+}
+
+func settingDoc(key string) string {
+	for _, own := range ownSettings {
+		if own.key == key {
+			return fmt.Sprintf("%s; %s, %s", own.doc, own.flag, own.env)
+		}
+	}
+	return ""
+}
+
+func (a *app) showPaths(output string) error {
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	paths := []struct{ name, path string }{
+		{"project", orNone(at.projectFile)},
+		{"root", at.root},
+		{"state", at.stateDir},
+		{"store", filepath.Join(at.stateDir, engine.StoreFile)},
+		{"user_config", a.userConfigFile()},
+		{"executable", a.sys.Executable},
+	}
+	if output == "json" {
+		object := map[string]string{}
+		for _, entry := range paths {
+			object[entry.name] = entry.path
+		}
+		return view.JSON(a.sys.Stdout, object)
+	}
+	for _, entry := range paths {
+		fmt.Fprintf(a.sys.Stdout, "%s %s\n", a.styleOf(a.sys.Stdout).Dim(term.Pad(entry.name, 12)), term.Clean(entry.path))
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"crypto/rand"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+// Host returns the system that this process runs on.
+func Host() System {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "." // a folder that was removed: what needs it will say so
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		executable = os.Args[0]
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost" // it only labels owner.json
+	}
+	return System{
+		Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), Dir: dir, Executable: executable,
+		Host: name, PID: os.Getpid(), Version: buildVersion(), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
+		Signals: notify,
+	}
+}
+
+// notify delivers interrupt and terminate until stop is called.
+func notify() (signals <-chan os.Signal, stop func()) {
+	channel := make(chan os.Signal, 2)
+	signal.Notify(channel, os.Interrupt, syscall.SIGTERM)
+	return channel, func() { signal.Stop(channel) }
+}
+
+// buildVersion is the module's version, or the commit that it was built from.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}

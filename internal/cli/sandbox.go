@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/internal/sandbox"
+)
+
+func (a *app) sandboxCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sandbox",
+		Short: "Run simulators of the services until Ctrl-C",
+		Long: "Sandbox runs the services' simulators on 127.0.0.1 and prints a flowrun.yaml whose connections point at\n" +
+			"them. Everything else goes to stderr.",
+		Example: "  flowrun sandbox > sandbox.yaml\n  flowrun run workflows/hello.yaml --config sandbox.yaml      (in another terminal)",
+		Args:    exactArgs(),
+		RunE:    func(*cobra.Command, []string) error { return a.runSandbox() },
+	}
+}
+
+func (a *app) runSandbox() (err error) {
+	signals, stop := a.sys.Signals()
+	defer stop()
+	running, err := sandbox.Start(sandbox.Options{Now: a.sys.Now})
+	if err != nil {
+		return fmt.Errorf("start the sandbox: %w", err)
+	}
+	defer func() { err = errors.Join(err, running.Close()) }()
+	if _, err := a.sys.Stdout.Write(running.Project()); err != nil {
+		return fmt.Errorf("print the sandbox's flowrun.yaml: %w", err)
+	}
+	a.note("%s", running.Line())
+	a.note("put what stands on stdout into a file and name it with --config; Ctrl-C ends the sandbox")
+	<-signals
+	return nil
+}
