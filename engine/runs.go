@@ -93,7 +93,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range updates { //nolint:revive // the end of the feed is all that is waited for
+	for range updates {
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func (e *Error) WithReason(reason string) *Error {
 // failed reports whether err is a failure. A nil *Error in an error value is
 // none: it is what `return out, classify(r)` gives for a good answer.
 func failed(err error) bool {
-	if typed, ok := err.(*Error); ok {
+	if typed, ok := err.(*Error); ok { //nolint:errorlint // a nil *Error is looked for, not a wrapped one
 		return typed != nil
 	}
 	return err != nil

@@ -52,7 +52,7 @@ func deeds(c *sdk.Call[serverConfig], in doIn) (doOut, error) {
 		panic(fmt.Sprintf("boom with %s and %s", c.Config.Key, in.Code))
 	case "nil panic":
 		var m map[string]int
-		m["x"] = 1
+		m["x"] = 1 //nolint:staticcheck // the panic is the test
 	case "pending":
 		return out, sdk.Pending{RetryAfter: 5 * time.Second, Checkpoint: []byte("c1"), Message: "wait " + in.Code, Prompt: &sdk.Prompt{Title: "Log in", UserCode: "AB-CD", ExpiresAt: time.Unix(100, 0)}}
 	case "pending pointer":

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // time zones hold on machines without a zone database
 
 	"github.com/flowrun/flowrun/internal/cli"
 )

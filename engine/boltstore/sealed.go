@@ -16,7 +16,7 @@ import (
 // key too, so that a record in a wrong place is found like a changed one.
 const (
 	sealVersion byte = 1
-	sealHeader       = 5
+	sealHeader  int  = 5
 )
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

@@ -41,9 +41,10 @@ type step struct {
 	action   *action
 
 	// Known once the step is checked.
-	elem   *schema.Type // of a loop: type of one item
-	output *schema.Type // nil = not checked yet
-	plan   *plan.Step   // nil = not begun
+	elem    *schema.Type // of a loop: type of one item
+	foreach plan.Value   // of a loop
+	output  *schema.Type // nil = not checked yet
+	plan    *plan.Step   // nil = not begun
 }
 
 // edge is a step that must come before another. The place is that of the word

@@ -1,60 +1,68 @@
 package check
 
 import (
-	"encoding/json"
 	"path"
 	"regexp"
 	"strings"
-	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-const (
-	defaultRunTimeout = 24 * time.Hour
-	maxName           = 100 // characters of a name or a label
-)
-
 var (
-	namePattern  = regexp.MustCompile(`^[\pL\pN][\pL\pM\pN ._-]*$`)
-	fieldPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	workflowName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	labelKey     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 )
 
-// head reads what stands above the steps.
+const maxLabel = 256
+
+// head checks what stands at the top of the workflow: name, description,
+// labels, timeout, and keys of later versions.
 func (c *checker) head() {
-	c.plan.Name = c.name()
-	if node := c.tree.Description; node != nil && c.static(node) {
-		c.plan.Description = node.Text
+	c.name()
+	if n := c.tree.Description; n != nil && c.scalar(n, "a text") {
+		c.plan.Description = n.Text
 	}
 	c.labels()
 	c.plan.Timeout = defaultRunTimeout
-	if node := c.tree.Timeout; node != nil {
-		if d, ok := c.duration(node); ok {
+	if c.tree.Timeout != nil {
+		if d, ok := c.duration(c.tree.Timeout); ok {
 			c.plan.Timeout = d
 		}
 	}
-	c.laterKey(c.tree.Root, "concurrency")
-	c.laterKey(c.tree.Root, "state")
+	c.laterTop()
 }
 
-// name is the workflow's name: the file's where none is written.
-func (c *checker) name() string {
-	node := c.tree.Name
-	if node == nil {
-		base := path.Base(strings.ReplaceAll(c.tree.File, "\\", "/"))
-		return strings.TrimSuffix(base, path.Ext(base))
-	}
-	if c.static(node) {
-		switch {
-		case !namePattern.MatchString(node.Text):
-			c.errorAt(node.Pos, CodeName, "`%s` is not a name for a workflow", node.Text).Hint =
-				"it starts with a letter or digit and has letters, digits, spaces, `.`, `_` and `-`"
-		case len([]rune(node.Text)) > maxName:
-			c.errorAt(node.Pos, CodeName, "the name is longer than %d characters", maxName)
+// name is the workflow's name; without one it is the file's.
+func (c *checker) name() {
+	if n := c.tree.Name; n != nil {
+		if !c.scalar(n, "a name") {
+			return
 		}
+		c.plan.Name = n.Text
+		if !workflowName.MatchString(n.Text) {
+			c.errorAt(n.Pos, CodeName, "`%s` can't be the name of a workflow", n.Text).Hint = nameHint(n.Text)
+		}
+		return
 	}
-	return node.Text
+	if _, written := c.tree.Root.Pair("name"); written {
+		return
+	}
+	base := path.Base(strings.ReplaceAll(c.tree.File, "\\", "/"))
+	c.plan.Name = strings.TrimSuffix(strings.TrimSuffix(base, ".yml"), ".yaml")
+	if !workflowName.MatchString(c.plan.Name) {
+		c.errorAt(c.tree.Root.FirstKey(), CodeMissing, "the workflow has no `name`, and that of the file can't be one").Hint =
+			"add `name: …` with small letters, digits, `-` and `_`"
+	}
+}
+
+var notNameCharacters = regexp.MustCompile(`[^a-z0-9_-]+`)
+
+func nameHint(name string) string {
+	fixed := strings.Trim(notNameCharacters.ReplaceAllString(strings.ToLower(name), "-"), "-_")
+	if workflowName.MatchString(fixed) && fixed != name {
+		return "write `" + fixed + "`: small letters, digits, `-` and `_`, at most 63"
+	}
+	return "a name has small letters, digits, `-` and `_`, at most 63"
 }
 
 func (c *checker) labels() {
@@ -63,71 +71,23 @@ func (c *checker) labels() {
 	}
 	c.plan.Labels = map[string]string{}
 	for _, pair := range c.tree.Labels.Pairs {
-		key := pair.Key.Text
-		if !namePattern.MatchString(key) || len([]rune(key)) > maxName {
-			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a label", key).Hint =
-				"it starts with a letter or digit and has letters, digits, spaces, `.`, `_` and `-`"
+		if !labelKey.MatchString(pair.Key.Text) {
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` can't be the name of a label", pair.Key.Text).Hint =
+				"a label has letters, digits, `-`, `_` and `.`"
 		}
-		if !c.scalar(pair.Value, "a label's text") {
-			continue
-		}
-		if len([]rune(pair.Value.Text)) > maxName {
-			c.errorAt(pair.Value.Pos, CodeName, "the label is longer than %d characters", maxName)
-		}
-		c.plan.Labels[key] = pair.Value.Text
-	}
-}
-
-// laterKey refuses a key of the language that this version does not run.
-func (c *checker) laterKey(node *spec.Node, key string) {
-	if pair, ok := node.Pair(key); ok {
-		c.errorAt(pair.Key.Pos, CodeLater, "`%s` comes with a later version of flowrun", key).Hint =
-			"this version can't run a workflow that needs it"
-	}
-}
-
-// defaults reads what steps that call a plugin take where they say nothing.
-func (c *checker) defaults() {
-	c.retry = plan.Retry{
-		Attempts: 4, Delay: time.Second, Factor: 2, MaxDelay: 30 * time.Second, Jitter: 0.2,
-		On: plan.DefaultRetryKinds(),
-	}
-	if c.tree.Defaults == nil {
-		return
-	}
-	c.fields(c.tree.Defaults, "`defaults`",
-		field{"timeout", func(n *spec.Node) { c.timeout = c.bounded(n, "the workflow's timeout", c.plan.Timeout) }},
-		field{"retry", func(n *spec.Node) { c.retryWords(n, &c.retry) }},
-	)
-}
-
-// bounded reads a duration that must not be longer than another; 0 = not valid.
-func (c *checker) bounded(node *spec.Node, what string, most time.Duration) time.Duration {
-	d, ok := c.duration(node)
-	if !ok {
-		return 0
-	}
-	if d > most {
-		c.errorAt(node.Pos, CodeTooLong, "%s is longer than %s, which is %s", node.Text, what, durationText(most)).Hint =
-			"make it shorter, or write a longer `timeout` at the top"
-	}
-	return d
-}
-
-func durationText(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
+		if c.label(pair.Value) {
+			c.plan.Labels[pair.Key.Text] = pair.Value.Text
 		}
 	}
-	return text
 }
 
-func jsonText(text string) json.RawMessage {
-	data, err := json.Marshal(text)
-	if err != nil {
-		return json.RawMessage(`""`)
+func (c *checker) label(node *spec.Node) bool {
+	if !c.scalar(node, "a text") {
+		return false
 	}
-	return data
+	if len(node.Text) > maxLabel {
+		c.errorAt(node.Pos, CodeNumber, "a label has at most %d characters", maxLabel)
+		return false
+	}
+	return true
 }

@@ -79,7 +79,7 @@ func Do(id, uses string, with any, options ...Option) plan.Step {
 			Attempts: 4, Delay: time.Second, Factor: 2, MaxDelay: 30 * time.Second, On: plan.DefaultRetryKinds(),
 		}
 	}
-	return with2(step, options)
+	return applied(step, options)
 }
 
 // Let is a let step of names and values in turn.
@@ -99,10 +99,10 @@ func Each(id string, foreach any, steps []plan.Step, options ...Option) plan.Ste
 		ID: id, Kind: plan.StepLoop, RunIf: plan.RunIfOK, Pos: plan.Pos{Line: 1, Column: 1},
 		Loop: &plan.Loop{Foreach: Value(foreach), As: "item", MaxParallel: 1, Steps: link(steps)},
 	}
-	return with2(step, options)
+	return applied(step, options)
 }
 
-func with2(step plan.Step, options []Option) plan.Step {
+func applied(step plan.Step, options []Option) plan.Step {
 	for _, option := range options {
 		option(&step)
 	}
@@ -110,7 +110,7 @@ func with2(step plan.Step, options []Option) plan.Step {
 }
 
 // With applies options to a step.
-func With(step plan.Step, options ...Option) plan.Step { return with2(step, options) }
+func With(step plan.Step, options ...Option) plan.Step { return applied(step, options) }
 
 // Needs names what the step follows; without names it follows nothing.
 func Needs(ids ...string) Option {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ type Reference struct {
 	// Hostile sends, after every event, late and double ones that must change
 	// nothing.
 	Hostile bool
+	// Seen is called after every event; nil = nobody looks.
+	Seen func(m *interp.Machine)
 }
 
 var _ Driver = (*Reference)(nil)
@@ -153,6 +156,9 @@ func (d *referenceRun) apply(event journal.Event) {
 		d.steps[step.Path] = step
 	}
 	d.dispatch(commands)
+	if d.driver.Seen != nil {
+		d.driver.Seen(d.machine)
+	}
 	if d.driver.Hostile {
 		d.disturb(stored)
 	}
@@ -251,32 +257,17 @@ func eventOf(path string, answer plan.Answer) journal.Event {
 
 // cancel drops a timer; a canceled call answers so, unless it is deaf.
 func (d *referenceRun) cancel(path string) {
-	number, open := d.open[path]
-	if !open || d.deaf[path] {
+	if _, open := d.open[path]; !open || d.deaf[path] {
 		return
 	}
-	delete(d.open, path)
-	for _, command := range d.records[len(d.records)-1].Commands {
-		if command.Kind == journal.CommandTimer && command.Path == path {
-			return
-		}
-	}
-	if !d.isCall(path) {
+	if strings.Contains(path, "!") { // a timer
+		delete(d.open, path)
 		return
 	}
-	d.open[path] = number
-	d.schedule(d.now, happening{number: number, event: &journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{
+	delete(d.open, path) // its own answer no longer comes
+	d.set(path, d.now, journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{
 		Kind: plan.KindCanceled, Message: "canceled", Applied: plan.AppliedUnknown,
-	}}})
-}
-
-func (d *referenceRun) isCall(path string) bool {
-	for i := len(d.calls) - 1; i >= 0; i-- {
-		if d.calls[i].Path == path {
-			return true
-		}
-	}
-	return false
+	}})
 }
 
 // crash replays the journal into a new Machine and sends again what was in

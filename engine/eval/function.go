@@ -72,14 +72,6 @@ type kinds uint16
 
 const anyKinds kinds = 1<<16 - 1
 
-func kindSet(list ...schema.Kind) kinds {
-	var set kinds
-	for _, kind := range list {
-		set |= 1 << kind
-	}
-	return set
-}
-
 func (k kinds) has(kind schema.Kind) bool { return k&(1<<kind) != 0 }
 
 var kindWords = sync.OnceValue(func() map[string]schema.Kind {

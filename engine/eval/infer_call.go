@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -108,7 +109,8 @@ func (k *call) literal(i int) (string, bool) {
 // constant reports a literal argument that can't be used.
 func (k *call) constant(i int, err error) *schema.Type {
 	issue := k.c.issueOver(k.args[i], CodeConstant, "%s", err.Error())
-	if failure, ok := err.(*RunError); ok {
+	var failure *RunError
+	if errors.As(err, &failure) {
 		issue.Message, issue.Hint = failure.Message, failure.Hint
 	}
 	return k.c.report(issue)

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -87,7 +88,8 @@ func (e *RunError) hint(format string, args ...any) *RunError {
 // placed gives an error the place of the node that it came from, unless it has
 // one.
 func placed(err error, start, end int) error {
-	if failure, ok := err.(*RunError); ok && failure.End == 0 {
+	var failure *RunError
+	if errors.As(err, &failure) && failure.End == 0 {
 		failure.Start, failure.End = start, end
 	}
 	return err

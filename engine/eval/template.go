@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -55,8 +56,8 @@ func CompileTemplate(text string, compile func(source string) (*Program, error))
 }
 
 func shifted(err error, offset int) error {
-	issue, ok := err.(*Issue)
-	if !ok {
+	var issue *Issue
+	if !errors.As(err, &issue) {
 		return err
 	}
 	moved := *issue

@@ -215,7 +215,7 @@ func (m *Machine) outcome() verdict {
 func (m *Machine) finish(v verdict) {
 	m.cancel(m.timerPath("", "run"))
 	m.cancel(m.timerPath("", "grace"))
-	m.phase, m.status, m.err, m.end = handling, v.status, v.err, nil
+	m.phase, m.status, m.pausing, m.err, m.end = handling, v.status, "", v.err, nil
 	m.ends++
 	finish := &journal.Finish{Status: v.status, Error: v.err}
 	if v.status == plan.RunSucceeded {

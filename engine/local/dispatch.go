@@ -158,8 +158,7 @@ func (r *run) settle(command journal.Command, event *journal.Event) bool {
 func (r *run) startTimer(command journal.Command) {
 	t := &timer{command: command}
 	r.timers[command.Path] = t
-	var due func()
-	due = func() {
+	due := func() {
 		if left := command.Timer.At.Sub(r.driver.now()); left > 0 {
 			t.clock.Reset(min(left, maxTimerSleep))
 			return

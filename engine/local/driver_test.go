@@ -145,7 +145,7 @@ func (b *bench) wait(id string) *plan.Result {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for range updates { //nolint:revive // only the end counts
+	for range updates {
 	}
 	result, err := b.driver.Snapshot(ctx, id)
 	if err != nil {

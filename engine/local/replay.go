@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/interp"
@@ -110,8 +111,8 @@ func canonical(commands []journal.Command) ([]byte, error) {
 
 // park stores a run that can't be replayed as paused.
 func (r *run) park(cause error) {
-	mismatch, ok := cause.(*MismatchError)
-	if !ok || r.row.Status.Ended() {
+	var mismatch *MismatchError
+	if !errors.As(cause, &mismatch) || r.row.Status.Ended() {
 		return
 	}
 	r.row.Status, r.row.Paused = plan.RunPaused, plan.PausedReplayMismatch

@@ -17,8 +17,7 @@ type run struct {
 	workflow *plan.Workflow
 	machine  *interp.Machine
 	row      plan.Run
-	stored   plan.Run // the row as last handed to the journal
-	seq      uint64   // of the last record
+	seq      uint64 // of the last record
 	mail     *mailbox
 	feed     *feed
 	ended    chan struct{} // closed when the worker reads no more messages
@@ -28,12 +27,12 @@ type run struct {
 	timers map[string]*timer // by operation path
 	waits  map[string]limiterWait
 
-	unstored   []*batch // applied, not yet handed to the journal
-	logs       []plan.Log
-	uncommited int // handed to the journal, not yet committed
-	inspectors []func(*run)
-	stopping   bool
-	failed     error // of the journal
+	unstored    []*batch // applied, not yet handed to the journal
+	logs        []plan.Log
+	uncommitted int // handed to the journal, not yet committed
+	inspectors  []func(*run)
+	stopping    bool
+	failed      error // of the journal
 }
 
 // batch is one applied event with all that follows from it.
@@ -121,7 +120,7 @@ func (r *run) loop() {
 // idle reports whether the worker may end: all is durable and the Machine has
 // ended or paused, or the run was stopped.
 func (r *run) idle() bool {
-	if r.uncommited > 0 {
+	if r.uncommitted > 0 {
 		return false
 	}
 	if r.stopping || r.failed != nil {
@@ -241,7 +240,7 @@ func (r *run) store() {
 			row = applied.row
 		}
 	}
-	r.uncommited++
+	r.uncommitted++
 	r.driver.options.Journal.Append(r.row.ID, records, row, logs, func(err error) {
 		group.err = err
 		r.mail.put(message{committed: group})
@@ -251,7 +250,7 @@ func (r *run) store() {
 // committed publishes what is durable now and sends the effects whose intents
 // it held.
 func (r *run) committed(group *commit) {
-	r.uncommited--
+	r.uncommitted--
 	if group.err != nil {
 		r.fail(fmt.Errorf("store journal of run %s: %w", r.row.ID, group.err))
 		return
@@ -277,7 +276,7 @@ func (r *run) storeLogs(applied *batch) {
 
 // serveInspectors answers those who want to see durable state only.
 func (r *run) serveInspectors() {
-	if len(r.unstored) > 0 || r.uncommited > 0 {
+	if len(r.unstored) > 0 || r.uncommitted > 0 {
 		return
 	}
 	waiting := r.inspectors

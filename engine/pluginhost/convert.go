@@ -29,10 +29,6 @@ func kindOf(code pluginv1.Code) plan.ErrorKind {
 	return plan.KindInternal // a code of a later minor version
 }
 
-func codeOf(kind plan.ErrorKind) pluginv1.Code {
-	return pluginv1.Code(pluginv1.Code_value[strings.ToUpper(string(kind))])
-}
-
 func appliedOf(applied pluginv1.Error_Applied) plan.Applied {
 	switch applied {
 	case pluginv1.Error_NOT_APPLIED:

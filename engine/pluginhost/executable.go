@@ -132,7 +132,7 @@ func (l *library) copy(file *os.File, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
 	}
-	defer os.Remove(fresh.Name())
+	defer func() { _ = os.Remove(fresh.Name()) }() // gone already when the copy took its place
 	digest, err := hashTo(fresh, file)
 	if err == nil {
 		err = fresh.Chmod(0o500)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -111,7 +112,7 @@ func (f *fitting) known(t, into *Type) *Misfit {
 		if err == nil {
 			return nil
 		}
-		last, _ = err.(*Mismatch)
+		errors.As(err, &last)
 	}
 	if last == nil {
 		return nil

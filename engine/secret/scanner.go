@@ -92,7 +92,6 @@ func (s *scanner) write(n int) error {
 	for at < n {
 		if len(s.spans) == 0 || s.spans[0].from >= n {
 			out = s.clear(out, s.held[at:n])
-			at = n
 			break
 		}
 		first := s.spans[0]

@@ -29,7 +29,7 @@ var ErrUnseal = errors.New("sealed value can't be opened: it is damaged or of an
 // The form of a sealed value: version, nonce, ciphertext with tag.
 const (
 	sealVersion byte = 1
-	nonceSize        = 12
+	nonceSize   int  = 12
 )
 
 // Sealer encrypts values with AES-256-GCM. Each bucket has a key of its own by

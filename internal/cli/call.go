@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
@@ -176,5 +177,9 @@ func (s *callSink) Progress(progress plan.Progress) {
 func (s *callSink) Prompt(prompt plan.Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.page.Prompt(s.app.sys.Stderr, prompt)
+	width := 0
+	if term.IsTerminal(s.app.sys.Stderr) {
+		width, _ = term.Size(s.app.sys.Stderr)
+	}
+	s.page.Prompt(s.app.sys.Stderr, prompt, width)
 }

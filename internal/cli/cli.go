@@ -196,6 +196,9 @@ func (a *app) printError(err error) {
 	hint := ""
 	if problem != nil {
 		hint = problem.Hint
+		if hint == "" && problem.Code == web.CodeNotFound {
+			hint = "`" + a.commandText("runs") + "` lists the runs"
+		}
 	}
 	if coded != nil && coded.hint != "" {
 		hint = coded.hint

@@ -219,6 +219,7 @@ func (s *session) attend(ctx context.Context, run *plan.Run, flags *followFlags,
 	follower, end := s.newFollower(run.ID, s.app.viewFor(flags.output))
 	defer end()
 	follower.drive, follower.noWait, follower.records = true, flags.noWait, flags.output == "jsonl"
+	follower.apply(engine.Update{Kind: engine.UpdateRun, RunID: run.ID, Run: run}) // the feed begins with the steps
 	return follower.finish(ctx, flags.output, outs)
 }
 

@@ -35,6 +35,20 @@ func (a *app) runsCommand() *cobra.Command {
 	return c
 }
 
+// runArgs takes a run's id, and the other arguments where they are given. An id
+// that no run can have goes nowhere.
+func runArgs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := rangeArgs(1, names...)(c, args); err != nil {
+			return err
+		}
+		if !web.ValidID(args[0]) {
+			return notFoundError(fmt.Errorf("there is no run %q", args[0]), "run ids look like 01k8zq4c0vdx3y6t7k9m2n5p8r; `flowrun runs` lists them")
+		}
+		return nil
+	}
+}
+
 // visit asks the owner of the store and gives the store back.
 func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
 	session, err := a.connect(ctx, roleLook)
@@ -149,7 +163,7 @@ func (a *app) parseSince(text string) (time.Time, error) {
 func (a *app) runsShowCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: rangeArgs(1, "RUN", "STEP"),
+		Use: "show RUN [STEP]", Short: "Show a run with its steps and outputs, or one of its steps", Args: runArgs("RUN", "STEP"),
 		Example: "  flowrun runs show 01jq…\n  flowrun runs show 01jq… 'domains[example.com].whois'",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -224,7 +238,7 @@ func (a *app) showStep(ctx context.Context, id, path, output string) error {
 func (a *app) runsLogsCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: rangeArgs(1, "RUN", "STEP"),
+		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs("RUN", "STEP"),
 		RunE: func(c *cobra.Command, args []string) error {
 			step := ""
 			if len(args) == 2 {
@@ -266,7 +280,7 @@ func (a *app) runsEventsCommand() *cobra.Command {
 	var output string
 	var from uint64
 	c := &cobra.Command{
-		Use: "events RUN", Short: "Print what was stored of a run, in order", Args: exactArgs("RUN"),
+		Use: "events RUN", Short: "Print what was stored of a run, in order", Args: runArgs("RUN"),
 		RunE: func(c *cobra.Command, args []string) error { return a.showEvents(c.Context(), args[0], from, output) },
 	}
 	c.Flags().Uint64Var(&from, "from", 1, "the first sequence number")

@@ -16,7 +16,7 @@ import (
 func (a *app) runsWatchCommand() *cobra.Command {
 	flags := new(followFlags)
 	c := &cobra.Command{
-		Use: "watch RUN", Short: "Follow a run until it ends", Args: exactArgs("RUN"),
+		Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs("RUN"),
 		Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
 		RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0], flags.output) },
 	}
@@ -34,7 +34,7 @@ func (a *app) watchRun(ctx context.Context, id, output string) error {
 	}
 	follower, end := session.newFollower(id, a.viewFor(output))
 	defer end()
-	follower.watches, follower.drive, follower.records = true, session.owner == nil, output == "jsonl"
+	follower.watching, follower.drive, follower.records = true, session.owner == nil, output == "jsonl"
 	return follower.finish(ctx, output, nil)
 }
 
@@ -42,7 +42,7 @@ func (a *app) runsCancelCommand() *cobra.Command {
 	var output string
 	var noWait bool
 	c := &cobra.Command{
-		Use: "cancel RUN", Short: "Cancel a run; its finally steps run", Args: exactArgs("RUN"),
+		Use: "cancel RUN", Short: "Cancel a run; its finally steps run", Args: runArgs("RUN"),
 		RunE: func(c *cobra.Command, args []string) error { return a.cancelRun(c.Context(), args[0], output, noWait) },
 	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
@@ -66,7 +66,7 @@ func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) err
 	if !noWait || session.owner != nil { // an owner drives its finally steps itself
 		follower, end := session.newFollower(id, view.NewQuiet(func(text string) { a.note("%s", text) }))
 		defer end()
-		follower.watches = true
+		follower.watching = true
 		result, err := follower.follow(ctx)
 		if err != nil {
 			return session.abandon(err)
@@ -92,7 +92,7 @@ type resumeFlags struct {
 func (a *app) runsResumeCommand() *cobra.Command {
 	flags := new(resumeFlags)
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: exactArgs("RUN"),
+		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: runArgs("RUN"),
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
 			"What succeeded is not done again.",
 		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], flags) },
@@ -129,7 +129,7 @@ type rerunFlags struct {
 func (a *app) runsRerunCommand() *cobra.Command {
 	flags := new(rerunFlags)
 	c := &cobra.Command{
-		Use: "rerun RUN", Short: "Start a new run of the same definition, linked to the old one", Args: exactArgs("RUN"),
+		Use: "rerun RUN", Short: "Start a new run of the same definition, linked to the old one", Args: runArgs("RUN"),
 		Example: "  flowrun runs rerun 01jq… -i site=B",
 		RunE:    func(c *cobra.Command, args []string) error { return a.rerun(c.Context(), args[0], flags) },
 	}

@@ -199,4 +199,3 @@ func sarif(problems diag.List, version string) any {
 		}},
 	}
 }
-

@@ -264,8 +264,3 @@ func (p Page) Failure(out io.Writer, err *plan.Error) { p.errorBox(out, err) }
 func (p Page) Next(out io.Writer, why string, args ...string) {
 	fmt.Fprintf(out, "%s %s\n", p.Style.Dim(why), p.Style.Cyan(p.Command(args...)))
 }
-
-// Prompt prints what a person must do, on one line.
-func (p Page) Prompt(out io.Writer, prompt plan.Prompt) {
-	fmt.Fprintln(out, p.Style.Yellow(promptLine(&prompt, p.Times)))
-}

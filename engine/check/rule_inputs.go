@@ -1,0 +1,364 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// inputSchema reads the workflow's inputs into its type and into a JSON Schema
+// for the plan.
+func (c *checker) inputSchema() {
+	c.inputs = schema.ObjectOf()
+	if c.tree.Inputs == nil {
+		return
+	}
+	r := inputReader{c: c}
+	properties, required := r.properties(c.tree.Inputs, true)
+	whole := object{{"type", jsonText("object")}, {"properties", properties}}
+	if len(required) > 0 {
+		whole = append(whole, member{"required", encode(required)})
+	}
+	whole = append(whole, member{"additionalProperties", json.RawMessage("false")})
+	text := whole.encode()
+	t, err := schema.FromJSON(text)
+	if err != nil || r.bad {
+		// What is known is kept, so that expressions are checked all the same.
+		if !r.bad {
+			c.errorAt(c.tree.Inputs.FirstKey(), CodeSchema, "%s", err.Error())
+		}
+		c.inputs = looseInputs(c.tree.Inputs, t)
+		return
+	}
+	c.plan.Inputs = text
+	c.inputs = withDefaults(t)
+}
+
+// withDefaults is the type that expressions see: an input that has a default is
+// always there.
+func withDefaults(t *schema.Type) *schema.Type {
+	fields := slices.Clone(t.Fields)
+	for i := range fields {
+		fields[i].Required = fields[i].Required || fields[i].Type.Default != nil
+	}
+	return schema.ObjectOf(fields...)
+}
+
+// looseInputs knows the names of the inputs, but no type of theirs.
+func looseInputs(node *spec.Node, _ *schema.Type) *schema.Type {
+	var fields []schema.Field
+	for _, pair := range node.Pairs {
+		fields = append(fields, schema.Required(pair.Key.Text, schema.Of(schema.Any)))
+	}
+	return schema.ObjectOf(fields...)
+}
+
+// member and object are JSON with names in written order.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+type object []member
+
+func (o object) encode() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(jsonText(m.name))
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// inputReader turns schemas as authors write them into JSON Schema.
+type inputReader struct {
+	c   *checker
+	bad bool
+}
+
+func (r *inputReader) problem(pos diag.Pos, format string, args ...any) *diag.Problem {
+	r.bad = true
+	return r.c.errorAt(pos, CodeSchema, format, args...)
+}
+
+// properties reads a map of schemas. At the top the names are those of inputs,
+// which are required unless they have a default.
+func (r *inputReader) properties(node *spec.Node, top bool) (json.RawMessage, []string) {
+	var out object
+	var required []string
+	for _, pair := range node.Pairs {
+		name := pair.Key.Text
+		if top && !fieldPattern.MatchString(name) {
+			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = "it has letters, digits and `_`, and starts with a letter or `_`"
+			r.bad = true
+		}
+		if pair.Value.Bad {
+			r.bad = true
+			continue
+		}
+		text, hasDefault := r.schema(pair.Value, "input `"+name+"`")
+		out = append(out, member{name, text})
+		if !hasDefault {
+			required = append(required, name)
+		}
+	}
+	return out.encode(), required
+}
+
+// schemaWords are the words of a schema (LANGUAGE.md, "Inputs and state").
+func schemaWords() []string {
+	return []string{
+		"type", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+		"pattern", "format", "items", "properties", "required", "additionalProperties", "nullable", "description",
+	}
+}
+
+// schema reads one schema. The words that need its type come last.
+func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, bool) {
+	anything := json.RawMessage("{}")
+	if node.Kind != spec.Mapping {
+		problem := r.problem(node.Pos, "the schema of %s must be a map, not a %s", what, node.Kind)
+		if node.Kind == spec.Scalar && slices.Contains(typeWords(), node.Text) {
+			problem.Hint = "write {type: " + node.Text + "}"
+		}
+		return anything, true
+	}
+	before := len(r.c.problems)
+	var out object
+	for _, pair := range node.Pairs {
+		if !slices.Contains(schemaWords(), pair.Key.Text) {
+			problem := r.problem(pair.Key.Pos, "the key `%s` is not known in a schema", pair.Key.Text)
+			if problem.Hint = diag.DidYouMean(pair.Key.Text, schemaWords()); problem.Hint == "" {
+				problem.Hint = "its keys are " + strings.Join(schemaWords(), ", ")
+			}
+			continue
+		}
+		if pair.Value.Bad {
+			r.bad = true
+			continue
+		}
+		if text := r.word(pair, what); text != nil {
+			out = append(out, member{pair.Key.Text, text})
+		}
+	}
+	_, hasDefault := node.Pair("default")
+	if len(r.c.problems) > before {
+		r.bad = true
+		return anything, hasDefault
+	}
+	if r.kindWords(node) {
+		return anything, hasDefault
+	}
+	t, err := schema.FromJSON(out.encode())
+	if err != nil {
+		r.problem(node.FirstKey(), "%s", strings.TrimPrefix(err.Error(), "read schema: "))
+		return anything, hasDefault
+	}
+	return append(out, r.typed(node, t)...).encode(), hasDefault
+}
+
+func typeWords() []string {
+	return []string{"string", "integer", "number", "boolean", "array", "object"}
+}
+
+// word reads a word that does not need the schema's type; nil for the others
+// and for what is not valid.
+func (r *inputReader) word(pair spec.Pair, what string) json.RawMessage {
+	c, node := r.c, pair.Value
+	switch pair.Key.Text {
+	case "type":
+		if word, ok := c.word(node, "a type", typeWords()...); ok {
+			return jsonText(word)
+		}
+	case "format":
+		if word, ok := c.word(node, "a format", "date-time", "duration"); ok {
+			return jsonText(word)
+		}
+	case "description":
+		if c.scalar(node, "a text") {
+			return jsonText(node.Text)
+		}
+	case "pattern":
+		return r.pattern(node)
+	case "nullable":
+		return r.boolean(node)
+	case "minLength", "maxLength", "minItems", "maxItems":
+		if n, ok := c.integer(node, 0, 1<<30); ok {
+			return json.RawMessage(itoa(n))
+		}
+	case "minimum", "maximum":
+		if _, ok := c.number(node, -1e300, 1e300); ok {
+			return json.RawMessage(node.Text)
+		}
+	case "items":
+		text, _ := r.schema(node, "the items of "+what)
+		return text
+	case "properties":
+		return r.inner(node, what)
+	case "additionalProperties":
+		if node.Kind == spec.Mapping {
+			text, _ := r.schema(node, "other fields of "+what)
+			return text
+		}
+		return r.boolean(node)
+	case "required":
+		return r.required(node)
+	}
+	return nil
+}
+
+func (r *inputReader) inner(node *spec.Node, what string) json.RawMessage {
+	if node.Kind != spec.Mapping {
+		r.problem(node.Pos, "`properties` must be a map, not a %s", node.Kind)
+		return nil
+	}
+	var out object
+	for _, pair := range node.Pairs {
+		if pair.Value.Bad {
+			r.bad = true
+			continue
+		}
+		text, _ := r.schema(pair.Value, "`"+pair.Key.Text+"` of "+what)
+		out = append(out, member{pair.Key.Text, text})
+	}
+	return out.encode()
+}
+
+func (r *inputReader) required(node *spec.Node) json.RawMessage {
+	if node.Kind != spec.Sequence {
+		r.problem(node.Pos, "`required` must be a list of names, not a %s", node.Kind)
+		return nil
+	}
+	names := []string{}
+	for _, item := range node.Items {
+		if r.c.scalar(item, "a field's name") {
+			names = append(names, item.Text)
+		}
+	}
+	return encode(names)
+}
+
+func (r *inputReader) boolean(node *spec.Node) json.RawMessage {
+	if word, ok := r.c.word(node, "true or false", "true", "false"); ok {
+		return json.RawMessage(word)
+	}
+	return nil
+}
+
+func (r *inputReader) pattern(node *spec.Node) json.RawMessage {
+	if !r.c.scalar(node, "a pattern") {
+		return nil
+	}
+	if _, err := regexp.Compile(node.Text); err != nil {
+		r.problem(node.Pos, "the pattern can't be used: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil
+	}
+	return jsonText(node.Text)
+}
+
+// wordsOf says to which types a word belongs.
+func wordsOf() map[string][]string {
+	return map[string][]string{
+		"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
+		"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "format": {"string"},
+		"minItems": {"array"}, "maxItems": {"array"}, "items": {"array"},
+		"properties": {"object"}, "required": {"object"}, "additionalProperties": {"object"},
+	}
+}
+
+// kindWords reports words that say nothing about the schema's type.
+func (r *inputReader) kindWords(node *spec.Node) bool {
+	kind := node.Get("type")
+	if kind == nil {
+		return false
+	}
+	found := false
+	for _, pair := range node.Pairs {
+		types, bound := wordsOf()[pair.Key.Text]
+		if bound && !slices.Contains(types, kind.Text) {
+			found = true
+			r.problem(pair.Key.Pos, "`%s` does not belong to the type %s", pair.Key.Text, kind.Text).Hint =
+				"it belongs to " + strings.Join(types, " and ")
+		}
+	}
+	return found
+}
+
+// typed reads the words whose values are of the schema's own type.
+func (r *inputReader) typed(node *spec.Node, t *schema.Type) object {
+	var out object
+	for _, pair := range node.Pairs {
+		switch pair.Key.Text {
+		case "default", "const":
+			if text := r.ofType(pair.Value, t); text != nil {
+				out = append(out, member{pair.Key.Text, text})
+			}
+		case "enum":
+			out = append(out, r.enum(pair.Value, t)...)
+		}
+	}
+	if values := node.Get("enum"); values != nil && !r.bad {
+		r.defaultInEnum(node, t, out)
+	}
+	return out
+}
+
+func (r *inputReader) enum(node *spec.Node, t *schema.Type) object {
+	if node.Kind != spec.Sequence || len(node.Items) == 0 {
+		r.problem(node.Pos, "`enum` must be a list with at least one value")
+		return nil
+	}
+	var values []json.RawMessage
+	for _, item := range node.Items {
+		if text := r.ofType(item, t); text != nil {
+			values = append(values, text)
+		}
+	}
+	return object{{"enum", encode(values)}}
+}
+
+func (r *inputReader) defaultInEnum(node *spec.Node, t *schema.Type, words object) {
+	value := node.Get("default")
+	if value == nil || value.IsNull() && t.AcceptsNull() {
+		return
+	}
+	var enum, given string
+	for _, m := range words {
+		switch m.name {
+		case "enum":
+			enum = string(m.value)
+		case "default":
+			given = string(m.value)
+		}
+	}
+	var allowed []json.RawMessage
+	if json.Unmarshal([]byte(enum), &allowed) != nil {
+		return
+	}
+	if !slices.ContainsFunc(allowed, func(v json.RawMessage) bool { return string(v) == given }) {
+		r.problem(value.Pos, "the default is not one of `enum`")
+	}
+}
+
+// ofType reads a literal of a type.
+func (r *inputReader) ofType(node *spec.Node, t *schema.Type) json.RawMessage {
+	v := valuer{c: r.c}
+	out := v.value(node, t, "", false)
+	if v.bad {
+		r.bad = true
+		return nil
+	}
+	return out.json
+}

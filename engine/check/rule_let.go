@@ -1,0 +1,29 @@
+package check
+
+import (
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// letStep checks named values: each sees those above it.
+func (c *checker) letStep(s *step) {
+	s.plan.Kind = plan.StepLet
+	if s.src.Let == nil {
+		return
+	}
+	scope := c.scope(s, false, true)
+	var fields []schema.Field
+	for _, pair := range s.src.Let.Pairs {
+		name := pair.Key.Text
+		if !fieldPattern.MatchString(name) {
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a value", name).Hint =
+				"it has letters, digits and `_`, and starts with a letter or `_`"
+		}
+		v := valuer{c: c, scope: scope}
+		out := v.value(pair.Value, schema.Of(schema.Any), "", false)
+		s.plan.Let = append(s.plan.Let, plan.Binding{Name: name, Value: out.plan})
+		fields = append(fields, schema.Required(name, out.typ))
+		scope = scope.With(name, out.typ)
+	}
+	s.output = schema.ObjectOf(fields...)
+}

@@ -1,0 +1,151 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// handlerTimeout is the timeout of a handler's step (LANGUAGE.md, rule 25).
+const handlerTimeout = 5 * time.Minute
+
+// steps checks the steps of a list and returns their plans.
+func (c *checker) steps(l *list) []plan.Step {
+	var out []plan.Step
+	for _, s := range l.steps {
+		c.checkStep(s)
+		out = append(out, *s.plan)
+	}
+	return out
+}
+
+// checkStep checks a step once: before the steps that read it, whatever stands
+// first in the file.
+func (c *checker) checkStep(s *step) {
+	if s.plan != nil {
+		return
+	}
+	s.plan = &plan.Step{ID: s.planID(), Pos: position(s.src.Node.FirstKey()), RunIf: plan.RunIfOK}
+	if s.src.Kind == spec.NoKind {
+		s.output = schema.Of(schema.Any)
+		c.loose(s)
+		return
+	}
+	// Around it first: the type of the item is known by then.
+	if loop := s.list.loop; loop != nil {
+		c.checkForeach(loop)
+	}
+	c.common(s)
+	switch s.src.Kind {
+	case spec.ActionStep:
+		c.actionStep(s)
+	case spec.LetStep:
+		c.letStep(s)
+	case spec.SetStateStep:
+		c.laterKey(s.src.Node, "set_state")
+		c.loose(s)
+	case spec.LoopStep:
+		c.loopStep(s)
+	}
+	if s.output == nil {
+		s.output = schema.Of(schema.Any)
+	}
+}
+
+// loose checks the expressions of a step of which nothing else is known.
+func (c *checker) loose(s *step) {
+	v := valuer{c: c, scope: c.scope(s, false, true)}
+	for _, node := range []*spec.Node{s.src.With, s.src.SetState} {
+		if node != nil {
+			v.value(node, nil, "", false)
+		}
+	}
+}
+
+// common reads the keys that every kind of step has.
+func (c *checker) common(s *step) {
+	src, out := s.src, s.plan
+	if node := src.Name; node != nil && c.static(node) {
+		out.Title = node.Text
+	}
+	for _, e := range s.needs {
+		id := e.to.planID()
+		switch {
+		case slices.Contains(out.Needs, id):
+		case e.read:
+			out.Reads = append(out.Reads, id)
+		default:
+			out.Needs = append(out.Needs, id)
+		}
+	}
+	out.Reads = slices.DeleteFunc(out.Reads, func(id string) bool { return slices.Contains(out.Needs, id) })
+	if node := src.RunIf; node != nil {
+		if word, ok := c.word(node, "a `run_if`", string(plan.RunIfOK), string(plan.RunIfFailed), string(plan.RunIfAny)); ok {
+			out.RunIf = plan.RunIf(word)
+		}
+	}
+	c.checkIf(s)
+}
+
+// checkIf checks a step's `if` and keeps what it proves. A loop's is checked
+// before what stands inside.
+func (c *checker) checkIf(s *step) {
+	node := s.src.If
+	if node == nil || node.Bad || s.plan != nil && s.plan.If != nil || s.ownIf != nil {
+		return
+	}
+	text := c.bare(node)
+	if text.bad || text.whole == nil {
+		return
+	}
+	x := text.expr(text.whole)
+	if s.plan != nil {
+		s.plan.If = &x
+	}
+	c.condition(text, c.scope(s, false, false))
+	s.ownIf = text.whole.parsed
+}
+
+// condition checks that a bare expression gives true or false. What is wrong
+// with the whole is told at its first character.
+func (c *checker) condition(text *text, scope *eval.Scope) {
+	x := text.whole.parsed
+	if _, issues := x.Check(scope); len(issues) > 0 {
+		for _, issue := range issues {
+			c.issue(text.node, text.whole.offset, issue)
+		}
+		return
+	}
+	for _, issue := range x.CheckCondition(scope) {
+		c.errorAt(text.node.Pos, issue.Code, "%s", issue.Message).Hint = issue.Hint
+	}
+}
+
+// timeouts reads `timeout` and `within`, with what holds when they are not
+// written.
+func (c *checker) timeouts(s *step) {
+	out := s.plan
+	switch {
+	case s.list.handler != handlerNone:
+		out.Timeout = handlerTimeout
+	case s.action == nil || s.action.builtin():
+	case c.timeout > 0:
+		out.Timeout = c.timeout
+	case s.action.plan.DefaultTimeout > 0:
+		out.Timeout = min(s.action.plan.DefaultTimeout, c.plan.Timeout)
+	default:
+		out.Timeout = min(time.Minute, c.plan.Timeout)
+	}
+	if node := s.src.Timeout; node != nil {
+		if d := c.bounded(node, "the workflow's timeout", c.plan.Timeout); d > 0 {
+			out.Timeout = d
+		}
+	}
+	if node := s.src.Within; node != nil {
+		out.Within = c.bounded(node, "the workflow's timeout", c.plan.Timeout)
+	}
+}

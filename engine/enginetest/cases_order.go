@@ -1,0 +1,230 @@
+package enginetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+func orderCases() []*Case {
+	read := func(id string, options ...Option) plan.Step { return Do(id, "svc.read", nil, options...) }
+	return []*Case{
+		{
+			Name:     "rule 1: without needs a step follows the one above",
+			Workflow: Workflow(read("a"), read("b"), read("c")),
+			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(time.Second)}, "b": {OK(`{}`).In(time.Second)}}},
+			Want: Want{
+				Status: plan.RunSucceeded, NoError: true, Calls: []string{"a", "b", "c"}, Took: 2 * time.Second,
+				Steps: map[string]plan.StepStatus{"a": plan.StepSucceeded, "c": plan.StepSucceeded},
+			},
+		},
+		{
+			Name:     "rule 1: steps with empty needs start at once, in file order",
+			Workflow: Workflow(read("a"), read("b", Needs()), read("c", Needs()), read("d", Needs("a", "c"))),
+			Script: Script{Answers: map[string][]Answer{
+				"a": {OK(`{}`).In(3 * time.Second)}, "b": {OK(`{}`).In(time.Second)}, "c": {OK(`{}`).In(2 * time.Second)},
+			}},
+			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "b", "c", "d"}, Took: 3 * time.Second},
+		},
+		{
+			Name: "rule 1: a step follows what it reads",
+			Workflow: Workflow(
+				read("a"),
+				Do("b", "svc.read", map[string]any{"value": "${{ steps.a.outputs.value }}"}, Needs()),
+			),
+			Script: Script{Answers: map[string][]Answer{"a": {OK(`{"value":7}`).In(time.Second)}}},
+			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "b"}, Check: func(t testing.TB, got Result) {
+				compareJSON(t, "input of b", `{"value":7}`, got.Calls[1].Command.Input)
+			}},
+		},
+		{
+			Name:     "rule 8: a step whose if is false is skipped, what follows it goes on",
+			Workflow: Workflow(Let("a", "x", 1), read("b", If("steps.a.outputs.x > 1")), read("c")),
+			Want: Want{
+				Status: plan.RunSucceeded, Calls: []string{"c"},
+				Steps: map[string]plan.StepStatus{"b": plan.StepSkipped, "c": plan.StepSucceeded},
+			},
+		},
+		{
+			Name: "rule 8: a failure blocks what follows it, in cascade, and no other branch",
+			Workflow: Workflow(
+				read("a"), read("b"), read("c"), read("d", Needs()), read("e", Needs("d")),
+			),
+			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "d": {OK(`{}`).In(time.Second)}}},
+			Want: Want{
+				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "a"}, Calls: []string{"a", "d", "e"},
+				Steps: map[string]plan.StepStatus{
+					"a": plan.StepFailed, "b": plan.StepBlocked, "c": plan.StepBlocked, "e": plan.StepSucceeded,
+				},
+			},
+		},
+		{
+			Name: "rule 8: run_if failed runs after a failure or a blocked step",
+			Workflow: Workflow(
+				read("a"), read("b"), read("c", Needs("b"), RunIf(plan.RunIfFailed)), read("d", Needs("a"), RunIf(plan.RunIfFailed)),
+			),
+			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
+			Want: Want{Status: plan.RunFailed, Steps: map[string]plan.StepStatus{
+				"b": plan.StepBlocked, "c": plan.StepSucceeded, "d": plan.StepSucceeded,
+			}},
+		},
+		{
+			Name:     "rule 8: run_if failed is skipped when nothing failed, and blocks nobody",
+			Workflow: Workflow(read("a"), read("b", RunIf(plan.RunIfFailed)), read("c")),
+			Want: Want{Status: plan.RunSucceeded, Steps: map[string]plan.StepStatus{
+				"b": plan.StepSkipped, "c": plan.StepSucceeded,
+			}},
+		},
+		{
+			Name:     "rule 8: run_if any runs after all have ended",
+			Workflow: Workflow(read("a"), read("b", Needs()), read("c", Needs("a", "b"), RunIf(plan.RunIfAny))),
+			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {OK(`{}`).In(time.Minute / 2)}}},
+			Want: Want{
+				Status: plan.RunFailed, Took: time.Minute / 2,
+				Steps: map[string]plan.StepStatus{"c": plan.StepSucceeded},
+			},
+		},
+		{
+			Name: "a run of let steps alone needs no call",
+			Workflow: Output(Workflow(Let("a", "x", 1, "y", "${{ x + 1 }}"), Let("b", "z", "${{ steps.a.outputs.y * 10 }}")),
+				"z", "${{ steps.b.outputs.z }}"),
+			Want: Want{Status: plan.RunSucceeded, Count: 0, Outputs: map[string]string{"z": "20"}, StepOut: map[string]string{
+				"a": `{"x":1,"y":2}`,
+			}},
+		},
+	}
+}
+
+func valueCases() []*Case {
+	return []*Case{
+		{
+			Name: "rule 3: inputs, run and trigger are roots; now() is the time of the event",
+			Workflow: Output(Output(Output(Workflow(
+				Do("a", "svc.read", nil),
+				Let("b", "at", "${{ now() }}", "id", "${{ run.id }}", "attempt", "${{ run.attempt }}", "kind", "${{ trigger.kind }}"),
+			), "text", "at ${{ steps.b.outputs.at }} for ${{ inputs.name }}"), "slot", "${{ run.scheduled_at }}"), "all", "${{ steps.b.outputs }}"),
+			Inputs: `{"name":"x"}`,
+			Script: Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(90 * time.Second / 2)}}},
+			Want: Want{Status: plan.RunSucceeded, Outputs: map[string]string{
+				"text": `"at 2026-03-02T09:30:45Z for x"`,
+				"slot": `"2026-03-02T09:30:00Z"`,
+				"all":  `{"at":"2026-03-02T09:30:45Z","id":"` + RunID + `","attempt":1,"kind":"manual"}`,
+			}},
+		},
+		{
+			Name:     "rule 3: a result that contains ${{ is text",
+			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "x", "${{ steps.a.outputs.value }}"),
+			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"value":"${{ inputs.secret }}"}`)}}},
+			Want:     Want{Status: plan.RunSucceeded, Outputs: map[string]string{"x": `"${{ inputs.secret }}"`}},
+		},
+		{
+			Name:     "rule 6: integers above 2^53 stay exact",
+			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "n", "${{ steps.a.outputs.n + 1 }}"),
+			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"n":9007199254740993}`)}}},
+			Want: Want{Status: plan.RunSucceeded, Check: func(t testing.TB, got Result) {
+				if string(got.Outputs["n"]) != "9007199254740994" {
+					t.Errorf("n is %s", got.Outputs["n"])
+				}
+			}},
+		},
+		{
+			Name:     "rule 6: an answer that breaks its schema is tried again, then fails the step",
+			Workflow: Workflow(Do("a", "svc.read", nil, Retry(2, time.Second))),
+			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"n":"many"}`)}}},
+			Want: Want{
+				Status: plan.RunFailed, Count: 2, Took: time.Second,
+				Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "schema"},
+			},
+		},
+		{
+			Name:     "rule 9: an expression that fails is a failure of its step, with its place",
+			Workflow: Workflow(Let("a", "x", "${{ inputs.list[3] }}"), Do("b", "svc.read", nil, Needs())),
+			Inputs:   `{"list":[1]}`,
+			Want: Want{
+				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "expression"},
+				Steps: map[string]plan.StepStatus{"b": plan.StepSucceeded},
+				Check: func(t testing.TB, got Result) {
+					if want := "scripted.yaml:1:5: "; len(got.Error.Message) < len(want) || got.Error.Message[:len(want)] != want {
+						t.Errorf("the message has no place: %s", got.Error.Message)
+					}
+				},
+			},
+		},
+		{
+			Name:     "a resolved input that does not fit fails before any call, with its pointer",
+			Workflow: Workflow(Do("a", "svc.read", map[string]any{"n": "${{ inputs.n }}"})),
+			Inputs:   `{"n":"text"}`,
+			Want: Want{
+				Status: plan.RunFailed, Calls: nil, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "expression"},
+				Check: func(t testing.TB, got Result) {
+					if got.Error.Pointer != "/n" || len(got.Calls) > 0 {
+						t.Errorf("pointer %q, %d calls", got.Error.Pointer, len(got.Calls))
+					}
+				},
+			},
+		},
+		{
+			Name:     "an output that can't be evaluated fails the run",
+			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "x", "${{ steps.a.outputs.value.deep.er }}"),
+			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"value":7}`)}}},
+			Want: Want{
+				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Reason: "expression"},
+				Steps: map[string]plan.StepStatus{"a": plan.StepSucceeded},
+			},
+		},
+		{
+			Name: "core.log writes a line and completes at once; core.assert and core.fail fail",
+			Workflow: Workflow(
+				Do("log", "core.log", map[string]any{"text": "hello ${{ inputs.name }}", "level": "warn"}),
+				Do("assert", "core.assert", map[string]any{"that": "${{ inputs.name == 'x' }}", "message": "wrong name"}),
+				Do("fail", "core.fail", map[string]any{"message": "no", "kind": "conflict"}),
+			),
+			Inputs: `{"name":"x"}`,
+			Want: Want{
+				Status: plan.RunFailed, Logs: []string{"hello x"}, Error: &WantError{Kind: plan.KindConflict, Step: "fail"},
+				Steps: map[string]plan.StepStatus{"log": plan.StepSucceeded, "assert": plan.StepSucceeded},
+			},
+		},
+		{
+			Name:     "core.assert that does not hold is invalid with reason assertion",
+			Workflow: Workflow(Do("a", "core.assert", map[string]any{"that": false})),
+			Want:     Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "assertion"}},
+		},
+		{
+			Name:     "core.sleep waits in virtual time",
+			Workflow: Workflow(Do("a", "core.sleep", map[string]any{"for": "6h"})),
+			Want:     Want{Status: plan.RunSucceeded, Took: 6 * time.Hour},
+		},
+	}
+}
+
+func failureCases() []*Case {
+	return []*Case{
+		{
+			Name: "rule 9: on_error continue lets what follows go on, and the error can be read",
+			Workflow: Output(Workflow(
+				Do("a", "svc.read", nil, OnError(plan.KindNotFound, plan.ReactContinue)), Do("b", "svc.read", nil),
+			), "kind", "${{ steps.a.error?.kind }}"),
+			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
+			Want: Want{
+				Status: plan.RunSucceeded, NoError: true, Outputs: map[string]string{"kind": `"not_found"`},
+				Steps: map[string]plan.StepStatus{"a": plan.StepFailed, "b": plan.StepSucceeded},
+			},
+		},
+		{
+			Name:     "rule 9: on_error names kinds; another kind fails",
+			Workflow: Workflow(Do("a", "svc.read", nil, OnError(plan.KindNotFound, plan.ReactContinue))),
+			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindForbidden)}}},
+			Want:     Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindForbidden, Step: "a"}},
+		},
+		{
+			Name:     "the run's error is the first failure in time",
+			Workflow: Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil, Needs())),
+			Script: Script{Answers: map[string][]Answer{
+				"a": {Fail(plan.KindForbidden).In(2 * time.Second)}, "b": {Fail(plan.KindNotFound).In(time.Second)},
+			}},
+			Want: Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "b"}},
+		},
+	}
+}

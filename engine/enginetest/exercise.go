@@ -1,0 +1,174 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Case is one behaviour that every driver must show.
+type Case struct {
+	Name     string // a sentence
+	Workflow *plan.Workflow
+	Inputs   string // JSON; "" = {}
+	Script   Script
+	Want     Want
+}
+
+// Want is what a run must come to. What is not set is not compared.
+type Want struct {
+	Status  plan.RunStatus
+	Paused  string
+	Attempt int
+	Error   *WantError
+	NoError bool
+	Outputs map[string]string // JSON
+	Steps   map[string]plan.StepStatus
+	StepOut map[string]string // JSON, by step path
+	StepErr map[string]plan.ErrorKind
+	Calls   []string // operation paths, in order
+	Count   int      // of calls
+	Logs    []string // messages
+	Took    time.Duration
+	Check   func(t testing.TB, got Result)
+}
+
+// WantError is the part of a run's error that is compared.
+type WantError struct {
+	Kind   plan.ErrorKind
+	Step   string
+	Reason string
+}
+
+// Exercise runs every case on the driver. fresh returns a driver for one case.
+func Exercise(t *testing.T, fresh func(t testing.TB) Driver) {
+	t.Helper()
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) { c.Run(t, fresh(t)) })
+	}
+}
+
+// Run runs the case on a driver and compares. A case's script serves one run.
+func (c *Case) Run(t testing.TB, driver Driver) {
+	t.Helper()
+	inputs := c.Inputs
+	if inputs == "" {
+		inputs = "{}"
+	}
+	c.Want.compare(t, driver.Run(t, c.Workflow, json.RawMessage(inputs), &c.Script))
+}
+
+// Cases returns all cases, each with a script of its own.
+func Cases() []*Case {
+	var cases []*Case
+	for _, group := range []func() []*Case{
+		orderCases, valueCases, failureCases, retryCases, effectCases, pageCases, loopCases, loopFailureCases,
+		timeCases, handlerCases, cancelCases, pauseCases, resumeCases, crashCases,
+	} {
+		cases = append(cases, group()...)
+	}
+	return cases
+}
+
+func (w *Want) compare(t testing.TB, got Result) {
+	t.Helper()
+	if got.Status != w.Status || got.Paused != w.Paused {
+		t.Errorf("the run is %s %q, want %s %q (error %v)", got.Status, got.Paused, w.Status, w.Paused, got.Error)
+	}
+	if w.Attempt != 0 && got.Attempt != w.Attempt {
+		t.Errorf("the run's attempt is %d, want %d", got.Attempt, w.Attempt)
+	}
+	w.compareError(t, got)
+	w.compareSteps(t, got)
+	for name, want := range w.Outputs {
+		compareJSON(t, "output "+name, want, got.Outputs[name])
+	}
+	if w.Calls != nil {
+		var calls []string
+		for _, call := range got.Calls {
+			calls = append(calls, call.Path)
+		}
+		if diff := cmp.Diff(w.Calls, calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+	}
+	if w.Count != 0 && len(got.Calls) != w.Count {
+		t.Errorf("%d calls were made, want %d", len(got.Calls), w.Count)
+	}
+	if w.Logs != nil {
+		var logs []string
+		for _, line := range got.Logs {
+			logs = append(logs, line.Message)
+		}
+		if diff := cmp.Diff(w.Logs, logs); diff != "" {
+			t.Errorf("logs (-want +got):\n%s", diff)
+		}
+	}
+	if w.Took != 0 && got.Took != w.Took {
+		t.Errorf("the run took %s of virtual time, want %s", got.Took, w.Took)
+	}
+	if w.Check != nil {
+		w.Check(t, got)
+	}
+}
+
+func (w *Want) compareError(t testing.TB, got Result) {
+	t.Helper()
+	switch {
+	case w.NoError && got.Error != nil:
+		t.Errorf("the run has an error: %v", got.Error)
+	case w.Error == nil:
+	case got.Error == nil:
+		t.Errorf("the run has no error, want %+v", *w.Error)
+	default:
+		have := WantError{Kind: got.Error.Kind, Step: got.Error.Step, Reason: got.Error.Reason}
+		if have != *w.Error {
+			t.Errorf("the run's error is %+v (%s), want %+v", have, got.Error.Message, *w.Error)
+		}
+	}
+}
+
+func (w *Want) compareSteps(t testing.TB, got Result) {
+	t.Helper()
+	for path, want := range w.Steps {
+		step, ok := got.Steps[path]
+		switch {
+		case !ok:
+			t.Errorf("there is no step %s, want it %s", path, want)
+		case step.Status != want:
+			t.Errorf("step %s is %s, want %s (error %v)", path, step.Status, want, step.Error)
+		}
+	}
+	for path, want := range w.StepOut {
+		compareJSON(t, "outputs of "+path, want, got.Steps[path].Outputs)
+	}
+	for path, want := range w.StepErr {
+		if failure := got.Steps[path].Error; failure == nil || failure.Kind != want {
+			t.Errorf("the error of step %s is %v, want kind %s", path, failure, want)
+		}
+	}
+}
+
+// compareJSON compares values, not how they are written.
+func compareJSON(t testing.TB, what, want string, got json.RawMessage) {
+	t.Helper()
+	var wanted, have any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatalf("%s: the wanted JSON can't be read: %v", what, err)
+	}
+	if len(got) == 0 {
+		t.Errorf("%s: there is none, want %s", what, want)
+		return
+	}
+	if err := json.Unmarshal(got, &have); err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if diff := cmp.Diff(wanted, have); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}

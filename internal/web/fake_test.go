@@ -1,0 +1,201 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+const knownRun = "01k8zq4c0vdx3y6t7k9m2n5p8r"
+
+// fakeRuns is an engine with one run. err, when set, is what every method
+// returns.
+type fakeRuns struct {
+	mu       sync.Mutex
+	err      error
+	started  []engine.StartRequest
+	canceled []string
+	filters  []engine.RunFilter
+	feed     []engine.Update // what Watch sends before it blocks
+	hold     chan struct{}   // Watch ends when it is closed; nil = at once
+	calls    chan struct{}   // Call waits for it; nil = does not wait
+}
+
+func (f *fakeRuns) fail(id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	if id != knownRun {
+		return fmt.Errorf("look up %s: %w", id, engine.ErrRunNotFound)
+	}
+	return nil
+}
+
+func (f *fakeRuns) row() plan.Run {
+	return plan.Run{ID: knownRun, Workflow: "w", Status: plan.RunRunning}
+}
+
+func (f *fakeRuns) Start(_ context.Context, r engine.StartRequest) (*plan.Run, diag.List, error) {
+	if err := f.fail(knownRun); err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started = append(f.started, r)
+	if string(r.Source) == "wrong" {
+		var list diag.List
+		list.Errorf(diag.Pos{File: r.File, Line: 1, Column: 1}, "FR1001", "it is wrong")
+		return nil, list, nil
+	}
+	row := f.row()
+	return &row, nil, nil
+}
+
+func (f *fakeRuns) Get(_ context.Context, id string) (*plan.Result, error) {
+	if err := f.fail(id); err != nil {
+		return nil, err
+	}
+	return &plan.Result{Run: f.row(), Outputs: map[string]json.RawMessage{"big": json.RawMessage(`9007199254740993`)}}, nil
+}
+
+func (f *fakeRuns) List(_ context.Context, filter engine.RunFilter) ([]plan.Run, string, error) {
+	f.mu.Lock()
+	f.filters = append(f.filters, filter)
+	f.mu.Unlock()
+	return []plan.Run{f.row()}, "next", f.fail(knownRun)
+}
+
+func (f *fakeRuns) Steps(_ context.Context, id string) ([]plan.RunStep, error) {
+	return []plan.RunStep{{Path: "b"}, {Path: "a"}}, f.fail(id)
+}
+
+func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
+	if err := f.fail(id); err != nil {
+		return nil, err
+	}
+	var records []json.RawMessage
+	for seq := from; seq <= 5 && len(records) < limit; seq++ {
+		records = append(records, json.RawMessage(fmt.Sprintf(`{"seq":%d}`, seq)))
+	}
+	return records, nil
+}
+
+func (f *fakeRuns) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
+	return []plan.Log{{Message: "of " + step}}, f.fail(id)
+}
+
+func (f *fakeRuns) Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error) {
+	if err := f.fail(id); err != nil {
+		return nil, err
+	}
+	updates := make(chan engine.Update)
+	go func() {
+		defer close(updates)
+		for _, update := range f.feed {
+			if update.Seq != 0 && update.Seq <= from {
+				continue
+			}
+			select {
+			case updates <- update:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if f.hold != nil {
+			select {
+			case <-f.hold:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return updates, nil
+}
+
+func (f *fakeRuns) Cancel(_ context.Context, id, by string) error {
+	if err := f.fail(id); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.canceled = append(f.canceled, id+" by "+by)
+	return nil
+}
+
+func (f *fakeRuns) Resume(_ context.Context, id string, _ engine.ResumeRequest) (*plan.Run, error) {
+	row := f.row()
+	return &row, f.fail(id)
+}
+
+func (f *fakeRuns) Rerun(_ context.Context, id string, _ engine.RerunRequest) (*plan.Run, diag.List, error) {
+	row := f.row()
+	return &row, nil, f.fail(id)
+}
+
+func (f *fakeRuns) Call(ctx context.Context, _ engine.CallRequest, sink plan.Sink) (engine.CallResult, error) {
+	if err := f.fail(knownRun); err != nil {
+		return engine.CallResult{}, err
+	}
+	sink.Log(plan.Log{Message: "hello <you>"})
+	sink.Progress(plan.Progress{Fraction: 0.5})
+	sink.(Prompter).Prompt(plan.Prompt{Title: "log in"})
+	if f.calls != nil {
+		select {
+		case <-f.calls:
+		case <-ctx.Done():
+			return engine.CallResult{}, ctx.Err()
+		}
+	}
+	return engine.CallResult{Outputs: json.RawMessage(`{"n":9007199254740993}`)}, nil
+}
+
+// fakeCatalog is a project with one plugin.
+type fakeCatalog struct{}
+
+func (fakeCatalog) Check(_ context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
+	var list diag.List
+	if string(src) == "wrong" {
+		list.Errorf(diag.Pos{File: file, Line: 1, Column: 1}, "FR1001", "it is wrong")
+	}
+	return nil, list
+}
+
+func (fakeCatalog) Plugins(context.Context) []engine.PluginInfo {
+	return []engine.PluginInfo{{Name: "netinfo"}}
+}
+
+func (fakeCatalog) Actions(_ context.Context, plugin string) ([]*plan.Action, error) {
+	return []*plan.Action{{
+		Plugin: plugin, Name: "whois", Effect: plan.EffectRead, Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
+		Limiters: []plan.Limiter{{Name: "ip", Requests: 60, Window: time.Minute, FixedWindow: true}},
+		Range:    &plan.Range{FromField: "from", ToField: "to", Max: 24 * time.Hour},
+	}}, nil
+}
+
+func (fakeCatalog) Workflows() ([]string, error) { return []string{"workflows/a.yaml"}, nil }
+
+func (fakeCatalog) Connections() []engine.ConnectionInfo { return nil }
+
+// newTestHandler returns a handler over a fake engine, and the gate in front.
+func newTestHandler(t *testing.T, runs *fakeRuns) (http.Handler, *Gate) {
+	t.Helper()
+	gate := NewGate()
+	t.Cleanup(gate.Close)
+	owner := Owner{PID: 7, Host: "box", Config: "/p/flowrun.yaml"}
+	return NewSocketHandler(Options{Runs: runs, Catalog: fakeCatalog{}, Owner: owner, Gate: gate}), gate
+}
+
+func newTestClient(t *testing.T, runs *fakeRuns) *Client {
+	t.Helper()
+	handler, _ := newTestHandler(t, runs)
+	return NewClient(InProcess(handler))
+}

@@ -1,0 +1,154 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+func request(handler http.Handler, method, path, contentType, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://flowrun/", strings.NewReader(body))
+	r.URL.Path, r.URL.RawQuery, _ = strings.Cut(path, "?")
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+func problemCode(t *testing.T, w *httptest.ResponseRecorder) Code {
+	t.Helper()
+	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+		t.Fatalf("content type %q of status %d: %s", got, w.Code, w.Body)
+	}
+	var problem Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
+		t.Fatal(err)
+	}
+	if problem.Status != w.Code || problem.Detail == "" || problem.Title == "" {
+		t.Errorf("problem %+v with status %d", problem, w.Code)
+	}
+	return problem.Code
+}
+
+func TestEveryRouteNamesItsScope(t *testing.T) {
+	seen := map[string]bool{}
+	for _, route := range Routes() {
+		if route.Scope == "" {
+			t.Errorf("%s has no scope: nobody may use it", route.Pattern)
+		}
+		if seen[route.Pattern] {
+			t.Errorf("%s stands in the table twice", route.Pattern)
+		}
+		seen[route.Pattern] = true
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		if method != http.MethodGet && route.Scope == ScopeViewer && !strings.HasSuffix(path, "/validate") {
+			t.Errorf("%s changes something and takes a viewer", route.Pattern)
+		}
+		if strings.Contains(path, "/local/") != (route.Scope == ScopeSocket) {
+			t.Errorf("%s: /local/ is for the socket alone", route.Pattern)
+		}
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	const run = Prefix + "/runs/" + knownRun
+	tests := map[string]struct {
+		method, path, contentType, body string
+		want                            Code
+	}{
+		"a path that does not exist":             {"GET", "/api/v1/nothing", "", "", CodeNotFound},
+		"a path with two slashes":                {"GET", "/api/v1//runs", "", "", CodeNotFound},
+		"a path that climbs":                     {"GET", "/api/v1/runs/../plugins", "", "", CodeNotFound},
+		"the root":                               {"GET", "/", "", "", CodeNotFound},
+		"a method that is not allowed":           {"DELETE", Prefix + "/runs", "", "", CodeMethod},
+		"an unknown run":                         {"GET", Prefix + "/runs/01zzz", "", "", CodeNotFound},
+		"a run id in capitals":                   {"GET", Prefix + "/runs/ABC", "", "", CodeNotFound},
+		"a run id with a dot":                    {"POST", Prefix + "/runs/a.b/cancel", "", "", CodeNotFound},
+		"a plugin name that is a path":           {"GET", Prefix + "/plugins/..%2f/actions", "", "", CodeNotFound},
+		"a body of no type":                      {"POST", Prefix + "/local/runs", "", `{}`, CodeMediaType},
+		"a form":                                 {"POST", Prefix + "/local/runs", "application/x-www-form-urlencoded", "a=b", CodeMediaType},
+		"JSON with a suffix":                     {"POST", Prefix + "/local/runs", "application/json+x", `{}`, CodeMediaType},
+		"JSON with a strange charset":            {"POST", Prefix + "/local/runs", "application/json; charset=latin1", `{}`, CodeMediaType},
+		"an unknown field":                       {"POST", Prefix + "/local/runs", "application/json", `{"file":"a","sauce":1}`, CodeBadRequest},
+		"two values":                             {"POST", Prefix + "/local/runs", "application/json", `{} {}`, CodeBadRequest},
+		"no JSON":                                {"POST", Prefix + "/local/runs", "application/json", `{`, CodeBadRequest},
+		"an empty body where one is needed":      {"POST", Prefix + "/local/runs", "application/json", ``, CodeBadRequest},
+		"a body that is too large":               {"POST", run + "/cancel", "application/json", `"` + strings.Repeat("a", bodyCap) + `"`, CodeTooLarge},
+		"an unknown parameter":                   {"GET", Prefix + "/runs?sort=name", "", "", CodeBadRequest},
+		"a limit of 0":                           {"GET", Prefix + "/runs?limit=0", "", "", CodeBadRequest},
+		"a limit that is no number":              {"GET", Prefix + "/runs?limit=all", "", "", CodeBadRequest},
+		"a label without a value":                {"GET", Prefix + "/runs?label=team", "", "", CodeBadRequest},
+		"a parameter that is given twice":        {"GET", Prefix + "/runs?limit=1&limit=2", "", "", CodeBadRequest},
+		"a since that is no time":                {"GET", Prefix + "/runs?since=yesterday", "", "", CodeBadRequest},
+		"an events cursor that is no number":     {"GET", run + "/events?cursor=x", "", "", CodeBadRequest},
+		"a stream without a topic":               {"GET", Prefix + "/stream", "", "", CodeBadRequest},
+		"a stream of an id that no run can have": {"GET", Prefix + "/stream?topics=run:../x", "", "", CodeNotFound},
+		"a stream of an unknown run":             {"GET", Prefix + "/stream?topics=run:01zzz", "", "", CodeNotFound},
+		"a workflow with problems":               {"POST", Prefix + "/local/runs", "application/json", `{"file":"a.yaml","source":"d3Jvbmc="}`, CodeInvalidWorkflow},
+	}
+	handler, _ := newTestHandler(t, new(fakeRuns))
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := request(handler, test.method, test.path, test.contentType, test.body)
+			if got := problemCode(t, w); got != test.want {
+				t.Errorf("code %s, want %s: %s", got, test.want, w.Body)
+			}
+		})
+	}
+}
+
+func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want Code
+	}{
+		"conflict":     {&engine.ConflictError{Message: "it runs", Hint: "wait"}, CodeConflict},
+		"input":        {&engine.InputError{Input: "site", Message: "missing"}, CodeInvalidInput},
+		"store full":   {&engine.StoreError{Fault: engine.StoreFull, Err: fmt.Errorf("x")}, CodeStoreFull},
+		"store broken": {&engine.StoreError{Fault: engine.StoreCorrupt, Err: fmt.Errorf("x")}, CodeStoreCorrupt},
+		"store newer":  {&engine.StoreError{Fault: engine.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
+		"store io":     {&engine.StoreError{Fault: engine.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
+		"anything":     {fmt.Errorf("x"), CodeInternal},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			handler, _ := newTestHandler(t, &fakeRuns{err: test.err})
+			w := request(handler, "POST", Prefix+"/runs/"+knownRun+"/cancel", "", "")
+			if got := problemCode(t, w); got != test.want {
+				t.Errorf("code %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAPanicIsOneRequestsError(t *testing.T) {
+	handler := contain(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+	if got := problemCode(t, request(handler, "GET", "/healthz", "", "")); got != CodeInternal {
+		t.Errorf("code %s", got)
+	}
+}
+
+// FuzzPathsNeverReachAnUnknownRun sends hostile paths: none may be answered
+// with success but those of the table, and none may panic.
+func FuzzPathsNeverReachAnUnknownRun(f *testing.F) {
+	for _, seed := range []string{"..", "%2e%2e", "a/../../b", "\x00", "runs;id", "A", strings.Repeat("a", 64), "01k8/steps/..", "é"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		if id == knownRun || id == "" {
+			return
+		}
+		handler, _ := newTestHandler(t, new(fakeRuns))
+		w := request(handler, "GET", Prefix+"/runs/"+id, "", "")
+		if w.Code < 400 && !strings.HasPrefix(id, knownRun+"/") && !strings.HasPrefix(id, "?") {
+			t.Errorf("%q was answered with %d: %s", id, w.Code, w.Body)
+		}
+	})
+}
