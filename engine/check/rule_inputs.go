@@ -101,7 +101,7 @@ func (r *inputReader) properties(node *spec.Node, top bool) (json.RawMessage, []
 	for _, pair := range node.Pairs {
 		name := pair.Key.Text
 		if top && !fieldPattern.MatchString(name) {
-			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = "it has letters, digits and `_`, and starts with a letter or `_`"
+			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = fieldHint
 			r.bad = true
 		}
 		if pair.Value.Bad {

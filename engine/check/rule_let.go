@@ -17,7 +17,7 @@ func (c *checker) letStep(s *step) {
 		name := pair.Key.Text
 		if !fieldPattern.MatchString(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a value", name).Hint =
-				"it has letters, digits and `_`, and starts with a letter or `_`"
+				fieldHint
 		}
 		v := valuer{c: c, scope: scope}
 		out := v.value(pair.Value, schema.Of(schema.Any), "", false)

@@ -141,11 +141,11 @@ func (c *checker) timeouts(s *step) {
 		out.Timeout = min(time.Minute, c.plan.Timeout)
 	}
 	if node := s.src.Timeout; node != nil {
-		if d := c.bounded(node, "the workflow's timeout", c.plan.Timeout); d > 0 {
+		if d := c.bounded(node); d > 0 {
 			out.Timeout = d
 		}
 	}
 	if node := s.src.Within; node != nil {
-		out.Within = c.bounded(node, "the workflow's timeout", c.plan.Timeout)
+		out.Within = c.bounded(node)
 	}
 }

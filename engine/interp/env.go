@@ -10,13 +10,15 @@ import (
 
 // The roots of expressions (LANGUAGE.md, "Fields of the roots").
 const (
-	rootRun     = "run"
-	rootTrigger = "trigger"
-	rootInputs  = "inputs"
-	rootSteps   = "steps"
-	rootError   = "error"
-	rootResult  = "result"
-	nameIndex   = "index"
+	rootRun         = "run"
+	rootTrigger     = "trigger"
+	rootInputs      = "inputs"
+	rootSteps       = "steps"
+	rootSecrets     = "secrets"
+	rootConnections = "connections"
+	rootError       = "error"
+	rootResult      = "result"
+	nameIndex       = "index"
 )
 
 // rootEnv is the environment of the main steps. It is made once and grows with
@@ -26,11 +28,17 @@ func (m *Machine) rootEnv(inputs any) map[string]any {
 	if trigger == "" {
 		trigger = "manual"
 	}
+	connections := make(map[string]any, len(m.program.workflow.Connections))
+	for name, plugin := range m.program.workflow.Connections {
+		connections[name] = map[string]any{"name": name, "plugin": plugin}
+	}
 	return map[string]any{
-		rootInputs:  inputs,
-		rootSteps:   make(map[string]any, len(m.program.main.steps)),
-		rootRun:     m.runValue(plan.RunRunning),
-		rootTrigger: map[string]any{"name": trigger, "kind": trigger, "at": m.scheduledAt()},
+		rootInputs:      inputs,
+		rootSteps:       make(map[string]any, len(m.program.main.steps)),
+		rootRun:         m.runValue(plan.RunRunning),
+		rootTrigger:     map[string]any{"name": trigger, "kind": trigger, "at": m.scheduledAt()},
+		rootSecrets:     m.program.secrets,
+		rootConnections: connections,
 	}
 }
 

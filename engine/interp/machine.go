@@ -185,7 +185,7 @@ func (m *Machine) proceed() bool {
 			return true
 		}
 		if m.calls+m.waits == 0 {
-			m.pause()
+			return m.pause()
 		}
 	case ending:
 		if m.calls == 0 {
@@ -225,14 +225,15 @@ func (m *Machine) finish(v verdict) {
 	m.queueHandlers()
 }
 
-// pause parks a run in which nothing goes on without a person.
-func (m *Machine) pause() {
+// pause parks a run in which nothing goes on without a person. It reports
+// whether the run goes on all the same, with its handlers.
+func (m *Machine) pause() bool {
 	if len(m.parked) == 0 {
 		// Unreachable for a checked plan: steps wait for each other in a circle.
 		m.finish(verdict{plan.RunFailed, &plan.Error{
 			Kind: plan.KindInternal, Message: "the remaining steps wait for each other",
 		}})
-		return
+		return true
 	}
 	first := m.parked[0]
 	m.cancel(m.timerPath("", "run"))
@@ -240,6 +241,7 @@ func (m *Machine) pause() {
 	m.emit(journal.Command{Kind: journal.CommandFinish, Finish: &journal.Finish{
 		Status: plan.RunPaused, Paused: first.parked, Error: first.err,
 	}})
+	return false
 }
 
 // Status returns the run's status and, when it is paused, why.

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -13,6 +14,7 @@ import (
 type Program struct {
 	workflow *plan.Workflow
 	exprs    map[string]*eval.Program // by source
+	secrets  map[string]any           // references to those that expressions read
 	inputs   *schema.Type
 	actions  map[string]*actionCode // by full name
 	main     *listCode
@@ -63,6 +65,7 @@ func CompileWith(w *plan.Workflow, cache *eval.Cache) (*Program, error) {
 		program: &Program{
 			workflow: w,
 			exprs:    map[string]*eval.Program{},
+			secrets:  map[string]any{},
 			actions:  map[string]*actionCode{},
 			handlers: map[handlerKind]*listCode{},
 		},
@@ -296,7 +299,25 @@ func (c *compiler) expr(x *plan.Expr) error {
 		return fmt.Errorf("expression at %d:%d: %w", x.Pos.Line, x.Pos.Column, err)
 	}
 	c.program.exprs[x.Source] = program
+	c.secrets(x.Source)
 	return nil
+}
+
+// secrets notes the secrets that an expression names: it sees them as
+// references, never as values.
+func (c *compiler) secrets(source string) {
+	if !strings.Contains(source, rootSecrets) {
+		return
+	}
+	parsed, issues := eval.Parse(source)
+	if len(issues) > 0 {
+		return // it was compiled, so there are none
+	}
+	for _, read := range parsed.Reads() {
+		if len(read.Path) > 1 && read.Path[0] == rootSecrets {
+			c.program.secrets[read.Path[1]] = schema.SecretRef(read.Path[1])
+		}
+	}
 }
 
 // value compiles the expressions of a value.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,28 +117,13 @@ func (d *drawnPlan) drawFailures(t *rapid.T) []enginetest.Answer {
 // order of their own.
 func (d *drawnPlan) script(t *rapid.T, acts ...enginetest.Act) *enginetest.Script {
 	script := &enginetest.Script{Answers: map[string][]enginetest.Answer{}, Acts: acts}
-	for _, path := range sortedPaths(d.answers) {
+	for _, path := range slices.Sorted(maps.Keys(d.answers)) {
 		for _, answer := range d.answers[path] {
 			delay := time.Duration(rapid.IntRange(0, 20).Draw(t, "delay")) * 100 * time.Millisecond
 			script.Answers[path] = append(script.Answers[path], answer.In(delay))
 		}
 	}
 	return script
-}
-
-func sortedPaths(answers map[string][]enginetest.Answer) []string {
-	paths := make([]string, 0, len(answers))
-	for path := range answers {
-		paths = append(paths, path)
-	}
-	for i := range paths { // few enough
-		for j := i + 1; j < len(paths); j++ {
-			if paths[j] < paths[i] {
-				paths[i], paths[j] = paths[j], paths[i]
-			}
-		}
-	}
-	return paths
 }
 
 // outcome is what must not depend on the order of the answers: the run's status

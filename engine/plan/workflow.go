@@ -32,7 +32,8 @@ type Workflow struct {
 	OnSuccess   []Step             `json:"on_success,omitempty"`
 	OnFailure   []Step             `json:"on_failure,omitempty"`
 	Finally     []Step             `json:"finally,omitempty"`
-	Actions     map[string]*Action `json:"actions,omitempty"` // every action that a step uses, by full name
+	Actions     map[string]*Action `json:"actions,omitempty"`     // every action that a step uses, by full name
+	Connections map[string]string  `json:"connections,omitempty"` // plugins by connection name, where an expression reads `connections`
 }
 
 // StepKind says what a step does.

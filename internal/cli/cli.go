@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -159,6 +160,18 @@ func (a *app) commandText(args ...string) string {
 	return strings.Join(words, " ")
 }
 
+// quotedCommand is a command in a hint of the engine, which knows nothing of the
+// flags that this command was given.
+var quotedCommand = regexp.MustCompile("`flowrun ([^`]+)`")
+
+// localCommands adds this command's global flags to the commands in a hint.
+func (a *app) localCommands(hint string) string {
+	return quotedCommand.ReplaceAllStringFunc(hint, func(quoted string) string {
+		words := strings.Fields(quotedCommand.FindStringSubmatch(quoted)[1])
+		return "`" + a.commandText(words...) + "`"
+	})
+}
+
 // quoteWord quotes a word for a shell where it needs it.
 func quoteWord(word string) string {
 	plain := func(r rune) bool {
@@ -195,7 +208,7 @@ func (a *app) printError(err error) {
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(err.Error()))
 	hint := ""
 	if problem != nil {
-		hint = problem.Hint
+		hint = a.localCommands(problem.Hint)
 		if hint == "" && problem.Code == web.CodeNotFound {
 			hint = "`" + a.commandText("runs") + "` lists the runs"
 		}

@@ -29,10 +29,15 @@ type followFlags struct {
 }
 
 func (f *followFlags) add(c *cobra.Command) {
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if f.detach && f.noWait {
+			return usageError(errors.New("--detach and --no-wait exclude each other"), "--detach does not wait at all")
+		}
+		return nil
+	}
 	outputFlag(c, &f.output, "text", "json", "jsonl")
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not wait: the process that owns the store goes on with it")
 	c.Flags().BoolVar(&f.noWait, "no-wait", false, "leave with exit code 8 when the run waits for a person")
-	c.MarkFlagsMutuallyExclusive("detach", "no-wait")
 }
 
 // runFlags are the flags of run.

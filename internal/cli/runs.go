@@ -218,7 +218,11 @@ func (a *app) showStep(ctx context.Context, id, path, output string) error {
 		for i, step := range steps {
 			paths[i] = step.Path
 		}
-		return notFoundError(fmt.Errorf("run %s has no step %s", id, path), diag.DidYouMean(path, paths))
+		hint := diag.DidYouMean(path, paths)
+		if hint == "" {
+			hint = "`" + a.commandText("runs", "show", id) + "` lists the steps"
+		}
+		return notFoundError(fmt.Errorf("run %s has no step %s", id, path), hint)
 	}
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, steps[at])

@@ -1,0 +1,120 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// corePlugin is the plugin name of the actions that are built in.
+const corePlugin = "core"
+
+// languageActions are the built-in actions of the language; a version may lack
+// some.
+func languageActions() []string {
+	return []string{"core.approve", "core.wait", "core.sleep", "core.fail", "core.assert", "core.log", "core.notify"}
+}
+
+// action is an action that is used, with its types.
+type action struct {
+	plan   *plan.Action
+	input  *schema.Type
+	output *schema.Type
+}
+
+func (a *action) builtin() bool { return a.plan.Plugin == corePlugin }
+
+// actionOf finds the action that a step uses; nil when there is none, which is
+// reported.
+func (c *checker) actionOf(node *spec.Node) *action {
+	if node == nil || !c.static(node) {
+		return nil
+	}
+	name := node.Text
+	found, ok := c.catalog.Action(name)
+	if !ok {
+		c.unknownAction(node)
+		return nil
+	}
+	if found.Deprecated != "" {
+		c.problems.Warnf(node.Pos, CodeDeprecated, "`%s` is deprecated", name).Hint = found.Deprecated
+	}
+	if known := c.actions[name]; known != nil {
+		return known
+	}
+	a := &action{plan: found}
+	var err error
+	if a.input, err = typeOf(found.Input); err == nil {
+		a.output, err = typeOf(found.Output)
+	}
+	if err != nil {
+		c.errorAt(node.Pos, CodeNotAsked, "the schema of `%s` can't be read: %s", name, err.Error()).Hint = "this is a fault of the plugin " + found.Plugin
+		return nil
+	}
+	c.actions[name] = a
+	return a
+}
+
+func typeOf(text []byte) (*schema.Type, error) {
+	if len(text) == 0 {
+		return schema.MapOf(nil), nil
+	}
+	return schema.FromJSON(text)
+}
+
+// unknownAction says what is wrong with a name that names no action.
+func (c *checker) unknownAction(node *spec.Node) {
+	name := node.Text
+	plugin, short, dotted := strings.Cut(name, ".")
+	switch {
+	case strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
+		c.errorAt(node.Pos, CodeLater, "a workflow as a step comes with a later version of flowrun").Hint =
+			"this version calls actions of plugins, `plugin.action`"
+		return
+	case slices.Contains(languageActions(), name):
+		c.errorAt(node.Pos, CodeLater, "`%s` comes with a later version of flowrun", name).Hint =
+			"this version can't run a workflow that needs it"
+		return
+	case dotted && c.catalog.PluginProblem(plugin) != "":
+		c.errorAt(node.Pos, CodeUnknownPlugin, "the plugin `%s` can't be described: %s", plugin, c.catalog.PluginProblem(plugin))
+		return
+	}
+	names := c.catalog.ActionNames()
+	own, plugins := byPlugin(names, plugin)
+	near := diag.DidYouMean(name, names)
+	var problem *diag.Problem
+	switch {
+	case !dotted:
+		problem = c.errorAt(node.Pos, CodeUnknownAction, "`%s` is not an action", name)
+		problem.Hint = "an action is written `plugin.action`"
+	case len(own) == 0:
+		problem = c.errorAt(node.Pos, CodeUnknownPlugin, "no plugin has the name `%s`", plugin)
+		if problem.Hint = diag.DidYouMean(plugin, plugins); problem.Hint == "" {
+			problem.Hint = "the plugins are " + strings.Join(plugins, ", ")
+		}
+	default:
+		problem = c.errorAt(node.Pos, CodeUnknownAction, "the plugin `%s` has no action `%s`", plugin, short)
+		problem.Hint = "it has " + strings.Join(own, ", ")
+	}
+	if near != "" {
+		problem.Hint = near
+	}
+}
+
+// byPlugin returns the actions of one plugin and the names of all plugins.
+func byPlugin(names []string, plugin string) (own, plugins []string) {
+	for _, name := range names {
+		its, _, _ := strings.Cut(name, ".")
+		if its == plugin {
+			own = append(own, name)
+		}
+		if !slices.Contains(plugins, its) {
+			plugins = append(plugins, its)
+		}
+	}
+	return own, plugins
+}

@@ -1,0 +1,101 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// connection finds the connection that a step calls through (LANGUAGE.md, rule
+// 15).
+func (c *checker) connection(s *step) {
+	node, plugin := s.src.Connection, s.action.plan.Plugin
+	switch {
+	case s.action.builtin():
+		if pair, written := s.src.Node.Pair("connection"); written {
+			c.errorAt(pair.Key.Pos, CodeWithoutPlugins, "`%s` needs no connection", s.src.Uses.Text).Hint = "leave `connection` out"
+		}
+	case node != nil:
+		c.writtenConnection(s, node, plugin)
+	case !s.src.Written("connection"):
+		c.defaultConnection(s, plugin)
+	}
+}
+
+func (c *checker) writtenConnection(s *step, node *spec.Node, plugin string) {
+	text := c.text(node)
+	if text.hasExpr() || text.bad {
+		c.computedConnection(s, node, text)
+		return
+	}
+	name := text.literal()
+	value := literal(jsonText(name))
+	s.plan.Connection = &value
+	known := c.catalog.Connections()
+	if known == nil {
+		return
+	}
+	owner, ok := known[name]
+	switch {
+	case !ok && name == plugin && len(connectionsOf(known, plugin)) == 0:
+		// A plugin without any stands under its own name.
+	case !ok:
+		c.errorAt(node.Pos, CodeNoConnection, "no connection has the name `%s`", name).Hint = connectionHint(known, name, plugin)
+	case owner != plugin:
+		c.errorAt(node.Pos, CodeOtherPlugin, "connection `%s` belongs to the plugin `%s`, not to `%s`", name, owner, plugin).Hint =
+			connectionHint(known, "", plugin)
+	}
+}
+
+func (c *checker) computedConnection(s *step, node *spec.Node, text *text) {
+	if text.whole == nil && !text.bad {
+		c.errorAt(node.Pos, CodeStatic, "a connection is a name, or one ${{ }} that gives a name")
+		return
+	}
+	v := valuer{c: c, scope: c.scope(s, false, true)}
+	if out := v.value(node, schema.Of(schema.String), "", false); !v.bad {
+		s.plan.Connection = &out.plan
+	}
+}
+
+// defaultConnection is the one named like the plugin, else the plugin's only
+// one. A plugin without any stands under its own name, with an empty config.
+func (c *checker) defaultConnection(s *step, plugin string) {
+	name := plugin
+	if known := c.catalog.Connections(); known != nil && known[plugin] != plugin {
+		switch own := connectionsOf(known, plugin); len(own) {
+		case 0:
+		case 1:
+			name = own[0]
+		default:
+			c.errorAt(s.src.Uses.Pos, CodeWhichOne, "the plugin `%s` has several connections: %s", plugin, strings.Join(own, ", ")).Hint =
+				"say which one: `connection: " + own[0] + "`"
+			return
+		}
+	}
+	s.plan.Connection = &plan.Value{Kind: plan.ValueLiteral, Literal: jsonText(name)}
+}
+
+func connectionsOf(known map[string]string, plugin string) []string {
+	var names []string
+	for _, name := range sortedNames(known) {
+		if known[name] == plugin {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func connectionHint(known map[string]string, name, plugin string) string {
+	own := connectionsOf(known, plugin)
+	if near := diag.DidYouMean(name, own); near != "" {
+		return near
+	}
+	if len(own) == 0 {
+		return "declare one of the plugin " + plugin + " under `connections` in flowrun.yaml"
+	}
+	return "the connections of " + plugin + " are " + strings.Join(own, ", ")
+}

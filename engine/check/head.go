@@ -1,0 +1,131 @@
+package check
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+const (
+	defaultRunTimeout = 24 * time.Hour
+	maxName           = 100 // characters of a name or a label
+)
+
+var (
+	namePattern  = regexp.MustCompile(`^[\pL\pN][\pL\pM\pN ._-]*$`)
+	fieldPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+const (
+	nameHint  = "it starts with a letter or digit and has letters, digits, spaces, `.`, `_` and `-`"
+	fieldHint = "it has letters, digits and `_`, and starts with a letter or `_`"
+)
+
+// head reads what stands above the steps.
+func (c *checker) head() {
+	c.plan.Name = c.name()
+	if node := c.tree.Description; node != nil && c.static(node) {
+		c.plan.Description = node.Text
+	}
+	c.labels()
+	c.plan.Timeout = defaultRunTimeout
+	if node := c.tree.Timeout; node != nil {
+		if d, ok := c.duration(node); ok {
+			c.plan.Timeout = d
+		}
+	}
+	c.laterKey(c.tree.Root, "concurrency")
+	c.laterKey(c.tree.Root, "state")
+}
+
+// name is the workflow's name: the file's where none is written.
+func (c *checker) name() string {
+	node := c.tree.Name
+	if node == nil {
+		base := path.Base(strings.ReplaceAll(c.tree.File, "\\", "/"))
+		return strings.TrimSuffix(base, path.Ext(base))
+	}
+	if c.static(node) {
+		switch {
+		case !namePattern.MatchString(node.Text):
+			c.errorAt(node.Pos, CodeName, "`%s` is not a name for a workflow", node.Text).Hint = nameHint
+		case len([]rune(node.Text)) > maxName:
+			c.errorAt(node.Pos, CodeName, "the name is longer than %d characters", maxName)
+		}
+	}
+	return node.Text
+}
+
+func (c *checker) labels() {
+	if c.tree.Labels == nil {
+		return
+	}
+	c.plan.Labels = map[string]string{}
+	for _, pair := range c.tree.Labels.Pairs {
+		key := pair.Key.Text
+		if !namePattern.MatchString(key) || len([]rune(key)) > maxName {
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a label", key).Hint = nameHint
+		}
+		if !c.scalar(pair.Value, "a label's text") {
+			continue
+		}
+		if len([]rune(pair.Value.Text)) > maxName {
+			c.errorAt(pair.Value.Pos, CodeName, "the label is longer than %d characters", maxName)
+		}
+		c.plan.Labels[key] = pair.Value.Text
+	}
+}
+
+// laterKey refuses a key of the language that this version does not run.
+func (c *checker) laterKey(node *spec.Node, key string) {
+	if pair, ok := node.Pair(key); ok {
+		c.errorAt(pair.Key.Pos, CodeLater, "`%s` comes with a later version of flowrun", key).Hint =
+			"this version can't run a workflow that needs it"
+	}
+}
+
+// defaults reads what steps that call a plugin take where they say nothing.
+func (c *checker) defaults() {
+	c.retry = plan.Retry{
+		Attempts: 4, Delay: time.Second, Factor: 2, MaxDelay: 30 * time.Second, Jitter: 0.2,
+		On: plan.DefaultRetryKinds(),
+	}
+	if c.tree.Defaults == nil {
+		return
+	}
+	c.fields(c.tree.Defaults, "`defaults`",
+		field{"timeout", func(n *spec.Node) { c.timeout = c.bounded(n) }},
+		field{"retry", func(n *spec.Node) { c.retryWords(n, &c.retry) }},
+	)
+}
+
+// bounded reads a duration that the workflow's own timeout must allow; 0 = not
+// valid.
+func (c *checker) bounded(node *spec.Node) time.Duration {
+	d, ok := c.duration(node)
+	if !ok {
+		return 0
+	}
+	if most := c.plan.Timeout; d > most {
+		c.errorAt(node.Pos, CodeTooLong, "%s is longer than the workflow's timeout, which is %s", node.Text, durationText(most)).Hint =
+			"make it shorter, or write a longer `timeout` at the top"
+	}
+	return d
+}
+
+func durationText(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+func jsonText(text string) json.RawMessage { return encode(text) }

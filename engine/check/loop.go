@@ -1,0 +1,169 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+const (
+	defaultParallel = 16
+	maxParallel     = 256
+	maxLoopDepth    = 8
+)
+
+// checkForeach finds the type of a loop's item, before what stands inside.
+func (c *checker) checkForeach(s *step) {
+	if s.elem != nil {
+		return
+	}
+	s.elem = schema.Of(schema.Any)
+	if outer := s.list.loop; outer != nil {
+		c.checkForeach(outer)
+	}
+	c.checkIf(s)
+	s.foreach = c.foreach(s)
+}
+
+// foreach reads the list of a loop.
+func (c *checker) foreach(s *step) plan.Value {
+	node := s.src.Foreach
+	if node == nil || node.Bad {
+		return plan.Value{}
+	}
+	if node.Kind == spec.Scalar {
+		if text := c.text(node); !text.bad && text.whole == nil {
+			c.errorAt(node.Pos, CodeLoopList, "a loop needs a list").Hint = "write `foreach: ${{ … }}` or a list"
+			return plan.Value{}
+		}
+	}
+	v := valuer{c: c, scope: c.scope(s, false, true)}
+	out := v.value(node, schema.ListOf(schema.Of(schema.Any)), "", false)
+	if v.bad {
+		return plan.Value{}
+	}
+	if out.typ.Kind == schema.List {
+		s.elem = out.typ.Element()
+	}
+	return out.plan
+}
+
+// loopStep checks a loop and what stands inside.
+func (c *checker) loopStep(s *step) {
+	c.checkForeach(s)
+	s.plan.Kind = plan.StepLoop
+	loop := &plan.Loop{Foreach: s.foreach, As: s.as(), MaxParallel: defaultParallel}
+	s.plan.Loop = loop
+	c.loopName(s)
+	if len(s.loops()) == maxLoopDepth {
+		c.errorAt(s.src.Node.FirstKey(), CodeDepth, "loops are nested deeper than %d", maxLoopDepth)
+	}
+	if node := s.src.MaxParallel; node != nil {
+		if n, ok := c.integer(node, 1, maxParallel); ok {
+			loop.MaxParallel = n
+		}
+	}
+	if node := s.src.OnError; node != nil {
+		word, ok := c.word(node, "what a loop does after an error", "stop", "collect")
+		loop.Collecting = ok && word == "collect"
+	}
+	c.loopKey(s, loop)
+	if s.inner != nil {
+		loop.Steps = c.steps(s.inner)
+	}
+	s.output = c.collect(s, loop)
+}
+
+// loopName checks the name that the items have inside.
+func (c *checker) loopName(s *step) {
+	node, name := s.src.As, s.as()
+	if node == nil {
+		c.outerName(s, s.src.Node.FirstKey(), name)
+		return
+	}
+	target := c.byID[name]
+	switch {
+	case !c.static(node):
+	case !fieldPattern.MatchString(name):
+		c.errorAt(node.Pos, CodeName, "`%s` is not a name for an item", name).Hint = fieldHint
+	case c.outerName(s, node.Pos, name):
+	case name == "item":
+	case slices.Contains(rootNames(), name):
+		c.errorAt(node.Pos, CodeName, "`%s` is a name of the language", name).Hint = "write another one"
+	case target != nil && (c.sees(s, target, true) || target.within(s.inner) != nil):
+		c.errorAt(node.Pos, CodeName, "a step has the id `%s`", name).Hint = "an item's name differs from the ids that are visible"
+	}
+}
+
+// outerName reports a name that a loop around gives already.
+func (c *checker) outerName(s *step, pos diag.Pos, name string) bool {
+	for _, outer := range s.loops() {
+		if outer.as() == name {
+			c.errorAt(pos, CodeName, "the loop around already calls its items `%s`", name).Hint = "write `as:` with another name"
+			return true
+		}
+	}
+	return false
+}
+
+// loopKey checks the expression that tells items apart.
+func (c *checker) loopKey(s *step, loop *plan.Loop) {
+	node := s.src.Key
+	if node == nil || node.Bad {
+		return
+	}
+	if text := c.text(node); !text.bad && text.whole == nil {
+		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop is one expression, such as ${{ %s.id }}", s.as()).Hint =
+			"every item needs a key of its own"
+		return
+	}
+	v := valuer{c: c, scope: c.loopNames(s, c.scope(s, false, true))}
+	out := v.value(node, nil, "", false)
+	if v.bad {
+		return
+	}
+	loop.Key = out.plan.Expr
+	switch kind := out.typ.Kind; {
+	case out.typ.HasSecret():
+		c.errorAt(node.Pos, CodeSecretText, "a secret can't be a loop's key")
+	case out.typ.MayBeNull():
+		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop may be null here").Hint = "give a value for that case with `??`"
+	case kind != schema.String && kind != schema.Int && kind != schema.Any:
+		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop must be text or an integer, got %s", out.typ.Article()).Hint = "string(x) makes text of it"
+	}
+}
+
+// collect checks what one item yields and returns the type of the loop's
+// outputs.
+func (c *checker) collect(s *step, loop *plan.Loop) *schema.Type {
+	elem := schema.Of(schema.Null)
+	if node := s.src.Collect; node != nil {
+		v := valuer{c: c, scope: c.loopNames(s, c.scope(s, true, true))}
+		out := c.collected(&v, node)
+		loop.Collect, elem = &out.plan, out.typ
+	} else if s.src.Written("collect") {
+		elem = schema.Of(schema.Any)
+	}
+	text := schema.Of(schema.String)
+	failure := schema.ObjectOf(
+		schema.Required("key", text), schema.Required("index", schema.Of(schema.Int)),
+		schema.Required("kind", schema.EnumOf(kindWords()...)), schema.Required("message", text),
+	)
+	return schema.ObjectOf(
+		schema.Required("items", schema.ListOf(elem)),
+		schema.Required("errors", schema.ListOf(failure)),
+	)
+}
+
+func (c *checker) collected(v *valuer, node *spec.Node) value {
+	if node.Kind == spec.Scalar {
+		if text := c.text(node); !text.bad && text.whole == nil {
+			c.errorAt(node.Pos, CodeShape, "`collect` is a map or one expression").Hint = "write `collect: ${{ … }}`"
+			return anyValue()
+		}
+	}
+	return v.value(node, schema.Of(schema.Any), "", false)
+}

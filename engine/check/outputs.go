@@ -1,0 +1,88 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// outputs checks the workflow's outputs. They are evaluated when all steps
+// ended well.
+func (c *checker) outputs() {
+	if c.tree.Outputs == nil {
+		return
+	}
+	for _, pair := range c.tree.Outputs.Pairs {
+		name := pair.Key.Text
+		if !fieldPattern.MatchString(name) {
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an output", name).Hint = fieldHint
+		}
+		c.output(name, pair.Value)
+	}
+}
+
+func (c *checker) output(name string, node *spec.Node) {
+	format, content := (*spec.Node)(nil), node
+	if isFormatted(node) {
+		format, content = node.Get("format"), node.Get("value")
+	}
+	whole := &step{list: &list{}} // stands for the place after all steps
+	scalars(content, func(n *spec.Node) { c.outputReads(whole, c.text(n)) })
+	steps := schema.Of(schema.Any)
+	if !whole.readsAll {
+		steps = c.readsType(nil, whole.reads, func(read) bool { return true })
+	}
+	v := valuer{c: c, scope: c.roots.With(stepsRoot, steps)}
+	out := v.value(content, schema.Of(schema.Any), "", false)
+	planned := plan.Output{Name: name, Value: out.plan}
+	if format != nil {
+		if word, ok := c.word(format, "a format", "markdown", "csv"); ok {
+			planned.Format = word
+			c.format(content, word, out.typ)
+		}
+	}
+	c.plan.Outputs = append(c.plan.Outputs, planned)
+}
+
+func (c *checker) outputReads(whole *step, t *text) {
+	for _, p := range t.parts {
+		if p.parsed == nil {
+			continue
+		}
+		for _, r := range p.parsed.Reads() {
+			switch {
+			case r.Path[0] != stepsRoot:
+			case !c.literalRead(t.node, p.offset, r):
+				whole.readsAll = true
+			default:
+				found := read{node: t.node, id: r.Path[1], pos: place(t.node, p.offset, r.Places[1])}
+				found.target = c.visible(nil, found)
+				whole.reads = append(whole.reads, found)
+			}
+		}
+	}
+}
+
+// isFormatted reports whether an output is {value, format}.
+func isFormatted(node *spec.Node) bool {
+	if node.Get("value") == nil {
+		return false
+	}
+	return !slices.ContainsFunc(node.Pairs, func(p spec.Pair) bool { return p.Key.Text != "value" && p.Key.Text != "format" })
+}
+
+// format checks that a value can be shown in a format: text always can, rows
+// can be a table.
+func (c *checker) format(node *spec.Node, word string, t *schema.Type) {
+	rows := word == "csv" && t.Kind == schema.List
+	if t.Kind == schema.Any || (t.Kind == schema.String || rows) && !t.MayBeNull() {
+		return
+	}
+	hint := "mdTable(rows) makes a table"
+	if word == "csv" {
+		hint = "toCSV(rows) makes the text"
+	}
+	c.errorAt(node.Pos, CodeFormat, "the format %s needs text, got %s", word, t.Article()).Hint = hint
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func TestExitCodesByCause(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want int
+	}{
+		"nothing is wrong":                  {nil, 0},
+		"an unforeseen error":               {errors.New("x"), 1},
+		"a missing input":                   {&web.Problem{Code: web.CodeInvalidInput}, 2},
+		"an invalid workflow":               {&web.Problem{Code: web.CodeInvalidWorkflow}, 3},
+		"an invalid project file":           {fmt.Errorf("load: %w", diag.List{{}}), 3},
+		"an unknown run of the owner":       {&web.Problem{Code: web.CodeNotFound}, 9},
+		"an unknown plugin":                 {engine.ErrUnknownPlugin, 9},
+		"a conflict":                        {&web.Problem{Code: web.CodeConflict}, 10},
+		"no owner":                          {&web.GoneError{}, 12},
+		"a locked store":                    {&engine.LockedError{Path: "p"}, 73},
+		"a store that can't be read":        {&engine.StoreError{Fault: engine.StoreIO}, 74},
+		"a full disk":                       {&engine.StoreError{Fault: engine.StoreFull}, 75},
+		"a damaged store":                   {&engine.StoreError{Fault: engine.StoreCorrupt}, 76},
+		"a store of a newer flowrun":        {&engine.StoreError{Fault: engine.StoreNewer}, 77},
+		"the owner's store is full":         {&web.Problem{Code: web.CodeStoreFull}, 75},
+		"the command's own code":            {exitWith(8), 8},
+		"a joined error with its own code":  {errors.Join(errors.New("x"), exitWith(6)), 6},
+		"a command whose context was ended": {context.Canceled, 130},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := exitCode(c.err); got != c.want {
+				t.Errorf("exit code %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestExitCodesOfRuns(t *testing.T) {
+	cases := map[string]struct {
+		run  plan.Run
+		want int
+	}{
+		"succeeded":          {plan.Run{Status: plan.RunSucceeded}, 0},
+		"failed":             {plan.Run{Status: plan.RunFailed}, 5},
+		"canceled":           {plan.Run{Status: plan.RunCanceled}, 6},
+		"timed out":          {plan.Run{Status: plan.RunTimedOut}, 7},
+		"paused":             {plan.Run{Status: plan.RunPaused, Paused: plan.PausedUnknownOutcome}, 8},
+		"paused for a login": {plan.Run{Status: plan.RunPaused, Paused: plan.PausedAuthRequired}, 4},
+		"waits for a person": {plan.Run{Status: plan.RunWaiting}, 8},
+		"nobody drives it":   {plan.Run{Status: plan.RunRunning}, 8},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := exitOfRun(c.run); got != c.want {
+				t.Errorf("exit code %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestExitCodesOfCalls(t *testing.T) {
+	cases := map[string]struct {
+		err  *plan.Error
+		want int
+	}{
+		"it succeeded":              {nil, 0},
+		"refused before sending":    {&plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied}, 3},
+		"refused by the service":    {&plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, HTTPStatus: 400}, 5},
+		"a login is needed":         {&plan.Error{Kind: plan.KindAuthRequired}, 4},
+		"the service is not there":  {&plan.Error{Kind: plan.KindUnavailable}, 5},
+		"the service has no record": {&plan.Error{Kind: plan.KindNotFound, HTTPStatus: 404}, 5},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := exitOfCall(c.err); got != c.want {
+				t.Errorf("exit code %d, want %d", got, c.want)
+			}
+		})
+	}
+}
