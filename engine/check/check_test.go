@@ -20,6 +20,9 @@ func checkText(catalog Catalog, file, text string) (*plan.Workflow, diag.List) {
 	workflow, more := Check(context.Background(), tree, catalog)
 	problems = append(problems, more...)
 	problems.Sort()
+	if problems.HasErrors() {
+		workflow = nil
+	}
 	return workflow, problems
 }
 
@@ -112,7 +115,11 @@ func TestValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(workflow, decoded); diff != "" {
+			again, err := decoded.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(encoded), string(again)); diff != "" {
 				t.Errorf("round trip (-made +read)\n%s", diff)
 			}
 		})

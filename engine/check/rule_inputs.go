@@ -298,6 +298,7 @@ func (r *inputReader) kindWords(node *spec.Node) bool {
 
 // typed reads the words whose values are of the schema's own type.
 func (r *inputReader) typed(node *spec.Node, t *schema.Type) object {
+	before := len(r.c.problems)
 	var out object
 	for _, pair := range node.Pairs {
 		switch pair.Key.Text {
@@ -309,7 +310,7 @@ func (r *inputReader) typed(node *spec.Node, t *schema.Type) object {
 			out = append(out, r.enum(pair.Value, t)...)
 		}
 	}
-	if values := node.Get("enum"); values != nil && !r.bad {
+	if len(r.c.problems) == before {
 		r.defaultInEnum(node, t, out)
 	}
 	return out

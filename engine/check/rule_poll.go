@@ -21,7 +21,7 @@ func (c *checker) repeat(s *step, output *schema.Type) *schema.Type {
 		field{"max", func(n *spec.Node) { out.Max, _ = c.integer(n, 1, maxRounds) }},
 	)
 	for _, key := range []string{"until", "every"} {
-		if _, written := node.Pair(key); !written {
+		if _, written := node.Pair(key); !written && !misspelt(node, key) {
 			c.errorAt(node.FirstKey(), CodeMissing, "`repeat` needs `%s`", key)
 		}
 	}

@@ -28,7 +28,11 @@ func (c *checker) rootScope() *eval.Scope {
 		// Triggers are not read yet, so that it is not known what they bring.
 		trigger.Additional = schema.Of(schema.Any)
 	}
-	return eval.NewScope().
+	scope := eval.NewScope()
+	if _, written := c.tree.Root.Pair("state"); written {
+		scope = scope.With("state", schema.Of(schema.Any)) // refused as a whole
+	}
+	return scope.
 		With("run", run).
 		With("trigger", trigger).
 		With("inputs", c.inputs).

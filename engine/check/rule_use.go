@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -66,7 +68,7 @@ func (c *checker) stepRetry(s *step) {
 func (c *checker) with(s *step) *schema.Type {
 	node, input := s.src.With, s.action.input
 	if node == nil {
-		if !s.src.Written("with") && c.nothingWritten(s, input) {
+		if !s.src.Written("with") && !s.misspelt("with") && c.nothingWritten(s, input) {
 			s.plan.With = literal([]byte("{}"))
 			return c.ask(s, []byte("{}"), nil)
 		}
@@ -79,6 +81,16 @@ func (c *checker) with(s *step) *schema.Type {
 		return nil
 	}
 	return c.ask(s, out.json, v.unknown)
+}
+
+// misspelt reports whether the step has a key that may be meant to be this one:
+// that was reported.
+func (s *step) misspelt(key string) bool { return misspelt(s.src.Node, key) }
+
+func misspelt(node *spec.Node, key string) bool {
+	return slices.ContainsFunc(node.Pairs, func(pair spec.Pair) bool {
+		return diag.Nearest(pair.Key.Text, []string{key}) == key
+	})
 }
 
 // nothingWritten reports required inputs of a step without `with`; true when

@@ -150,7 +150,11 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 	}
 	x := text.expr(text.whole)
 	out := value{plan: plan.Value{Kind: plan.ValueExpr, Expr: &x}, typ: result}
-	if t == nil || in && result.Secret {
+	switch {
+	case readsSecrets(text.whole):
+		v.problem(node.Pos, CodeSecretText, "secrets are read by their names, one at a time").Hint = "write ${{ secrets.NAME }} as the whole value"
+		return anyValue()
+	case t == nil || in && result.Secret:
 		return out
 	}
 	if misfit := result.Fits(t); misfit != nil {
@@ -178,6 +182,11 @@ func secretName(p *part, t *schema.Type) (string, bool) {
 		return "", false
 	}
 	return reads[0].Path[1], true
+}
+
+// readsSecrets reports whether an expression reads the root `secrets`.
+func readsSecrets(p *part) bool {
+	return slices.ContainsFunc(p.parsed.Reads(), func(r eval.Read) bool { return r.Path[0] == "secrets" })
 }
 
 // mixed reads text with expressions in it: only single values can stand there.

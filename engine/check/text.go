@@ -149,7 +149,11 @@ func (c *checker) static(node *spec.Node) bool {
 	if node.Bad {
 		return false
 	}
-	if at := strings.Index(node.Text, "${{"); at >= 0 {
+	if eval.HasExpression(node.Text) {
+		at := strings.Index(node.Text, "${{")
+		for at > 0 && node.Text[at-1] == '$' { // an escaped one before it
+			at += 3 + strings.Index(node.Text[at+3:], "${{")
+		}
 		c.errorAt(node.Span(at, at+3), CodeStatic, "an expression can't stand here").Hint =
 			"the value must be known before the run"
 		return false

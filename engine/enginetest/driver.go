@@ -25,7 +25,7 @@ type Driver interface {
 func Begin() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
 
 // RunID is the id of every scripted run.
-const RunID = "01jzscripted0000000000000a"
+const RunID = "01jzscr1pted0000000000000a"
 
 // Script says what the services answer and what people do. Safe for concurrent
 // use once the run has begun.

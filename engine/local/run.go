@@ -126,7 +126,7 @@ func (r *run) idle() bool {
 	if r.stopping || r.failed != nil {
 		return true
 	}
-	if len(r.unstored) > 0 || len(r.logs) > 0 || len(r.calls) > 0 {
+	if len(r.unstored) > 0 || len(r.logs) > 0 {
 		return false
 	}
 	status, _ := r.machine.Status()

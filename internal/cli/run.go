@@ -250,12 +250,8 @@ func (s *session) detached(run *plan.Run, output string) error {
 // command's exit.
 func (f *follower) finish(ctx context.Context, output string, outs []outFile) error {
 	result, err := f.follow(ctx)
-	var killed *killedError
-	switch {
-	case errors.As(err, &killed):
-		return &codedError{code: killed.exitCode(), err: err, silent: true}
-	case err != nil:
-		return f.session.abandon(err)
+	if err != nil {
+		return f.session.broken(err)
 	}
 	err = f.app.printEnd(result, output)
 	if written := f.app.writeOuts(result, outs); err == nil {
@@ -270,6 +266,16 @@ func (f *follower) finish(ctx context.Context, output string, outs []outFile) er
 		return err
 	}
 	return exitWith(exitOfRun(result.Run))
+}
+
+// broken ends a session whose follower stopped before the run did. A second
+// signal ends the program at once: the journal is made for that.
+func (s *session) broken(err error) error {
+	var killed *killedError
+	if errors.As(err, &killed) {
+		return &codedError{code: killed.exitCode(), err: err, silent: true}
+	}
+	return s.abandon(err)
 }
 
 // leaveNow gives the store back with runs that wait for a person.

@@ -199,7 +199,7 @@ func (a *app) showRun(ctx context.Context, id, output string) error {
 	a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps)
 	switch {
 	case result.Run.Closed && result.Run.Status == plan.RunSucceeded:
-	case result.Run.Status == plan.RunRunning:
+	case result.Run.Status == plan.RunRunning, result.Run.Status == plan.RunWaiting, result.Run.Status == plan.RunQueued:
 		a.page(a.sys.Stderr).Next(a.sys.Stderr, "follow it:", "runs", "watch", id)
 	default:
 		a.suggest(a.page(a.sys.Stderr), result.Run)

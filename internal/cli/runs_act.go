@@ -69,7 +69,7 @@ func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) err
 		follower.watching = true
 		result, err := follower.follow(ctx)
 		if err != nil {
-			return session.abandon(err)
+			return session.broken(err)
 		}
 		run = &result.Run
 	}

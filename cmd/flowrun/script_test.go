@@ -1,0 +1,82 @@
+package main_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/flowrun/flowrun/internal/cli"
+)
+
+// TestMain makes this test binary a flowrun too: for the scripts, and for the
+// bundled plugins, which are this executable run again.
+func TestMain(m *testing.M) {
+	flowrun := func() { os.Exit(cli.Run(os.Args[1:], cli.Host())) }
+	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[2] == "serve" {
+		flowrun()
+	}
+	testscript.Main(m, map[string]func(){"flowrun": flowrun})
+}
+
+// TestScripts runs every script below testdata/script. UPDATE=1 writes what the
+// commands print into the scripts.
+func TestScripts(t *testing.T) {
+	folders, err := filepath.Glob("testdata/script/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	workflows, err := filepath.Abs("../../workflows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir:                 folder,
+				UpdateScripts:       os.Getenv("UPDATE") != "",
+				RequireExplicitExec: true,
+				RequireUniqueNames:  true,
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid},
+				Setup: func(env *testscript.Env) error {
+					env.Setenv("HOME", env.WorkDir)
+					env.Setenv("USER", "ann")
+					env.Setenv("TZ", "UTC")
+					env.Setenv("WORKFLOWS", workflows)
+					return nil
+				},
+			})
+		})
+	}
+}
+
+// exits runs a command and wants its exit code: `exits 3 flowrun validate x`.
+func exits(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("run %s: %v", args[1], err)
+	}
+	if got != want {
+		ts.Fatalf("%v: exit code %d, want %d\n%s", args[1:], got, want, ts.ReadFile("stderr"))
+	}
+}
+
+// runid sets $RUN to the newest run: `runid --sandbox`.
+func runid(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("flowrun", append([]string{"runs", "list", "--limit", "1", "-o", "json"}, args...)...))
+	ts.Setenv("RUN", firstID(ts.ReadFile("stdout")))
+}
