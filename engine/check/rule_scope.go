@@ -174,6 +174,9 @@ func (c *checker) stepType(s *step, r read) *schema.Type {
 // absent reports whether target may have no outputs where s reads it (LANGUAGE.md,
 // "Narrowing"). s is nil for the workflow's outputs.
 func (c *checker) absent(s, target *step) bool {
+	if c.unreadableIf(s) {
+		return false
+	}
 	if target.src.If != nil || target.continues() || !target.runsOnOK() {
 		return true
 	}
@@ -185,6 +188,21 @@ func (c *checker) absent(s, target *step) bool {
 	}
 	for at := s; at != nil && at.within(target.list) != nil; at = at.list.loop {
 		if !at.runsOnOK() {
+			return true
+		}
+	}
+	return false
+}
+
+// unreadableIf reports whether an `if` of the step or of a loop around can't be
+// read: it is not known what it proves, and what is wrong with it was reported.
+func (c *checker) unreadableIf(s *step) bool {
+	for ; s != nil; s = s.list.loop {
+		node := s.src.If
+		if s.src.Node == nil {
+			return false // the place of the outputs
+		}
+		if node == nil && s.src.Written("if") || node != nil && (node.Bad || c.bare(node).bad) {
 			return true
 		}
 	}

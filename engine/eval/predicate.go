@@ -244,21 +244,33 @@ func (p *predicateCall) sortedBy() *schema.Type {
 }
 
 // reduce infers the accumulator in two rounds: what the body makes of the
-// initial value joins the type with which the body is checked.
+// initial value joins the type with which the body is checked. What is wrong
+// with the initial value itself is wrong already: the body sees it first.
 func (p *predicateCall) reduce() *schema.Type {
-	initial := p.elem
-	if len(p.node.Arguments) == 3 {
-		initial = p.c.value(p.node.Arguments[2], p.outer)
-	}
 	if len(p.node.Arguments) < 2 {
 		return p.c.report(p.c.issueAt(p.node, CodeArgument, "reduce needs a list and a value").
 			hint("%s", predicateTable()["reduce"].signature))
 	}
-	acc := plainOf(initial)
-	p.c.muted++
-	first := p.c.value(p.node.Arguments[1], p.scope.With("#acc", acc))
-	p.c.muted--
+	initial := p.elem
+	if len(p.node.Arguments) == 3 {
+		initial = p.c.value(p.node.Arguments[2], p.outer)
+	}
+	acc, known := plainOf(initial), len(p.c.issues)
+	first := p.firstRound(acc)
+	if len(p.c.issues) > known {
+		return anyType
+	}
 	acc = plainOf(schema.Join(acc, first))
 	body := p.c.value(p.node.Arguments[1], p.scope.With("#acc", acc))
 	return plainOf(schema.Join(acc, body))
+}
+
+// firstRound infers the body with the initial value. An initial value that may
+// be null says too little of what comes after it to report anything.
+func (p *predicateCall) firstRound(acc *schema.Type) *schema.Type {
+	if acc.MayBeNull() {
+		p.c.muted++
+		defer func() { p.c.muted-- }()
+	}
+	return p.c.value(p.node.Arguments[1], p.scope.With("#acc", acc))
 }

@@ -39,16 +39,23 @@ type follower struct {
 	signals  <-chan os.Signal
 
 	lastSeq  uint64 // of the records that the view has
-	canceled bool   // the first signal came
+	logs     map[logKey]bool
+	canceled bool // the first signal came
 	run      plan.Run
 	steps    map[string]plan.RunStep // top-level steps that wait for a person
+}
+
+// logKey tells log lines apart.
+type logKey struct {
+	at            time.Time
+	step, message string
 }
 
 // newFollower returns a follower; end must be called when it is no longer used.
 func (s *session) newFollower(id string, shown view.Follower) (f *follower, end func()) {
 	signals, stop := s.app.sys.Signals()
 	f = &follower{
-		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{},
+		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{}, logs: map[logKey]bool{},
 	}
 	return f, stop
 }
@@ -145,6 +152,9 @@ func (f *follower) watch(ctx context.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := f.showEarlierLogs(ctx); err != nil {
+		return false, errors.Join(err, stream.Close())
+	}
 	updates := make(chan engine.Update, 64)
 	broken := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -152,6 +162,26 @@ func (f *follower) watch(ctx context.Context) (ended bool, err error) {
 	defer stream.Close()
 	go readStream(ctx, stream, updates, broken)
 	return f.consume(ctx, updates, broken)
+}
+
+// showEarlierLogs shows the lines that were stored before the feed was opened:
+// the feed itself begins with how things stand.
+func (f *follower) showEarlierLogs(ctx context.Context) error {
+	if f.records {
+		return nil
+	}
+	logs, err := f.session.client.Logs(ctx, f.id, "")
+	var gone *web.GoneError
+	if errors.As(err, &gone) {
+		return nil // the feed ends too, and is opened anew
+	}
+	if err != nil {
+		return err
+	}
+	for i := range logs {
+		f.apply(engine.Update{Kind: engine.UpdateLog, RunID: f.id, Log: &logs[i]})
+	}
+	return nil
 }
 
 // readStream copies a stream to updates until it ends.
@@ -205,6 +235,13 @@ func (f *follower) consume(ctx context.Context, updates <-chan engine.Update, br
 }
 
 func (f *follower) apply(update engine.Update) {
+	if update.Kind == engine.UpdateLog {
+		key := logKey{update.Log.At.UTC(), update.Log.Step, update.Log.Message}
+		if f.logs[key] {
+			return
+		}
+		f.logs[key] = true
+	}
 	f.view.Apply(update)
 	switch update.Kind {
 	case engine.UpdateRecord:

@@ -62,7 +62,7 @@ func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 			summary += ", " + a.style.Yellow(count(warnings, "warning"))
 		}
 	}
-	fmt.Fprintf(a.sys.Stderr, "%s\n", summary)
+	fmt.Fprintf(a.sys.Stderr, "\n%s\n", summary)
 }
 
 func count(n int, what string) string {

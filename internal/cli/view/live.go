@@ -85,8 +85,8 @@ func (l *Live) header(width int) string {
 	run := l.model.run
 	text := fmt.Sprintf("%s  %s", term.Clean(run.Workflow), run.ID)
 	status := runStatusText(run)
-	if !run.Status.Ended() && !run.StartedAt.IsZero() {
-		status += " " + Duration(max(l.now.Sub(run.StartedAt), 0).Truncate(time.Second))
+	if so := l.now.Sub(run.StartedAt); !run.Status.Ended() && !run.StartedAt.IsZero() && so >= time.Second {
+		status += " " + Duration(so.Truncate(time.Second))
 	}
 	text = term.Truncate(text, max(width-term.Width(status)-2, 10))
 	return l.style.Bold(text) + "  " + paintRun(l.style, run.Status, status)

@@ -129,7 +129,7 @@ func (p Page) stepRow(step plan.RunStep) []string {
 // Step prints one step: its state, its error and its outputs.
 func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs []plan.Log) {
 	if step.Error != nil {
-		p.errorBox(out, step.Error)
+		p.errorBox(out, "the step", step.Error)
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("step    "), term.Clean(step.Path))
@@ -161,10 +161,11 @@ func (p Page) Logs(out io.Writer, logs []plan.Log) {
 }
 
 // Error prints the box of a run's failure: where, what, and what to do.
-func (p Page) Error(out io.Writer, result *plan.Result) { p.errorBox(out, result.Error) }
+func (p Page) Error(out io.Writer, result *plan.Result) { p.errorBox(out, "the run", result.Error) }
 
-func (p Page) errorBox(out io.Writer, err *plan.Error) {
-	where := "the run"
+// errorBox prints an error; where says what it is an error of when it is no
+// step's.
+func (p Page) errorBox(out io.Writer, where string, err *plan.Error) {
 	if err.Step != "" {
 		where = "step " + term.Clean(err.Step)
 	}
@@ -258,7 +259,13 @@ func indentJSON(raw json.RawMessage) string {
 func (p Page) Data(out io.Writer, raw json.RawMessage) { fmt.Fprintln(out, indentJSON(raw)) }
 
 // Failure prints an error that is no run's own, such as a call's.
-func (p Page) Failure(out io.Writer, err *plan.Error) { p.errorBox(out, err) }
+func (p Page) Failure(out io.Writer, err *plan.Error) {
+	shown := *err
+	if shown.Step == "call" {
+		shown.Step = "" // the engine's name for what is no step of a workflow
+	}
+	p.errorBox(out, "the call", &shown)
+}
 
 // Next prints the one command that is suggested last.
 func (p Page) Next(out io.Writer, why string, args ...string) {

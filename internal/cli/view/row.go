@@ -141,17 +141,21 @@ func progressText(p *plan.Progress) string {
 
 func errorLine(err *plan.Error) string { return fmt.Sprintf("%s: %s", err.Kind, err.Message) }
 
-// elapsed returns how long the step took, or takes so far.
+// elapsed returns how long the step took, or takes so far; nothing for what is
+// too short to tell.
 func elapsed(step plan.RunStep, now time.Time) string {
 	switch {
 	case step.StartedAt == nil:
 		return ""
 	case step.FinishedAt != nil:
-		return Duration(step.FinishedAt.Sub(*step.StartedAt))
-	case step.Status.Ended() || now.IsZero():
+		if took := step.FinishedAt.Sub(*step.StartedAt); took >= time.Millisecond {
+			return Duration(took)
+		}
+		return ""
+	case step.Status.Ended() || now.Sub(*step.StartedAt) < time.Second:
 		return ""
 	}
-	return Duration(max(now.Sub(*step.StartedAt), 0).Truncate(time.Second))
+	return Duration(now.Sub(*step.StartedAt).Truncate(time.Second))
 }
 
 func plural(n int, what string) string {
