@@ -18,8 +18,9 @@ const limiterBucket = "limiter"
 
 // limiter asks the buckets that an action of a connection falls into: one per
 // limiter and the values of the config fields of its scope, shared by all runs.
-// Their rows are stored about once a second, so that a restart remembers what
-// the services have counted without a commit for every call.
+// The first change of a row is stored at once and those after it a few times a
+// second, so that a restart remembers what the services have counted without a
+// commit for every call.
 type limiter struct {
 	project *Project
 	limits  *ratelimit.Limiter
@@ -78,16 +79,14 @@ func (l *limiter) changed(key string) {
 	}
 }
 
-// rowInterval is the least time between two writes of limiter rows.
-const rowInterval = time.Second
+// rowInterval is the least time between two writes of limiter rows: what a
+// killed process can forget. A write shares its commit with the runs' records.
+const rowInterval = 250 * time.Millisecond
 
-// writeRows stores what changed until close.
+// writeRows stores what changed until close: a change after a quiet time at
+// once, since the process may be killed before the interval ends.
 func (l *limiter) writeRows() {
 	for range l.wake {
-		select {
-		case <-time.After(rowInterval):
-		case <-l.ending:
-		}
 		l.mu.Lock()
 		dirty := l.dirty
 		l.dirty = map[string]struct{}{}
@@ -96,6 +95,10 @@ func (l *limiter) writeRows() {
 			if _, err := l.rows.Put(limiterBucket, key, l.limits.Row(key), nil); err != nil {
 				l.project.config.Log.Debug("limiter row not stored", "key", key, "error", err)
 			}
+		}
+		select {
+		case <-time.After(rowInterval):
+		case <-l.ending:
 		}
 	}
 }

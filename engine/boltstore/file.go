@@ -30,7 +30,10 @@ func ensureFile(path string, o Options) error {
 		return fmt.Errorf("create store %s: %w", path, err)
 	}
 	defer dir.Close()
-	if err := lockFile(dir, o.Timeout); err != nil {
+	switch err := lockFile(dir, o.Timeout); {
+	case errors.Is(err, errLocked):
+		return &LockedError{Path: path} // by the process that creates it at this moment
+	case err != nil:
 		return fmt.Errorf("create store %s: lock its folder: %w", path, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -93,15 +93,6 @@ func (s *step) title() string {
 	return "step " + strconv.Itoa(s.index+1)
 }
 
-// top returns the list at the top that s stands in.
-func (s *step) top() *list {
-	l := s.list
-	for l.loop != nil {
-		l = l.loop.list
-	}
-	return l
-}
-
 // within returns the step of l that is s or contains it, or nil.
 func (s *step) within(l *list) *step {
 	for s != nil {
@@ -121,6 +112,3 @@ func (s *step) loops() []*step {
 	}
 	return loops
 }
-
-// bad reports whether the step is not even a map with a known kind.
-func (s *step) bad() bool { return s.src.Kind == spec.NoKind }

@@ -53,7 +53,7 @@ func (c *checker) needed(s *step, node *spec.Node) *step {
 	}
 	if target == nil {
 		c.errorAt(node.Pos, CodeUnknownStep, "no step has the id `%s`", node.Text).Hint =
-			diag.DidYouMean(node.Text, siblingIDs(s))
+			diag.DidYouMean(node.Text, c.siblingIDs(s))
 		return nil
 	}
 	problem := c.errorAt(node.Pos, CodeHiddenStep, "step `%s` does not stand in the same list", node.Text)
@@ -68,8 +68,11 @@ func (c *checker) needed(s *step, node *spec.Node) *step {
 	return nil
 }
 
-func siblingIDs(s *step) []string {
+func (c *checker) siblingIDs(s *step) []string {
 	var ids []string
+	if len(c.problems) > maxHints {
+		return nil
+	}
 	for _, sibling := range s.list.steps {
 		if sibling.id != "" && sibling != s {
 			ids = append(ids, sibling.id)

@@ -118,8 +118,15 @@ func (c *checker) sees(s *step, target *step, collect bool) bool {
 	return s.within(target.list) != nil
 }
 
+// maxHints bounds the problems for which all ids are compared: a file can hold
+// thousands of both.
+const maxHints = 100
+
 func (c *checker) visibleIDs(s *step, collect bool) []string {
 	var ids []string
+	if len(c.problems) > maxHints {
+		return nil
+	}
 	for id, target := range c.byID {
 		if target != s && c.sees(s, target, collect) {
 			ids = append(ids, id)

@@ -62,8 +62,8 @@ type Problem struct {
 	Related  []Related `json:"related,omitempty"`
 }
 
-// Error renders the problem on one line, so that a Problem is an error.
-func (p Problem) Error() string {
+// String renders the problem on one line.
+func (p Problem) String() string {
 	text := fmt.Sprintf("%s: %s[%s]: %s", p.Pos, p.Severity, p.Code, p.Message)
 	if p.Hint != "" {
 		text += "; " + p.Hint
@@ -119,7 +119,7 @@ func (l List) Err() error {
 func (l List) Error() string {
 	lines := make([]string, len(l))
 	for i, problem := range l {
-		lines[i] = problem.Error()
+		lines[i] = problem.String()
 	}
 	return strings.Join(lines, "\n")
 }

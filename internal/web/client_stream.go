@@ -34,7 +34,7 @@ func (c *Client) Watch(ctx context.Context, id string, from uint64) (*Stream, er
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{body: response.Body, reader: bufio.NewReader(response.Body)}, nil
+	return &Stream{body: response.Body, reader: bufio.NewReader(response.Body)}, nil //nolint:bodyclose // Stream.Close does
 }
 
 // Close ends the subscription.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -207,27 +208,20 @@ func errorFacts(err *plan.Error) string {
 	return strings.Join(facts, " · ")
 }
 
-// outputWidth is where the text of one output is cut.
-const outputWidth = 400
+// How much of an output people are shown: a value's width in cells, and the
+// items of a longer list.
+const (
+	outputWidth = 120
+	outputItems = 3
+)
 
 // Outputs prints the outputs of a run for people: texts as they are, other
 // values as JSON, long ones cut with a word on how to get all.
 func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
-	names := make([]string, 0, len(outputs))
-	for name := range outputs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	cut := false
-	for _, name := range names {
-		text := term.CleanText(strings.TrimRight(rawText(outputs[name]), "\n"))
-		switch {
-		case strings.Contains(text, "\n"):
-			text = "\n" + indent(text)
-		case term.Width(text) > outputWidth:
-			text = term.Truncate(text, outputWidth) + listSize(outputs[name])
-			cut = true
-		}
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		text, short := outputText(outputs[name])
+		cut = cut || short
 		fmt.Fprintf(out, "%s %s\n", p.Style.Bold(term.Clean(name)+":"), text)
 	}
 	if cut {
@@ -235,12 +229,28 @@ func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
 	}
 }
 
-func listSize(raw json.RawMessage) string {
+// outputText returns a value for people and whether something was left out.
+func outputText(raw json.RawMessage) (text string, cut bool) {
+	text = term.CleanText(strings.TrimRight(rawText(raw), "\n"))
+	isText := len(raw) > 0 && raw[0] == '"'
+	switch {
+	case strings.Contains(text, "\n"):
+		return "\n" + indent(text), false
+	case isText || term.Width(text) <= outputWidth:
+		return text, false
+	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return ""
+		return term.Truncate(text, outputWidth), true
 	}
-	return fmt.Sprintf(" (%s)", plural(len(list), "item"))
+	lines := []string{plural(len(list), "item")}
+	for _, item := range list[:min(outputItems, len(list))] {
+		lines = append(lines, term.Truncate(term.Clean(string(item)), outputWidth))
+	}
+	if more := len(list) - outputItems; more > 0 {
+		lines = append(lines, fmt.Sprintf("… %d more", more))
+	}
+	return strings.Join(lines, "\n  "), true
 }
 
 func indent(text string) string {

@@ -1,0 +1,63 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// block is a marked code block of the README: a file to write, a command that
+// must run, or one that must fail.
+type block struct{ kind, argument, text string }
+
+var markedBlock = regexp.MustCompile("(?s)<!-- (file|runs|fails): ([^\n]+) -->\n```[a-z]+\n(.*?)```")
+
+// TestTheReadmeIsTrue writes the README's files and compares what its commands
+// print. Run ids change, and of a run only the lines are compared that the
+// README shows, in their order.
+func TestTheReadmeIsTrue(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, dir := buildBinary(t), t.TempDir()
+	commands := 0
+	for _, match := range markedBlock.FindAllStringSubmatch(string(readme), -1) {
+		b := block{match[1], match[2], match[3]}
+		if b.kind == "file" {
+			write(t, dir, b.argument, b.text)
+			continue
+		}
+		commands++
+		command := exec.Command(binary, strings.Fields(b.argument)[1:]...)
+		command.Dir = dir
+		output, err := command.CombinedOutput()
+		if (err == nil) != (b.kind == "runs") {
+			t.Errorf("%s: %v\n%s", b.argument, err, output)
+		}
+		compareLines(t, b, string(output))
+	}
+	if commands < 3 {
+		t.Errorf("the README shows %d commands with their output only", commands)
+	}
+}
+
+var runID = regexp.MustCompile(`\b[0-9a-z]{26}\b`)
+
+// compareLines looks for the block's lines in the output, in order.
+func compareLines(t *testing.T, b block, output string) {
+	t.Helper()
+	rest := strings.Split(runID.ReplaceAllString(output, "RUN"), "\n")
+	for _, want := range strings.Split(strings.TrimRight(runID.ReplaceAllString(b.text, "RUN"), "\n"), "\n") {
+		for len(rest) > 0 && rest[0] != want {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			t.Errorf("%s does not print the line %q; it prints:\n%s", b.argument, want, output)
+			return
+		}
+		rest = rest[1:]
+	}
+}
