@@ -118,6 +118,7 @@ func (c *checker) number(n json.Number, s *schema, pointer string) {
 
 func (c *checker) reportEnum(v any, s *schema, pointer string) {
 	var allowed, texts []string
+	seen := map[string]bool{} // words that differ only in the case of letters are shown once
 	for _, e := range s.enum {
 		if string(e) == "null" {
 			continue
@@ -126,10 +127,19 @@ func (c *checker) reportEnum(v any, s *schema, pointer string) {
 		if json.Unmarshal(e, &text) != nil {
 			text = string(e)
 		}
-		allowed, texts = append(allowed, "`"+text+"`"), append(texts, text)
+		texts = append(texts, text)
+		if folded := strings.ToLower(text); !seen[folded] {
+			seen[folded] = true
+			allowed = append(allowed, text)
+		}
 	}
-	problem := Problemf(pointer, "must be one of %s, is %s", strings.Join(allowed, ", "), describeValue(v, s))
-	if text, ok := v.(string); ok && !s.secret {
+	got := describeValue(v, s)
+	text, isText := v.(string)
+	if isText && !s.secret {
+		got = strings.TrimPrefix(got, "the text ")
+	}
+	problem := Problemf(pointer, "must be one of %s; got %s", strings.Join(allowed, ", "), got)
+	if isText && !s.secret {
 		problem.Detail = didYouMean(text, texts)
 	}
 	c.problems = append(c.problems, problem)

@@ -55,7 +55,7 @@ func TestCheckInfersTheTypeOfEveryKindOfExpression(t *testing.T) {
 		// null
 		`inputs.note ?? "x"`: "text", `inputs.ratio ?? 0`: "number", `steps.may?.outputs?.rows ?? []`: "list of objects", `nil ?? 1`: "integer", `inputs.note ?? nil`: "text or null",
 		// choices
-		`inputs.dry_run ? 1 : 2.5`: "number", `inputs.dry_run ? 1 : "a"`: "any value", `inputs.dry_run ? nil : "a"`: "text or null", `if inputs.dry_run { 1 } else { 2 }`: "integer",
+		`inputs.dry_run ? 1 : 2.5`: "number", `inputs.dry_run ? 1 : "a"`: "an integer or text", `inputs.dry_run ? nil : "a"`: "text or null", `if inputs.dry_run { 1 } else { 2 }`: "integer",
 		`inputs.note != nil ? inputs.note : "none"`: "text", `inputs.note == nil ? "none" : inputs.note`: "text", `(inputs.note ?: "x") == ""`: "",
 		// let, sequences and pipes
 		`let x = inputs.n; x * 2`: "integer", `let x = [1]; let y = x[0]; y`: "integer", `inputs.sites | map(upper(#))`: "list of text", `inputs.site | trim() | len()`: "integer",
@@ -130,7 +130,7 @@ func TestCheckReportsEachMistakeOnceAtItsPlace(t *testing.T) {
 		`1 «in» inputs.sites`:            CodeOperator + " an integer can't be in a list of text",
 		`inputs.n % «0»`:                 CodeConstant + " division by zero",
 		`run.scheduled_at «-» 5`:         CodeOperator + " `-` is not defined on a time and an integer; write the number as a duration, such as duration(\"24h\")",
-		`steps.a.status «==» "suceeded"`: CodeNeverEqual + " this is never equal: \"suceeded\" is not one of \"succeeded\", \"failed\"; did you mean `succeeded`?",
+		`steps.a.status «==» "suceeded"`: CodeNeverEqual + " this is never equal: the value must be one of \"succeeded\", \"failed\"; got \"suceeded\"; did you mean `succeeded`?",
 		`inputs.site matches «"("»`:      CodeConstant + " the pattern can't be read: missing closing ) \"(\"",
 		`«-»"a"`:                         CodeOperator + " `-` needs a number, got text",
 		// conditions
@@ -146,6 +146,14 @@ func TestCheckReportsEachMistakeOnceAtItsPlace(t *testing.T) {
 		`len(«steps.may?.outputs.rows») > 0`:      CodeNull + " `steps.may?.outputs.rows` may be null; give a value for that case with `??`, or test it with `!= nil` first",
 		`find(steps.a.outputs.rows, true).«host»`: CodeNull + " `find(steps.a.outputs.rows, true)` may be absent here; read it with `find(steps.a.outputs.rows, true)?.host`, and give a value for that case with `??`",
 		`sum(steps.a.outputs.rows, «.at»)`:        "",
+		// what stays known through ternaries of two types, `??` and reduce
+		`(inputs.dry_run ? 1 : "a") «+» 1`:              CodeOperator + " `+` is not defined on text and an integer; string(x) makes text of a value",
+		`(inputs.dry_run ? 1 : "a") «>» 1`:              CodeOperator + " `>` can't compare text with an integer; int(x) makes an integer of text",
+		`upper(«inputs.dry_run ? 1 : "a"»)`:             CodeArgument + " upper expects text, got an integer",
+		`«inputs.dry_run ? 1 : true» ? 1 : 2`:           CodeCondition + " a condition must be true or false, got an integer or a boolean",
+		`«inputs.dry_run ? inputs.note : 1» + "x"`:      "",
+		`map(inputs.days, (inputs.note ?? #) «*» 2)[0]`: CodeOperator + " `*` is not defined on text and an integer",
+		`reduce(inputs.days, #acc «+» #, "x")`:          CodeOperator + " `+` is not defined on text and an integer; string(x) makes text of a value",
 		// functions
 		`upper(«1»)`:                                CodeArgument + " upper expects text, got an integer",
 		`«upper»()`:                                 CodeArgument + " upper needs 1 argument, got 0; upper(text: text): text",

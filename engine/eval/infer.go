@@ -162,7 +162,7 @@ func (c *checker) nonNull(node ast.Node, t *schema.Type) *schema.Type {
 func (c *checker) condition(node ast.Node, scope *Scope, what string) {
 	t := c.value(node, scope)
 	switch {
-	case t.Kind == schema.Any:
+	case t.Kind == schema.Any && t.Alternatives == nil:
 	case t.Kind == schema.Bool && t.Nullable:
 		c.report(c.issueOver(node, CodeNull, "%s may be null, and %s must be true or false", c.text(node), what).
 			hint("write `?? false` behind it"))
@@ -270,7 +270,7 @@ func (c *checker) conditional(n *ast.ConditionalNode, scope *Scope) *schema.Type
 	c.condition(n.Cond, scope, "a condition")
 	then := c.value(n.Exp1, assume(n.Cond, true, scope))
 	other := c.value(n.Exp2, assume(n.Cond, false, scope))
-	return c.bounded(schema.Join(then, other))
+	return c.bounded(schema.Either(then, other))
 }
 
 // bounded gives up on types that have grown too large.
@@ -289,6 +289,9 @@ func (c *checker) weight(t *schema.Type) int {
 		return w
 	}
 	w := 1 + c.weight(t.Elem) + c.weight(t.Additional)
+	for _, one := range t.Alternatives {
+		w += c.weight(one)
+	}
 	for _, field := range t.Fields {
 		w = min(w+c.weight(field.Type), maxWeight+1)
 	}

@@ -68,8 +68,10 @@ func (c *checker) argument(f *function, arg ast.Node, p param, scope *Scope) *sc
 		return t
 	}
 	t = c.nonNull(arg, t)
-	if t.Kind == schema.Any || p.kinds.has(t.Kind) {
-		return t
+	whole := t
+	t = p.misfit(t)
+	if t == nil {
+		return whole
 	}
 	issue := c.issueOver(arg, CodeArgument, "%s expects %s, got %s", f.name, p.text, t.Article())
 	switch {
@@ -85,6 +87,17 @@ func (c *checker) argument(f *function, arg ast.Node, p param, scope *Scope) *sc
 		issue.Hint = "values(x) and toPairs(x) make lists of an object"
 	}
 	return c.report(issue)
+}
+
+// misfit returns what t can be that the parameter does not take; nil when there
+// is nothing.
+func (p param) misfit(t *schema.Type) *schema.Type {
+	for _, one := range t.Each() {
+		if one.Kind != schema.Any && !p.kinds.has(one.Kind) {
+			return one
+		}
+	}
+	return nil
 }
 
 func (k *call) typeOf(i int) *schema.Type {

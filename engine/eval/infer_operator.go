@@ -2,6 +2,7 @@ package eval
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -14,11 +15,14 @@ func (c *checker) unary(n *ast.UnaryNode, scope *Scope) *schema.Type {
 		return schema.Of(schema.Bool)
 	}
 	t := c.present(n.Node, scope)
-	switch t.Kind {
-	case schema.Any, schema.Int, schema.Number, schema.Duration:
-		return schema.Of(t.Kind)
+	for _, one := range t.Each() {
+		switch one.Kind {
+		case schema.Any, schema.Int, schema.Number, schema.Duration:
+		default:
+			return c.report(c.issueAt(n, CodeOperator, "`%s` needs a number, got %s", n.Operator, one.Article()))
+		}
 	}
-	return c.report(c.issueAt(n, CodeOperator, "`%s` needs a number, got %s", n.Operator, t.Article()))
+	return schema.Of(t.Kind)
 }
 
 func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
@@ -58,7 +62,7 @@ func (c *checker) coalesce(n *ast.BinaryNode, scope *Scope) *schema.Type {
 	if left.Kind == schema.Null {
 		return right
 	}
-	return c.bounded(schema.Join(schema.NonNull(left), right))
+	return c.bounded(schema.Either(schema.NonNull(left), right))
 }
 
 func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
@@ -97,11 +101,22 @@ func (c *checker) neverEqual(n *ast.BinaryNode, left, right *schema.Type) {
 	if misfit == nil {
 		return
 	}
-	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: %s", misfit.Message).hint("%s", misfit.Hint))
+	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: the value %s", misfit.Message).hint("%s", misfit.Hint))
 }
 
 // canEqual reports whether values of two types can be equal at all.
 func canEqual(a, b *schema.Type) bool {
+	for _, left := range a.Each() {
+		for _, right := range b.Each() {
+			if kindsCanEqual(left, right) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func kindsCanEqual(a, b *schema.Type) bool {
 	switch {
 	case a.Kind == schema.Any, b.Kind == schema.Any, a.Kind == schema.Null, b.Kind == schema.Null, a.Kind == b.Kind:
 		return true
@@ -132,7 +147,10 @@ func (c *checker) membership(n *ast.BinaryNode, scope *Scope) {
 }
 
 func (c *checker) ordering(n *ast.BinaryNode, left, right *schema.Type) {
-	if ordered(left) && ordered(right) && canEqual(left, right) {
+	left, right, ok := eachPair(left, right, func(a, b *schema.Type) bool {
+		return ordered(a) && ordered(b) && canEqual(a, b)
+	})
+	if ok {
 		return
 	}
 	issue := c.issueAt(n, CodeOperator, "`%s` can't compare %s with %s", n.Operator, left.Article(), right.Article())
@@ -147,6 +165,19 @@ func (c *checker) ordering(n *ast.BinaryNode, left, right *schema.Type) {
 	c.report(issue)
 }
 
+// eachPair tries all that two operands can be. It returns the first pair that
+// does not fit, or true.
+func eachPair(left, right *schema.Type, fits func(a, b *schema.Type) bool) (a, b *schema.Type, ok bool) {
+	for _, a := range left.Each() {
+		for _, b := range right.Each() {
+			if !fits(a, b) {
+				return a, b, false
+			}
+		}
+	}
+	return left, right, true
+}
+
 func ordered(t *schema.Type) bool {
 	switch t.Kind {
 	case schema.Any, schema.Int, schema.Number, schema.String, schema.Time, schema.Duration:
@@ -156,12 +187,12 @@ func ordered(t *schema.Type) bool {
 }
 
 func (c *checker) textTest(n *ast.BinaryNode, left, right *schema.Type) {
-	for _, side := range []*schema.Type{left, right} {
+	for i, side := range slices.Concat(left.Each(), right.Each()) {
 		if side.Kind == schema.String || side.Kind == schema.Any {
 			continue
 		}
 		issue := c.issueAt(n, CodeOperator, "`%s` needs text on both sides, got %s", n.Operator, side.Article())
-		if side == left && side.Kind == schema.List && n.Operator == "contains" {
+		if i < len(left.Each()) && side.Kind == schema.List && n.Operator == "contains" {
 			issue.Hint = "`x in list` looks into a list"
 		}
 		c.report(issue)
@@ -182,11 +213,17 @@ func (c *checker) arithmetic(n *ast.BinaryNode, left, right *schema.Type) *schem
 	if divisor, ok := n.Right.(*ast.IntegerNode); ok && divisor.Value == 0 && (n.Operator == "/" || n.Operator == "%") {
 		return c.report(c.issueAt(n.Right, CodeConstant, "division by zero"))
 	}
-	if kind, ok := arithmeticKind(n.Operator, left.Kind, right.Kind); ok {
-		if n.Operator == ".." {
-			return schema.ListOf(schema.Of(schema.Int))
-		}
-		return schema.Of(kind)
+	var result *schema.Type
+	left, right, ok := eachPair(left, right, func(a, b *schema.Type) bool {
+		kind, defined := arithmeticKind(n.Operator, a.Kind, b.Kind)
+		result = joined(result, schema.Of(kind))
+		return defined
+	})
+	if ok && n.Operator == ".." {
+		return schema.ListOf(schema.Of(schema.Int))
+	}
+	if ok {
+		return result
 	}
 	issue := c.issueAt(n, CodeOperator, "`%s` is not defined on %s and %s", n.Operator, left.Article(), right.Article())
 	switch {

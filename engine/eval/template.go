@@ -136,8 +136,11 @@ func FitsText(t *schema.Type) *schema.Misfit {
 		return &schema.Misfit{Message: "a secret can't stand inside text"}
 	case t.MayBeNull():
 		return &schema.Misfit{Message: "this may be null, which can't stand inside text", Hint: "give a value for that case with `??`"}
-	case t.Kind == schema.List, t.Kind == schema.Object:
-		return &schema.Misfit{Message: t.Article() + " can't stand inside text", Hint: "toJSON(x) makes text of it"}
+	}
+	for _, one := range t.Each() {
+		if one.Kind == schema.List || one.Kind == schema.Object {
+			return &schema.Misfit{Message: one.Article() + " can't stand inside text", Hint: "toJSON(x) makes text of it"}
+		}
 	}
 	return nil
 }

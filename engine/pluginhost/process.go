@@ -151,7 +151,7 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 			p.runner.env = append(environ, only(cmd.Env, handshakeNames())...)
 			return p.runner, nil
 		},
-		StartTimeout:     options.Limits.Start,
+		StartTimeout:     options.Limits.Start + time.Second, // launch's own watchdog is first
 		Logger:           hclog.NewNullLogger(),
 		SyncStdout:       p.output.stream("stdout"),
 		SyncStderr:       p.output.stream("stderr"),

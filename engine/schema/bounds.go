@@ -72,7 +72,7 @@ func (t *Type) checkEnum(p path, v any) error {
 	if t.Enum == nil || slices.ContainsFunc(t.Enum, func(allowed any) bool { return sameScalar(allowed, v) }) {
 		return nil
 	}
-	m := mismatchf(p, "%s is not one of %s", show(v), showEnum(t.Enum))
+	m := mismatchf(p, "must be one of %s; got %s", showEnum(t.Enum), show(v))
 	if text, ok := v.(string); ok {
 		m.Hint = nearHint(text, enumTexts(t.Enum))
 	}
@@ -104,15 +104,22 @@ func enumTexts(values []any) []string {
 	return texts
 }
 
+// showEnum lists the values, those that differ only in the case of letters once.
 func showEnum(values []any) string {
-	const most = 12
-	shown := make([]string, 0, most)
-	for i, value := range values {
-		if i == most {
-			shown = append(shown, "…")
-			break
+	const most = 24
+	var shown []string
+	seen := map[string]bool{}
+	for _, value := range values {
+		text := show(value)
+		switch folded := strings.ToLower(text); {
+		case value == nil, seen[folded]:
+			continue
+		case len(shown) == most:
+			return strings.Join(shown, ", ") + ", …"
+		default:
+			seen[folded] = true
 		}
-		shown = append(shown, show(value))
+		shown = append(shown, text)
 	}
 	return strings.Join(shown, ", ")
 }

@@ -74,7 +74,7 @@ func NonNull(t *Type) *Type {
 }
 
 // AcceptsNull reports whether null is a value of t.
-func (t *Type) AcceptsNull() bool { return t.Nullable || t.Kind == Any || t.Kind == Null }
+func (t *Type) AcceptsNull() bool { return t.Nullable || !t.known() || t.Kind == Null }
 
 // MayBeNull reports whether a value of t is known to be null at times. Any is
 // not: nothing is known of it.
@@ -140,7 +140,8 @@ func (t *Type) HasSecret() bool {
 	if t.Secret || t.Elem != nil && t.Elem.HasSecret() || t.Additional != nil && t.Additional.HasSecret() {
 		return true
 	}
-	return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.HasSecret() })
+	return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.HasSecret() }) ||
+		slices.ContainsFunc(t.Alternatives, (*Type).HasSecret)
 }
 
 // Equal reports whether two types are the same in all that they say.
@@ -155,6 +156,7 @@ func (t *Type) Equal(other *Type) bool {
 		t.Pattern == other.Pattern && bytes.Equal(t.Default, other.Default) && reflect.DeepEqual(t.Enum, other.Enum) &&
 		samePointed(t.Min, other.Min) && samePointed(t.Max, other.Max) &&
 		samePointed(t.MinLength, other.MinLength) && samePointed(t.MaxLength, other.MaxLength)
+	same = same && slices.EqualFunc(t.Alternatives, other.Alternatives, (*Type).Equal)
 	return same && t.Elem.Equal(other.Elem) && t.Additional.Equal(other.Additional) &&
 		slices.EqualFunc(t.Fields, other.Fields, func(a, b Field) bool {
 			return a.Name == b.Name && a.Required == b.Required && a.Type.Equal(b.Type)

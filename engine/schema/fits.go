@@ -30,7 +30,7 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 		return m
 	}
 	switch {
-	case t.Kind == Any:
+	case !t.known():
 		return nil
 	case t.Kind == Null && !into.AcceptsNull():
 		return f.misfit("", "expects %s, got null", into.Article())
@@ -40,7 +40,12 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 	case t.Kind == Null, into.Kind == Any:
 		return nil
 	}
-	return f.kinds(t, into)
+	for _, alternative := range t.Each() {
+		if m := f.kinds(alternative, into); m != nil {
+			return m
+		}
+	}
+	return nil
 }
 
 func (f *fitting) secrets(t, into *Type) *Misfit {

@@ -11,14 +11,16 @@ func Join(a, b *Type) *Type {
 	switch {
 	case a == b:
 		return a
+	case a.Kind == Null && b.known():
+		return Nullable(b)
+	case b.Kind == Null && a.known():
+		return Nullable(a)
+	case a.Alternatives != nil || b.Alternatives != nil:
+		return &Type{Secret: a.Secret || b.Secret}
 	case a.Kind == Any:
 		return anyOf(a, b)
 	case b.Kind == Any:
 		return anyOf(b, a)
-	case a.Kind == Null:
-		return Nullable(b)
-	case b.Kind == Null:
-		return Nullable(a)
 	}
 	joined := &Type{Kind: a.Kind, Nullable: a.Nullable || b.Nullable, Secret: a.Secret || b.Secret}
 	switch {

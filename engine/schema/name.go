@@ -6,7 +6,7 @@ func (t *Type) String() string {
 		return "any value"
 	}
 	name := t.baseName()
-	if t.Nullable && t.Kind != Null && t.Kind != Any {
+	if t.Nullable && t.Kind != Null && t.known() {
 		name += " or null"
 	}
 	return name
@@ -55,7 +55,22 @@ func (t *Type) baseName() string {
 	case Object:
 		return "object"
 	}
+	if t.Alternatives != nil {
+		return alternativeNames(t.Alternatives)
+	}
 	return "any value"
+}
+
+func alternativeNames(types []*Type) string {
+	name := types[0].Article()
+	for i, t := range types[1:] {
+		separator := ", "
+		if i == len(types)-2 {
+			separator = " or "
+		}
+		name += separator + t.Article()
+	}
+	return name
 }
 
 func plural(t *Type) string {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -116,7 +117,7 @@ func TestFitsSaysWhyAValueCanNotStandThere(t *testing.T) {
 		{MapOf(nil), Of(String), "expects text, got an object; toJSON(x) makes text of it"},
 		{Nullable(Of(Int)), Of(Int), "expects an integer, but this may be null; give a value for that case with `??`, such as `x ?? 0`"},
 		{Of(Null), Of(Int), "expects an integer, got null"},
-		{EnumOf("a"), EnumOf("a", "b"), ""}, {EnumOf("x"), EnumOf("a", "b"), `"x" is not one of "a", "b"`}, {EnumOf("opne"), EnumOf("open", "b"), "\"opne\" is not one of \"open\", \"b\"; did you mean `open`?"},
+		{EnumOf("a"), EnumOf("a", "b"), ""}, {EnumOf("x"), EnumOf("a", "b"), `must be one of "a", "b"; got "x"`}, {EnumOf("opne"), EnumOf("open", "b"), "must be one of \"open\", \"b\"; got \"opne\"; did you mean `open`?"},
 		{EnumOf("x", "a"), EnumOf("a"), ""}, {EnumOf("soon"), Of(Time), `"soon" is not a time; write it as 2006-01-02T15:04:05Z`}, {EnumOf("2026-01-02T00:00:00Z"), Of(Time), ""}, {EnumOf("5"), Of(Duration), `"5" is not a duration; write 30s, 6h, 7d or PT20M`},
 		{ListOf(Of(Int)), ListOf(Of(Number)), ""}, {ListOf(Of(String)), ListOf(Of(Int)), "/*: expects an integer, got text; int(x) makes an integer of text"}, {EmptyList(), ListOf(Of(Int)), ""},
 		{object(Required("id", Of(Int))), row, ""}, {object(Required("id", Of(Int)), Required("nmae", Of(String))), row, "unknown field `nmae`; did you mean `name`?"}, {object(Required("name", Of(String))), row, "field `id` is missing"},
@@ -171,5 +172,57 @@ func TestWithoutSecretsTakesClearValues(t *testing.T) {
 	}
 	if !typ.HasSecret() || typ.WithoutSecrets().HasSecret() {
 		t.Error("HasSecret is wrong")
+	}
+}
+
+// TestEitherKeepsWhatATernaryOfTwoTypesCanBe is rule 4 of the language where
+// expr's own checker goes blind.
+func TestEitherKeepsWhatATernaryOfTwoTypesCanBe(t *testing.T) {
+	text, integer, boolean := Of(String), Of(Int), Of(Bool)
+	either := Either(text, integer)
+	for _, tc := range []struct {
+		got  *Type
+		want string
+	}{
+		{either, "text or an integer"},
+		{Either(either, boolean), "text, an integer or a boolean"},
+		{Either(either, EnumOf("a")), "text or an integer"},
+		{Either(either, Of(Null)), "text or an integer or null"},
+		{Either(Nullable(text), integer), "text or an integer or null"},
+		{NonNull(Either(Nullable(text), integer)), "text or an integer"},
+		{Either(text, Of(Any)), "any value"},
+		{Either(Of(Any), either), "any value"},
+		{Either(integer, Of(Number)), "number"},
+		{Join(either, text), "any value"}, // lists of mixed elements serve as tuples
+		{Either(either, SecretText()), "secret"},
+	} {
+		if got := tc.got.String(); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+	for _, into := range []*Type{text, integer, ListOf(nil)} {
+		if either.Fits(into) == nil {
+			t.Errorf("%s fits %s", either, into)
+		}
+	}
+	if m := either.Fits(Of(Any)); m != nil {
+		t.Errorf("%s into anything: %s", either, m.Message)
+	}
+	if m := Either(Of(Int), Of(Number)).Fits(Of(Number)); m != nil {
+		t.Errorf("number: %s", m.Message)
+	}
+	if Nullable(either).Fits(Nullable(text)) == nil || !Nullable(either).MayBeNull() || either.Equal(Either(text, boolean)) {
+		t.Error("null or the alternatives are lost")
+	}
+}
+
+func TestEnumsShowWordsThatDifferOnlyInCaseOnce(t *testing.T) {
+	_, err := Nullable(EnumOf("A", "AAAA", "MX", "a", "aaaa", "mx")).Accept("AAA")
+	var mismatch *Mismatch
+	if !errors.As(err, &mismatch) {
+		t.Fatalf("got %v", err)
+	}
+	if want := `must be one of "A", "AAAA", "MX"; got "AAA"`; mismatch.Message != want || mismatch.Hint != "did you mean `AAAA`?" {
+		t.Errorf("got %q, %q", mismatch.Message, mismatch.Hint)
 	}
 }

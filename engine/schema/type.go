@@ -42,6 +42,10 @@ type Type struct {
 	Pattern   string // of String: RE2, unanchored
 	Default   []byte // JSON; nil = none
 
+	// Alternatives, of Any, are the types of which a value has one; nil = nothing
+	// is known of it. None of them is Any, null or nullable.
+	Alternatives []*Type
+
 	compiled *regexp.Regexp // of Pattern; nil = not compiled yet
 	index    map[string]int // of Fields, when there are many
 }

@@ -103,7 +103,12 @@ func (a *app) rootCommand() *cobra.Command {
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
 	)
-	root.CompletionOptions.HiddenDefaultCmd = false
+	root.InitDefaultCompletionCmd("completion")
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			group(c)
+		}
+	}
 	return root
 }
 

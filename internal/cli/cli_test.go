@@ -47,6 +47,8 @@ func TestUsageErrorsExitWithTwoAndSuggest(t *testing.T) {
 	}{
 		"a misspelt command":                {[]string{"rnu"}, "did you mean `run`?"},
 		"a misspelt command of a group":     {[]string{"runs", "shwo"}, "did you mean `show`?"},
+		"a misspelt shell":                  {[]string{"completion", "bsh"}, "did you mean `bash`?"},
+		"a number that is none":             {[]string{"runs", "--limit", "x"}, "`flowrun runs --help`"},
 		"a misspelt flag":                   {[]string{"run", "--sandbx", "x.yaml"}, "did you mean `--sandbox`?"},
 		"a misspelt output":                 {[]string{"runs", "-o", "jsn"}, "did you mean `json`?"},
 		"a misspelt status":                 {[]string{"runs", "list", "--status", "faild"}, "did you mean `failed`?"},

@@ -78,7 +78,8 @@ func flagError(c *cobra.Command, err error) error {
 			hint = "did you mean `--" + near + "`?"
 		}
 	}
-	return usageError(errors.New(err.Error()), hint)
+	text, _, _ := strings.Cut(err.Error(), ": strconv.") // how the text was read is no news
+	return usageError(errors.New(text), hint)
 }
 
 // outputFlag adds -o with its choices; the first one is the default.

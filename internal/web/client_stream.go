@@ -30,11 +30,11 @@ func (c *Client) Watch(ctx context.Context, id string, from uint64) (*Stream, er
 		header.Set("Last-Event-ID", strconv.FormatUint(from, 10))
 	}
 	query := url.Values{"topics": {"run:" + id}}
-	response, err := c.send(ctx, http.MethodGet, "/stream?"+query.Encode(), nil, header)
+	response, err := c.send(ctx, http.MethodGet, "/stream?"+query.Encode(), nil, header) //nolint:bodyclose // Stream.Close does
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{body: response.Body, reader: bufio.NewReader(response.Body)}, nil //nolint:bodyclose // Stream.Close does
+	return &Stream{body: response.Body, reader: bufio.NewReader(response.Body)}, nil
 }
 
 // Close ends the subscription.
