@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -90,6 +92,24 @@ func (c *checker) run() {
 	c.plan.Finally = c.steps(handlers[2])
 	c.outputs()
 	c.plan.Actions = c.usedActions()
+	c.plan.Connections = c.readConnections()
+}
+
+// readConnections are the project's connections, when an expression reads
+// `connections`: a run goes by what they were when it began.
+func (c *checker) readConnections() map[string]string {
+	for _, text := range c.texts {
+		for _, p := range text.parts {
+			if p.parsed == nil {
+				continue
+			}
+			reads := p.parsed.Reads()
+			if slices.ContainsFunc(reads, func(r eval.Read) bool { return r.Path[0] == "connections" }) {
+				return maps.Clone(c.catalog.Connections())
+			}
+		}
+	}
+	return nil
 }
 
 func (c *checker) usedActions() map[string]*plan.Action {

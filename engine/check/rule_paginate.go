@@ -41,9 +41,16 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 		c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` has no pages", s.src.Uses.Text).Hint = "leave `paginate` out"
 		return output
 	}
+	item, ok := itemType(output, paging.ItemsField)
+	if !ok {
+		pair, _ := s.src.Node.Pair("paginate")
+		c.errorAt(pair.Key.Pos, CodeNotForAction, "which list of `%s` a page consists of is not known", s.src.Uses.Text).Hint =
+			"the plugin must say which field holds the items"
+		return output
+	}
 	s.plan.Paginate = p
 	fields := []schema.Field{
-		schema.Required("items", schema.ListOf(itemType(output, paging.ItemsField))),
+		schema.Required("items", schema.ListOf(item)),
 		schema.Required("next_cursor", schema.Nullable(schema.Of(schema.String))),
 		schema.Required("pages", schema.Of(schema.Int)),
 		schema.Required("truncated", schema.Of(schema.Bool)),
@@ -54,17 +61,35 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 	return schema.ObjectOf(fields...)
 }
 
-// itemType is the type of what a page lists: the named field's elements, or the
-// only list's.
-func itemType(output *schema.Type, name string) *schema.Type {
+// itemType is the type of what a page lists: the elements of the named field, of
+// the only list, or of the output itself. False when there is no such list; an
+// output or a field of which nothing is known may be one.
+func itemType(output *schema.Type, name string) (*schema.Type, bool) {
+	unknown := schema.Of(schema.Any)
+	if name != "" {
+		t, ok := output.Field(name)
+		switch {
+		case output.Kind == schema.Any || ok && t.Kind == schema.Any:
+			return unknown, true
+		case !ok || t.Kind != schema.List:
+			return nil, false
+		}
+		return t.Element(), true
+	}
+	switch output.Kind {
+	case schema.Any:
+		return unknown, true
+	case schema.List:
+		return output.Element(), true
+	}
 	var lists []*schema.Type
 	for _, f := range output.Fields {
-		if f.Type.Kind == schema.List && (name == "" || f.Name == name) {
+		if f.Type.Kind == schema.List {
 			lists = append(lists, f.Type)
 		}
 	}
 	if len(lists) != 1 {
-		return schema.Of(schema.Any)
+		return nil, false
 	}
-	return lists[0].Element()
+	return lists[0].Element(), true
 }

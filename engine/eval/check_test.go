@@ -150,8 +150,8 @@ func TestCheckReportsEachMistakeOnceAtItsPlace(t *testing.T) {
 		`(inputs.dry_run ? 1 : "a") «+» 1`:              CodeOperator + " `+` is not defined on text and an integer; string(x) makes text of a value",
 		`(inputs.dry_run ? 1 : "a") «>» 1`:              CodeOperator + " `>` can't compare text with an integer; int(x) makes an integer of text",
 		`upper(«inputs.dry_run ? 1 : "a"»)`:             CodeArgument + " upper expects text, got an integer",
-		`«inputs.dry_run ? 1 : true» ? 1 : 2`:           CodeCondition + " a condition must be true or false, got an integer or a boolean",
-		`«inputs.dry_run ? inputs.note : 1» + "x"`:      "",
+		`(«inputs.dry_run ? 1 : true») ? 1 : 2`:         CodeCondition + " a condition must be true or false, got an integer or a boolean",
+		`(«inputs.dry_run ? inputs.note : 1») + "x"`:    "",
 		`map(inputs.days, (inputs.note ?? #) «*» 2)[0]`: CodeOperator + " `*` is not defined on text and an integer",
 		`reduce(inputs.days, #acc «+» #, "x")`:          CodeOperator + " `+` is not defined on text and an integer; string(x) makes text of a value",
 		// functions

@@ -1,10 +1,12 @@
 package interp
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // coreAction returns how the Machine itself runs an action; nil when a plugin
@@ -86,13 +88,52 @@ func (s *step) coreSleep(input map[string]any) {
 		s.coreDone()
 		return
 	}
+	s.late = s.sleepLimit(until)
+	if s.late != nil {
+		until = s.late.at
+	}
 	s.op = m.timerPath(s.path, timerSleep)
 	s.status, s.wait, s.until = plan.StepWaiting, "sleep", until.UTC()
 	m.timer(s, s.op, timerSleep, s.until)
 }
 
+// lateness is the end of a wait that is longer than its step may take.
+type lateness struct {
+	at     time.Time
+	reason string // timeout or within
+	limit  time.Duration
+}
+
+// sleepLimit returns the first bound of the step that ends before until does;
+// nil when there is none (LANGUAGE.md, rules 10 and 25).
+func (s *step) sleepLimit(until time.Time) *lateness {
+	now, step := s.list.m.at, s.code.step
+	timeout := step.Timeout
+	if timeout <= 0 && s.list.code.handler {
+		timeout = defaultHandlerTimeout
+	}
+	var late *lateness
+	for _, bound := range []lateness{{reason: "timeout", limit: timeout}, {reason: "within", limit: step.Within}} {
+		bound.at = now.Add(bound.limit)
+		if bound.limit > 0 && bound.at.Before(until) {
+			late, until = &bound, bound.at
+		}
+	}
+	return late
+}
+
 // awake ends a core.sleep.
 func (s *step) awake() {
 	s.op = ""
-	s.coreDone()
+	late := s.late
+	s.late = nil
+	if late == nil {
+		s.coreDone()
+		return
+	}
+	s.fail(&plan.Error{
+		Kind:    plan.KindTimeout,
+		Reason:  late.reason,
+		Message: fmt.Sprintf("the step took longer than its %s of %s", late.reason, schema.FormatDuration(late.limit)),
+	})
 }

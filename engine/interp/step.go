@@ -25,6 +25,7 @@ type step struct {
 	op     string // path of its open call or timer
 	action *action
 	loop   *loop
+	late   *lateness // of a core.sleep: it ends before its time, as a failure
 
 	attempts  int // of the operation that took the most
 	note      string

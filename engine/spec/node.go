@@ -51,6 +51,8 @@ type Node struct {
 	// Bad says that a problem of this very node was reported: who finds more
 	// wrong with it says nothing.
 	Bad bool
+	// Partial says that keys of this mapping were left out, which was reported.
+	Partial bool
 
 	source *source
 	strTag bool    // written with !!str: text, whatever it looks like

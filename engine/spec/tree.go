@@ -198,9 +198,9 @@ func (r *reader) required(step *Step) {
 		r.problems.Errorf(step.Node.FirstKey(), CodeMissingKey, "the loop has no `foreach`")
 	case step.Kind == LoopStep && !step.Written("steps"):
 		r.problems.Errorf(step.Node.FirstKey(), CodeMissingKey, "the loop has no `steps`")
-	case step.Let != nil && len(step.Let.Pairs) == 0:
+	case step.Let != nil && len(step.Let.Pairs) == 0 && !step.Let.Partial:
 		r.problems.Errorf(step.Let.Pos, CodeNoElements, "`let` needs at least one value")
-	case step.SetState != nil && len(step.SetState.Pairs) == 0:
+	case step.SetState != nil && len(step.SetState.Pairs) == 0 && !step.SetState.Partial:
 		r.problems.Errorf(step.SetState.Pos, CodeNoElements, "`set_state` needs at least one value")
 	}
 }

@@ -126,6 +126,7 @@ func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
 		key := w.node(from.Content[i], indent, depth)
 		value := w.node(from.Content[i+1], indent, depth)
 		if !w.key(key, from.Content[i], from.Content[i+1]) {
+			n.Partial = true
 			continue
 		}
 		if earlier, ok := first[key.Text]; ok {

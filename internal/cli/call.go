@@ -68,7 +68,7 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 	result, err := session.client.Call(ctx, request, &callSink{app: a, page: a.page(a.sys.Stderr)})
 	select {
 	case interrupted := <-killed:
-		err = &codedError{code: interrupted.(*killedError).exitCode(), err: interrupted}
+		err = interrupted
 	default:
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -201,7 +202,7 @@ func (a *app) printError(err error) {
 		list    diag.List
 	)
 	switch {
-	case err == nil, errors.As(err, &coded) && coded.silent:
+	case err == nil, errors.Is(err, syscall.EPIPE), errors.As(err, &coded) && coded.silent:
 		return
 	case errors.As(err, &list):
 		a.printProblems(list)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"syscall"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -30,7 +31,8 @@ const (
 	exitStoreFull    = 75  // the disk or the store is full
 	exitStoreCorrupt = 76  // the store is damaged
 	exitStoreNewer   = 77  // a newer flowrun wrote the store
-	exitInterrupted  = 130 // a second Ctrl-C; other signals are 128 and their number
+	exitInterrupted  = 130 // Ctrl-C, once the run has ended or at the second; other signals are 128 and their number
+	exitPipe         = 141 // the reader of our output went away
 )
 
 // exitOfCode is the exit code of what the owner's API refused.
@@ -97,6 +99,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.Is(err, syscall.EPIPE):
+		return exitPipe
 	case errors.As(err, &killed):
 		return killed.exitCode()
 	case errors.As(err, &coded):

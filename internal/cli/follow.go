@@ -33,14 +33,13 @@ type follower struct {
 	records bool // the view wants every stored record
 	drive   bool // go on with the run when nobody drives it
 	noWait  bool // leave as soon as it waits for a person
-	watches bool // a signal leaves the run alone
 	// watching means that a signal ends the following, not the run.
 	watching bool
 	signals  <-chan os.Signal
 
 	lastSeq  uint64 // of the records that the view has
 	logs     map[logKey]bool
-	canceled bool // the first signal came
+	canceled os.Signal // the first signal, which canceled the run
 	run      plan.Run
 	steps    map[string]plan.RunStep // top-level steps that wait for a person
 }
@@ -74,9 +73,11 @@ type killedError struct{ signal os.Signal }
 
 func (e *killedError) Error() string { return "ended by signal: " + e.signal.String() }
 
-// exitCode is 128 and the signal's number.
-func (e *killedError) exitCode() int {
-	if number, ok := e.signal.(syscall.Signal); ok {
+func (e *killedError) exitCode() int { return exitOfSignal(e.signal) }
+
+// exitOfSignal is 128 and the signal's number.
+func exitOfSignal(signal os.Signal) int {
+	if number, ok := signal.(syscall.Signal); ok {
 		return 128 + int(number)
 	}
 	return exitInterrupted
@@ -159,7 +160,7 @@ func (f *follower) watch(ctx context.Context) (ended bool, err error) {
 	broken := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // read to its end, or given up
 	go readStream(ctx, stream, updates, broken)
 	return f.consume(ctx, updates, broken)
 }
@@ -266,10 +267,10 @@ func (f *follower) needsPerson() bool { return len(f.steps) > 0 }
 
 // signaled cancels the run at the first signal and kills at the second.
 func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
-	if f.canceled || f.watching {
+	if f.canceled != nil || f.watching {
 		return &killedError{signal}
 	}
-	f.canceled = true
+	f.canceled = signal
 	f.view.Note("canceling the run; its finally steps still run (once more kills)")
 	// The request must not keep the second signal from being seen.
 	go func() {

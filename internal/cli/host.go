@@ -9,8 +9,10 @@ import (
 	"time"
 )
 
-// Host returns the system that this process runs on.
+// Host returns the system that this process runs on. A reader of our output that
+// goes away must not kill an owner on the spot: its write fails instead.
 func Host() System {
+	signal.Ignore(syscall.SIGPIPE)
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "." // a folder that was removed: what needs it will say so

@@ -68,7 +68,7 @@ func (a *app) parseInput(text string) (string, engine.Input, error) {
 
 // readInputFile reads a file that a flag names; "-" is stdin.
 func (a *app) readInputFile(flag, file string) ([]byte, error) {
-	var reader io.Reader = a.sys.Stdin
+	reader := a.sys.Stdin
 	if file != "-" {
 		opened, err := os.Open(a.abs(file))
 		if err != nil {

@@ -27,7 +27,6 @@ type owner struct {
 	client    *web.Client
 	socket    *web.Socket // nil when it does not listen
 	sandbox   *sandbox.Sandbox
-	accepted  bool // it listened, so that others may have given it runs
 	announced bool
 }
 

@@ -265,6 +265,9 @@ func (f *follower) finish(ctx context.Context, output string, outs []outFile) er
 	if err != nil {
 		return err
 	}
+	if f.canceled != nil && result.Run.Status == plan.RunCanceled {
+		return exitWith(exitOfSignal(f.canceled))
+	}
 	return exitWith(exitOfRun(result.Run))
 }
 

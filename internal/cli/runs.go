@@ -61,9 +61,9 @@ func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
 
 // listFlags are the flags of runs list.
 type listFlags struct {
-	workflow, status, since, query, cursor, output string
-	labels                                         []string
-	limit                                          int
+	workflow, status, since, cursor, output string
+	labels                                  []string
+	limit                                   int
 }
 
 func (a *app) runsListCommand() *cobra.Command {
@@ -157,7 +157,7 @@ func (a *app) parseSince(text string) (time.Time, error) {
 	if err != nil || ago < 0 {
 		return time.Time{}, usageError(fmt.Errorf("--since %q is neither an RFC 3339 time nor a duration", text), "such as 2026-03-01T09:00:00Z, or 24h")
 	}
-	return a.sys.Now().Add(-time.Duration(ago)), nil
+	return a.sys.Now().Add(-ago), nil
 }
 
 func (a *app) runsShowCommand() *cobra.Command {
