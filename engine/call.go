@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,9 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: fmt.Sprintf("input schema: %v", err)}
 	}
+	if failed := refuseUnknownKeys(input, inputType); failed != nil {
+		return nil, failed
+	}
 	input, failed := referSecrets(input, inputType, request.LiteralSecrets)
 	if failed != nil {
 		return nil, failed
@@ -80,6 +84,24 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 		return nil, failed
 	}
 	return input, nil
+}
+
+// refuseUnknownKeys finds a misspelt key before the one that it stands for is
+// missed.
+func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *plan.Error {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(input, &given) != nil || t.Additional != nil {
+		return nil // what is no object is refused later
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, known := t.Field(name); !known {
+			return &plan.Error{
+				Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name,
+				Message: fmt.Sprintf("there is no input `%s`", name), Hint: diag.DidYouMean(name, t.FieldNames()),
+			}
+		}
+	}
+	return nil
 }
 
 func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request CallRequest, input json.RawMessage, sink plan.Sink) (CallResult, error) {

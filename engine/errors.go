@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrRunNotFound says that the store holds no run of that id.
@@ -40,7 +41,12 @@ type StoreError struct {
 	Err   error
 }
 
-func (e *StoreError) Error() string { return fmt.Sprintf("store %s: %v", e.Path, e.Err) }
+func (e *StoreError) Error() string {
+	if text := e.Err.Error(); strings.Contains(text, e.Path) {
+		return text // it names the file already
+	}
+	return fmt.Sprintf("store %s: %v", e.Path, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }

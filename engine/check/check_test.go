@@ -128,3 +128,46 @@ func TestValid(t *testing.T) {
 		})
 	}
 }
+
+// TestRule15ThePlanKeepsTheConnectionsThatExpressionsRead has them only where
+// they are read: else a plan would change with its environment.
+func TestRule15ThePlanKeepsTheConnectionsThatExpressionsRead(t *testing.T) {
+	catalog := fake()
+	catalog.connections = map[string]string{"work": "net", "home": "net"}
+	for text, want := range map[string]map[string]string{
+		"${{ connections.work.plugin }}":  catalog.connections,
+		"on ${{ connections.home.name }}": catalog.connections,
+		"${{ run.id }}":                   nil,
+	} {
+		workflow, problems := checkText(catalog, "x.yaml", "flowrun: v1\nsteps:\n  - uses: core.log\n    with: {text: \""+text+"\"}\n")
+		if workflow == nil {
+			t.Fatalf("%v", problems)
+		}
+		if diff := cmp.Diff(want, workflow.Connections); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", text, diff)
+		}
+	}
+}
+
+func TestRule12APageNeedsOneListOfItems(t *testing.T) {
+	text, list := `{"type":"string"}`, `{"type":"array","items":{"type":"integer"}}`
+	for output, want := range map[string]string{
+		`{"type":"object","properties":{"rows":` + list + `,"n":` + text + `}}`:     "list of integers",
+		`{"type":"object","properties":{"items":` + list + `,"rows":` + list + `}}`: "",
+		`{"type":"object","properties":{"n":` + text + `}}`:                         "",
+		list: "list of integers",
+	} {
+		catalog := fake()
+		catalog.add("task.pages", plan.EffectRead, `{"type":"object"}`, output).Paging = &plan.Paging{CursorField: "cursor", NextField: "next"}
+		_, problems := checkText(catalog, "x.yaml", "flowrun: v1\nsteps:\n  - id: a\n    uses: task.pages\n    paginate: {}\n  - let: {x: \"${{ upper(steps.a.outputs.items) }}\"}\n")
+		if want == "" {
+			if got := places(problems); !strings.HasPrefix(got, CodeNotForAction+" 5:5") {
+				t.Errorf("%s: %s", output, got)
+			}
+			continue
+		}
+		if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "got a "+want) {
+			t.Errorf("%s: %v", output, problems)
+		}
+	}
+}

@@ -76,10 +76,7 @@ func itemType(output *schema.Type, name string) (*schema.Type, bool) {
 		}
 		return t.Element(), true
 	}
-	switch output.Kind {
-	case schema.Any:
-		return unknown, true
-	case schema.List:
+	if output.Kind == schema.List {
 		return output.Element(), true
 	}
 	var lists []*schema.Type

@@ -308,6 +308,52 @@ func TestCoreSleepTakesOneOfForAndUntil(t *testing.T) {
 	}
 }
 
+func TestRule10CoreSleepEndsWithItsTimeoutOrWithin(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout, within time.Duration
+		handler         bool
+		took            time.Duration
+		reason          string
+	}{
+		"neither":               {0, 0, false, time.Hour, ""},
+		"longer ones":           {2 * time.Hour, 3 * time.Hour, false, time.Hour, ""},
+		"timeout":               {10 * time.Minute, 20 * time.Minute, false, 10 * time.Minute, "timeout"},
+		"within":                {20 * time.Minute, 10 * time.Minute, false, 10 * time.Minute, "within"},
+		"handler's own default": {0, 0, true, 5 * time.Minute, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sleep := enginetest.Do("nap", "core.sleep", map[string]any{"for": "1h"})
+			sleep.Timeout, sleep.Within = c.timeout, c.within
+			w, path := enginetest.Workflow(sleep), "nap"
+			if c.handler {
+				w = enginetest.Handlers(enginetest.Workflow(enginetest.Let("a", "x", 1)), nil, nil, []plan.Step{sleep})
+				path = "finally:nap"
+			}
+			m := newMachine(t, w)
+			var timer journal.Command
+			for _, command := range start(t, m) {
+				if strings.HasPrefix(command.Path, path+"!") {
+					timer = command
+				}
+			}
+			if got := timer.Timer.At.Sub(enginetest.Begin()); got != c.took {
+				t.Errorf("it wakes after %s, want %s", got, c.took)
+			}
+			apply(t, m, journal.Event{Kind: journal.TimerFired, Path: timer.Path, At: timer.Timer.At})
+			for _, step := range m.Steps() {
+				if step.Path != path {
+					continue
+				}
+				switch {
+				case c.reason == "" && step.Status != plan.StepSucceeded,
+					c.reason != "" && (step.Error == nil || step.Error.Kind != plan.KindTimeout || step.Error.Reason != c.reason):
+					t.Errorf("%s is %s with %v", step.Path, step.Status, step.Error)
+				}
+			}
+		})
+	}
+}
+
 func TestAResumeWhileHandlersRunStopsThem(t *testing.T) {
 	w := enginetest.Handlers(enginetest.Workflow(enginetest.Do("a", "svc.read", nil)), nil, nil,
 		[]plan.Step{enginetest.Do("end", "svc.read", nil)})

@@ -39,6 +39,7 @@ func TestParseReportsWordsWithPlaces(t *testing.T) {
 		"empty with":                {head + "  - uses: a.b\n    with:\n", []string{"FR1012 4:5"}, "leave the key out"},
 		"if is a list":              {head + "  - uses: a.b\n    if: [x]\n", []string{"FR1012 4:9"}, ""},
 		"let without values":        {head + "  - let: {}\n", []string{"FR1018 3:10"}, ""},
+		"let with wrong keys":       {head + "  - let: {1: 2}\n", []string{"FR1007 3:11"}, ""},
 		"problems inside a loop":    {head + "  - foreach: [1]\n    steps:\n    - usess: a.b\n      uses: a.b\n", []string{"FR1011 5:7"}, "`uses`"},
 		"problems inside a handler": {head + rest + "finally:\n  - ues: core.log\n", []string{"FR1011 5:5"}, "`uses`"},
 		"triggers need one":         {head + rest + "triggers: {}\n", []string{"FR1018 4:11"}, ""},
