@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -17,6 +18,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/secret"
 )
 
 // StoreFile is the name of the store inside the state directory.
@@ -57,7 +59,8 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	e.store = store
 	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
 	if err := p.services.attach(store); err != nil {
-		return nil, errors.Join(err, store.Close())
+		keyPath := filepath.Join(p.config.StateDir, keyFileName)
+		return nil, errors.Join(&StoreError{Fault: keyFault(err), Path: keyPath, Err: err}, store.Close())
 	}
 	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), store.KV()); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -128,6 +131,31 @@ type owner struct {
 	PID int `json:"pid"`
 }
 
+// fault makes our own errors of the store's: a run that is not there, and a
+// store that is damaged or has stopped, which ends the process with its own exit
+// code. Others stay as they are.
+func (e *Engine) fault(err error) error {
+	switch {
+	case errors.Is(err, boltstore.ErrRunNotFound):
+		return ErrRunNotFound
+	case errors.Is(err, boltstore.ErrFailed), errors.Is(err, boltstore.ErrCorrupt):
+		return storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
+	}
+	return err
+}
+
+// keyFault classifies what reading or making the key file gave: it is a part of
+// the store, though kept apart.
+func keyFault(err error) StoreFault {
+	switch {
+	case errors.Is(err, secret.ErrBadKey):
+		return StoreCorrupt
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return StoreFull
+	}
+	return StoreIO
+}
+
 // storeError classifies what opening or using the store gave.
 func storeError(path, stateDir string, err error) error {
 	var locked *boltstore.LockedError
@@ -144,7 +172,7 @@ func storeError(path, stateDir string, err error) error {
 		return &StoreError{Fault: StoreCorrupt, Path: path, Err: err}
 	case errors.Is(err, boltstore.ErrNewer):
 		return &StoreError{Fault: StoreNewer, Path: path, Err: err}
-	case errors.As(err, &stopped) && stopped.Full:
+	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, boltstore.ErrNoSpace):
 		return &StoreError{Fault: StoreFull, Path: path, Err: err}
 	}
 	return &StoreError{Fault: StoreIO, Path: path, Err: err}

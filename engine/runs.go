@@ -69,22 +69,22 @@ func (e *Engine) start(ctx context.Context, workflow *plan.Workflow, inputs json
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("start run of %s: %w", workflow.Name, err)
+		return nil, e.fault(fmt.Errorf("start run of %s: %w", workflow.Name, err))
 	}
-	return e.store.Run(started)
+	return e.storedRun(started)
 }
 
 // Get returns a run with its steps and outputs as they are durable.
 func (e *Engine) Get(ctx context.Context, id string) (*plan.Result, error) {
 	result, err := e.driver.Snapshot(ctx, id)
-	return result, notFound(err)
+	return result, e.fault(err)
 }
 
 // Steps returns a run's steps in file order, those of a loop's items in input
 // order behind the loop, handlers last.
 func (e *Engine) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
 	steps, err := e.driver.Steps(ctx, id)
-	return steps, notFound(err)
+	return steps, e.fault(err)
 }
 
 // Wait returns the run when it is closed or paused, or when nobody drives it.
@@ -104,20 +104,21 @@ func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
 // List returns the newest runs that the filter selects, and the cursor of the
 // next page, "" at the end.
 func (e *Engine) List(_ context.Context, filter RunFilter) ([]plan.Run, string, error) {
-	return e.store.Runs(boltstore.Filter{
+	rows, next, err := e.store.Runs(boltstore.Filter{
 		Workflow: filter.Workflow, Status: filter.Status, Labels: filter.Labels,
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
 	})
+	return rows, next, e.fault(err)
 }
 
 // Events returns stored records of a run from sequence number from on.
 func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
 	if _, err := e.store.Run(id); err != nil {
-		return nil, notFound(err)
+		return nil, e.fault(err)
 	}
 	records, err := e.store.Records(id, max(from, 1), limit)
 	if err != nil {
-		return nil, err
+		return nil, e.fault(err)
 	}
 	events := make([]json.RawMessage, len(records))
 	for i, record := range records {
@@ -133,7 +134,7 @@ func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([
 // Logs returns the log lines of a run, or of one of its steps.
 func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
 	lines, _, err := e.store.Logs(id, step, 0, 0)
-	return lines, notFound(err)
+	return lines, e.fault(err)
 }
 
 // Watch sends what happened in a run after the sequence number from, how its
@@ -142,7 +143,7 @@ func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
 // too far behind.
 func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
 	updates, err := e.driver.Watch(ctx, id, from)
-	return updates, notFound(err)
+	return updates, e.fault(err)
 }
 
 // Cancel asks a run to end: no new step, calls in flight are canceled, then
@@ -150,12 +151,12 @@ func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 func (e *Engine) Cancel(_ context.Context, id, by string) error {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return notFound(err)
+		return e.fault(err)
 	}
 	if row.Status.Ended() {
 		return &ConflictError{Message: fmt.Sprintf("run %s has %s already", id, row.Status)}
 	}
-	return notFound(e.driver.Load(id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by}))
+	return e.fault(e.driver.Load(id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by}))
 }
 
 // Resume goes on with a run where it stopped: with what was in flight when the
@@ -164,7 +165,7 @@ func (e *Engine) Cancel(_ context.Context, id, by string) error {
 func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*plan.Run, error) {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return nil, notFound(err)
+		return nil, e.fault(err)
 	}
 	if len(request.WithLatest) > 0 {
 		return nil, &ConflictError{Message: "resuming with an edited file is not possible yet", Hint: "start a new run of it"}
@@ -189,9 +190,9 @@ func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (
 		if errors.As(err, &mismatch) {
 			return nil, &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
 		}
-		return nil, notFound(err)
+		return nil, e.fault(err)
 	}
-	return e.store.Run(id)
+	return e.storedRun(id)
 }
 
 // Rerun starts a new run of the same definition, linked to the old one, with
@@ -202,11 +203,11 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	}
 	row, err := e.store.Run(id)
 	if err != nil {
-		return nil, nil, notFound(err)
+		return nil, nil, e.fault(err)
 	}
 	encoded, err := e.store.Plan(row.PlanHash)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read plan of run %s: %w", id, err)
+		return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", id, err))
 	}
 	workflow, err := plan.Decode(encoded)
 	if err != nil {
@@ -222,8 +223,11 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 
 func (e *Engine) rerunInputs(id string, workflow *plan.Workflow, edited map[string]Input) (json.RawMessage, error) {
 	records, err := e.store.Records(id, 1, 1)
-	if err != nil || len(records) == 0 || records[0].Event.Start == nil {
-		return nil, fmt.Errorf("read the inputs of run %s: %w", id, errors.Join(err, errors.New("it has no started event")))
+	if err != nil {
+		return nil, e.fault(fmt.Errorf("read the inputs of run %s: %w", id, err))
+	}
+	if len(records) == 0 || records[0].Event.Start == nil {
+		return nil, fmt.Errorf("read the inputs of run %s: it has no started event", id)
 	}
 	var old map[string]json.RawMessage
 	if err := json.Unmarshal(records[0].Event.Start.Inputs, &old); err != nil {
@@ -239,9 +243,7 @@ func (e *Engine) rerunInputs(id string, workflow *plan.Workflow, edited map[stri
 	return convertInputs(workflow, given)
 }
 
-func notFound(err error) error {
-	if errors.Is(err, boltstore.ErrRunNotFound) {
-		return ErrRunNotFound
-	}
-	return err
+func (e *Engine) storedRun(id string) (*plan.Run, error) {
+	row, err := e.store.Run(id)
+	return row, e.fault(err)
 }

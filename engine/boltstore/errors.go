@@ -19,6 +19,7 @@ var (
 	ErrNewer        = errors.New("store was written by a newer version") // matches *NewerError
 	ErrCorrupt      = errors.New("store is corrupt")                     // matches *CorruptError
 	ErrFailed       = errors.New("store has stopped")                    // matches *FailedError
+	ErrNoSpace      = errors.New("no space")                             // for a new store; else FailedError.Full tells
 )
 
 // LockedError says that another process has the store open.

@@ -39,7 +39,10 @@ func ensureFile(path string, o Options) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := createFile(path, dir); err != nil {
+	switch err := createFile(path, dir); {
+	case err != nil && wantsSpace(err):
+		return fmt.Errorf("create store %s: %w: %w", path, ErrNoSpace, err)
+	case err != nil:
 		return fmt.Errorf("create store %s: %w", path, err)
 	}
 	return nil

@@ -50,11 +50,18 @@ func withDefaults(t *schema.Type) *schema.Type {
 	return schema.ObjectOf(fields...)
 }
 
-// looseInputs knows the names of the inputs, but no type of theirs.
-func looseInputs(node *spec.Node, _ *schema.Type) *schema.Type {
+// looseInputs keeps what is known of the inputs beside one that is wrong: its
+// name, but no type of its. t is nil when none is known.
+func looseInputs(node *spec.Node, t *schema.Type) *schema.Type {
 	var fields []schema.Field
+	if t != nil {
+		fields = withDefaults(t).Fields
+	}
 	for _, pair := range node.Pairs {
-		fields = append(fields, schema.Required(pair.Key.Text, schema.Of(schema.Any)))
+		name := pair.Key.Text
+		if !slices.ContainsFunc(fields, func(f schema.Field) bool { return f.Name == name }) {
+			fields = append(fields, schema.Required(name, schema.Of(schema.Any)))
+		}
 	}
 	return schema.ObjectOf(fields...)
 }

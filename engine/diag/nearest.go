@@ -1,9 +1,12 @@
 package diag
 
+import "strings"
+
 // Nearest returns the candidate that is most like word, for "did you mean", or
 // "" when none is near: at most one edit for words of up to four letters, two
 // up to eight, else three. A swap of neighbours counts as one edit. Of equally
-// near candidates the first wins.
+// near candidates the first wins. Of a single letter nothing can be said: there
+// only the other case is near.
 func Nearest(word string, candidates []string) string {
 	limit := 3
 	switch n := len(word); {
@@ -14,7 +17,7 @@ func Nearest(word string, candidates []string) string {
 	}
 	best, bestDistance := "", limit+1
 	for _, candidate := range candidates {
-		if candidate == word {
+		if candidate == word || len(word) == 1 && !strings.EqualFold(word, candidate) {
 			continue
 		}
 		if d := editDistance([]rune(word), []rune(candidate), bestDistance); d < bestDistance {

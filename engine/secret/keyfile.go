@@ -14,6 +14,9 @@ import (
 // KeySize is the length of a master key in bytes.
 const KeySize = 32
 
+// ErrBadKey says that a key file does not hold a key.
+var ErrBadKey = errors.New("is damaged")
+
 // KeyFile returns the master key that a file holds, 64 hex digits, and creates
 // the file with mode 0600 where it is absent. A file that others may read is
 // refused. Losing the file means losing all that was sealed with it: it is not
@@ -35,7 +38,7 @@ func KeyFile(path string, entropy io.Reader) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(string(bytes.TrimSpace(content)))
 	if err != nil || len(key) != KeySize {
-		return nil, fmt.Errorf("key file %s is damaged: it should hold %d hex digits", path, 2*KeySize)
+		return nil, fmt.Errorf("key file %s %w: it should hold %d hex digits", path, ErrBadKey, 2*KeySize)
 	}
 	return key, nil
 }

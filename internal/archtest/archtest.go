@@ -90,7 +90,7 @@ func ProductRules() Rules {
 			"github.com/google/jsonschema-go":     {"sdk"},
 			"go.temporal.io/sdk":                  {"engine/temporal"},
 			"github.com/rogpeppe/go-internal":     {},
-			"github.com/google/go-cmp":            {},
+			"github.com/google/go-cmp":            {"engine/enginetest"},
 			"pgregory.net/rapid":                  {},
 			"go.uber.org/goleak":                  {},
 			"github.com/danielgtaylor/huma/v2":    {"internal/web"},
