@@ -69,6 +69,9 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 	for _, action := range interp.Builtins() {
 		p.builtins[action.FullName()] = action
 	}
+	if err := p.checkPlugins().Err(); err != nil {
+		return nil, err
+	}
 	p.services = &hostServices{project: p}
 	p.host = pluginhost.New(pluginhost.Options{
 		StateDir: config.StateDir,
@@ -127,6 +130,9 @@ func (p *Project) Check(ctx context.Context, file string, src []byte) (*plan.Wor
 	}
 	workflow, found := check.Check(ctx, tree, &catalog{project: p})
 	problems = append(problems, found...)
+	if workflow != nil {
+		problems = append(problems, p.checkSettings(workflow)...)
+	}
 	problems.Sort()
 	if problems.HasErrors() {
 		return nil, problems

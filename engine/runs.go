@@ -27,6 +27,9 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, di
 	if err != nil {
 		return nil, problems, err
 	}
+	if lacking := e.project.preflight(ctx, workflow); lacking.HasErrors() {
+		return nil, append(problems, lacking...), nil
+	}
 	row, err := e.start(ctx, workflow, inputs, startOptions{
 		scheduledAt: request.ScheduledAt, requestID: request.RequestID,
 	})

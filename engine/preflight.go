@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// use is a connection that a step names, or takes by default.
+type use struct {
+	plugin, name string
+	pos          plan.Pos
+}
+
+// uses lists the connections of a workflow that are known before it runs, each
+// once, with the first step that takes it.
+func uses(workflow *plan.Workflow) []use {
+	var found []use
+	seen := map[string]bool{}
+	var visit func(steps []plan.Step)
+	visit = func(steps []plan.Step) {
+		for i := range steps {
+			step := &steps[i]
+			if step.Loop != nil {
+				visit(step.Loop.Steps)
+			}
+			if step.Connection == nil || step.Connection.Kind != plan.ValueLiteral {
+				continue
+			}
+			var name string
+			plugin, _, _ := strings.Cut(step.Uses, ".")
+			if json.Unmarshal(step.Connection.Literal, &name) != nil || seen[plugin+" "+name] {
+				continue
+			}
+			seen[plugin+" "+name] = true
+			found = append(found, use{plugin, name, step.Pos})
+		}
+	}
+	for _, list := range [][]plan.Step{workflow.Steps, workflow.OnSuccess, workflow.OnFailure, workflow.Finally} {
+		visit(list)
+	}
+	return found
+}
+
+// checkSettings reports wrong settings of the connections that a workflow uses,
+// at their places in the project file.
+func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
+	var problems diag.List
+	if p.config.Sandbox != nil {
+		return nil
+	}
+	for _, u := range uses(workflow) {
+		if declared, ok := p.file.Connection(u.name); ok && declared.Plugin == u.plugin {
+			_, found := p.connectionConfig(declared)
+			problems = append(problems, found...)
+		}
+	}
+	return problems
+}
+
+// preflight reports what a run would lack: settings and secrets of the
+// connections that its workflow uses. It is asked before a run begins, not by
+// validate, which needs no secret.
+func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.List {
+	var problems diag.List
+	for _, u := range uses(workflow) {
+		connection, err := p.connection(u.plugin, u.name)
+		if err != nil {
+			continue // the checker has said so
+		}
+		place := diag.Pos{File: workflow.File, Line: u.pos.Line, Column: u.pos.Column}
+		if declared, ok := p.file.Connection(u.name); ok && p.config.Sandbox == nil {
+			place = declared.Pos
+		}
+		var config map[string]json.RawMessage
+		if json.Unmarshal(connection.Config, &config) != nil {
+			continue
+		}
+		p.missingSettings(u, config, place, &problems)
+		p.missingSecrets(ctx, u, config, place, &problems)
+	}
+	return problems
+}
+
+func (p *Project) missingSettings(u use, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
+	description, err := p.describe(u.plugin)
+	if err != nil {
+		return
+	}
+	t, err := schema.FromJSON(description.ConfigSchema)
+	if err != nil {
+		return
+	}
+	for _, field := range t.Fields {
+		if _, given := config[field.Name]; given || !field.Required || field.Type.Default != nil {
+			continue
+		}
+		problem := problems.Errorf(place, "FR5016", "connection `%s` of plugin %s needs the setting `%s`", u.name, u.plugin, field.Name)
+		problem.Hint = fmt.Sprintf("write it into %s: connections: {%s: {plugin: %s, config: {%s: …}}}", project.FileName, u.name, u.plugin, field.Name)
+		if slices.Contains(p.config.Bundled, u.plugin) {
+			problem.Hint += "; or try the workflow with --sandbox"
+		}
+	}
+}
+
+func (p *Project) missingSecrets(ctx context.Context, u use, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
+	for _, value := range config {
+		name, ok := secret.ParseReference(value)
+		if !ok {
+			continue
+		}
+		var missing *secret.NotFoundError
+		if _, err := p.services.Reveal(ctx, name); errors.As(err, &missing) {
+			problem := problems.Errorf(place, "FR5017", "connection `%s` needs the secret %s, which is not set", u.name, name)
+			problem.Hint = "set the environment variable " + secret.EnvName(name)
+		}
+	}
+}
+
+// checkPlugins reports connections of plugins that there are not.
+func (p *Project) checkPlugins() diag.List {
+	var problems diag.List
+	names := p.pluginNames()
+	for _, connection := range p.file.Connections {
+		if slices.Contains(names, connection.Plugin) {
+			continue
+		}
+		problem := problems.Errorf(connection.Pos, "FR5015", "connection `%s`: there is no plugin `%s`", connection.Name, connection.Plugin)
+		if problem.Hint = diag.DidYouMean(connection.Plugin, names); problem.Hint == "" {
+			problem.Hint = "the plugins are " + strings.Join(names, ", ") + "; name others under `plugins`"
+		}
+	}
+	return problems
+}
