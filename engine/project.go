@@ -11,14 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/secret"
-	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // describeTimeout bounds the first start of a plugin whose description is not
@@ -35,6 +33,8 @@ type Project struct {
 	redactor *secret.Redactor
 	services *hostServices
 	builtins map[string]*plan.Action
+
+	plans checkedPlans
 
 	mu           sync.Mutex
 	descriptions map[string]description
@@ -120,25 +120,6 @@ func (p *Project) Close() {
 	if err := p.host.Close(ctx); err != nil {
 		p.config.Log.Warn("plugins not closed", "error", err)
 	}
-}
-
-// Check parses and checks a workflow. The plan is nil when there are errors.
-func (p *Project) Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
-	tree, problems := spec.Parse(file, src)
-	if tree == nil {
-		return nil, problems
-	}
-	workflow, found := check.Check(ctx, tree, &catalog{project: p})
-	problems = append(problems, found...)
-	if workflow != nil {
-		problems = append(problems, p.checkSettings(workflow)...)
-	}
-	problems.Sort()
-	if problems.HasErrors() {
-		return nil, problems
-	}
-	workflow.File, workflow.Source = file, string(src)
-	return workflow, problems
 }
 
 // Workflows returns the workflow files of the project, relative to its root.

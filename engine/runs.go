@@ -42,17 +42,10 @@ type startOptions struct {
 	rerunOf     string
 }
 
-func (e *Engine) start(ctx context.Context, workflow *plan.Workflow, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
+func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
+	workflow := checked.workflow
 	now := e.project.config.Now().UTC().Round(0)
 	id, err := e.newID(now)
-	if err != nil {
-		return nil, err
-	}
-	encoded, err := workflow.Encode()
-	if err != nil {
-		return nil, fmt.Errorf("encode plan of %s: %w", workflow.Name, err)
-	}
-	hash, err := workflow.Hash()
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +55,13 @@ func (e *Engine) start(ctx context.Context, workflow *plan.Workflow, inputs json
 	}
 	row := plan.Run{
 		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: "manual",
-		Labels: workflow.Labels, RerunOf: options.rerunOf, ScheduledAt: scheduledAt, StartedAt: now, PlanHash: hash,
+		Labels: workflow.Labels, RerunOf: options.rerunOf, ScheduledAt: scheduledAt, StartedAt: now, PlanHash: checked.hash,
 	}
 	started, err := e.driver.Start(ctx, local.StartRequest{
-		Row: row, Workflow: workflow, PlanBytes: encoded, RequestID: options.requestID,
+		Row: row, Workflow: workflow, PlanBytes: checked.encoded, RequestID: options.requestID,
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: row.Trigger, ScheduledAt: scheduledAt,
-			Interpreter: interp.Version, PlanHash: hash, RerunOf: options.rerunOf,
+			Interpreter: interp.Version, PlanHash: checked.hash, RerunOf: options.rerunOf,
 		},
 	})
 	if err != nil {
@@ -220,7 +213,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	if err != nil {
 		return nil, nil, err
 	}
-	started, err := e.start(ctx, workflow, inputs, startOptions{rerunOf: id})
+	started, err := e.start(ctx, &checkedPlan{workflow: workflow, encoded: encoded, hash: row.PlanHash}, inputs, startOptions{rerunOf: id})
 	return started, nil, err
 }
 

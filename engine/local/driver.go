@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -68,6 +67,8 @@ type Driver struct {
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 
+	programs programs
+
 	mu     sync.Mutex
 	runs   map[string]*run
 	closed bool
@@ -102,11 +103,11 @@ type StartRequest struct {
 // it. When RequestID was seen before, it returns that run's id and starts
 // nothing.
 func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, err error) {
-	machine, err := interp.New(request.Workflow)
+	code, err := d.programs.of(request.Row.PlanHash, func() (*plan.Workflow, error) { return request.Workflow, nil })
 	if err != nil {
 		return "", fmt.Errorf("prepare run of %s: %w", request.Workflow.Name, err)
 	}
-	r := d.newRun(request.Row, request.Workflow, machine)
+	r := d.newRun(request.Row, code.workflow, code.program.NewMachine())
 	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start})
 	if err != nil {
 		return "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)

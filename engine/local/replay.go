@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -34,19 +33,18 @@ func (d *Driver) replay(id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	planBytes, err := d.options.Journal.Plan(row.PlanHash)
-	if err != nil {
-		return nil, fmt.Errorf("read plan of run %s: %w", id, err)
-	}
-	workflow, err := plan.Decode(planBytes)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", id, err)
-	}
-	machine, err := interp.New(workflow)
+	code, err := d.programs.of(row.PlanHash, func() (*plan.Workflow, error) {
+		planBytes, err := d.options.Journal.Plan(row.PlanHash)
+		if err != nil {
+			return nil, fmt.Errorf("read plan of run %s: %w", id, err)
+		}
+		return plan.Decode(planBytes)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare run %s: %w", id, err)
 	}
-	r := d.newRun(*row, workflow, machine)
+	machine := code.program.NewMachine()
+	r := d.newRun(*row, code.workflow, machine)
 	err = eachRecord(d.options.Journal, id, 1, func(record *journal.Record) error { return r.reapply(record) })
 	if err != nil {
 		r.park(err)

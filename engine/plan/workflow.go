@@ -223,6 +223,11 @@ func (w *Workflow) Hash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hash plan %s: %w", w.Name, err)
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return HashOf(data), nil
+}
+
+// HashOf is Hash of a plan that Encode has written.
+func HashOf(encoded []byte) string {
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])
 }

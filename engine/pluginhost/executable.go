@@ -80,6 +80,9 @@ func (l *library) resolve(s Source) (executable, error) {
 // digest returns the sha256 of the file, from the record when its stamp is the
 // same. read is given the open file otherwise.
 func (l *library) digest(path string, read func(*os.File) (string, error)) (string, error) {
+	if sum, found := l.recorded(path); found {
+		return sum, nil
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("open executable: %w", err)
@@ -116,6 +119,23 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 		}
 		(*all)[path] = entry
 	})
+}
+
+// recorded returns the digest of a file that has not changed, without opening
+// it: this is asked before every call.
+func (l *library) recorded(path string) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	stamp, err := stampIn(path, info)
+	if err != nil {
+		return "", false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry, found := l.known[path]
+	return entry.SHA256, found && entry.fileStamp == stamp
 }
 
 func (l *library) forget(path string) {
@@ -172,15 +192,19 @@ func stampOf(file *os.File) (fileStamp, error) {
 	if err != nil {
 		return fileStamp{}, fmt.Errorf("read state of %s: %w", file.Name(), err)
 	}
+	return stampIn(file.Name(), info)
+}
+
+func stampIn(path string, info os.FileInfo) (fileStamp, error) {
 	if !info.Mode().IsRegular() {
-		return fileStamp{}, fmt.Errorf("%s is not a regular file", file.Name())
+		return fileStamp{}, fmt.Errorf("%s is not a regular file", path)
 	}
 	if info.Mode().Perm()&0o111 == 0 {
-		return fileStamp{}, fmt.Errorf("%s is not executable", file.Name())
+		return fileStamp{}, fmt.Errorf("%s is not executable", path)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fileStamp{}, fmt.Errorf("read state of %s: this system gives no inode", file.Name())
+		return fileStamp{}, fmt.Errorf("read state of %s: this system gives no inode", path)
 	}
 	return fileStamp{
 		Inode: stat.Ino, Size: info.Size(), MTime: info.ModTime().UnixNano(), CTime: changeTime(stat),

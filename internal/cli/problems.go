@@ -11,16 +11,7 @@ import (
 
 // printProblems prints problems with the lines that they are about on stderr,
 // and their number.
-func (a *app) printProblems(list diag.List) {
-	sources := map[string][]byte{}
-	for _, problem := range list {
-		a.readSource(sources, problem.File)
-		for _, related := range problem.Related {
-			a.readSource(sources, related.File)
-		}
-	}
-	a.printProblemsOf(list, sources)
-}
+func (a *app) printProblems(list diag.List) { a.printProblemsOf(list, map[string][]byte{}) }
 
 // readSource reads a file of a problem. One that can't be read any more only
 // costs its snippets.
@@ -37,9 +28,17 @@ func (a *app) readSource(sources map[string][]byte, file string) {
 	}
 }
 
+// printProblemsOf is printProblems for files whose bytes are known; sources
+// gains those that it reads.
 func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 	if len(list) == 0 {
 		return
+	}
+	for _, problem := range list {
+		a.readSource(sources, problem.File)
+		for _, related := range problem.Related {
+			a.readSource(sources, related.File)
+		}
 	}
 	source := func(file string) ([]byte, bool) {
 		data, known := sources[file]

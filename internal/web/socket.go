@@ -172,9 +172,12 @@ func Dial(ctx context.Context, stateDir string) (*Client, *Owner, error) {
 		},
 		DisableCompression: true,
 	})
-	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
+	asked, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
-	owner, err := client.Owner(ctx)
+	owner, err := client.Owner(asked)
+	if err != nil && errors.Is(asked.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+		err = &GoneError{Unsent: true, Err: fmt.Errorf("%s does not answer: %w", path, err)} // it hangs: nothing but the question was sent
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,54 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAStoreWhoseOwnerHangsIsNamed stops the process that holds the lock: what
+// comes after it ends with 73 and says whom to look at.
+func TestAStoreWhoseOwnerHangsIsNamed(t *testing.T) {
+	binary, dir := buildBinary(t), t.TempDir()
+	write(t, dir, "nap.yaml", "flowrun: v1\nname: nap\nsteps:\n  - {uses: core.sleep, with: {for: 1h}}\n")
+	owner := exec.Command(binary, "run", "nap.yaml", "--state", "state")
+	owner.Dir = dir
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = owner.Process.Kill()
+		_ = owner.Wait() // killed
+	})
+	var said struct{ PID int }
+	for deadline := time.Now().Add(10 * time.Second); said.PID == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the owner wrote no owner.json")
+		}
+		if data, err := os.ReadFile(filepath.Join(dir, "state", "owner.json")); err == nil {
+			_ = json.Unmarshal(data, &said) // half-written: look again
+		}
+	}
+	if err := owner.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, err := flowrun(t, binary, dir, "runs", "list", "--state", "state")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 73 {
+		t.Errorf("runs list: %v, want exit 73", err)
+	}
+	for _, want := range []string{"flowrun.db", fmt.Sprint(said.PID)} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q does not name %s", stderr, want)
+		}
+	}
+}

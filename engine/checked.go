@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// maxCheckedPlans bounds the checked workflows that a project keeps.
+const maxCheckedPlans = 16
+
+// checkedPlan is a workflow without errors in the form that a run of it stores.
+// It is only read, so that all runs of it share it.
+type checkedPlan struct {
+	workflow *plan.Workflow
+	encoded  []byte
+	hash     string
+}
+
+// Check parses and checks a workflow. The plan is nil when there are errors; it
+// is shared: do not change it.
+func (p *Project) Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
+	found, problems := p.checked(ctx, file, src)
+	if found == nil {
+		return nil, problems
+	}
+	return found.workflow, problems
+}
+
+// checked is Check with what a run stores. A workflow without any problem is
+// kept: the project file and the plugins' descriptions stay the same as long as
+// the project does, so that the same bytes give the same plan.
+func (p *Project) checked(ctx context.Context, file string, src []byte) (*checkedPlan, diag.List) {
+	key := keyOf(file, src)
+	if found := p.plans.lookup(key); found != nil {
+		return found, nil
+	}
+	tree, problems := spec.Parse(file, src)
+	if tree == nil {
+		return nil, problems
+	}
+	workflow, found := check.Check(ctx, tree, &catalog{project: p})
+	problems = append(problems, found...)
+	problems.Sort()
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	workflow.File, workflow.Source = file, string(src)
+	encoded, err := workflow.Encode()
+	if err != nil {
+		problems.Errorf(diag.Pos{File: file}, "FR9001", "encode the plan: %v", err)
+		return nil, problems
+	}
+	fresh := &checkedPlan{workflow: workflow, encoded: encoded, hash: plan.HashOf(encoded)}
+	if len(problems) == 0 {
+		p.plans.keep(key, fresh)
+	}
+	return fresh, problems
+}
+
+type planKey [sha256.Size]byte
+
+func keyOf(file string, src []byte) planKey {
+	sum := sha256.New()
+	sum.Write([]byte(file))
+	sum.Write([]byte{0}) // no file name holds it
+	sum.Write(src)
+	return planKey(sum.Sum(nil))
+}
+
+// checkedPlans keeps the workflows that were checked last. Safe for concurrent
+// use.
+type checkedPlans struct {
+	mu    sync.Mutex
+	known map[planKey]*checkedPlan
+	order []planKey // the one kept first at the front
+}
+
+func (c *checkedPlans) lookup(key planKey) *checkedPlan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[key]
+}
+
+func (c *checkedPlans) keep(key planKey, p *checkedPlan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[planKey]*checkedPlan{}
+	}
+	if !slices.Contains(c.order, key) {
+		c.order = append(c.order, key)
+	}
+	c.known[key] = p
+	if len(c.order) > maxCheckedPlans {
+		delete(c.known, c.order[0])
+		c.order = c.order[1:]
+	}
+}

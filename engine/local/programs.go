@@ -1,0 +1,81 @@
+package local
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// maxPrograms bounds the compiled plans that are kept: a large one takes a few
+// MiB.
+const maxPrograms = 16
+
+// code is a plan with what it was compiled to. Both are only read, so that all
+// runs of the plan share them.
+type code struct {
+	workflow *plan.Workflow
+	program  *interp.Program
+}
+
+// programs keeps the plans that were compiled last, by their hash: the runs of
+// one workflow compile it once. Safe for concurrent use.
+type programs struct {
+	mu    sync.Mutex
+	known map[string]code
+	order []string // hashes, the one used last at the end
+}
+
+// of returns the code of a plan; load is asked for a plan that is not known.
+func (p *programs) of(hash string, load func() (*plan.Workflow, error)) (code, error) {
+	if found, ok := p.lookup(hash); ok {
+		return found, nil
+	}
+	workflow, err := load()
+	if err != nil {
+		return code{}, err
+	}
+	program, err := interp.Compile(workflow)
+	if err != nil {
+		return code{}, err
+	}
+	fresh := code{workflow, program}
+	p.keep(hash, fresh)
+	return fresh, nil
+}
+
+func (p *programs) lookup(hash string) (code, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, ok := p.known[hash]
+	if ok {
+		p.use(hash)
+	}
+	return found, ok
+}
+
+func (p *programs) keep(hash string, c code) {
+	if hash == "" {
+		return // not content-addressed: another plan may come without a hash
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[string]code{}
+	}
+	p.known[hash] = c
+	p.use(hash)
+	if len(p.order) > maxPrograms {
+		delete(p.known, p.order[0])
+		p.order = p.order[1:]
+	}
+}
+
+// use moves a hash to the end. p.mu is held.
+func (p *programs) use(hash string) {
+	if i := slices.Index(p.order, hash); i >= 0 {
+		p.order = slices.Delete(p.order, i, i+1)
+	}
+	p.order = append(p.order, hash)
+}
