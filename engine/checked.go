@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -15,12 +16,27 @@ import (
 // maxCheckedPlans bounds the checked workflows that a project keeps.
 const maxCheckedPlans = 16
 
-// checkedPlan is a workflow without errors in the form that a run of it stores.
-// It is only read, so that all runs of it share it.
+// checkedPlan is a workflow without errors, and the form in which a run of it is
+// stored. It is only read, so that all runs of it share it.
 type checkedPlan struct {
 	workflow *plan.Workflow
-	encoded  []byte
-	hash     string
+	stored   func() (storedPlan, error)
+}
+
+// storedPlan is an encoded plan and its hash.
+type storedPlan struct {
+	encoded []byte
+	hash    string
+}
+
+func newCheckedPlan(workflow *plan.Workflow) *checkedPlan {
+	return &checkedPlan{workflow: workflow, stored: sync.OnceValues(func() (storedPlan, error) {
+		encoded, err := workflow.Encode()
+		if err != nil {
+			return storedPlan{}, fmt.Errorf("encode plan of %s: %w", workflow.Name, err)
+		}
+		return storedPlan{encoded: encoded, hash: plan.HashOf(encoded)}, nil
+	})}
 }
 
 // Check parses and checks a workflow. The plan is nil when there are errors; it
@@ -52,12 +68,7 @@ func (p *Project) checked(ctx context.Context, file string, src []byte) (*checke
 		return nil, problems
 	}
 	workflow.File, workflow.Source = file, string(src)
-	encoded, err := workflow.Encode()
-	if err != nil {
-		problems.Errorf(diag.Pos{File: file}, "FR9001", "encode the plan: %v", err)
-		return nil, problems
-	}
-	fresh := &checkedPlan{workflow: workflow, encoded: encoded, hash: plan.HashOf(encoded)}
+	fresh := newCheckedPlan(workflow)
 	if len(problems) == 0 {
 		p.plans.keep(key, fresh)
 	}

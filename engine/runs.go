@@ -19,18 +19,18 @@ import (
 // durable when Start returns. Problems of the workflow come as a list, those of
 // the inputs as an *InputError.
 func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, diag.List, error) {
-	workflow, problems := e.project.Check(ctx, request.File, request.Source)
-	if workflow == nil {
+	found, problems := e.project.checked(ctx, request.File, request.Source)
+	if found == nil {
 		return nil, problems, nil
 	}
-	inputs, err := convertInputs(workflow, request.Inputs)
+	inputs, err := convertInputs(found.workflow, request.Inputs)
 	if err != nil {
 		return nil, problems, err
 	}
-	if lacking := e.project.preflight(ctx, workflow); lacking.HasErrors() {
+	if lacking := e.project.preflight(ctx, found.workflow); lacking.HasErrors() {
 		return nil, append(problems, lacking...), nil
 	}
-	row, err := e.start(ctx, workflow, inputs, startOptions{
+	row, err := e.start(ctx, found, inputs, startOptions{
 		scheduledAt: request.ScheduledAt, requestID: request.RequestID,
 	})
 	return row, problems, err
@@ -44,6 +44,10 @@ type startOptions struct {
 
 func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
 	workflow := checked.workflow
+	stored, err := checked.stored()
+	if err != nil {
+		return nil, err
+	}
 	now := e.project.config.Now().UTC().Round(0)
 	id, err := e.newID(now)
 	if err != nil {
@@ -55,13 +59,13 @@ func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.Ra
 	}
 	row := plan.Run{
 		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: "manual",
-		Labels: workflow.Labels, RerunOf: options.rerunOf, ScheduledAt: scheduledAt, StartedAt: now, PlanHash: checked.hash,
+		Labels: workflow.Labels, RerunOf: options.rerunOf, ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.hash,
 	}
 	started, err := e.driver.Start(ctx, local.StartRequest{
-		Row: row, Workflow: workflow, PlanBytes: checked.encoded, RequestID: options.requestID,
+		Row: row, Workflow: workflow, PlanBytes: stored.encoded, RequestID: options.requestID,
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: row.Trigger, ScheduledAt: scheduledAt,
-			Interpreter: interp.Version, PlanHash: checked.hash, RerunOf: options.rerunOf,
+			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf,
 		},
 	})
 	if err != nil {
@@ -213,7 +217,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	if err != nil {
 		return nil, nil, err
 	}
-	started, err := e.start(ctx, &checkedPlan{workflow: workflow, encoded: encoded, hash: row.PlanHash}, inputs, startOptions{rerunOf: id})
+	started, err := e.start(ctx, newCheckedPlan(workflow), inputs, startOptions{rerunOf: id})
 	return started, nil, err
 }
 

@@ -103,6 +103,9 @@ func (c *checker) unknownAction(node *spec.Node) {
 	if near != "" {
 		problem.Hint = near
 	}
+	if name == "core.http" {
+		problem.Hint = "it is left out on purpose: a service is reached by a plugin of its own"
+	}
 }
 
 // byPlugin returns the actions of one plugin and the names of all plugins.

@@ -194,6 +194,14 @@ func (c *coercion) time(t *Type, v any) (any, bool, error) {
 	return nil, false, c.wrongKind(t, v)
 }
 
+// unitHint is for durations that are bare numbers.
+func unitHint(text string) string {
+	if _, err := strconv.ParseUint(text, 10, 32); err != nil || text == "0" {
+		return ""
+	}
+	return "a bare number has no unit: write `" + text + "s` for seconds"
+}
+
 func (c *coercion) duration(t *Type, v any) (any, bool, error) {
 	d, changed := time.Duration(0), false
 	switch v := v.(type) {
@@ -202,7 +210,7 @@ func (c *coercion) duration(t *Type, v any) (any, bool, error) {
 	case string:
 		parsed, err := ParseDuration(v)
 		if err != nil {
-			return nil, false, mismatchf(c.path, "%v", err)
+			return nil, false, mismatchf(c.path, "%v", err).hint("%s", unitHint(v))
 		}
 		d, changed = parsed, true
 	default:
