@@ -53,7 +53,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"empty text":           {`{"domain":"","where":{}}`, "/domain", "must not be empty", ""},
 		"long text":            {`{"domain":"aaaaaaaaa","where":{}}`, "/domain", "must have at most 8 characters, has 9", ""},
 		"another pattern":      {`{"domain":"A","where":{}}`, "/domain", "must match ^[a-z.]+$", ""},
-		"not in the enum":      {`{"domain":"a","where":{},"type":"AAA"}`, "/type", "must be one of A, AAAA, MX; got \"AAA\"", "did you mean `AAAA`?"},
+		"not in the enum":      {`{"domain":"a","where":{},"type":"AAA"}`, "/type", "must be one of `A`, `AAAA`, `MX`; got \"AAA\"", "did you mean `AAAA`?"},
 		"another type":         {`{"domain":1,"where":{}}`, "/domain", "must be text, is 1", ""},
 		"null":                 {`{"domain":null,"where":{}}`, "/domain", "must be text, is null", ""},
 		"too small":            {`{"domain":"a","where":{},"limit":0}`, "/limit", "must be at least 1, is 0", ""},
@@ -73,7 +73,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"unknown deep inside":  {`{"domain":"a","where":{},"filters":[{"property":"x","value":"y","vlue":1}]}`, "/filters/0/vlue", "there is no field", "did you mean `value`?"},
 		"an escaped pointer":   {`{"domain":"a","where":{},"a/b~c":1}`, "/a~1b~0c", "there is no field `a/b~c`", ""},
 		"control characters":   {"{\"domain\":\"a\",\"where\":{},\"x\\u001b[31m\\u202e\":1}", "/x\x1b[31m\u202e", "there is no field `x[31m`", ""},
-		"a secret is not said": {`{"domain":"a","where":{},"key":"hunter2"}`, "/key", "must be one of alpha, beta; got other text", ""},
+		"a secret is not said": {`{"domain":"a","where":{},"key":"hunter2"}`, "/key", "must be one of `alpha`, `beta`; got other text", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := decodeInto([]byte(c.input), lookupSchema(t), reflect.TypeFor[lookup](), nil)

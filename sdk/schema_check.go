@@ -130,7 +130,7 @@ func (c *checker) reportEnum(v any, s *schema, pointer string) {
 		texts = append(texts, text)
 		if folded := strings.ToLower(text); !seen[folded] {
 			seen[folded] = true
-			allowed = append(allowed, text)
+			allowed = append(allowed, "`"+text+"`")
 		}
 	}
 	got := describeValue(v, s)

@@ -31,7 +31,7 @@ func mermaidList(out *strings.Builder, steps []plan.Step, prefix, indent string)
 	for i := range steps {
 		step := &steps[i]
 		if step.Loop != nil {
-			fmt.Fprintf(out, "%ssubgraph %s[\"%s\"]\n", indent, node(step.ID), escape(step.ID+": "+describe(step)))
+			fmt.Fprintf(out, "%ssubgraph %s[\"%s\"]\n", indent, node(step.ID), escape(label(step)))
 			mermaidList(out, step.Loop.Steps, node(step.ID), indent+"  ")
 			fmt.Fprintf(out, "%send\n", indent)
 		} else {
@@ -55,6 +55,9 @@ func mermaidList(out *strings.Builder, steps []plan.Step, prefix, indent string)
 
 func label(step *plan.Step) string {
 	text := step.ID + "<br/>" + describe(step)
+	if step.RunIf != "" && step.RunIf != plan.RunIfOK {
+		text += "<br/>run_if " + string(step.RunIf)
+	}
 	if step.If != nil {
 		text += "<br/>if " + oneLine(step.If.Source)
 	}

@@ -52,6 +52,9 @@ func writeList(out *strings.Builder, steps []plan.Step, indent string, width int
 		if len(step.Reads) > 0 {
 			line += "  <~ " + strings.Join(step.Reads, ", ")
 		}
+		if step.RunIf != "" && step.RunIf != plan.RunIfOK {
+			line += "  run_if " + string(step.RunIf)
+		}
 		if step.If != nil {
 			line += "  if " + oneLine(step.If.Source)
 		}

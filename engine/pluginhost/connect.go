@@ -116,10 +116,7 @@ func (p *process) connect(ctx context.Context, o opened) *plan.Error {
 		Config: &pluginv1.Value{Json: o.config.json, Sensitive: o.config.sensitive},
 	})
 	if err != nil {
-		if ctx.Err() != nil {
-			p.unit.abandon(p)
-		}
-		return atConnection(p.transportFailure(ctx, err), o.name)
+		return atConnection(p.brokenCall(ctx, err), o.name)
 	}
 	var problems []string
 	for _, d := range diagnosticsOf(response.GetDiagnostics()) {

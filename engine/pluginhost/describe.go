@@ -155,10 +155,7 @@ func (u *unit) ask(ctx context.Context) (*Description, error) {
 		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{},
 	})
 	if err != nil {
-		if bounded.Err() != nil {
-			u.abandon(p)
-		}
-		failure := p.transportFailure(bounded, err)
+		failure := p.brokenCall(bounded, err)
 		switch {
 		case u.host.isClosed():
 			return nil, u.closedError()

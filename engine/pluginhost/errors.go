@@ -100,6 +100,16 @@ func stderrDetails(tail string) json.RawMessage {
 // tooLarge is how grpc-go says that a received message was above the limit.
 var tooLarge = regexp.MustCompile(`received message (?:after decompression )?larger than max \(?(?:([0-9]+) vs\. )?([0-9]+)`)
 
+// brokenCall is the failure of a call that ended without an answer. A call that
+// was given up makes its process suspect: it may still be at work. gRPC notices
+// the end of the time on its own clock, perhaps before ctx does.
+func (p *process) brokenCall(ctx context.Context, err error) *plan.Error {
+	if ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded {
+		p.unit.abandon(p)
+	}
+	return p.transportFailure(ctx, err)
+}
+
 // transportFailure turns a gRPC status into a failure. gRPC statuses are for
 // the transport only: a plugin's own failures are answers.
 func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
@@ -110,7 +120,7 @@ func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
 	switch state.Code() {
 	case codes.ResourceExhausted:
 		return p.sizeFailure(state)
-	case codes.DeadlineExceeded: // the plugin's clock was a little ahead
+	case codes.DeadlineExceeded: // before ctx: the plugin or gRPC was a little ahead
 		return &plan.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: plan.AppliedUnknown}
 	case codes.Unimplemented:
 		return &plan.Error{

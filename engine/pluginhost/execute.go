@@ -40,7 +40,7 @@ func (e *execution) run(ctx context.Context, p *process, connection string) plan
 	defer cancel()
 	stream, err := p.rpc.Execute(streamCtx, request)
 	if err != nil {
-		return failed(e.broken(ctx, p, err))
+		return failed(p.brokenCall(ctx, err))
 	}
 	meter := newMeter(h.options, e.req.Step, e.sink)
 	defer meter.close()
@@ -66,7 +66,7 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 			// The answer stands, whatever broke after it.
 			return end, nil
 		case err != nil:
-			return nil, e.broken(ctx, p, err)
+			return nil, p.brokenCall(ctx, err)
 		}
 		switch payload := event.GetEvent().(type) {
 		case *pluginv1.ExecuteEvent_Log:
@@ -87,14 +87,6 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 			defer timer.Stop()
 		}
 	}
-}
-
-// broken is the failure of a stream that broke before its end.
-func (e *execution) broken(ctx context.Context, p *process, err error) *plan.Error {
-	if ctx.Err() != nil {
-		e.unit.abandon(p)
-	}
-	return p.transportFailure(ctx, err)
 }
 
 // answer checks the end of a stream and takes it over.

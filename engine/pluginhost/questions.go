@@ -94,10 +94,7 @@ func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) 
 	defer cancel()
 	response, err := p.rpc.Validate(ctx, request)
 	if err != nil {
-		if ctx.Err() != nil {
-			u.abandon(p)
-		}
-		return validation{}, p.transportFailure(ctx, err)
+		return validation{}, p.brokenCall(ctx, err)
 	}
 	v := validation{diagnostics: diagnosticsOf(response.GetDiagnostics())}
 	if narrowed := response.GetOutputSchema(); len(narrowed) > 0 {
@@ -160,10 +157,7 @@ func dropSecrets(v any, pointer string, dropped *[]string) any {
 func (p *process) checkConnection(ctx context.Context, name string) (string, *plan.Error) {
 	response, err := p.rpc.CheckConnection(ctx, &pluginv1.CheckConnectionRequest{Connection: name})
 	if err != nil {
-		if ctx.Err() != nil {
-			p.unit.abandon(p)
-		}
-		return "", p.transportFailure(ctx, err)
+		return "", p.brokenCall(ctx, err)
 	}
 	if response.GetError() != nil {
 		return "", errorOf(response.GetError())
@@ -173,7 +167,7 @@ func (p *process) checkConnection(ctx context.Context, name string) (string, *pl
 
 func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection) (Outcome, *plan.Error) {
 	plugin, name := splitAction(req.Action)
-	u, c, err := h.contract(ctx, plugin)
+	_, c, err := h.contract(ctx, plugin)
 	if err != nil {
 		return Outcome{}, h.failureOf(ctx, err)
 	}
@@ -198,10 +192,7 @@ func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection)
 		Run: runContextOf(req), Checkpoint: req.Checkpoint,
 	})
 	if err != nil {
-		if ctx.Err() != nil {
-			u.abandon(p)
-		}
-		return Outcome{}, p.transportFailure(ctx, err)
+		return Outcome{}, p.brokenCall(ctx, err)
 	}
 	outcome := Outcome{Applied: appliedOf(response.GetApplied()), Note: h.options.mask(valid(response.GetNote()))}
 	if output := response.GetOutput(); len(output.GetJson()) > 0 {

@@ -106,7 +106,7 @@ func TestI11_DomainsThatAreSent(t *testing.T) {
 }
 
 func TestI12_Type(t *testing.T) {
-	refused(t, "dns", in{"domain": "example.com", "type": "TYPO"}, "/type", "`TXT`")
+	refused(t, "dns", in{"domain": "example.com", "type": "TYPO"}, "/type", "TXT")
 	refused(t, "dns", in{"domain": "example.com", "type": "AAA"}, "/type", "did you mean `AAAA`?")
 	refused(t, "dns", in{"domain": "example.com", "type": ""}, "/type", "one of")
 

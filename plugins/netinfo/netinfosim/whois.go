@@ -62,6 +62,9 @@ func register(name string, now time.Time) registration {
 	created := time.Date(1994+rnd.below(29), time.Month(1+rnd.below(12)), 1+rnd.below(28), rnd.below(24), rnd.below(60), rnd.below(60), 0, time.UTC)
 	expires := expiry(name, created, rnd, now.UTC())
 	updated := expires.AddDate(-1, 0, -rnd.below(20)-1)
+	for updated.After(now) { // paid for several years ahead
+		updated = updated.AddDate(-1, 0, 0)
+	}
 	if updated.Before(created) {
 		updated = created
 	}

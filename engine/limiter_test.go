@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/ratelimit"
+)
+
+// TestTheFirstUseOfALimitIsStoredAtOnce: a process that is killed within its
+// first second must not forget what the service has counted.
+func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	p := &Project{file: &project.Project{}, config: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}}
+	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), store.KV())
+	if err != nil {
+		t.Fatal(err)
+	}
+	action := &plan.Action{Plugin: "netinfo", Name: "whois", Limiters: []plan.Limiter{{Name: "all", Requests: 2, Window: time.Minute, FixedWindow: true}}}
+	began := time.Now()
+	for range 2 {
+		if _, err := first.Acquire(context.Background(), action, "netinfo", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Not closed: as if the process had been killed. Both are open calls then.
+	for open := 0; open < 2; {
+		if time.Since(began) > 5*time.Second {
+			t.Fatal("the uses were not stored")
+		}
+		keys, err := store.KV().List(limiterBucket, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			value, _, _, err := store.KV().Get(limiterBucket, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var row struct{ Open int }
+			if err := json.Unmarshal(value, &row); err != nil {
+				t.Fatal(err)
+			}
+			open = row.Open
+		}
+	}
+
+	second, err := newLimiter(p, ratelimit.New(time.Now, time.After), store.KV())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := second.Acquire(ctx, action, "netinfo", nil); err == nil {
+		t.Error("the next process let a third request through within the window")
+	}
+	first.close()
+}
