@@ -3,8 +3,8 @@ package interp_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"testing"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/enginetest"
 	"github.com/flowrun/flowrun/engine/interp"
@@ -35,8 +35,8 @@ func fanOut(n int) *plan.Workflow {
 	}, enginetest.Parallel(16), enginetest.Collect("${{ steps.get.outputs.n }}")))
 }
 
-// drive answers every call at once and returns how long the Machine took.
-func drive(t testing.TB, w *plan.Workflow) time.Duration {
+// drive answers every call at once.
+func drive(t testing.TB, w *plan.Workflow) {
 	program, err := interp.Compile(w)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,6 @@ func drive(t testing.TB, w *plan.Workflow) time.Duration {
 	m := program.NewMachine()
 	at := enginetest.Begin()
 	answer := &plan.Completed{Output: json.RawMessage(`{"n":1}`)}
-	began := time.Now()
 	commands, err := m.Apply(journal.Event{Kind: journal.Started, At: at, Start: &journal.Start{RunID: "r", Inputs: json.RawMessage(`{}`)}})
 	for queue := commands; len(queue) > 0; queue = queue[1:] {
 		if err != nil {
@@ -57,30 +56,28 @@ func drive(t testing.TB, w *plan.Workflow) time.Duration {
 		m.Changes()
 		queue = append(queue, commands...)
 	}
-	took := time.Since(began)
 	if status, _ := m.Status(); status != plan.RunSucceeded {
 		t.Fatalf("the run is %s: %v", status, m.Error())
 	}
-	return took
 }
 
-// TestS2lTimeGrowsLinearly is about the shape, not the speed: ten times the
-// work may take thirty times as long on a busy machine, a hundred means that
-// something walks over all steps.
-func TestS2lTimeGrowsLinearly(t *testing.T) {
+// TestS2lMemoryGrowsLinearly is about the shape: what is made for each step must
+// not depend on how many steps there are. Its time is the benchmarks' matter.
+func TestS2lMemoryGrowsLinearly(t *testing.T) {
 	for name, make := range map[string]func(int) *plan.Workflow{"in sequence": sequence, "fanned out": fanOut} {
 		t.Run(name, func(t *testing.T) {
-			best := func(n int) time.Duration {
-				least := time.Hour
-				for range 5 {
-					least = min(least, drive(t, make(n)))
-				}
-				return least
+			bytes := func(n int) uint64 {
+				workflow := make(n)
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				drive(t, workflow)
+				runtime.ReadMemStats(&after)
+				return after.TotalAlloc - before.TotalAlloc
 			}
-			small, large := best(300), best(3000)
-			t.Logf("300: %s, 3000: %s, per step %s", small, large, large/3000)
-			if large > 30*small {
-				t.Errorf("300 steps take %s, 3000 take %s", small, large)
+			small, large := bytes(300), bytes(3000)
+			t.Logf("300: %d bytes, 3000: %d bytes, per step %d", small, large, large/3000)
+			if large > 15*small {
+				t.Errorf("300 steps make %d bytes, 3000 make %d", small, large)
 			}
 		})
 	}
