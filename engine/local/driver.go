@@ -142,10 +142,7 @@ func (d *Driver) Load(id string, event *journal.Event) error {
 	d.mu.Lock()
 	driven := d.runs[id]
 	d.mu.Unlock()
-	if driven != nil {
-		if event != nil {
-			driven.mail.put(message{event: event})
-		}
+	if driven != nil && (event == nil || driven.mail.put(message{event: event})) {
 		return nil
 	}
 	r, err := d.replay(id)
@@ -163,10 +160,9 @@ func (d *Driver) Load(id string, event *journal.Event) error {
 // Send gives an event to a run that is driven; else ErrNotDriven.
 func (d *Driver) Send(id string, event journal.Event) error {
 	r := d.driven(id)
-	if r == nil {
+	if r == nil || !r.mail.put(message{event: &event}) {
 		return ErrNotDriven
 	}
-	r.mail.put(message{event: &event})
 	return nil
 }
 
@@ -247,8 +243,25 @@ func (d *Driver) release(r *run) {
 	d.mu.Lock()
 	delete(d.runs, r.row.ID)
 	d.mu.Unlock()
+	left := r.mail.close()
 	close(r.ended)
 	r.feed.close()
+	if !r.stopping && r.failed == nil {
+		d.deliver(r.row.ID, left)
+	}
+}
+
+// deliver gives what a worker had no time to read to the next one: a cancel that
+// came while its run was being paused must not be lost.
+func (d *Driver) deliver(id string, left []message) {
+	for _, msg := range left {
+		if msg.event == nil || msg.answerTo != nil {
+			continue
+		}
+		if err := d.Load(id, msg.event); err != nil {
+			d.options.Log.Warn("event not delivered", "run", id, "event", msg.event.Kind, "error", err)
+		}
+	}
 }
 
 // launch starts the run's worker. begin runs first on it, after a slot is free.

@@ -21,21 +21,37 @@ type message struct {
 // mailbox is an unbounded queue with one reader. What is bounded is the number
 // of writers: calls in flight, timers, watchers.
 type mailbox struct {
-	mu    sync.Mutex
-	queue []message
-	ready chan struct{} // holds one token while the queue is not empty
+	mu     sync.Mutex
+	queue  []message
+	closed bool
+	ready  chan struct{} // holds one token while the queue is not empty
 }
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-func (m *mailbox) put(msg message) {
+// put queues a message; false when nobody reads any more.
+func (m *mailbox) put(msg message) bool {
 	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
 	m.queue = append(m.queue, msg)
-	m.mu.Unlock()
 	select {
 	case m.ready <- struct{}{}:
 	default:
 	}
+	return true
+}
+
+// close refuses further messages and returns those that were not taken.
+func (m *mailbox) close() []message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	left := m.queue
+	m.queue = nil
+	return left
 }
 
 // take waits for messages and returns all of them.

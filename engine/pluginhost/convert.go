@@ -13,8 +13,11 @@ import (
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
-// maxDetails bounds the details and meta that are kept of an answer, in bytes.
-const maxDetails = 64 << 10
+// What is kept of an answer's texts for people, in bytes.
+const (
+	maxDetails = 64 << 10 // details and meta, each
+	maxMessage = 4 << 10
+)
 
 func kindOf(code pluginv1.Code) plan.ErrorKind {
 	if code == pluginv1.Code_CODE_UNSPECIFIED {
@@ -60,7 +63,7 @@ func effectOf(effect pluginv1.Effect) plan.Effect {
 func errorOf(e *pluginv1.Error) *plan.Error {
 	failure := &plan.Error{
 		Kind:       kindOf(e.GetCode()),
-		Message:    clip(valid(e.GetMessage()), maxDetails),
+		Message:    clip(valid(e.GetMessage()), maxMessage),
 		Reason:     clip(valid(e.GetReason()), 200),
 		HTTPStatus: int(e.GetHttpStatus()),
 		Applied:    appliedOf(e.GetApplied()),
@@ -110,12 +113,12 @@ func completedOf(c *pluginv1.Completed) *plan.Completed {
 
 func pendingOf(p *pluginv1.Pending) *plan.Pending {
 	pending := &plan.Pending{
-		RetryAfter: durationOf(p.GetRetryAfter()), Checkpoint: p.GetCheckpoint(), Message: valid(p.GetMessage()),
+		RetryAfter: durationOf(p.GetRetryAfter()), Checkpoint: p.GetCheckpoint(), Message: clip(valid(p.GetMessage()), maxMessage),
 	}
 	if prompt := p.GetPrompt(); prompt != nil {
 		pending.Prompt = &plan.Prompt{
-			Title: valid(prompt.GetTitle()), URL: valid(prompt.GetUrl()), UserCode: valid(prompt.GetUserCode()),
-			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: valid(prompt.GetMessage()),
+			Title: clip(valid(prompt.GetTitle()), maxMessage), URL: clip(valid(prompt.GetUrl()), maxMessage), UserCode: clip(valid(prompt.GetUserCode()), maxMessage),
+			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: clip(valid(prompt.GetMessage()), maxMessage),
 		}
 	}
 	return pending

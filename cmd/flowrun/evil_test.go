@@ -1,0 +1,83 @@
+//go:build linux
+
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAnEvilPluginFailsItsOwnStepOnly (P18): every fault ends its step with a
+// named kind in bounded time, while a run of a healthy plugin goes on in the
+// same engine.
+func TestAnEvilPluginFailsItsOwnStepOnly(t *testing.T) {
+	binary, dir := buildBinary(t), t.TempDir()
+	for _, plugin := range []string{"evil", "healthy"} {
+		build := exec.Command("go", "build", "-ldflags", "-X main.name="+plugin, "-o", filepath.Join(dir, plugin), "./testdata/evil")
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build plugin %s: %v\n%s", plugin, err, output)
+		}
+	}
+	write(t, dir, "flowrun.yaml", "plugins:\n  evil: {source: ./evil}\n  healthy: {source: ./healthy}\n")
+	write(t, dir, "healthy.yaml", `flowrun: v1
+name: healthy
+steps:
+  - id: naps
+    foreach: ${{ 1..400 }}
+    as: n
+    max_parallel: 1
+    steps: [{uses: healthy.nap}]
+`)
+	healthy := exec.Command(binary, "run", "healthy.yaml", "-o", "json")
+	healthy.Dir = dir
+	var said strings.Builder
+	healthy.Stdout = &said
+	if err := healthy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = healthy.Process.Kill() }) // has ended unless the test failed
+
+	wants := map[string]string{
+		"crash": "crashed", "panics": "internal", "hang": "timeout", "huge": "", "shout": "internal", "lie": "unexpected_response",
+	}
+	for action, kind := range wants {
+		file := action + ".yaml"
+		write(t, dir, file, fmt.Sprintf("flowrun: v1\nname: w\nsteps:\n  - {id: s, uses: evil.%s, timeout: 2s, retry: {attempts: 1}}\n", action))
+		began := time.Now()
+		stdout, stderr, err := flowrun(t, binary, dir, "run", file, "-o", "json")
+		var result struct {
+			Error struct{ Kind, Message string }
+		}
+		if jsonErr := json.Unmarshal([]byte(stdout), &result); jsonErr != nil || err == nil {
+			t.Errorf("%s: %v, %v\n%s%s", action, err, jsonErr, stdout, stderr)
+			continue
+		}
+		// How 100 MB fail hangs on who notices first: the memory limit or the size limit.
+		if got := result.Error.Kind; got != kind && (kind != "" || got != "crashed" && got != "unexpected_response" && got != "invalid") {
+			t.Errorf("%s failed with kind %q (%.200s), want %q", action, got, result.Error.Message, kind)
+		}
+		if took := time.Since(began); took > 10*time.Second || len(stdout) > 1<<20 {
+			t.Errorf("%s took %s and printed %d bytes", action, took, len(stdout))
+		}
+	}
+	write(t, dir, "flood.yaml", "flowrun: v1\nname: w\nsteps: [{id: s, uses: evil.flood}]\n")
+	if _, stderr, err := flowrun(t, binary, dir, "run", "flood.yaml", "-o", "json"); err != nil || len(stderr) > 40<<20 {
+		t.Errorf("flood: %v, %d bytes of log", err, len(stderr))
+	}
+
+	if err := healthy.Wait(); err != nil || !strings.Contains(said.String(), `"succeeded"`) {
+		t.Errorf("the healthy run: %v\n%.500s", err, said.String())
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".flowrun/state/plugins/sock/*")); len(left) > 0 {
+		t.Errorf("sockets of plugins are left: %v", left)
+	}
+	stdout, stderr, err := flowrun(t, binary, dir, "runs", "list", "--status", "failed")
+	if err != nil || strings.Count(stdout, "failed") < len(wants) {
+		t.Errorf("the store afterwards: %v\n%s%s", err, stdout, stderr)
+	}
+}
