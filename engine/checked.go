@@ -63,6 +63,9 @@ func (p *Project) checked(ctx context.Context, file string, src []byte) (*checke
 	}
 	workflow, found := check.Check(ctx, tree, &catalog{project: p})
 	problems = append(problems, found...)
+	if workflow != nil {
+		problems = append(problems, p.checkSettings(workflow)...)
+	}
 	problems.Sort()
 	if problems.HasErrors() {
 		return nil, problems
