@@ -49,8 +49,12 @@ func runArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// visit asks the owner of the store and gives the store back.
+// visit asks the owner of the store and gives the store back. Where there is no
+// store it asks nobody, makes none, and returns errNoStore.
 func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
+	if err := a.needStore(); err != nil {
+		return err
+	}
 	session, err := a.connect(ctx, roleLook)
 	if err != nil {
 		return err
@@ -100,6 +104,9 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 		page, err = c.Runs(ctx, filter)
 		return err
 	})
+	if errors.Is(err, errNoStore) {
+		page, err = &web.Page[plan.Run]{Items: []plan.Run{}}, nil
+	}
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,11 @@ func (s *server) cancel(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	if err := s.Runs.Cancel(r.Context(), id, request.By); err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	result, err := s.Runs.Get(r.Context(), id)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	writeJSON(w, http.StatusAccepted, RunAnswer{Run: &result.Run})
 	return nil
@@ -45,7 +45,7 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	run, err := s.Runs.Resume(r.Context(), id, request)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	writeJSON(w, http.StatusAccepted, RunAnswer{Run: run})
 	return nil
@@ -62,7 +62,7 @@ func (s *server) rerun(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	run, list, err := s.Runs.Rerun(r.Context(), id, request)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	if run == nil {
 		return invalidWorkflow(list)

@@ -131,7 +131,7 @@ func parseTime(name, text string) (time.Time, *Problem) {
 func runID(r *http.Request) (string, *Problem) {
 	id := r.PathValue("id")
 	if !ValidID(id) {
-		return "", newProblem(CodeNotFound, "run not found: that is not a run's id")
+		return "", noRun(id)
 	}
 	return id, nil
 }
@@ -143,7 +143,7 @@ func (s *server) run(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	result, err := s.Runs.Get(r.Context(), id)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	writeJSON(w, http.StatusOK, result)
 	return nil
@@ -156,7 +156,7 @@ func (s *server) steps(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	steps, err := s.Runs.Steps(r.Context(), id)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	writeJSON(w, http.StatusOK, newPage(steps, ""))
 	return nil
@@ -169,7 +169,7 @@ func (s *server) logs(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	logs, err := s.Runs.Logs(r.Context(), id, r.URL.Query().Get("step"))
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	writeJSON(w, http.StatusOK, newPage(logs, ""))
 	return nil
@@ -195,7 +195,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	records, err := s.Runs.Events(r.Context(), id, from, limit)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	next := ""
 	if len(records) == limit {

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/flowrun/flowrun/engine"
@@ -99,6 +100,18 @@ func problemOf(err error) *Problem {
 		return newProblem(storeCode(store.Fault), store.Error())
 	}
 	return newProblem(CodeInternal, err.Error())
+}
+
+// runProblem is problemOf for a request about one run, which it names.
+func runProblem(id string, err error) *Problem {
+	if errors.Is(err, engine.ErrRunNotFound) {
+		return noRun(id)
+	}
+	return problemOf(err)
+}
+
+func noRun(id string) *Problem {
+	return newProblem(CodeNotFound, fmt.Sprintf("there is no run %q", id))
 }
 
 func storeCode(fault engine.StoreFault) Code {

@@ -31,7 +31,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	updates, err := s.Runs.Watch(r.Context(), id, from)
 	if err != nil {
-		return problemOf(err)
+		return runProblem(id, err)
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
@@ -93,7 +93,7 @@ func streamTopic(topics string) (string, *Problem) {
 		return "", newProblem(CodeBadRequest, "topics must be run:ID")
 	}
 	if !ValidID(id) {
-		return "", newProblem(CodeNotFound, "run not found: that is not a run's id")
+		return "", noRun(id)
 	}
 	return id, nil
 }
