@@ -15,6 +15,7 @@ type message struct {
 	log       *plan.Log
 	wait      *limiterWait
 	inspect   func(*run) // runs on the worker when all before it is durable
+	flush     bool       // hand what was applied to the journal
 	stop      bool
 }
 

@@ -31,6 +31,8 @@ type run struct {
 	logs        []plan.Log
 	uncommitted int // handed to the journal, not yet committed
 	inspectors  []func(*run)
+	flushing    bool // a flush message is on its way
+	flushNow    bool // it has come
 	stopping    bool
 	failed      error // of the journal
 }
@@ -43,6 +45,7 @@ type batch struct {
 	effects   []journal.Command // wait for the commit
 	row       *plan.Run         // the run's new row, when it changed
 	logs      []plan.Log
+	effect    bool // the event is the answer to a call with an effect
 }
 
 // commit is a group of batches that the journal has answered.
@@ -111,9 +114,7 @@ func (r *run) loop() {
 		for _, msg := range r.mail.take() {
 			r.handle(msg)
 		}
-		if !r.stopping {
-			r.store()
-		}
+		r.storeWhenDue()
 	}
 }
 
@@ -151,6 +152,8 @@ func (r *run) handle(msg message) {
 	switch {
 	case msg.stop:
 		r.stopping = true
+	case msg.flush:
+		r.flushing, r.flushNow = false, true
 	case msg.committed != nil:
 		r.committed(msg.committed)
 	case msg.inspect != nil:
@@ -163,13 +166,14 @@ func (r *run) handle(msg message) {
 		r.waiting(*msg.wait)
 	case msg.event != nil:
 		if msg.answerTo == nil || r.settle(*msg.answerTo, msg.event) {
-			r.take(*msg.event)
+			r.take(*msg.event, msg.answerTo)
 		}
 	}
 }
 
-// take applies an event and dispatches what needs no durable intent.
-func (r *run) take(event journal.Event) {
+// take applies an event, the answer to a command unless that is nil, and
+// dispatches what needs no durable intent.
+func (r *run) take(event journal.Event, answered *journal.Command) {
 	if event.At.IsZero() {
 		event.At = r.driver.now()
 	}
@@ -184,6 +188,7 @@ func (r *run) take(event journal.Event) {
 		row := r.row
 		applied.row = &row
 	}
+	applied.effect = answered != nil && answered.Call != nil && answered.Call.Effect.Writes()
 	r.unstored = append(r.unstored, applied)
 	r.dispatch(applied.immediate)
 }
@@ -227,7 +232,7 @@ func (r *run) store() {
 		return
 	}
 	group := &commit{batches: r.unstored, logs: r.logs}
-	r.unstored, r.logs = nil, nil
+	r.unstored, r.logs, r.flushNow = nil, nil, false
 	records := make([]*journal.Record, 0, len(group.batches))
 	logs := group.logs
 	var row *plan.Run
