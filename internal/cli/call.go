@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -105,10 +106,19 @@ func (a *app) callRequest(action string, flags *callFlags) (engine.CallRequest, 
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil {
-		return request, usageError(fmt.Errorf("--with does not hold a JSON object: %w", err), `such as --with '{"domain":"example.com"}'`)
+		return request, usageError(fmt.Errorf("--with does not hold a JSON object: %s", jsonFault(err)), `such as --with '{"domain":"example.com"}'`)
 	}
 	request.Input = data
 	return request, nil
+}
+
+// jsonFault says what is wrong with a text without a word on Go's types.
+func jsonFault(err error) string {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		return "it is one JSON " + wrongType.Value
+	}
+	return err.Error()
 }
 
 func (a *app) printCall(result engine.CallResult, output string) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
@@ -30,6 +31,7 @@ type System struct {
 	Dir            string // the working directory
 	Executable     string // of this process: re-executed for the bundled plugins
 	Host           string
+	User           string // who runs this process, for where $USER is not set
 	PID            int
 	Version        string
 	Now            func() time.Time
@@ -42,7 +44,7 @@ type System struct {
 
 // Run runs one command and returns its exit code.
 func Run(args []string, system System) int {
-	if len(args) >= 2 && args[0] == "plugins" && args[1] == "serve" {
+	if len(args) >= 3 && args[0] == "plugins" && args[1] == "serve" && !strings.HasPrefix(args[2], "-") {
 		return servePlugin(args[2:], system.Stderr) // before all else: a plugin starts within milliseconds
 	}
 	a := &app{sys: system, times: view.Times{Location: system.Location}}
@@ -100,11 +102,13 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.StringVar(&a.flags.color, "color", "", "colours: auto, always or never")
 	flags.BoolVar(&a.flags.utc, "utc", false, "show times in UTC, not in local time")
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
+	completeFlag(root, "color", "auto", "always", "never")
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
+	root.SetHelpCommand(helpCommand())
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			group(c)
@@ -125,7 +129,7 @@ func (a *app) prepare() error {
 	switch mode {
 	case "auto", "always", "never":
 	default:
-		return usageError(fmt.Errorf("--color takes auto, always or never, not %q", mode), diag.DidYouMean(mode, []string{"auto", "always", "never"}))
+		return usageError(fmt.Errorf("%s: color takes auto, always or never, not %q", a.find("color").Source, mode), diag.DidYouMean(mode, []string{"auto", "always", "never"}))
 	}
 	a.style = a.styleOf(a.sys.Stderr)
 	return nil
@@ -144,7 +148,11 @@ func (a *app) styleOf(out io.Writer) term.Style {
 
 // page returns how text is shown on an output stream.
 func (a *app) page(out io.Writer) view.Page {
-	return view.Page{Style: a.styleOf(out), Times: a.times, Command: a.commandText}
+	page := view.Page{Style: a.styleOf(out), Times: a.times, Command: a.commandText}
+	if term.IsTerminal(out) {
+		page.Width, _ = term.Size(out)
+	}
+	return page
 }
 
 // commandText is how a command is typed so that it acts on the same project and
@@ -211,8 +219,14 @@ func (a *app) printError(err error) {
 		a.printProblems(problem.Problems)
 		return
 	}
-	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(err.Error()))
-	hint := ""
+	text, hint := err.Error(), ""
+	if errors.Is(err, engine.ErrUnknownPlugin) {
+		hint = "`flowrun plugins` lists the plugins"
+		if before, near, found := strings.Cut(text, "; did you mean "); found {
+			text, hint = before, "did you mean "+near
+		}
+	}
+	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(text))
 	if problem != nil {
 		hint = a.localCommands(problem.Hint)
 		if hint == "" && problem.Code == web.CodeNotFound {

@@ -91,7 +91,7 @@ func TestWhatIsNotThereExitsWithNine(t *testing.T) {
 	}
 	for _, args := range [][]string{{"runs", "show", "nope"}, {"runs", "logs", "nope"}, {"runs", "events", "nope"}, {"runs", "watch", "nope"}, {"runs", "cancel", "nope"}, {"runs", "resume", "nope"}} {
 		got := runIn(t, dir, nil, append(args, "--state", filepath.Join(dir, "state"))...)
-		if got.code != exitNotFound || !strings.Contains(got.stderr, "run not found") {
+		if got.code != exitNotFound || !strings.Contains(got.stderr, "there is no run") {
 			t.Errorf("%v: exit %d, %q", args, got.code, got.stderr)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -115,11 +115,9 @@ func (a *app) projectSettings(at place) ([]engine.Setting, error) {
 	return settings, problems.Err()
 }
 
-var secretKey = regexp.MustCompile(`(?i)(token|secret|password|passwd|api_?key|webhook|headers\.)`)
-
 // masked hides a value that stands in clear where a secret belongs.
 func masked(key, value string) string {
-	if secretKey.MatchString(key) && !strings.HasPrefix(value, "${{") && value != "" {
+	if web.SecretSetting(key, value) {
 		return "[redacted]"
 	}
 	return value

@@ -159,6 +159,8 @@ func exitOfCall(err *plan.Error) int {
 		return exitLogin
 	case err.Kind == plan.KindInvalid && err.HTTPStatus == 0 && err.Applied == plan.NotApplied:
 		return exitInvalid
+	case err.Kind == plan.KindUnsupported && err.Attempt == 0: // an action that calls don't have: no attempt was made
+		return exitInvalid
 	}
 	return exitFailed
 }

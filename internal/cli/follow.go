@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -311,5 +310,8 @@ func (a *app) user() string {
 	if name := a.env("USER"); name != "" {
 		return name
 	}
-	return fmt.Sprintf("uid %d", os.Getuid())
+	if a.sys.User != "" {
+		return a.sys.User
+	}
+	return "unknown"
 }

@@ -14,7 +14,7 @@ import (
 func (a *app) graphCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "graph WORKFLOW", Short: "Show the steps of a workflow and what waits for what", Args: exactArgs("WORKFLOW"),
+		Use: "graph WORKFLOW", Short: "Show the steps of a workflow and what waits for what", Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
 		Example: "  flowrun graph workflows/report.yaml\n  flowrun graph workflows/report.yaml -f mermaid > report.mmd",
 		RunE:    func(c *cobra.Command, args []string) error { return a.graph(c.Context(), args[0], format) },
 	}

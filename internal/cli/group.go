@@ -49,6 +49,25 @@ func subcommandNames(c *cobra.Command) []string {
 	return names
 }
 
+// helpCommand prints the help of a command; one that does not exist is a usage
+// error like anywhere else.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND..]", Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			named := c.Root()
+			for _, name := range args {
+				next := slices.IndexFunc(named.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+				if next < 0 {
+					return subcommandArgs(named, []string{name})
+				}
+				named = named.Commands()[next]
+			}
+			return named.Help()
+		},
+	}
+}
+
 // exactArgs takes exactly the named arguments.
 func exactArgs(names ...string) cobra.PositionalArgs { return rangeArgs(len(names), names...) }
 
@@ -85,6 +104,7 @@ func flagError(c *cobra.Command, err error) error {
 // outputFlag adds -o with its choices; the first one is the default.
 func outputFlag(c *cobra.Command, into *string, choices ...string) {
 	c.Flags().StringVarP(into, "output", "o", choices[0], "output: "+strings.Join(choices, ", "))
+	completeFlag(c, "output", choices...)
 	check := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		if !slices.Contains(choices, *into) {
@@ -95,6 +115,18 @@ func outputFlag(c *cobra.Command, into *string, choices ...string) {
 		}
 		return nil
 	}
+}
+
+// completeFlag lets a shell complete the values of a flag, which must be there.
+func completeFlag(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(fmt.Sprintf("complete --%s of %s: %v", flag, c.Name(), err)) // a mistake in this package
+	}
+}
+
+// completeWorkflows lets a shell complete the names of workflow files.
+func completeWorkflows(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 func (a *app) sandboxFlag(c *cobra.Command, what string) {

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"crypto/rand"
+	"fmt"
 	"os"
 	"os/signal"
+	"os/user"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -26,10 +28,22 @@ func Host() System {
 		name = "localhost" // it only labels owner.json
 	}
 	return System{
-		Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), Dir: dir, Executable: executable,
+		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), Dir: dir, Executable: executable,
 		Host: name, PID: os.Getpid(), Version: buildVersion(), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
 		Signals: notify,
 	}
+}
+
+// userName is the name of the process's user, or its number where it has no name.
+func userName() string {
+	current, err := user.Current()
+	switch {
+	case err != nil:
+		return fmt.Sprintf("uid %d", os.Getuid())
+	case current.Username == "":
+		return "uid " + current.Uid
+	}
+	return current.Username
 }
 
 // notify delivers interrupt and terminate until stop is called.

@@ -22,8 +22,11 @@ func parseOuts(texts []string) ([]outFile, error) {
 	var outs []outFile
 	for _, text := range texts {
 		name, file, found := strings.Cut(text, "=")
-		if !found || name == "" || file == "" {
+		switch {
+		case !found || name == "" || file == "":
 			return nil, usageError(fmt.Errorf("--out %s is not NAME=FILE", quoteWord(text)), "such as --out table=report.md")
+		case file == "-":
+			return nil, usageError(fmt.Errorf("--out %s writes into a file, not to stdout", name), "-o json prints all outputs; a file of that name is ./-")
 		}
 		outs = append(outs, outFile{name, file})
 	}
@@ -54,6 +57,9 @@ func (a *app) checkOuts(ctx context.Context, request engine.StartRequest, outs [
 		}
 		if info, err := os.Stat(filepath.Dir(a.abs(out.file))); err != nil || !info.IsDir() {
 			return usageError(fmt.Errorf("--out %s: there is no folder %s", out.name, safePath(filepath.Dir(out.file))), "")
+		}
+		if info, err := os.Stat(a.abs(out.file)); err == nil && info.IsDir() {
+			return usageError(fmt.Errorf("--out %s: %s is a folder", out.name, safePath(out.file)), "name a file in it")
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -70,10 +71,17 @@ func (a *app) listActions(ctx context.Context, plugin, output string) error {
 		return err
 	}
 	defer project.Close()
-	actions, err := allActions(ctx, project, plugin)
-	if err != nil {
+	actions, broken := allActions(ctx, project, plugin)
+	if len(actions) == 0 && broken != nil {
+		return broken
+	}
+	if err := a.printActions(actions, output); err != nil {
 		return err
 	}
+	return broken
+}
+
+func (a *app) printActions(actions []*plan.Action, output string) error {
 	if output == "json" {
 		items := []web.ActionItem{}
 		for _, action := range actions {
@@ -85,17 +93,32 @@ func (a *app) listActions(ctx context.Context, plugin, output string) error {
 	return nil
 }
 
-// allActions returns the actions of one plugin, or of core and all plugins.
+// allActions returns the actions of one plugin, or of core and all plugins. A
+// plugin that does not start hides only its own: the error tells of it.
 func allActions(ctx context.Context, project *engine.Project, plugin string) ([]*plan.Action, error) {
-	actions, err := project.Actions(ctx, plugin)
-	if err != nil || plugin != "" {
-		return actions, err
+	names := []string{plugin}
+	if plugin == "" {
+		names = []string{"core"}
+		for _, info := range project.Plugins(ctx) {
+			names = append(names, info.Name)
+		}
 	}
-	core, err := project.Actions(ctx, "core")
-	if err != nil {
-		return nil, err
+	var all []*plan.Action
+	var broken []error
+	for _, name := range names {
+		actions, err := project.Actions(ctx, name)
+		switch {
+		case errors.Is(err, engine.ErrUnknownPlugin):
+			return nil, err
+		case err != nil:
+			broken = append(broken, err)
+		}
+		all = append(all, actions...)
 	}
-	return append(core[:len(core):len(core)], actions...), nil
+	if len(broken) == 0 {
+		return all, nil
+	}
+	return all, &codedError{code: exitPlugin, err: errors.Join(broken...)}
 }
 
 // pluginsServeCommand stands here for the help alone: Run serves plugins before

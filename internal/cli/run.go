@@ -58,7 +58,7 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  flowrun run workflows/report.yaml -i site=A -i options=@options.json\n" +
 			"  flowrun run --sandbox workflows/hello.yaml -o json\n" +
 			"  flowrun run workflows/report.yaml --out table=report.md",
-		Args: exactArgs("WORKFLOW"),
+		Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
@@ -191,7 +191,8 @@ func (a *app) startError(err error, request engine.StartRequest) error {
 // inputError names the flag of the input.
 func inputError(problem *web.Problem) error {
 	hint := problem.Hint
-	if problem.Input != "" && !strings.Contains(hint, "-i ") {
+	unknown := strings.HasPrefix(hint, "did you mean") // the input is to be renamed, not given
+	if problem.Input != "" && !unknown && !strings.Contains(hint, "-i ") {
 		hint = strings.TrimPrefix(hint+"; give it with -i "+problem.Input+"=VALUE", "; ")
 	}
 	return usageError(errors.New(problem.Detail), hint)
@@ -224,7 +225,11 @@ func (s *session) attend(ctx context.Context, run *plan.Run, flags *followFlags,
 	follower, end := s.newFollower(run.ID, s.app.viewFor(flags.output))
 	defer end()
 	follower.drive, follower.noWait, follower.records = true, flags.noWait, flags.output == "jsonl"
-	follower.apply(engine.Update{Kind: engine.UpdateRun, RunID: run.ID, Run: run}) // the feed begins with the steps
+	first := *run // the feed begins with the steps, and ends with the run's end
+	if first.Status.Ended() {
+		first.Status = plan.RunRunning
+	}
+	follower.apply(engine.Update{Kind: engine.UpdateRun, RunID: run.ID, Run: &first})
 	return follower.finish(ctx, flags.output, outs)
 }
 

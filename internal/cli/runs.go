@@ -29,6 +29,7 @@ func (a *app) runsCommand() *cobra.Command {
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
 	)
 	for _, sub := range c.Commands() {
+		sub.ValidArgsFunction = cobra.NoFileCompletions
 		a.sandboxFlag(sub, "the runs of the sandbox")
 	}
 	c.Flags().AddFlagSet(list.Flags())
@@ -52,7 +53,7 @@ func runArgs(names ...string) cobra.PositionalArgs {
 // visit asks the owner of the store and gives the store back. Where there is no
 // store it asks nobody, makes none, and returns errNoStore.
 func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
-	if err := a.needStore(); err != nil {
+	if err := a.needStore(ctx); err != nil {
 		return err
 	}
 	session, err := a.connect(ctx, roleLook)
@@ -61,6 +62,11 @@ func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
 	}
 	err = session.tryAnyway(ctx, ask)
 	return errors.Join(err, session.close(nil))
+}
+
+// visitRun is visit for what is asked of one run.
+func (a *app) visitRun(ctx context.Context, id string, ask func(*web.Client) error) error {
+	return a.noRun(id, a.visit(ctx, ask))
 }
 
 // listFlags are the flags of runs list.
@@ -79,6 +85,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&flags.workflow, "workflow", "", "only runs of this workflow")
 	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(runStatuses(), ", "))
+	completeFlag(c, "status", runStatuses()...)
 	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with the label NAME=VALUE (repeatable)")
 	c.Flags().StringVar(&flags.since, "since", "", "only runs started since a time (RFC 3339) or a duration ago (24h, 7d)")
 	c.Flags().IntVar(&flags.limit, "limit", 20, "how many, at most 1000")
@@ -135,6 +142,9 @@ func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 		}
 		return filter, usageError(fmt.Errorf("--status: there is no status %q", flags.status), hint)
 	}
+	if flags.cursor != "" && !web.ValidCursor(flags.cursor) {
+		return filter, usageError(fmt.Errorf("--cursor: %q is no cursor of a list", flags.cursor), "take the next_cursor of the list before")
+	}
 	if flags.limit < 1 || flags.limit > 1000 {
 		return filter, usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
 	}
@@ -185,7 +195,7 @@ func (a *app) runsShowCommand() *cobra.Command {
 
 // look reads a run and its steps.
 func (a *app) look(ctx context.Context, id string) (result *plan.Result, steps []plan.RunStep, err error) {
-	err = a.visit(ctx, func(c *web.Client) error {
+	err = a.visitRun(ctx, id, func(c *web.Client) error {
 		if result, err = c.Result(ctx, id); err != nil {
 			return err
 		}
@@ -219,23 +229,15 @@ func (a *app) showStep(ctx context.Context, id, path, output string) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(steps, func(s plan.RunStep) bool { return s.Path == path })
-	if at < 0 {
-		paths := make([]string, len(steps))
-		for i, step := range steps {
-			paths[i] = step.Path
-		}
-		hint := diag.DidYouMean(path, paths)
-		if hint == "" {
-			hint = "`" + a.commandText("runs", "show", id) + "` lists the steps"
-		}
-		return notFoundError(fmt.Errorf("run %s has no step %s", id, path), hint)
+	at, err := a.findStep(id, path, steps)
+	if err != nil {
+		return err
 	}
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, steps[at])
 	}
 	var logs []plan.Log
-	err = a.visit(ctx, func(c *web.Client) error {
+	err = a.visitRun(ctx, id, func(c *web.Client) error {
 		logs, err = c.Logs(ctx, id, path)
 		return err
 	})
@@ -244,6 +246,33 @@ func (a *app) showStep(ctx context.Context, id, path, output string) error {
 	}
 	a.page(a.sys.Stdout).Step(a.sys.Stdout, result, steps[at], logs)
 	return nil
+}
+
+// findStep returns the place of a step, or an error that names a near one.
+func (a *app) findStep(id, path string, steps []plan.RunStep) (int, error) {
+	at := slices.IndexFunc(steps, func(s plan.RunStep) bool { return s.Path == path })
+	if at >= 0 {
+		return at, nil
+	}
+	paths := make([]string, len(steps))
+	for i, step := range steps {
+		paths[i] = step.Path
+	}
+	hint := diag.DidYouMean(path, paths)
+	if hint == "" {
+		hint = "`" + a.commandText("runs", "show", id) + "` lists the steps"
+	}
+	return 0, notFoundError(fmt.Errorf("run %s has no step %s", id, quoteWord(path)), hint)
+}
+
+// checkStep tells a step that wrote nothing from one that the run does not have.
+func (a *app) checkStep(ctx context.Context, id, path string) error {
+	_, steps, err := a.look(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = a.findStep(id, path, steps)
+	return err
 }
 
 func (a *app) runsLogsCommand() *cobra.Command {
@@ -264,10 +293,13 @@ func (a *app) runsLogsCommand() *cobra.Command {
 
 func (a *app) showLogs(ctx context.Context, id, step, output string) error {
 	var logs []plan.Log
-	err := a.visit(ctx, func(c *web.Client) (err error) {
+	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
 		logs, err = c.Logs(ctx, id, step)
 		return err
 	})
+	if err == nil && len(logs) == 0 && step != "" {
+		err = a.checkStep(ctx, id, step)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -304,7 +336,7 @@ const eventsPage = 500
 
 func (a *app) showEvents(ctx context.Context, id string, from uint64, output string) error {
 	var records []json.RawMessage
-	err := a.visit(ctx, func(c *web.Client) (err error) {
+	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
 		records, err = allEvents(ctx, c, id, from)
 		return err
 	})

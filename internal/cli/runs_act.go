@@ -25,7 +25,7 @@ func (a *app) runsWatchCommand() *cobra.Command {
 }
 
 func (a *app) watchRun(ctx context.Context, id, output string) error {
-	session, err := a.connect(ctx, roleWork)
+	session, err := a.connectTo(ctx, id, roleWork)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) runsCancelCommand() *cobra.Command {
 }
 
 func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) error {
-	session, err := a.connect(ctx, roleWork)
+	session, err := a.connectTo(ctx, id, roleWork)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 }
 
 func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) error {
-	session, err := a.connect(ctx, flags.role())
+	session, err := a.connectTo(ctx, id, flags.role())
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
 	if err != nil {
 		return err
 	}
-	session, err := a.connect(ctx, flags.role())
+	session, err := a.connectTo(ctx, id, flags.role())
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -48,6 +51,43 @@ func (a *app) connect(ctx context.Context, role role) (*session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// errNoStore says that nothing has run here yet. What only looks makes no store.
+var errNoStore = errors.New("there is no store yet")
+
+// needStore returns errNoStore where no store is, unless the project file is
+// wrong: that is told first, as with a store.
+func (a *app) needStore(ctx context.Context) error {
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(at.stateDir, engine.StoreFile)); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong with it is told by whoever opens it
+	}
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	project.Close()
+	return errNoStore
+}
+
+// connectTo is connect for commands about one run, which make no store either.
+func (a *app) connectTo(ctx context.Context, id string, role role) (*session, error) {
+	if err := a.needStore(ctx); err != nil {
+		return nil, a.noRun(id, err)
+	}
+	return a.connect(ctx, role)
+}
+
+// noRun names the run that is not found where there is no store.
+func (a *app) noRun(id string, err error) error {
+	if !errors.Is(err, errNoStore) {
+		return err
+	}
+	return notFoundError(fmt.Errorf("there is no run %q: nothing has run here yet", id), "`"+a.commandText("config", "paths")+"` shows where runs are looked for")
 }
 
 func (s *session) connect(ctx context.Context) error {

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // setting is a value with its origin. The first candidate won.
@@ -65,6 +67,10 @@ func (a *app) loadSettings() error {
 		if problems.HasErrors() {
 			return problems
 		}
+		if problems := unknownUserKeys(values); problems.HasErrors() {
+			a.printProblemsOf(problems, map[string][]byte{path: src})
+			return exitWith(exitInvalid)
+		}
 		for _, value := range values {
 			user[value.Key] = candidate{Value: value.Value, Source: fmt.Sprintf("%s:%d", path, value.Pos.Line), user: true}
 		}
@@ -78,6 +84,34 @@ func (a *app) loadSettings() error {
 		a.settings = append(a.settings, a.settle(own, flags[own.key], user))
 	}
 	return a.checkBooleans()
+}
+
+// unknownUserKeys reports keys of the user's config file that nothing reads.
+func unknownUserKeys(values []engine.Setting) diag.List {
+	var problems diag.List
+	keys := userKeys()
+	for _, value := range values {
+		if slices.Contains(keys, value.Key) {
+			continue
+		}
+		problem := problems.Errorf(value.Pos, "FR5002", "the user's config file has no key `%s`", value.Key)
+		problem.Hint = diag.DidYouMean(value.Key, keys)
+		if problem.Hint == "" {
+			problem.Hint = "its keys are " + strings.Join(keys, ", ") + "; all others belong into flowrun.yaml"
+		}
+	}
+	return problems
+}
+
+// userKeys are the settings that the user's config file may hold.
+func userKeys() []string {
+	var keys []string
+	for _, own := range ownSettings {
+		if own.key != "config" {
+			keys = append(keys, own.key)
+		}
+	}
+	return keys
 }
 
 func (a *app) settle(own ownSetting, flag string, user map[string]candidate) setting {

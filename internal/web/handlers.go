@@ -80,9 +80,11 @@ func parseFilter(r *http.Request) (engine.RunFilter, *Problem) {
 		case "workflow":
 			filter.Workflow = values[0]
 		case "status":
-			filter.Status = plan.RunStatus(values[0])
+			filter.Status, problem = parseStatus(values[0])
 		case "cursor":
-			filter.Cursor = values[0]
+			if filter.Cursor = values[0]; !ValidCursor(values[0]) {
+				problem = newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", values[0]))
+			}
 		case "limit":
 			filter.Limit, problem = parseLimit(values[0])
 		case "since":
@@ -97,6 +99,15 @@ func parseFilter(r *http.Request) (engine.RunFilter, *Problem) {
 		}
 	}
 	return filter, nil
+}
+
+func parseStatus(text string) (plan.RunStatus, *Problem) {
+	switch status := plan.RunStatus(text); status {
+	case plan.RunQueued, plan.RunRunning, plan.RunWaiting, plan.RunPaused,
+		plan.RunSucceeded, plan.RunFailed, plan.RunCanceled, plan.RunTimedOut:
+		return status, nil
+	}
+	return "", newProblem(CodeBadRequest, fmt.Sprintf("there is no status %q", text))
 }
 
 func parseLabels(values []string, into map[string]string) *Problem {
@@ -248,6 +259,6 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 func (s *server) connections(w http.ResponseWriter, _ *http.Request) *Problem {
-	writeJSON(w, http.StatusOK, newPage(s.Catalog.Connections(), ""))
+	writeJSON(w, http.StatusOK, newPage(masked(s.Catalog.Connections()), ""))
 	return nil
 }

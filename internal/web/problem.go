@@ -86,6 +86,8 @@ func problemOf(err error) *Problem {
 		return problem
 	case errors.Is(err, engine.ErrRunNotFound):
 		return newProblem(CodeNotFound, err.Error())
+	case errors.Is(err, engine.ErrUnknownPlugin):
+		return newProblem(CodeNotFound, err.Error())
 	case errors.As(err, &conflict):
 		answer := newProblem(CodeConflict, conflict.Message)
 		answer.Hint = conflict.Hint

@@ -87,6 +87,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a label without a value":                {"GET", Prefix + "/runs?label=team", "", "", CodeBadRequest},
 		"a parameter that is given twice":        {"GET", Prefix + "/runs?limit=1&limit=2", "", "", CodeBadRequest},
 		"a since that is no time":                {"GET", Prefix + "/runs?since=yesterday", "", "", CodeBadRequest},
+		"a cursor that is no run's id":           {"GET", "/api/v1/runs?cursor=zz", "", "", CodeBadRequest},
+		"a status that does not exist":           {"GET", "/api/v1/runs?status=faild", "", "", CodeBadRequest},
 		"an events cursor that is no number":     {"GET", run + "/events?cursor=x", "", "", CodeBadRequest},
 		"a stream without a topic":               {"GET", Prefix + "/stream", "", "", CodeBadRequest},
 		"a stream of an id that no run can have": {"GET", Prefix + "/stream?topics=run:../x", "", "", CodeNotFound},

@@ -145,6 +145,12 @@ type CallLine struct {
 	Problem  *Problem           `json:"problem,omitempty"`
 }
 
+var runIDPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
+
+// ValidCursor reports whether text may be the cursor of a list of runs, which is
+// the id of the last run that was listed.
+func ValidCursor(text string) bool { return runIDPattern.MatchString(text) }
+
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
 // ValidID reports whether id may name a run, a plugin or a connection in a path.

@@ -3,6 +3,8 @@ package view
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,13 +35,15 @@ type Plain struct {
 	loops     map[string]string
 	prompts   map[string]bool
 	itemFails int
+	held      map[string][]string // log lines by top-level step, until the step's own line is out
+	heldSince time.Time
 }
 
 // NewPlain returns a plain view on out.
 func NewPlain(out io.Writer, style term.Style, times Times) *Plain {
 	return &Plain{
 		out: out, style: style, times: times, model: newModel(),
-		shown: map[string]string{}, loops: map[string]string{}, prompts: map[string]bool{},
+		shown: map[string]string{}, loops: map[string]string{}, prompts: map[string]bool{}, held: map[string][]string{},
 	}
 }
 
@@ -50,10 +54,16 @@ func (p *Plain) Apply(update engine.Update) {
 	switch update.Kind {
 	case engine.UpdateRun:
 		if text := runStatusText(p.model.run); text != runStatusText(before) {
+			if p.model.run.Status.Ended() {
+				p.releaseAll()
+			}
 			p.runLine(text)
 		}
 	case engine.UpdateStep:
 		p.step(update.Step)
+		if isTop(update.Step.Path) && update.Step.Status != plan.StepPending {
+			p.release(update.Step.Path)
+		}
 	case engine.UpdateWait:
 		r := p.model.row(update.Path)
 		if isTop(update.Path) {
@@ -61,8 +71,51 @@ func (p *Plain) Apply(update engine.Update) {
 		}
 	case engine.UpdateLog:
 		if update.Log.Level != "debug" {
-			p.line(logLine(update.Log, p.times, p.style))
+			p.log(update.Log)
 		}
+	}
+}
+
+// holdFor is how long a log line waits for the line of its step at most.
+const holdFor = time.Second
+
+// log prints a log line. A line that comes before any news of its step waits
+// for that: a reader sees what speaks before what it says.
+func (p *Plain) log(log *plan.Log) {
+	text, top := logLine(log, p.times, p.style), topOf(log.Step)
+	known := p.model.index[top]
+	if top == "" || known != nil && known.shownStatus() != plan.StepPending {
+		p.line(text)
+		return
+	}
+	p.held[top] = append(p.held[top], text)
+}
+
+// release prints the lines that waited for a step.
+func (p *Plain) release(top string) {
+	for _, text := range p.held[top] {
+		p.line(text)
+	}
+	delete(p.held, top)
+}
+
+// releaseAll prints what has waited, of all steps by name.
+func (p *Plain) releaseAll() {
+	for _, top := range slices.Sorted(maps.Keys(p.held)) {
+		p.release(top)
+	}
+	p.heldSince = time.Time{}
+}
+
+// releaseLate prints what has waited too long.
+func (p *Plain) releaseLate(now time.Time) {
+	switch {
+	case len(p.held) == 0:
+		p.heldSince = time.Time{}
+	case p.heldSince.IsZero():
+		p.heldSince = now
+	case now.Sub(p.heldSince) >= holdFor:
+		p.releaseAll()
 	}
 }
 
@@ -112,8 +165,12 @@ func (p *Plain) rowLine(r *row) {
 }
 
 func (p *Plain) stepText(path string, status plan.StepStatus, r *row) string {
-	text := fmt.Sprintf("%s %s", term.Clean(path), paintStep(p.style, status, string(status)))
-	if details := r.details(p.times, time.Time{}); details != "" {
+	name, details := term.Clean(path), r.details(p.times, time.Time{})
+	if status == plan.StepWaiting && strings.HasPrefix(details, "waiting (") {
+		return name + " " + paintStep(p.style, status, details) // it says the status itself
+	}
+	text := fmt.Sprintf("%s %s", name, paintStep(p.style, status, string(status)))
+	if details != "" {
 		text += p.style.Dim(" · ") + details
 	}
 	return text
@@ -130,6 +187,7 @@ func (p *Plain) prompt(prompt *plan.Prompt) {
 // Tick prints how far loops are, and that the run is still there.
 func (p *Plain) Tick(now time.Time) {
 	p.now = now
+	p.releaseLate(now)
 	if p.spoke.IsZero() {
 		p.spoke, p.looked = now, now
 	}
@@ -159,11 +217,7 @@ func (p *Plain) openSteps() string {
 	var open []string
 	for _, r := range p.model.rows {
 		if status := r.shownStatus(); !status.Ended() && status != plan.StepPending {
-			text := term.Clean(r.step.Path) + " " + string(status)
-			if details := r.details(p.times, time.Time{}); details != "" {
-				text += " (" + details + ")"
-			}
-			open = append(open, text)
+			open = append(open, p.stepText(r.step.Path, status, r))
 		}
 	}
 	if len(open) == 0 {
@@ -175,8 +229,9 @@ func (p *Plain) openSteps() string {
 // Note prints a line of the command itself.
 func (p *Plain) Note(text string) { p.line(text) }
 
-// Close does nothing: every change was printed when it came.
-func (p *Plain) Close() {}
+// Close prints the log lines that still wait; every change was printed when it
+// came.
+func (p *Plain) Close() { p.releaseAll() }
 
 func (p *Plain) say(text string) {
 	clock := ""

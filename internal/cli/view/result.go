@@ -21,6 +21,15 @@ type Page struct {
 	// Command returns how a flowrun command is typed, with the global flags that
 	// this one was given.
 	Command func(args ...string) string
+	Width   int // of the terminal in cells, 0 for what is none
+}
+
+// outputRoom is how wide a value may be, in cells: it never wraps on a terminal.
+func (p Page) outputRoom() int {
+	if p.Width <= 0 {
+		return outputWidth
+	}
+	return max(min(outputWidth, p.Width-outputIndent), 20)
 }
 
 // JSON prints value as one line of JSON.
@@ -189,6 +198,12 @@ func (p Page) errorBox(out io.Writer, where string, err *plan.Error) {
 	}
 }
 
+// appliedFacts tell people whether a failed call changed anything.
+var appliedFacts = map[plan.Applied]string{
+	plan.NotApplied: "nothing was changed", plan.AppliedUnknown: "it may have been done",
+	plan.AppliedFully: "it was done", plan.AppliedPartly: "a part of it was done",
+}
+
 func errorFacts(err *plan.Error) string {
 	var facts []string
 	add := func(name, value string) {
@@ -200,7 +215,9 @@ func errorFacts(err *plan.Error) string {
 	if err.HTTPStatus != 0 {
 		add("HTTP", fmt.Sprint(err.HTTPStatus))
 	}
-	add("applied", string(err.Applied))
+	if fact, known := appliedFacts[err.Applied]; known {
+		facts = append(facts, fact)
+	}
 	add("at", err.Pointer)
 	if err.RetryAfterS > 0 {
 		add("again after", Duration(time.Duration(err.RetryAfterS*float64(time.Second))))
@@ -213,6 +230,8 @@ func errorFacts(err *plan.Error) string {
 const (
 	outputWidth = 120
 	outputItems = 3
+	// outputIndent is kept free of a terminal's width, for what stands before.
+	outputIndent = 3
 )
 
 // Outputs prints the outputs of a run for people: texts as they are, other
@@ -220,7 +239,7 @@ const (
 func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
 	cut := false
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		text, short := outputText(outputs[name])
+		text, short := outputText(outputs[name], p.outputRoom())
 		cut = cut || short
 		fmt.Fprintf(out, "%s %s\n", p.Style.Bold(term.Clean(name)+":"), text)
 	}
@@ -230,22 +249,22 @@ func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
 }
 
 // outputText returns a value for people and whether something was left out.
-func outputText(raw json.RawMessage) (text string, cut bool) {
+func outputText(raw json.RawMessage, width int) (text string, cut bool) {
 	text = term.CleanText(strings.TrimRight(rawText(raw), "\n"))
 	isText := len(raw) > 0 && raw[0] == '"'
 	switch {
 	case strings.Contains(text, "\n"):
 		return "\n" + indent(text), false
-	case isText || term.Width(text) <= outputWidth:
+	case isText || term.Width(text) <= width:
 		return text, false
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return term.Truncate(text, outputWidth), true
+		return term.Truncate(text, width), true
 	}
 	lines := []string{plural(len(list), "item")}
 	for _, item := range list[:min(outputItems, len(list))] {
-		lines = append(lines, term.Truncate(term.Clean(string(item)), outputWidth))
+		lines = append(lines, term.Truncate(term.Clean(string(item)), width))
 	}
 	if more := len(list) - outputItems; more > 0 {
 		lines = append(lines, fmt.Sprintf("… %d more", more))

@@ -69,6 +69,55 @@ func TestPlainPrintsOneLineForEveryChange(t *testing.T) {
 	}
 }
 
+func TestPlainPrintsALogLineAfterTheLineOfItsStep(t *testing.T) {
+	var out bytes.Buffer
+	plain := NewPlain(&out, term.Style{}, Times{})
+	log := func(step, message string) {
+		plain.Apply(engine.Update{Kind: engine.UpdateLog, Log: &plan.Log{At: start, Level: "info", Step: step, Message: message}})
+	}
+	plain.Tick(start)
+	plain.Apply(runUpdate(plan.RunRunning))
+	log("b[1].x", "first item")
+	log("a", "of a")
+	log("", "of the run")
+	plain.Apply(stepUpdate(plan.RunStep{Path: "a", Status: plan.StepPending}))
+	plain.Apply(stepUpdate(plan.RunStep{Path: "a", Status: plan.StepSucceeded}))
+	log("a", "late")
+	log("gone", "of a step without news")
+	plain.Tick(start.Add(100 * time.Millisecond))
+	plain.Apply(stepUpdate(plan.RunStep{Path: "b", Status: plan.StepSucceeded}))
+	plain.Tick(start.Add(1200 * time.Millisecond))
+	log("end", "before the end")
+	plain.Apply(runUpdate(plan.RunSucceeded))
+	plain.Close()
+	want := `14:03:00 run 01x watch: running
+14:03:00 of the run
+14:03:00 a succeeded
+14:03:00 a: of a
+14:03:00 a: late
+14:03:00 b succeeded
+14:03:00 b[1].x: first item
+14:03:00 gone: of a step without news
+14:03:00 end: before the end
+14:03:01 run 01x watch: succeeded
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error("(-want +got)", diff)
+	}
+}
+
+func TestOutputsFitTheTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := page()
+	p.Width = 60
+	p.Outputs(&out, map[string]json.RawMessage{"list": json.RawMessage(`["` + strings.Repeat("x", 300) + `"]`)})
+	for _, line := range strings.Split(out.String(), "\n") {
+		if term.Width(line) > 60 {
+			t.Errorf("%d cells: %s", term.Width(line), line)
+		}
+	}
+}
+
 func TestPlainBeatsWhileNothingChanges(t *testing.T) {
 	var out bytes.Buffer
 	plain := NewPlain(&out, term.Style{}, Times{})
@@ -79,7 +128,7 @@ func TestPlainBeatsWhileNothingChanges(t *testing.T) {
 	plain.Tick(start.Add(29 * time.Second))
 	plain.Tick(start.Add(31 * time.Second))
 	plain.Tick(start.Add(40 * time.Second))
-	want := "14:03:31 still waiting: wait waiting (waiting (sleep, next 15:03:00))\n"
+	want := "14:03:31 still waiting: wait waiting (sleep, next 15:03:00)\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error("(-want +got)", diff)
 	}
@@ -188,7 +237,7 @@ func TestErrorsSayWhereWhatAndWhatToDo(t *testing.T) {
 	want := `✗ error in step domains[a.org].whois (netinfo.whois, attempt 4)
   rate_limited: too many
   requests
-  HTTP 429 · applied not_applied · again after 1m30s
+  HTTP 429 · nothing was changed · again after 1m30s
   help: lower max_parallel
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
