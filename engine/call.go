@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -36,7 +37,12 @@ func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) 
 	return e.callUntilDone(ctx, action, request, input, sink)
 }
 
+// failedCall is the result of a call that failed. A call is no step of a run.
 func failedCall(action string, failed *plan.Error) CallResult {
+	failed.Step = ""
+	if failed.Kind == plan.KindInvalid && failed.Applied == plan.NotApplied && failed.HTTPStatus == 0 {
+		failed.Attempt = 0 // refused before the first one
+	}
 	if failed.Action == "" {
 		failed.Action = action
 	}
@@ -44,6 +50,10 @@ func failedCall(action string, failed *plan.Error) CallResult {
 }
 
 func (e *Engine) unknownAction(name string, err error) *plan.Error {
+	var broken *pluginhost.PluginError
+	if errors.As(err, &broken) {
+		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
+	}
 	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
 	failed.Hint = diag.DidYouMean(name, (&catalog{project: e.project}).ActionNames())
 	return failed
@@ -113,6 +123,9 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 		}
 		connection = name
 	}
+	if lacking := e.lackingSettings(action.Plugin, connection); lacking != nil {
+		return failedCall(request.Action, lacking), nil
+	}
 	id, err := e.newID(e.project.config.Now())
 	if err != nil {
 		return CallResult{}, err
@@ -157,6 +170,24 @@ func showPending(sink plan.Sink, pending *plan.Pending) {
 		return
 	}
 	sink.Log(plan.Log{Level: "info", Message: pendingText(pending)})
+}
+
+// lackingSettings is the failure of a call whose connection lacks a setting.
+func (e *Engine) lackingSettings(plugin, name string) *plan.Error {
+	connection, err := e.project.connection(plugin, name)
+	if err != nil {
+		return nil // the call itself says so
+	}
+	var config map[string]json.RawMessage
+	if json.Unmarshal(connection.Config, &config) != nil {
+		return nil
+	}
+	var problems diag.List
+	e.project.missingSettings(use{plugin: plugin, name: name}, config, diag.Pos{}, &problems)
+	if len(problems) == 0 {
+		return nil
+	}
+	return &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: problems[0].Message, Hint: problems[0].Hint}
 }
 
 func pendingText(pending *plan.Pending) string {

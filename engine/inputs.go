@@ -69,7 +69,7 @@ func convertInput(field schema.Field, given map[string]Input) (json.RawMessage, 
 	case !ok:
 		return nil, false, &InputError{
 			Input:   field.Name,
-			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type),
+			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type.Article()),
 			Hint:    fmt.Sprintf("give it with -i %s=VALUE", field.Name),
 		}
 	}
@@ -92,7 +92,7 @@ func convertInput(field schema.Field, given map[string]Input) (json.RawMessage, 
 func convertText(t *schema.Type, text string) (json.RawMessage, error) {
 	if t.Kind == schema.List || t.Kind == schema.Object {
 		if !json.Valid([]byte(text)) {
-			return nil, fmt.Errorf("it takes %s as JSON, not `%s`", t, text)
+			return nil, fmt.Errorf("it takes %s as JSON, not `%s`", t.Article(), text)
 		}
 		return json.RawMessage(text), nil
 	}
@@ -103,6 +103,6 @@ func wrongInput(field schema.Field, err error) error {
 	return &InputError{
 		Input:   field.Name,
 		Message: fmt.Sprintf("input `%s`: %v", field.Name, err),
-		Hint:    fmt.Sprintf("it takes %s", field.Type),
+		Hint:    "it takes " + field.Type.Article(),
 	}
 }

@@ -154,7 +154,7 @@ func (e *Engine) Cancel(_ context.Context, id, by string) error {
 		return e.fault(err)
 	}
 	if row.Status.Ended() {
-		return &ConflictError{Message: fmt.Sprintf("run %s has %s already", id, row.Status)}
+		return &ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, row.Status)}
 	}
 	return e.fault(e.driver.Load(id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by}))
 }

@@ -157,6 +157,8 @@ func exitOfCall(err *plan.Error) int {
 		return exitOK
 	case err.Kind == plan.KindAuthRequired:
 		return exitLogin
+	case err.Kind == plan.KindCrashed && err.Applied == plan.NotApplied:
+		return exitPlugin // it did not start
 	case err.Kind == plan.KindInvalid && err.HTTPStatus == 0 && err.Applied == plan.NotApplied:
 		return exitInvalid
 	case err.Kind == plan.KindUnsupported && err.Attempt == 0: // an action that calls don't have: no attempt was made
