@@ -32,7 +32,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		}
 		commands++
 		command := exec.Command(binary, strings.Fields(b.argument)[1:]...)
-		command.Dir = dir
+		command.Dir, command.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
 		output, err := command.CombinedOutput()
 		if (err == nil) != (b.kind == "runs") {
 			t.Errorf("%s: %v\n%s", b.argument, err, output)

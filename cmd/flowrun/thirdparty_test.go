@@ -94,7 +94,7 @@ func flowrun(t *testing.T, binary, dir string, args ...string) (stdout, stderr s
 	var out, errs bytes.Buffer
 	command := exec.Command(binary, args...)
 	command.Dir, command.Stdout, command.Stderr = dir, &out, &errs
-	command.Env = append(os.Environ(), "FLOWRUN_SECRET_WEATHER_KEY=weather-key-123")
+	command.Env = append(os.Environ(), "FLOWRUN_SECRET_WEATHER_KEY=weather-key-123", "XDG_STATE_HOME="+dir)
 	err = command.Run()
 	return out.String(), errs.String(), err
 }
