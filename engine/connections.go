@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,10 +86,17 @@ func (p *Project) connection(plugin, name string) (*resolved, error) {
 		return nil, fmt.Errorf("connection `%s` belongs to plugin %s, not to %s", name, declared.Plugin, plugin)
 	}
 	config, problems := p.connectionConfig(declared)
-	if err := problems.Err(); err != nil {
+	err := problems.Err()
+	if err != nil {
 		return nil, err
 	}
-	return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: config}, declared.Rate}, nil
+	connection := pluginhost.Connection{Name: name, Plugin: plugin, Config: config}
+	if owner := tokenFrom(config); owner != "" {
+		if connection.TokenFrom, err = p.tokenOwner(name, owner); err != nil {
+			return nil, err
+		}
+	}
+	return &resolved{connection, declared.Rate}, nil
 }
 
 // connectionConfig converts a connection's config by the plugin's schema, where
@@ -106,11 +114,27 @@ func (p *Project) connectionConfig(c *project.Connection) (json.RawMessage, diag
 	}
 	converter := configConverter{connection: c.Name, problems: &problems}
 	value := converter.convert(c.Config, configType)
+	p.resolvePaths(value)
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		problems.Errorf(c.Pos, "FR5009", "connection `%s`: %v", c.Name, err)
 	}
 	return encoded, problems
+}
+
+// resolvePaths makes the paths of a config absolute: those of settings whose
+// names end in _file, which are relative to the project file. A plugin runs in a
+// folder of its own.
+func (p *Project) resolvePaths(config any) {
+	settings, _ := config.(map[string]any)
+	for name, value := range settings {
+		var path string
+		raw, ok := value.(json.RawMessage)
+		if !ok || !strings.HasSuffix(name, "_file") || json.Unmarshal(raw, &path) != nil || path == "" || filepath.IsAbs(path) {
+			continue
+		}
+		settings[name] = filepath.Join(p.config.Dir, filepath.FromSlash(path))
+	}
 }
 
 var secretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)

@@ -60,8 +60,10 @@ func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
 	}
 	for _, u := range uses(workflow) {
 		if declared, ok := p.file.Connection(u.name); ok && declared.Plugin == u.plugin {
-			_, found := p.connectionConfig(declared)
-			problems = append(problems, found...)
+			config, found := p.connectionConfig(declared)
+			if problems = append(problems, found...); !found.HasErrors() {
+				p.checkTokenFrom(declared, config, &problems)
+			}
 		}
 	}
 	return problems
@@ -81,14 +83,25 @@ func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.L
 		if declared, ok := p.file.Connection(u.name); ok && p.config.Sandbox == nil {
 			place = declared.Pos
 		}
-		var config map[string]json.RawMessage
-		if json.Unmarshal(connection.Config, &config) != nil {
-			continue
+		p.missing(ctx, u, connection.Config, place, &problems)
+		if owner := connection.TokenFrom; owner != nil {
+			if declared, ok := p.file.Connection(owner.Name); ok {
+				place = declared.Pos
+			}
+			p.missing(ctx, use{plugin: owner.Plugin, name: owner.Name}, owner.Config, place, &problems)
 		}
-		p.missingSettings(u, config, place, &problems)
-		p.missingSecrets(ctx, u, config, place, &problems)
 	}
 	return problems
+}
+
+// missing reports the settings and secrets that one connection lacks.
+func (p *Project) missing(ctx context.Context, u use, settings json.RawMessage, place diag.Pos, problems *diag.List) {
+	var config map[string]json.RawMessage
+	if json.Unmarshal(settings, &config) != nil {
+		return
+	}
+	p.missingSettings(u, config, place, problems)
+	p.missingSecrets(ctx, u, settings, place, problems)
 }
 
 func (p *Project) missingSettings(u use, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
@@ -112,18 +125,46 @@ func (p *Project) missingSettings(u use, config map[string]json.RawMessage, plac
 	}
 }
 
-func (p *Project) missingSecrets(ctx context.Context, u use, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
-	for _, value := range config {
-		name, ok := secret.ParseReference(value)
-		if !ok {
-			continue
-		}
+func (p *Project) missingSecrets(ctx context.Context, u use, config json.RawMessage, place diag.Pos, problems *diag.List) {
+	for _, name := range secretNames(config) {
 		var missing *secret.NotFoundError
 		if _, err := p.services.Reveal(ctx, name); errors.As(err, &missing) {
 			problem := problems.Errorf(place, "FR5017", "connection `%s` needs the secret %s, which is not set", u.name, name)
 			problem.Hint = "set the environment variable " + secret.EnvName(name)
+			if slices.Contains(p.file.Secrets, "store") {
+				problem.Hint += ", or keep it with `flowrun secrets set " + name + "`"
+			}
 		}
 	}
+}
+
+// secretNames lists the secrets that a document refers to, at any depth, each
+// once.
+func secretNames(document json.RawMessage) []string {
+	var names []string
+	var visit func(value json.RawMessage)
+	visit = func(value json.RawMessage) {
+		if name, ok := secret.ParseReference(value); ok {
+			names = append(names, name)
+			return
+		}
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(value, &fields) == nil {
+			for _, field := range fields {
+				visit(field)
+			}
+			return
+		}
+		var items []json.RawMessage
+		if json.Unmarshal(value, &items) == nil {
+			for _, item := range items {
+				visit(item)
+			}
+		}
+	}
+	visit(document)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // checkPlugins reports connections of plugins that there are not.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,7 @@ func (s *hostServices) Acquire(ctx context.Context, r pluginhost.TokenRequest) (
 	token, lease, err := tokens.Acquire(ctx, r.Plugin+"/"+r.Connection, r.Key, r.MinTTL, r.Reject)
 	var refused *secret.RefreshError
 	if errors.As(err, &refused) && refused.LostInCrash {
-		return nil, nil, &plan.Error{
-			Kind: plan.KindAuthRequired, Reason: "lost in crash", Applied: plan.NotApplied, Message: err.Error(),
-			Hint: fmt.Sprintf("log in again: the renewed token of connection %s was lost in a crash", r.Connection),
-		}
+		return nil, nil, lostInCrash(r.Connection, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -40,6 +38,14 @@ func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginh
 	if err != nil {
 		return err
 	}
+	if failure != nil && failure.Kind == plan.KindAuthRequired {
+		reason := cmp.Or(failure.Reason, failure.Message)
+		interrupted, err := tokens.Lose(lease, reason, failure)
+		if err == nil && interrupted {
+			return lostInCrash("", failure)
+		}
+		return err
+	}
 	if failure != nil {
 		return tokens.Commit(lease, nil, failure)
 	}
@@ -50,6 +56,31 @@ func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginh
 		AccessToken: token.AccessToken, TokenType: token.TokenType, ExpiresAt: token.ExpiresAt,
 		RefreshToken: token.RefreshToken, Extra: token.Extra, ID: token.ID,
 	}, nil)
+}
+
+// lostInCrash is the failure of a renewal whose refresh token may be gone since a
+// renewal before it was cut off.
+func lostInCrash(connection string, cause error) *plan.Error {
+	failed := &plan.Error{
+		Kind: plan.KindAuthRequired, Reason: "lost in crash", Applied: plan.NotApplied, Message: cause.Error(),
+		Hint: "log in again: the renewed token was lost in a crash",
+	}
+	if connection != "" {
+		failed.Hint = fmt.Sprintf("log in again with `flowrun connections login %s`: the renewed token was lost in a crash", connection)
+	}
+	return failed
+}
+
+// Stored tells what is known of a token without using it.
+func (s *hostServices) Stored(_ context.Context, r pluginhost.TokenRequest) (pluginhost.StoredToken, error) {
+	tokens, err := s.openTokens()
+	if err != nil {
+		return pluginhost.StoredToken{}, err
+	}
+	status, err := tokens.Stored(r.Plugin+"/"+r.Connection, r.Key)
+	return pluginhost.StoredToken{
+		State: status.State, ExpiresAt: status.ExpiresAt, Renewable: status.Renewable, Extra: status.Extra, Reason: status.Reason,
+	}, err
 }
 
 func (s *hostServices) openTokens() (*secret.Tokens, error) {

@@ -36,6 +36,7 @@ type core struct {
 	action   *action // nil in CheckConnection
 	conn     *connection
 	run      RunInfo
+	callID   string // the host's name of this call, "" = it gave none
 	services hostServices
 	now      func() time.Time
 	events   *eventStream

@@ -26,6 +26,7 @@ func (p *Plugin) openConnection(name, hash string, raw []byte) (*connection, []P
 	}
 	settings := settingsOf(config)
 	problems = append(problems, checkSettings(settings)...)
+	problems = append(problems, checkTokenSettings(config)...)
 	if firstError(problems) != nil {
 		return nil, problems
 	}

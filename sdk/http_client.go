@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -38,6 +39,13 @@ type Request struct {
 	Query  url.Values
 	Header http.Header
 
+	// URL is sent as it stands instead of Path, below no base_url; Query is added
+	// to it. The action has made sure that it may go there.
+	URL string
+	// SecretQuery names parameters of Query whose values are never shown: a token
+	// that the service wants there.
+	SecretQuery []string
+
 	JSON        any    // body, encoded; nil = none
 	Body        []byte // body as it is, when JSON is nil
 	ContentType string // of Body
@@ -53,6 +61,19 @@ type Request struct {
 func (h *HTTPClient) WithContext(ctx context.Context) *HTTPClient {
 	changed := *h
 	changed.ctx = ctx
+	return &changed
+}
+
+// WithBase returns a client of another root URL of the same service, such as its
+// authorization server. It is checked as base_url is when a request is made.
+func (h *HTTPClient) WithBase(root string) *HTTPClient {
+	changed := *h
+	changed.prefix = ""
+	base, err := CheckBaseURL(root)
+	if err != nil {
+		changed.err = fmt.Errorf("the URL to send to %w", err)
+	}
+	changed.settings.BaseURL = base
 	return &changed
 }
 
@@ -116,7 +137,7 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	if h.err != nil {
 		return nil, Errorf(CodeInvalid, "the connection's settings: %w", h.err)
 	}
-	target, err := resolve(h.settings.BaseURL, h.prefix+request.Path, request.Query)
+	target, err := h.target(request)
 	if err != nil {
 		notSent := asError(err)
 		notSent.Applied = NotApplied
@@ -128,6 +149,7 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.maskQuery(request)
 	started := h.core.now()
 	incoming, err := h.pool.Do(outgoing)
 	if err != nil {
@@ -139,6 +161,30 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	}
 	response.addMeta(h.core, h.core.now().Sub(started))
 	return response, h.judge(response, request)
+}
+
+// target is where a request goes.
+func (h *HTTPClient) target(request *Request) (*url.URL, error) {
+	if request.URL == "" {
+		return resolve(h.settings.BaseURL, h.prefix+request.Path, request.Query)
+	}
+	target, err := url.Parse(request.URL)
+	if err != nil || target.Host == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https" {
+		return nil, Errorf(CodeInvalid, "the URL must be absolute, http or https, without user and password")
+	}
+	target.Fragment, target.RawFragment = "", ""
+	if len(request.Query) > 0 {
+		target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+request.Query.Encode(), "&")
+	}
+	return target, nil
+}
+
+// maskQuery makes the values of secret parameters unreadable in everything that
+// the call says.
+func (h *HTTPClient) maskQuery(request *Request) {
+	for _, name := range request.SecretQuery {
+		h.core.masks.add(request.Query[name]...)
+	}
 }
 
 // outgoing builds the request. A header that would carry cookies is dropped.

@@ -61,12 +61,15 @@ func CheckBaseURL(text string) (string, error) {
 // settingsOf reads the HTTP settings of any config by their names.
 func settingsOf(config any) HTTPSettings {
 	var settings HTTPSettings
-	encoded, err := json.Marshal(config)
-	if err == nil {
-		// fields of other types are simply not these settings
-		_ = json.Unmarshal(encoded, &settings)
-	}
+	settingsInto(config, &settings)
 	return settings
+}
+
+// settingsInto reads known settings of any config by their names into a
+// pointer. Fields of other types are simply not these settings.
+func settingsInto(config, into any) bool {
+	encoded, err := json.Marshal(config)
+	return err == nil && json.Unmarshal(encoded, into) == nil
 }
 
 // checkSettings checks the settings as far as the config has them.

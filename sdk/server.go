@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -167,8 +168,12 @@ func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
 }
 
 func (s *Server) newCore(ctx context.Context, a *action, run *pluginv1.RunContext) *core {
+	callID := ""
+	if named := metadata.ValueFromIncomingContext(ctx, handshake.CallKey); len(named) == 1 {
+		callID = named[0]
+	}
 	return &core{
-		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), now: s.options.Now,
+		ctx: ctx, plugin: s.plugin, action: a, run: runInfo(run), callID: callID, now: s.options.Now,
 		services: hostServices{client: s.options.Host}, conn: &connection{},
 	}
 }

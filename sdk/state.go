@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -82,12 +83,16 @@ func (s *State) write(request *pluginv1.PutStateRequest) (uint64, error) {
 	return response.GetVersion(), nil
 }
 
-// hostContext names the run to the host, which the state of a run needs.
+// hostContext names the call and its run to the host.
 func (c *core) hostContext() context.Context {
-	if c.run.RunID == "" {
-		return c.ctx
+	ctx := c.ctx
+	if c.run.RunID != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, handshake.RunKey, c.run.RunID)
 	}
-	return metadata.AppendToOutgoingContext(c.ctx, handshake.RunKey, c.run.RunID)
+	if c.callID != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, handshake.CallKey, c.callID)
+	}
+	return ctx
 }
 
 // hostServices is the host's own service, if there is one.
@@ -106,6 +111,9 @@ func hostError(ctx context.Context, doing string, err error) *Error {
 		ctxErr.Message = doing + ": " + ctxErr.Message
 		return ctxErr
 	}
+	if known := errorInStatus(err); known != nil {
+		return known
+	}
 	code := CodeUnavailable
 	switch status.Code(err) {
 	case codes.Unimplemented:
@@ -114,4 +122,27 @@ func hostError(ctx context.Context, doing string, err error) *Error {
 		code = CodeInternal
 	}
 	return &Error{Code: code, Message: doing + ": " + plain(cut(status.Convert(err).Message(), 300)), Err: err}
+}
+
+// errorInStatus returns the Error that the host put into the details of a gRPC
+// status, nil when there is none.
+func errorInStatus(err error) *Error {
+	for _, detail := range status.Convert(err).Details() {
+		if e, ok := detail.(*pluginv1.Error); ok {
+			return goError(e)
+		}
+	}
+	return nil
+}
+
+// goError is the inverse of protoError.
+func goError(e *pluginv1.Error) *Error {
+	failure := &Error{
+		Code: Code(e.GetCode()), Message: e.GetMessage(), Reason: e.GetReason(), HTTPStatus: int(e.GetHttpStatus()),
+		RetryAfter: e.GetRetryAfter().AsDuration(), Applied: Applied(e.GetApplied()), Pointer: e.GetPointer(), Limiter: e.GetLimiter(),
+	}
+	if json.Unmarshal(e.GetDetails(), &failure.Details) == nil {
+		failure.Hint, _ = failure.Details["hint"].(string)
+	}
+	return failure
 }

@@ -25,12 +25,43 @@ type TokenRequest struct {
 	MinTTL time.Duration // 0 = any that is not expired
 	Reject string        // ID of a token that the service refused
 
+	// Force runs Refresh whatever the age of the stored token: for a login, a
+	// refresh on demand, a revocation.
+	Force bool
+	// Replace stores what Refresh returns as it stands. Else a new token without
+	// a refresh token keeps the stale one's.
+	Replace bool
+
 	// Refresh gets a new token. It runs in one process at a time for all runs,
 	// and the host stores what it returns before anybody uses it. stale is the
-	// token before, nil when there was none. An *Error with CodeAuthRequired
-	// pauses the run until somebody has logged in.
+	// token before, nil when there was none. An *Error with CodeAuthRequired says
+	// that the grant is gone: the host forgets the token, and the run pauses until
+	// somebody has logged in. After any other error the stale token is kept.
 	Refresh func(ctx context.Context, stale *Token) (*Token, error)
 }
+
+// storedToken asks the host for what it knows of a token.
+func (c *core) storedToken(key string) (StoredToken, error) {
+	client, err := c.services.get("tokens")
+	if err != nil {
+		return StoredToken{}, err
+	}
+	response, err := client.AcquireToken(c.hostContext(), &pluginv1.AcquireTokenRequest{Connection: c.conn.name, Key: key, Peek: true})
+	if err != nil {
+		return StoredToken{}, hostError(c.ctx, "look at the token", err)
+	}
+	stored := response.GetStored()
+	if stored == nil {
+		return StoredToken{}, &Error{Code: CodeUnsupported, Applied: NotApplied, Message: "the host can't tell the state of a token"}
+	}
+	return StoredToken{
+		State: stored.GetState(), ExpiresAt: goTime(stored.GetExpiresAt()), Renewable: stored.GetRenewable(),
+		Extra: stored.GetExtra(), Reason: stored.GetReason(),
+	}, nil
+}
+
+// always is a validity that no token has: the host answers with the lease.
+const always = 100 * 365 * 24 * time.Hour
 
 // token asks the host: it answers with a valid token, or with the one lease to
 // refresh it.
@@ -39,30 +70,46 @@ func (c *core) token(request TokenRequest) (*Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := client.AcquireToken(c.hostContext(), &pluginv1.AcquireTokenRequest{
+	asked := &pluginv1.AcquireTokenRequest{
 		Connection: c.conn.name, Key: request.Key, MinTtl: protoDuration(request.MinTTL), Reject: request.Reject,
-	})
-	if err != nil {
-		return nil, hostError(c.ctx, "get a token", err)
 	}
-	if token := response.GetToken(); token != nil {
+	if request.Force {
+		asked.MinTtl = protoDuration(always)
+	}
+	for {
+		response, err := client.AcquireToken(c.hostContext(), asked)
+		if err != nil {
+			return nil, hostError(c.ctx, "get a token", err)
+		}
+		if lease := response.GetLease(); lease != nil {
+			return c.refresh(client, lease, request)
+		}
+		token := response.GetToken()
+		if token == nil {
+			return nil, AuthRequired("connection %s has no token", c.conn.name)
+		}
 		c.masks.add(token.GetAccessToken(), token.GetRefreshToken())
-		return goToken(token), nil
+		if !request.Force || asked.Reject == token.GetId() {
+			return goToken(token), nil
+		}
+		asked.Reject = token.GetId() // a token that does not expire
 	}
-	if lease := response.GetLease(); lease != nil {
-		return c.refresh(client, lease, request.Refresh)
-	}
-	return nil, AuthRequired("connection %s has no token", c.conn.name)
 }
 
 // refresh uses the lease and always ends it: with the new token, durable
 // before it is used, or with the error.
-func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease, fn func(context.Context, *Token) (*Token, error)) (*Token, error) {
-	fresh, err := refreshSafely(c.ctx, lease, fn)
+func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease, request TokenRequest) (*Token, error) {
+	if stale := lease.GetStale(); stale != nil {
+		c.masks.add(stale.GetAccessToken(), stale.GetRefreshToken())
+	}
+	fresh, err := refreshSafely(c.ctx, lease, request.Refresh)
 	commit := &pluginv1.CommitTokenRequest{LeaseId: lease.GetId()}
 	if err != nil {
 		commit.Error = c.protoError(asError(err))
 	} else {
+		if fresh.RefreshToken == "" && !request.Replace {
+			fresh.RefreshToken = lease.GetStale().GetRefreshToken()
+		}
 		fresh.ID = tokenID(fresh)
 		c.masks.add(fresh.AccessToken, fresh.RefreshToken)
 		commit.Token = protoToken(fresh)
@@ -70,10 +117,17 @@ func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease,
 	// a new token must not be lost because the call was canceled meanwhile
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.hostContext()), commitTimeout)
 	defer cancel()
-	if _, commitErr := client.CommitToken(ctx, commit); commitErr != nil && err == nil {
+	_, commitErr := client.CommitToken(ctx, commit)
+	switch {
+	case commitErr == nil:
+		return fresh, err
+	case err == nil:
 		return nil, hostError(ctx, "store the new token", commitErr)
 	}
-	return fresh, err
+	if known := errorInStatus(commitErr); known != nil {
+		return nil, known // the host knows more of why it was refused
+	}
+	return nil, err
 }
 
 // tokenID names a token in logs and in TokenRequest.Reject, unless the author

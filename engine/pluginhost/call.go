@@ -57,20 +57,14 @@ func (h *Host) call(ctx context.Context, req plan.Request, conn Connection, sink
 	}
 	// Once more after the service refused the token, with a new one: the only
 	// repetition that is the host's.
-	for last := false; ; last = true {
-		answer, renew := u.callOnce(ctx, &execution{unit: u, contract: c, action: a, req: req, input: input, sink: sink}, conn)
-		if last || answer.Failed == nil || answer.Failed.Kind != plan.KindUnauthorized || answer.Failed.Applied != plan.NotApplied {
-			return answer
-		}
-		fresh, again, err := renew(ctx)
-		if err != nil {
-			answer.Failed.Hint = "a new token could not be had: " + err.Error()
-		}
-		if err != nil || !again {
-			return answer
-		}
-		conn = fresh
+	e := &execution{unit: u, contract: c, action: a, req: req, input: input, sink: sink}
+	answer, _, refused := u.callOnce(ctx, e, conn)
+	if refused == "" {
+		return answer
 	}
+	e.rejected = refused
+	answer, _, _ = u.callOnce(ctx, e, conn)
+	return answer
 }
 
 // contract returns the plugin's supervisor and contract.
@@ -86,32 +80,30 @@ func (h *Host) contract(ctx context.Context, plugin string) (*unit, *contract, e
 	return u, c, err
 }
 
-// renewal gives the connection to use after a refused token; again is false
-// when the connection's token comes from nowhere.
-type renewal func(ctx context.Context) (fresh Connection, again bool, err error)
-
-func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (plan.Answer, renewal) {
-	none := func(context.Context) (Connection, bool, error) { return conn, false, nil }
+// callOnce executes once. used is the id of the token that the call had from
+// the host; refused is that id when the service did not take it and the call may
+// be repeated with another.
+func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (answer plan.Answer, used, refused string) {
 	open, failure := u.host.open(ctx, e.contract, conn)
 	if failure != nil {
-		return failed(failure), none
+		return failed(failure), "", ""
 	}
 	p, err := u.acquire(ctx, e.req.RunID)
 	if err != nil {
-		return failed(u.host.failureOf(ctx, err)), none
+		return failed(u.host.failureOf(ctx, err)), "", ""
 	}
 	defer u.release(p, e.req.RunID)
 	if failure := p.connect(ctx, open); failure != nil {
-		return failed(failure), none
+		return failed(failure), "", ""
 	}
-	answer := e.run(ctx, p, open.name)
-	return answer, func(ctx context.Context) (Connection, bool, error) {
-		if conn.Renew != nil {
-			fresh, err := conn.Renew(ctx)
-			return fresh, err == nil, err
-		}
-		return conn, p.link(open.name).reject(), nil
+	named, tokens := p.beginCall(ctx, e.rejected)
+	defer p.endCall(tokens)
+	answer = e.run(named, p, open.name)
+	used, _ = tokens.state()
+	if f := answer.Failed; f != nil && f.Kind == plan.KindUnauthorized && f.Applied == plan.NotApplied && e.rejected == "" {
+		refused = p.refusedToken(tokens, open.name)
 	}
+	return answer, used, refused
 }
 
 // Check asks the plugin to test a connection and returns whose account it is.

@@ -202,21 +202,7 @@ func TestCheckAndReconcile(t *testing.T) {
 	}
 }
 
-func TestRefusedTokenIsRenewedOnce(t *testing.T) {
+func TestRefusedCredentialWithoutATokenIsAFailure(t *testing.T) {
 	w := newWorld(t, "good", nil)
-	conn := Connection{Name: "main", Config: json.RawMessage(`{"base_url":"old"}`)}
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.unauthorized"}, conn, nil)
-	if answer.Failed == nil || answer.Failed.Kind != plan.KindUnauthorized {
-		t.Fatalf("a connection without a token source = %+v", answer)
-	}
-	renewed := 0
-	conn.Renew = func(context.Context) (Connection, error) {
-		renewed++
-		return Connection{Name: "main", Config: json.RawMessage(`{"base_url":"new"}`)}, nil
-	}
-	w = newWorld(t, "good", nil)
-	answer = w.host.Call(context.Background(), plan.Request{Action: "evil.unauthorized"}, conn, nil)
-	if answer.Failed != nil || string(answer.Completed.Output) != `{"text":"new"}` || renewed != 1 {
-		t.Errorf("answer = %+v after %d renewals", answer, renewed)
-	}
+	w.fails("unauthorized", `{}`, plan.KindUnauthorized)
 }

@@ -20,8 +20,9 @@ type link struct {
 	hash string        // of the config it was opened with; guarded by turn
 
 	mu       sync.Mutex
-	token    string // id of the token that it was given last
-	rejected string // id of a token that the service refused
+	owner    *Connection // where its tokens come from (token_from); nil = the plugin itself
+	token    string      // id of the token that it was given last
+	rejected string      // id of a token that the service refused
 }
 
 // link returns the connection's entry, made if need be.
@@ -45,6 +46,7 @@ func (p *process) linked(name string) *link {
 // opened is a connection with its config in clear, ready to be sent.
 type opened struct {
 	name   string
+	owner  *Connection
 	config clearDocument
 	hash   string
 }
@@ -69,7 +71,7 @@ func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, 
 	if err != nil {
 		return opened{}, asFailure(err)
 	}
-	return opened{name: name, config: config, hash: hash}, nil
+	return opened{name: name, owner: conn.TokenFrom, config: config, hash: hash}, nil
 }
 
 // atConnection makes a failure one of the connection: its pointer does not lead
@@ -108,6 +110,7 @@ func (p *process) connect(ctx context.Context, o opened) *plan.Error {
 	case <-ctx.Done():
 		return atConnection(contextFailure(ctx), o.name)
 	}
+	l.setOwner(o.owner)
 	if l.hash == o.hash {
 		return nil
 	}
@@ -152,16 +155,28 @@ func (l *link) gave(id string) {
 	}
 }
 
-// reject notes that the service refused the last token. It reports whether the
-// plugin had one: else there is nothing to renew.
-func (l *link) reject() bool {
+// reject notes that the service refused the last token, for plugins that do not
+// say which call uses which. It returns its id, "" when the plugin had none.
+func (l *link) reject() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token == "" {
-		return false
+		return ""
 	}
 	l.rejected, l.token = l.token, ""
-	return true
+	return l.rejected
+}
+
+func (l *link) setOwner(owner *Connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owner = owner
+}
+
+func (l *link) tokenOwner() *Connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owner
 }
 
 // refused returns the id of the token that must not be handed out again.

@@ -275,3 +275,38 @@ func wireToken(t *Token) *pluginv1.Token {
 	}
 	return token
 }
+
+func wireStored(t StoredToken) *pluginv1.StoredToken {
+	stored := &pluginv1.StoredToken{State: t.State, Extra: t.Extra, Reason: t.Reason, Renewable: t.Renewable}
+	if !t.ExpiresAt.IsZero() {
+		stored.ExpiresAt = timestamppb.New(t.ExpiresAt)
+	}
+	return stored
+}
+
+// wireError is the inverse of errorOf, for failures that a plugin passes on.
+func wireError(e *plan.Error) *pluginv1.Error {
+	failure := &pluginv1.Error{
+		Code: codeOf(e.Kind), Message: e.Message, Reason: e.Reason, Applied: pluginv1.Error_NOT_APPLIED,
+		HttpStatus: uint32(max(e.HTTPStatus, 0)), Limiter: e.Limiter, //nolint:gosec // an HTTP status
+	}
+	if e.RetryAfterS > 0 {
+		failure.RetryAfter = durationpb.New(time.Duration(e.RetryAfterS * float64(time.Second)))
+	}
+	details := map[string]any{}
+	_ = json.Unmarshal(e.Details, &details) // not known, or an object
+	if e.Hint != "" {
+		details["hint"] = e.Hint
+	}
+	if len(details) > 0 {
+		failure.Details, _ = json.Marshal(details) // came from JSON
+	}
+	return failure
+}
+
+func codeOf(kind plan.ErrorKind) pluginv1.Code {
+	if code, known := pluginv1.Code_value[strings.ToUpper(string(kind))]; known {
+		return pluginv1.Code(code)
+	}
+	return pluginv1.Code_INTERNAL
+}

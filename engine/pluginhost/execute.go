@@ -27,6 +27,9 @@ type execution struct {
 	req      plan.Request
 	input    clearDocument
 	sink     plan.Sink
+
+	rejected string // id of the token that the service refused to the attempt before
+	clear    bool   // the output stays in this process, with its secrets in clear
 }
 
 // run sends the request and reads the stream to its end.
@@ -95,7 +98,7 @@ func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan
 	switch end := end.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Completed:
 		completed := completedOf(end.Completed)
-		output, failure := h.checkOutput(ctx, e.action, e.req, end.Completed.GetOutput())
+		output, failure := e.output(ctx, end.Completed.GetOutput())
 		if failure != nil {
 			return failed(failure)
 		}
@@ -109,10 +112,28 @@ func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan
 	return failed(errorOf(end.GetFailed()))
 }
 
+// output checks the output of the call and takes its secrets out, unless it
+// stays with the host.
+func (e *execution) output(ctx context.Context, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+	if e.clear {
+		return fitOutput(e.action, value)
+	}
+	return e.unit.host.checkOutput(ctx, e.action, e.req, value)
+}
+
 // checkOutput holds an output against the action's schema and takes its secrets
 // out. A plugin that sends a secret reference of its own making is refused: the
 // engine would put a secret in its place later.
 func (h *Host) checkOutput(ctx context.Context, a *actionContract, req plan.Request, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+	doc, failure := fitOutput(a, value)
+	if failure != nil {
+		return nil, failure
+	}
+	return h.sealOutput(ctx, req, doc, a.output, value.GetSensitive())
+}
+
+// fitOutput returns an output that fits the action's schema.
+func fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
 	doc := json.RawMessage(value.GetJson())
 	if len(doc) == 0 {
 		doc = json.RawMessage("{}")
@@ -128,5 +149,5 @@ func (h *Host) checkOutput(ctx context.Context, a *actionContract, req plan.Requ
 		}
 		return nil, failure
 	}
-	return h.sealOutput(ctx, req, doc, a.output, value.GetSensitive())
+	return doc, nil
 }

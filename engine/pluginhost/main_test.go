@@ -48,6 +48,12 @@ func runPlugin(mode string) {
 	case "sdk":
 		sdkPlugin().Serve()
 		return
+	case "owner":
+		ownerPlugin().Serve()
+		return
+	case "user":
+		userPlugin().Serve()
+		return
 	case "exit":
 		fmt.Fprintln(os.Stderr, "cannot read my licence")
 		os.Exit(3)

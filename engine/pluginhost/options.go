@@ -133,8 +133,21 @@ type Lease struct {
 type TokenStore interface {
 	Acquire(ctx context.Context, r TokenRequest) (*Token, *Lease, error)
 	// Commit ends a lease. It is durable before it returns. failure is set
-	// when there is no new token.
+	// when there is no new token; with kind auth_required the token is forgotten.
+	// A *plan.Error says more exactly than failure why there is none.
 	Commit(ctx context.Context, plugin, lease string, token *Token, failure *plan.Error) error
+	// Stored tells what is known of a token without using or renewing it.
+	Stored(ctx context.Context, r TokenRequest) (StoredToken, error)
+}
+
+// StoredToken is the state of a token: "none", "valid", "expired" or
+// "auth_required".
+type StoredToken struct {
+	State     string
+	ExpiresAt time.Time // zero = unknown
+	Renewable bool      // there is a refresh token
+	Extra     json.RawMessage
+	Reason    string // with auth_required
 }
 
 // Connection is one configured instance of a plugin.
@@ -142,8 +155,8 @@ type Connection struct {
 	Name   string          // "" = the plugin's own name
 	Plugin string          // "" = the plugin of the action
 	Config json.RawMessage // secrets as {"$secret":"NAME"}; nil = {}
-	// Renew gives the connection with a fresh token, for connections whose
-	// token comes from elsewhere (token_from). It is asked once, after the
-	// service refused the old one. nil = the connection has no such source.
-	Renew func(ctx context.Context) (Connection, error)
+	// TokenFrom is the connection whose plugin gives this one its access token
+	// (token_from): the host calls that plugin's token action. nil = the plugin has
+	// its own.
+	TokenFrom *Connection
 }

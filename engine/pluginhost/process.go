@@ -43,6 +43,9 @@ type process struct {
 
 	linking sync.Mutex
 	links   map[string]*link // by connection; guarded by linking
+	// Calls in flight by the name that the host gave them; guarded by linking.
+	calls     map[string]*callTokens
+	callCount uint64
 
 	// Guarded by unit.mu.
 	inFlight int
@@ -62,7 +65,7 @@ func (f folders) remove() {
 // launch starts the executable and waits for its gRPC server, at most the start
 // limit. Its end is watched by a goroutine that the host waits for.
 func (u *unit) launch(exe executable) (*process, *PluginError) {
-	p := &process{unit: u, exe: exe, gone: make(chan struct{}), links: map[string]*link{}, runs: map[string]int{}}
+	p := &process{unit: u, exe: exe, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
 	p.output = newOutput(u.host.options, u.source.Name)
 	if err := p.prepare(); err != nil {
 		p.folders.remove()

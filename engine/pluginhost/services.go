@@ -156,16 +156,23 @@ func (s *services) AcquireToken(ctx context.Context, r *pluginv1.AcquireTokenReq
 	request := TokenRequest{
 		Plugin: s.process.unit.source.Name, Connection: r.GetConnection(), Key: r.GetKey(), MinTTL: durationOf(r.GetMinTtl()), Reject: r.GetReject(),
 	}
-	if request.Reject == "" {
-		request.Reject = l.refused()
+	if r.GetPeek() {
+		return s.peek(ctx, request)
 	}
-	token, lease, err := h.options.Tokens.Acquire(ctx, request)
+	call := s.process.callOf(ctx)
+	if request.Reject == "" {
+		if _, request.Reject = call.state(); call == nil {
+			request.Reject = l.refused()
+		}
+	}
+	token, lease, err := s.acquire(ctx, l, request)
 	if err != nil {
-		return nil, s.internal("acquire token", err)
+		return nil, s.failed("acquire token", err)
 	}
 	if token != nil {
 		h.learnToken(token)
 		l.gave(token.ID)
+		call.gave(token.ID)
 		return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Token{Token: wireToken(token)}}, nil
 	}
 	if lease == nil {
@@ -175,6 +182,20 @@ func (s *services) AcquireToken(ctx context.Context, r *pluginv1.AcquireTokenReq
 	return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Lease{Lease: &pluginv1.RefreshLease{
 		Id: lease.ID, Stale: wireToken(lease.Stale), Until: timestamppb.New(lease.Until),
 	}}}, nil
+}
+
+// acquire asks the store, or the owner of a connection with token_from.
+func (s *services) acquire(ctx context.Context, l *link, request TokenRequest) (*Token, *Lease, error) {
+	h := s.process.unit.host
+	owner := l.tokenOwner()
+	if owner == nil || request.Key != "" {
+		return h.options.Tokens.Acquire(ctx, request)
+	}
+	token, failure := h.ownerToken(ctx, *owner, request)
+	if failure != nil {
+		return nil, nil, failure
+	}
+	return token, nil, nil
 }
 
 // CommitToken stores what came of a lease, durably.
@@ -195,7 +216,10 @@ func (s *services) CommitToken(ctx context.Context, r *pluginv1.CommitTokenReque
 		err = h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), token, nil)
 	}
 	if err != nil {
-		return nil, s.internal("commit token", err)
+		return nil, s.failed("commit token", err)
+	}
+	if token != nil {
+		s.process.callOf(ctx).gave(token.ID)
 	}
 	return &pluginv1.CommitTokenResponse{}, nil
 }

@@ -76,3 +76,7 @@ func TestWrongLaunchTokenIsRefusedByThePlugin(t *testing.T) {
 		t.Errorf("answer = %+v", answer.Failed)
 	}
 }
+
+func (o *oneToken) Stored(context.Context, TokenRequest) (StoredToken, error) {
+	return StoredToken{State: "valid", Renewable: true}, nil
+}

@@ -117,6 +117,7 @@ type tokenRow struct {
 	Token      *Token          `json:"token,omitempty"`
 	Previous   string          `json:"previous_refresh_token,omitempty"`
 	Pending    *pendingRefresh `json:"refresh_pending,omitempty"`
+	Gone       string          `json:"gone,omitempty"` // why the last token was forgotten
 }
 
 // pendingRefresh is written before a renewal may begin.
@@ -215,39 +216,24 @@ func (t *Tokens) give(c *credential, row *tokenRow, version uint64, now time.Tim
 }
 
 // Commit ends a lease: with the new token, which is durable when Commit returns
-// and before any waiter sees it, or with the failure of the renewal. A token
-// without a refresh token keeps the old one. A late token is taken as long as
-// no other was stored since the lease was given. ErrNoLease.
+// and before any waiter sees it, or with the failure of the renewal, after which
+// the stale token is kept. A late token is taken as long as no other was stored
+// since the lease was given. ErrNoLease.
 func (t *Tokens) Commit(leaseID string, token *Token, failure error) error {
-	t.mu.Lock()
-	l := t.leases[leaseID]
-	delete(t.leases, leaseID)
-	t.mu.Unlock()
-	if l == nil {
-		return ErrNoLease
-	}
-	c := l.credential
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	row, version, err := t.read(c)
+	l, row, version, unlock, err := t.begin(leaseID)
 	if err != nil {
-		return l.end(err)
+		return err
 	}
-	if row.Generation != l.generation {
-		// Another renewal was faster: its token is the one to use.
-		_ = l.end(nil)
-		return ErrNoLease
-	}
+	defer unlock()
+	c := l.credential
 	if token == nil || token.AccessToken == "" {
 		return t.commitFailure(l, row, version, failure)
 	}
 	stored := *token
 	if row.Token != nil {
 		row.Previous = row.Token.RefreshToken
-		if stored.RefreshToken == "" {
-			stored.RefreshToken = row.Token.RefreshToken
-		}
 	}
+	row.Gone = ""
 	if stored.ID == "" {
 		sum := sha256.Sum256([]byte(stored.AccessToken))
 		stored.ID = hex.EncodeToString(sum[:8])
@@ -262,6 +248,101 @@ func (t *Tokens) Commit(leaseID string, token *Token, failure error) error {
 		_ = current.end(nil) // its waiters find the new token
 	}
 	return l.end(nil)
+}
+
+// begin takes a lease out of the open ones and reads its row, under the lock of
+// the credential.
+func (t *Tokens) begin(leaseID string) (l *lease, row *tokenRow, version uint64, unlock func(), err error) {
+	t.mu.Lock()
+	l = t.leases[leaseID]
+	delete(t.leases, leaseID)
+	t.mu.Unlock()
+	if l == nil {
+		return nil, nil, 0, nil, ErrNoLease
+	}
+	l.credential.mu.Lock()
+	row, version, err = t.read(l.credential)
+	switch {
+	case err != nil:
+		err = l.end(err)
+	case row.Generation != l.generation:
+		// Another renewal was faster: its token is the one to use.
+		_ = l.end(nil)
+		err = ErrNoLease
+	default:
+		return l, row, version, l.credential.mu.Unlock, nil
+	}
+	l.credential.mu.Unlock()
+	return nil, nil, 0, nil, err
+}
+
+// Lose ends a lease because the grant is gone: the token is forgotten, and until
+// the next Commit of a token Stored says auth_required with the reason. Waiters
+// get a *RefreshError. interrupted reports whether a crash may have lost it, see
+// Interrupted.
+func (t *Tokens) Lose(leaseID, reason string, failure error) (interrupted bool, err error) {
+	l, row, version, unlock, err := t.begin(leaseID)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	interrupted = row.Pending != nil && row.Pending.Interrupted
+	switch {
+	case row.Token == nil: // as it was
+	case interrupted:
+		row.Gone = reasonLostInCrash
+	case reason == reasonRevoked:
+		row.Gone = ""
+	default:
+		row.Gone = reason
+	}
+	row.Token, row.Previous = nil, ""
+	return interrupted, t.commitFailure(l, row, version, failure)
+}
+
+// reasonRevoked is the reason of a grant that its user gave up here: nothing
+// needs a login until somebody wants one.
+const reasonRevoked = "revoked"
+
+// reasonLostInCrash is why a grant is gone whose renewal was cut off (P11).
+const reasonLostInCrash = "lost in crash"
+
+// The states of a Status.
+const (
+	StateNone         = "none"          // there never was a token, or it was revoked by its user here
+	StateValid        = "valid"         // can be used now
+	StateExpired      = "expired"       // has run out
+	StateAuthRequired = "auth_required" // the grant is gone
+)
+
+// Status is what is known of a credential without its token.
+type Status struct {
+	State     string
+	ExpiresAt time.Time
+	Renewable bool // there is a refresh token
+	Extra     []byte
+	Reason    string // with StateAuthRequired
+}
+
+// Stored tells the state of a credential. It takes no lease.
+func (t *Tokens) Stored(connection, key string) (Status, error) {
+	c := t.credential(connection, key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	row, _, err := t.read(c)
+	switch {
+	case err != nil:
+		return Status{}, err
+	case row.Token == nil && row.Gone != "":
+		return Status{State: StateAuthRequired, Reason: row.Gone}, nil
+	case row.Token == nil:
+		return Status{State: StateNone}, nil
+	}
+	s := Status{State: StateExpired, ExpiresAt: row.Token.ExpiresAt, Renewable: row.Token.RefreshToken != "", Extra: row.Token.Extra}
+	if row.Token.good(t.options.Now(), 0, "") {
+		s.State = StateValid
+	}
+	return s, nil
 }
 
 // commitFailure keeps the marker of an interrupted renewal: what it may have

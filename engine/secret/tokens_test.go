@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -92,8 +94,8 @@ func TestATokenIsRenewedWhenRejectedOrOld(t *testing.T) {
 		mustToken(t, tokens, first.ID, "a2")
 		time.Sleep(59*time.Minute + time.Second) // less than minTTL is left
 		lease = mustLease(t, tokens, "")
-		if lease.Stale.RefreshToken != "r1" {
-			t.Errorf("an answer without a refresh token lost the old one: %+v", lease.Stale)
+		if lease.Stale.RefreshToken != "" {
+			t.Errorf("a token that stands alone has the refresh token of another: %+v", lease.Stale)
 		}
 		if err := tokens.Commit(lease.ID, &secret.Token{AccessToken: "a3", ID: "given"}, nil); err != nil {
 			t.Fatal(err)
@@ -260,4 +262,42 @@ func TestTokensAreMaskedWhileTheyLive(t *testing.T) {
 	if got := redactor.Redact("access-token-i access-token-a"); got != "[redacted] access-token-a" {
 		t.Errorf("got %q: the last ones are masked, long gone ones are not", got)
 	}
+}
+
+func TestALostGrantIsForgottenWithItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := tokensOver(t, newMemory())
+		status := func(want secret.Status) {
+			t.Helper()
+			got, err := tokens.Stored("login", "k")
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("status: %v (-want +got):\n%s", err, diff)
+			}
+		}
+		status(secret.Status{State: secret.StateNone})
+		lease := mustLease(t, tokens, "")
+		if err := tokens.Commit(lease.ID, token("a1", "r1", time.Hour), nil); err != nil {
+			t.Fatal(err)
+		}
+		status(secret.Status{State: secret.StateValid, ExpiresAt: time.Now().Add(time.Hour).UTC(), Renewable: true})
+		time.Sleep(2 * time.Hour)
+		status(secret.Status{State: secret.StateExpired, ExpiresAt: time.Now().Add(-time.Hour).UTC(), Renewable: true})
+		lease = mustLease(t, tokens, "")
+		if interrupted, err := tokens.Lose(lease.ID, "invalid_grant", errors.New("refused")); interrupted || err != nil {
+			t.Fatalf("lose: %v %v", interrupted, err)
+		}
+		status(secret.Status{State: secret.StateAuthRequired, Reason: "invalid_grant"})
+		lease = mustLease(t, tokens, "")
+		if lease.Stale != nil {
+			t.Errorf("the token is still there: %+v", lease.Stale)
+		}
+		if err := tokens.Commit(lease.ID, token("a2", "r2", time.Hour), nil); err != nil {
+			t.Fatal(err)
+		}
+		lease = mustLease(t, tokens, mustToken(t, tokens, "", "a2").ID)
+		if _, err := tokens.Lose(lease.ID, "revoked", errors.New("revoked")); err != nil {
+			t.Fatal(err)
+		}
+		status(secret.Status{State: secret.StateNone})
+	})
 }

@@ -40,3 +40,9 @@ const (
 // call of the Host service belongs to, for the state scope "run". The run must
 // have a call in flight in the plugin. It may be left out while only one has.
 const RunKey = "flowrun-run-id"
+
+// CallKey is the gRPC metadata key under which the host names each Execute, and
+// under which the plugin names it back in the calls of the Host service that it
+// makes for it. The host then knows which call used which token: a 401 to one
+// call renews no token that another call has got since. May be left out.
+const CallKey = "flowrun-call-id"

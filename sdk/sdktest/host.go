@@ -1,6 +1,7 @@
 package sdktest
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/sdk"
 )
 
 // Host keeps a plugin's state and tokens in memory. Safe for concurrent use.
@@ -20,8 +22,15 @@ type Host struct {
 	mu     sync.Mutex
 	state  map[string]entry
 	tokens map[string]*pluginv1.Token
-	leases map[string]string // lease id -> key of the token
+	gone   map[string]string    // key of a forgotten token -> why
+	leases map[string]openLease // by lease id
 	issued int
+}
+
+// openLease is a lease that was not ended yet.
+type openLease struct {
+	key   string // of the token
+	ended chan struct{}
 }
 
 type entry struct {
@@ -30,7 +39,9 @@ type entry struct {
 }
 
 func newHost() *Host {
-	return &Host{state: map[string]entry{}, tokens: map[string]*pluginv1.Token{}, leases: map[string]string{}}
+	return &Host{
+		state: map[string]entry{}, tokens: map[string]*pluginv1.Token{}, gone: map[string]string{}, leases: map[string]openLease{},
+	}
 }
 
 // SetToken stores the token of a connection and key.
@@ -77,36 +88,85 @@ func (h *Host) PutState(_ context.Context, request *pluginv1.PutStateRequest) (*
 }
 
 // AcquireToken serves Call.Token: the stored token while it is valid, else a
-// lease.
-func (h *Host) AcquireToken(_ context.Context, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error) {
+// lease. There is one lease for a token at a time: others wait for its end.
+func (h *Host) AcquireToken(ctx context.Context, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, error) {
+	key := request.GetConnection() + "|" + request.GetKey()
+	for {
+		response, ended := h.look(key, request)
+		if response != nil {
+			return response, nil
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// look returns an answer, or what to wait for.
+func (h *Host) look(key string, request *pluginv1.AcquireTokenRequest) (*pluginv1.AcquireTokenResponse, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := request.GetConnection() + "|" + request.GetKey()
 	stored := h.tokens[key]
+	if request.GetPeek() {
+		return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Stored{Stored: h.stored(key)}}, nil
+	}
 	if stored != nil && stored.GetId() != request.GetReject() && validFor(stored, request.GetMinTtl().AsDuration()) {
 		return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Token{Token: stored}}, nil
 	}
+	for _, open := range h.leases {
+		if open.key == key {
+			return nil, open.ended
+		}
+	}
 	h.issued++
-	lease := &pluginv1.RefreshLease{Id: strconv.Itoa(h.issued), Stale: stored, Until: timestamppb.New(time.Now().Add(time.Minute))}
-	h.leases[lease.Id] = key
-	return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Lease{Lease: lease}}, nil
+	given := &pluginv1.RefreshLease{Id: strconv.Itoa(h.issued), Stale: stored, Until: timestamppb.New(time.Now().Add(time.Minute))}
+	h.leases[given.Id] = openLease{key: key, ended: make(chan struct{})}
+	return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Lease{Lease: given}}, nil
+}
+
+// stored is what the real host says about a token without giving it.
+func (h *Host) stored(key string) *pluginv1.StoredToken {
+	token := h.tokens[key]
+	switch {
+	case token == nil && h.gone[key] != "":
+		return &pluginv1.StoredToken{State: sdk.TokenAuthRequired, Reason: h.gone[key]}
+	case token == nil:
+		return &pluginv1.StoredToken{State: sdk.TokenNone}
+	}
+	state := sdk.TokenExpired
+	if validFor(token, 0) {
+		state = sdk.TokenValid
+	}
+	return &pluginv1.StoredToken{State: state, ExpiresAt: token.GetExpiresAt(), Extra: token.GetExtra(), Renewable: token.GetRefreshToken() != ""}
 }
 
 func validFor(token *pluginv1.Token, ttl time.Duration) bool {
 	return token.GetExpiresAt() == nil || time.Until(token.GetExpiresAt().AsTime()) > ttl
 }
 
-// CommitToken ends a lease; one that is not open is refused.
+// CommitToken ends a lease; one that is not open is refused. AUTH_REQUIRED makes
+// the host forget the token.
 func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key, ok := h.leases[request.GetLeaseId()]
+	open, ok := h.leases[request.GetLeaseId()]
 	if !ok {
 		return nil, status.Error(codes.FailedPrecondition, "the lease is not open")
 	}
 	delete(h.leases, request.GetLeaseId())
-	if request.GetToken() != nil {
-		h.tokens[key] = request.GetToken()
+	close(open.ended)
+	switch {
+	case request.GetToken() != nil:
+		h.tokens[open.key] = request.GetToken()
+		delete(h.gone, open.key)
+	case request.GetError().GetCode() == pluginv1.Code_AUTH_REQUIRED:
+		reason := cmp.Or(request.GetError().GetReason(), request.GetError().GetMessage())
+		if h.tokens[open.key] != nil && reason != "revoked" {
+			h.gone[open.key] = reason
+		}
+		delete(h.tokens, open.key)
 	}
 	return &pluginv1.CommitTokenResponse{}, nil
 }

@@ -2663,12 +2663,14 @@ func (x *PutStateResponse) GetVersion() uint64 {
 }
 
 // connection: the caller's own; where it has token_from, the host answers with the owner's access token, never with a lease.
+// A failure that the plugin should pass on comes as an Error in the details of the gRPC status.
 type AcquireTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Connection    string                 `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
 	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	MinTtl        *durationpb.Duration   `protobuf:"bytes,3,opt,name=min_ttl,json=minTtl,proto3" json:"min_ttl,omitempty"`
-	Reject        string                 `protobuf:"bytes,4,opt,name=reject,proto3" json:"reject,omitempty"`
+	Reject        string                 `protobuf:"bytes,4,opt,name=reject,proto3" json:"reject,omitempty"` // id of a token that the service refused
+	Peek          bool                   `protobuf:"varint,5,opt,name=peek,proto3" json:"peek,omitempty"`    // only look: the answer is stored, never a lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2731,12 +2733,20 @@ func (x *AcquireTokenRequest) GetReject() string {
 	return ""
 }
 
+func (x *AcquireTokenRequest) GetPeek() bool {
+	if x != nil {
+		return x.Peek
+	}
+	return false
+}
+
 type AcquireTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Result:
 	//
 	//	*AcquireTokenResponse_Token
 	//	*AcquireTokenResponse_Lease
+	//	*AcquireTokenResponse_Stored
 	Result        isAcquireTokenResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2797,6 +2807,15 @@ func (x *AcquireTokenResponse) GetLease() *RefreshLease {
 	return nil
 }
 
+func (x *AcquireTokenResponse) GetStored() *StoredToken {
+	if x != nil {
+		if x, ok := x.Result.(*AcquireTokenResponse_Stored); ok {
+			return x.Stored
+		}
+	}
+	return nil
+}
+
 type isAcquireTokenResponse_Result interface {
 	isAcquireTokenResponse_Result()
 }
@@ -2809,9 +2828,92 @@ type AcquireTokenResponse_Lease struct {
 	Lease *RefreshLease `protobuf:"bytes,2,opt,name=lease,proto3,oneof"`
 }
 
+type AcquireTokenResponse_Stored struct {
+	Stored *StoredToken `protobuf:"bytes,3,opt,name=stored,proto3,oneof"`
+}
+
 func (*AcquireTokenResponse_Token) isAcquireTokenResponse_Result() {}
 
 func (*AcquireTokenResponse_Lease) isAcquireTokenResponse_Result() {}
+
+func (*AcquireTokenResponse_Stored) isAcquireTokenResponse_Result() {}
+
+// What is known of a token without using it. state: none | valid | expired | auth_required.
+type StoredToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         string                 `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	Extra         []byte                 `protobuf:"bytes,3,opt,name=extra,proto3" json:"extra,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Renewable     bool                   `protobuf:"varint,5,opt,name=renewable,proto3" json:"renewable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredToken) Reset() {
+	*x = StoredToken{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredToken) ProtoMessage() {}
+
+func (x *StoredToken) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredToken.ProtoReflect.Descriptor instead.
+func (*StoredToken) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *StoredToken) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *StoredToken) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *StoredToken) GetExtra() []byte {
+	if x != nil {
+		return x.Extra
+	}
+	return nil
+}
+
+func (x *StoredToken) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *StoredToken) GetRenewable() bool {
+	if x != nil {
+		return x.Renewable
+	}
+	return false
+}
 
 type Token struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2827,7 +2929,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +2941,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +2954,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Token) GetAccessToken() string {
@@ -2908,7 +3010,7 @@ type RefreshLease struct {
 
 func (x *RefreshLease) Reset() {
 	*x = RefreshLease{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3022,7 @@ func (x *RefreshLease) String() string {
 func (*RefreshLease) ProtoMessage() {}
 
 func (x *RefreshLease) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3035,7 @@ func (x *RefreshLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshLease.ProtoReflect.Descriptor instead.
 func (*RefreshLease) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RefreshLease) GetId() string {
@@ -2957,6 +3059,7 @@ func (x *RefreshLease) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+// error: with AUTH_REQUIRED the grant is gone, and the host forgets the token; with any other code it keeps the stale one.
 type CommitTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LeaseId       string                 `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
@@ -2968,7 +3071,7 @@ type CommitTokenRequest struct {
 
 func (x *CommitTokenRequest) Reset() {
 	*x = CommitTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3083,7 @@ func (x *CommitTokenRequest) String() string {
 func (*CommitTokenRequest) ProtoMessage() {}
 
 func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3096,7 @@ func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenRequest.ProtoReflect.Descriptor instead.
 func (*CommitTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CommitTokenRequest) GetLeaseId() string {
@@ -3025,7 +3128,7 @@ type CommitTokenResponse struct {
 
 func (x *CommitTokenResponse) Reset() {
 	*x = CommitTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3037,7 +3140,7 @@ func (x *CommitTokenResponse) String() string {
 func (*CommitTokenResponse) ProtoMessage() {}
 
 func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3050,7 +3153,7 @@ func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenResponse.ProtoReflect.Descriptor instead.
 func (*CommitTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 var File_flowrun_plugin_v1_plugin_proto protoreflect.FileDescriptor
@@ -3273,18 +3376,27 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"<\n" +
 	"\x10PutStateResponse\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\bR\x02ok\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"\x93\x01\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\xa7\x01\n" +
 	"\x13AcquireTokenRequest\x12\x1e\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\tR\n" +
 	"connection\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x122\n" +
 	"\amin_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06minTtl\x12\x16\n" +
-	"\x06reject\x18\x04 \x01(\tR\x06reject\"\x8b\x01\n" +
+	"\x06reject\x18\x04 \x01(\tR\x06reject\x12\x12\n" +
+	"\x04peek\x18\x05 \x01(\bR\x04peek\"\xc5\x01\n" +
 	"\x14AcquireTokenResponse\x120\n" +
 	"\x05token\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.TokenH\x00R\x05token\x127\n" +
-	"\x05lease\x18\x02 \x01(\v2\x1f.flowrun.plugin.v1.RefreshLeaseH\x00R\x05leaseB\b\n" +
-	"\x06result\"\xcf\x01\n" +
+	"\x05lease\x18\x02 \x01(\v2\x1f.flowrun.plugin.v1.RefreshLeaseH\x00R\x05lease\x128\n" +
+	"\x06stored\x18\x03 \x01(\v2\x1e.flowrun.plugin.v1.StoredTokenH\x00R\x06storedB\b\n" +
+	"\x06result\"\xaa\x01\n" +
+	"\vStoredToken\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x129\n" +
+	"\n" +
+	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x14\n" +
+	"\x05extra\x18\x03 \x01(\fR\x05extra\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1c\n" +
+	"\trenewable\x18\x05 \x01(\bR\trenewable\"\xcf\x01\n" +
 	"\x05Token\x12!\n" +
 	"\faccess_token\x18\x01 \x01(\tR\vaccessToken\x12\x1d\n" +
 	"\n" +
@@ -3358,7 +3470,7 @@ func file_flowrun_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_flowrun_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(Effect)(0),                     // 0: flowrun.plugin.v1.Effect
 	(Code)(0),                       // 1: flowrun.plugin.v1.Code
@@ -3400,12 +3512,13 @@ var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(*PutStateResponse)(nil),        // 37: flowrun.plugin.v1.PutStateResponse
 	(*AcquireTokenRequest)(nil),     // 38: flowrun.plugin.v1.AcquireTokenRequest
 	(*AcquireTokenResponse)(nil),    // 39: flowrun.plugin.v1.AcquireTokenResponse
-	(*Token)(nil),                   // 40: flowrun.plugin.v1.Token
-	(*RefreshLease)(nil),            // 41: flowrun.plugin.v1.RefreshLease
-	(*CommitTokenRequest)(nil),      // 42: flowrun.plugin.v1.CommitTokenRequest
-	(*CommitTokenResponse)(nil),     // 43: flowrun.plugin.v1.CommitTokenResponse
-	(*durationpb.Duration)(nil),     // 44: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 45: google.protobuf.Timestamp
+	(*StoredToken)(nil),             // 40: flowrun.plugin.v1.StoredToken
+	(*Token)(nil),                   // 41: flowrun.plugin.v1.Token
+	(*RefreshLease)(nil),            // 42: flowrun.plugin.v1.RefreshLease
+	(*CommitTokenRequest)(nil),      // 43: flowrun.plugin.v1.CommitTokenRequest
+	(*CommitTokenResponse)(nil),     // 44: flowrun.plugin.v1.CommitTokenResponse
+	(*durationpb.Duration)(nil),     // 45: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 46: google.protobuf.Timestamp
 }
 var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: flowrun.plugin.v1.DescribeRequest.host:type_name -> flowrun.plugin.v1.Capabilities
@@ -3413,14 +3526,14 @@ var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	11, // 2: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
 	10, // 3: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
 	9,  // 4: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
-	44, // 5: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
+	45, // 5: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
 	0,  // 6: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
-	44, // 7: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
+	45, // 7: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
 	12, // 8: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
 	14, // 9: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
 	15, // 10: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
 	13, // 11: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
-	44, // 12: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
+	45, // 12: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
 	1,  // 13: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
 	2,  // 14: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
 	5,  // 15: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
@@ -3430,59 +3543,61 @@ var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	31, // 19: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
 	5,  // 20: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
 	24, // 21: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	45, // 22: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
+	46, // 22: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
 	26, // 23: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
 	27, // 24: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
 	28, // 25: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
 	29, // 26: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
 	31, // 27: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
 	3,  // 28: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
-	45, // 29: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
+	46, // 29: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
 	5,  // 30: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
-	44, // 31: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
+	45, // 31: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
 	30, // 32: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
-	45, // 33: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 33: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
 	1,  // 34: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
-	44, // 35: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	45, // 35: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	4,  // 36: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
 	5,  // 37: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
 	24, // 38: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
 	4,  // 39: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
 	5,  // 40: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
-	44, // 41: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
-	44, // 42: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
-	40, // 43: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	41, // 44: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
-	45, // 45: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	40, // 46: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
-	45, // 47: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
-	40, // 48: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
-	31, // 49: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
-	7,  // 50: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
-	17, // 51: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
-	19, // 52: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
-	21, // 53: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
-	23, // 54: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
-	32, // 55: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
-	34, // 56: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
-	36, // 57: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
-	38, // 58: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
-	42, // 59: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
-	8,  // 60: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
-	18, // 61: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
-	20, // 62: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
-	22, // 63: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
-	25, // 64: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
-	33, // 65: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
-	35, // 66: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
-	37, // 67: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
-	39, // 68: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
-	43, // 69: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
-	60, // [60:70] is the sub-list for method output_type
-	50, // [50:60] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	45, // 41: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
+	45, // 42: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
+	41, // 43: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	42, // 44: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
+	40, // 45: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
+	46, // 46: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 47: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	41, // 48: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
+	46, // 49: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
+	41, // 50: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
+	31, // 51: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
+	7,  // 52: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
+	17, // 53: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
+	19, // 54: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
+	21, // 55: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
+	23, // 56: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
+	32, // 57: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
+	34, // 58: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
+	36, // 59: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
+	38, // 60: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
+	43, // 61: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
+	8,  // 62: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
+	18, // 63: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
+	20, // 64: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
+	22, // 65: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
+	25, // 66: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
+	33, // 67: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
+	35, // 68: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
+	37, // 69: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
+	39, // 70: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
+	44, // 71: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
+	62, // [62:72] is the sub-list for method output_type
+	52, // [52:62] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_flowrun_plugin_v1_plugin_proto_init() }
@@ -3500,6 +3615,7 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 	file_flowrun_plugin_v1_plugin_proto_msgTypes[34].OneofWrappers = []any{
 		(*AcquireTokenResponse_Token)(nil),
 		(*AcquireTokenResponse_Lease)(nil),
+		(*AcquireTokenResponse_Stored)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3507,7 +3623,7 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flowrun_plugin_v1_plugin_proto_rawDesc), len(file_flowrun_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

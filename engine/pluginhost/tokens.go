@@ -1,0 +1,187 @@
+package pluginhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
+)
+
+// callTokens is which token one Execute has used, and which it must not get.
+// Two calls of one connection may have different ones while a token is renewed.
+type callTokens struct {
+	id string // the host's name of the call
+
+	mu       sync.Mutex
+	given    string // id of the token that it has got last
+	rejected string // id of the token that the service refused to the attempt before
+}
+
+func (c *callTokens) gave(id string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given = id
+}
+
+func (c *callTokens) state() (given, rejected string) {
+	if c == nil {
+		return "", ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.given, c.rejected
+}
+
+// beginCall names a call to the plugin until endCall.
+func (p *process) beginCall(ctx context.Context, rejected string) (context.Context, *callTokens) {
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	p.callCount++
+	c := &callTokens{id: strconv.FormatUint(p.callCount, 10), rejected: rejected}
+	p.calls[c.id] = c
+	return metadata.AppendToOutgoingContext(ctx, handshake.CallKey, c.id), c
+}
+
+func (p *process) endCall(c *callTokens) {
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	delete(p.calls, c.id)
+}
+
+// callOf finds the call that a plugin names in its metadata; nil when it names
+// none, as an SDK may.
+func (p *process) callOf(ctx context.Context) *callTokens {
+	named := metadata.ValueFromIncomingContext(ctx, handshake.CallKey)
+	if len(named) != 1 {
+		return nil
+	}
+	p.linking.Lock()
+	defer p.linking.Unlock()
+	return p.calls[named[0]]
+}
+
+// refusedToken returns the id of the token that the service has just refused to
+// a call; "" when its token is none of the host's, so that there is nothing to
+// renew.
+func (p *process) refusedToken(c *callTokens, connection string) string {
+	if given, _ := c.state(); given != "" {
+		return given
+	}
+	return p.link(connection).reject()
+}
+
+// defaultOwnerTimeout bounds the call of a token action that names no timeout.
+const defaultOwnerTimeout = time.Minute
+
+// ownerToken asks the plugin of another connection for an access token, by its
+// token action (token_from). The token does not touch the disk here: it is the
+// owner's to keep.
+func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest) (*Token, *plan.Error) {
+	u, c, err := h.contract(ctx, owner.Plugin)
+	if err != nil {
+		return nil, h.failureOf(ctx, err)
+	}
+	if c.TokenAction == "" {
+		return nil, invalid("", "connection %q can't give a token: plugin %s has no token action", owner.Name, owner.Plugin)
+	}
+	a, failure := c.action(c.TokenAction)
+	if failure != nil {
+		return nil, failure
+	}
+	timeout := a.DefaultTimeout
+	if timeout <= 0 {
+		timeout = defaultOwnerTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	e := &execution{
+		unit: u, contract: c, action: a, clear: true, rejected: r.Reject, input: ownerInput(a, r.MinTTL),
+		req: plan.Request{Action: a.FullName(), Connection: owner.Name, Step: "token_from", Operation: "token_from", Attempt: 1},
+	}
+	answer, used, _ := u.callOnce(ctx, e, owner)
+	if answer.Failed != nil {
+		return nil, h.dress(answer.Failed, e.req)
+	}
+	if answer.Completed == nil {
+		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied, Message: fmt.Sprintf("%s is not done: a token action must answer at once", a.FullName())}
+	}
+	return ownerAnswer(a, answer.Completed.Output, used)
+}
+
+// ownerInput asks for a time that the token must be good for, where the action
+// can be asked so.
+func ownerInput(a *actionContract, minTTL time.Duration) clearDocument {
+	field, known := a.input.Field("min_ttl_s")
+	if minTTL <= 0 || !known || field.Kind != schema.Int {
+		return clearDocument{json: json.RawMessage("{}")}
+	}
+	seconds := min(int64(math.Ceil(minTTL.Seconds())), math.MaxInt32)
+	return clearDocument{json: json.RawMessage(fmt.Sprintf(`{"min_ttl_s":%d}`, seconds))}
+}
+
+// ownerAnswer reads the output of a token action: `token` or `access_token`,
+// and `token_type` and `expires_at` where they are known.
+func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token, *plan.Error) {
+	var fields struct {
+		Token       string    `json:"token"`
+		AccessToken string    `json:"access_token"`
+		TokenType   string    `json:"token_type"`
+		ExpiresAt   time.Time `json:"expires_at"`
+	}
+	err := json.Unmarshal(output, &fields)
+	if fields.Token == "" {
+		fields.Token = fields.AccessToken
+	}
+	if err != nil || fields.Token == "" {
+		return nil, &plan.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
+			Message: fmt.Sprintf("the output of %s has no token in `token` or `access_token`", a.FullName()),
+		}
+	}
+	if used == "" {
+		sum := sha256.Sum256([]byte(fields.Token))
+		used = hex.EncodeToString(sum[:8])
+	}
+	return &Token{ID: used, AccessToken: fields.Token, TokenType: fields.TokenType, ExpiresAt: fields.ExpiresAt}, nil
+}
+
+// failed answers a plugin: a failure that it should pass on travels whole, of
+// all others it hears only what failed.
+func (s *services) failed(doing string, err error) error {
+	var failure *plan.Error
+	if !errors.As(err, &failure) {
+		return s.internal(doing, err)
+	}
+	state, detailErr := status.New(codes.FailedPrecondition, failure.Message).WithDetails(wireError(failure))
+	if detailErr != nil {
+		return s.internal(doing, detailErr)
+	}
+	return state.Err()
+}
+
+// peek tells what is known of a token without using it.
+func (s *services) peek(ctx context.Context, request TokenRequest) (*pluginv1.AcquireTokenResponse, error) {
+	stored, err := s.process.unit.host.options.Tokens.Stored(ctx, request)
+	if err != nil {
+		return nil, s.failed("look at the token", err)
+	}
+	return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Stored{Stored: wireStored(stored)}}, nil
+}
