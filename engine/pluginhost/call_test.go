@@ -164,6 +164,18 @@ func TestSecretOutputsBecomeReferences(t *testing.T) {
 	w.fails("echo", `{"password":{"$secret":"sealed:run-2/x"}}`, plan.KindInvalid)
 }
 
+func TestSecretsInsideASecretObjectAreRevealed(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	answer := w.call("echo", `{"form":{"name":"maria@example.com","fields":[{"$secret":"KEY"},"plain-word"]}}`)
+	if answer.Failed != nil || string(answer.Completed.Output) != `{"form":{"fields":["[redacted]","[redacted]"],"name":"[redacted]"}}` {
+		t.Errorf("answer = %+v", answer)
+	}
+	f := w.fails("echo", `{"form":{"name":{"$secret":"NONE"}}}`, plan.KindInvalid)
+	if !strings.Contains(f.Message, "/form/name") {
+		t.Errorf("failure = %+v", f)
+	}
+}
+
 func TestConnectionProblemsNameTheConnection(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	for name, c := range map[string]struct{ config, want string }{

@@ -134,7 +134,7 @@ type evilServer struct {
 func newEvilServer(mode string) *evilServer { return &evilServer{mode: mode} }
 
 const evilInput = `{"type":"object","properties":{
-	"text":{"type":"string"},"size":{"type":"integer"},"password":{"type":"string","writeOnly":true}},"additionalProperties":true}`
+	"text":{"type":"string"},"size":{"type":"integer"},"password":{"type":"string","writeOnly":true},"form":{"type":"object","writeOnly":true}},"additionalProperties":true}`
 
 const evilOutput = `{"type":"object","properties":{
 	"text":{"type":"string"},"count":{"type":"integer"},"token":{"type":"string","writeOnly":true}},"additionalProperties":true}`

@@ -51,6 +51,12 @@ func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) 
 			v = value
 		case !secret || v == nil:
 			return v, false, nil
+		default:
+			inside, err := h.revealInside(ctx, v, pointer)
+			if err != nil {
+				return nil, true, err
+			}
+			v = inside
 		}
 		clear.sensitive = append(clear.sensitive, pointer)
 		h.learn(v)
@@ -66,6 +72,19 @@ func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) 
 		return clearDocument{}, invalid("", "the input can't be written: %v", err)
 	}
 	return clear, nil
+}
+
+// revealInside reveals the references inside a value that is secret as a whole,
+// wherever they stand.
+func (h *Host) revealInside(ctx context.Context, v any, pointer string) (any, error) {
+	return visit(v, nil, pointer, func(v any, _ *schema.Type, pointer string) (any, bool, error) {
+		name, isReference := schema.SecretName(v)
+		if !isReference {
+			return v, false, nil
+		}
+		value, err := h.revealOne(ctx, name, pointer)
+		return value, true, err
+	})
 }
 
 func (h *Host) revealOne(ctx context.Context, name, pointer string) (any, error) {
