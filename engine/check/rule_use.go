@@ -130,6 +130,7 @@ func (c *checker) oneOf(s *step) bool {
 
 // ask lets the plugin look at the input.
 func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
+	input, unknown = c.cutRange(s, input, unknown)
 	validation, err := c.catalog.Validate(c.ctx, s.src.Uses.Text, input, unknown)
 	if err != nil {
 		c.problems.Warnf(s.src.Uses.Pos, CodeNotAsked, "the plugin can't be asked about this input: %s", err.Error()).Hint =
