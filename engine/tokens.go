@@ -46,6 +46,9 @@ func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginh
 		}
 		return err
 	}
+	if failure != nil && (failure.Kind == plan.KindCanceled || failure.Kind == plan.KindTimeout) {
+		return tokens.Release(lease, failure.Applied != plan.NotApplied)
+	}
 	if failure != nil {
 		return tokens.Commit(lease, nil, failure)
 	}

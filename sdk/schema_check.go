@@ -30,7 +30,9 @@ func (c *checker) value(v any, s *schema, pointer string) {
 		return
 	}
 	if !s.allows(v) {
-		c.report(pointer, "must be %s, is %s", s.describe(), describeValue(v, s))
+		problem := Problemf(pointer, "must be %s, is %s", s.describe(), describeValue(v, s))
+		problem.Detail = quoteHint(v, s)
+		c.problems = append(c.problems, problem)
 		return
 	}
 	if v == nil {
@@ -50,6 +52,21 @@ func (c *checker) value(v any, s *schema, pointer string) {
 	case map[string]any:
 		c.object(typed, s, pointer)
 	}
+}
+
+// quoteHint tells what to write where text is due and a number or a boolean
+// stands; the value of a secret is not repeated.
+func quoteHint(v any, s *schema) string {
+	if s.secret || !s.allows("") {
+		return ""
+	}
+	switch v := v.(type) {
+	case json.Number:
+		return fmt.Sprintf("quote it: %q", v.String())
+	case bool:
+		return fmt.Sprintf("quote it: %q", strconv.FormatBool(v))
+	}
+	return ""
 }
 
 func (c *checker) object(object map[string]any, s *schema, pointer string) {

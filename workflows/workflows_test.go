@@ -4,25 +4,34 @@ package workflows_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/sandbox"
+	"github.com/flowrun/flowrun/plugins/analytics"
+	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
 	"github.com/flowrun/flowrun/plugins/netinfo"
+	"github.com/flowrun/flowrun/plugins/tasks"
 	"github.com/flowrun/flowrun/sdk"
 )
 
 // bundled are the plugins that the test binary serves when the engine executes
 // it again.
 func bundled() map[string]func() *sdk.Plugin {
-	return map[string]func() *sdk.Plugin{"dictionary": dictionary.New, "netinfo": netinfo.New}
+	return map[string]func() *sdk.Plugin{
+		"analytics": analytics.New, "auth": auth.New, "dictionary": dictionary.New, "netinfo": netinfo.New, "tasks": tasks.New,
+	}
 }
 
 func TestMain(m *testing.M) {
@@ -39,7 +48,7 @@ func openProject(t *testing.T) *engine.Project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulators, err := sandbox.Start(sandbox.Options{Now: time.Now})
+	simulators, err := sandbox.Start(sandbox.Options{Now: time.Now, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +75,19 @@ func openProject(t *testing.T) *engine.Project {
 	return project
 }
 
-// runWorkflow runs a shipped workflow to its end and returns its outputs.
+// runWorkflow runs a shipped workflow, which must succeed, and returns its
+// outputs.
 func runWorkflow(t *testing.T, file string, inputs map[string]engine.Input) map[string]json.RawMessage {
+	t.Helper()
+	result := endWorkflow(t, file, inputs)
+	if result.Run.Status != plan.RunSucceeded {
+		t.Fatalf("%s ended as %s: %v", file, result.Run.Status, result.Error)
+	}
+	return result.Outputs
+}
+
+// endWorkflow runs a shipped workflow to its end.
+func endWorkflow(t *testing.T, file string, inputs map[string]engine.Input) *plan.Result {
 	t.Helper()
 	e, err := engine.Open(t.Context(), openProject(t))
 	if err != nil {
@@ -90,10 +110,7 @@ func runWorkflow(t *testing.T, file string, inputs map[string]engine.Input) map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Run.Status != plan.RunSucceeded {
-		t.Fatalf("%s ended as %s: %v", file, result.Run.Status, result.Error)
-	}
-	return result.Outputs
+	return result
 }
 
 func decode[T any](t *testing.T, raw json.RawMessage) T {
@@ -110,7 +127,10 @@ func TestEveryWorkflowIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tested := map[string]bool{"domain-card.yaml": true, "domain-expiry-watch.yaml": true, "word-of-the-day.yaml": true}
+	tested := map[string]bool{
+		"campaign-report.yaml": true, "domain-card.yaml": true, "domain-expiry-watch.yaml": true, "quarter-timesheet.yaml": true,
+		"traffic-drop-triage.yaml": true, "weekly-review.yaml": true, "word-of-the-day.yaml": true,
+	}
 	for _, file := range files {
 		if !tested[file] {
 			t.Errorf("%s has no test in this file", file)
@@ -155,5 +175,129 @@ func TestWordOfTheDay(t *testing.T) {
 	outputs := runWorkflow(t, "word-of-the-day.yaml", nil)
 	if word := decode[string](t, outputs["word"]); word == "" {
 		t.Error("no word")
+	}
+}
+
+// rowsOf reads the cells of a CSV text below its heading.
+func rowsOf(t *testing.T, raw json.RawMessage) []map[string]string {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(decode[string](t, raw))).ReadAll()
+	if err != nil || len(records) == 0 {
+		t.Fatalf("no CSV: %v in %s", err, raw)
+	}
+	var rows []map[string]string
+	for _, record := range records[1:] {
+		row := map[string]string{}
+		for i, name := range records[0] {
+			row[name] = record[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// The simulator's last whole week is always slower than the one before.
+func TestWeeklyReview(t *testing.T) {
+	outputs := runWorkflow(t, "weekly-review.yaml", nil)
+	done, change := decode[int](t, outputs["done"]), decode[int](t, outputs["change"])
+	if done == 0 || change >= 0 {
+		t.Errorf("%d done, %d more than before", done, change)
+	}
+	digest := decode[string](t, outputs["digest"])
+	for _, want := range []string{"# Week of ", fmt.Sprintf("%d tasks done, %d fewer than the week before", done, -change), "| project | tasks |", "\n- "} {
+		if !strings.Contains(digest, want) {
+			t.Errorf("the digest lacks %q:\n%s", want, digest)
+		}
+	}
+	total := 0
+	for _, project := range decode[[]struct {
+		Project string `json:"project"`
+		Tasks   int    `json:"tasks"`
+	}](t, outputs["projects"]) {
+		total += project.Tasks
+		if project.Project == "another project" {
+			t.Error("a project has no name")
+		}
+	}
+	if total != done {
+		t.Errorf("the projects have %d tasks of %d", total, done)
+	}
+}
+
+func TestQuarterTimesheet(t *testing.T) {
+	outputs := runWorkflow(t, "quarter-timesheet.yaml", nil)
+	windows := decode[[]int](t, outputs["windows"])
+	if windows[0] < 2 || windows[1] < 3 {
+		t.Errorf("windows of %v: a quarter does not fit", windows)
+	}
+	from, until := decode[time.Time](t, outputs["from"]), decode[time.Time](t, outputs["until"])
+	rows := rowsOf(t, outputs["sheet"])
+	if len(rows) == 0 || len(rows) != decode[int](t, outputs["tasks"]) {
+		t.Fatalf("%d rows", len(rows))
+	}
+	ids := map[string]bool{}
+	onTime := map[string]int{}
+	for _, row := range rows {
+		at, err := time.Parse(time.DateOnly, row["completed"])
+		if err != nil || at.Before(from.AddDate(0, 0, -1)) || at.After(until) || ids[row["id"]] {
+			t.Errorf("row %v is outside the quarter or stands twice", row)
+		}
+		ids[row["id"]] = true
+		if row["due"] != "" && row["completed"] <= row["due"] {
+			onTime[row["project"]]++
+		}
+	}
+	for _, project := range rowsOf(t, outputs["projects"]) {
+		if got := project["on_time"]; got != strconv.Itoa(onTime[project["project"]]) {
+			t.Errorf("project %v: %d tasks were on time", project, onTime[project["project"]])
+		}
+	}
+}
+
+func TestQuarterTimesheetOfNobodyFails(t *testing.T) {
+	result := endWorkflow(t, "quarter-timesheet.yaml", map[string]engine.Input{"filter": {Text: "@nobody"}})
+	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Kind != plan.KindNotFound || !strings.Contains(result.Error.Message, "nothing to bill") {
+		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
+	}
+}
+
+func TestTrafficDropTriage(t *testing.T) {
+	outputs := runWorkflow(t, "traffic-drop-triage.yaml", nil)
+	if !decode[bool](t, outputs["drop"]) || decode[int](t, outputs["fallen_percent"]) < 60 {
+		t.Errorf("no drop: %v", outputs)
+	}
+	if addresses := decode[[]string](t, outputs["addresses"]); len(addresses) == 0 || !decode[bool](t, outputs["registered"]) {
+		t.Errorf("the triage has no answers: %v", outputs)
+	}
+}
+
+func TestTrafficDropTriageOfAQuietHour(t *testing.T) {
+	outputs := runWorkflow(t, "traffic-drop-triage.yaml", map[string]engine.Input{"site": {Text: "ABCDEFGH"}, "domain": {Text: "harborlight-books.com"}})
+	if decode[bool](t, outputs["drop"]) || string(outputs["registered"]) != "null" {
+		t.Errorf("a drop where there is none: %v", outputs)
+	}
+}
+
+func TestCampaignReport(t *testing.T) {
+	outputs := runWorkflow(t, "campaign-report.yaml", nil)
+	type campaign struct {
+		Campaign string `json:"campaign"`
+		Visits   int    `json:"visits"`
+		Revenue  int    `json:"revenue_cents"`
+		Tasks    int    `json:"tasks"`
+	}
+	rows := decode[[]campaign](t, outputs["campaigns"])
+	tasks := 0
+	for i, row := range rows {
+		tasks += row.Tasks
+		if row.Visits == 0 || i > 0 && row.Revenue > rows[i-1].Revenue {
+			t.Errorf("row %d is %+v", i, row)
+		}
+	}
+	if len(rows) < 2 || rows[0].Revenue == 0 || tasks == 0 {
+		t.Errorf("campaigns %+v", rows)
+	}
+	if report := decode[string](t, outputs["report"]); !strings.Contains(report, "| "+rows[0].Campaign+" | ") {
+		t.Errorf("report:\n%s", report)
 	}
 }

@@ -150,6 +150,14 @@ func effectCases() []*Case {
 			Want:     Want{Status: plan.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindRateLimited, Step: "a"}},
 		},
 		{
+			Name:     "rule 11: a 429 that says not applied fails a once call all the same",
+			Workflow: once(),
+			Script: Script{Answers: map[string][]Answer{"a": {
+				FailWith(plan.Error{Kind: plan.KindRateLimited, HTTPStatus: 429, Applied: plan.NotApplied}), OK(`{}`),
+			}}},
+			Want: Want{Status: plan.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindRateLimited, Step: "a"}},
+		},
+		{
 			Name:     "rule 11: 429 and 503 to a once call are sent again where the step itself says retry",
 			Workflow: once(Retry(3, time.Second)),
 			Script: Script{Answers: map[string][]Answer{"a": {

@@ -143,7 +143,7 @@ func (s *step) answered(ev journal.Event) {
 // completed takes one answer: a page, or all of it.
 func (s *step) completed(answer *plan.Completed) {
 	a := s.action
-	result, err := s.code.output.Decode(answer.Output)
+	result, err := s.decode(answer.Output)
 	if err != nil {
 		s.attemptFailed(unreadable(err))
 		return
@@ -158,6 +158,23 @@ func (s *step) completed(answer *plan.Completed) {
 		return
 	}
 	s.roundDone(result, answer.Output)
+}
+
+// decode reads an output by its schema. Where the arguments narrowed the schema,
+// an answer that keeps to what the action declares all the same is taken with a
+// warning: what the plugin expects of a service must not cost the answer. An
+// expression that relied on the narrow type fails by itself.
+func (s *step) decode(output json.RawMessage) (any, error) {
+	result, err := s.code.output.Decode(output)
+	if err == nil || s.code.output == s.code.action.output {
+		return result, err
+	}
+	wide, wideErr := s.code.action.output.Decode(output)
+	if wideErr != nil {
+		return nil, wideErr
+	}
+	s.list.m.log(s.path, "warn", unreadable(err).Message)
+	return wide, nil
 }
 
 // unreadable is the failure of an answer that breaks its schema.

@@ -130,7 +130,7 @@ func (s *step) resolveLate(resolution *journal.Resolution) error {
 	case "happened":
 		s.status, s.outputs, s.result = plan.StepSucceeded, []byte("null"), nil
 		if len(resolution.Output) > 0 {
-			result, err := s.code.output.Decode(resolution.Output)
+			result, err := s.decode(resolution.Output)
 			if err != nil {
 				s.list.m.log(s.path, "warn", unreadable(err).Message+"; the step has no outputs")
 			} else {

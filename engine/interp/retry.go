@@ -65,11 +65,13 @@ func (s *step) effect(failure *plan.Error) applied {
 }
 
 func outcomeOf(failure *plan.Error) applied {
-	switch failure.Applied {
-	case plan.NotApplied:
-		return effectNone
-	case plan.AppliedFully, plan.AppliedPartly:
+	switch {
+	case failure.Applied == plan.AppliedFully, failure.Applied == plan.AppliedPartly:
 		return effectKnown
+	case failure.Kind == plan.KindRateLimited:
+		return effectKnown // certainly not applied, and yet sent again only where the step says so (rule 11)
+	case failure.Applied == plan.NotApplied:
+		return effectNone
 	}
 	switch failure.Kind {
 	case plan.KindInvalid, plan.KindUnauthorized, plan.KindAuthRequired, plan.KindForbidden, plan.KindNotFound:

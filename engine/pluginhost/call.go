@@ -32,6 +32,10 @@ func (h *Host) dress(failure *plan.Error, req plan.Request) *plan.Error {
 	if failure.Applied == "" {
 		failure.Applied = plan.AppliedUnknown
 	}
+	if failure.Hint == "" {
+		failure.Hint = hintOf(failure, req.Connection)
+	}
+	failure.Details = withPlace(failure.Details, req.Action)
 	failure.Message = h.options.mask(failure.Message)
 	failure.Hint = h.options.mask(failure.Hint)
 	failure.Reason = h.options.mask(failure.Reason)

@@ -81,7 +81,7 @@ func TestCallTakesAnErrorOver(t *testing.T) {
 	want := &plan.Error{
 		Kind: plan.KindRateLimited, Action: "evil.fail", Step: "a", Attempt: 1, Message: "slow down, [redacted]", Reason: "slow_down",
 		HTTPStatus: 429, Applied: plan.NotApplied, Pointer: "/text", RetryAfterS: 1.5, Hint: "ask less", Limiter: "all",
-		Details: json.RawMessage(`{"service":"evil"}`),
+		Details: json.RawMessage(`{"action":"fail","service":"evil"}`),
 	}
 	if diff := cmp.Diff(want, answer.Failed); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)

@@ -307,6 +307,24 @@ const reasonRevoked = "revoked"
 // reasonLostInCrash is why a grant is gone whose renewal was cut off (P11).
 const reasonLostInCrash = "lost in crash"
 
+// Release ends a lease whose holder could not bring it to an end, because its own
+// call was canceled or ran out of time: the next caller that waits takes it over.
+// sent tells whether the service may have renewed the token meanwhile.
+func (t *Tokens) Release(leaseID string, sent bool) error {
+	l, row, version, unlock, err := t.begin(leaseID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !sent && row.Pending != nil && !row.Pending.Interrupted {
+		row.Pending = nil
+		if err := t.write(l.credential, row, version); err != nil {
+			return l.end(err)
+		}
+	}
+	return l.end(nil)
+}
+
 // The states of a Status.
 const (
 	StateNone         = "none"          // there never was a token, or it was revoked by its user here

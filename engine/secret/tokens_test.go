@@ -301,3 +301,36 @@ func TestALostGrantIsForgottenWithItsReason(t *testing.T) {
 		status(secret.Status{State: secret.StateNone})
 	})
 }
+
+// A caller whose own call was cut off says nothing about the token: one that
+// waits goes on in its place.
+func TestAWaiterTakesAReleasedLeaseOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, sent := range []bool{false, true} {
+			tokens := tokensOver(t, newMemory())
+			lease := mustLease(t, tokens, "")
+			got := make(chan *secret.Lease, 1)
+			go func() {
+				_, taken, err := tokens.Acquire(t.Context(), "login", "k", time.Minute, "")
+				if err != nil {
+					t.Error(err)
+				}
+				got <- taken
+			}()
+			synctest.Wait()
+			if err := tokens.Release(lease.ID, sent); err != nil {
+				t.Fatal(err)
+			}
+			taken := <-got
+			if taken == nil || taken.Interrupted != sent {
+				t.Fatalf("sent %v: the waiter got %+v", sent, taken)
+			}
+			if err := tokens.Commit(taken.ID, token("a1", "r1", time.Hour), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := tokens.Release(lease.ID, sent); !errors.Is(err, secret.ErrNoLease) {
+				t.Errorf("released twice: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package pluginhost
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Every failure that can reach a person says what to do; what was refused before
+// it was sent says so in its message.
+func TestEveryKindHasAHint(t *testing.T) {
+	saysItself := map[plan.ErrorKind]bool{
+		plan.KindAuthRequired: true, plan.KindDenied: true, plan.KindExpired: true, plan.KindCursorExpired: true,
+		plan.KindUnsupported: true, plan.KindUnknownOutcome: true, plan.KindCanceled: true,
+	}
+	for _, kind := range plan.ErrorKinds() {
+		hint := hintOf(&plan.Error{Kind: kind, HTTPStatus: 400}, "work")
+		if hint == "" && !saysItself[kind] {
+			t.Errorf("%s has no hint", kind)
+		}
+	}
+	for want, f := range map[string]*plan.Error{
+		"wait 7s, ":              {Kind: plan.KindRateLimited, RetryAfterS: 7},
+		"of connection `work`":   {Kind: plan.KindUnavailable},
+		"a problem of its own":   {Kind: plan.KindUnavailable, HTTPStatus: 503},
+		"no proxy or login page": {Kind: plan.KindUnexpectedResponse, HTTPStatus: 200},
+		"a longer `timeout`":     {Kind: plan.KindTimeout},
+	} {
+		if got := hintOf(f, "work"); !strings.Contains(got, want) {
+			t.Errorf("%s: %q lacks %q", f.Kind, got, want)
+		}
+	}
+	if got := hintOf(&plan.Error{Kind: plan.KindInvalid}, "work"); got != "" {
+		t.Errorf("a local refusal: %q", got)
+	}
+}
+
+func TestDetailsNameServiceAndAction(t *testing.T) {
+	for details, want := range map[string]string{
+		``:                      `{"action":"stats","service":"tasks"}`,
+		`{"body":"x"}`:          `{"action":"stats","body":"x","service":"tasks"}`,
+		`{"action":"as_given"}`: `{"action":"as_given","service":"tasks"}`,
+		`[1]`:                   `[1]`,
+	} {
+		if got := withPlace([]byte(details), "tasks.stats"); string(got) != want {
+			t.Errorf("%s became %s", details, got)
+		}
+	}
+	if got := withPlace(nil, ""); got != nil {
+		t.Errorf("without an action: %s", got)
+	}
+}

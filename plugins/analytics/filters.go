@@ -1,0 +1,43 @@
+package analytics
+
+import (
+	"slices"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// filterProblems checks property and operator of each filter (N-19, N-31, N-32).
+// The patterns of matching are not looked at: their dialect is not shown (N-34).
+func filterProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
+	var problems []sdk.Problem
+	for i, filter := range in.Filters {
+		pointer := at("/filters", i)
+		if unknown.covers(pointer) || unknown.covers(pointer+"/property") {
+			continue
+		}
+		if p := filterProblem(filter, pointer); p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	return problems
+}
+
+func filterProblem(filter Filter, pointer string) *sdk.Problem {
+	switch {
+	case slices.Contains(textProperties, filter.Property):
+		return nil
+	case slices.Contains(choiceProperties, filter.Property):
+		if slices.Contains([]string{"is", "is not", ""}, filter.Operator) { // "" is not known yet
+			return nil
+		}
+		p := sdk.Problemf(pointer+"/operator", "`%s` allows `is` and `is not` only", filter.Property).
+			WithDetail("use several filters with `is not`, or one with `is`")
+		return &p
+	case filter.Property == "keyword":
+		p := sdk.Problemf(pointer+"/property", "`keyword` can be grouped by, not filtered on").WithDetail("filter on utm_term, or group by keyword")
+		return &p
+	}
+	p := sdk.Problemf(pointer+"/property", "%q is no property to filter on", filter.Property).
+		WithDetail("%s", suggestion(filter.Property, properties()))
+	return &p
+}

@@ -1,0 +1,247 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
+
+// requestTimeout bounds one exchange with the authorization server: an answer
+// that comes later would meet the next poll.
+const requestTimeout = 15 * time.Second
+
+// exchange is an answer of the authorization server.
+type exchange struct {
+	status   int
+	response *sdk.Response
+	oauthAnswer
+	secrets []string // of the request: what an error must not repeat
+}
+
+// post sends a form with the client's credentials. secrets are the parts of it
+// that an error must not repeat.
+func (p *plugin) post(c *sdk.Call[Config], address string, form url.Values, secrets ...string) (exchange, error) {
+	return p.send(c, address, withClient(c.Config, form), secrets...)
+}
+
+// send sends a form to the authorization server, on a network connection
+// of its own and without following redirects, and reads the answer
+// whatever its status. An error means that there is no answer to read.
+func (p *plugin) send(c *sdk.Call[Config], address string, form url.Values, secrets ...string) (exchange, error) {
+	return p.do(c, &sdk.Request{URL: address, Body: []byte(form.Encode())}, secrets...)
+}
+
+// do sends a POST that carries a credential.
+func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string) (exchange, error) {
+	ctx, cancel := context.WithTimeout(c, requestTimeout)
+	defer cancel()
+	request.Method, request.Close, request.MaxBody = http.MethodPost, true, maxTokenResponse
+	request.Header, request.ContentType = clientHeader(c.Config), "application/x-www-form-urlencoded"
+	response, err := c.HTTP().WithContext(ctx).Do(request)
+	if response == nil {
+		scrub(err, secrets)
+		return exchange{}, hinted(err)
+	}
+	e := exchange{status: response.Status, response: response, secrets: secrets}
+	answer, err := decodeAnswer(response.Body)
+	e.oauthAnswer = answer
+	if err != nil && e.fine() {
+		return e, e.fail(sdk.CodeUnexpectedResponse, "%v", err)
+	}
+	return e, nil
+}
+
+// withClient adds the client's own parameters: its id always, unless a Basic
+// header carries it, and its secret where the form is the place for it.
+func withClient(config Config, form url.Values) url.Values {
+	if config.ClientAuth == "basic" {
+		return form
+	}
+	form.Set("client_id", config.ClientID)
+	if config.ClientAuth != "none" && config.ClientSecret != "" {
+		form.Set("client_secret", config.ClientSecret)
+	}
+	return form
+}
+
+// clientHeader is the Basic header of client_auth basic; id and secret are
+// encoded as RFC 6749 2.3.1 wants it.
+func clientHeader(config Config) http.Header {
+	if config.ClientAuth != "basic" {
+		return nil
+	}
+	request := http.Request{Header: http.Header{}}
+	request.SetBasicAuth(url.QueryEscape(config.ClientID), url.QueryEscape(config.ClientSecret))
+	return request.Header
+}
+
+// fine reports a status of success without an error in the body, which decides
+// before the status.
+func (e exchange) fine() bool { return e.status >= 200 && e.status < 300 && e.Error == "" }
+
+// isDecisive reports a word that says what to do whatever the status is.
+func (e exchange) isDecisive() bool {
+	switch e.Error {
+	case "authorization_pending", "slow_down", "access_denied", "expired_token", "admin_policy_enforced", "org_internal",
+		"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request", "invalid_scope", "unsupported_grant_type":
+		return true
+	}
+	return false
+}
+
+// isRateLimited reports that the server asks for fewer requests.
+func (e exchange) isRateLimited() bool {
+	return e.Error == "rate_limit_exceeded" || e.status == http.StatusTooManyRequests && !e.isDecisive()
+}
+
+// isServerTrouble reports a failure that says nothing about the request.
+func (e exchange) isServerTrouble() bool {
+	if e.isDecisive() || e.isRateLimited() {
+		return false
+	}
+	if e.Error == "server_error" || e.Error == "temporarily_unavailable" {
+		return true
+	}
+	switch e.status {
+	case http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooEarly:
+		return true
+	}
+	return e.status >= 500
+}
+
+// fail makes an error about the answer. It shows no part of the body but the
+// error's own words: a body may hold tokens, also one that was cut short.
+func (e exchange) fail(code sdk.Code, format string, args ...any) *sdk.Error {
+	failure := e.response.Fail(code, format, args...)
+	failure.Reason = shown(e.Error, 64)
+	scrub(failure, e.secrets)
+	return failure
+}
+
+// refusal classifies an answer that is no success.
+func (e exchange) refusal(c *sdk.Call[Config]) *sdk.Error {
+	if e.isRateLimited() {
+		failure := e.fail(sdk.CodeRateLimited, "%s", e.words())
+		failure.RetryAfter = max(failure.RetryAfter, backoff(c.Run.Attempt))
+		failure.Applied = sdk.NotApplied
+		return failure
+	}
+	if e.isServerTrouble() {
+		return e.fail(sdk.CodeUnavailable, "%s", e.words())
+	}
+	failure := e.fail(e.code(), "%s", e.words())
+	failure.Hint = e.hint(c)
+	if e.status < 400 { // an error in an answer of success is a refusal all the same
+		failure.Applied = sdk.NotApplied
+	}
+	return failure
+}
+
+// code is the class of a refusal: by its word, else by the status.
+func (e exchange) code() sdk.Code {
+	switch e.Error {
+	case "access_denied":
+		return sdk.CodeDenied
+	case "expired_token":
+		return sdk.CodeExpired
+	case "admin_policy_enforced", "org_internal":
+		return sdk.CodeForbidden
+	case "unsupported_grant_type": // the plugin itself wrote the grant type
+		return sdk.CodeInternal
+	case "invalid_client", "unauthorized_client", "invalid_grant", "invalid_request", "invalid_scope":
+		return sdk.CodeInvalid
+	}
+	code := sdk.CodeOfStatus(e.status)
+	if e.status >= 200 && e.status < 300 {
+		code = sdk.CodeInvalid
+	}
+	return code
+}
+
+func (e exchange) hint(c *sdk.Call[Config]) string {
+	name := connectionName(c)
+	switch e.Error {
+	case "invalid_client", "unauthorized_client":
+		return fmt.Sprintf("the client was not found, is not of the limited-input-device type, or its secret is wrong: check client_id, client_secret and client_auth of connection %s", name)
+	case "admin_policy_enforced":
+		return "an administrator of the account must allow the scopes"
+	case "org_internal":
+		return "log in with an account of the client's organization"
+	case "unsupported_grant_type":
+		return fmt.Sprintf("the server does not offer this grant: check auth_url and token_endpoint of connection %s", name)
+	}
+	if e.status >= 300 && e.status < 400 {
+		return fmt.Sprintf("redirects are not followed with secrets: check auth_url and the endpoints of connection %s", name)
+	}
+	return ""
+}
+
+// words is the message of a refusal.
+func (e exchange) words() string {
+	text := fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))
+	if e.Error != "" {
+		text += ": " + shown(e.Error, 64)
+	}
+	if e.Description != "" {
+		text += ": " + shown(e.Description, 300)
+	}
+	return text
+}
+
+// backoff is how long to wait after a used-up quota, for which the document
+// names no time: 2 s, doubled with each attempt, up to 60 s.
+func backoff(attempt int) time.Duration {
+	wait := 2 * time.Second
+	for ; attempt > 1 && wait < time.Minute; attempt-- {
+		wait *= 2
+	}
+	return min(wait, time.Minute)
+}
+
+// scrub takes out of an error what may hold a secret: the excerpt of the body,
+// and the texts of the request.
+func scrub(err error, secrets []string) {
+	var failure *sdk.Error
+	if !errors.As(err, &failure) {
+		return
+	}
+	delete(failure.Details, "body")
+	for _, secret := range secrets {
+		if secret != "" {
+			failure.Message = strings.ReplaceAll(failure.Message, secret, "[redacted]")
+			failure.Reason = strings.ReplaceAll(failure.Reason, secret, "[redacted]")
+		}
+	}
+}
+
+// hinted returns an error whose hint speaks of this plugin's settings: it has no
+// base_url.
+func hinted(err error) error {
+	var failure *sdk.Error
+	if errors.As(err, &failure) {
+		failure.Hint = strings.ReplaceAll(failure.Hint, "base_url", "the URLs of the connection")
+	}
+	return err
+}
+
+// shown makes a foreign text fit to be shown: on one line, bounded.
+func shown(text string, limit int) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text))
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,169 @@
+package auth
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// TokenInput is the input of token.
+type TokenInput struct {
+	MinTTLS int64 `json:"min_ttl_s" min:"0" max:"31536000" default:"60" doc:"For how many seconds the token must be good at least."`
+}
+
+// TokenOutput is the output of token.
+type TokenOutput struct {
+	Token     string     `json:"token" secret:"true" doc:"Access token."`
+	TokenType string     `json:"token_type" doc:"Bearer."`
+	ExpiresAt *time.Time `json:"expires_at" doc:"When it ends, with some reserve; null when the service does not say."`
+	Scopes    []string   `json:"scopes" doc:"What was granted."`
+	Refreshed bool       `json:"refreshed" doc:"Whether this call renewed it."`
+}
+
+// RefreshOutput is the output of refresh.
+type RefreshOutput struct {
+	ExpiresAt *time.Time `json:"expires_at" doc:"When the new access token ends, with some reserve; null when the service does not say."`
+	Scopes    []string   `json:"scopes" doc:"What is granted."`
+}
+
+// StatusOutput is the output of status.
+type StatusOutput struct {
+	State            string     `json:"state" enum:"none,valid,expired,auth_required"`
+	ExpiresAt        *time.Time `json:"expires_at,omitempty" doc:"When the access token ends."`
+	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty" doc:"When the refresh token ends, where the service says it."`
+	Scopes           *[]string  `json:"scopes,omitempty" doc:"What was granted."`
+}
+
+// token is action auth.token: the stored token, renewed where it must be (A3).
+func (p *plugin) token(c *sdk.Call[Config], in TokenInput) (TokenOutput, error) {
+	token, refreshed, err := p.acquire(c, sdk.TokenRequest{MinTTL: time.Duration(in.MinTTLS) * time.Second})
+	if err != nil {
+		return TokenOutput{}, err
+	}
+	return TokenOutput{
+		Token: token.AccessToken, TokenType: token.TokenType, ExpiresAt: timeOrNil(token.ExpiresAt),
+		Scopes: grantOf(token.Extra).Scopes, Refreshed: refreshed,
+	}, nil
+}
+
+// refresh is action auth.refresh: A3 now.
+func (p *plugin) refresh(c *sdk.Call[Config], _ NoInput) (RefreshOutput, error) {
+	token, _, err := p.acquire(c, sdk.TokenRequest{Force: true})
+	if err != nil {
+		return RefreshOutput{}, err
+	}
+	return RefreshOutput{ExpiresAt: timeOrNil(token.ExpiresAt), Scopes: grantOf(token.Extra).Scopes}, nil
+}
+
+// status is action auth.status. It sends nothing.
+func (p *plugin) status(c *sdk.Call[Config], _ NoInput) (StatusOutput, error) {
+	stored, err := c.StoredToken()
+	if err != nil {
+		return StatusOutput{}, err
+	}
+	out := StatusOutput{State: stored.State}
+	if stored.State == sdk.TokenValid || stored.State == sdk.TokenExpired {
+		g := grantOf(stored.Extra)
+		out.ExpiresAt, out.RefreshExpiresAt, out.Scopes = timeOrNil(stored.ExpiresAt), g.RefreshExpiresAt, &g.Scopes
+	}
+	if stored.Reason != "" {
+		c.Meta("reason", stored.Reason)
+	}
+	return out, nil
+}
+
+// acquire gets the connection's token from the host, which lets one call at a
+// time renew it (A-35) and stores the new one before anybody uses it.
+func (p *plugin) acquire(c *sdk.Call[Config], request sdk.TokenRequest) (token *sdk.Token, refreshed bool, err error) {
+	request.Refresh = func(_ context.Context, stale *sdk.Token) (*sdk.Token, error) {
+		if stale != nil && stale.RefreshToken == "" {
+			return p.withoutRefresh(c, stale, request)
+		}
+		fresh, err := p.renew(c, stale)
+		refreshed = err == nil
+		return fresh, err
+	}
+	token, err = c.Token(request)
+	return token, refreshed, err
+}
+
+// withoutRefresh is what becomes of a token that can't be renewed (A-30): it is
+// used for as long as it lives, and must not be forgotten before.
+func (p *plugin) withoutRefresh(c *sdk.Call[Config], stale *sdk.Token, request sdk.TokenRequest) (*sdk.Token, error) {
+	left := time.Duration(math.MaxInt64)
+	if !stale.ExpiresAt.IsZero() {
+		left = stale.ExpiresAt.Sub(p.now())
+	}
+	switch {
+	case left > 0 && request.Force:
+		failure := sdk.Errorf(sdk.CodeUnsupported, "connection %s has no refresh token: its login can't be renewed", connectionName(c))
+		failure.Applied = sdk.NotApplied
+		return nil, failure.WithHint("log in again before it ends: flowrun connections login %s", connectionName(c))
+	case left > 0 && left <= request.MinTTL:
+		c.Log().Warn("the token ends sooner than asked for, and can't be renewed")
+		return stale, nil
+	}
+	// run out, or refused by the service though it has not
+	return nil, loginRequired(c, "no_refresh_token", "the login of connection %s has ended, and the service gave no refresh token", connectionName(c))
+}
+
+// renew sends A3. The refresh token stays as it is unless the answer has another
+// one (A-34): the SDK keeps it.
+func (p *plugin) renew(c *sdk.Call[Config], stale *sdk.Token) (*sdk.Token, error) {
+	if stale == nil {
+		return nil, p.noLogin(c)
+	}
+	if c.Config.ClientID == "" {
+		return nil, lacks(c, "client_id", "a refresh needs it")
+	}
+	address, err := p.urlOf(c, tokenEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.post(c, address, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {stale.RefreshToken}},
+		stale.RefreshToken, stale.AccessToken)
+	if err != nil {
+		return nil, err
+	}
+	if !answer.fine() {
+		return nil, refreshRefusal(c, answer)
+	}
+	if problem := answer.tokenProblem(); problem != "" {
+		failure := answer.fail(sdk.CodeUnexpectedResponse, "the answer is no token: %s", problem)
+		return nil, failure
+	}
+	return answer.tokenOf(p.now(), grantOf(stale.Extra)), nil
+}
+
+// refreshRefusal says what a refused refresh means: the grant is gone (A-36,
+// A-41, A-60), unless the refusal is about the client, the request or the pace.
+func refreshRefusal(c *sdk.Call[Config], answer exchange) error {
+	refused := answer.refusal(c)
+	switch answer.Error {
+	case "invalid_client", "unsupported_grant_type", "slow_down":
+		return refused
+	}
+	if answer.isRateLimited() || answer.isServerTrouble() || answer.Error == "" && answer.status < http.StatusBadRequest {
+		return refused
+	}
+	reason := refused.Reason
+	if reason == "" {
+		reason = "refresh_refused"
+	}
+	gone := loginRequired(c, reason, "the login of connection %s has ended: %s", connectionName(c), refused.Message)
+	gone.HTTPStatus, gone.Details = refused.HTTPStatus, refused.Details
+	return gone
+}
+
+// noLogin is the error when nothing is stored.
+func (p *plugin) noLogin(c *sdk.Call[Config]) *sdk.Error {
+	stored, err := c.StoredToken()
+	if err == nil && stored.State == sdk.TokenAuthRequired {
+		return loginRequired(c, stored.Reason, "the login of connection %s has ended (%s)", connectionName(c), stored.Reason)
+	}
+	return loginRequired(c, "no_login", "nobody has logged in for connection %s", connectionName(c))
+}

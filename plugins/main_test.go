@@ -1,0 +1,33 @@
+package plugins
+
+import (
+	"os"
+	"testing"
+
+	"github.com/flowrun/flowrun/plugins/analytics"
+	"github.com/flowrun/flowrun/plugins/auth"
+	"github.com/flowrun/flowrun/plugins/dictionary"
+	"github.com/flowrun/flowrun/plugins/netinfo"
+	"github.com/flowrun/flowrun/plugins/tasks"
+	"github.com/flowrun/flowrun/sdk"
+)
+
+// served are the plugins that the test binary serves when the engine executes it
+// again. careless is the one of the negative control.
+func served() map[string]func() *sdk.Plugin {
+	return map[string]func() *sdk.Plugin{
+		"analytics": analytics.New, "auth": auth.New, "dictionary": dictionary.New, "netinfo": netinfo.New, "tasks": tasks.New,
+		"careless": careless,
+	}
+}
+
+// products are the names of the five plugins that are shipped.
+func products() []string { return []string{"analytics", "auth", "dictionary", "netinfo", "tasks"} }
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[2] == "serve" {
+		served()[os.Args[3]]().Serve()
+		return
+	}
+	os.Exit(m.Run())
+}

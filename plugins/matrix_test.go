@@ -1,0 +1,478 @@
+package plugins
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/simkit"
+	"github.com/flowrun/flowrun/plugins/auth/authsim"
+)
+
+// fault is one column of the matrix and what must come of it where it stays.
+type fault struct {
+	name   string
+	fault  simkit.Fault
+	kind   plan.ErrorKind // of a read that it never leaves alone
+	status int            // HTTP status that the error must name; 0 = there was no answer
+	once   string         // how a run with a `once` action ends: failed or paused
+}
+
+// slowTimeout is the timeout of a step whose service is slow.
+const slowTimeout = 2 * time.Second
+
+// faults are the columns: what a service, a proxy or the network may do to any
+// request.
+func faults() []fault {
+	return []fault{
+		{"429 with Retry-After", simkit.Fault{Status: 429, RetryAfter: "1"}, plan.KindRateLimited, 429, "failed"},
+		{"429 without Retry-After", simkit.Fault{Status: 429}, plan.KindRateLimited, 429, "failed"},
+		{"503", simkit.Fault{Status: 503}, plan.KindUnavailable, 503, "paused"},
+		{"HTML with 200", simkit.Fault{HTML: true}, plan.KindUnexpectedResponse, 200, "paused"},
+		{"truncated with 200", simkit.Fault{Truncate: 1}, plan.KindUnexpectedResponse, 200, "paused"},
+		{"cut with 200", simkit.Fault{Truncate: 1, Cut: true}, plan.KindUnexpectedResponse, 200, "paused"},
+		{"dropped before", simkit.Fault{Drop: simkit.DropBefore}, plan.KindUnavailable, 0, "paused"},
+		{"dropped after", simkit.Fault{Drop: simkit.DropAfter}, plan.KindUnavailable, 0, "paused"},
+		{"slow", simkit.Fault{DelayMS: 15_000}, plan.KindTimeout, 0, "paused"},
+	}
+}
+
+// cell is one run: an action, a fault, and whether the fault stays.
+type cell struct {
+	action  string
+	effect  plan.Effect
+	fault   fault
+	forever bool
+	line    *line
+	expect  expectation
+
+	flow     string // of the login that a device action asks about
+	mark     int    // length of the journal when the run began
+	run      string
+	result   *plan.Result
+	requests []simkit.Request
+	texts    string
+}
+
+func (c *cell) name() string {
+	if c.forever {
+		return c.action + " for ever"
+	}
+	return c.action + " at first"
+}
+
+// expectation is how a run must end.
+type expectation struct {
+	status   plan.RunStatus
+	paused   string           // why, with paused
+	kinds    []plan.ErrorKind // of the error, with failed and paused: one of them
+	http     int              // status that it names; anyStatus = whatever there was
+	requests [2]int           // how many the service may have got: from, to
+}
+
+// anyStatus stands for an error that may name a status or not.
+const anyStatus = -1
+
+// attempts is what the step's retry allows.
+const attempts = 3
+
+// expected is the documented end (LANGUAGE.md, rules 9 to 11), with the
+// exceptions that the requirements name.
+func expected(action string, effect plan.Effect, f fault, forever bool) expectation {
+	if special, ok := exception(action, f, forever); ok {
+		return special
+	}
+	switch {
+	case effect == plan.EffectOnce && f.once == "paused":
+		unknown := failed(plan.KindUnknownOutcome, f.status, 1, 1)
+		unknown.status, unknown.paused = plan.RunPaused, plan.PausedUnknownOutcome
+		return unknown
+	case effect == plan.EffectOnce:
+		return failed(f.kind, f.status, 1, 1)
+	case forever && waitsAMinute(action, f): // its retry has one attempt
+		return failed(f.kind, f.status, 1, 1)
+	case forever:
+		return failed(f.kind, f.status, attempts, attempts)
+	}
+	return succeeded(2, 2)
+}
+
+func succeeded(from, to int) expectation {
+	return expectation{status: plan.RunSucceeded, requests: [2]int{from, to}}
+}
+
+func failed(kind plan.ErrorKind, status, from, to int) expectation {
+	return expectation{status: plan.RunFailed, kinds: []plan.ErrorKind{kind}, http: status, requests: [2]int{from, to}}
+}
+
+// waitsAMinute reports the dictionary's answer to a 429 without Retry-After: it
+// waits for the rest of the window (D-18).
+func waitsAMinute(action string, f fault) bool {
+	return strings.HasPrefix(action, "dictionary.") && f.name == "429 without Retry-After"
+}
+
+// afterTheWrite reports a fault that lets the service do its work and spoils the
+// answer.
+func (f fault) afterTheWrite() bool {
+	return f.fault.Drop == simkit.DropAfter || f.fault.Truncate > 0
+}
+
+// exception returns the ends that the requirements document as different.
+func exception(action string, f fault, forever bool) (expectation, bool) {
+	unread := f.kind == plan.KindUnexpectedResponse
+	switch action {
+	case "auth.status": // sends nothing
+		return succeeded(0, 0), true
+	case "tasks.invitation_accept", "tasks.invitation_reject":
+		return invitationException(f, forever)
+	case "auth.revoke":
+		switch {
+		case unread: // A-38: after a 200 the body does not matter
+			return succeeded(1, 1), true
+		case f.fault.Drop == simkit.DropAfter && !forever: // section 3, A4: it may be revoked already
+			return failed(plan.KindInvalid, 400, 2, 2), true
+		}
+	case "auth.resource_get":
+		if f.fault.HTML { // the body may be anything
+			return succeeded(1, 1), true
+		}
+	case "auth.device_poll": // too early for another poll it says pending without a request (A-12)
+		switch {
+		case !forever:
+			return succeeded(1, 2), true
+		case unread, f.kind == plan.KindTimeout:
+			return succeeded(1, 1), true
+		}
+	case "auth.device_wait":
+		return waitException(f, forever)
+	}
+	return expectation{}, false
+}
+
+// invitationException is what a second answer to an invitation gets: the
+// simulator refuses it, and that is reported, not guessed (T-15).
+func invitationException(f fault, forever bool) (expectation, bool) {
+	switch {
+	case !f.afterTheWrite(), f.fault.Drop == simkit.DropAfter && forever:
+		return expectation{}, false
+	case f.fault.Cut && forever: // the refusal is cut as well
+		return failed(plan.KindUnexpectedResponse, 400, attempts, attempts), true
+	}
+	return failed(plan.KindInvalid, 400, 2, 2), true
+}
+
+// waitException is how device_wait ends: its polls go on as long as the codes
+// live (A-63), and a grant whose answer was lost shows as invalid_grant (A-23).
+func waitException(f fault, forever bool) (expectation, bool) {
+	switch {
+	case forever:
+		e := failed(plan.KindExpired, anyStatus, 1, 10)
+		e.kinds = append(e.kinds, plan.KindInvalid, plan.KindUnexpectedResponse)
+		return e, true
+	case f.afterTheWrite():
+		return failed(plan.KindInvalid, 400, 2, 3), true
+	}
+	return succeeded(2, 3), true
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// group is the cells of one fault, run on one engine at the same time.
+func group(t *testing.T, f fault, actions []string) {
+	var cells []*cell
+	var lines []*line
+	for _, action := range actions {
+		for _, forever := range []bool{false, true} {
+			effect := effectOf(action)
+			if forever && effect == plan.EffectOnce || forever && action == "auth.status" {
+				continue // one request is all that there is
+			}
+			c := &cell{action: action, effect: effect, fault: f, forever: forever, expect: expected(action, effect, f, forever)}
+			plugin, _, _ := strings.Cut(action, ".")
+			c.line = newLine(t, fmt.Sprintf("l%d", len(lines)), plugin, authOptions(action, forever))
+			c.line.keepPending = action == "auth.device_poll"
+			lines, cells = append(lines, c.line), append(cells, c)
+		}
+	}
+	b := openBench(t, lines, lineSecrets())
+	all := described(t, b)
+	prepare(t, b, cells)
+	for _, c := range cells {
+		c.begin(t, b, all[c.action])
+	}
+	for _, c := range cells {
+		t.Run(c.name(), func(t *testing.T) {
+			c.end(t, b)
+			c.report(t, judge(c))
+		})
+	}
+}
+
+// authOptions are those of an authorization server under a test of the matrix:
+// codes that nobody can use end soon.
+func authOptions(action string, forever bool) authsim.Options {
+	if action == "auth.device_wait" && forever {
+		return authsim.Options{ExpiresIn: 5 * time.Second}
+	}
+	return authsim.Options{}
+}
+
+// prepare logs in and begins logins where an action needs one.
+func prepare(t *testing.T, b *bench, cells []*cell) {
+	t.Helper()
+	var wg sync.WaitGroup
+	failures := make([]error, len(cells))
+	for i, c := range cells {
+		switch c.action {
+		case "auth.token", "auth.refresh", "auth.revoke", "auth.resource_get", "auth.status":
+			wg.Go(func() { failures[i] = b.tryLogin(c.line) })
+		case "auth.device_poll", "auth.device_wait":
+			wg.Go(func() { c.flow, failures[i] = b.startFlow(c.line) })
+		}
+	}
+	wg.Wait()
+	for i, err := range failures {
+		if err != nil {
+			t.Fatalf("prepare %s: %v", cells[i].action, err)
+		}
+	}
+	if slices.ContainsFunc(cells, func(c *cell) bool { return c.flow != "" }) {
+		time.Sleep(1100 * time.Millisecond) // until the first poll is due
+	}
+}
+
+// begin arms the fault and starts the run.
+func (c *cell) begin(t *testing.T, b *bench, action *plan.Action) {
+	t.Helper()
+	if action == nil {
+		t.Fatalf("there is no action %s", c.action)
+	}
+	armed := c.fault.fault
+	if c.forever || c.effect == plan.EffectOnce {
+		armed.Count = simkit.Forever
+	}
+	if err := c.line.kit.Add(armed); err != nil {
+		t.Fatal(err)
+	}
+	input := goodInput(c.action, c.line, c.flow)
+	if input == nil && len(action.Examples) > 0 {
+		input = exampleInput(t, action, action.Examples[0])
+	}
+	c.mark = c.line.kit.Count("")
+	c.run = b.start(t, step{c.action, c.line.name, input, c.keys()}.source(t))
+}
+
+// keys are the step's further keys: a `once` step gets no retry.
+func (c *cell) keys() map[string]any {
+	keys := map[string]any{}
+	if c.fault.name == "slow" {
+		keys["timeout"] = slowTimeout.String()
+	}
+	if c.effect != plan.EffectOnce {
+		limit := attempts
+		if c.forever && waitsAMinute(c.action, c.fault) {
+			limit = 1
+		}
+		keys["retry"] = map[string]any{"attempts": limit, "delay": "10ms", "max_delay": "50ms"}
+	}
+	return keys
+}
+
+// end waits for the run and reads what there is to judge.
+func (c *cell) end(t *testing.T, b *bench) {
+	t.Helper()
+	c.result = b.wait(t, c.run)
+	c.requests = c.line.since(c.mark)
+	c.texts = b.texts(t, c.result)
+}
+
+// report fails the test with what judge has found, and with what it was.
+func (c *cell) report(t *testing.T, wrong []string) {
+	t.Helper()
+	if len(wrong) == 0 {
+		return
+	}
+	for _, problem := range wrong {
+		t.Error(problem)
+	}
+	t.Logf("run is %s %s, error %s", c.result.Run.Status, c.result.Run.Paused, errorText(c.result))
+	for _, r := range c.requests {
+		t.Logf("request %s %s %d %s", r.Method, r.Path, r.Status, r.Outcome)
+	}
+}
+
+// judge says what is wrong with the end of a run. It is all that the matrix
+// asserts, so that the negative controls can show that it notices.
+func judge(c *cell) []string {
+	var wrong []string
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	e, run := c.expect, c.result.Run
+	if run.Status != e.status || run.Paused != e.paused {
+		complain("the run is %s %s, want %s %s", run.Status, run.Paused, e.status, e.paused)
+	}
+	if n := len(c.requests); n < e.requests[0] || n > e.requests[1] {
+		complain("the service got %d requests, want %d to %d", n, e.requests[0], e.requests[1])
+	}
+	for _, r := range c.requests {
+		if c.effect == plan.EffectRead && isWrite(r) && r.Path != "/token" {
+			complain("a read sends %s %s", r.Method, r.Path)
+		}
+	}
+	for _, bad := range []string{"panic", "goroutine ", "runtime error", "nil pointer", ".go:"} {
+		if strings.Contains(c.texts, bad) {
+			complain("%q stands in what people read: %s", bad, around(c.texts, bad))
+		}
+	}
+	for name, secret := range lineSecrets() {
+		if strings.Contains(c.texts, secret) {
+			complain("secret %s stands in what people read: %s", name, around(c.texts, secret))
+		}
+	}
+	if e.status != plan.RunSucceeded {
+		wrong = append(wrong, judgeError(c)...)
+	}
+	return wrong
+}
+
+func isWrite(r simkit.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
+
+// judgeError says what the error of a run lacks: every error names service,
+// action, status and what to do.
+func judgeError(c *cell) []string {
+	failure := errorOf(c.result)
+	if failure == nil {
+		return []string{"there is no error"}
+	}
+	var wrong []string
+	plugin, action, _ := strings.Cut(c.action, ".")
+	var details struct {
+		Service string `json:"service"`
+		Action  string `json:"action"`
+	}
+	_ = json.Unmarshal(failure.Details, &details) // what is missing is complained about
+	for _, check := range []struct {
+		fine bool
+		what string
+	}{
+		{slices.Contains(c.expect.kinds, failure.Kind), fmt.Sprintf("kind %s, want %v", failure.Kind, c.expect.kinds)},
+		{failure.Action == c.action, fmt.Sprintf("action %q, want %s", failure.Action, c.action)},
+		{len(failure.Details) == 0 || details.Service == plugin && details.Action == action, fmt.Sprintf("details %s name another service or action than %s", failure.Details, c.action)},
+		{c.expect.http == anyStatus || failure.HTTPStatus == c.expect.http, fmt.Sprintf("HTTP status %d, want %d", failure.HTTPStatus, c.expect.http)},
+		{failure.Message != "", "there is no message"},
+		{failure.Hint != "", "nothing says what to do"},
+	} {
+		if !check.fine {
+			wrong = append(wrong, "the error: "+check.what)
+		}
+	}
+	return wrong
+}
+
+// errorOf is the error that a person sees of a run: its own, or that of the step
+// which it waits for.
+func errorOf(result *plan.Result) *plan.Error {
+	if result.Error != nil {
+		return result.Error
+	}
+	return result.Steps["it"].Error
+}
+
+func errorText(result *plan.Result) string {
+	encoded, _ := json.Marshal(errorOf(result))
+	return string(encoded)
+}
+
+// around is a part of a text with its surroundings.
+func around(text, part string) string {
+	at := strings.Index(text, part)
+	return text[max(at-80, 0):min(at+len(part)+80, len(text))]
+}
+
+// TestFaultMatrix runs every action under every fault. All columns run at the
+// same time: most of it is waiting.
+func TestFaultMatrix(t *testing.T) {
+	var columns sync.WaitGroup
+	for i, f := range faults() {
+		columns.Go(func() {
+			t.Run(f.name, func(t *testing.T) { group(t, f, sample(actionNames(), i)) })
+		})
+	}
+	columns.Wait()
+}
+
+// sample is all actions, or with -short a diagonal: each action under one fault
+// or two, without those that wait for a minute or for a login.
+func sample(actions []string, column int) []string {
+	if !testing.Short() {
+		return actions
+	}
+	var some []string
+	for i, action := range actions {
+		if i%len(faults()) == column && !strings.HasPrefix(action, "dictionary.") && action != "auth.device_wait" {
+			some = append(some, action)
+		}
+	}
+	return some
+}
+
+// TestMatrixNoticesMistakes is the negative control: a plugin with mistakes is
+// run through the same functions, and each mistake is found.
+func TestMatrixNoticesMistakes(t *testing.T) {
+	byName := map[string]fault{}
+	for _, f := range faults() {
+		byName[f.name] = f
+	}
+	tests := map[string]struct {
+		action string
+		effect plan.Effect
+		fault  string
+		finds  string
+	}{
+		"a write that is sent twice after a lost answer": {"careless.twice", plan.EffectOnce, "dropped after", "the service got 2 requests"},
+		"a write that is sent twice after a 503":         {"careless.twice", plan.EffectOnce, "503", "the service got 2 requests"},
+		"a read that writes":                             {"careless.writes", plan.EffectRead, "503", "a read sends POST /write"},
+		"a write that claims that nothing has happened":  {"careless.hasty", plan.EffectOnce, "dropped after", "requests, want 1 to 1"},
+		"a panic":                          {"careless.panics", plan.EffectRead, "HTML with 200", "\"panic\" stands in"},
+		"an error without status":          {"careless.mumbles", plan.EffectRead, "503", "HTTP status 0"},
+		"an error that says nothing to do": {"careless.mumbles", plan.EffectRead, "503", "nothing says what to do"},
+	}
+	var lines []*line
+	cells := map[string]*cell{}
+	for i, name := range slices.Sorted(maps.Keys(tests)) {
+		tt := tests[name]
+		f := byName[tt.fault]
+		if tt.action == "careless.panics" { // HTML alone is no failure of its request
+			f.fault.Status = 503
+		}
+		c := &cell{action: tt.action, effect: tt.effect, fault: f, forever: true, expect: expected(tt.action, tt.effect, f, true)}
+		c.line = newLine(t, fmt.Sprintf("l%d", i), "careless", authsim.Options{})
+		cells[name], lines = c, append(lines, c.line)
+	}
+	b := openBench(t, lines, nil)
+	for name := range tests {
+		c := cells[name]
+		c.begin(t, b, &plan.Action{})
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := cells[name]
+			c.end(t, b)
+			found := judge(c)
+			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tt.finds) }) {
+				t.Errorf("the matrix does not notice it; it says %q", found)
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package tasks
+
+import "github.com/flowrun/flowrun/sdk"
+
+// The declarations of the 16 actions. Where the document does not show a body,
+// its example is an empty object: fields are not invented (T-63).
+
+func invitationActions() []sdk.Part {
+	return []sdk.Part{
+		sdk.Once("invitation_delete", "Deletes a workspace invitation. Only admins may. The body is not documented and sent as it is.", deleteInvitation,
+			options(sdk.Input(bodyInput), sdk.Example("a body of your own", example{"body": example{}}, nil))...),
+		sdk.Read("invitations_list", "All pending invitations of a workspace, for all its members. The list has no pages.", listInvitations,
+			options(sdk.Example("one workspace", example{"workspace_id": 40317}, nil))...),
+		sdk.Idempotent("invitation_accept", "Accepts an invitation on behalf of the user whose credential it is.", answerInvitation("accept"),
+			options(sdk.ValidateWith(codeProblems), sdk.Example("the code of an e-mail", example{"invite_code": "CODE-FROM-THE-MAIL"}, nil))...),
+		sdk.Idempotent("invitation_reject", "Rejects an invitation on behalf of the user whose credential it is.", answerInvitation("reject"),
+			options(sdk.ValidateWith(codeProblems), sdk.Example("the code of an e-mail", example{"invite_code": "CODE-FROM-THE-MAIL"}, nil))...),
+	}
+}
+
+func (s *service) projectActions() []sdk.Part {
+	return []sdk.Part{
+		sdk.Read("projects_archived", "Archived projects of a workspace, a page. Guests may not list them.", s.projects("archived", archivedHints()),
+			pageOptions(sdk.Example("the first page", example{"workspace_id": 40317}, nil))...),
+		sdk.Read("projects_active", "Active projects of a workspace, a page: also those that are visible and not joined; guests get only the ones they joined.",
+			s.projects("active", nil),
+			pageOptions(sdk.Example("pages of 500", example{"workspace_id": 40317, "limit": 500}, nil))...),
+		sdk.Once("users_invite", "Invites users to a workspace by e-mail. The body is not documented and sent as it is.", inviteUsers,
+			options(sdk.Input(inviteInput), sdk.Example("a body of your own", example{"workspace_id": 40317, "body": example{}}, nil))...),
+	}
+}
+
+func labelActions() []sdk.Part {
+	return []sdk.Part{
+		sdk.Once("label_remove", "Removes a shared label from all active tasks. The body is not documented and sent as it is.", removeLabel,
+			options(sdk.Input(bodyInput), sdk.Example("a body of your own", example{"body": example{}}, nil))...),
+		sdk.Once("label_rename", "Renames a shared label on all active tasks. The body is not documented and sent as it is.", renameLabel,
+			options(sdk.Input(bodyInput), sdk.Example("a body of your own", example{"body": example{}}, nil))...),
+	}
+}
+
+func (s *service) completedActions() []sdk.Part {
+	week := example{"since": "2026-01-05T00:00:00Z", "until": "2026-01-12T00:00:00Z"}
+	filtered := example{"since": "2026-01-05T00:00:00Z", "until": "2026-01-12T00:00:00Z", "filter_query": "@client-x", "limit": 200}
+	return []sdk.Part{
+		sdk.Read("completed_by_completion_date",
+			"Tasks completed in a range of at most 3 months, a page: of all projects joined in a workspace, of all own projects, or those that match a filter.",
+			s.byCompletion,
+			pageOptions(sdk.RangeMax("since", "until", completionWindow), sdk.ValidateWith(byCompletionProblems),
+				sdk.Example("one week", week, nil), sdk.Example("one week of a client", filtered, nil))...),
+		sdk.Read("completed_by_due_date",
+			"Completed tasks that were due in a range of at most 6 weeks, a page: as by completion date, or of one project, section or parent task.",
+			s.byDueDate,
+			pageOptions(sdk.RangeMax("since", "until", dueWindow), sdk.ValidateWith(byDueDateProblems), sdk.Example("one week", week, nil))...),
+		sdk.Read("stats", "Productivity statistics of the credential's user: counts of days and weeks, karma, goals, streaks, colours.", stats,
+			options(sdk.Example("the statistics", NoInput{}, nil))...),
+	}
+}
+
+func (s *service) billingActions() []sdk.Part {
+	return []sdk.Part{
+		sdk.Once("migrate_personal_token",
+			"Exchanges a personal token of the old e-mail and password method for an OAuth access token and stores it. The body is not documented and sent as it is.",
+			s.migrate, options(sdk.Input(migrateInput), sdk.Example("a body of your own", example{"body": example{}, "store_as": "main"}, nil))...),
+		sdk.Once("usage_top_up", "Creates a checkout session that tops up the user's personal automations wallet. It is money: confirm must be true.", topUp,
+			options(sdk.Input(topUpInput), sdk.Example("without a body", example{"confirm": true}, nil))...),
+		sdk.Read("usage_summary", "Run count and cost of settled usage; void, expiry and chargeback reverse a grant and are not counted.", usageSummary,
+			options(sdk.ValidateWith(summaryProblems), sdk.Example("everything", example{}, nil),
+				sdk.Example("a month of one category", example{"category": "automation_run", "since": "2026-01-01T00:00:00", "until": "2026-02-01T00:00:00"}, nil))...),
+		sdk.Read("usage_history", "Movements of the balance, newest first, a page; with `incremental` only those that came since.", s.usageHistory,
+			pageOptions(sdk.Incremental(), sdk.Example("the first page", example{"product": "automations", "limit": 200}, nil))...),
+	}
+}

@@ -1,0 +1,212 @@
+package taskssim
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/internal/simkit"
+)
+
+// invitation is one invitation view; its fields are not documented. The code
+// itself is known to the invited user alone.
+type invitation struct {
+	ID          string `json:"id"`
+	WorkspaceID int64  `json:"workspace_id"`
+	UserEmail   string `json:"user_email"`
+	Role        string `json:"role"`
+	State       string `json:"state"`
+	InvitedBy   string `json:"invited_by"`
+	InvitedAt   string `json:"invited_at"`
+
+	code string
+}
+
+const pending = "pending"
+
+func (w *world) addInvitations() {
+	for i, made := range []struct {
+		workspace   int64
+		email, code string
+	}{
+		{61002, user, LanternCode}, {61077, user, QuarryCode}, {61002, "sam@lantern.example", OthersCode},
+		{Brightwater, "ana@example.com", "Ana_1-aa"}, {Brightwater, "jürgen@example.com", "Jur_1-bb"}, {Brightwater, "li@example.com", "Li_1-cc"},
+		{Northgate, "kim@example.com", "Kim_1-dd"},
+	} {
+		w.invitations = append(w.invitations, invitation{
+			ID: textID("invitation " + made.code), WorkspaceID: made.workspace, UserEmail: made.email, Role: "member", State: pending,
+			InvitedBy: "ines@brightwater.example", InvitedAt: stamp(w.now.Truncate(24*time.Hour).AddDate(0, 0, -2-i)), code: made.code,
+		})
+	}
+}
+
+// workspaceOf finds a workspace in which the user is.
+func (s *Sim) workspaceOf(text string, lowest int64) (workspace, *refusal) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < lowest {
+		return workspace{}, badRequest("workspace_id is not valid")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.world.workspaces[id]
+	if !ok {
+		return workspace{}, notFound("The workspace was not found.")
+	}
+	return found, nil
+}
+
+// listProjects answers E5a and E5b. Guests may not see archived projects, and
+// of the active ones only those they joined.
+func (s *Sim) listProjects(w http.ResponseWriter, r *http.Request) {
+	in, refused := s.workspaceOf(r.PathValue("workspace"), 0)
+	limit, refusedLimit := number(r, "limit", 100, 1, 500)
+	archived := strings.HasSuffix(r.URL.Path, "archived")
+	switch {
+	case refused != nil:
+	case refusedLimit != nil:
+		refused = refusedLimit
+	case archived && in.role == guest:
+		refused = forbidden("Guests may not list archived projects.")
+	}
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	s.mu.Lock()
+	all := s.world.projects
+	s.mu.Unlock()
+	found := []project{}
+	for _, p := range all {
+		if p.WorkspaceID == in.id && p.IsArchived == archived && (in.role != guest || p.IsJoined) {
+			found = append(found, p)
+		}
+	}
+	servePage(s, w, r, "results", found, limit)
+}
+
+// listInvitations answers E2 with an array, all at once.
+func (s *Sim) listInvitations(w http.ResponseWriter, r *http.Request) {
+	in, refused := s.workspaceOf(r.URL.Query().Get("workspace_id"), 0)
+	if refused == nil && in.role == guest {
+		refused = forbidden("Only members may list invitations.")
+	}
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	s.mu.Lock()
+	found := []invitation{}
+	for _, i := range s.world.invitations {
+		if i.WorkspaceID == in.id && i.State == pending {
+			found = append(found, i)
+		}
+	}
+	s.mu.Unlock()
+	simkit.WriteJSON(w, http.StatusOK, found)
+}
+
+// answerInvitation answers E3 and E4. What a second answer gets is not
+// documented; here it is 400.
+func (s *Sim) answerInvitation(w http.ResponseWriter, r *http.Request) {
+	code := r.PathValue("code")
+	state := map[bool]string{true: "accepted", false: "rejected"}[strings.HasSuffix(r.URL.Path, "/accept")]
+	if refused := serverID("invite_code", code); refused != nil {
+		fail(w, refused)
+		return
+	}
+	s.mu.Lock()
+	at := slices.IndexFunc(s.world.invitations, func(i invitation) bool { return i.code == code })
+	var refused *refusal
+	var answer invitation
+	switch {
+	case at < 0:
+		refused = notFound("The invitation was not found.")
+	case s.world.invitations[at].UserEmail != user:
+		refused = forbidden("The invitation is for another user.")
+	case s.world.invitations[at].State != pending:
+		refused = badRequest("The invitation is not pending any more.")
+	default:
+		s.world.invitations[at].State = state
+		answer = s.world.invitations[at]
+	}
+	s.mu.Unlock()
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	simkit.WriteJSON(w, http.StatusOK, answer)
+}
+
+// deleteInvitation answers E1. Its body is not documented: the simulator takes
+// the pending invitation whose address or id stands anywhere in it.
+func (s *Sim) deleteInvitation(w http.ResponseWriter, r *http.Request) {
+	body, refused := object(r)
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	named := texts(body)
+	s.mu.Lock()
+	at := slices.IndexFunc(s.world.invitations, func(i invitation) bool {
+		return i.State == pending && (slices.Contains(named, i.UserEmail) || slices.Contains(named, i.ID))
+	})
+	var answer invitation
+	switch {
+	case at < 0:
+		refused = notFound("No pending invitation matches the body.")
+	case s.world.workspaces[s.world.invitations[at].WorkspaceID].role != admin:
+		refused = forbidden("Only admins may delete invitations.")
+	default:
+		answer = s.world.invitations[at]
+		answer.State = "deleted"
+		s.world.invitations = slices.Delete(slices.Clone(s.world.invitations), at, at+1)
+	}
+	s.mu.Unlock()
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	simkit.WriteJSON(w, http.StatusOK, answer)
+}
+
+// inviteUsers answers E6. Its body is not documented: every text with an @ in
+// it is an address.
+func (s *Sim) inviteUsers(w http.ResponseWriter, r *http.Request) {
+	in, refused := s.workspaceOf(r.PathValue("workspace"), 1)
+	if refused == nil && in.role == guest {
+		refused = forbidden("Guests may not invite.")
+	}
+	var body map[string]any
+	if refused == nil {
+		body, refused = object(r)
+	}
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	invited := []string{}
+	s.mu.Lock()
+	for _, address := range texts(body) {
+		if strings.Contains(address, "@") {
+			invited = append(invited, address)
+			s.world.invite(in.id, address)
+		}
+	}
+	s.mu.Unlock()
+	if len(invited) == 0 {
+		fail(w, badRequest("The body holds no e-mail address."))
+		return
+	}
+	simkit.WriteJSON(w, http.StatusOK, map[string]any{"invited_emails": invited})
+}
+
+func (w *world) invite(id int64, address string) {
+	w.serial++
+	code := "New_" + strconv.Itoa(w.serial) + "-" + address
+	w.invitations = append(w.invitations, invitation{
+		ID: textID("invitation " + code), WorkspaceID: id, UserEmail: address, Role: "member", State: pending,
+		InvitedBy: user, InvitedAt: stamp(w.now), code: code,
+	})
+}
