@@ -103,6 +103,9 @@ type CallRequest struct {
 	Input          json.RawMessage `json:"input,omitempty"`
 	LiteralSecrets bool            `json:"literal_secrets,omitempty"`
 	Attempts       int             `json:"attempts,omitempty"` // 0 = 1
+	// IdempotencyKey, where it is set, stands for the key that each call has of its
+	// own: the same request under the same key is the same request once more.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
 // CallResult is what `flowrun call -o json` prints: outputs and meta, or error.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,7 +133,7 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 	}
 	call := plan.Request{
 		Action: request.Action, Connection: connection, RunID: "call-" + id, Step: "call", Operation: "call",
-		Attempt: 1, IdempotencyKey: id, Input: input, ScheduledAt: e.project.config.Now(), Timeout: action.DefaultTimeout,
+		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: e.project.config.Now(), Timeout: action.DefaultTimeout,
 	}
 	if call.Timeout == 0 {
 		call.Timeout = defaultCallTimeout

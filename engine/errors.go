@@ -68,3 +68,12 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string { return e.Message }
+
+// UnknownError says that there is no thing of that name: a connection, a secret.
+type UnknownError struct {
+	What string
+	Name string
+	Hint string
+}
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s `%s`", e.What, e.Name) }

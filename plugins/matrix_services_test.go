@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"bytes"
 	"encoding/pem"
 	"io"
 	"net/http"
@@ -27,27 +28,31 @@ type line struct {
 	config       map[string]any
 	url          string
 	kit          *simkit.Kit
-	auth         *authsim.Sim  // plugin auth only
-	tasks        *taskssim.Sim // plugin tasks only
-	keepPending  bool          // plugin auth: nobody approves the login
-	shortFirst   atomic.Bool   // plugin auth: the next token that is given ends after a second
+	auth         *authsim.Sim                     // plugin auth only
+	tasks        *taskssim.Sim                    // plugin tasks only
+	keepPending  bool                             // plugin auth: nobody approves the login
+	shortFirst   atomic.Bool                      // plugin auth: the next token that is given ends after a second
+	front        atomic.Pointer[http.HandlerFunc] // answers instead of the simulator
 }
 
 // Credentials of the lines; none may be seen anywhere.
 const (
-	tasksToken     = "tok-tasks-5b1f7c2e90"
-	analyticsToken = "tok-analytics-77d0a1c3f4"
-	clientSecret   = "cs-auth-19ab4e6d02"
-	apiKey         = "ak-auth-c7735f0be1"
-	scimToken      = "st-auth-0f46d2a88b"
-	personalToken  = "pt-tasks-e2c19d7705"
+	tasksToken     = "tok/tasks+5b1f7c2e90=="
+	analyticsToken = "tok/analytics+77d0a1c3f4~~"
+	clientSecret   = "cs/auth+19ab4e6d02&x=y"
+	apiKey         = "ak/auth+c7735f0be1==?"
+	scimToken      = "st/auth+0f46d2a88b==!"
+	personalToken  = "pt/tasks+e2c19d7705==\"quoted\""
+	publicKey      = "pk/tasks+40be77aa13==&z"
+	headerValue    = "hv/dictionary+9c01e5d2==;q"
 )
 
 // lineSecrets are the values of FLOWRUN_SECRET_*.
 func lineSecrets() map[string]string {
 	return map[string]string{
 		"TASKS_TOKEN": tasksToken, "ANALYTICS_TOKEN": analyticsToken, "CLIENT_SECRET": clientSecret, "API_KEY": apiKey,
-		"SCIM_TOKEN": scimToken, "PERSONAL_TOKEN": personalToken, "INVITE_CODE": taskssim.LanternCode,
+		"SCIM_TOKEN": scimToken, "PERSONAL_TOKEN": personalToken, "INVITE_CODE": taskssim.QuarryCode,
+		"PUBLIC_KEY": publicKey, "HEADER_VALUE": headerValue,
 	}
 }
 
@@ -62,7 +67,7 @@ func newLine(t *testing.T, name, plugin string, authOptions authsim.Options) *li
 		l.startAuth(t, authOptions)
 		return l
 	case "tasks":
-		l.tasks = taskssim.New(taskssim.Options{Token: tasksToken})
+		l.tasks = taskssim.New(taskssim.Options{Token: tasksToken, PublicKey: publicKey})
 		l.kit = l.tasks.Kit()
 		l.serve(t, l.tasks)
 		l.config["token"] = secretRef("TASKS_TOKEN")
@@ -89,10 +94,27 @@ func newLine(t *testing.T, name, plugin string, authOptions authsim.Options) *li
 }
 
 func (l *line) serve(t *testing.T, handler http.Handler) {
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(l.bodyFirst(handler))
 	t.Cleanup(server.Close)
 	l.url = server.URL
 	l.config["base_url"] = server.URL
+}
+
+// bodyFirst reads a request's body before it is handled: only then the server
+// notices that a client has left, and a delay ends with it.
+func (l *line) bodyFirst(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if front := l.front.Load(); front != nil {
+			(*front)(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // startAuth serves the authorization server, management and SCIM over TLS.
@@ -103,7 +125,7 @@ func (l *line) startAuth(t *testing.T, o authsim.Options) {
 	}
 	l.auth = authsim.New(o)
 	l.kit = l.auth.Kit()
-	server := httptest.NewTLSServer(http.HandlerFunc(l.serveAuth))
+	server := httptest.NewTLSServer(l.bodyFirst(http.HandlerFunc(l.serveAuth)))
 	t.Cleanup(server.Close)
 	l.url = server.URL
 	authority := filepath.Join(t.TempDir(), "ca.pem")

@@ -40,7 +40,7 @@ func faults() []fault {
 		{"cut with 200", simkit.Fault{Truncate: 1, Cut: true}, plan.KindUnexpectedResponse, 200, "paused"},
 		{"dropped before", simkit.Fault{Drop: simkit.DropBefore}, plan.KindUnavailable, 0, "paused"},
 		{"dropped after", simkit.Fault{Drop: simkit.DropAfter}, plan.KindUnavailable, 0, "paused"},
-		{"slow", simkit.Fault{DelayMS: 15_000}, plan.KindTimeout, 0, "paused"},
+		{"slow", simkit.Fault{DelayMS: 60_000}, plan.KindTimeout, 0, "paused"},
 	}
 }
 

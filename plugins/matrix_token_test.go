@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -33,22 +34,21 @@ func tokenPair(t *testing.T) (login, work *line) {
 }
 
 // fanOut is a workflow of 64 reads at the same time.
-const fanOut = `
-flowrun: v1
-name: fan-out
-steps:
-  - id: all
-    foreach: ${{ range(0, 64) }}
-    as: n
-    max_parallel: 64
-    steps:
-      - id: it
-        uses: tasks.stats
-        connection: work
-    collect: ${{ n }}
-outputs:
-  count: ${{ len(steps.all.outputs.items) }}
-`
+func fanOut(t *testing.T) string {
+	t.Helper()
+	numbers := make([]int, 64)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	source, err := json.Marshal(in{"flowrun": "v1", "name": "fan-out", "steps": []any{in{
+		"id": "all", "foreach": numbers, "as": "n", "max_parallel": 64, "collect": "${{ n }}",
+		"steps": []any{in{"id": "it", "uses": "tasks.stats", "connection": "work"}},
+	}}, "outputs": in{"count": "${{ len(steps.all.outputs.items) }}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
 
 // TestOneRefreshFor64StepsWithAnExpiredToken has a service that rotates refresh
 // tokens and ends a grant whose old one is used again: two refreshes would be
@@ -60,7 +60,7 @@ func TestOneRefreshFor64StepsWithAnExpiredToken(t *testing.T) {
 	b.login(t, login)
 	time.Sleep(1500 * time.Millisecond) // the stored token ends
 	before := login.kit.Count("/token")
-	result := b.wait(t, b.start(t, fanOut))
+	result := b.wait(t, b.start(t, fanOut(t)))
 	if result.Run.Status != plan.RunSucceeded || string(result.Outputs["count"]) != "64" {
 		t.Fatalf("the run is %s with %s: %s", result.Run.Status, result.Outputs["count"], errorText(result))
 	}

@@ -55,10 +55,19 @@ func (c *core) call(raw []byte) (output any, err error) {
 	if refused := firstError(problems); refused != nil {
 		return nil, refused
 	}
-	for _, p := range problems {
+	for _, p := range c.warnings(problems) {
 		c.log(pluginv1.Log_WARN, p.Summary, []any{"pointer", p.Pointer})
 	}
 	return c.action.run(c, c.conn.config, input)
+}
+
+// warnings are the findings to log: once for a step, at its first page and
+// attempt.
+func (c *core) warnings(problems []Problem) []Problem {
+	if c.pageCursor != "" || c.run.Attempt > 1 {
+		return nil
+	}
+	return problems
 }
 
 // panicText describes a recovered value, if there was a panic.

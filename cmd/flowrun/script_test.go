@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -34,6 +36,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fakeauth := sync.OnceValue(func() string { return buildFakeAuth(t) })
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
@@ -41,17 +44,31 @@ func TestScripts(t *testing.T) {
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid},
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "places": places},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("USER", "ann")
 					env.Setenv("TZ", "UTC")
 					env.Setenv("WORKFLOWS", workflows)
+					if filepath.Base(folder) == "connections" {
+						env.Setenv("FAKEAUTH", fakeauth())
+					}
 					return nil
 				},
 			})
 		})
 	}
+}
+
+// buildFakeAuth builds testdata/fakeauth, a plugin with a login that needs no
+// service.
+func buildFakeAuth(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fakeauth")
+	if output, err := exec.Command("go", "build", "-o", path, "./testdata/fakeauth").CombinedOutput(); err != nil {
+		t.Fatalf("build the plugin: %v\n%s", err, output)
+	}
+	return path
 }
 
 // exits runs a command and wants its exit code: `exits 3 flowrun validate x`.
@@ -72,6 +89,14 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%v: exit code %d, want %d\n%s", args[1:], got, want, ts.ReadFile("stderr"))
+	}
+}
+
+// places puts $WORK and $FAKEAUTH into a file: `places flowrun.yaml`.
+func places(ts *testscript.TestScript, _ bool, args []string) {
+	for _, file := range args {
+		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH")).Replace(ts.ReadFile(file))
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	}
 }
 

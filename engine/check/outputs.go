@@ -76,13 +76,27 @@ func isFormatted(node *spec.Node) bool {
 // format checks that a value can be shown in a format: text always can, rows
 // can be a table.
 func (c *checker) format(node *spec.Node, word string, t *schema.Type) {
-	rows := word == "csv" && t.Kind == schema.List
+	rows := word == "csv" && isTable(t)
 	if t.Kind == schema.Any || (t.Kind == schema.String || rows) && !t.MayBeNull() {
 		return
 	}
 	hint := "mdTable(rows) makes a table"
 	if word == "csv" {
-		hint = "toCSV(rows) makes the text"
+		hint = "a list of objects or of lists is a table, and toCSV(rows) makes the text"
 	}
 	c.errorAt(node.Pos, CodeFormat, "the format %s needs text, got %s", word, t.Article()).Hint = hint
+}
+
+// isTable reports whether t may be rows: objects or lists.
+func isTable(t *schema.Type) bool {
+	if t.Kind != schema.List {
+		return false
+	}
+	switch row := t.Element(); row.Kind {
+	case schema.Object, schema.List:
+		return !row.MayBeNull()
+	case schema.Any:
+		return true
+	}
+	return false
 }

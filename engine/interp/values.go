@@ -268,6 +268,9 @@ func (m *Machine) evaluateOutputs() (map[string]json.RawMessage, *plan.Error) {
 	for _, output := range m.program.workflow.Outputs {
 		value, failure := m.resolve(output.Value, nil, m.env)
 		if failure == nil {
+			failure = checkFormat(output.Format, value)
+		}
+		if failure == nil {
 			outputs[output.Name], failure = encodeResult(value)
 		}
 		if failure != nil {
@@ -276,4 +279,21 @@ func (m *Machine) evaluateOutputs() (map[string]json.RawMessage, *plan.Error) {
 		}
 	}
 	return outputs, nil
+}
+
+// checkFormat refuses a value that its output's format can't show, where the
+// checker could not tell: its type was not known.
+func checkFormat(format string, value any) *plan.Error {
+	if _, isText := value.(string); isText || format == "" {
+		return nil
+	}
+	message := fmt.Sprintf("the format %s needs text, got %s", format, schema.TypeOf(value))
+	if rows, isList := value.([]any); isList && format == "csv" {
+		err := eval.TableRows(rows)
+		if err == nil {
+			return nil
+		}
+		message = "the format csv: " + err.Error()
+	}
+	return &plan.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Applied: plan.NotApplied, Message: message}
 }

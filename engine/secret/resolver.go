@@ -18,7 +18,7 @@ func (e *NotFoundError) Error() string {
 	if e.EnvName == "" {
 		return fmt.Sprintf("secret %s is not stored", e.Name)
 	}
-	return fmt.Sprintf("secret %s is not set: set the environment variable %s", e.Name, e.EnvName)
+	return fmt.Sprintf("secret %s is not set: set the environment variable %s, or keep it with `flowrun secrets set %s`", e.Name, e.EnvName, e.Name)
 }
 
 // Provider looks a secret up. found is false where it has none of that name.

@@ -7,16 +7,22 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/plugins/analytics"
+	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
 	"github.com/flowrun/flowrun/plugins/netinfo"
+	"github.com/flowrun/flowrun/plugins/tasks"
 	"github.com/flowrun/flowrun/sdk"
 )
 
 // bundled returns the plugins that this binary serves when it is run again.
 func bundled() map[string]func() *sdk.Plugin {
 	return map[string]func() *sdk.Plugin{
+		"analytics":  analytics.New,
+		"auth":       auth.New,
 		"dictionary": dictionary.New,
 		"netinfo":    netinfo.New,
+		"tasks":      tasks.New,
 	}
 }
 

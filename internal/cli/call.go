@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
@@ -53,27 +49,13 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 		return err
 	}
 	session.announceSandbox()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signals, stop := a.sys.Signals()
-	defer stop()
-	killed := make(chan error, 1)
-	go func() {
-		select {
-		case signal := <-signals:
-			killed <- &killedError{signal}
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	result, err := session.client.Call(ctx, request, &callSink{app: a, page: a.page(a.sys.Stderr)})
-	select {
-	case interrupted := <-killed:
-		err = interrupted
-	default:
-	}
+	ctx, killed, end := a.untilSignal(ctx)
+	defer end()
+	sink := a.newCallSink("")
+	result, err := session.client.Call(ctx, request, sink)
+	sink.close()
 	if err != nil {
-		return session.abandon(err)
+		return session.abandon(killed(err))
 	}
 	if err := a.printCall(result, flags.output); err != nil {
 		return session.abandon(err)
@@ -148,48 +130,4 @@ func callJSON(result engine.CallResult) any {
 		Outputs json.RawMessage `json:"outputs"`
 		Meta    json.RawMessage `json:"meta"`
 	}{orEmpty(result.Outputs), orEmpty(result.Meta)}
-}
-
-// callSink shows on stderr what a call says while it runs.
-type callSink struct {
-	app  *app
-	page view.Page
-	mu   sync.Mutex
-	last time.Time // the last progress that was shown
-}
-
-// Log shows a line of the call.
-func (s *callSink) Log(log plan.Log) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if log.At.IsZero() {
-		log.At = s.app.sys.Now()
-	}
-	if log.Level != "debug" {
-		s.page.Logs(s.app.sys.Stderr, []plan.Log{log})
-	}
-}
-
-// progressEvery is how often a call's progress is shown at most.
-const progressEvery = time.Second
-
-// Progress shows how far the call is.
-func (s *callSink) Progress(progress plan.Progress) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := s.app.sys.Now(); now.Sub(s.last) >= progressEvery {
-		s.last = now
-		s.app.note("%.0f %% %s", min(max(progress.Fraction, 0), 1)*100, progress.Message)
-	}
-}
-
-// Prompt shows what a person must do.
-func (s *callSink) Prompt(prompt plan.Prompt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	width := 0
-	if term.IsTerminal(s.app.sys.Stderr) {
-		width, _ = term.Size(s.app.sys.Stderr)
-	}
-	s.page.Prompt(s.app.sys.Stderr, prompt, width)
 }

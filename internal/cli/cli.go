@@ -105,7 +105,7 @@ func (a *app) rootCommand() *cobra.Command {
 	completeFlag(root, "color", "auto", "always", "never")
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
-		a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
+		a.connectionsCommand(), a.secretsCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	root.SetHelpCommand(helpCommand())

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +15,10 @@ import (
 )
 
 // outFile is one --out NAME=FILE.
-type outFile struct{ name, file string }
+type outFile struct {
+	name, file string
+	format     string // of the output, once the workflow was checked
+}
 
 func parseOuts(texts []string) ([]outFile, error) {
 	var outs []outFile
@@ -28,13 +30,13 @@ func parseOuts(texts []string) ([]outFile, error) {
 		case file == "-":
 			return nil, usageError(fmt.Errorf("--out %s writes into a file, not to stdout", name), "-o json prints all outputs; a file of that name is ./-")
 		}
-		outs = append(outs, outFile{name, file})
+		outs = append(outs, outFile{name: name, file: file})
 	}
 	return outs, nil
 }
 
 // checkOuts refuses, before anything runs, names that the workflow has no output
-// for and folders that do not exist.
+// for and files that can't be written.
 func (a *app) checkOuts(ctx context.Context, request engine.StartRequest, outs []outFile) error {
 	if len(outs) == 0 {
 		return nil
@@ -47,22 +49,78 @@ func (a *app) checkOuts(ctx context.Context, request engine.StartRequest, outs [
 		a.printProblemsOf(problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
 	}
+	formats := map[string]string{}
 	var names []string
 	for _, output := range workflow.Outputs {
 		names = append(names, output.Name)
+		formats[output.Name] = output.Format
 	}
-	for _, out := range outs {
+	taken := map[string]string{}
+	for i, out := range outs {
 		if !slices.Contains(names, out.name) {
-			return usageError(fmt.Errorf("--out: workflow %s has no output %q", workflow.Name, out.name), diag.DidYouMean(out.name, names))
+			return usageError(fmt.Errorf("--out: workflow %s has no output %q", workflow.Name, out.name), nearOutput(out.name, names))
 		}
-		if info, err := os.Stat(filepath.Dir(a.abs(out.file))); err != nil || !info.IsDir() {
-			return usageError(fmt.Errorf("--out %s: there is no folder %s", out.name, safePath(filepath.Dir(out.file))), "")
+		outs[i].format = formats[out.name]
+		path := realPath(a.abs(out.file))
+		if before, twice := taken[path]; twice {
+			return usageError(fmt.Errorf("--out: %s and %s go into the same file %s", before, out.name, safePath(out.file)), "")
 		}
-		if info, err := os.Stat(a.abs(out.file)); err == nil && info.IsDir() {
-			return usageError(fmt.Errorf("--out %s: %s is a folder", out.name, safePath(out.file)), "name a file in it")
+		taken[path] = out.name
+		if err := checkOutPath(out, path); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func nearOutput(name string, names []string) string {
+	if len(names) == 0 {
+		return "it has no outputs at all"
+	}
+	if near := diag.DidYouMean(name, names); near != "" {
+		return near
+	}
+	return "its outputs are " + strings.Join(names, ", ")
+}
+
+// realPath follows links, so that what they point at is replaced, not they.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// checkOutPath finds out whether a file can be written as writeFile does.
+func checkOutPath(out outFile, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return usageError(fmt.Errorf("--out %s: %s is a folder", out.name, safePath(out.file)), "name a file in it")
+	case err == nil && !info.Mode().IsRegular():
+		return nil // a device or a pipe is written to as it is
+	}
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return usageError(fmt.Errorf("--out %s: there is no folder %s", out.name, safePath(filepath.Dir(out.file))), "make it first, or name a file elsewhere")
+	}
+	probe, err := os.CreateTemp(folder, tempPattern)
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		return usageError(fmt.Errorf("--out %s: nothing can be written in the folder %s: %w", out.name, safePath(filepath.Dir(out.file)), bare(err)), "name a file elsewhere")
+	}
+	return nil
+}
+
+// bare is an error of the file system without the path that it was about.
+func bare(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
 }
 
 // checkWorkflow checks a workflow without touching the store.
@@ -85,38 +143,47 @@ func (a *app) loadProject(ctx context.Context) (*engine.Project, error) {
 	return engine.LoadProject(ctx, a.engineConfig(at, nil))
 }
 
-// writeOuts writes the outputs that --out names. A run that failed has none, so
-// nothing is written then.
+// writeOuts writes the outputs that --out names and says so. A run that failed
+// has none, so nothing is written then.
 func (a *app) writeOuts(result *plan.Result, outs []outFile) error {
 	if result.Run.Status != plan.RunSucceeded {
 		return nil
 	}
 	var errs []error
 	for _, out := range outs {
-		if err := writeFile(a.abs(out.file), outBytes(result.Outputs[out.name])); err != nil {
-			errs = append(errs, fmt.Errorf("--out %s: %w", out.name, err))
+		data, err := engine.RenderOutput(out.format, result.Outputs[out.name])
+		if err == nil {
+			err = writeFile(realPath(a.abs(out.file)), data)
 		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--out %s: %w", out.name, err))
+			continue
+		}
+		a.note("wrote output %s to %s", out.name, safePath(out.file))
 	}
 	return errors.Join(errs...)
 }
 
-// outBytes is an output's text as it is, any other value as JSON and a line feed.
-func outBytes(raw json.RawMessage) []byte {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return []byte(text)
-	}
-	return append(append([]byte{}, raw...), '\n')
-}
+// tempPattern names the files that outputs are written to before they are put
+// in place.
+const tempPattern = ".flowrun-out-"
 
 // writeFile replaces a file in one step, so that a reader never sees half of it.
+// It keeps the permissions that the file had.
 func writeFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".flowrun-out-")
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return writeInto(path, data)
+		}
+		mode = info.Mode().Perm()
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), tempPattern)
 	if err != nil {
 		return err
 	}
 	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
+	err = errors.Join(err, temp.Chmod(mode), temp.Close())
 	if err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
@@ -124,4 +191,14 @@ func writeFile(path string, data []byte) error {
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return nil
+}
+
+// writeInto writes to a device or a pipe, which must not be replaced.
+func writeInto(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
 }

@@ -51,7 +51,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	info := web.Owner{
 		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
 	}
-	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
+	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Access: opened, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
 	o.client = web.NewClient(web.InProcess(handler))
 	if s.role == roleWork {
 		socket, err := web.Listen(s.at.stateDir, info, handler)
@@ -68,7 +68,7 @@ func (o *owner) startSandbox(role role) (map[string]engine.SandboxService, error
 	if !o.app.sandbox || role != roleWork {
 		return nil, nil
 	}
-	started, err := sandbox.Start(sandbox.Options{Now: o.app.sys.Now})
+	started, err := sandbox.Start(sandbox.Options{Now: o.app.sys.Now, Random: o.app.sys.Entropy})
 	if err != nil {
 		return nil, fmt.Errorf("start the sandbox: %w", err)
 	}

@@ -90,15 +90,19 @@ func (a *app) printActions(actions []*plan.Action, output string) error {
 		return view.JSON(a.sys.Stdout, web.Page[web.ActionItem]{Items: items})
 	}
 	a.page(a.sys.Stdout).Actions(a.sys.Stdout, actions)
+	if len(actions) > 0 && actions[0].Plugin != "core" {
+		a.note("the engine's own: flowrun plugins actions core")
+	}
 	return nil
 }
 
-// allActions returns the actions of one plugin, or of core and all plugins. A
-// plugin that does not start hides only its own: the error tells of it.
+// allActions returns the actions of one plugin, or of all plugins; the engine's
+// own are listed as those of core. A plugin that does not start hides only its
+// own: the error tells of it.
 func allActions(ctx context.Context, project *engine.Project, plugin string) ([]*plan.Action, error) {
 	names := []string{plugin}
 	if plugin == "" {
-		names = []string{"core"}
+		names = nil
 		for _, info := range project.Plugins(ctx) {
 			names = append(names, info.Name)
 		}

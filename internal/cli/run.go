@@ -63,7 +63,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "inputs from a JSON or YAML file")
-	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: text as it is, other values as JSON (repeatable)")
+	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
 	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
 	flags.add(c)
@@ -78,6 +78,9 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 	outs, err := parseOuts(flags.outs)
 	if err != nil {
 		return err
+	}
+	if flags.detach && len(outs) > 0 {
+		return usageError(errors.New("--detach and --out exclude each other"), "the outputs are there when the run has ended: `flowrun runs show RUN -o json`")
 	}
 	if err := a.checkOuts(ctx, request, outs); err != nil {
 		return err
@@ -258,8 +261,9 @@ func (f *follower) finish(ctx context.Context, output string, outs []outFile) er
 	if err != nil {
 		return f.session.broken(err)
 	}
+	written := f.app.writeOuts(result, outs) // before the end is printed: its last line is the next command
 	err = f.app.printEnd(result, output)
-	if written := f.app.writeOuts(result, outs); err == nil {
+	if err == nil {
 		err = written
 	}
 	if f.left(result.Run) && f.session.owner != nil {

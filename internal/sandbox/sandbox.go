@@ -4,13 +4,20 @@ package sandbox
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
 
 // Rate is the rate limit of every simulator and of the connections to them: the
@@ -25,7 +32,8 @@ const (
 
 // Options are what the simulators take from their surroundings.
 type Options struct {
-	Now func() time.Time
+	Now    func() time.Time
+	Random io.Reader // of the throw-away certificate authority
 }
 
 // Service is one simulator that runs.
@@ -40,40 +48,91 @@ type Service struct {
 type simulator struct {
 	plugin  string
 	handler http.Handler
-	config  func(url string) map[string]string
+	tls     bool // it speaks HTTPS only
+	config  func(place) map[string]any
+}
+
+// place is where a simulator was put.
+type place struct {
+	url    string
+	caFile string // PEM file with the certificate authority of all that speak HTTPS
 }
 
 // Sandbox is a set of running simulators.
 type Sandbox struct {
 	services []Service
 	servers  []*http.Server
+	folder   string // holds the certificate of the sandbox's own authority; removed at the end
 }
 
 // Start starts every simulator on a port of 127.0.0.1 of its own. Their data is
 // the same at every start.
 func Start(o Options) (*Sandbox, error) {
 	s := new(Sandbox)
-	for _, simulator := range simulators(o) {
-		if err := s.start(simulator); err != nil {
+	identity, err := s.newIdentity(o)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	page, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for the page of the sandbox's logins: %w", err), s.Close())
+	}
+	login := authorization(o, "http://"+page.Addr().String()+"/device")
+	s.serve(page, login.Page())
+	for _, simulator := range simulators(o, login) {
+		if err := s.start(simulator, identity); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil
 }
 
-func (s *Sandbox) start(simulator simulator) error {
+// serve answers on a listener until Close. What a client does wrong is its own to
+// tell.
+func (s *Sandbox) serve(listener net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = server.Serve(listener) }() // ends with Close, whose error is the one that counts
+	s.servers = append(s.servers, server)
+}
+
+// identity is what the simulators that speak HTTPS show, and what trusts them.
+type identity struct {
+	certificate tls.Certificate
+	caFile      string
+}
+
+// newIdentity makes a certificate authority for this sandbox alone. Its key is
+// never stored.
+func (s *Sandbox) newIdentity(o Options) (identity, error) {
+	certificate, authority, err := authsim.Certificate(o.Now(), o.Random)
+	if err != nil {
+		return identity{}, fmt.Errorf("make a certificate for the sandbox: %w", err)
+	}
+	if s.folder, err = os.MkdirTemp("", "flowrun-sandbox-"); err != nil {
+		return identity{}, fmt.Errorf("make a folder for the sandbox: %w", err)
+	}
+	caFile := filepath.Join(s.folder, "ca.pem")
+	if err := os.WriteFile(caFile, authority, 0o600); err != nil {
+		return identity{}, fmt.Errorf("write the sandbox's certificate: %w", err)
+	}
+	return identity{certificate, caFile}, nil
+}
+
+func (s *Sandbox) start(simulator simulator, id identity) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen for the simulator of %s: %w", simulator.plugin, err)
 	}
 	url := "http://" + listener.Addr().String()
-	config, err := json.Marshal(simulator.config(url))
+	if simulator.tls {
+		url = "https://" + listener.Addr().String()
+		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{id.certificate}, MinVersion: tls.VersionTLS12})
+	}
+	config, err := json.Marshal(simulator.config(place{url, id.caFile}))
 	if err != nil {
 		return errors.Join(fmt.Errorf("encode the connection of %s: %w", simulator.plugin, err), listener.Close())
 	}
-	server := &http.Server{Handler: simulator.handler, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close, whose error is the one that counts
-	s.servers = append(s.servers, server)
+	s.serve(listener, simulator.handler)
 	s.services = append(s.services, Service{Plugin: simulator.plugin, Config: config, Rate: Rate, URL: url})
 	return nil
 }
@@ -109,6 +168,9 @@ func (s *Sandbox) Close() error {
 			errs = append(errs, server.Close())
 		}
 		cancel()
+	}
+	if s.folder != "" {
+		errs = append(errs, os.RemoveAll(s.folder))
 	}
 	return errors.Join(errs...)
 }

@@ -1,9 +1,12 @@
 package sandbox
 
 import (
+	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,7 @@ import (
 
 func start(t *testing.T) *Sandbox {
 	t.Helper()
-	running, err := Start(Options{Now: time.Now})
+	running, err := Start(Options{Now: time.Now, Random: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,15 +52,19 @@ func ask(t *testing.T, s *Sandbox, plugin, path string) string {
 
 func TestEveryServiceRunsOnLoopback(t *testing.T) {
 	running := start(t)
-	if got := strings.Join(running.Names(), " "); got != "dictionary netinfo" {
+	if got := strings.Join(running.Names(), " "); got != "analytics auth dictionary netinfo tasks" {
 		t.Errorf("services of %s", got)
 	}
 	for _, service := range running.Services() {
-		var config map[string]string
-		if err := json.Unmarshal(service.Config, &config); err != nil || config["base_url"] != service.URL {
+		setting, scheme := "base_url", "http"
+		if service.Plugin == "auth" {
+			setting, scheme = "auth_url", "https" // A-46
+		}
+		var config map[string]any
+		if err := json.Unmarshal(service.Config, &config); err != nil || config[setting] != service.URL {
 			t.Errorf("%s: config %s (%v)", service.Plugin, service.Config, err)
 		}
-		if !strings.HasPrefix(service.URL, "http://127.0.0.1:") || service.Rate != Rate {
+		if !strings.HasPrefix(service.URL, scheme+"://127.0.0.1:") || service.Rate != Rate {
 			t.Errorf("%s: %s, %s", service.Plugin, service.URL, service.Rate)
 		}
 	}
@@ -102,5 +109,37 @@ func TestProjectIsAValidProjectFile(t *testing.T) {
 func TestLineNamesTheRate(t *testing.T) {
 	if line := start(t).Line(); !strings.Contains(line, Rate) || strings.Contains(line, "\n") {
 		t.Errorf("got %q", line)
+	}
+}
+
+func TestLoginsHaveAPageThatABrowserOpens(t *testing.T) {
+	running := start(t)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the throw-away certificate
+	defer transport.CloseIdleConnections()
+	for _, service := range running.Services() {
+		if service.Plugin != "auth" {
+			continue
+		}
+		form := url.Values{"client_id": {"sandbox-device"}, "scope": {"openid"}}
+		response, err := (&http.Client{Transport: transport}).PostForm(service.URL+"/device/code", form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var flow struct {
+			Code string `json:"user_code"`
+			URL  string `json:"verification_url"`
+		}
+		if err := json.NewDecoder(response.Body).Decode(&flow); err != nil || !strings.HasPrefix(flow.URL, "http://127.0.0.1:") {
+			t.Fatalf("flow %+v: %v", flow, err)
+		}
+		page, err := http.Get(flow.URL + "?user_code=" + flow.Code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer page.Body.Close()
+		if text, err := io.ReadAll(page.Body); err != nil || page.StatusCode != http.StatusOK || !strings.Contains(string(text), flow.Code) {
+			t.Errorf("the page answers %s (%v): %s", page.Status, err, text)
+		}
 	}
 }

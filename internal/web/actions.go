@@ -92,9 +92,7 @@ func (s *server) callLocal(w http.ResponseWriter, r *http.Request) *Problem {
 	if problem := decodeBody(w, r, localBodyCap, false, &request); problem != nil {
 		return problem
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines := &lineSink{encoder: json.NewEncoder(w), flusher: http.NewResponseController(w)}
-	lines.encoder.SetEscapeHTML(false)
+	lines := newLineSink(w)
 	result, err := s.Runs.Call(r.Context(), request, lines)
 	if err != nil {
 		lines.write(CallLine{Problem: problemOf(err)})

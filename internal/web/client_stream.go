@@ -68,7 +68,12 @@ type Prompter interface {
 
 // Call runs one action and tells sink what it says meanwhile.
 func (c *Client) Call(ctx context.Context, r engine.CallRequest, sink Prompter) (engine.CallResult, error) {
-	response, err := c.send(ctx, http.MethodPost, "/local/call", r, nil)
+	return c.follow(ctx, "/local/call", r, sink)
+}
+
+// follow posts a request whose answer tells what happens until its result.
+func (c *Client) follow(ctx context.Context, path string, r any, sink Prompter) (engine.CallResult, error) {
+	response, err := c.send(ctx, http.MethodPost, path, r, nil)
 	if err != nil {
 		return engine.CallResult{}, err
 	}
@@ -89,6 +94,8 @@ func (c *Client) Call(ctx context.Context, r engine.CallRequest, sink Prompter) 
 			sink.Progress(*line.Progress)
 		case line.Prompt != nil:
 			sink.Prompt(*line.Prompt)
+		case line.Problem != nil && ctx.Err() != nil:
+			return engine.CallResult{}, ctx.Err() // what the owner says of our own end
 		case line.Problem != nil:
 			return engine.CallResult{}, line.Problem
 		case line.Result != nil:

@@ -183,15 +183,85 @@ func (fakeCatalog) Actions(_ context.Context, plugin string) ([]*plan.Action, er
 
 func (fakeCatalog) Workflows() ([]string, error) { return []string{"workflows/a.yaml"}, nil }
 
-func (fakeCatalog) Connections() []engine.ConnectionInfo { return nil }
+// fakeAccess is an engine with the connection work and the secret T. It keeps
+// what it is given.
+type fakeAccess struct {
+	mu       sync.Mutex
+	secrets  map[string]string
+	scopes   []string
+	loggedIn chan struct{} // Login waits for it; nil = does not wait
+	ended    chan error    // gets how Login ended; nil = nobody asks
+}
+
+func (f *fakeAccess) known(name string) error {
+	if name != "work" {
+		return &engine.UnknownError{What: "connection", Name: name, Hint: "did you mean `work`?"}
+	}
+	return nil
+}
+
+func (f *fakeAccess) ListConnections(context.Context) []engine.ConnectionStatus {
+	return []engine.ConnectionStatus{{Name: "work", Plugin: "auth", Login: &engine.LoginState{State: "valid"}}}
+}
+
+func (f *fakeAccess) TestConnection(_ context.Context, name string) (engine.ConnectionTest, error) {
+	return engine.ConnectionTest{Name: name, OK: true, Account: "ann"}, f.known(name)
+}
+
+func (f *fakeAccess) Login(ctx context.Context, name string, r engine.LoginRequest, sink plan.Sink) (engine.CallResult, error) {
+	if err := f.known(name); err != nil {
+		return engine.CallResult{}, err
+	}
+	f.scopes = r.Scopes
+	sink.(Prompter).Prompt(plan.Prompt{Title: "log in", UserCode: "WDJB-MJHT"})
+	if f.loggedIn != nil {
+		select {
+		case <-f.loggedIn:
+		case <-ctx.Done():
+			f.ended <- ctx.Err()
+			return engine.CallResult{}, ctx.Err()
+		}
+	}
+	return engine.CallResult{Outputs: json.RawMessage(`{"state":"granted"}`)}, nil
+}
+
+func (f *fakeAccess) Logout(_ context.Context, name string) (engine.LogoutResult, error) {
+	return engine.LogoutResult{Revoked: true, Forgotten: true}, f.known(name)
+}
+
+func (f *fakeAccess) ListSecrets(context.Context) ([]engine.SecretInfo, error) {
+	return []engine.SecretInfo{{Name: "T", Sources: []string{"store"}}}, nil
+}
+
+func (f *fakeAccess) SetSecret(_ context.Context, name, value string) (*engine.SecretInfo, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.secrets == nil {
+		f.secrets = map[string]string{}
+	}
+	f.secrets[name] = value
+	return &engine.SecretInfo{Name: name, Sources: []string{"store"}}, nil
+}
+
+func (f *fakeAccess) RemoveSecret(_ context.Context, name string) error {
+	if name != "T" {
+		return &engine.UnknownError{What: "stored secret", Name: name, Hint: "did you mean `T`?"}
+	}
+	return nil
+}
 
 // newTestHandler returns a handler over a fake engine, and the gate in front.
 func newTestHandler(t *testing.T, runs *fakeRuns) (http.Handler, *Gate) {
 	t.Helper()
+	return newAccessHandler(t, runs, new(fakeAccess))
+}
+
+func newAccessHandler(t *testing.T, runs *fakeRuns, access *fakeAccess) (http.Handler, *Gate) {
+	t.Helper()
 	gate := NewGate()
 	t.Cleanup(gate.Close)
 	owner := Owner{PID: 7, Host: "box", Config: "/p/flowrun.yaml"}
-	return NewSocketHandler(Options{Runs: runs, Catalog: fakeCatalog{}, Owner: owner, Gate: gate}), gate
+	return NewSocketHandler(Options{Runs: runs, Catalog: fakeCatalog{}, Access: access, Owner: owner, Gate: gate}), gate
 }
 
 func newTestClient(t *testing.T, runs *fakeRuns) *Client {

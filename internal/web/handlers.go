@@ -257,8 +257,3 @@ func (s *server) actions(w http.ResponseWriter, r *http.Request) *Problem {
 	writeJSON(w, http.StatusOK, newPage(items, ""))
 	return nil
 }
-
-func (s *server) connections(w http.ResponseWriter, _ *http.Request) *Problem {
-	writeJSON(w, http.StatusOK, newPage(masked(s.Catalog.Connections()), ""))
-	return nil
-}

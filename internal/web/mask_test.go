@@ -1,18 +1,18 @@
 package web
 
-import (
-	"encoding/json"
-	"testing"
+import "testing"
 
-	"github.com/flowrun/flowrun/engine"
-)
-
-func TestConnectionsShowNoSecretThatStandsInClear(t *testing.T) {
-	config := `{"base_url":"https://x.example","headers":{"X-Key":"abc"},"retries":3,"ref":{"token":{"$secret":"T"}},"token":"abc","token2":"${{ secrets.T }}"}`
-	want := `{"base_url":"https://x.example","headers":{"X-Key":"[redacted]"},"ref":{"token":{"$secret":"T"}},"retries":3,"token":"[redacted]","token2":"${{ secrets.T }}"}`
-	given := []engine.ConnectionInfo{{Name: "a", Config: json.RawMessage(config)}, {Name: "none"}}
-	got := masked(given)
-	if string(got[0].Config) != want || got[1].Config != nil || string(given[0].Config) != config {
-		t.Errorf("masked: %s, %s; given: %s", got[0].Config, got[1].Config, given[0].Config)
+func TestSettingsThatHoldSecretsInClear(t *testing.T) {
+	for key, want := range map[string]bool{
+		"connections.work.config.token": true, "connections.x.config.headers.X-Key": true, "connections.a.config.client_secret": true,
+		"notify.ops.webhook": true, "connections.work.config.token_from.connection": false, "connections.a.config.token_endpoint": false,
+		"connections.a.config.revoke_token_in": false, "connections.a.config.base_url": false, "secrets": false,
+	} {
+		if got := SecretSetting(key, "value") && key != "secrets"; got != want {
+			t.Errorf("%s: %v", key, got)
+		}
+		if SecretSetting(key, "${{ secrets.T }}") {
+			t.Errorf("%s: a reference is taken for a secret", key)
+		}
 	}
 }

@@ -79,6 +79,7 @@ func problemOf(err error) *Problem {
 		conflict *engine.ConflictError
 		input    *engine.InputError
 		store    *engine.StoreError
+		unknown  *engine.UnknownError
 		list     diag.List
 	)
 	switch {
@@ -88,6 +89,10 @@ func problemOf(err error) *Problem {
 		return newProblem(CodeNotFound, err.Error())
 	case errors.Is(err, engine.ErrUnknownPlugin):
 		return newProblem(CodeNotFound, err.Error())
+	case errors.As(err, &unknown):
+		answer := newProblem(CodeNotFound, unknown.Error())
+		answer.Hint = unknown.Hint
+		return answer
 	case errors.As(err, &conflict):
 		answer := newProblem(CodeConflict, conflict.Message)
 		answer.Hint = conflict.Hint

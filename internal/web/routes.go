@@ -47,9 +47,15 @@ func Routes() []Route {
 		{"GET " + Prefix + "/plugins", ScopeViewer, (*server).plugins},
 		{"GET " + Prefix + "/plugins/{name}/actions", ScopeViewer, (*server).actions},
 		{"GET " + Prefix + "/connections", ScopeViewer, (*server).connections},
+		{"POST " + Prefix + "/connections/{name}/test", ScopeOperator, (*server).testConnection},
+		{"POST " + Prefix + "/connections/{name}/login", ScopeOperator, (*server).login},
+		{"POST " + Prefix + "/connections/{name}/logout", ScopeOperator, (*server).logout},
 		{"GET " + Prefix + "/local/owner", ScopeSocket, (*server).owner},
 		{"POST " + Prefix + "/local/runs", ScopeSocket, (*server).startLocal},
 		{"POST " + Prefix + "/local/call", ScopeSocket, (*server).callLocal},
+		{"GET " + Prefix + "/local/secrets", ScopeSocket, (*server).secrets},
+		{"PUT " + Prefix + "/local/secrets/{name}", ScopeSocket, (*server).setSecret},
+		{"DELETE " + Prefix + "/local/secrets/{name}", ScopeSocket, (*server).removeSecret},
 	}
 }
 
@@ -57,6 +63,7 @@ func Routes() []Route {
 type Options struct {
 	Runs    Runs
 	Catalog Catalog
+	Access  Access
 	Owner   Owner
 	Gate    *Gate
 	// Heartbeat is after how long an idle stream gets a comment line; 0 = never.

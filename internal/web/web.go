@@ -39,7 +39,6 @@ type Catalog interface {
 	Plugins(ctx context.Context) []engine.PluginInfo
 	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
 	Workflows() ([]string, error)
-	Connections() []engine.ConnectionInfo
 }
 
 // Owner describes the process that owns a store.
@@ -153,5 +152,12 @@ func ValidCursor(text string) bool { return runIDPattern.MatchString(text) }
 
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// ValidID reports whether id may name a run, a plugin or a connection in a path.
+// ValidID reports whether id may name a run or a plugin in a path.
 func ValidID(id string) bool { return idPattern.MatchString(id) }
+
+// connectionPattern is wider than the names of flowrun.yaml, so that one in
+// capitals gets its near match.
+var connectionPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
+
+// ValidConnection reports whether name may stand for a connection in a path.
+func ValidConnection(name string) bool { return connectionPattern.MatchString(name) }

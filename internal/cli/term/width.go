@@ -78,3 +78,22 @@ func Wrap(text string, width int) []string {
 	}
 	return append(lines, line.String())
 }
+
+// WrapWords breaks text at spaces into lines of at most width cells; a word that
+// is longer is broken as Wrap does.
+func WrapWords(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && Width(line)+1+Width(word) <= width {
+			line += " " + word
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		parts := Wrap(word, width)
+		lines, line = append(lines, parts[:len(parts)-1]...), parts[len(parts)-1]
+	}
+	return append(lines, line)
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -44,28 +43,6 @@ func logLine(log *plan.Log, times Times, style term.Style) string {
 	}
 	return text
 }
-
-// promptLines returns the content of a prompt's box. The code is spaced out, so
-// that its characters can be told apart.
-func promptLines(p *plan.Prompt, times Times) []string {
-	lines := []string{term.Clean(p.Title)}
-	if p.Message != "" {
-		lines = append(lines, term.Clean(p.Message))
-	}
-	if p.URL != "" {
-		lines = append(lines, "open   "+term.Clean(p.URL))
-	}
-	if p.UserCode != "" {
-		lines = append(lines, "code   "+term.Clean(p.UserCode))
-	}
-	if !p.ExpiresAt.IsZero() {
-		lines = append(lines, "until  "+times.Full(p.ExpiresAt))
-	}
-	return lines
-}
-
-// promptLine is the prompt on one line, for what is no terminal.
-func promptLine(p *plan.Prompt, times Times) string { return strings.Join(promptLines(p, times), "; ") }
 
 // JSONL prints the stored records of a run, one a line and nothing else.
 type JSONL struct {
@@ -114,15 +91,3 @@ func (q *Quiet) Note(text string) { q.note(text) }
 
 // Close does nothing.
 func (q *Quiet) Close() {}
-
-// Prompt prints a prompt: a box of at most width cells, or one line when width
-// is 0, for what is no terminal.
-func (p Page) Prompt(out io.Writer, prompt plan.Prompt, width int) {
-	if width <= 0 {
-		fmt.Fprintln(out, promptLine(&prompt, p.Times))
-		return
-	}
-	for _, line := range term.Box(promptLines(&prompt, p.Times), width, p.Style) {
-		fmt.Fprintln(out, line)
-	}
-}

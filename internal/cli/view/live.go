@@ -21,6 +21,8 @@ type Live struct {
 	model *model
 	above []string // log lines and notes that wait for the next drawing
 	now   time.Time
+
+	printed []*plan.Prompt // above the block, for want of room in it
 }
 
 // NewLive returns a live view on a terminal; size tells its width and height.
@@ -43,9 +45,10 @@ func (l *Live) Note(text string) { l.above = append(l.above, text) }
 // errors are not looked at.
 func (l *Live) Tick(now time.Time) {
 	l.now = now
+	lines := l.lines()
 	_ = l.block.Print(l.above...)
 	l.above = nil
-	_ = l.block.Draw(l.lines())
+	_ = l.block.Draw(lines)
 }
 
 // Close draws the last state and leaves it on the screen.
@@ -61,10 +64,7 @@ func (l *Live) lines() []string {
 	}
 	width, height := l.size()
 	width = max(width-1, 20) // some terminals wrap at the last cell
-	var boxes []string
-	for _, prompt := range l.model.prompts() {
-		boxes = append(boxes, term.Box(promptLines(prompt, l.times), width, l.style)...)
-	}
+	boxes := l.boxes(width, height)
 	lines := []string{l.header(width)}
 	names := 0
 	for _, r := range l.model.rows {
@@ -79,6 +79,25 @@ func (l *Live) lines() []string {
 		lines = append(lines, l.style.Dim(fmt.Sprintf("  … %d more steps", left)))
 	}
 	return append(lines, boxes...)
+}
+
+// liveRoom is what is kept of a terminal's height for the header and steps.
+const liveRoom = 6
+
+// boxes returns the prompts of the steps. One that does not fit into the
+// terminal can't be drawn in place: it is printed above the block, once.
+func (l *Live) boxes(width, height int) []string {
+	var boxes []string
+	for _, prompt := range l.model.prompts() {
+		box := promptBox(prompt, l.now, "", width, l.style, l.times)
+		if len(boxes)+len(box)+liveRoom <= height {
+			boxes = append(boxes, box...)
+		} else if !seen(l.printed, prompt) {
+			l.printed = append(l.printed, prompt)
+			l.above = append(l.above, promptBox(prompt, time.Time{}, "", width, l.style, l.times)...)
+		}
+	}
+	return boxes
 }
 
 func (l *Live) header(width int) string {

@@ -4,6 +4,8 @@ package view
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,17 +122,21 @@ func (r *row) counts() (running, retrying int) {
 	return max(running-len(r.waits), 0), retrying
 }
 
-// prompts returns what people must do, in the order of the steps.
+// prompts returns what people must do, in the order of the steps, and of a step's
+// items by their paths. Steps that ask for the same thing ask once.
 func (m *model) prompts() []*plan.Prompt {
 	var out []*plan.Prompt
-	for _, r := range m.rows {
-		if r.step.Prompt != nil && !r.step.Status.Ended() {
-			out = append(out, r.step.Prompt)
+	add := func(prompt *plan.Prompt) {
+		if prompt != nil && !seen(out, prompt) {
+			out = append(out, prompt)
 		}
-		for _, step := range r.active {
-			if step.Prompt != nil && step.Path != r.step.Path {
-				out = append(out, step.Prompt)
-			}
+	}
+	for _, r := range m.rows {
+		if !r.step.Status.Ended() {
+			add(r.step.Prompt)
+		}
+		for _, path := range slices.Sorted(maps.Keys(r.active)) {
+			add(r.active[path].Prompt)
 		}
 	}
 	return out

@@ -33,7 +33,9 @@ type Plain struct {
 	looked    time.Time // the last look at loops
 	shown     map[string]string
 	loops     map[string]string
-	prompts   map[string]bool
+	prompts   []*plan.Prompt // that were printed
+	polling   map[string]int // attempts of the steps that were said to poll
+	waitTold  bool           // the run was said to wait for a poll
 	itemFails int
 	held      map[string][]string // log lines by top-level step, until the step's own line is out
 	heldSince time.Time
@@ -43,7 +45,7 @@ type Plain struct {
 func NewPlain(out io.Writer, style term.Style, times Times) *Plain {
 	return &Plain{
 		out: out, style: style, times: times, model: newModel(),
-		shown: map[string]string{}, loops: map[string]string{}, prompts: map[string]bool{}, held: map[string][]string{},
+		shown: map[string]string{}, loops: map[string]string{}, held: map[string][]string{}, polling: map[string]int{},
 	}
 }
 
@@ -53,7 +55,7 @@ func (p *Plain) Apply(update engine.Update) {
 	p.model.apply(update)
 	switch update.Kind {
 	case engine.UpdateRun:
-		if text := runStatusText(p.model.run); text != runStatusText(before) {
+		if text := runStatusText(p.model.run); text != runStatusText(before) && !p.onlyPolls(before.Status) {
 			if p.model.run.Status.Ended() {
 				p.releaseAll()
 			}
@@ -160,8 +162,41 @@ func (p *Plain) rowLine(r *row) {
 	if p.shown[r.step.Path] == mark {
 		return
 	}
+	if p.pollsOn(r, status) {
+		return
+	}
 	p.shown[r.step.Path] = mark
 	p.say(p.stepText(r.step.Path, status, r))
+}
+
+// pollWait is what a step waits for between two polls.
+const pollWait = "poll"
+
+// pollsOn reports whether a step does what it has done since its first poll: a
+// login takes minutes, with a poll every few seconds.
+func (p *Plain) pollsOn(r *row, status plan.StepStatus) bool {
+	path, polls := r.step.Path, status == plan.StepWaiting && r.step.Wait == pollWait
+	switch {
+	case polls && p.polling[path] == r.step.Attempts, status == plan.StepRunning && p.polling[path] > 0 && p.polling[path] == r.step.Attempts:
+		return true
+	case polls:
+		p.polling[path] = r.step.Attempts
+	default:
+		delete(p.polling, path)
+	}
+	return false
+}
+
+// onlyPolls reports whether the run's status changes with a poll, and was told
+// to wait before.
+func (p *Plain) onlyPolls(before plan.RunStatus) bool {
+	after := p.model.run.Status
+	if len(p.polling) == 0 || after != plan.RunRunning && after != plan.RunWaiting || before != plan.RunRunning && before != plan.RunWaiting {
+		return false
+	}
+	told := p.waitTold
+	p.waitTold = true
+	return told
 }
 
 func (p *Plain) stepText(path string, status plan.StepStatus, r *row) string {
@@ -177,10 +212,9 @@ func (p *Plain) stepText(path string, status plan.StepStatus, r *row) string {
 }
 
 func (p *Plain) prompt(prompt *plan.Prompt) {
-	line := promptLine(prompt, p.times)
-	if !p.prompts[line] {
-		p.prompts[line] = true
-		p.say(line)
+	if !seen(p.prompts, prompt) {
+		p.prompts = append(p.prompts, prompt)
+		p.say(promptLine(prompt, p.times))
 	}
 }
 

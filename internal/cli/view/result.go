@@ -32,6 +32,15 @@ func (p Page) outputRoom() int {
 	return max(min(outputWidth, p.Width-outputIndent), 20)
 }
 
+// outputLines is how high a text may be, in lines: one that scrolls away is of no
+// use on a terminal. 0 = no limit.
+func (p Page) outputLines() int {
+	if p.Width <= 0 {
+		return 0
+	}
+	return outputHeight
+}
+
 // JSON prints value as one line of JSON.
 func JSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
@@ -228,8 +237,9 @@ func errorFacts(err *plan.Error) string {
 // How much of an output people are shown: a value's width in cells, and the
 // items of a longer list.
 const (
-	outputWidth = 120
-	outputItems = 3
+	outputWidth  = 120
+	outputItems  = 3
+	outputHeight = 40 // of a text on a terminal, in lines
 	// outputIndent is kept free of a terminal's width, for what stands before.
 	outputIndent = 3
 )
@@ -239,7 +249,7 @@ const (
 func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
 	cut := false
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		text, short := outputText(outputs[name], p.outputRoom())
+		text, short := outputText(outputs[name], p.outputRoom(), p.outputLines())
 		cut = cut || short
 		fmt.Fprintf(out, "%s %s\n", p.Style.Bold(term.Clean(name)+":"), text)
 	}
@@ -249,12 +259,13 @@ func (p Page) Outputs(out io.Writer, outputs map[string]json.RawMessage) {
 }
 
 // outputText returns a value for people and whether something was left out.
-func outputText(raw json.RawMessage, width int) (text string, cut bool) {
+func outputText(raw json.RawMessage, width, height int) (text string, cut bool) {
 	text = term.CleanText(strings.TrimRight(rawText(raw), "\n"))
 	isText := len(raw) > 0 && raw[0] == '"'
 	switch {
 	case strings.Contains(text, "\n"):
-		return "\n" + indent(text), false
+		text, cut = firstLines(text, height)
+		return "\n" + indent(text), cut
 	case isText || term.Width(text) <= width:
 		return text, false
 	}
@@ -272,8 +283,25 @@ func outputText(raw json.RawMessage, width int) (text string, cut bool) {
 	return strings.Join(lines, "\n  "), true
 }
 
+// firstLines cuts a text that has more than height lines; 0 = no limit.
+func firstLines(text string, height int) (string, bool) {
+	lines := strings.Split(text, "\n")
+	if height <= 0 || len(lines) <= height {
+		return text, false
+	}
+	shown := height / 2
+	return strings.Join(append(lines[:shown:shown], fmt.Sprintf("… %d more lines", len(lines)-shown)), "\n"), true
+}
+
+// indent moves every line to the right; empty ones stay empty.
 func indent(text string) string {
-	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func indentJSON(raw json.RawMessage) string {
@@ -288,12 +316,15 @@ func indentJSON(raw json.RawMessage) string {
 func (p Page) Data(out io.Writer, raw json.RawMessage) { fmt.Fprintln(out, indentJSON(raw)) }
 
 // Failure prints an error that is no run's own, such as a call's.
-func (p Page) Failure(out io.Writer, err *plan.Error) {
+func (p Page) Failure(out io.Writer, err *plan.Error) { p.FailureOf(out, "the call", err) }
+
+// FailureOf is Failure of what is named by where.
+func (p Page) FailureOf(out io.Writer, where string, err *plan.Error) {
 	shown := *err
 	if shown.Step == "call" {
 		shown.Step = "" // the engine's name for what is no step of a workflow
 	}
-	p.errorBox(out, "the call", &shown)
+	p.errorBox(out, where, &shown)
 }
 
 // Next prints the one command that is suggested last.

@@ -297,3 +297,7 @@ func TestTimesInTheirZone(t *testing.T) {
 		t.Errorf("the zero time is %s", got)
 	}
 }
+
+func rawOutputs(name, raw string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{name: json.RawMessage(raw)}
+}

@@ -1,6 +1,7 @@
 package authsim
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -102,7 +103,7 @@ func (s *Sim) deviceCode(w http.ResponseWriter, r *http.Request) {
 		address = "verification_uri"
 	}
 	body := map[string]any{
-		"device_code": f.deviceCode, "user_code": f.userCode, address: root(r) + "/device", "expires_in": int(s.o.ExpiresIn / time.Second),
+		"device_code": f.deviceCode, "user_code": f.userCode, address: cmp.Or(s.o.VerificationURL, root(r)+"/device"), "expires_in": int(s.o.ExpiresIn / time.Second),
 	}
 	if !s.o.Quirks.NoInterval {
 		body["interval"] = int(s.o.Interval / time.Second)

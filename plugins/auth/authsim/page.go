@@ -61,6 +61,10 @@ code { font-size: 1.3em; }
 </html>
 `))
 
+// Page serves /device alone: the page where a person decides, for an address that
+// a browser trusts where the simulator's own certificate is a throw-away one.
+func (s *Sim) Page() http.Handler { return s.page() }
+
 // page serves the verification page. A form of another site cannot decide for a
 // person.
 func (s *Sim) page() http.Handler {

@@ -42,6 +42,7 @@ type Options struct {
 	RefreshTTL       time.Duration // time-based access; 0 = no end is named
 	Grants           []string      // the most that is granted; nil = what was asked for
 	AutoApproveAfter time.Duration // approves each code by itself; 0 = a person does
+	VerificationURL  string        // shown to the person; "" = /device of the address that the client used
 	Rotate           bool          // each refresh gives a new refresh token; one that is used twice ends the grant
 	PendingStatus    int           // of authorization_pending; 0 = 428, elsewhere 400
 

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// ConnectionStatus is one connection for lists.
+type ConnectionStatus struct {
+	Name      string          `json:"name"`
+	Plugin    string          `json:"plugin"`
+	URL       string          `json:"url,omitempty"`        // the root that its requests go to
+	Rate      string          `json:"rate,omitempty"`       // that holds: the override, else the plugin's first limit
+	TokenFrom string          `json:"token_from,omitempty"` // the connection that its token comes from
+	Login     *LoginState     `json:"login"`                // nil where there is no login
+	Config    json.RawMessage `json:"config,omitempty"`     // secrets as references, clear ones left out
+	Error     string          `json:"error,omitempty"`      // what is wrong with it
+}
+
+// LoginState is what is known of a connection's token without asking the
+// service.
+type LoginState struct {
+	State            string     `json:"state"` // none, valid, expired, auth_required; unknown with Error
+	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
+	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty"`
+	Scopes           []string   `json:"scopes,omitempty"`
+	Reason           string     `json:"reason,omitempty"`
+	Error            string     `json:"error,omitempty"`
+}
+
+// statusTimeout bounds the question after one connection's token.
+const statusTimeout = 10 * time.Second
+
+// ListConnections lists the declared connections and, in a sandbox, those of the
+// simulators. Nothing is asked of a service.
+func (e *Engine) ListConnections(ctx context.Context) []ConnectionStatus {
+	list := e.project.ListConnections(ctx)
+	var asked sync.WaitGroup
+	for i := range list {
+		if list[i].Login == nil {
+			continue
+		}
+		asked.Go(func() {
+			list[i].Login = e.loginState(ctx, named{list[i].Name, list[i].Plugin})
+		})
+	}
+	asked.Wait()
+	return list
+}
+
+// ListConnections is Engine.ListConnections where there is no store yet, so that
+// nobody is logged in.
+func (p *Project) ListConnections(context.Context) []ConnectionStatus {
+	list := []ConnectionStatus{}
+	for _, connection := range p.connectionNames() {
+		list = append(list, p.connectionStatus(connection))
+	}
+	return list
+}
+
+func (p *Project) connectionStatus(found named) ConnectionStatus {
+	status := ConnectionStatus{Name: found.name, Plugin: found.plugin}
+	description, err := p.describe(found.plugin)
+	if err != nil {
+		status.Error = err.Error()
+		return status
+	}
+	if len(description.Limiters) > 0 {
+		limit := description.Limiters[0]
+		status.Rate = fmt.Sprintf("%d/%s", limit.Requests, schema.FormatDuration(limit.Window))
+	}
+	connection, err := p.connection(found.plugin, found.name)
+	if err != nil {
+		status.Error = configError(err).Message
+		return status
+	}
+	status.Rate = cmp.Or(connection.rate, status.Rate)
+	status.TokenFrom = p.tokenFrom(found)
+	if description.TokenAction != "" && p.has(found.plugin, actionStatus) && status.TokenFrom == "" {
+		status.Login = &LoginState{State: "none"}
+	}
+	configType, err := schema.FromJSON(description.ConfigSchema)
+	if err != nil {
+		status.Error = fmt.Sprintf("config schema of plugin %s: %v", found.plugin, err)
+		return status
+	}
+	status.URL = rootOf(p.settings(found), configType)
+	status.Config = publicConfig(connection.Config, configType)
+	return status
+}
+
+// rootOf is the address that stands for a connection: its own, or the plugin's
+// default.
+func rootOf(settings map[string]json.RawMessage, configType *schema.Type) string {
+	for _, name := range []string{"base_url", "auth_url", "issuer", "management_url"} {
+		raw := settings[name]
+		if field, known := configType.Field(name); known && raw == nil {
+			raw = field.Default
+		}
+		var text string
+		if json.Unmarshal(raw, &text) == nil && text != "" {
+			return withoutPassword(text)
+		}
+	}
+	return ""
+}
+
+// loginState asks the plugin what it knows of its token.
+func (e *Engine) loginState(ctx context.Context, found named) *LoginState {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	result, err := e.Call(ctx, CallRequest{Action: found.plugin + "." + actionStatus, Connection: found.name}, quiet{})
+	if err == nil && result.Error != nil {
+		err = fmt.Errorf("%s: %s", result.Error.Kind, result.Error.Message)
+	}
+	state := new(LoginState)
+	if err == nil {
+		err = json.Unmarshal(result.Outputs, state)
+	}
+	if err != nil {
+		return &LoginState{State: "unknown", Error: err.Error()}
+	}
+	return state
+}
+
+// publicConfig is a config without the values of secret settings that stand in
+// it in clear, and without passwords in addresses.
+func publicConfig(config json.RawMessage, t *schema.Type) json.RawMessage {
+	var value any
+	if json.Unmarshal(config, &value) != nil {
+		return nil
+	}
+	public, err := json.Marshal(publicValue(value, t))
+	if err != nil {
+		return nil
+	}
+	return public
+}
+
+// publicHidden stands for a secret in clear.
+const publicHidden = "[redacted]"
+
+func publicValue(value any, t *schema.Type) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, reference := value["$secret"]; reference && len(value) == 1 {
+			return value
+		}
+		if t != nil && t.Secret {
+			return publicHidden
+		}
+		for name, part := range value {
+			value[name] = publicValue(part, partOf(t, name))
+		}
+		return value
+	case []any:
+		for i := range value {
+			var elem *schema.Type
+			if t != nil {
+				elem = t.Elem
+			}
+			value[i] = publicValue(value[i], elem)
+		}
+	case string:
+		if t == nil || !t.Secret {
+			return withoutPassword(value)
+		}
+	}
+	if t != nil && t.Secret && value != nil {
+		return publicHidden
+	}
+	return value
+}
+
+func partOf(t *schema.Type, name string) *schema.Type {
+	if t == nil {
+		return nil
+	}
+	if field, known := t.Field(name); known {
+		return field
+	}
+	return t.Additional
+}
+
+// withoutPassword takes the password out of an address.
+func withoutPassword(text string) string {
+	if !strings.Contains(text, "://") || !strings.Contains(text, "@") {
+		return text
+	}
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return publicHidden
+	}
+	return parsed.Redacted()
+}

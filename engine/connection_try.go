@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// ConnectionTest is what `connections test` found.
+type ConnectionTest struct {
+	Name       string      `json:"name"`
+	Plugin     string      `json:"plugin"`
+	OK         bool        `json:"ok"`
+	Account    string      `json:"account,omitempty"` // "" = the plugin does not tell
+	DurationMS int64       `json:"duration_ms"`
+	Error      *plan.Error `json:"error,omitempty"`
+}
+
+// testTimeout bounds the test of one connection.
+const testTimeout = 30 * time.Second
+
+// TestConnection opens a connection and lets its plugin try it. The failure
+// comes in the result; an unknown connection is an *UnknownError.
+func (e *Engine) TestConnection(ctx context.Context, connection string) (ConnectionTest, error) {
+	found, err := e.project.find(connection)
+	if err != nil {
+		return ConnectionTest{}, err
+	}
+	test := ConnectionTest{Name: found.name, Plugin: found.plugin}
+	began := e.project.config.Now()
+	bounded, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	test.Account, test.Error = e.tryConnection(bounded, found)
+	if ctx.Err() != nil {
+		return ConnectionTest{}, ctx.Err()
+	}
+	if failed := test.Error; failed != nil {
+		failed.Action, failed.Step, failed.Attempt = "", "", 0
+		if failed.Kind == plan.KindAuthRequired && failed.Hint == "" {
+			failed.Hint = "log in with `flowrun connections login " + cmp.Or(e.project.tokenFrom(found), found.name) + "`"
+		}
+	}
+	test.OK = test.Error == nil
+	test.DurationMS = e.project.config.Now().Sub(began).Milliseconds()
+	return test, nil
+}
+
+func (e *Engine) tryConnection(ctx context.Context, found named) (string, *plan.Error) {
+	resolved, err := e.project.connection(found.plugin, found.name)
+	if err != nil {
+		return "", configError(err)
+	}
+	if lacking := e.lackingSettings(found.plugin, found.name); lacking != nil {
+		return "", lacking
+	}
+	return e.project.host.Check(ctx, resolved.Connection)
+}
+
+// configError is the failure of a connection whose config is wrong.
+func configError(err error) *plan.Error {
+	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+	var list diag.List
+	if errors.As(err, &list) && len(list) > 0 {
+		var messages []string
+		for _, problem := range list {
+			messages = append(messages, problem.Message)
+		}
+		failed.Message, failed.Hint = strings.Join(messages, "; "), list[0].Hint
+	}
+	return failed
+}

@@ -1,0 +1,73 @@
+package eval
+
+import (
+	"encoding/csv"
+	"math"
+	"strings"
+)
+
+// CSV returns rows as CSV by RFC 4180: objects as toCSV does, with a header;
+// lists as they stand, the first one being the header if there is one. Unlike
+// an expression it has no limits: the rows are an output, which has its own.
+func CSV(rows []any) (string, error) {
+	m := &machine{steps: math.MaxInt, bytes: math.MaxInt, units: math.MaxInt}
+	if err := TableRows(rows); err != nil {
+		return "", err
+	}
+	if len(rows) > 0 {
+		if _, lists := rows[0].([]any); lists {
+			return m.listsToCSV(rows)
+		}
+	}
+	text, err := m.toCSV(rows)
+	if err != nil {
+		return "", err
+	}
+	return text.(string), nil
+}
+
+// TableRows says why rows are no table: all must be objects, or all lists.
+func TableRows(rows []any) error {
+	lists := 0
+	for i, row := range rows {
+		switch row.(type) {
+		case map[string]any:
+		case []any:
+			lists++
+		default:
+			return failf("a table needs rows that are objects or lists, row %d is %s", i+1, article(row))
+		}
+	}
+	if lists != 0 && lists != len(rows) {
+		return failf("a table needs rows of one kind: %d of %d are lists, the others objects", lists, len(rows))
+	}
+	return nil
+}
+
+func (m *machine) listsToCSV(rows []any) (string, error) {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.UseCRLF = true
+	for _, row := range rows {
+		values := row.([]any)
+		record := make([]string, len(values))
+		for i, value := range values {
+			cell, err := m.cell(value)
+			if err != nil {
+				return "", err
+			}
+			if _, isText := value.(string); isText {
+				cell = defused(cell)
+			}
+			record[i] = cell
+		}
+		if len(record) == 0 {
+			record = []string{""}
+		}
+		if err := m.writeRecord(w, record); err != nil {
+			return "", err
+		}
+	}
+	w.Flush()
+	return b.String(), nil
+}

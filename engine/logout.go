@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// LogoutResult says what a logout did.
+type LogoutResult struct {
+	Revoked   bool        `json:"revoked"`         // the service has withdrawn the token
+	Forgotten bool        `json:"forgotten"`       // no token is stored any more
+	Error     *plan.Error `json:"error,omitempty"` // why it was not revoked
+}
+
+// Logout withdraws a connection's token at the service and forgets it here. It
+// is forgotten even if the service does not withdraw it, which Error tells then.
+// An unknown connection is an *UnknownError.
+func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, error) {
+	found, err := e.project.find(connection)
+	if err != nil {
+		return LogoutResult{}, err
+	}
+	if refusal := e.project.refuseLogin(found); refusal != nil {
+		refusal.Message = strings.Replace(refusal.Message, ": log in there", ": log out there", 1)
+		refusal.Hint = strings.Replace(refusal.Hint, "connections login", "connections logout", 1)
+		return LogoutResult{Error: refusal}, nil
+	}
+	if !e.project.has(found.plugin, actionRevoke) {
+		return LogoutResult{Error: &plan.Error{
+			Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: it has no action %s", found.plugin, actionRevoke),
+		}}, nil
+	}
+	if e.tokenState(ctx, found) == "none" {
+		return LogoutResult{Forgotten: true}, nil
+	}
+	answer, err := e.revoke(ctx, found)
+	if err != nil {
+		return LogoutResult{}, err
+	}
+	if !answer.Revoked { // whoever logs out is not logged in here any more, whatever the service says
+		if err := e.project.services.forgetToken(found); err != nil {
+			return answer, e.fault(fmt.Errorf("forget the token of connection %s: %w", found.name, err))
+		}
+	}
+	answer.Forgotten = true
+	return answer, nil
+}
+
+// revoke calls the plugin's action, once: the token may be gone with the first
+// attempt.
+func (e *Engine) revoke(ctx context.Context, found named) (LogoutResult, error) {
+	input, err := e.project.revokeInput(found.plugin)
+	if err != nil {
+		return LogoutResult{}, err
+	}
+	result, err := e.Call(ctx, CallRequest{Action: found.plugin + "." + actionRevoke, Connection: found.name, Input: input}, quiet{})
+	if err != nil || result.Error != nil {
+		return LogoutResult{Error: result.Error}, err
+	}
+	var said struct{ Revoked bool }
+	if err := json.Unmarshal(result.Outputs, &said); err != nil {
+		return LogoutResult{}, fmt.Errorf("read what %s.%s answered: %w", found.plugin, actionRevoke, err)
+	}
+	if !said.Revoked {
+		return LogoutResult{Error: &plan.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown, Action: found.plugin + "." + actionRevoke,
+			Message: "the service did not withdraw the token",
+		}}, nil
+	}
+	return LogoutResult{Revoked: true}, nil
+}
+
+// revokeInput fills in what the plugin's action takes: the access token, with
+// which its refresh token goes, forgotten whatever the service says.
+func (p *Project) revokeInput(plugin string) (json.RawMessage, error) {
+	action, err := p.action(plugin + "." + actionRevoke)
+	if err != nil {
+		return nil, err
+	}
+	inputType, err := schema.FromJSON(action.Input)
+	if err != nil {
+		return nil, fmt.Errorf("input schema of %s: %w", action.FullName(), err)
+	}
+	input := map[string]any{}
+	for name, value := range map[string]any{"which": "access", "forget": true} {
+		if _, known := inputType.Field(name); known {
+			input[name] = value
+		}
+	}
+	return json.Marshal(input)
+}
+
+// forgetToken removes a connection's only token.
+func (s *hostServices) forgetToken(found named) error {
+	tokens, err := s.openTokens()
+	if err != nil {
+		return err
+	}
+	return tokens.Forget(found.plugin+"/"+found.name, "")
+}
+
+// tokenState is the state of the stored token, "" where the plugin can't tell.
+func (e *Engine) tokenState(ctx context.Context, found named) string {
+	if !e.project.has(found.plugin, actionStatus) {
+		return ""
+	}
+	return e.loginState(ctx, found).State
+}

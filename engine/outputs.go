@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// The formats of an output.
+const (
+	FormatMarkdown = "markdown"
+	FormatCSV      = "csv"
+)
+
+// RenderOutput returns an output as a file holds it: text as it is, rows of the
+// format csv as CSV, every other value as JSON and a line feed.
+func RenderOutput(format string, raw json.RawMessage) ([]byte, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
+		return []byte(text), nil
+	}
+	if format != FormatCSV {
+		return append(append([]byte{}, raw...), '\n'), nil
+	}
+	value, err := schema.Of(schema.Any).Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the rows: %w", err)
+	}
+	rows, ok := value.([]any)
+	if !ok {
+		return nil, fmt.Errorf("the format csv needs text or rows")
+	}
+	rendered, err := eval.CSV(rows)
+	if err != nil {
+		return nil, fmt.Errorf("the format csv: %w", err)
+	}
+	return []byte(rendered), nil
+}

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// MaxSecret is the largest value of a stored secret in bytes.
+const MaxSecret = 64 << 10
+
+// The places that a secret may come from, as flowrun.yaml names them.
+const (
+	SecretFromEnv   = "env"
+	SecretFromStore = "store"
+)
+
+// SecretInfo is one secret for lists: never its value.
+type SecretInfo struct {
+	Name    string   `json:"name"`
+	Sources []string `json:"sources"` // that have it, the one that counts first; none = it is missing
+	UsedBy  []string `json:"used_by"` // connections
+}
+
+// secretName is the NAME of ${{ secrets.NAME }}.
+var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ValidSecretName reports whether name may stand in ${{ secrets.NAME }}.
+func ValidSecretName(name string) bool { return len(name) <= 128 && secretName.MatchString(name) }
+
+// SetSecret stores a value, sealed, in the place of the one before. It is
+// durable when SetSecret returns. A wrong name or value is an *InputError, which
+// does not hold the value; a project that does not read its store a
+// *ConflictError.
+func (e *Engine) SetSecret(_ context.Context, name, value string) (*SecretInfo, error) {
+	if err := checkSecret(name, value); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(e.project.file.Secrets, SecretFromStore) {
+		return nil, &ConflictError{
+			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
+			Hint:    "write `secrets: [env, store]`, or set the environment variable " + secret.EnvName(name),
+		}
+	}
+	stored, err := e.project.services.stored()
+	if err != nil {
+		return nil, err
+	}
+	e.project.redactor.Add(value) // what comes to know it from now on masks it
+	if err := stored.Set(name, value); err != nil {
+		return nil, e.fault(fmt.Errorf("store secret %s: %w", name, err))
+	}
+	return e.project.secretInfo(name, true), nil
+}
+
+func checkSecret(name, value string) error {
+	switch {
+	case !ValidSecretName(name):
+		return &InputError{Message: "this is not the name of a secret", Hint: "letters, digits and _, such as TASKS_TOKEN"}
+	case value == "":
+		return &InputError{Message: "the value of secret " + name + " is empty", Hint: "`flowrun secrets rm " + name + "` removes it"}
+	case len(value) > MaxSecret:
+		return &InputError{Message: fmt.Sprintf("the value of secret %s has %d bytes, the limit is %d", name, len(value), MaxSecret)}
+	case !utf8.ValidString(value):
+		return &InputError{Message: "the value of secret " + name + " is not UTF-8 text", Hint: "encode it as the service wants it, such as with base64"}
+	}
+	return nil
+}
+
+// ListSecrets returns the secrets that are set or that a connection wants, by
+// name.
+func (e *Engine) ListSecrets(context.Context) ([]SecretInfo, error) {
+	stored, err := e.project.services.stored()
+	if err != nil {
+		return nil, err
+	}
+	names, err := stored.Names()
+	if err != nil {
+		return nil, e.fault(fmt.Errorf("list the stored secrets: %w", err))
+	}
+	return e.project.secrets(names), nil
+}
+
+// ListSecrets is Engine.ListSecrets where there is no store yet.
+func (p *Project) ListSecrets(context.Context) []SecretInfo { return p.secrets(nil) }
+
+// RemoveSecret deletes a stored secret. One that is not stored is an
+// *UnknownError.
+func (e *Engine) RemoveSecret(_ context.Context, name string) error {
+	stored, err := e.project.services.stored()
+	if err != nil {
+		return err
+	}
+	names, err := stored.Names()
+	if err != nil {
+		return e.fault(fmt.Errorf("list the stored secrets: %w", err))
+	}
+	if !slices.Contains(names, name) {
+		return e.project.unknownSecret(name, names)
+	}
+	if err := stored.Remove(name); err != nil {
+		return e.fault(fmt.Errorf("remove secret %s: %w", name, err))
+	}
+	return nil
+}
+
+// UnknownSecret is what RemoveSecret returns where there is no store yet.
+func (p *Project) UnknownSecret(name string) error { return p.unknownSecret(name, nil) }
+
+func (p *Project) unknownSecret(name string, stored []string) error {
+	unknown := &UnknownError{What: "stored secret", Name: name, Hint: diag.DidYouMean(name, stored)}
+	if _, set, _ := secret.NewEnv(p.config.Environ).Lookup(context.Background(), name); set {
+		unknown.Hint = fmt.Sprintf("it comes from the environment variable %s", secret.EnvName(name))
+	}
+	if unknown.Hint == "" {
+		unknown.Hint = "`flowrun secrets` lists the secrets"
+	}
+	return unknown
+}
+
+// stored returns the secrets of the open store.
+func (s *hostServices) stored() (*secret.Stored, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.sealed == nil {
+		return nil, errNoStore
+	}
+	return secret.NewStored(s.sealed), nil
+}
+
+// secrets joins what is stored, what the environment sets and what connections
+// want.
+func (p *Project) secrets(stored []string) []SecretInfo {
+	names := map[string]bool{}
+	for _, name := range stored {
+		names[name] = true
+	}
+	for name := range p.secretUses() {
+		names[name] = true
+	}
+	variables := map[string]bool{}
+	for name := range names {
+		variables[secret.EnvName(name)] = true
+	}
+	for _, entry := range p.config.Environ {
+		variable, value, _ := strings.Cut(entry, "=")
+		name, ours := strings.CutPrefix(variable, "FLOWRUN_SECRET_")
+		if ours && value != "" && !variables[variable] && ValidSecretName(name) {
+			names[name] = true
+		}
+	}
+	infos := make([]SecretInfo, 0, len(names))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		infos = append(infos, *p.secretInfo(name, slices.Contains(stored, name)))
+	}
+	return infos
+}
+
+// secretInfo says where a secret comes from, by the order of the providers.
+func (p *Project) secretInfo(name string, stored bool) *SecretInfo {
+	info := &SecretInfo{Name: name, Sources: []string{}, UsedBy: []string{}}
+	_, set, _ := secret.NewEnv(p.config.Environ).Lookup(context.Background(), name)
+	for _, provider := range p.file.Secrets {
+		if provider == SecretFromEnv && set || provider == SecretFromStore && stored {
+			info.Sources = append(info.Sources, provider)
+		}
+	}
+	info.UsedBy = append(info.UsedBy, p.secretUses()[name]...)
+	return info
+}
+
+// secretUses returns the connections that want each secret.
+func (p *Project) secretUses() map[string][]string {
+	uses := map[string][]string{}
+	for _, connection := range p.file.Connections {
+		eachScalar(connection.Config, func(text string) {
+			match := secretReference.FindStringSubmatch(strings.TrimSpace(text))
+			if match != nil && !slices.Contains(uses[match[1]], connection.Name) {
+				uses[match[1]] = append(uses[match[1]], connection.Name)
+			}
+		})
+	}
+	return uses
+}
+
+func eachScalar(node *spec.Node, visit func(text string)) {
+	if node == nil {
+		return
+	}
+	for _, pair := range node.Pairs {
+		eachScalar(pair.Value, visit)
+	}
+	for _, item := range node.Items {
+		eachScalar(item, visit)
+	}
+	if node.Kind != spec.Mapping && node.Kind != spec.Sequence {
+		visit(node.Text)
+	}
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) connectionsCommand() *cobra.Command {
+	list := a.connectionsListCommand()
+	c := &cobra.Command{
+		Use: "connections", Short: "The connections to services: look, test, log in and out",
+		PreRunE: list.PreRunE, RunE: list.RunE,
+	}
+	group(c)
+	c.AddCommand(list, a.connectionsTestCommand(), a.loginCommand(), a.logoutCommand())
+	for _, sub := range c.Commands() {
+		sub.ValidArgsFunction = cobra.NoFileCompletions
+		a.sandboxFlag(sub, "the simulators' connections, in a store of their own")
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	return c
+}
+
+func (a *app) connectionsListCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "list", Short: "List the connections and their logins", Args: exactArgs(),
+		Long: "List shows the connections of flowrun.yaml. No service is asked: what is known of a login is what is stored.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) listConnections(ctx context.Context, output string) error {
+	connections, err := a.readConnections(ctx)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, web.Page[engine.ConnectionStatus]{Items: connections})
+	}
+	if len(connections) == 0 {
+		a.note("no connections: they are declared under `connections` of %s", projectFileName)
+		return nil
+	}
+	a.page(a.sys.Stdout).Connections(a.sys.Stdout, connections)
+	return nil
+}
+
+// readConnections asks the owner of the store. Without a store nobody is logged
+// in, and the project alone tells; a sandbox is started for the question.
+func (a *app) readConnections(ctx context.Context) (connections []engine.ConnectionStatus, err error) {
+	ask := func(c *web.Client) error {
+		connections, err = c.Connections(ctx)
+		return err
+	}
+	if a.sandbox {
+		session, err := a.connect(ctx, roleWork)
+		if err != nil {
+			return nil, err
+		}
+		session.announceSandbox()
+		err = session.tryAnyway(ctx, ask)
+		return connections, session.abandon(err)
+	}
+	err = a.visit(ctx, ask)
+	if !errors.Is(err, errNoStore) {
+		return connections, err
+	}
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer project.Close()
+	return project.ListConnections(ctx), nil
+}
+
+func (a *app) connectionsTestCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "test [NAME..]", Short: "Try connections: all of them when none is named",
+		Long: "Test opens each connection and lets its plugin make one harmless request.\n" +
+			"Exit code: 0 all are well; 3 a config is wrong, 4 a login is needed, 5 any other failure, or failures of several kinds.",
+		Example: "  flowrun connections test\n  flowrun connections test work -o json",
+		RunE:    func(c *cobra.Command, args []string) error { return a.testConnections(c.Context(), args, output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+// testsAtOnce is how many connections are tried at the same time.
+const testsAtOnce = 4
+
+func (a *app) testConnections(ctx context.Context, names []string, output string) error {
+	for _, name := range names {
+		if !web.ValidConnection(name) {
+			return unknownConnection(name)
+		}
+	}
+	session, err := a.connect(ctx, roleWork)
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	ctx, killed, end := a.untilSignal(ctx)
+	defer end()
+	if len(names) == 0 {
+		if names, err = session.connectionNames(ctx); err != nil {
+			return session.abandon(killed(err))
+		}
+	}
+	tests, err := session.test(ctx, names)
+	if err != nil {
+		return session.abandon(killed(err))
+	}
+	if err := a.printTests(tests, output); err != nil {
+		return session.abandon(err)
+	}
+	if err := session.close(nil); err != nil {
+		return err
+	}
+	return exitWith(exitOfTests(tests))
+}
+
+func unknownConnection(name string) error {
+	return notFoundError(fmt.Errorf("there is no connection %s", quoteWord(name)), "`flowrun connections` lists the connections")
+}
+
+func (s *session) connectionNames(ctx context.Context) ([]string, error) {
+	list, err := s.client.Connections(ctx)
+	names := make([]string, len(list))
+	for i, connection := range list {
+		names[i] = connection.Name
+	}
+	return names, err
+}
+
+// test tries connections side by side and returns what came out in their order.
+func (s *session) test(ctx context.Context, names []string) ([]engine.ConnectionTest, error) {
+	tests, errs := make([]engine.ConnectionTest, len(names)), make([]error, len(names))
+	slots := make(chan struct{}, testsAtOnce)
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			tests[i], errs[i] = s.client.TestConnection(ctx, name)
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err // one that is unknown: the others' results are of no use
+		}
+	}
+	return tests, nil
+}
+
+func (a *app) printTests(tests []engine.ConnectionTest, output string) error {
+	if output == "json" {
+		if tests == nil {
+			tests = []engine.ConnectionTest{}
+		}
+		return view.JSON(a.sys.Stdout, web.Page[engine.ConnectionTest]{Items: tests})
+	}
+	if len(tests) == 0 {
+		a.note("no connections: they are declared under `connections` of %s", projectFileName)
+		return nil
+	}
+	for i := range tests {
+		if tests[i].Error != nil {
+			tests[i].Error.Hint = a.localCommands(tests[i].Error.Hint)
+		}
+	}
+	a.page(a.sys.Stdout).ConnectionTests(a.sys.Stdout, tests)
+	return nil
+}
+
+// exitOfTests is the exit code of the failures, 5 when they are of several kinds.
+func exitOfTests(tests []engine.ConnectionTest) int {
+	code := exitOK
+	for _, test := range tests {
+		if test.Error == nil {
+			continue
+		}
+		failed := exitOfCall(test.Error)
+		if code != exitOK && failed != code {
+			return exitFailed
+		}
+		code = failed
+	}
+	return code
+}
+
+// untilSignal returns a context that a signal ends. killed turns the error of
+// what was ended by it into the signal's own; end must be called.
+func (a *app) untilSignal(ctx context.Context) (bounded context.Context, killed func(error) error, end func()) {
+	bounded, cancel := context.WithCancelCause(ctx)
+	signals, stop := a.sys.Signals()
+	go func() {
+		select {
+		case signal := <-signals:
+			cancel(&killedError{signal})
+		case <-bounded.Done():
+		}
+	}()
+	killed = func(err error) error {
+		if cause := context.Cause(bounded); err != nil && cause != nil {
+			return cause
+		}
+		return err
+	}
+	return bounded, killed, func() {
+		cancel(nil)
+		stop()
+	}
+}

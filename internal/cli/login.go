@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// errLoginCanceled says that the person at the terminal gave up.
+var errLoginCanceled = errors.New("the login was canceled; nothing more is sent")
+
+func (a *app) loginCommand() *cobra.Command {
+	var scopes []string
+	var output string
+	c := &cobra.Command{
+		Use: "login NAME", Short: "Log in to a connection with a code on another device", Args: exactArgs("NAME"),
+		Long: "Login shows a code and an address: open the address on any device and enter the code. It waits until you\n" +
+			"have confirmed; q, Esc or Ctrl-C cancel at once. A login that was broken off goes on with the same code.\n" +
+			"Exit code: 0 logged in, 5 denied or expired, 6 canceled with a key, 3 nothing to log in to.",
+		Example: "  flowrun connections login work_login\n  flowrun connections login work_login --scope 'openid email'",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.login(c.Context(), args[0], splitScopes(scopes), output)
+		},
+	}
+	c.Flags().StringArrayVar(&scopes, "scope", nil, "scopes to ask for, in one or several (default: `scopes` of the connection's config, else openid email profile)")
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+// splitScopes takes `--scope a --scope "b c"` apart.
+func splitScopes(texts []string) []string {
+	var scopes []string
+	for _, text := range texts {
+		scopes = append(scopes, strings.Fields(text)...)
+	}
+	return scopes
+}
+
+func (a *app) login(ctx context.Context, name string, scopes []string, output string) error {
+	if !web.ValidConnection(name) {
+		return unknownConnection(name)
+	}
+	session, err := a.connect(ctx, roleWork)
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	ctx, killed, end := a.untilSignal(ctx)
+	defer end()
+	result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (result engine.CallResult, err error) {
+		err = session.tryAnyway(ctx, func(c *web.Client) error { // asked twice, a login is the same one
+			result, err = c.Login(ctx, name, engine.LoginRequest{Scopes: scopes}, sink)
+			return err
+		})
+		return result, err
+	})
+	if err != nil {
+		return session.abandon(canceledLogin(killed(err)))
+	}
+	if err := a.printLogin(name, result, output); err != nil {
+		return session.abandon(err)
+	}
+	if err := session.close(nil); err != nil {
+		return err
+	}
+	return exitWith(exitOfCall(result.Error))
+}
+
+// canceledLogin says of a key and of a signal the same, with their exit codes.
+func canceledLogin(err error) error {
+	var killed *killedError
+	switch {
+	case errors.As(err, &killed):
+		return &codedError{code: killed.exitCode(), err: errLoginCanceled}
+	case errors.Is(err, errLoginCanceled):
+		return &codedError{code: exitCanceled, err: errLoginCanceled}
+	}
+	return err
+}
+
+// watchLogin shows a login and ends it when a key says so.
+func (a *app) watchLogin(ctx context.Context, login func(context.Context, web.Prompter) (engine.CallResult, error)) (engine.CallResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	keys, restore, hasKeys := a.keys()
+	cancelKey := ""
+	if hasKeys {
+		cancelKey = "q"
+	}
+	go func() {
+		select {
+		case <-keys: // every key that is told means the same; no keys: never
+			cancel(errLoginCanceled)
+		case <-ctx.Done():
+		}
+	}()
+	sink := a.newCallSink(cancelKey)
+	result, err := login(ctx, sink)
+	sink.close()
+	if failed := restore(); failed != nil && err == nil {
+		err = failed
+	}
+	if errors.Is(context.Cause(ctx), errLoginCanceled) {
+		return result, errLoginCanceled
+	}
+	return result, err
+}
+
+// keys reads keys where both sides of the talk are a terminal.
+func (a *app) keys() (keys <-chan term.Key, stop func() error, ok bool) {
+	if !a.hasLiveErr() {
+		return nil, func() error { return nil }, false
+	}
+	return term.Keys(a.sys.Stdin)
+}
+
+// hasLiveErr reports whether stderr can be drawn on.
+func (a *app) hasLiveErr() bool { return term.IsTerminal(a.sys.Stderr) && a.env("TERM") != "dumb" }
+
+// loginAnswer is what device_wait answers.
+type loginAnswer struct {
+	State         string     `json:"state"`
+	Scopes        []string   `json:"scopes"`
+	MissingScopes []string   `json:"missing_scopes"`
+	ExpiresAt     *time.Time `json:"expires_at"`
+}
+
+func (a *app) printLogin(name string, result engine.CallResult, output string) error {
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, struct {
+			Connection string `json:"connection"`
+			engine.CallResult
+		}{name, result})
+	}
+	page := a.page(a.sys.Stderr)
+	if result.Error != nil {
+		shown := *result.Error
+		shown.Hint = a.localCommands(shown.Hint)
+		shown.Applied = "" // a login that failed changed nothing that one could undo
+		page.FailureOf(a.sys.Stderr, "the login", &shown)
+		return nil
+	}
+	answer, err := readOutputs[loginAnswer](result)
+	if err != nil {
+		return err
+	}
+	a.page(a.sys.Stdout).LoggedIn(a.sys.Stdout, name, answer.Scopes, answer.MissingScopes, answer.ExpiresAt)
+	page.Next(a.sys.Stderr, "try it:", "connections", "test", name)
+	return nil
+}
+
+func (a *app) logoutCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "logout NAME", Short: "Give a login back: the service withdraws the token, and it is forgotten", Args: exactArgs("NAME"),
+		Long: "Logout has the service withdraw the token and forgets it. It is forgotten even if the service does not\n" +
+			"answer or refuses; the exit code is 5 then, and the output says why.",
+		RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0], output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) logout(ctx context.Context, name, output string) error {
+	if !web.ValidConnection(name) {
+		return unknownConnection(name)
+	}
+	session, err := a.connect(ctx, roleWork)
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	ctx, killed, end := a.untilSignal(ctx)
+	defer end()
+	result, err := session.client.Logout(ctx, name)
+	if err != nil {
+		return session.abandon(killed(err))
+	}
+	if err := a.printLogout(name, result, output); err != nil {
+		return session.abandon(err)
+	}
+	if err := session.close(nil); err != nil {
+		return err
+	}
+	return exitWith(exitOfCall(result.Error))
+}
+
+func (a *app) printLogout(name string, result engine.LogoutResult, output string) error {
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, struct {
+			Connection string `json:"connection"`
+			engine.LogoutResult
+		}{name, result})
+	}
+	if result.Error != nil {
+		result.Error.Hint = a.localCommands(result.Error.Hint)
+		a.page(a.sys.Stderr).FailureOf(a.sys.Stderr, "the logout", result.Error)
+	}
+	out := a.sys.Stdout
+	switch {
+	case result.Revoked:
+		fmt.Fprintf(out, "logged out of %s: the service has withdrawn the token\n", name)
+	case result.Forgotten && result.Error != nil:
+		fmt.Fprintf(out, "the token of %s is forgotten here, but the service did not withdraw it: it may be good until it ends\n", name)
+	case result.Forgotten:
+		fmt.Fprintf(out, "nobody is logged in to %s\n", name)
+	}
+	return nil
+}
+
+// callSink shows on stderr what a call or a login says while it goes on. Safe
+// for concurrent use.
+type callSink struct {
+	app  *app
+	mu   sync.Mutex
+	view *view.Call
+	done chan struct{}
+	over sync.WaitGroup
+}
+
+// newCallSink returns a sink that draws until close is called. cancelKey is the
+// key that a prompt offers, "" for none.
+func (a *app) newCallSink(cancelKey string) *callSink {
+	s := &callSink{app: a, done: make(chan struct{})}
+	page := a.page(a.sys.Stderr)
+	if !a.hasLiveErr() {
+		s.view = view.NewCall(a.sys.Stderr, page)
+	} else {
+		s.view = view.NewLiveCall(a.sys.Stderr, page, cancelKey, func() (int, int) { return term.Size(a.sys.Stderr) })
+	}
+	s.with((*view.Call).Tick)
+	s.over.Go(s.draw)
+	return s
+}
+
+// draw tells the view the time again and again.
+func (s *callSink) draw() {
+	ticker := time.NewTicker(redraw)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			s.with((*view.Call).Tick)
+		case <-s.done:
+			return
+		}
+	}
+}
+
+func (s *callSink) with(show func(*view.Call, time.Time)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	show(s.view, s.app.sys.Now())
+}
+
+// close takes away what was drawn.
+func (s *callSink) close() {
+	close(s.done)
+	s.over.Wait()
+	s.with(func(v *view.Call, _ time.Time) { v.Close() })
+}
+
+// Log shows a line of the call.
+func (s *callSink) Log(log plan.Log) {
+	s.with(func(v *view.Call, now time.Time) {
+		v.Tick(now) // a line without a time has the present one
+		v.Log(log)
+	})
+}
+
+// Progress shows how far the call is.
+func (s *callSink) Progress(progress plan.Progress) {
+	s.with(func(v *view.Call, now time.Time) {
+		v.Tick(now)
+		v.Progress(progress)
+	})
+}
+
+// Prompt shows what a person must do.
+func (s *callSink) Prompt(prompt plan.Prompt) {
+	s.with(func(v *view.Call, now time.Time) {
+		v.Prompt(prompt)
+		v.Tick(now)
+	})
+}

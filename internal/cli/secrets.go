@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) secretsCommand() *cobra.Command {
+	list := a.secretsListCommand()
+	c := &cobra.Command{
+		Use: "secrets", Short: "The secrets of the connections: where they come from, store, remove",
+		PreRunE: list.PreRunE, RunE: list.RunE,
+	}
+	group(c)
+	c.AddCommand(list, a.secretsSetCommand(), a.secretsRemoveCommand())
+	for _, sub := range c.Commands() {
+		sub.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	return c
+}
+
+func (a *app) secretsListCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "list", Short: "List the secrets, where they come from and who uses them", Args: exactArgs(),
+		Long: "List shows names, never values: of secrets in the environment (FLOWRUN_SECRET_NAME), in the store, and of\n" +
+			"those that a connection wants and nobody has set.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) listSecrets(ctx context.Context, output string) error {
+	var secrets []engine.SecretInfo
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		secrets, err = c.Secrets(ctx)
+		return err
+	})
+	if errors.Is(err, errNoStore) {
+		var project *engine.Project
+		if project, err = a.loadProject(ctx); err == nil {
+			secrets = project.ListSecrets(ctx)
+			project.Close()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, web.Page[engine.SecretInfo]{Items: secrets})
+	}
+	if len(secrets) == 0 {
+		a.note("no secrets; `%s` stores one", a.commandText("secrets", "set", "NAME"))
+		return nil
+	}
+	a.page(a.sys.Stdout).Secrets(a.sys.Stdout, secrets)
+	return nil
+}
+
+// setFlags are the flags of secrets set.
+type setFlags struct {
+	file        string
+	keepNewline bool
+}
+
+func (a *app) secretsSetCommand() *cobra.Command {
+	flags := new(setFlags)
+	c := &cobra.Command{
+		Use: "set NAME", Short: "Store a secret, from a prompt, stdin or a file", Args: secretArgs,
+		Long: "Set stores a value, sealed, for ${{ secrets.NAME }}. It asks for it on a terminal, without showing it, and\n" +
+			"reads it from stdin or --from-file otherwise. One line feed at the end is no part of the value.",
+		Example: "  flowrun secrets set TASKS_TOKEN\n  pass show tasks | flowrun secrets set TASKS_TOKEN\n  flowrun secrets set CLIENT_KEY --from-file key.pem --keep-newline",
+		RunE:    func(c *cobra.Command, args []string) error { return a.setSecret(c.Context(), args[0], flags) },
+	}
+	c.Flags().StringVar(&flags.file, "from-file", "", "read the value from this file")
+	c.Flags().BoolVar(&flags.keepNewline, "keep-newline", false, "keep the line feed at the end of what is read")
+	c.SetFlagErrorFunc(func(_ *cobra.Command, _ error) error { // what is wrong may be the value
+		return usageError(errors.New("secrets set has no such flag, or the flag lacks its value"), "its flags are --from-file and --keep-newline; a value is never one")
+	})
+	return c
+}
+
+// secretArgs takes the name of a secret alone. What else stands there may be the
+// value: it is not told again.
+func secretArgs(_ *cobra.Command, args []string) error {
+	const hint = "type it at the prompt, or pipe it: … | flowrun secrets set NAME; or name a file with --from-file"
+	switch {
+	case len(args) == 0:
+		return usageError(errors.New("NAME is missing"), "usage: flowrun secrets set NAME")
+	case len(args) > 1:
+		return usageError(errors.New("a secret's value is not taken from the arguments: shells and process lists keep them"), hint)
+	case strings.Contains(args[0], "="):
+		return usageError(errors.New("a secret's value is not taken from the arguments, NAME=VALUE neither: shells and process lists keep them"), hint)
+	case !engine.ValidSecretName(args[0]):
+		return usageError(errors.New("this is not the name of a secret"), "letters, digits and _, not beginning with a digit, such as TASKS_TOKEN")
+	}
+	return nil
+}
+
+func (a *app) setSecret(ctx context.Context, name string, flags *setFlags) error {
+	value, err := a.readSecret(name, flags)
+	if err != nil {
+		return err
+	}
+	session, err := a.connect(ctx, roleLook)
+	if err != nil {
+		return err
+	}
+	var info *engine.SecretInfo
+	err = session.tryAnyway(ctx, func(c *web.Client) error {
+		info, err = c.SetSecret(ctx, name, value)
+		return err
+	})
+	if err := errors.Join(err, session.close(nil)); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "stored secret %s\n", name)
+	a.secretNotes(info, value)
+	return nil
+}
+
+// shortSecret is below what can be masked in logs: short texts stand in many
+// places that are no secret.
+const shortSecret = 6
+
+func (a *app) secretNotes(info *engine.SecretInfo, value string) {
+	if first := slices.Index(info.Sources, engine.SecretFromEnv); first == 0 {
+		a.note("the environment variable of the same secret is set too, and counts before the store")
+	}
+	if len(value) < shortSecret {
+		a.note("it has fewer than %d characters: it can't be masked where a service sends it back", shortSecret)
+	}
+}
+
+// readSecret takes the value from --from-file, a prompt on a terminal, or stdin.
+func (a *app) readSecret(name string, flags *setFlags) (string, error) {
+	if flags.file == "" && term.IsTerminalInput(a.sys.Stdin) {
+		return a.askSecret(name)
+	}
+	reader, from := a.sys.Stdin, "stdin"
+	if flags.file != "" && flags.file != "-" {
+		opened, err := os.Open(a.abs(flags.file))
+		if err != nil {
+			var pathError *os.PathError
+			if errors.As(err, &pathError) {
+				err = pathError.Err
+			}
+			return "", usageError(fmt.Errorf("--from-file: %s can't be read: %w", safePath(flags.file), err), "")
+		}
+		defer opened.Close()
+		reader, from = opened, safePath(flags.file)
+	}
+	data, err := io.ReadAll(io.LimitReader(reader, engine.MaxSecret+2))
+	if err != nil {
+		return "", usageError(fmt.Errorf("%s can't be read: %w", from, err), "")
+	}
+	if !flags.keepNewline {
+		data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
+	}
+	if len(data) == 0 {
+		return "", usageError(fmt.Errorf("%s holds no value", from), "pipe it: … | flowrun secrets set "+name+", or name a file with --from-file")
+	}
+	if len(data) > engine.MaxSecret {
+		return "", usageError(fmt.Errorf("%s holds more than %d bytes", from, engine.MaxSecret), "")
+	}
+	if !utf8.Valid(data) { // on its way to the store it would be changed
+		return "", usageError(fmt.Errorf("%s holds no UTF-8 text", from), "encode it as the service wants it, such as with base64")
+	}
+	return string(data), nil
+}
+
+// askSecret asks twice, so that a slip is seen.
+func (a *app) askSecret(name string) (string, error) {
+	signals, stop := a.sys.Signals()
+	defer stop()
+	ask := func(text string) ([]byte, error) {
+		fmt.Fprint(a.sys.Stderr, text)
+		line, signal, err := term.ReadPassword(a.sys.Stdin, signals)
+		fmt.Fprintln(a.sys.Stderr)
+		if signal != nil {
+			return nil, &codedError{code: exitOfSignal(signal), err: errSilent, silent: true}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, usageError(errors.New("no value was given"), "")
+		}
+		return line, err
+	}
+	first, err := ask("value of " + name + " (not shown): ")
+	if err != nil {
+		return "", err
+	}
+	if len(first) == 0 {
+		return "", usageError(errors.New("no value was given"), "")
+	}
+	second, err := ask("once more: ")
+	if err != nil {
+		return "", err
+	}
+	if !bytes.Equal(first, second) {
+		return "", usageError(errors.New("the two values differ; nothing was stored"), "")
+	}
+	return string(first), nil
+}
+
+func (a *app) secretsRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME", Short: "Remove a stored secret", Args: exactArgs("NAME"),
+		RunE: func(c *cobra.Command, args []string) error { return a.removeSecret(c.Context(), args[0]) },
+	}
+}
+
+func (a *app) removeSecret(ctx context.Context, name string) error {
+	if !engine.ValidSecretName(name) {
+		return notFoundError(errors.New("there is no such secret"), "`flowrun secrets` lists the secrets")
+	}
+	err := a.visit(ctx, func(c *web.Client) error { return c.RemoveSecret(ctx, name) })
+	if errors.Is(err, errNoStore) {
+		err = a.noSecret(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "removed secret %s\n", name)
+	return nil
+}
+
+// noSecret is the refusal where there is no store.
+func (a *app) noSecret(ctx context.Context, name string) error {
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	var unknown *engine.UnknownError
+	if err := project.UnknownSecret(name); errors.As(err, &unknown) {
+		return notFoundError(unknown, unknown.Hint)
+	}
+	return err
+}
+
+// readOutputs decodes what a call answered.
+func readOutputs[T any](result engine.CallResult) (answer T, err error) {
+	if err = json.Unmarshal(result.Outputs, &answer); err != nil {
+		err = fmt.Errorf("read the answer: %w", err)
+	}
+	return answer, err
+}

@@ -1,0 +1,135 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// progressEvery is how often the progress of a call makes a line of its own.
+const progressEvery = time.Second
+
+// Call shows what a call or a login says while it goes on: on a terminal with a
+// live block for progress and prompts, else one line each. Not safe for
+// concurrent use.
+type Call struct {
+	out      io.Writer
+	page     Page
+	cancel   string // the key that ends a prompt, "" = none
+	live     *term.Block
+	size     func() (width, height int)
+	above    []string
+	prompt   *plan.Prompt
+	progress string
+	now      time.Time
+	said     time.Time      // the last line of progress
+	printed  []*plan.Prompt // on lines of their own
+}
+
+// NewCall returns a view that prints lines.
+func NewCall(out io.Writer, page Page) *Call { return &Call{out: out, page: page} }
+
+// NewLiveCall returns a view for a terminal; size tells its width and height.
+// cancel names the key that a prompt's reader may press, "" for none.
+func NewLiveCall(out io.Writer, page Page, cancel string, size func() (width, height int)) *Call {
+	return &Call{out: out, page: page, cancel: cancel, live: term.NewBlock(out), size: size}
+}
+
+// Log shows a line of the call.
+func (c *Call) Log(log plan.Log) {
+	if log.Level == "debug" {
+		return
+	}
+	if log.At.IsZero() {
+		log.At = c.now
+	}
+	c.line(logLine(&log, c.page.Times, c.page.Style))
+}
+
+// Progress shows how far the call is.
+func (c *Call) Progress(progress plan.Progress) {
+	text := progressText(&progress)
+	if c.live != nil {
+		c.progress = text
+		return
+	}
+	if c.now.Sub(c.said) >= progressEvery && text != "" {
+		c.said = c.now
+		c.line(c.page.Style.Dim(text))
+	}
+}
+
+// Prompt shows what a person must do, until the next prompt or the end.
+func (c *Call) Prompt(prompt plan.Prompt) {
+	if c.live != nil {
+		c.prompt = &prompt
+		return
+	}
+	c.printOnce(&prompt)
+}
+
+func (c *Call) printOnce(prompt *plan.Prompt) {
+	if seen(c.printed, prompt) {
+		return
+	}
+	c.printed = append(c.printed, prompt)
+	c.line(promptLine(prompt, c.page.Times))
+}
+
+func (c *Call) line(text string) {
+	if c.live != nil {
+		c.above = append(c.above, text)
+		return
+	}
+	fmt.Fprintln(c.out, text)
+}
+
+// Tick tells the time and draws.
+func (c *Call) Tick(now time.Time) {
+	c.now = now
+	if c.live == nil {
+		return
+	}
+	lines := c.lines()
+	_ = c.live.Print(c.above...) // a terminal that is gone must not end the call
+	c.above = nil
+	_ = c.live.Draw(lines)
+}
+
+// lines returns the block. A box that is too high to be drawn in place is
+// printed once.
+func (c *Call) lines() []string {
+	width, height := c.size()
+	width = max(width-1, 20) // some terminals wrap at the last cell
+	var lines []string
+	if c.progress != "" {
+		lines = append(lines, c.page.Style.Dim(term.Truncate(c.progress, width)))
+	}
+	if c.prompt == nil {
+		return lines
+	}
+	box := promptBox(c.prompt, c.now, c.cancel, width, c.page.Style, c.page.Times)
+	if len(lines)+len(box) < height {
+		return append(lines, box...)
+	}
+	if seen(c.printed, c.prompt) {
+		return lines
+	}
+	c.printed = append(c.printed, c.prompt)
+	c.above = append(c.above, promptBox(c.prompt, time.Time{}, c.cancel, width, c.page.Style, c.page.Times)...)
+	return lines
+}
+
+// Close takes the block away: what follows tells how it ended.
+func (c *Call) Close() {
+	if c.live == nil {
+		return
+	}
+	_ = c.live.Print(c.above...)
+	c.above = nil
+	_ = c.live.Draw(nil)
+	c.live.Leave()
+}

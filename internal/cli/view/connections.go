@@ -1,0 +1,144 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// Connections prints connections, one a line.
+func (p Page) Connections(out io.Writer, connections []engine.ConnectionStatus) {
+	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
+	for _, c := range connections {
+		table.Rows = append(table.Rows, []string{
+			term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(orDash(term.Clean(c.URL)), 60), orDash(c.Rate), p.loginText(c),
+		})
+	}
+	row := -1
+	table.Paint = func(column int, cell string) string {
+		if column == 0 {
+			row++
+		}
+		if column == 4 {
+			return p.paintLogin(connections[row], cell)
+		}
+		return cell
+	}
+	table.Write(out)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// loginText says who is logged in, or where the token comes from.
+func (p Page) loginText(c engine.ConnectionStatus) string {
+	switch login := c.Login; {
+	case c.Error != "":
+		return "error: " + term.Clean(firstLine(c.Error))
+	case login != nil && login.Error != "":
+		return "unknown: " + term.Clean(firstLine(login.Error))
+	case login != nil:
+		return p.stateText(login)
+	case c.TokenFrom != "":
+		return "from " + term.Clean(c.TokenFrom)
+	}
+	return "-"
+}
+
+func (p Page) stateText(login *engine.LoginState) string {
+	text := strings.ReplaceAll(term.Clean(login.State), "auth_required", "login needed")
+	if login.State == "none" {
+		text = "not logged in"
+	}
+	if login.Reason != "" {
+		text += " (" + term.Clean(login.Reason) + ")"
+	}
+	if login.ExpiresAt != nil && login.State == "valid" {
+		text += " until " + p.Times.Short(*login.ExpiresAt)
+	}
+	return text
+}
+
+func (p Page) paintLogin(c engine.ConnectionStatus, cell string) string {
+	switch {
+	case c.Error != "" || c.Login != nil && c.Login.Error != "":
+		return p.Style.Red(cell)
+	case c.Login == nil:
+		return cell
+	case c.Login.State == "valid":
+		return p.Style.Green(cell)
+	case c.Login.State == "none":
+		return p.Style.Dim(cell)
+	}
+	return p.Style.Yellow(cell)
+}
+
+// ConnectionTests prints what the tests of connections gave: a line each, with
+// the error and what to do below it.
+func (p Page) ConnectionTests(out io.Writer, tests []engine.ConnectionTest) {
+	names, plugins := 0, 0
+	for _, test := range tests {
+		names, plugins = max(names, term.Width(term.Clean(test.Name))), max(plugins, term.Width(term.Clean(test.Plugin)))
+	}
+	for _, test := range tests {
+		line := fmt.Sprintf("%s  %s", term.Pad(term.Clean(test.Name), names), term.Pad(term.Clean(test.Plugin), plugins))
+		if test.Error != nil {
+			fmt.Fprintf(out, "%s %s  %s\n", p.Style.Red("✗"), line, p.Style.Red(term.Clean(errorLine(test.Error))))
+			if facts := errorFacts(test.Error); facts != "" {
+				fmt.Fprintf(out, "  %s\n", p.Style.Dim(facts))
+			}
+			if test.Error.Hint != "" {
+				fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(test.Error.Hint))
+			}
+			continue
+		}
+		took := Duration(time.Duration(test.DurationMS) * time.Millisecond)
+		text := "ok"
+		if test.Account != "" {
+			text += " · " + term.Clean(test.Account)
+		}
+		fmt.Fprintf(out, "%s %s  %s %s\n", p.Style.Green("✓"), line, p.Style.Green(text), p.Style.Dim("· "+took))
+	}
+}
+
+// LoggedIn prints what a login gave.
+func (p Page) LoggedIn(out io.Writer, name string, scopes, missing []string, until *time.Time) {
+	text := "logged in to " + term.Clean(name)
+	if len(scopes) > 0 {
+		text += " · " + term.Clean(strings.Join(scopes, " "))
+	}
+	if until != nil {
+		text += " · the token is valid until " + p.Times.Full(*until)
+	}
+	fmt.Fprintf(out, "%s %s\n", p.Style.Green("✓"), text)
+	if len(missing) > 0 {
+		fmt.Fprintf(out, "%s not granted: %s\n", p.Style.Yellow("warning:"), term.Clean(strings.Join(missing, " ")))
+	}
+}
+
+// Secrets prints secrets, one a line, without their values.
+func (p Page) Secrets(out io.Writer, secrets []engine.SecretInfo) {
+	table := Table{Head: []string{"SECRET", "FROM", "USED BY"}}
+	for _, secret := range secrets {
+		from := strings.Join(secret.Sources, ", then ")
+		if from == "" {
+			from = "missing"
+		}
+		table.Rows = append(table.Rows, []string{term.Clean(secret.Name), from, orDash(term.Clean(strings.Join(secret.UsedBy, ", ")))})
+	}
+	table.Paint = func(column int, cell string) string {
+		if column == 1 && cell == "missing" {
+			return p.Style.Red(cell)
+		}
+		return cell
+	}
+	table.Write(out)
+}

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// Connections lists the connections with what is known of their logins.
+func (c *Client) Connections(ctx context.Context) ([]engine.ConnectionStatus, error) {
+	var page Page[engine.ConnectionStatus]
+	err := c.get(ctx, "/connections", &page)
+	return page.Items, err
+}
+
+// TestConnection lets the plugin of a connection try it.
+func (c *Client) TestConnection(ctx context.Context, name string) (engine.ConnectionTest, error) {
+	var test engine.ConnectionTest
+	err := c.post(ctx, connectionPath(name, "/test"), struct{}{}, &test)
+	return test, err
+}
+
+// Login runs a login and tells sink what it says meanwhile. It ends with ctx:
+// nothing is sent to the service afterwards.
+func (c *Client) Login(ctx context.Context, name string, r engine.LoginRequest, sink Prompter) (engine.CallResult, error) {
+	return c.follow(ctx, connectionPath(name, "/login"), r, sink)
+}
+
+// Logout withdraws a connection's token and forgets it.
+func (c *Client) Logout(ctx context.Context, name string) (engine.LogoutResult, error) {
+	var result engine.LogoutResult
+	err := c.post(ctx, connectionPath(name, "/logout"), struct{}{}, &result)
+	return result, err
+}
+
+// Secrets lists the secrets without their values.
+func (c *Client) Secrets(ctx context.Context) ([]engine.SecretInfo, error) {
+	var page Page[engine.SecretInfo]
+	err := c.get(ctx, "/local/secrets", &page)
+	return page.Items, err
+}
+
+// SetSecret stores a secret.
+func (c *Client) SetSecret(ctx context.Context, name, value string) (*engine.SecretInfo, error) {
+	response, err := c.send(ctx, http.MethodPut, secretsPath(name), secretValue{Value: value}, nil)
+	if err != nil {
+		return nil, err
+	}
+	info := new(engine.SecretInfo)
+	return info, readJSON(response, info)
+}
+
+// RemoveSecret deletes a stored secret.
+func (c *Client) RemoveSecret(ctx context.Context, name string) error {
+	response, err := c.send(ctx, http.MethodDelete, secretsPath(name), nil, nil)
+	if err != nil {
+		return err
+	}
+	return readJSON(response, new(struct{}))
+}
+
+func connectionPath(name, rest string) string { return "/connections/" + url.PathEscape(name) + rest }
+
+func secretsPath(name string) string { return "/local/secrets/" + url.PathEscape(name) }
