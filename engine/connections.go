@@ -143,6 +143,7 @@ var secretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-
 type configConverter struct {
 	connection string
 	problems   *diag.List
+	secret     bool // the value stands below one that is secret as a whole
 }
 
 func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
@@ -150,20 +151,29 @@ func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 	case spec.Mapping:
 		return c.object(node, t)
 	case spec.Sequence:
+		inside := c.inside(t)
 		values := make([]any, len(node.Items))
 		for i, item := range node.Items {
 			var elem *schema.Type
 			if t != nil {
 				elem = t.Elem
 			}
-			values[i] = c.convert(item, elem)
+			values[i] = inside.convert(item, elem)
 		}
 		return values
 	}
 	return c.scalar(node, t)
 }
 
+// inside converts the parts of a value: below one that is secret as a whole,
+// every leaf may be a secret.
+func (c configConverter) inside(t *schema.Type) configConverter {
+	c.secret = c.secret || t != nil && t.Secret
+	return c
+}
+
 func (c configConverter) object(node *spec.Node, t *schema.Type) any {
+	inside := c.inside(t)
 	values := map[string]any{}
 	for _, pair := range node.Pairs {
 		var fieldType *schema.Type
@@ -181,14 +191,14 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 				continue
 			}
 		}
-		values[pair.Key.Text] = c.convert(pair.Value, fieldType)
+		values[pair.Key.Text] = inside.convert(pair.Value, fieldType)
 	}
 	return values
 }
 
 func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 	if match := secretReference.FindStringSubmatch(strings.TrimSpace(node.Text)); match != nil {
-		if t != nil && t.Kind != schema.Any && !t.Secret {
+		if t != nil && t.Kind != schema.Any && !t.Secret && !c.secret {
 			c.problems.Errorf(node.Pos, "FR5011", "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
 		}
 		return map[string]string{"$secret": match[1]}

@@ -5,18 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,167 +20,6 @@ import (
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
-
-// haystack is everything that could show a secret, by where it is from. Safe for
-// concurrent use.
-type haystack struct {
-	mu    sync.Mutex
-	texts map[string][]byte
-}
-
-func (h *haystack) add(where string, text []byte) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.texts[where] = append(append(h.texts[where], text...), '\n')
-}
-
-func (h *haystack) addJSON(t *testing.T, where string, value any) {
-	t.Helper()
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.add(where, encoded)
-}
-
-// Log takes a line of a call.
-func (h *haystack) Log(l plan.Log) {
-	encoded, _ := json.Marshal(l)
-	h.add("log of a call", encoded)
-}
-
-// Progress takes the progress of a call.
-func (h *haystack) Progress(p plan.Progress) {
-	encoded, _ := json.Marshal(p)
-	h.add("progress of a call", encoded)
-}
-
-// Prompt takes what a call asks of a person.
-func (h *haystack) Prompt(p plan.Prompt) {
-	encoded, _ := json.Marshal(p)
-	h.add("prompt of a call", encoded)
-}
-
-// search returns where a secret stands, in any of its forms or with most of it.
-func (h *haystack) search(secret string) []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var found []string
-	for where, text := range h.texts {
-		for form, needle := range formsOf(secret) {
-			if strings.Contains(string(text), needle) {
-				found = append(found, fmt.Sprintf("%s as %s: %q", where, form, around(string(text), needle)))
-			}
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-// formsOf are the forms in which a secret may show: whole, most of it, and
-// encoded. In base64 only the characters that depend on the secret alone count,
-// at each of the three places where it may begin.
-func formsOf(secret string) map[string]string {
-	quoted, _ := json.Marshal(secret)
-	digits := hex.EncodeToString([]byte(secret))
-	forms := map[string]string{
-		"plain text": secret, "most of it": secret[:len(secret)*3/4], "JSON": strings.Trim(string(quoted), `"`),
-		"a query": url.QueryEscape(secret), "a path": url.PathEscape(secret), "hex": digits, "upper hex": strings.ToUpper(digits),
-	}
-	for before, skip := range []int{0, 2, 3} {
-		for name, encoding := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "URL base64": base64.RawURLEncoding} {
-			encoded := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
-			forms[name+" "+strconv.Itoa(before)] = encoded[skip : (before+len(secret))*8/6]
-		}
-	}
-	return forms
-}
-
-// echo is an answer that repeats everything that the client sent, in every form:
-// what a careless service or a proxy's error page does.
-func echo(status int, contentType string, padding int) *http.HandlerFunc {
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		parts := []string{r.Header.Get("Authorization"), r.Header.Get("X-Key"), string(body), r.URL.RawQuery, r.URL.EscapedPath(), r.URL.Path}
-		for _, values := range r.URL.Query() {
-			parts = append(parts, values...)
-		}
-		if form, err := url.ParseQuery(string(body)); err == nil && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www") {
-			for _, values := range form {
-				parts = append(parts, values...)
-			}
-		}
-		if _, credential, found := strings.Cut(parts[0], " "); found {
-			parts = append(parts, credential)
-		}
-		var all []string
-		for _, part := range parts {
-			all = append(all, part, base64.StdEncoding.EncodeToString([]byte(part)), base64.URLEncoding.EncodeToString([]byte(part)),
-				url.QueryEscape(part), url.PathEscape(part), hex.EncodeToString([]byte(part)))
-		}
-		said := strings.Join(all, " ")
-		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("X-Request-Id", oneLine(parts[0]))
-		w.Header().Set("X-RateLimit-Limit", oneLine(parts[0]))
-		w.Header().Set("WWW-Authenticate", oneLine(parts[0]))
-		if !strings.Contains(contentType, "json") {
-			w.WriteHeader(status)
-			fmt.Fprintf(w, "<html>%s%s</html>", strings.Repeat("x", padding), said)
-			return
-		}
-		answer := map[string]any{ // all the forms of errors that plugins read
-			"a_padding": strings.Repeat("x", padding), "error": said, "error_code": oneLine(parts[0]), "error_description": said,
-			"message": said, "success": false, "code": status, "data": nil, "title": parts[0], "items": []string{said}, "next_cursor": "",
-		}
-		simkit.WriteJSON(w, status, answer)
-	})
-	return &handler
-}
-
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '_'
-		}
-		return r
-	}, text)
-}
-
-// noting passes requests on and keeps what the simulator says for the test:
-// tokens and device codes are secrets too.
-func noting(next http.Handler, note func(body string)) *http.HandlerFunc {
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		next.ServeHTTP(answer, r)
-		note(answer.Body.String())
-		for name, values := range answer.Header() {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(answer.Code)
-		_, _ = w.Write(answer.Body.Bytes()) // a client that went away notices it itself
-	})
-	return &handler
-}
-
-// issued collects the secrets that simulators give out. Safe for concurrent use.
-type issued struct {
-	mu      sync.Mutex
-	secrets map[string]bool
-}
-
-func (i *issued) note(body string) {
-	var fields map[string]any
-	if json.Unmarshal([]byte(body), &fields) != nil {
-		return
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, name := range []string{"access_token", "refresh_token", "device_code"} {
-		if text, ok := fields[name].(string); ok {
-			i.secrets[text] = true
-		}
-	}
-}
 
 // canaryCalls are the actions that carry a credential, with inputs in which
 // secrets stand where they may.
@@ -229,7 +63,7 @@ func newCanaryBench(t *testing.T) *canaryBench {
 		l := newLine(t, plugin, plugin, authsim.Options{ExpiresIn: 20 * time.Second})
 		c.lines[plugin], all = l, append(all, l)
 	}
-	//HDR
+	c.lines["dictionary"].config["headers"] = in{"X-Key": secretRef("HEADER_VALUE")}
 	basic := newLine(t, "basic", "auth", authsim.Options{Quirks: authsim.Quirks{BasicAuth: true}})
 	basic.config["client_auth"] = "basic"
 	c.lines["basic"], all = basic, append(all, basic)
@@ -399,8 +233,11 @@ func TestCanarySecretsAreSeenNowhere(t *testing.T) {
 		"trouble": echo(503, "text/html", 0), "trouble, cut in the middle of a secret": echo(500, "application/json", 480),
 		"a page": echo(200, "text/html; charset=utf-8", 0), "another shape": echo(200, "application/json", 0),
 	}
+	for _, padding := range []int{0, 5, 11, 18, 26, 39} {
+		ways[fmt.Sprintf("texts cut after %d", padding)] = echoToTheCut(padding)
+	}
 	if testing.Short() {
-		ways = map[string]*http.HandlerFunc{"a refusal": ways["a refusal"], "a page": ways["a page"]}
+		ways = map[string]*http.HandlerFunc{"a refusal": ways["a refusal"], "texts cut after 5": ways["texts cut after 5"]}
 	}
 	for name, front := range ways {
 		c.behave(nil) // the login before may have ended
@@ -434,9 +271,14 @@ func TestCanaryInAnOrdinaryInputIsFound(t *testing.T) {
 	const planted = "ordinary-canary-41d7e0"
 	result := c.wait(t, c.start(t, step{"tasks.label_remove", "tasks", in{"body": in{"name": planted}}, nil}.source(t)))
 	c.hay.add("result, events and logs", []byte(c.texts(t, result)))
-	c.lines["analytics"].front.Store(echo(403, "application/json", 0))
+	refusal := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		simkit.WriteJSON(w, http.StatusForbidden, map[string]string{
+			"message": base64.StdEncoding.EncodeToString([]byte(planted)) + " " + hex.EncodeToString([]byte(planted)),
+		})
+	})
+	c.lines["analytics"].front.Store(&refusal)
 	failed := c.wait(t, c.start(t, step{"analytics.current_visitors", "analytics", in{"site_id": planted}, nil}.source(t)))
-	c.hay.addJSON(t, "an error", failed.Error)
+	c.hay.add("an error", []byte(c.texts(t, failed)))
 	c.wait(t, c.start(t, step{"dictionary.stats", "dictionary", nil, nil}.source(t)))
 	if _, err := c.startFlow(c.lines["auth"]); err != nil {
 		t.Fatal(err)

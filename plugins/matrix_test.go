@@ -1,10 +1,7 @@
 package plugins
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -313,93 +310,6 @@ func (c *cell) report(t *testing.T, wrong []string) {
 	}
 }
 
-// judge says what is wrong with the end of a run. It is all that the matrix
-// asserts, so that the negative controls can show that it notices.
-func judge(c *cell) []string {
-	var wrong []string
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	e, run := c.expect, c.result.Run
-	if run.Status != e.status || run.Paused != e.paused {
-		complain("the run is %s %s, want %s %s", run.Status, run.Paused, e.status, e.paused)
-	}
-	if n := len(c.requests); n < e.requests[0] || n > e.requests[1] {
-		complain("the service got %d requests, want %d to %d", n, e.requests[0], e.requests[1])
-	}
-	for _, r := range c.requests {
-		if c.effect == plan.EffectRead && isWrite(r) && r.Path != "/token" {
-			complain("a read sends %s %s", r.Method, r.Path)
-		}
-	}
-	for _, bad := range []string{"panic", "goroutine ", "runtime error", "nil pointer", ".go:"} {
-		if strings.Contains(c.texts, bad) {
-			complain("%q stands in what people read: %s", bad, around(c.texts, bad))
-		}
-	}
-	for name, secret := range lineSecrets() {
-		if strings.Contains(c.texts, secret) {
-			complain("secret %s stands in what people read: %s", name, around(c.texts, secret))
-		}
-	}
-	if e.status != plan.RunSucceeded {
-		wrong = append(wrong, judgeError(c)...)
-	}
-	return wrong
-}
-
-func isWrite(r simkit.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
-
-// judgeError says what the error of a run lacks: every error names service,
-// action, status and what to do.
-func judgeError(c *cell) []string {
-	failure := errorOf(c.result)
-	if failure == nil {
-		return []string{"there is no error"}
-	}
-	var wrong []string
-	plugin, action, _ := strings.Cut(c.action, ".")
-	var details struct {
-		Service string `json:"service"`
-		Action  string `json:"action"`
-	}
-	_ = json.Unmarshal(failure.Details, &details) // what is missing is complained about
-	for _, check := range []struct {
-		fine bool
-		what string
-	}{
-		{slices.Contains(c.expect.kinds, failure.Kind), fmt.Sprintf("kind %s, want %v", failure.Kind, c.expect.kinds)},
-		{failure.Action == c.action, fmt.Sprintf("action %q, want %s", failure.Action, c.action)},
-		{len(failure.Details) == 0 || details.Service == plugin && details.Action == action, fmt.Sprintf("details %s name another service or action than %s", failure.Details, c.action)},
-		{c.expect.http == anyStatus || failure.HTTPStatus == c.expect.http, fmt.Sprintf("HTTP status %d, want %d", failure.HTTPStatus, c.expect.http)},
-		{failure.Message != "", "there is no message"},
-		{failure.Hint != "", "nothing says what to do"},
-	} {
-		if !check.fine {
-			wrong = append(wrong, "the error: "+check.what)
-		}
-	}
-	return wrong
-}
-
-// errorOf is the error that a person sees of a run: its own, or that of the step
-// which it waits for.
-func errorOf(result *plan.Result) *plan.Error {
-	if result.Error != nil {
-		return result.Error
-	}
-	return result.Steps["it"].Error
-}
-
-func errorText(result *plan.Result) string {
-	encoded, _ := json.Marshal(errorOf(result))
-	return string(encoded)
-}
-
-// around is a part of a text with its surroundings.
-func around(text, part string) string {
-	at := strings.Index(text, part)
-	return text[max(at-80, 0):min(at+len(part)+80, len(text))]
-}
-
 // TestFaultMatrix runs every action under every fault. All columns run at the
 // same time: most of it is waiting.
 func TestFaultMatrix(t *testing.T) {
@@ -413,66 +323,16 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 // sample is all actions, or with -short a diagonal: each action under one fault
-// or two, without those that wait for a minute or for a login.
+// or two, without those that wait for a minute.
 func sample(actions []string, column int) []string {
 	if !testing.Short() {
 		return actions
 	}
 	var some []string
 	for i, action := range actions {
-		if i%len(faults()) == column && !strings.HasPrefix(action, "dictionary.") && action != "auth.device_wait" {
+		if i%len(faults()) == column && !waitsAMinute(action, faults()[column]) {
 			some = append(some, action)
 		}
 	}
 	return some
-}
-
-// TestMatrixNoticesMistakes is the negative control: a plugin with mistakes is
-// run through the same functions, and each mistake is found.
-func TestMatrixNoticesMistakes(t *testing.T) {
-	byName := map[string]fault{}
-	for _, f := range faults() {
-		byName[f.name] = f
-	}
-	tests := map[string]struct {
-		action string
-		effect plan.Effect
-		fault  string
-		finds  string
-	}{
-		"a write that is sent twice after a lost answer": {"careless.twice", plan.EffectOnce, "dropped after", "the service got 2 requests"},
-		"a write that is sent twice after a 503":         {"careless.twice", plan.EffectOnce, "503", "the service got 2 requests"},
-		"a read that writes":                             {"careless.writes", plan.EffectRead, "503", "a read sends POST /write"},
-		"a write that claims that nothing has happened":  {"careless.hasty", plan.EffectOnce, "dropped after", "requests, want 1 to 1"},
-		"a panic":                          {"careless.panics", plan.EffectRead, "HTML with 200", "\"panic\" stands in"},
-		"an error without status":          {"careless.mumbles", plan.EffectRead, "503", "HTTP status 0"},
-		"an error that says nothing to do": {"careless.mumbles", plan.EffectRead, "503", "nothing says what to do"},
-	}
-	var lines []*line
-	cells := map[string]*cell{}
-	for i, name := range slices.Sorted(maps.Keys(tests)) {
-		tt := tests[name]
-		f := byName[tt.fault]
-		if tt.action == "careless.panics" { // HTML alone is no failure of its request
-			f.fault.Status = 503
-		}
-		c := &cell{action: tt.action, effect: tt.effect, fault: f, forever: true, expect: expected(tt.action, tt.effect, f, true)}
-		c.line = newLine(t, fmt.Sprintf("l%d", i), "careless", authsim.Options{})
-		cells[name], lines = c, append(lines, c.line)
-	}
-	b := openBench(t, lines, nil)
-	for name := range tests {
-		c := cells[name]
-		c.begin(t, b, &plan.Action{})
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := cells[name]
-			c.end(t, b)
-			found := judge(c)
-			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tt.finds) }) {
-				t.Errorf("the matrix does not notice it; it says %q", found)
-			}
-		})
-	}
 }

@@ -323,7 +323,7 @@ func (h *HTTPClient) networkError(request *http.Request, err error, sent bool) *
 	if !sent {
 		failure.Applied = NotApplied
 	}
-	what := plain(cut(cause.Error(), 300))
+	what := plain(cut(h.core.masks.now().text(cause.Error()), 300))
 	if ctxErr := contextError(h.ctx, cause); ctxErr != nil {
 		failure.Code, what = ctxErr.Code, ctxErr.Message
 	}
@@ -356,11 +356,11 @@ func (r *Response) addMeta(c *core, took time.Duration) {
 	c.setMeta("duration_ms", took.Milliseconds())
 	for _, name := range []string{"X-Request-Id", "X-Correlation-Id"} {
 		if id := r.Header.Get(name); id != "" {
-			c.setMeta("request_id", plain(cut(id, 128)))
+			c.setMeta("request_id", r.Shown(id, 128))
 			break
 		}
 	}
-	if rate := rateOf(r.Header); rate != nil {
+	if rate := r.rate(); rate != nil {
 		c.setMeta("rate", rate)
 	}
 }

@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"strings"
@@ -54,8 +56,27 @@ func stripURL(err error) error {
 	return err
 }
 
-// encodedForms returns a secret as URLs and JSON write it.
+// encodedForms returns a secret as URLs, JSON, hex and base64 write it.
 func encodedForms(secret string) []string {
 	quoted := string(encoded(secret))
-	return []string{url.QueryEscape(secret), url.PathEscape(secret), quoted[1 : len(quoted)-1]}
+	forms := []string{url.QueryEscape(secret), url.PathEscape(secret), quoted[1 : len(quoted)-1], hex.EncodeToString([]byte(secret))}
+	for shift := range 3 {
+		forms = append(forms, base64Forms(secret, shift)...)
+	}
+	return forms
+}
+
+// base64Forms returns the signs that a secret has in base64 when it begins at
+// shift bytes after a group of three, without those that it shares with its
+// neighbours. Too short ones would mask ordinary text.
+func base64Forms(secret string, shift int) []string {
+	var forms []string
+	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		text := alphabet.EncodeToString(append(make([]byte, shift), secret...))
+		first, last := (shift*8+5)/6, (shift+len(secret))*8/6
+		if text = text[first:last]; len(text) >= minMasked {
+			forms = append(forms, text)
+		}
+	}
+	return forms
 }

@@ -33,7 +33,7 @@ func (r *Response) JSON(into any) error {
 		return r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s", r.kindOfBody())
 	}
 	if err := decodeExact(r.Body, into); err != nil {
-		return r.Fail(CodeUnexpectedResponse, "the answer has another shape: %s", plain(cut(err.Error(), 200)))
+		return r.Fail(CodeUnexpectedResponse, "the answer has another shape: %s", r.Shown(err.Error(), 200))
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (r *Response) kindOfBody() string {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && mediaType != "application/json":
-		return " but " + plain(cut(mediaType, 64))
+		return " but " + r.Shown(mediaType, 64)
 	case err == nil:
 		return ", perhaps cut short"
 	}
@@ -75,10 +75,21 @@ func (r *Response) Excerpt() string {
 	return cut(plain(r.core.masks.now().text(start)), maxExcerpt)
 }
 
+// Shown makes a text of the service fit for an error: on one line, without
+// control characters, secrets of this call masked, at most limit bytes. Secrets
+// are masked before the text is cut: one that lies across the end would keep its
+// head otherwise.
+func (r *Response) Shown(text string, limit int) string {
+	if r.core != nil {
+		text = r.core.masks.now().text(text)
+	}
+	return strings.TrimSpace(cut(plain(text), limit))
+}
+
 // StatusError classifies the answer by its status alone. The message shows the
 // error text of the body where it has one of the usual forms.
 func (r *Response) StatusError() *Error {
-	words := wordsOf(r.Body)
+	words := r.words()
 	text := strconv.Itoa(r.Status)
 	if name := http.StatusText(r.Status); name != "" {
 		text += " " + name
@@ -99,7 +110,7 @@ func (r *Response) redirectHint() string {
 	if err != nil || location.Host == "" {
 		return "the service redirects and the redirect was not followed"
 	}
-	return "the service redirects to " + plain(cut(location.Host, 128)) + ", which is not followed; check base_url"
+	return "the service redirects to " + r.Shown(location.Host, 128) + ", which is not followed; check base_url"
 }
 
 func (r *Response) now() time.Time {
@@ -112,11 +123,11 @@ func (r *Response) now() time.Time {
 // bodyWords is what a service says about a failure.
 type bodyWords struct{ message, reason string }
 
-// wordsOf reads the usual forms of an error in JSON: {"error": "..."},
+// words reads the usual forms of an error in JSON: {"error": "..."},
 // {"error": {"message", "code"}}, {"message"}, {"detail"}, RFC 9457 and OAuth.
-func wordsOf(body []byte) bodyWords {
+func (r *Response) words() bodyWords {
 	var object map[string]any
-	if json.Unmarshal(body, &object) != nil {
+	if json.Unmarshal(r.Body, &object) != nil {
 		return bodyWords{}
 	}
 	if inner, ok := object["error"].(map[string]any); ok {
@@ -125,14 +136,14 @@ func wordsOf(body []byte) bodyWords {
 	var words bodyWords
 	for _, name := range []string{"message", "error_description", "error_message", "detail", "title", "error"} {
 		if text, ok := object[name].(string); ok && text != "" {
-			words.message = plain(cut(text, 300))
+			words.message = r.Shown(text, 300)
 			break
 		}
 	}
 	for _, name := range []string{"error_code", "code", "error", "type"} {
 		text, ok := object[name].(string)
 		if ok && text != "" && len(text) <= 64 && !strings.ContainsAny(text, " /\n") {
-			words.reason = plain(text)
+			words.reason = r.Shown(text, 64)
 			break
 		}
 	}

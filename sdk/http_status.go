@@ -77,12 +77,12 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-// rateOf collects the X-RateLimit headers as received: numbers where they are
+// rate collects the X-RateLimit headers as received: numbers where they are
 // numbers (I-20). nil = there are none.
-func rateOf(header http.Header) map[string]any {
+func (r *Response) rate() map[string]any {
 	var rate map[string]any
 	for _, name := range []string{"Limit", "Remaining", "Window", "Reset"} {
-		text := strings.TrimSpace(header.Get("X-RateLimit-" + name))
+		text := strings.TrimSpace(r.Header.Get("X-RateLimit-" + name))
 		if text == "" {
 			continue
 		}
@@ -93,7 +93,7 @@ func rateOf(header http.Header) map[string]any {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			rate[key] = n
 		} else {
-			rate[key] = plain(cut(text, 64))
+			rate[key] = r.Shown(text, 64)
 		}
 	}
 	return rate

@@ -36,7 +36,7 @@ func (c *core) reconcile(input any, limit int) (response *pluginv1.ReconcileResp
 	}()
 	applied, output, note, err := c.action.reconcile.ask(c, c.conn.config, input)
 	if failed(err) {
-		return &pluginv1.ReconcileResponse{Note: c.masks.now().text(plain(cut(asError(err).Error(), 1024)))}
+		return &pluginv1.ReconcileResponse{Note: c.masks.now().text(plain(cut(c.masks.now().text(asError(err).Error()), 1024)))}
 	}
 	response = &pluginv1.ReconcileResponse{Applied: pluginv1.Error_Applied(applied), Note: c.masks.now().text(plain(cut(note, 1024)))}
 	if output == nil {

@@ -286,13 +286,13 @@ func (t *Tokens) Lose(leaseID, reason string, failure error) (interrupted bool, 
 		return false, err
 	}
 	defer unlock()
-	interrupted = row.Pending != nil && row.Pending.Interrupted
+	interrupted = row.Pending != nil && row.Pending.Interrupted && reason != reasonRevoked
 	switch {
+	case reason == reasonRevoked:
+		row.Gone, row.Pending = "", nil
 	case row.Token == nil: // as it was
 	case interrupted:
 		row.Gone = reasonLostInCrash
-	case reason == reasonRevoked:
-		row.Gone = ""
 	default:
 		row.Gone = reason
 	}

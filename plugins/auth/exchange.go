@@ -121,7 +121,7 @@ func (e exchange) isServerTrouble() bool {
 // error's own words: a body may hold tokens, also one that was cut short.
 func (e exchange) fail(code sdk.Code, format string, args ...any) *sdk.Error {
 	failure := e.response.Fail(code, format, args...)
-	failure.Reason = shown(e.Error, 64)
+	failure.Reason = e.shown(e.Error, 64)
 	scrub(failure, e.secrets)
 	return failure
 }
@@ -188,12 +188,23 @@ func (e exchange) hint(c *sdk.Call[Config]) string {
 func (e exchange) words() string {
 	text := fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))
 	if e.Error != "" {
-		text += ": " + shown(e.Error, 64)
+		text += ": " + e.shown(e.Error, 64)
 	}
 	if e.Description != "" {
-		text += ": " + shown(e.Description, 300)
+		text += ": " + e.shown(e.Description, 300)
 	}
 	return text
+}
+
+// shown makes a text of the server fit to be shown. What the request held of
+// secrets is taken out before the text is cut.
+func (e exchange) shown(text string, limit int) string {
+	for _, secret := range e.secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return e.response.Shown(text, limit)
 }
 
 // backoff is how long to wait after a used-up quota, for which the document

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -96,7 +95,7 @@ func codeOf(code int) sdk.Code {
 // refusal is an error with the service's own text and code.
 func refusal(r *sdk.Response, kind sdk.Code, code int, text string) *sdk.Error {
 	failure := r.Fail(kind, "the service answers with code %d and no message", code)
-	if text = oneLine(text); text != "" {
+	if text = r.Shown(text, maxMessage); text != "" {
 		failure.Message = text
 	}
 	failure.Reason = strconv.Itoa(code)
@@ -120,19 +119,4 @@ func noEnvelope(r *sdk.Response) *sdk.Error {
 func isNull(data json.RawMessage) bool {
 	text := bytes.TrimSpace(data)
 	return len(text) == 0 || string(text) == "null"
-}
-
-// oneLine makes a foreign text fit to be shown: without control characters and
-// not longer than maxMessage.
-func oneLine(text string) string {
-	text = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text))
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
-	}
-	return text
 }

@@ -28,7 +28,7 @@ func TestD02_CodeAndStatusBothCount(t *testing.T) {
 		"a list":                         {200, `[]`, sdk.CodeUnexpectedResponse, "`code`"},
 		"no envelope with a bad status":  {404, `<html></html>`, sdk.CodeNotFound, "404"},
 		"no envelope and method refused": {405, `nope`, sdk.CodeInternal, "405"},
-		"control signs are not shown":    {200, `{"code":400,"message":"a\u001b[31m\nb","data":null}`, sdk.CodeInvalid, "a [31m b"},
+		"control signs are not shown":    {200, `{"code":400,"message":"a\u001b[31m\nb","data":null}`, sdk.CodeInvalid, "a[31m b"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -84,23 +83,8 @@ func noEnvelope(r *sdk.Response) *sdk.Error {
 func refusal(r *sdk.Response, code sdk.Code, text string) *sdk.Error {
 	failure := r.Fail(code, "the service gives no reason (%d %s)", r.Status, http.StatusText(r.Status))
 	failure.Err = errRefused
-	if text = oneLine(text); text != "" {
+	if text = r.Shown(text, maxMessage); text != "" {
 		failure.Message = text
 	}
 	return failure
-}
-
-// oneLine makes a foreign text fit to be shown: without control characters and
-// not longer than maxMessage.
-func oneLine(text string) string {
-	text = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text))
-	if len(text) > maxMessage {
-		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
-	}
-	return text
 }
