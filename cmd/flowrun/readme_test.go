@@ -23,6 +23,11 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary, dir := buildBinary(t), t.TempDir()
+	shipped, err := os.ReadFile("../../workflows/weekly-review.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "weekly-review.yaml", string(shipped))
 	commands := 0
 	for _, match := range markedBlock.FindAllStringSubmatch(string(readme), -1) {
 		b := block{match[1], match[2], match[3]}
