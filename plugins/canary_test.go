@@ -225,6 +225,7 @@ func (c *canaryBench) addFiles(t *testing.T, what string) {
 // actions succeed and fail in all ways that repeat it, and searches everything
 // that flowrun says and keeps.
 func TestCanarySecretsAreSeenNowhere(t *testing.T) {
+	t.Parallel()
 	c := newCanaryBench(t)
 	c.login(t, c.lines["auth"])
 	c.exercise(t, "well")

@@ -72,6 +72,7 @@ func careless() *sdk.Plugin {
 // TestMatrixNoticesMistakes is the negative control: a plugin with mistakes is
 // run through the same functions, and each mistake is found.
 func TestMatrixNoticesMistakes(t *testing.T) {
+	t.Parallel()
 	byName := map[string]fault{}
 	for _, f := range faults() {
 		byName[f.name] = f

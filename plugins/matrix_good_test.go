@@ -30,6 +30,7 @@ func goodCalls(l *line) []refusal {
 // simulators know what they name, and holds every request against the documented
 // rules.
 func TestWellBehavedRunBreaksNoRule(t *testing.T) {
+	t.Parallel()
 	lines := map[string]*line{}
 	var all []*line
 	for _, plugin := range products() {

@@ -200,6 +200,7 @@ func refusedLookups() []refusal {
 // with the value in the file, and to a run that gets the value from its inputs.
 // Nothing may reach the service.
 func TestRefusedInputsAreNeverSent(t *testing.T) {
+	t.Parallel()
 	lines := map[string]*line{}
 	var all []*line
 	for _, plugin := range products() {

@@ -313,6 +313,7 @@ func (c *cell) report(t *testing.T, wrong []string) {
 // TestFaultMatrix runs every action under every fault. All columns run at the
 // same time: most of it is waiting.
 func TestFaultMatrix(t *testing.T) {
+	t.Parallel()
 	var columns sync.WaitGroup
 	for i, f := range faults() {
 		columns.Go(func() {

@@ -54,6 +54,7 @@ func fanOut(t *testing.T) string {
 // tokens and ends a grant whose old one is used again: two refreshes would be
 // seen.
 func TestOneRefreshFor64StepsWithAnExpiredToken(t *testing.T) {
+	t.Parallel()
 	login, work := tokenPair(t)
 	login.shortFirst.Store(true)
 	b := openBench(t, []*line{login, work}, lineSecrets())
@@ -81,6 +82,7 @@ func TestOneRefreshFor64StepsWithAnExpiredToken(t *testing.T) {
 // TestARevokedGrantPausesUntilTheNextLogin lets the person take the grant back at
 // the service.
 func TestARevokedGrantPausesUntilTheNextLogin(t *testing.T) {
+	t.Parallel()
 	login, work := tokenPair(t)
 	b := openBench(t, []*line{login, work}, lineSecrets())
 	b.login(t, login)
@@ -112,6 +114,7 @@ func TestARevokedGrantPausesUntilTheNextLogin(t *testing.T) {
 
 // TestNobodyLoggedInPausesTheRun: a login that never was is named too.
 func TestNobodyLoggedInPausesTheRun(t *testing.T) {
+	t.Parallel()
 	login, work := tokenPair(t)
 	b := openBench(t, []*line{login, work}, lineSecrets())
 	id := b.start(t, step{"tasks.label_remove", "work", in{"body": in{"name": "client-x"}}, nil}.source(t))
@@ -134,6 +137,7 @@ func TestNobodyLoggedInPausesTheRun(t *testing.T) {
 // TestARefusedTokenIsRenewedOnceForAWrite: a 401 says that nothing was done, so
 // even a `once` action is sent again, with a new token.
 func TestARefusedTokenIsRenewedOnceForAWrite(t *testing.T) {
+	t.Parallel()
 	login, work := tokenPair(t)
 	b := openBench(t, []*line{login, work}, lineSecrets())
 	b.login(t, login)
@@ -154,6 +158,7 @@ func TestARefusedTokenIsRenewedOnceForAWrite(t *testing.T) {
 // TestFaultsOfTheTokenRequest has an expired token, so that a read needs a
 // renewal first, and puts each fault on that renewal.
 func TestFaultsOfTheTokenRequest(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for tokens to end")
 	}
@@ -229,6 +234,7 @@ func onceActions() []string {
 // TestRefusalsEndAWrite: what the service refuses has not happened; the run
 // fails, and nothing is sent again.
 func TestRefusalsEndAWrite(t *testing.T) {
+	t.Parallel()
 	var cells []*cell
 	var lines []*line
 	for status, kind := range map[int]plan.ErrorKind{
@@ -257,6 +263,7 @@ func TestRefusalsEndAWrite(t *testing.T) {
 // TestAWriteThatNeverLeftIsSentLater has a service that is down when a `once`
 // action is called, and comes up while the step waits for its next attempt.
 func TestAWriteThatNeverLeftIsSentLater(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
