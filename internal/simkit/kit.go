@@ -1,7 +1,9 @@
 package simkit
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -120,6 +122,7 @@ func (k *Kit) serve(w http.ResponseWriter, r *http.Request, service http.Handler
 		k.answered(entry, rec.status, "")
 		return
 	}
+	readAhead(r)
 	if !pause(r.Context(), k.latency+time.Duration(f.DelayMS)*time.Millisecond) {
 		k.answered(entry, 0, "client went away")
 		return
@@ -129,6 +132,17 @@ func (k *Kit) serve(w http.ResponseWriter, r *http.Request, service http.Handler
 	if outcome == outcomeDropped || outcome == outcomeCut {
 		panic(http.ErrAbortHandler) // closes the connection without an answer, or in the middle of one
 	}
+}
+
+// readAhead takes the body from the network: only then does the server notice
+// that a client goes away.
+func readAhead(r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxFaultBody))
+	if err == nil && len(body) < maxFaultBody {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return
+	}
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
 }
 
 // pause waits for d and reports whether the client is still there.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // dnsTypes maps the documented types (I-12) to the codes of records (I-14).
@@ -45,9 +47,9 @@ func (s *Sim) dns(w http.ResponseWriter, r *http.Request) {
 
 // zone returns the records of name, never nil.
 func (s *Sim) zone(name, kind string) []record {
-	rnd := seedOf("dns " + kind + " " + name)
+	rnd := simkit.SeedOf("dns " + kind + " " + name)
 	add := func(data ...string) []record {
-		ttl := []int{60, 300, 3600, 86400}[rnd.below(4)]
+		ttl := []int{60, 300, 3600, 86400}[rnd.Below(4)]
 		out := make([]record, 0, len(data))
 		for _, d := range data {
 			out = append(out, record{name, dnsTypes[kind], ttl, d})
@@ -57,7 +59,7 @@ func (s *Sim) zone(name, kind string) []record {
 	reverse := strings.HasSuffix(name, ".in-addr.arpa") || strings.HasSuffix(name, ".ip6.arpa")
 	switch {
 	case kind == "PTR" && reverse:
-		return add(fmt.Sprintf("host-%d.copperline.net.", rnd.below(9000)+1000))
+		return add(fmt.Sprintf("host-%d.copperline.net.", rnd.Below(9000)+1000))
 	case reverse || kind == "PTR" || !s.registered(apex(name)):
 		return add()
 	case strings.HasPrefix(name, "_"):
@@ -82,23 +84,23 @@ func service(name, kind string) []string {
 }
 
 // ownRecords returns the data of a domain's own records.
-func ownRecords(name, kind string, rnd *seed) []string {
+func ownRecords(name, kind string, rnd *simkit.Seed) []string {
 	switch kind {
 	case "A":
 		out := []string{}
-		for range 1 + rnd.below(2) {
-			out = append(out, fmt.Sprintf("198.51.100.%d", 1+rnd.below(254)))
+		for range 1 + rnd.Below(2) {
+			out = append(out, fmt.Sprintf("198.51.100.%d", 1+rnd.Below(254)))
 		}
 		return out
 	case "AAAA":
-		return []string{fmt.Sprintf("2001:db8:%x::%x", rnd.below(0xffff), 1+rnd.below(0xfff))}
+		return []string{fmt.Sprintf("2001:db8:%x::%x", rnd.Below(0xffff), 1+rnd.Below(0xfff))}
 	case "MX":
 		return []string{"10 mx1." + name + ".", "20 mx2." + name + "."}
 	case "NS":
-		pattern := pick(rnd, nameServers)
+		pattern := simkit.Pick(rnd, nameServers)
 		return []string{fmt.Sprintf(pattern, 1) + ".", fmt.Sprintf(pattern, 2) + "."}
 	case "TXT":
-		return []string{"v=spf1 include:_spf." + name + " ~all", fmt.Sprintf("site-verification=%08x", rnd.below(1<<30))}
+		return []string{"v=spf1 include:_spf." + name + " ~all", fmt.Sprintf("site-verification=%08x", rnd.Below(1<<30))}
 	case "CAA":
 		return []string{`0 issue "letsencrypt.org"`}
 	case "SOA":
@@ -108,8 +110,8 @@ func ownRecords(name, kind string, rnd *seed) []string {
 }
 
 func soa(zone string) record {
-	rnd := seedOf("soa " + zone)
-	return record{zone, dnsTypes["SOA"], 1800, fmt.Sprintf("ns1.%s. hostmaster.%s. %d 7200 3600 1209600 300", zone, zone, 2024000000+rnd.below(1000000))}
+	rnd := simkit.SeedOf("soa " + zone)
+	return record{zone, dnsTypes["SOA"], 1800, fmt.Sprintf("ns1.%s. hostmaster.%s. %d 7200 3600 1209600 300", zone, zone, 2024000000+rnd.Below(1000000))}
 }
 
 // apex returns the last two labels of name: the simulated registry sells

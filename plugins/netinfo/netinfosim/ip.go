@@ -76,8 +76,8 @@ type privacy struct {
 // address, which is every caller of a sandbox, is shown a documentation address.
 func (s *Sim) myIP(w http.ResponseWriter, r *http.Request) {
 	addr := s.caller(r)
-	rnd := seedOf("ip " + addr.String())
-	p, c := pick(rnd, places), pick(rnd, carriers)
+	rnd := simkit.SeedOf("ip " + addr.String())
+	p, c := simkit.Pick(rnd, places), simkit.Pick(rnd, carriers)
 	succeed(w, struct {
 		IP       string   `json:"ip"`
 		Location location `json:"location"`
@@ -107,15 +107,15 @@ func (s *Sim) caller(r *http.Request) netip.Addr {
 	return addr.Unmap()
 }
 
-func privacyOf(kind string, rnd *seed) privacy {
+func privacyOf(kind string, rnd *simkit.Seed) privacy {
 	p := privacy{Type: kind, IsVPN: kind == "vpn", IsDatacenter: kind == "datacenter", IsResidential: kind == "residential"}
 	switch kind {
 	case "residential":
-		p.Score, p.Grade, p.Label = 85+rnd.below(16), "A", "Clean"
+		p.Score, p.Grade, p.Label = 85+rnd.Below(16), "A", "Clean"
 	case "datacenter":
-		p.Score, p.Grade, p.Label = 45+rnd.below(15), "C", "Hosting"
+		p.Score, p.Grade, p.Label = 45+rnd.Below(15), "C", "Hosting"
 	default:
-		p.Score, p.Grade, p.Label = 10+rnd.below(25), "D", "Anonymized"
+		p.Score, p.Grade, p.Label = 10+rnd.Below(25), "D", "Anonymized"
 	}
 	return p
 }
@@ -128,8 +128,8 @@ func (s *Sim) lookupIP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "Please provide a valid IPv4 or IPv6 address.")
 		return
 	}
-	rnd := seedOf("ip " + addr.String())
-	p, c := pick(rnd, places), pick(rnd, carriers)
+	rnd := simkit.SeedOf("ip " + addr.String())
+	p, c := simkit.Pick(rnd, places), simkit.Pick(rnd, carriers)
 	succeed(w, map[string]any{
 		"ip": addr.String(),
 		"location": map[string]any{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // lapsed are real-looking names that the simulated registry does not know;
@@ -58,24 +60,24 @@ func (s *Sim) registered(name string) bool {
 
 // register makes the registration of name as it stands at the time now.
 func register(name string, now time.Time) registration {
-	rnd := seedOf("whois " + name)
-	created := time.Date(1994+rnd.below(29), time.Month(1+rnd.below(12)), 1+rnd.below(28), rnd.below(24), rnd.below(60), rnd.below(60), 0, time.UTC)
+	rnd := simkit.SeedOf("whois " + name)
+	created := time.Date(1994+rnd.Below(29), time.Month(1+rnd.Below(12)), 1+rnd.Below(28), rnd.Below(24), rnd.Below(60), rnd.Below(60), 0, time.UTC)
 	expires := expiry(name, created, rnd, now.UTC())
-	updated := expires.AddDate(-1, 0, -rnd.below(20)-1)
+	updated := expires.AddDate(-1, 0, -rnd.Below(20)-1)
 	for updated.After(now) { // paid for several years ahead
 		updated = updated.AddDate(-1, 0, 0)
 	}
 	if updated.Before(created) {
 		updated = created
 	}
-	pattern := pick(rnd, nameServers)
+	pattern := simkit.Pick(rnd, nameServers)
 	out := registration{
-		Domain: name, Registrar: pick(rnd, registrars),
+		Domain: name, Registrar: simkit.Pick(rnd, registrars),
 		CreationDate: stamp(created), ExpirationDate: stamp(expires), LastUpdated: stamp(updated),
 		Status:   statuses(rnd, expires.Before(now)),
 		RDAPLink: "https://rdap.registry.test/domain/" + name,
 	}
-	for i := range 2 + rnd.below(3) {
+	for i := range 2 + rnd.Below(3) {
 		out.NameServers = append(out.NameServers, fmt.Sprintf(pattern, i+1))
 	}
 	return out
@@ -87,11 +89,11 @@ func register(name string, now time.Time) registration {
 //   - names that begin with "expiring-", and one in nine others, end 8 to 28 days
 //     after that Monday, so within 1 to 28 days from now,
 //   - all others end on an anniversary of the creation more than 40 days ahead.
-func expiry(name string, created time.Time, rnd *seed, now time.Time) time.Time {
+func expiry(name string, created time.Time, rnd *simkit.Seed, now time.Time) time.Time {
 	monday := now.Truncate(24*time.Hour).AddDate(0, 0, -(int(now.Weekday())+6)%7)
 	clock := time.Duration(created.Hour())*time.Hour + time.Duration(created.Minute())*time.Minute
-	lot := rnd.below(9)
-	days := rnd.below(20)
+	lot := rnd.Below(9)
+	days := rnd.Below(20)
 	switch {
 	case strings.HasPrefix(name, "expired-"):
 		return monday.AddDate(0, 0, -5-days).Add(clock)
@@ -102,15 +104,15 @@ func expiry(name string, created time.Time, rnd *seed, now time.Time) time.Time 
 	for end.Before(now.AddDate(0, 0, 40)) {
 		end = end.AddDate(1, 0, 0)
 	}
-	return end.AddDate(rnd.below(3), 0, 0)
+	return end.AddDate(rnd.Below(3), 0, 0)
 }
 
-func statuses(rnd *seed, expired bool) []string {
+func statuses(rnd *simkit.Seed, expired bool) []string {
 	if expired {
 		return []string{"auto renew period", "client hold"}
 	}
 	list := []string{"client transfer prohibited"}
-	if rnd.below(2) == 0 {
+	if rnd.Below(2) == 0 {
 		list = append(list, "client update prohibited", "client delete prohibited")
 	}
 	return list

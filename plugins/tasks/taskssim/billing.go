@@ -43,10 +43,10 @@ func (w *world) addLedger() {
 		if day.Day() == 1 {
 			w.move(day.Add(time.Minute), "grant", "plan", 1500, "monthly grant")
 		}
-		rnd := seedOf("ledger " + day.Format(time.DateOnly))
-		for i := range 1 + rnd.below(3) {
+		rnd := simkit.SeedOf("ledger " + day.Format(time.DateOnly))
+		for i := range 1 + rnd.Below(3) {
 			at := day.Add(2*time.Hour + time.Duration(i/2*35)*time.Minute) // the first two are of one moment
-			w.move(at, settled, pick(rnd, runCategories), -(5 + rnd.below(60)), fmt.Sprintf("run %s-%d", day.Format("0102"), i))
+			w.move(at, settled, simkit.Pick(rnd, runCategories), -(5 + rnd.Below(60)), fmt.Sprintf("run %s-%d", day.Format("0102"), i))
 		}
 		switch ago {
 		case 150:

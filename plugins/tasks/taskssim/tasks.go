@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // historyDays is how far back the completed tasks and the ledger go.
@@ -75,7 +77,7 @@ func (w *world) tasksOn(day, today time.Time) int {
 	case 2:
 		return usual + 2
 	}
-	return usual + seedOf("day "+day.Format(time.DateOnly)).below(3) - 1
+	return usual + simkit.SeedOf("day "+day.Format(time.DateOnly)).Below(3) - 1
 }
 
 // weeksBetween counts whole weeks, which begin on Mondays.
@@ -92,32 +94,32 @@ var (
 
 func (w *world) newTask(at time.Time, ago, i int) task {
 	key := fmt.Sprintf("task %s %d", at.Format(time.DateOnly), i)
-	rnd := seedOf(key)
-	home := pick(rnd, []int64{Brightwater, Brightwater, Brightwater, Northgate, Harbor})
+	rnd := simkit.SeedOf(key)
+	home := simkit.Pick(rnd, []int64{Brightwater, Brightwater, Brightwater, Northgate, Harbor})
 	projects := w.joined(home)
-	p := projects[min(rnd.below(len(projects)), rnd.below(len(projects)))] // the first ones are the busiest
+	p := projects[min(rnd.Below(len(projects)), rnd.Below(len(projects)))] // the first ones are the busiest
 	t := task{
-		ID: textID(key), Content: pick(rnd, verbs) + " " + pick(rnd, nouns), WorkspaceID: home, ProjectID: p.ID,
-		Labels: pick(rnd, tags), Priority: 1 + rnd.below(4),
-		AddedAt: stamp(at.AddDate(0, 0, -1-rnd.below(20))), CompletedAt: stamp(at), completed: at, project: p,
+		ID: textID(key), Content: simkit.Pick(rnd, verbs) + " " + simkit.Pick(rnd, nouns), WorkspaceID: home, ProjectID: p.ID,
+		Labels: simkit.Pick(rnd, tags), Priority: 1 + rnd.Below(4),
+		AddedAt: stamp(at.AddDate(0, 0, -1-rnd.Below(20))), CompletedAt: stamp(at), completed: at, project: p,
 	}
 	if ago > legacyDays {
 		t.ID = json.Number(strconv.FormatInt(bigID(key), 10))
 	}
-	if rnd.below(5) == 0 && slices.Contains(t.Labels, "client-x") {
+	if rnd.Below(5) == 0 && slices.Contains(t.Labels, "client-x") {
 		t.Content += " @client-x"
 	}
-	if rnd.below(3) == 0 {
-		section := pick(rnd, p.Sections)
+	if rnd.Below(3) == 0 {
+		section := simkit.Pick(rnd, p.Sections)
 		t.SectionID = &section
 	}
-	if rnd.below(6) == 0 {
+	if rnd.Below(6) == 0 {
 		parent := textID("parent of " + p.ID)
 		t.ParentID = &parent
 	}
-	if rnd.below(4) > 0 {
-		on := at.AddDate(0, 0, 1-rnd.below(4)) // from two days late to one day early
-		t.Due = &due{Date: on.Format(time.DateOnly), String: strings.ToLower(on.Format("2 Jan")), IsRecurring: rnd.below(5) == 0}
+	if rnd.Below(4) > 0 {
+		on := at.AddDate(0, 0, 1-rnd.Below(4)) // from two days late to one day early
+		t.Due = &due{Date: on.Format(time.DateOnly), String: strings.ToLower(on.Format("2 Jan")), IsRecurring: rnd.Below(5) == 0}
 	}
 	return t
 }

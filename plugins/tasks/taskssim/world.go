@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/simkit"
 )
 
 // Ids of the workspaces. One is above 2^53, so that a client that reads numbers
@@ -105,19 +107,19 @@ func (w *world) addProjects(in workspace) {
 			name = projectNames[in.id][i]
 		}
 		key := fmt.Sprintf("project %d %d", in.id, i)
-		rnd := seedOf(key)
+		rnd := simkit.SeedOf(key)
 		p := project{
-			ID: textID(key), Name: name, WorkspaceID: in.id, Color: pick(rnd, colors), IsArchived: archived,
+			ID: textID(key), Name: name, WorkspaceID: in.id, Color: simkit.Pick(rnd, colors), IsArchived: archived,
 			// the user sees some projects without having joined them; a guest joins few
 			IsJoined:  in.role == admin || i%3 != 2 && in.role == member || in.role == guest && i < 2,
-			CreatedAt: stamp(today.AddDate(0, 0, -400-rnd.below(900))),
+			CreatedAt: stamp(today.AddDate(0, 0, -400-rnd.Below(900))),
 			Sections:  []string{textID(key + " planning"), textID(key + " doing")},
 		}
 		if i%4 == 3 {
 			p.ID = strconv.FormatInt(bigID(key), 10) // of an older kind: digits only
 		}
 		if archived {
-			at := stamp(today.AddDate(0, 0, -20-rnd.below(300)))
+			at := stamp(today.AddDate(0, 0, -20-rnd.Below(300)))
 			p.ArchivedAt = &at
 		}
 		w.projects = append(w.projects, p)
