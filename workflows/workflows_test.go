@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,6 +92,12 @@ func runWorkflow(t *testing.T, file string, inputs map[string]engine.Input) map[
 // endWorkflow runs a shipped workflow to its end.
 func endWorkflow(t *testing.T, file string, inputs map[string]engine.Input) *plan.Result {
 	t.Helper()
+	return endWorkflowWith(t, file, inputs, func(*engine.Engine, string) {})
+}
+
+// endWorkflowWith runs a shipped workflow to its end, while somebody acts on it.
+func endWorkflowWith(t *testing.T, file string, inputs map[string]engine.Input, act func(e *engine.Engine, run string)) *plan.Result {
+	t.Helper()
 	e, err := engine.Open(t.Context(), openProject(t))
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +115,7 @@ func endWorkflow(t *testing.T, file string, inputs map[string]engine.Input) *pla
 	if err != nil || row == nil {
 		t.Fatalf("start: %v\n%v", err, problems)
 	}
+	act(e, row.ID)
 	result, err := e.Wait(t.Context(), row.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +138,7 @@ func TestEveryWorkflowIsTested(t *testing.T) {
 		t.Fatal(err)
 	}
 	tested := map[string]bool{
-		"campaign-report.yaml": true, "domain-card.yaml": true, "domain-expiry-watch.yaml": true, "quarter-timesheet.yaml": true,
+		"campaign-report.yaml": true, "domain-card.yaml": true, "domain-expiry-watch.yaml": true, "quarter-timesheet.yaml": true, "token-health.yaml": true,
 		"traffic-drop-triage.yaml": true, "weekly-review.yaml": true, "word-of-the-day.yaml": true,
 	}
 	for _, file := range files {
@@ -299,5 +309,69 @@ func TestCampaignReport(t *testing.T) {
 	}
 	if report := decode[string](t, outputs["report"]); !strings.Contains(report, "| "+rows[0].Campaign+" | ") {
 		t.Errorf("report:\n%s", report)
+	}
+}
+
+var loginPrompt = regexp.MustCompile(`open (http://\S+) and enter (\S+)`)
+
+// confirmLogin does what the run's log asks a person for.
+func confirmLogin(t *testing.T, e *engine.Engine, run string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		lines, err := e.Logs(t.Context(), run, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			match := loginPrompt.FindStringSubmatch(line.Message)
+			if match == nil {
+				continue
+			}
+			response, err := http.PostForm(match[1], url.Values{"user_code": {match[2]}, "decision": {"approve"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+				t.Fatalf("the page answered %s (%v)", response.Status, err)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the run asks for no login: %v", lines)
+		}
+	}
+}
+
+func TestTokenHealth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a poll of 5 s")
+	}
+	confirm := func(e *engine.Engine, run string) { confirmLogin(t, e, run) }
+	result := endWorkflowWith(t, "token-health.yaml", nil, confirm)
+	if result.Run.Status != plan.RunSucceeded {
+		t.Fatalf("ended as %s: %v", result.Run.Status, result.Error)
+	}
+	logins := decode[[]struct {
+		Connection string `json:"connection"`
+		Was        string `json:"was"`
+		Renewed    bool   `json:"renewed"`
+	}](t, result.Outputs["logins"])
+	if len(logins) != 1 || logins[0].Connection != "auth" || logins[0].Was != "none" || !logins[0].Renewed {
+		t.Errorf("logins %+v", logins)
+	}
+	if deployments := decode[[]any](t, result.Outputs["deployments"]); len(deployments) == 0 {
+		t.Error("the login gave no deployments")
+	}
+}
+
+// From another country the credential is not used at all.
+func TestTokenHealthFromAnotherPlace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a poll of 5 s")
+	}
+	confirm := func(e *engine.Engine, run string) { confirmLogin(t, e, run) }
+	result := endWorkflowWith(t, "token-health.yaml", map[string]engine.Input{"country": {Text: "XX"}}, confirm)
+	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Step != "check" || result.Error.Reason != "assertion" {
+		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
 	}
 }
