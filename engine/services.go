@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -40,7 +42,11 @@ type hostServices struct {
 // attach gives the services their store.
 func (s *hostServices) attach(store *boltstore.Store) error {
 	config := s.project.config
-	master, err := secret.KeyFile(filepath.Join(config.StateDir, keyFileName), config.Entropy)
+	path := filepath.Join(config.StateDir, keyFileName)
+	if err := keyNotLost(store, path); err != nil {
+		return err
+	}
+	master, err := secret.KeyFile(path, config.Entropy)
 	if err != nil {
 		return err
 	}
@@ -57,6 +63,30 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 		KV: s.sealed, Now: config.Now, After: time.After, Entropy: config.Entropy, Redactor: s.project.redactor,
 	})
 	return nil
+}
+
+// keyNotLost refuses to make a new key where the one is gone that sealed what the
+// store holds: nobody would hear of the loss until a login or a secret fails.
+func keyNotLost(store *boltstore.Store, path string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("key file: %w", err)
+	}
+	sealed := 0
+	for _, bucket := range append(secret.Buckets(), stateBucket) {
+		keys, err := store.KV().List(bucket, "")
+		if err != nil {
+			return err
+		}
+		sealed += len(keys)
+	}
+	if sealed == 0 {
+		return nil
+	}
+	return &StoreError{Fault: StoreCorrupt, Path: path, Err: fmt.Errorf(
+		"the key file %s is gone, and %d sealed values (logins, secrets, plugins' state) can't be read without it: put it back from where you keep it; "+
+			"to give them up and begin anew, move the store away", path, sealed)}
 }
 
 // providers are those that flowrun.yaml names, in its order, and the vault.

@@ -17,6 +17,9 @@ const KeySize = 32
 // ErrBadKey says that a key file does not hold a key.
 var ErrBadKey = errors.New("is damaged")
 
+// Buckets are the buckets whose rows this package seals.
+func Buckets() []string { return []string{tokensBucket, storedBucket, vaultBucket} }
+
 // KeyFile returns the master key that a file holds, 64 hex digits, and creates
 // the file with mode 0600 where it is absent. A file that others may read is
 // refused. Losing the file means losing all that was sealed with it: it is not
