@@ -148,7 +148,7 @@ func (e *Engine) fault(err error) error {
 // the store, though kept apart.
 func keyFault(err error) StoreFault {
 	switch {
-	case errors.Is(err, secret.ErrBadKey):
+	case errors.Is(err, secret.ErrBadKey) || errors.Is(err, errKeyLost):
 		return StoreCorrupt
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return StoreFull

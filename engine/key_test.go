@@ -61,7 +61,7 @@ func TestALostKeyIsNotMadeAnew(t *testing.T) {
 	}
 	_, err = openAt(t, dir)
 	var store *StoreError
-	if !errors.As(err, &store) || store.Fault != StoreCorrupt || !strings.Contains(err.Error(), key+" is gone, and 1 sealed value") {
+	if !errors.As(err, &store) || store.Fault != StoreCorrupt || !strings.Contains(err.Error(), key+" is not there, and 1 sealed value") {
 		t.Fatalf("open: %v", err)
 	}
 	if _, err := os.Stat(key); err == nil {

@@ -84,10 +84,12 @@ func keyNotLost(store *boltstore.Store, path string) error {
 	if sealed == 0 {
 		return nil
 	}
-	return &StoreError{Fault: StoreCorrupt, Path: path, Err: fmt.Errorf(
-		"the key file %s is gone, and %d sealed values (logins, secrets, plugins' state) can't be read without it: put it back from where you keep it; "+
-			"to give them up and begin anew, move the store away", path, sealed)}
+	return fmt.Errorf("%w: %s is not there, and %d sealed values (logins, secrets, plugins' state) can't be read without it; put it back from where you keep it, "+
+		"or give them up and begin anew: move the store away", errKeyLost, path, sealed)
 }
+
+// errKeyLost says that the key of the sealed values is gone.
+var errKeyLost = errors.New("the key file is lost")
 
 // providers are those that flowrun.yaml names, in its order, and the vault.
 func (s *hostServices) providers() []secret.Provider {
