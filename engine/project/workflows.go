@@ -26,7 +26,7 @@ func Find(dir string, parent func(string) string, exists func(dir string) bool) 
 
 // WorkflowFiles returns the workflow files of the project below root, sorted:
 // what `workflows` names, folders with all their *.yaml and *.yml files that
-// are no tests. Without `workflows` the folder "workflows" is read when it is
+// are neither tests nor project files and do not lie in a hidden folder. Without `workflows` the folder "workflows" is read when it is
 // there.
 func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 	named, optional := p.Workflows, false
@@ -40,7 +40,10 @@ func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 			if err != nil {
 				return err
 			}
-			if !entry.IsDir() && (file == name || isWorkflow(file)) {
+			switch {
+			case entry.IsDir() && file != name && strings.HasPrefix(entry.Name(), "."):
+				return fs.SkipDir
+			case !entry.IsDir() && (file == name || isWorkflow(file)):
 				files = append(files, file)
 			}
 			return nil
@@ -58,6 +61,9 @@ func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 
 func isWorkflow(file string) bool {
 	if strings.HasSuffix(file, ".test.yaml") || strings.HasSuffix(file, ".test.yml") {
+		return false
+	}
+	if path.Base(file) == FileName {
 		return false
 	}
 	extension := path.Ext(file)
