@@ -15,8 +15,8 @@ test: ## the tests of the README
 race: ## the tests under the race detector
 	$(GO) test -race ./...
 
-FUZZTIME ?= 30s
-fuzz: ## every fuzz target for FUZZTIME
+FUZZTIME ?= 200s
+fuzz: ## every fuzz target for FUZZTIME: about an hour
 	GO=$(GO) FUZZTIME=$(FUZZTIME) ./scripts/fuzz
 
 lint: ## golangci-lint, pinned in tools/go.mod

@@ -17,6 +17,7 @@ type Config struct {
 	StateDir    string // holds flowrun.db, the socket, plugin copies; created with mode 0700
 	ProjectFile string // flowrun.yaml; "" = no project file
 	Dir         string // the project's root: workflow paths in messages are relative to it
+	WorkDir     string // what relative file names of Check start from; "" = Dir
 	Environ     []string
 	Executable  string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
 	Bundled     []string // their names
@@ -47,6 +48,7 @@ type Input struct {
 type StartRequest struct {
 	File        string           `json:"file"` // for messages and relative sub-workflows
 	Source      []byte           `json:"source"`
+	Dir         string           `json:"dir,omitempty"` // absolute; what a relative File starts from; "" = the owner's WorkDir
 	Inputs      map[string]Input `json:"inputs,omitempty"`
 	ScheduledAt time.Time        `json:"scheduled_at,omitzero"` // zero = the time of acceptance
 	RequestID   string           `json:"request_id,omitempty"`  // a second request with it returns the first's run

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -16,6 +17,9 @@ var _ local.Caller = caller{}
 
 // Call resolves the connection and makes one attempt.
 func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+	if request.Action == interp.ActionNotify {
+		return c.project.notify(ctx, request, sink)
+	}
 	plugin, _, _ := strings.Cut(request.Action, ".")
 	if request.Connection == "" {
 		name, err := c.project.defaultConnection(plugin)

@@ -11,7 +11,10 @@ import (
 )
 
 // catalog is the checker's view of a project's plugins and connections.
-type catalog struct{ project *Project }
+type catalog struct {
+	project *Project
+	place   place // of the file that is checked
+}
 
 var _ check.Catalog = (*catalog)(nil)
 

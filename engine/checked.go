@@ -53,6 +53,13 @@ func (p *Project) Check(ctx context.Context, file string, src []byte) (*plan.Wor
 // kept: the project file and the plugins' descriptions stay the same as long as
 // the project does, so that the same bytes give the same plan.
 func (p *Project) checked(ctx context.Context, file string, src []byte) (*checkedPlan, diag.List) {
+	return p.checkedIn(ctx, file, "", src)
+}
+
+// checkedIn is checked for a file whose name starts from the folder dir, which
+// matters to the workflows that it calls; "" = the configuration's. A plan with
+// others in it is not kept: their files may change.
+func (p *Project) checkedIn(ctx context.Context, file, dir string, src []byte) (*checkedPlan, diag.List) {
 	key := keyOf(file, src)
 	if found := p.plans.lookup(key); found != nil {
 		return found, nil
@@ -61,7 +68,9 @@ func (p *Project) checked(ctx context.Context, file string, src []byte) (*checke
 	if tree == nil {
 		return nil, problems
 	}
-	workflow, found := check.Check(ctx, tree, &catalog{project: p})
+	at := p.locate(file, dir)
+	at.shown = file
+	workflow, found := check.Check(ctx, tree, &catalog{project: p, place: at})
 	problems = append(problems, found...)
 	if workflow != nil {
 		problems = append(problems, p.checkSettings(workflow)...)
@@ -72,7 +81,7 @@ func (p *Project) checked(ctx context.Context, file string, src []byte) (*checke
 	}
 	workflow.File, workflow.Source = file, string(src)
 	fresh := newCheckedPlan(workflow)
-	if len(problems) == 0 {
+	if len(problems) == 0 && len(workflow.Workflows) == 0 {
 		p.plans.keep(key, fresh)
 	}
 	return fresh, problems

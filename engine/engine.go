@@ -72,6 +72,9 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		Now:           p.config.Now,
 		Log:           p.config.Log,
 		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
+		Memory:        store,
+		Identifier:    identifier{p},
+		Cache:         &answerCache{kv: store.KV(), now: p.config.Now, log: p.config.Log},
 	})
 	if reaped, err := p.host.ReapOrphans(ctx); err != nil {
 		p.config.Log.Warn("orphaned plugins not reaped", "error", err)
@@ -114,6 +117,9 @@ func (e *Engine) StoreStats() StoreStats {
 
 // Active returns how many runs are driven now.
 func (e *Engine) Active() int { return e.driver.Active() }
+
+// Busy returns how many of them do more than wait for people or signals.
+func (e *Engine) Busy() int { return e.driver.Busy() }
 
 // newID returns a new run id: a lower-case ULID, rising within a process.
 func (e *Engine) newID(at time.Time) (string, error) {

@@ -18,6 +18,7 @@ import (
 // use is a connection that a step names, or takes by default.
 type use struct {
 	plugin, name string
+	file         string // that the step stands in
 	pos          plan.Pos
 }
 
@@ -26,12 +27,12 @@ type use struct {
 func uses(workflow *plan.Workflow) []use {
 	var found []use
 	seen := map[string]bool{}
-	var visit func(steps []plan.Step)
-	visit = func(steps []plan.Step) {
+	var visit func(file string, steps []plan.Step)
+	visit = func(file string, steps []plan.Step) {
 		for i := range steps {
 			step := &steps[i]
 			if step.Loop != nil {
-				visit(step.Loop.Steps)
+				visit(file, step.Loop.Steps)
 			}
 			if step.Connection == nil || step.Connection.Kind != plan.ValueLiteral {
 				continue
@@ -42,12 +43,14 @@ func uses(workflow *plan.Workflow) []use {
 				continue
 			}
 			seen[plugin+" "+name] = true
-			found = append(found, use{plugin, name, step.Pos})
+			found = append(found, use{plugin, name, file, step.Pos})
 		}
 	}
-	for _, list := range [][]plan.Step{workflow.Steps, workflow.OnSuccess, workflow.OnFailure, workflow.Finally} {
-		visit(list)
-	}
+	eachWorkflow(workflow, func(w *plan.Workflow) {
+		for _, list := range [][]plan.Step{w.Steps, w.OnSuccess, w.OnFailure, w.Finally} {
+			visit(w.File, list)
+		}
+	})
 	return found
 }
 
@@ -74,12 +77,13 @@ func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
 // validate, which needs no secret.
 func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.List {
 	var problems diag.List
+	eachWorkflow(workflow, func(w *plan.Workflow) { p.missingNotifySecrets(ctx, w, &problems) })
 	for _, u := range uses(workflow) {
 		connection, err := p.connection(u.plugin, u.name)
 		if err != nil {
 			continue // the checker has said so
 		}
-		place := diag.Pos{File: workflow.File, Line: u.pos.Line, Column: u.pos.Column}
+		place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
 		if declared, ok := p.file.Connection(u.name); ok && p.config.Sandbox == nil {
 			place = declared.Pos
 		}

@@ -19,7 +19,7 @@ import (
 // durable when Start returns. Problems of the workflow come as a list, those of
 // the inputs as an *InputError.
 func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, diag.List, error) {
-	found, problems := e.project.checked(ctx, request.File, request.Source)
+	found, problems := e.project.checkedIn(ctx, request.File, request.Dir, request.Source)
 	if found == nil {
 		return nil, problems, nil
 	}
@@ -68,6 +68,9 @@ func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.Ra
 			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf,
 		},
 	})
+	if refused := (*plan.Error)(nil); errors.As(err, &refused) {
+		return nil, &InputError{Message: refused.Message, Hint: refused.Hint}
+	}
 	if err != nil {
 		return nil, e.fault(fmt.Errorf("start run of %s: %w", workflow.Name, err))
 	}
@@ -185,14 +188,25 @@ func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (
 			return nil, err
 		}
 	}
-	if err := e.driver.Load(id, event); err != nil {
-		var mismatch *local.MismatchError
-		if errors.As(err, &mismatch) {
-			return nil, &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
+	if event != nil {
+		if err := e.checkUnmoved(ctx, id, request.DiscardWrites); err != nil {
+			return nil, e.resumeFault(err)
 		}
-		return nil, e.fault(err)
+		event.Discard = request.DiscardWrites
+	}
+	if err := e.driver.Load(id, event); err != nil {
+		return nil, e.resumeFault(err)
 	}
 	return e.storedRun(id)
+}
+
+// resumeFault is what a run that can't be gone on with is refused with.
+func (e *Engine) resumeFault(err error) error {
+	var mismatch *local.MismatchError
+	if errors.As(err, &mismatch) {
+		return &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
+	}
+	return e.fault(err)
 }
 
 // Rerun starts a new run of the same definition, linked to the old one, with

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -44,7 +46,7 @@ func TestScripts(t *testing.T) {
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "places": places},
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "until": until, "places": places},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("USER", "ann")
@@ -104,4 +106,23 @@ func places(ts *testscript.TestScript, _ bool, args []string) {
 func runid(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("flowrun", append([]string{"runs", "list", "--limit", "1", "-o", "json"}, args...)...))
 	ts.Setenv("RUN", firstID(ts.ReadFile("stdout")))
+}
+
+// until runs a command again and again until its stdout matches:
+// `until '"status":"queued"' flowrun runs -o json`.
+func until(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND...")
+	}
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%v never printed %s", args[1:], args[0])
+		}
+	}
 }

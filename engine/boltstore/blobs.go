@@ -116,6 +116,7 @@ func copyForCut(record *journal.Record) *journal.Record {
 	for i := range copied.Commands {
 		command := &copied.Commands[i]
 		command.Call, command.Finish, command.Log = clone(command.Call), clone(command.Finish), clone(command.Log)
+		command.Child = clone(command.Child)
 		if finish := command.Finish; finish != nil {
 			finish.Error = clone(finish.Error)
 			finish.Outputs, finish.State, finish.Cursors = maps.Clone(finish.Outputs), maps.Clone(finish.State), maps.Clone(finish.Cursors)

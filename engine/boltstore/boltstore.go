@@ -62,6 +62,9 @@ func Open(path string, o Options) (*Store, error) {
 	if err := s.checkSchema(); err != nil {
 		return nil, closing(err, db)
 	}
+	if err := s.addBuckets(); err != nil {
+		return nil, closing(s.named(err), db)
+	}
 	s.queue.init()
 	s.committer.Go(s.commitLoop)
 	return s, nil

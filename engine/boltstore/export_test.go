@@ -78,3 +78,14 @@ func (s *Store) BlockCommitter() (release func()) {
 	<-entered
 	return func() { close(leave) }
 }
+
+// DropLaterBucketsForTest makes a closed store one of an older program.
+func DropLaterBucketsForTest(t *testing.T, path string) {
+	t.Helper()
+	editForTest(t, path, func(tx *bolt.Tx) (err error) {
+		for _, name := range laterBuckets() {
+			err = errors.Join(err, tx.DeleteBucket(name))
+		}
+		return err
+	})
+}

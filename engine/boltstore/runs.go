@@ -3,6 +3,8 @@ package boltstore
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -126,6 +128,13 @@ func newScan(filter Filter) (*scan, error) {
 			return nil, err
 		}
 		sc.bucket, sc.prefix = bucketByWorkflow, prefix
+	case len(filter.Labels) > 0:
+		name := slices.Min(slices.Collect(maps.Keys(filter.Labels)))
+		prefix, err := labelPrefix(name, filter.Labels[name])
+		if err != nil {
+			return nil, err
+		}
+		sc.bucket, sc.prefix = bucketByLabel, prefix
 	case filter.Status != "":
 		sc.bucket, sc.prefix = bucketByStatus, statusPrefix(filter.Status)
 	}

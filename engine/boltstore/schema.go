@@ -31,6 +31,12 @@ var (
 	bucketPlans      = []byte("plans")            // sha256 -> plan
 	bucketBlobs      = []byte("blobs")            // sha256 -> large value
 	bucketKV         = []byte("kv")               // one bucket inside for each of KV's
+
+	bucketByLabel      = []byte("runs_by_label") // len16 name len16 value run -> nothing
+	bucketSlots        = []byte("slots")         // len16 key, h(eld) or q(ueued), run -> nothing
+	bucketState        = []byte("state")         // len16 workflow name -> value
+	bucketCursors      = []byte("cursors")       // plan.CursorKey -> watermark
+	bucketStateHistory = []byte("state_history") // bucket 0 key -> changes
 )
 
 func buckets() [][]byte {
@@ -40,13 +46,19 @@ func buckets() [][]byte {
 	}
 }
 
+// laterBuckets are those that a store of the same schema may lack: they are
+// added when it is opened.
+func laterBuckets() [][]byte {
+	return [][]byte{bucketByLabel, bucketSlots, bucketState, bucketCursors, bucketStateHistory}
+}
+
 var (
 	keySchemaVersion = []byte("schema_version")
 	keyNeeds         = []byte("needs")
 )
 
 func initSchema(tx *bolt.Tx) error {
-	for _, name := range buckets() {
+	for _, name := range append(buckets(), laterBuckets()...) {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return fmt.Errorf("create bucket %s: %w", name, err)
 		}

@@ -75,6 +75,9 @@ func (v valueVisitor) eachOfCommand(command *journal.Command) {
 		v.json("call.input", &call.Input)
 		v.bytes("call.checkpoint", &call.Checkpoint)
 	}
+	if command.Child != nil {
+		v.json("child.inputs", &command.Child.Inputs)
+	}
 	if command.Log != nil {
 		v.json("log.fields", &command.Log.Fields)
 	}

@@ -55,6 +55,11 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 		if err := checkNext(tx, key, records); err != nil {
 			return false, err
 		}
+		if row.StateOf() != plan.SlotFree {
+			if err := change.admit(tx); err != nil {
+				return false, err
+			}
+		}
 		return true, inTx(
 			func() error { return putPlan(tx, planKey, storedPlan, planBlobs) },
 			func() error { return putRequest(tx, requestID, key) },
@@ -127,6 +132,10 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run,
 		if tx.Bucket(bucketRuns).Get(key) == nil {
 			return false, ErrRunNotFound
 		}
+		writes, err := keepsOf(tx, key, records)
+		if err != nil {
+			return false, err
+		}
 		if err := checkNext(tx, key, encoded); err != nil {
 			return false, err
 		}
@@ -136,6 +145,7 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run,
 		return true, inTx(
 			func() error { return putRecords(tx, key, encoded) },
 			func() error { return s.putLogs(tx, key, lines) },
+			func() error { return putKeeps(tx, writes) },
 			func() error { return change.put(tx) },
 		)
 	}}, nil
@@ -219,6 +229,12 @@ func (c *rowChange) put(tx *bolt.Tx) error {
 		return err
 	}
 	if err := c.indexStatus(tx); err != nil {
+		return err
+	}
+	if err := c.indexSlot(tx); err != nil {
+		return err
+	}
+	if err := c.indexLabels(tx); err != nil {
 		return err
 	}
 	if c.old != nil && open(c.old) == open(c.row) {

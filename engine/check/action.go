@@ -13,12 +13,6 @@ import (
 // corePlugin is the plugin name of the actions that are built in.
 const corePlugin = "core"
 
-// languageActions are the built-in actions of the language; a version may lack
-// some.
-func languageActions() []string {
-	return []string{"core.approve", "core.wait", "core.sleep", "core.fail", "core.assert", "core.log", "core.notify"}
-}
-
 // action is an action that is used, with its types.
 type action struct {
 	plan   *plan.Action
@@ -71,14 +65,6 @@ func (c *checker) unknownAction(node *spec.Node) {
 	name := node.Text
 	plugin, short, dotted := strings.Cut(name, ".")
 	switch {
-	case strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
-		c.errorAt(node.Pos, CodeLater, "a workflow as a step comes with a later version of flowrun").Hint =
-			"this version calls actions of plugins, `plugin.action`"
-		return
-	case slices.Contains(languageActions(), name):
-		c.errorAt(node.Pos, CodeLater, "`%s` comes with a later version of flowrun", name).Hint =
-			"this version can't run a workflow that needs it"
-		return
 	case dotted && c.catalog.PluginProblem(plugin) != "":
 		c.errorAt(node.Pos, CodeUnknownPlugin, "the plugin `%s` can't be described: %s", plugin, c.catalog.PluginProblem(plugin))
 		return

@@ -84,8 +84,9 @@ func fake() *fakeCatalog {
 		whoisOutput).DefaultTimeout = 30 * time.Second
 	f.add("net.dns", plan.EffectRead, `{"type":"object","required":["domain"],"properties":{"domain":{"type":"string"},"type":{"type":"string"}}}`,
 		`{"type":"object","required":["records"],"properties":{"records":{"type":"array","items":{"type":"object","required":["data"],"properties":{"data":{"type":"string"},"ttl":{"type":"integer"}}}}}}`)
-	f.add("task.list", plan.EffectRead, `{"type":"object","properties":{"since":{"type":"string","format":"date-time"}}}`, listOutput).
+	f.add("task.list", plan.EffectRead, `{"type":"object","properties":{"since":{"type":"string","format":"date-time"},"cursor":{"type":["string","null"]}}}`, listOutput).
 		Paging = &plan.Paging{CursorField: "cursor", ItemsField: "items", NextField: "next_cursor"}
+	f.actions["task.list"].Incremental = true
 	f.add("task.status", plan.EffectIdempotent, `{"type":"object","required":["id"],"properties":{"id":{"type":"integer"}}}`,
 		`{"type":"object","required":["done"],"properties":{"done":{"type":"boolean"}}}`)
 	f.add("task.add", plan.EffectOnce, `{"type":"object","required":["title"],"properties":{"title":{"type":"string"}}}`,
@@ -100,6 +101,7 @@ func fake() *fakeCatalog {
 		"that":{"type":"boolean"},"message":{"type":"string"}}}`, `{"type":"object","properties":{},"additionalProperties":false}`)
 	f.add("core.sleep", plan.EffectRead, `{"type":"object","additionalProperties":false,"properties":{
 		"for":{"type":"string","format":"duration"},"until":{"type":"string","format":"date-time"}}}`, `{"type":"object","properties":{},"additionalProperties":false}`)
+	f.addCore()
 	return f
 }
 

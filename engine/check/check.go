@@ -21,15 +21,7 @@ func Check(ctx context.Context, tree *spec.Workflow, catalog Catalog) (*plan.Wor
 	if tree == nil {
 		return nil, nil
 	}
-	c := &checker{
-		ctx:     ctx,
-		tree:    tree,
-		catalog: catalog,
-		texts:   map[*spec.Node]*text{},
-		actions: map[string]*action{},
-		byID:    map[string]*step{},
-		plan:    &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
-	}
+	c := newChecker(ctx, tree, catalog)
 	c.run()
 	c.problems.Sort()
 	if c.problems.HasErrors() {
@@ -38,18 +30,43 @@ func Check(ctx context.Context, tree *spec.Workflow, catalog Catalog) (*plan.Wor
 	return c.plan, c.problems
 }
 
+// Strict checks a workflow that Check found no errors in once more, and reports
+// each expression of which the type stays unknown (`validate --strict`).
+func Strict(ctx context.Context, tree *spec.Workflow, catalog Catalog) diag.List {
+	c := newChecker(ctx, tree, catalog)
+	c.strict = true
+	c.run()
+	c.problems.Sort()
+	return slices.DeleteFunc(c.problems, func(p diag.Problem) bool { return p.Code != eval.CodeAny })
+}
+
+func newChecker(ctx context.Context, tree *spec.Workflow, catalog Catalog) *checker {
+	return &checker{
+		ctx:     ctx,
+		tree:    tree,
+		catalog: catalog,
+		texts:   map[*spec.Node]*text{},
+		actions: map[string]*action{},
+		byID:    map[string]*step{},
+		plan:    &plan.Workflow{Format: plan.FormatVersion, File: tree.File, Source: string(tree.Source)},
+	}
+}
+
 // checker holds what the rules share while one workflow is checked.
 type checker struct {
 	ctx      context.Context
 	tree     *spec.Workflow
 	catalog  Catalog
 	problems diag.List
+	strict   bool // what stays unknown is an error
 
 	texts   map[*spec.Node]*text
 	actions map[string]*action
 	byID    map[string]*step
 	main    *list
 	inputs  *schema.Type
+	memory  memory      // what the workflow keeps between runs
+	brought brought     // by its triggers
 	roots   *eval.Scope // names that every step sees
 	retry   plan.Retry  // of `defaults`
 	timeout time.Duration
@@ -62,6 +79,8 @@ func (c *checker) run() {
 	c.head()
 	c.defaults()
 	c.inputSchema()
+	c.stateSchema()
+	c.triggers()
 	c.roots = c.rootScope()
 
 	c.main = c.newList(c.tree.Steps, nil, handlerNone)
@@ -91,6 +110,7 @@ func (c *checker) run() {
 	c.plan.OnFailure = c.steps(handlers[1])
 	c.plan.Finally = c.steps(handlers[2])
 	c.outputs()
+	c.concurrency()
 	c.plan.Actions = c.usedActions()
 	c.plan.Connections = c.readConnections()
 }

@@ -15,7 +15,6 @@ const (
 	CodeDuration    = "FR2010"
 	CodeNumber      = "FR2011"
 	CodeTooLong     = "FR2012"
-	CodeLater       = "FR2013"
 	CodeStatic      = "FR2014"
 	CodeLoopList    = "FR2015"
 	CodeLoopKey     = "FR2016"
@@ -25,6 +24,19 @@ const (
 	CodeFormat      = "FR2020"
 	CodeUnknownKey  = "FR2021"
 	CodeShape       = "FR2022"
+
+	CodeStateName    = "FR2040"
+	CodeSetState     = "FR2041"
+	CodeStateDefault = "FR2042"
+	CodeCursorName   = "FR2043"
+
+	CodeTriggerKind  = "FR2050"
+	CodeTriggerRoot  = "FR2051"
+	CodeCron         = "FR2052"
+	CodeTimezone     = "FR2053"
+	CodeTriggerKey   = "FR2054"
+	CodeTriggerAfter = "FR2055"
+	CodeTriggerItems = "FR2056"
 
 	CodeUnknownAction  = "FR4001"
 	CodeUnknownPlugin  = "FR4002"
@@ -43,6 +55,12 @@ const (
 	CodeForgedSecret   = "FR4015"
 	CodeNoneOrTooMany  = "FR4016"
 	CodeWithoutPlugins = "FR4017"
+	CodeUnknownTarget  = "FR4020"
+
+	CodeWorkflowFile   = "FR4021"
+	CodeWorkflowCycle  = "FR4022"
+	CodeWorkflowDepth  = "FR4023"
+	CodeWorkflowBroken = "FR4024"
 )
 
 // Codes returns every code of this package with its title.
@@ -60,7 +78,6 @@ func Codes() map[string]string {
 		CodeDuration:    "a duration is not valid",
 		CodeNumber:      "a number is not valid here",
 		CodeTooLong:     "a step may take longer than the workflow",
-		CodeLater:       "this comes with a later version of flowrun",
 		CodeStatic:      "an expression can't stand here",
 		CodeLoopList:    "a loop needs a list",
 		CodeLoopKey:     "a loop's key is not an expression that gives text or an integer",
@@ -70,6 +87,19 @@ func Codes() map[string]string {
 		CodeFormat:      "an output can't have this format",
 		CodeUnknownKey:  "a key is not known here",
 		CodeShape:       "a value has the wrong shape",
+
+		CodeStateName:    "no state of this name is declared",
+		CodeSetState:     "state can't be set here",
+		CodeStateDefault: "a state value has neither a default nor may be null",
+		CodeCursorName:   "the name of a cursor is not valid or already taken",
+
+		CodeTriggerKind:  "a trigger is not exactly one kind of trigger",
+		CodeTriggerRoot:  "a name can't be read in a trigger",
+		CodeCron:         "a schedule is not valid",
+		CodeTimezone:     "a time zone is not known",
+		CodeTriggerKey:   "a key does not belong to this kind of trigger",
+		CodeTriggerAfter: "the workflow that a trigger follows is not there",
+		CodeTriggerItems: "a poll's items or key have the wrong type",
 
 		CodeUnknownAction:  "the plugin has no such action",
 		CodeUnknownPlugin:  "no plugin has this name",
@@ -88,5 +118,11 @@ func Codes() map[string]string {
 		CodeForgedSecret:   "a secret reference can't be written out",
 		CodeNoneOrTooMany:  "exactly one of several inputs must be given",
 		CodeWithoutPlugins: "the action needs no connection",
+		CodeUnknownTarget:  "no target of core.notify has this name",
+
+		CodeWorkflowFile:   "the file of a workflow as a step can't be read",
+		CodeWorkflowCycle:  "workflows call each other in a circle",
+		CodeWorkflowDepth:  "workflows call each other too deep",
+		CodeWorkflowBroken: "the workflow that a step calls has errors",
 	}
 }

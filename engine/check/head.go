@@ -39,8 +39,6 @@ func (c *checker) head() {
 			c.plan.Timeout = d
 		}
 	}
-	c.laterKey(c.tree.Root, "concurrency")
-	c.laterKey(c.tree.Root, "state")
 }
 
 // name is the workflow's name: the file's where none is written.
@@ -78,14 +76,6 @@ func (c *checker) labels() {
 			c.errorAt(pair.Value.Pos, CodeName, "the label is longer than %d characters", maxName)
 		}
 		c.plan.Labels[key] = pair.Value.Text
-	}
-}
-
-// laterKey refuses a key of the language that this version does not run.
-func (c *checker) laterKey(node *spec.Node, key string) {
-	if pair, ok := node.Pair(key); ok {
-		c.errorAt(pair.Key.Pos, CodeLater, "`%s` comes with a later version of flowrun", key).Hint =
-			"this version can't run a workflow that needs it"
 	}
 }
 

@@ -25,6 +25,7 @@ type list struct {
 	loop    *step // whose steps these are; nil at the top
 	handler handler
 	steps   []*step
+	ahead   bool // some step follows one that stands below it
 }
 
 // step is a step while it is checked.

@@ -14,16 +14,20 @@ func (c *checker) outputs() {
 	if c.tree.Outputs == nil {
 		return
 	}
+	var fields []schema.Field
+	defer func() { c.plan.OutputSchema = schema.ObjectOf(fields...).JSONSchema() }()
 	for _, pair := range c.tree.Outputs.Pairs {
 		name := pair.Key.Text
 		if !fieldPattern.MatchString(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an output", name).Hint = fieldHint
 		}
-		c.output(name, pair.Value)
+		t := c.output(name, pair.Value)
+		fields = append(fields, schema.Required(name, t))
 	}
 }
 
-func (c *checker) output(name string, node *spec.Node) {
+// output checks one output and returns its type.
+func (c *checker) output(name string, node *spec.Node) *schema.Type {
 	format, content := (*spec.Node)(nil), node
 	if isFormatted(node) {
 		format, content = node.Get("format"), node.Get("value")
@@ -44,6 +48,10 @@ func (c *checker) output(name string, node *spec.Node) {
 		}
 	}
 	c.plan.Outputs = append(c.plan.Outputs, planned)
+	if out.typ == nil {
+		return schema.Of(schema.Any)
+	}
+	return out.typ
 }
 
 func (c *checker) outputReads(whole *step, t *text) {

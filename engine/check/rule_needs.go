@@ -38,6 +38,7 @@ func (c *checker) writtenNeeds(s *step) {
 		}
 		if target := c.needed(s, node); target != nil {
 			s.needs = append(s.needs, edge{to: target, pos: node.Pos, written: true})
+			s.list.ahead = s.list.ahead || target.index > s.index
 		}
 	}
 }
@@ -83,6 +84,9 @@ func (c *checker) siblingIDs(s *step) []string {
 
 // follows reports whether s comes after target by the edges known so far.
 func follows(s, target *step) bool {
+	if s.list == target.list && !s.list.ahead && s.index < target.index {
+		return false // every edge of the list leads back
+	}
 	seen := map[*step]bool{}
 	var visit func(*step) bool
 	visit = func(at *step) bool {

@@ -48,6 +48,7 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 			"the plugin must say which field holds the items"
 		return output
 	}
+	c.literalCursor(s, paging.CursorField)
 	s.plan.Paginate = p
 	fields := []schema.Field{
 		schema.Required("items", schema.ListOf(item)),
@@ -59,6 +60,17 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 		fields = append(fields, schema.Optional("windows", schema.Of(schema.Int)))
 	}
 	return schema.ObjectOf(fields...)
+}
+
+// literalCursor reports a cursor that is written out beside `paginate`: every
+// run would begin in the middle, at a place that the service has forgotten.
+func (c *checker) literalCursor(s *step, name string) {
+	pair, written := s.src.With.Pair(name)
+	if !written || pair.Value.Bad || pair.Value.Kind != spec.Scalar || pair.Value.IsNull() || pair.Value.Text == "" || c.text(pair.Value).hasExpr() {
+		return
+	}
+	c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` can't be written out beside `paginate`", name).Hint =
+		"`paginate` begins at the first page and sets it for the others"
 }
 
 // itemType is the type of what a page lists: the elements of the named field, of

@@ -147,6 +147,7 @@ func (c *checker) inferredEdge(s *step, r *read) {
 	if holder != target && !follows(target, holder) {
 		if !slices.ContainsFunc(holder.needs, func(e edge) bool { return e.to == target }) {
 			holder.needs = append(holder.needs, edge{to: target, pos: r.pos, read: true})
+			holder.list.ahead = holder.list.ahead || target.index > holder.index
 		}
 		return
 	}

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"sync"
+
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -21,20 +23,13 @@ func (c *checker) rootScope() *eval.Scope {
 		schema.Required("scheduled_at", when), schema.Required("started_at", when),
 		schema.Required("attempt", schema.Of(schema.Int)), schema.Required("trigger", text),
 	)
-	trigger := schema.ObjectOf(
-		schema.Required("name", text), schema.Required("kind", text), schema.Required("at", when),
-	)
-	if c.tree.Triggers != nil {
-		// Triggers are not read yet, so that it is not known what they bring.
-		trigger.Additional = schema.Of(schema.Any)
-	}
 	scope := eval.NewScope()
-	if _, written := c.tree.Root.Pair("state"); written {
-		scope = scope.With("state", schema.Of(schema.Any)) // refused as a whole
+	if c.memory.state != nil {
+		scope = scope.With("state", c.memory.state)
 	}
 	return scope.
 		With("run", run).
-		With("trigger", trigger).
+		With("trigger", triggerType(c.brought, true)).
 		With("inputs", c.inputs).
 		With("secrets", schema.MapOf(schema.SecretText())).
 		With("connections", c.connectionsType())
@@ -71,7 +66,7 @@ func stepStatuses() []string {
 func statusType(words ...string) *schema.Type { return schema.EnumOf(words...) }
 
 // errorType is `error` and `steps.x.error`.
-func errorType() *schema.Type {
+var errorType = sync.OnceValue(func() *schema.Type {
 	text := schema.Of(schema.String)
 	return schema.ObjectOf(
 		schema.Required("kind", schema.EnumOf(kindWords()...)), schema.Required("step", text),
@@ -79,7 +74,13 @@ func errorType() *schema.Type {
 		schema.Required("reason", text), schema.Required("hint", text),
 		schema.Required("details", schema.Of(schema.Any)),
 	)
-}
+})
+
+// The types that every read of a step has are made once.
+var (
+	stepStatus = sync.OnceValue(func() *schema.Type { return statusType(stepStatuses()...) })
+	maybeError = sync.OnceValue(func() *schema.Type { return schema.Nullable(errorType()) })
+)
 
 // scope returns what the expressions of s see; collect says that of its
 // `collect`. What the `if` of the loops around proves holds, that of its own
@@ -164,9 +165,9 @@ func (c *checker) stepType(s *step, r read) *schema.Type {
 		outputs = schema.Nullable(outputs)
 	}
 	return schema.ObjectOf(
-		schema.Required("status", statusType(stepStatuses()...)),
+		schema.Required("status", stepStatus()),
 		schema.Required("outputs", outputs),
-		schema.Required("error", schema.Nullable(errorType())),
+		schema.Required("error", maybeError()),
 		schema.Required("attempts", schema.Of(schema.Int)),
 	)
 }

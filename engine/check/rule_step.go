@@ -46,8 +46,7 @@ func (c *checker) checkStep(s *step) {
 	case spec.LetStep:
 		c.letStep(s)
 	case spec.SetStateStep:
-		c.laterKey(s.src.Node, "set_state")
-		c.loose(s)
+		c.setStateStep(s)
 	case spec.LoopStep:
 		c.loopStep(s)
 	}
@@ -114,12 +113,14 @@ func (c *checker) checkIf(s *step) {
 // with the whole is told at its first character.
 func (c *checker) condition(text *text, scope *eval.Scope) {
 	x := text.whole.parsed
-	if _, issues := x.Check(scope); len(issues) > 0 {
+	found, issues := c.infer(text.whole, scope)
+	if len(issues) > 0 {
 		for _, issue := range issues {
 			c.issue(text.node, text.whole.offset, issue)
 		}
 		return
 	}
+	c.knownType(text.node, found)
 	for _, issue := range x.CheckCondition(scope) {
 		c.errorAt(text.node.Pos, issue.Code, "%s", issue.Message).Hint = issue.Hint
 	}

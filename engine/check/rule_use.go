@@ -12,22 +12,29 @@ import (
 // actionStep checks a step that calls an action.
 func (c *checker) actionStep(s *step) {
 	s.plan.Kind = plan.StepAction
-	for _, key := range []string{"cache", "incremental", "on_unknown"} {
-		c.laterKey(s.src.Node, key)
+	if isWorkflowPath(s.src.Uses) {
+		c.workflowStep(s)
+		return
 	}
 	s.action = c.actionOf(s.src.Uses)
 	c.timeouts(s)
 	c.reactions(s, s.plan)
 	c.stepRetry(s)
+	c.onUnknown(s)
+	c.incremental(s)
+	c.cache(s)
 	if s.action == nil {
 		c.unknownUse(s)
 		return
 	}
 	s.plan.Uses = s.src.Uses.Text
 	output := s.action.output
-	if narrowed := c.with(s); narrowed != nil {
+	if own := c.builtinWith(s); own != nil {
+		output = own
+	} else if narrowed := c.with(s); narrowed != nil {
 		output = narrowed
 	}
+	c.notifyTarget(s)
 	c.connection(s)
 	s.output = c.repeat(s, c.paginate(s, output))
 }
@@ -48,7 +55,7 @@ func (c *checker) unknownUse(s *step) {
 // stepRetry reads `retry` over the workflow's defaults.
 func (c *checker) stepRetry(s *step) {
 	node := s.src.Retry
-	if s.action != nil && s.action.builtin() {
+	if s.action != nil && s.action.inside() {
 		if pair, ok := s.src.Node.Pair("retry"); ok && node != nil {
 			c.errorAt(pair.Key.Pos, CodeNotForAction, "`retry` does not belong to `%s`", s.src.Uses.Text).Hint =
 				"it runs inside the engine, where nothing passes by waiting"

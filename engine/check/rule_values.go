@@ -88,7 +88,7 @@ func (v *valuer) checkParts(text *text) {
 
 // infer checks an expression; false when a problem was reported.
 func (v *valuer) infer(text *text, p *part) (*schema.Type, bool) {
-	t, issues := p.parsed.Check(v.scope)
+	t, issues := v.c.infer(p, v.scope)
 	for _, issue := range issues {
 		v.bad = true
 		v.c.issue(text.node, p.offset, issue)
@@ -150,6 +150,7 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 	}
 	x := text.expr(text.whole)
 	out := value{plan: plan.Value{Kind: plan.ValueExpr, Expr: &x}, typ: result}
+	v.c.knownType(node, result)
 	switch {
 	case readsSecrets(text.whole):
 		v.problem(node.Pos, CodeSecretText, "secrets are read by their names, one at a time").Hint = "write ${{ secrets.NAME }} as the whole value"

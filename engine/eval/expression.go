@@ -29,6 +29,15 @@ func (x *Expression) Check(scope *Scope) (*schema.Type, []Issue) {
 	return t, c.issues
 }
 
+// CheckStrict is Check that also refuses what can't be checked: members that are
+// read of a value of which nothing is known, and operators on one.
+func (x *Expression) CheckStrict(scope *Scope) (*schema.Type, []Issue) {
+	c := checker{x: x, weights: map[*schema.Type]int{}, strict: true}
+	t := c.infer(x.root, scope)
+	slices.SortStableFunc(c.issues, func(a, b Issue) int { return a.Start - b.Start })
+	return t, c.issues
+}
+
 // CheckCondition is Check for a condition: its result must be a boolean.
 func (x *Expression) CheckCondition(scope *Scope) []Issue {
 	c := checker{x: x, weights: map[*schema.Type]int{}}

@@ -17,6 +17,8 @@ const (
 	// maxWeight bounds the types that are built: shared parts would double at
 	// every level.
 	maxWeight = 5_000
+	// maxTuple is the longest list literal that is known place by place.
+	maxTuple = 8
 )
 
 // checker infers the types of one expression. Names of `let` and of predicates
@@ -25,6 +27,7 @@ type checker struct {
 	x       *Expression
 	issues  []Issue
 	muted   int // issues are not reported: the part is looked at twice
+	strict  bool
 	visits  int
 	weights map[*schema.Type]int
 }
@@ -213,6 +216,13 @@ func (c *checker) array(n *ast.ArrayNode, scope *Scope) *schema.Type {
 	if len(n.Nodes) == 0 {
 		return schema.EmptyList()
 	}
+	if len(n.Nodes) <= maxTuple {
+		places := make([]*schema.Type, len(n.Nodes))
+		for i, item := range n.Nodes {
+			places[i] = c.value(item, scope)
+		}
+		return c.bounded(schema.TupleOf(places...))
+	}
 	elem := c.value(n.Nodes[0], scope)
 	for _, item := range n.Nodes[1:] {
 		elem = schema.Join(elem, c.value(item, scope))
@@ -289,7 +299,7 @@ func (c *checker) weight(t *schema.Type) int {
 		return w
 	}
 	w := 1 + c.weight(t.Elem) + c.weight(t.Additional)
-	for _, one := range t.Alternatives {
+	for _, one := range slices.Concat(t.Alternatives, t.Tuple) {
 		w += c.weight(one)
 	}
 	for _, field := range t.Fields {

@@ -253,7 +253,7 @@ func (k *call) checkOrder(i int) {
 }
 
 func (k *call) crossed() *schema.Type {
-	return schema.ListOf(schema.ListOf(schema.Join(k.typeOf(0).Element(), k.typeOf(1).Element())))
+	return schema.ListOf(schema.TupleOf(k.typeOf(0).Element(), k.typeOf(1).Element()))
 }
 
 // rowsOf is uniqueBy: the same rows. A field is checked when it is written out.
@@ -263,9 +263,13 @@ func (k *call) rowsOf() *schema.Type {
 		return k.wrong(0, "%s expects a list of objects, got %s", k.f.name, k.typeOf(0).Article())
 	}
 	if name, ok := k.literal(1); ok && elem.Kind == schema.Object {
-		if _, known := follow(elem, name); !known {
+		field, known := follow(elem, name)
+		switch {
+		case !known:
 			return k.c.report(k.c.issueOver(k.args[1], CodeField, "unknown field `%s`", name).
 				hint("%s", nearName(name, elem.FieldNames())))
+		case field.HasSecret():
+			return k.c.report(k.c.issueOver(k.args[1], CodeSecret, "`%s` is a secret, which can't be compared", name))
 		}
 	}
 	return k.sameList()
@@ -294,7 +298,7 @@ func (k *call) fieldType(i int) *schema.Type {
 }
 
 func (k *call) pairs() *schema.Type {
-	return schema.ListOf(schema.ListOf(schema.Join(schema.Of(schema.String), k.fieldType(0))))
+	return schema.ListOf(schema.TupleOf(schema.Of(schema.String), k.fieldType(0)))
 }
 
 func (k *call) fromPairs() *schema.Type {
@@ -302,7 +306,10 @@ func (k *call) fromPairs() *schema.Type {
 	if pair.Kind != schema.Any && pair.Kind != schema.List {
 		return k.wrong(0, "fromPairs expects pairs [name, value], got %s", k.typeOf(0).Article())
 	}
-	return schema.MapOf(anyType)
+	if len(pair.Tuple) == 2 {
+		return schema.MapOf(pair.Tuple[1])
+	}
+	return schema.MapOf(pair.Element())
 }
 
 // got is get: what is declared at a written path, or null; any value where the
@@ -313,6 +320,9 @@ func (k *call) got() *schema.Type {
 		path, ok = strconv.Itoa(i), true
 	}
 	if !ok {
+		if k.typeOf(0).HasSecret() {
+			return k.c.report(k.c.issueOver(k.args[0], CodeSecret, "%s has a secret in it, so that get needs a path that is written out", k.c.text(k.args[0])))
+		}
 		return anyType
 	}
 	t, known := follow(k.typeOf(0), path)

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -93,12 +95,15 @@ func (c *checker) memberOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *
 	index := c.present(n.Property, scope)
 	switch {
 	case base.Kind == schema.Any:
-		return anyType
+		return c.blind(n.Node, base, func() *Issue {
+			return c.issueOver(n.Property, CodeAny, "nothing is known of %s, so that its elements can't be checked", c.text(n.Node)).
+				hint("get(x, place) reads one as it comes; string(x), int(x), float(x) make a known type of it")
+		})
 	case base.Kind == schema.List:
 		if index.Kind != schema.Int && index.Kind != schema.Any {
 			return c.report(c.issueOver(n.Property, CodeMember, "a list's place must be an integer, got %s", index.Article()))
 		}
-		return base.Element()
+		return c.placeOf(n, base)
 	case base.Kind == schema.Object:
 		if index.Kind != schema.String && index.Kind != schema.Any {
 			return c.report(c.issueOver(n.Property, CodeMember, "a field's name must be text, got %s", index.Article()))
@@ -108,6 +113,34 @@ func (c *checker) memberOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *
 		return c.report(c.issueAt(n, CodeMember, "text has no elements").hint("x[0:1] is its first character"))
 	}
 	return c.report(c.issueAt(n, CodeMember, "%s has no elements", base.Article()))
+}
+
+// blind is the type of what is read of a value that nothing is known of; the
+// strict check refuses it. A part that is wrong already says nothing more.
+func (c *checker) blind(node ast.Node, base *schema.Type, issue func() *Issue) *schema.Type {
+	if c.strict && base.Alternatives == nil && !c.failedIn(node) {
+		c.report(issue())
+	}
+	return anyType
+}
+
+// failedIn reports whether something was found inside a node.
+func (c *checker) failedIn(node ast.Node) bool {
+	start, end := c.x.span(node)
+	return slices.ContainsFunc(c.issues, func(i Issue) bool { return i.Start >= start && i.End <= end })
+}
+
+// placeOf is the type of one element of a list: by its place where that is
+// written out and the list is known place by place.
+func (c *checker) placeOf(n *ast.MemberNode, base *schema.Type) *schema.Type {
+	place, literal := integerLiteral(n.Property)
+	switch {
+	case !literal || base.Tuple == nil:
+		return base.Element()
+	case place >= len(base.Tuple):
+		return c.report(c.issueOver(n.Property, CodeMember, "this list has %d elements, the last one is [%d]", len(base.Tuple), len(base.Tuple)-1))
+	}
+	return base.Tuple[place]
 }
 
 // anyField is the type of a field whose name is computed.
@@ -141,7 +174,10 @@ func fieldJoin(base *schema.Type) *schema.Type {
 func (c *checker) field(n *ast.MemberNode, name string, base *schema.Type) *schema.Type {
 	switch base.Kind {
 	case schema.Any:
-		return anyType
+		return c.blind(n.Node, base, func() *Issue {
+			return c.issueAt(n.Property, CodeAny, "nothing is known of %s, so that `%s` can't be checked", c.text(n.Node), name).
+				hint("get(x, %q) reads it as it comes; string(x), int(x), float(x) make a known type of it", name)
+		})
 	case schema.Object:
 		if t, ok := base.Field(name); ok {
 			return t

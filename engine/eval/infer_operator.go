@@ -45,6 +45,8 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 		return schema.Of(schema.Bool)
 	}
 	left, right := c.present(n.Left, scope), c.present(n.Right, scope)
+	c.known(n, n.Left, left)
+	c.known(n, n.Right, right)
 	switch n.Operator {
 	case "<", ">", "<=", ">=":
 		c.ordering(n, left, right)
@@ -54,6 +56,15 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 		return schema.Of(schema.Bool)
 	}
 	return c.arithmetic(n, left, right)
+}
+
+// known refuses, in the strict check, an operand of which nothing is known.
+func (c *checker) known(n *ast.BinaryNode, operand ast.Node, t *schema.Type) {
+	if !c.strict || t.Kind != schema.Any || t.Alternatives != nil || c.failedIn(operand) {
+		return
+	}
+	c.report(c.issueOver(operand, CodeAny, "nothing is known of %s, so that `%s` can't be checked", c.text(operand), n.Operator).
+		hint("string(x), int(x) and float(x) make a known type of it"))
 }
 
 // coalesce is a ?? b: what a is when it is not null, else b.
@@ -66,6 +77,9 @@ func (c *checker) coalesce(n *ast.BinaryNode, scope *Scope) *schema.Type {
 }
 
 func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
+	if !isNil(n.Left) && !isNil(n.Right) && (c.secretInside(n.Left, left) || c.secretInside(n.Right, right)) {
+		return
+	}
 	if !canEqual(left, right) {
 		issue := c.issueAt(n, CodeOperator, "can't compare %s with %s", left.Article(), right.Article())
 		switch {
@@ -80,6 +94,16 @@ func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
 	if !left.MayBeNull() || !right.MayBeNull() {
 		c.neverEqual(n, left, right)
 	}
+}
+
+// secretInside reports a value with a secret somewhere in it, which can't be
+// compared.
+func (c *checker) secretInside(node ast.Node, t *schema.Type) bool {
+	if !t.HasSecret() {
+		return false
+	}
+	c.report(c.issueOver(node, CodeSecret, "%s has a secret in it, which can't be compared", c.text(node)))
+	return true
 }
 
 // neverEqual reports a comparison of texts that have no value in common, where
@@ -128,6 +152,9 @@ func isNumber(t *schema.Type) bool { return t.Kind == schema.Int || t.Kind == sc
 
 func (c *checker) membership(n *ast.BinaryNode, scope *Scope) {
 	left, right := c.value(n.Left, scope), c.present(n.Right, scope)
+	if c.secretInside(n.Left, left) || c.secretInside(n.Right, right) {
+		return
+	}
 	switch right.Kind {
 	case schema.Any:
 	case schema.List:

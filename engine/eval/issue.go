@@ -39,6 +39,8 @@ const (
 	CodeNeverEqual = "FR3015"
 	CodeText       = "FR3016"
 	CodeAny        = "FR3017"
+	CodeNested     = "FR3018"
+	CodeParts      = "FR3019"
 )
 
 // CodeInfo describes a code for `flowrun explain`.
@@ -51,7 +53,7 @@ func Codes() []CodeInfo {
 	return []CodeInfo{
 		{CodeSyntax, "the expression can't be read", "An operator, a value or a bracket is missing or stands where it can't stand."},
 		{CodeUnclosed, "a bracket, a quote or `${{` is not closed", "The place shown is the opening."},
-		{CodeTooLarge, "the expression is too large", "An expression has at most 8 KiB, 100 levels of brackets and 2,000 parts. Split it with `let` steps."},
+		{CodeTooLarge, "the expression is too large", "An expression has at most 8 KiB. Split it with `let` steps."},
 		{CodeForbidden, "this is not part of the language", "Some of expr's functions and names are left out because their result could not be repeated or bounded."},
 		{CodeName, "unknown name", "An expression sees the roots (run, inputs, steps, ...), the names of loops around it and its own `let` names."},
 		{CodeField, "unknown field", "The schema of the value has no field of that name."},
@@ -66,6 +68,8 @@ func Codes() []CodeInfo {
 		{CodeNeverEqual, "the comparison is never true", "The two values have no value in common."},
 		{CodeText, "not text", "Only text, numbers, booleans, times and durations can stand inside text."},
 		{CodeAny, "the type is not known", "With --strict, every value must have a known type."},
+		{CodeNested, "the expression is nested too deep", "An expression has at most 100 open brackets, or unary operators in a row. Split it with `let` steps."},
+		{CodeParts, "the expression has too many parts", "An expression has at most 2,000 names, values, operators and calls. Split it with `let` steps."},
 	}
 }
 

@@ -90,7 +90,7 @@ func reword(issue *Issue) {
 	token, unexpected := strings.CutPrefix(text, "unexpected token ")
 	switch {
 	case strings.Contains(text, "exceeds maximum allowed nodes"):
-		issue.Code = CodeTooLarge
+		issue.Code = CodeParts
 		issue.Message = fmt.Sprintf("the expression has more than %d parts", maxNodes)
 		issue.Hint = "split it with a `let` step"
 	case token == "EOF", text == "unexpected end of expression":

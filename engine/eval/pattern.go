@@ -46,7 +46,7 @@ func compilePattern(pattern string) (*regexp.Regexp, int, error) {
 
 // match takes the steps that a match of a text of n bytes can need.
 func (m *machine) match(pattern *regexp.Regexp, size int, text string) (bool, error) {
-	if err := m.step(1 + len(text)*size/256); err != nil {
+	if err := m.step(1 + len(text)*size/128); err != nil {
 		return false, err
 	}
 	return pattern.MatchString(text), nil

@@ -106,7 +106,7 @@ func (s *scanner) countUnary(width int) *Issue {
 }
 
 func (s *scanner) tooDeep() *Issue {
-	return issuef(s.at, s.at+1, CodeTooLarge, "the expression is nested deeper than %d", maxNesting)
+	return issuef(s.at, s.at+1, CodeNested, "the expression is nested deeper than %d", maxNesting)
 }
 
 func isWord(rest, word string) bool {

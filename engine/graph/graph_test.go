@@ -1,6 +1,9 @@
 package graph_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,3 +70,35 @@ func TestMermaidShowsOrderReadsAndConditions(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// golden compares a drawing with testdata; UPDATE=1 writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", name, diff)
+	}
+}
+
+func TestSVGGolden(t *testing.T) {
+	drawn := graph.SVG(sample())
+	golden(t, "sample.svg", drawn)
+	for _, want := range []string{
+		"prefers-color-scheme:dark", `role="img"`, "<title id=", "<desc id=", `class="edge reads"`, `data-step="each.two"`, "if row.name != &quot;&lt;a&gt;&quot;",
+	} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("the drawing lacks %s", want)
+		}
+	}
+}
+
+func TestDotGolden(t *testing.T) { golden(t, "sample.dot", graph.Dot(sample())) }

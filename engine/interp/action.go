@@ -27,12 +27,17 @@ type action struct {
 	polls      int
 	checkpoint []byte
 	watermark  []byte
-	round      int // from 1
+	cursor     *plan.CursorRead // that the pages so far were read from
+	round      int              // from 1
 	paging     paging
 	within     string // path of the timer that bounds the whole step
 }
 
 func (s *step) startAction() {
+	if s.code.step.Workflow != "" {
+		s.startChild()
+		return
+	}
 	if core := coreAction(s.code.step.Uses); core != nil {
 		s.startCore(core)
 		return
@@ -146,6 +151,10 @@ func (s *step) completed(answer *plan.Completed) {
 	result, err := s.decode(answer.Output)
 	if err != nil {
 		s.attemptFailed(unreadable(err))
+		return
+	}
+	if failure := s.readCursor(answer.Cursor); failure != nil {
+		s.fail(failure)
 		return
 	}
 	s.cached, s.prompt, s.note = answer.Cached, nil, ""

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -15,7 +16,14 @@ const (
 	actionFail   = "core.fail"
 	actionAssert = "core.assert"
 	actionSleep  = "core.sleep"
+
+	actionApprove = "core.approve"
+	actionWait    = "core.wait"
 )
+
+// ActionNotify is the built-in action that the driver's caller runs: it leaves
+// the engine.
+const ActionNotify = "core.notify"
 
 const noOutputs = `{"type":"object","properties":{},"additionalProperties":false}`
 
@@ -23,6 +31,7 @@ const noOutputs = `{"type":"object","properties":{},"additionalProperties":false
 // language's page. The result is the caller's own.
 func Builtins() []*plan.Action {
 	return []*plan.Action{
+		approveAction(), waitAction(),
 		builtin("log", "Write a line into the run's log.", `{
 			"type": "object",
 			"properties": {
@@ -58,13 +67,61 @@ func Builtins() []*plan.Action {
 			"required": ["that"],
 			"additionalProperties": false
 		}`),
+		notifyAction(),
 	}
 }
 
-// ComingLater returns the full names of the core actions of the language that
-// this version does not run: the checker refuses them with a hint.
-func ComingLater() []string {
-	return []string{"core.approve", "core.wait", "core.notify"}
+// approveAction has the form's fields as outputs: a step's form says which.
+func approveAction() *plan.Action {
+	action := builtin("approve", "Ask a person: the step waits for `flowrun runs approve` or `reject`.", `{
+		"type": "object",
+		"properties": {
+			"message": {"type": "string", "description": "what is asked"},
+			"form": {"type": "object", "description": "the fields that the person fills in, as schemas of inputs; they are the step's outputs", "additionalProperties": {}}
+		},
+		"required": ["message"],
+		"additionalProperties": false
+	}`)
+	action.Faults = []plan.Fault{
+		{Kind: plan.KindDenied, Reason: "rejected", Doc: "a person rejected it"},
+		{Kind: plan.KindTimeout, Doc: "nobody decided in time"},
+	}
+	return action
+}
+
+func waitAction() *plan.Action {
+	action := builtin("wait", "Wait for a signal; one that came at most 24 hours before counts.", `{
+		"type": "object",
+		"properties": {
+			"signal": {"type": "string", "minLength": 1, "maxLength": 100, "description": "its name"},
+			"schema": {"type": "object", "description": "the schema of its payload", "additionalProperties": {}},
+			"match": {"type": "object", "description": "fields of the payload and the values that they must have", "additionalProperties": {}}
+		},
+		"required": ["signal"],
+		"additionalProperties": false
+	}`)
+	action.Output = json.RawMessage(`{"type":"object","properties":{"payload":{}},"required":["payload"],"additionalProperties":false}`)
+	action.Faults = []plan.Fault{{Kind: plan.KindTimeout, Doc: "the signal did not come in time"}}
+	return action
+}
+
+// notifyTimeout bounds one attempt of core.notify.
+const notifyTimeout = 30 * time.Second
+
+// notifyAction leaves the engine: its calls are sent again with the same
+// idempotency key, like those of a plugin's keyed action.
+func notifyAction() *plan.Action {
+	action := builtin("notify", "Send a message to a target of flowrun.yaml: a webhook or a command.", `{
+		"type": "object",
+		"properties": {
+			"to": {"type": "string", "description": "a target under notify in flowrun.yaml"},
+			"text": {"type": "string", "description": "the message"}
+		},
+		"required": ["to", "text"],
+		"additionalProperties": false
+	}`)
+	action.Effect, action.DefaultTimeout = plan.EffectKeyed, notifyTimeout
+	return action
 }
 
 func builtin(name, doc, input string) *plan.Action {

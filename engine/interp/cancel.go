@@ -70,6 +70,11 @@ func (l *list) halt() {
 
 func (s *step) halt() {
 	m := s.list.m
+	if open := m.open[s.op]; open != nil && open.command.Kind == journal.CommandChild {
+		s.closeChild()
+		m.emit(journal.Command{Kind: journal.CommandCancel, Path: s.op})
+		return
+	}
 	if open := m.open[s.op]; open != nil && open.command.Kind == journal.CommandCall {
 		if s.action.within != "" {
 			m.cancel(s.action.within)
@@ -130,13 +135,13 @@ func (m *Machine) graceOver() {
 		return
 	}
 	for _, op := range m.ordered() {
-		if op.command.Kind != journal.CommandCall {
+		if op.command.Kind == journal.CommandTimer {
 			continue
 		}
 		m.forget(op.command.Path)
 		s := op.step
 		s.op = ""
-		if op.command.Call.Effect.Writes() {
+		if op.command.Kind == journal.CommandCall && op.command.Call.Effect.Writes() {
 			s.interruptedUnknown(&plan.Error{Kind: plan.KindCanceled, Message: "it was canceled and gave no answer in time"})
 			continue
 		}

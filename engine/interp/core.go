@@ -21,6 +21,10 @@ func coreAction(name string) func(*step, map[string]any) {
 		return (*step).coreAssert
 	case actionSleep:
 		return (*step).coreSleep
+	case actionApprove:
+		return (*step).coreApprove
+	case actionWait:
+		return (*step).coreWait
 	}
 	return nil
 }

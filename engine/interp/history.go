@@ -28,6 +28,9 @@ func (h *history) addEvent(ev journal.Event) {
 	if ev.Pending != nil {
 		h.bytes += len(ev.Pending.Checkpoint)
 	}
+	if ev.Child != nil {
+		h.bytes += len(ev.Child.Outputs)
+	}
 }
 
 func (h *history) addCommands(commands []journal.Command) {

@@ -32,7 +32,8 @@ func kept() []string {
 		"run_if failed runs after", "now() is the time", "tried again, with growing delays", "repeat asks again",
 		"resolved as did_not", "an expired cursor", "a long range is cut", "loops nest", "on_error collect goes on",
 		"a resume of a loop", "on_failure, then finally", "a canceled run resumes", "other branches go on first",
-		"P3: a once call", "timed_out",
+		"P3: a once call", "timed_out", "an approval gives the form", "an approval that was recorded", "match picks the step",
+		"a resume asks again after a rejection", "resolved while nobody drove",
 	}
 }
 

@@ -55,6 +55,9 @@ type Machine struct {
 	changed  []*step
 	parked   []*step          // steps that wait for a person, in order of time
 	unknown  map[string]*step // steps with an unknown outcome, by path
+	resolved []*step          // of those, the ones that were resolved while no process drove the run
+	awaiting []*step          // steps that wait for an answer from outside, in order of time
+	early    []*answer        // signals that no step has taken yet, in order of time
 
 	failure *plan.Error // the first failed step's
 	end     *verdict    // why the run is ending early
@@ -64,7 +67,8 @@ type Machine struct {
 	err     *plan.Error
 	outputs map[string]json.RawMessage
 	state   map[string]json.RawMessage
-	cursors map[string][]byte
+	cursors map[string][]byte // by key
+	memory  memory            // what the run read of earlier ones
 
 	history history
 }
@@ -92,6 +96,9 @@ func New(w *plan.Workflow) (*Machine, error) {
 // that is not open changes nothing. A condition that fails at run time is a
 // failed step, never an error: an error means a journal that can't be.
 func (m *Machine) Apply(ev journal.Event) ([]journal.Command, error) {
+	if m.phase == waitingForStart && ev.Kind != journal.Started {
+		return m.unstarted(ev)
+	}
 	if (ev.Kind == journal.Started) != (m.phase == waitingForStart) {
 		if ev.Kind == journal.Started {
 			return nil, nil // a second one
@@ -119,11 +126,20 @@ func (m *Machine) take(ev journal.Event) error {
 	case journal.CancelRun:
 		m.cancelRun(ev)
 	case journal.Resumed:
+		m.memory.resume(ev)
 		m.resume()
+	case journal.Moved:
+		m.memory.moved = ev.Failed
+	case journal.Queued, journal.Refused:
+		// The run has begun: they are late.
 	case journal.Resolved:
 		return m.resolveOutcome(ev)
-	case journal.Signaled, journal.ChildEnded:
-		// No step of this version waits for them: they are late.
+	case journal.Signaled:
+		return m.signaled(ev)
+	case journal.ChildEnded:
+		return m.childEnded(ev)
+	case journal.Driven:
+		m.release()
 	default:
 		return fmt.Errorf("apply %s: unknown kind of event", ev.Kind)
 	}
@@ -144,6 +160,11 @@ func (m *Machine) start(ev journal.Event) error {
 	}
 	m.begun, m.started = *ev.Start, m.at
 	m.env = m.rootEnv(decoded)
+	if failure := m.readState(); failure != nil {
+		m.main = m.newList(m.program.main, "", m.env)
+		m.finish(verdict{plan.RunFailed, failure})
+		return nil
+	}
 	m.main = m.newList(m.program.main, "", m.env)
 	m.goOn()
 	m.main.enqueue()
@@ -184,7 +205,7 @@ func (m *Machine) proceed() bool {
 			m.finish(m.outcome())
 			return true
 		}
-		if m.calls+m.waits == 0 {
+		if m.calls+m.waits+len(m.awaiting) == 0 {
 			return m.pause()
 		}
 	case ending:
@@ -208,6 +229,9 @@ func (m *Machine) outcome() verdict {
 		return verdict{plan.RunFailed, err}
 	}
 	m.outputs = outputs
+	if moved := m.memory.moved; moved != nil && m.writes() {
+		return verdict{plan.RunFailed, moved}
+	}
 	return verdict{status: plan.RunSucceeded}
 }
 
@@ -219,7 +243,8 @@ func (m *Machine) finish(v verdict) {
 	m.ends++
 	finish := &journal.Finish{Status: v.status, Error: v.err}
 	if v.status == plan.RunSucceeded {
-		finish.Outputs, finish.State, finish.Cursors = m.outputs, m.state, m.cursors
+		finish.Outputs = m.outputs
+		m.addWrites(finish)
 	}
 	m.emit(journal.Command{Kind: journal.CommandFinish, Finish: finish})
 	m.queueHandlers()
@@ -246,7 +271,7 @@ func (m *Machine) pause() bool {
 
 // Status returns the run's status and, when it is paused, why.
 func (m *Machine) Status() (status plan.RunStatus, reason string) {
-	if m.phase == running && m.calls == 0 && m.waits > 0 {
+	if m.phase == running && m.calls == 0 && m.waits+len(m.awaiting) > 0 {
 		return plan.RunWaiting, ""
 	}
 	return m.status, m.pausing

@@ -20,6 +20,8 @@ const (
 	timerWithin = "within"
 	timerRun    = "run_timeout"
 	timerGrace  = "grace"
+
+	timerTimeout = "timeout" // of a step that waits for an answer, and of a sub-workflow
 )
 
 // operation is an open call or timer.
@@ -36,7 +38,7 @@ func (o *operation) guards() bool {
 		return false
 	}
 	switch o.command.Timer.Reason {
-	case timerWithin, timerRun, timerGrace:
+	case timerWithin, timerRun, timerGrace, timerTimeout:
 		return true
 	}
 	return false
@@ -55,7 +57,7 @@ func (m *Machine) issue(s *step, command journal.Command) {
 
 func (m *Machine) count(op *operation, by int) {
 	switch {
-	case op.command.Kind == journal.CommandCall:
+	case op.command.Kind == journal.CommandCall, op.command.Kind == journal.CommandChild:
 		m.calls += by
 	case !op.guards():
 		m.waits += by
@@ -100,7 +102,7 @@ func (m *Machine) cancel(path string) {
 // answer gives an event to the operation that it is for.
 func (m *Machine) answer(ev journal.Event) error {
 	op := m.open[ev.Path]
-	if op == nil || (op.command.Kind == journal.CommandTimer) != (ev.Kind == journal.TimerFired) {
+	if op == nil || op.command.Kind == journal.CommandChild || (op.command.Kind == journal.CommandTimer) != (ev.Kind == journal.TimerFired) {
 		return nil
 	}
 	if missingPayload(ev) {
@@ -147,6 +149,8 @@ func (m *Machine) fired(op *operation) {
 		op.step.nextRound()
 	case timerSleep:
 		op.step.awake()
+	case timerTimeout:
+		op.step.timedOut()
 	}
 }
 

@@ -16,6 +16,8 @@ type Program struct {
 	exprs    map[string]*eval.Program // by source
 	secrets  map[string]any           // references to those that expressions read
 	inputs   *schema.Type
+	state    *schema.Type           // nil = the workflow declares none
+	reads    map[string]bool        // names of the state that expressions read or steps set
 	actions  map[string]*actionCode // by full name
 	main     *listCode
 	handlers map[handlerKind]*listCode
@@ -66,6 +68,7 @@ func CompileWith(w *plan.Workflow, cache *eval.Cache) (*Program, error) {
 			workflow: w,
 			exprs:    map[string]*eval.Program{},
 			secrets:  map[string]any{},
+			reads:    map[string]bool{},
 			actions:  map[string]*actionCode{},
 			handlers: map[handlerKind]*listCode{},
 		},
@@ -101,6 +104,9 @@ func (c *compiler) workflow(w *plan.Workflow) error {
 			return fmt.Errorf("read the schema of the inputs: %w", err)
 		}
 		c.program.inputs = inputs
+	}
+	if err := c.memory(w); err != nil {
+		return err
 	}
 	main, err := c.list(w.Steps, false)
 	if err != nil {
@@ -207,7 +213,7 @@ func (c *compiler) action(code *stepCode) error {
 			return err
 		}
 	}
-	action, err := c.actionCode(step.Uses)
+	action, err := c.codeOf(step)
 	if err != nil {
 		return err
 	}
@@ -221,6 +227,29 @@ func (c *compiler) action(code *stepCode) error {
 		code.page, err = compilePage(action.action, code.output)
 	}
 	return err
+}
+
+// codeOf finds what a step calls: an action, or a sub-workflow by its inputs and
+// outputs.
+func (c *compiler) codeOf(step *plan.Step) (*actionCode, error) {
+	if step.Workflow == "" {
+		return c.actionCode(step.Uses)
+	}
+	child := c.program.workflow.Workflows[step.Workflow]
+	if child == nil {
+		return nil, fmt.Errorf("the plan holds no workflow %s", step.Workflow)
+	}
+	code := &actionCode{action: &plan.Action{Name: step.Uses, Effect: plan.EffectIdempotent}, input: schema.ObjectOf()}
+	var err error
+	if len(child.Inputs) > 0 {
+		if code.input, err = schema.FromJSON(child.Inputs); err != nil {
+			return nil, fmt.Errorf("read the inputs of %s: %w", step.Workflow, err)
+		}
+	}
+	if code.output, err = typeOf(child.OutputSchema); err != nil {
+		return nil, fmt.Errorf("read the outputs of %s: %w", step.Workflow, err)
+	}
+	return code, nil
 }
 
 func (c *compiler) actionCode(name string) (*actionCode, error) {
@@ -300,6 +329,7 @@ func (c *compiler) expr(x *plan.Expr) error {
 	}
 	c.program.exprs[x.Source] = program
 	c.secrets(x.Source)
+	c.stateReads(x.Source)
 	return nil
 }
 

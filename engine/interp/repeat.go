@@ -56,7 +56,7 @@ func (s *step) actionDone(result any, raw json.RawMessage) {
 		if m.cursors == nil {
 			m.cursors = map[string][]byte{}
 		}
-		m.cursors[name] = s.action.watermark
+		m.cursors[s.cursorKey(name)] = s.action.watermark
 	}
 	s.succeed(result, raw)
 }

@@ -15,6 +15,10 @@ import (
 // event changes nothing.
 func (m *Machine) resume() {
 	switch {
+	case m.main == nil: // it ended before it began: it waits for its turn again
+		m.phase, m.status, m.err = waitingForStart, plan.RunQueued, nil
+		m.attempt++
+		return
 	case m.phase == paused:
 	case (m.phase == handling || m.phase == closed) && m.status != plan.RunSucceeded:
 		m.dropHandlers()
@@ -27,6 +31,7 @@ func (m *Machine) resume() {
 	m.env[rootRun] = m.runValue(plan.RunRunning)
 	m.main.reset()
 	m.main.enqueue()
+	m.release()
 }
 
 // dropHandlers stops handlers that have not ended; they run again at the new
@@ -36,6 +41,7 @@ func (m *Machine) dropHandlers() {
 		m.cancel(op.command.Path)
 	}
 	m.handlers, m.queued, m.dirty = nil, nil, nil
+	m.awaiting = nil // only handlers were left
 }
 
 // reset sets what has not ended well back to pending.
@@ -64,7 +70,7 @@ func (s *step) reset() {
 		s.action.checkpoint = nil // what it waited for has ended: it begins anew
 	}
 	s.settled, s.parked, s.err, s.continued = false, "", nil, false
-	s.note, s.attempts, s.endedAt = "", 0, time.Time{}
+	s.note, s.attempts, s.endedAt, s.decision = "", 0, time.Time{}, nil
 	s.status = plan.StepPending
 	if s.loop != nil {
 		s.status, s.attempts = plan.StepRunning, 1
@@ -97,29 +103,51 @@ func (m *Machine) resolveOutcome(ev journal.Event) error {
 	if s == nil {
 		return nil
 	}
-	delete(m.unknown, path)
-	if s.settled {
+	switch {
+	case s.settled:
+		delete(m.unknown, path)
+		s.decision = &plan.Decision{By: ev.By, At: m.at}
 		return s.resolveLate(ev.Resolution)
+	case s.resolution != nil:
+		return nil // it was resolved already
+	}
+	s.decision = &plan.Decision{By: ev.By, At: m.at, Held: ev.Resolution.Held}
+	if ev.Resolution.Held {
+		s.resolution = ev.Resolution
+		m.resolved = append(m.resolved, s)
+		m.touch(s)
+		return nil
+	}
+	return m.resolveStep(s, ev.Resolution)
+}
+
+// resolveStep goes on with a step whose outcome a person knows.
+func (m *Machine) resolveStep(s *step, resolution *journal.Resolution) error {
+	delete(m.unknown, s.path)
+	if s.decision != nil {
+		taken := *s.decision // views have the other
+		taken.Held = false
+		s.decision = &taken
 	}
 	m.parked = slices.DeleteFunc(m.parked, func(other *step) bool { return other == s })
 	if m.phase == paused {
 		m.goOn()
 	}
 	s.parked, s.err, s.status = "", nil, plan.StepRunning
-	switch ev.Resolution.Outcome {
+	switch resolution.Outcome {
 	case "happened":
-		if len(ev.Resolution.Output) == 0 {
+		if len(resolution.Output) == 0 {
 			s.succeed(nil, []byte("null"))
 			return nil
 		}
-		s.completed(&plan.Completed{Output: ev.Resolution.Output})
+		s.completed(&plan.Completed{Output: resolution.Output})
 	case "did_not":
 		s.action.attempt = 1
 		s.send()
 	case "skip":
 		s.settle(plan.StepSkipped)
 	default:
-		return fmt.Errorf("apply resolved %s: unknown outcome %q", ev.Path, ev.Resolution.Outcome)
+		return fmt.Errorf("apply resolved %s: unknown outcome %q", s.path, resolution.Outcome)
 	}
 	return nil
 }

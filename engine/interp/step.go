@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -25,7 +26,12 @@ type step struct {
 	op     string // path of its open call or timer
 	action *action
 	loop   *loop
-	late   *lateness // of a core.sleep: it ends before its time, as a failure
+	late   *lateness // of a core.sleep: it ends before its time, as a failure; of an awaiting one: its timeout
+
+	awaiting   *awaiting           // of a step that waits for an answer from outside
+	decision   *plan.Decision      // who answered it
+	resolution *journal.Resolution // of a step in the Machine's resolved
+	child      *childRun           // of a sub-workflow
 
 	attempts  int // of the operation that took the most
 	note      string
@@ -176,6 +182,8 @@ func (s *step) settle(status plan.StepStatus) {
 // close ends what the step has open and what it showed of it.
 func (s *step) close() {
 	m := s.list.m
+	m.forgetAwaiting(s)
+	s.closeChild()
 	if s.op != "" {
 		m.cancel(s.op)
 		s.op = ""
@@ -188,9 +196,13 @@ func (s *step) close() {
 	s.endedAt = m.at
 }
 
-// startLet evaluates the values of let or set_state in written order; each sees
+// startLet evaluates the values of let in written order, or those of set_state; each sees
 // the ones above it by bare name.
 func (s *step) startLet() {
+	if s.code.step.Kind == plan.StepSetState {
+		s.setState()
+		return
+	}
 	m := s.list.m
 	env := cloneEnv(s.list.env)
 	values := make(map[string]any, len(s.code.step.Let))
@@ -202,26 +214,5 @@ func (s *step) startLet() {
 		}
 		values[binding.Name], env[binding.Name] = value, value
 	}
-	if s.code.step.Kind == plan.StepSetState {
-		s.setState(values)
-		return
-	}
 	s.succeed(values, nil)
-}
-
-// setState notes the values for the transaction of the run's success.
-func (s *step) setState(values map[string]any) {
-	m := s.list.m
-	for _, binding := range s.code.step.Let {
-		raw, err := encodeResult(values[binding.Name])
-		if err != nil {
-			s.fail(err)
-			return
-		}
-		if m.state == nil {
-			m.state = map[string]json.RawMessage{}
-		}
-		m.state[binding.Name] = raw
-	}
-	s.succeed(map[string]any{}, nil)
 }

@@ -73,6 +73,13 @@ func (s *step) view() plan.RunStep {
 		StartedAt:  timeOrNil(s.startedAt),
 		FinishedAt: timeOrNil(s.endedAt),
 		Cached:     s.cached,
+		Decision:   s.decision,
+	}
+	if s.awaiting != nil {
+		view.Form = s.answerType().JSONSchema()
+	}
+	if s.child != nil {
+		view.Run = s.child.runID
 	}
 	switch s.parked {
 	case plan.PausedAuthRequired:

@@ -24,7 +24,11 @@ const (
 	Resolved   EventKind = "resolved"    // a person closed an unknown outcome; Resolution is set
 	CancelRun  EventKind = "cancel"      // a person, or the grace of a cancel, ends the run; Cancel is set
 	Resumed    EventKind = "resumed"     // failed and blocked steps go back to pending
-	ChildEnded EventKind = "child_ended" // a sub-workflow ended; Child is set
+	ChildEnded EventKind = "child_ended" // a sub-workflow ended or is paused; Child is set
+	Queued     EventKind = "queued"      // the run is accepted and waits for its place or its state; Start is set
+	Refused    EventKind = "refused"     // a queued run never begins; Failed says why
+	Moved      EventKind = "moved"       // what the run's success would write was changed by another; Failed is set
+	Driven     EventKind = "driven"      // a process drives the run again: what was recorded meanwhile takes effect
 )
 
 // Event is one thing that happened to a run. Path is the operation path of the
@@ -42,7 +46,8 @@ type Event struct {
 	Resolution *Resolution     `json:"resolution,omitempty"`
 	Cancel     *Cancel         `json:"cancel,omitempty"`
 	Child      *Child          `json:"child,omitempty"`
-	By         string          `json:"by,omitempty"` // who acted, for events that a person causes
+	Discard    bool            `json:"discard,omitempty"` // of resumed: the run's success writes no state and no cursors
+	By         string          `json:"by,omitempty"`      // who acted, for events that a person causes
 }
 
 // Start is the payload of the started event. Inputs are complete: defaults are
@@ -56,20 +61,29 @@ type Start struct {
 	PlanHash    string          `json:"plan_hash"`
 	LockHash    string          `json:"lock_hash,omitempty"`
 	RerunOf     string          `json:"rerun_of,omitempty"`
+	// State holds the stored values of the workflow's state, StateVersions their
+	// versions: 0 for a declared one that is not stored.
+	State         map[string]json.RawMessage `json:"state,omitempty"`
+	StateVersions map[string]uint64          `json:"state_versions,omitempty"`
 }
 
-// Signal is a message for a waiting step.
+// Signal is a message for a waiting step: the event's Path names it, or Path is
+// empty and the step is found by Name, now or within 24 hours. Held says that no
+// process drives the run: nothing follows from it until one does.
 type Signal struct {
 	Name     string          `json:"name"`
 	Payload  json.RawMessage `json:"payload,omitempty"`
 	Rejected bool            `json:"rejected,omitempty"`
 	Comment  string          `json:"comment,omitempty"`
+	Held     bool            `json:"held,omitempty"`
 }
 
 // Resolution says how an unknown outcome ended: happened, did_not or skip.
+// Held is that of Signal.
 type Resolution struct {
 	Outcome string          `json:"outcome"`
 	Output  json.RawMessage `json:"output,omitempty"`
+	Held    bool            `json:"held,omitempty"`
 }
 
 // Cancel ends a run early. Grace is set by the driver when the grace of a
@@ -80,11 +94,25 @@ type Cancel struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// Child is the end of a sub-workflow.
+// Child is the end of a sub-workflow's run. Paused, where it is set, says why it
+// waits for a person instead.
 type Child struct {
 	RunID   string          `json:"run_id"`
+	Attempt int             `json:"attempt,omitempty"` // of the run
 	Outputs json.RawMessage `json:"outputs,omitempty"`
 	Failed  *plan.Error     `json:"failed,omitempty"`
+	Paused  string          `json:"paused,omitempty"`
+}
+
+// ChildStart asks for the run of a sub-workflow, or for going on with it: the
+// run's id and its operation path make the start the same however often it is
+// asked for.
+type ChildStart struct {
+	Step     string          `json:"step"`     // RunStep.Path of the step
+	Workflow string          `json:"workflow"` // among the plan's Workflows
+	RunID    string          `json:"run_id"`
+	Inputs   json.RawMessage `json:"inputs"`
+	After    int             `json:"after,omitempty"` // the last attempt of the run whose end the step has seen; 0 = none
 }
 
 // CommandKind names what the driver shall do.
@@ -107,6 +135,7 @@ type Command struct {
 	Path   string      `json:"path,omitempty"`
 	Call   *Call       `json:"call,omitempty"`
 	Timer  *Timer      `json:"timer,omitempty"`
+	Child  *ChildStart `json:"child,omitempty"`
 	Log    *plan.Log   `json:"log,omitempty"`
 	Finish *Finish     `json:"finish,omitempty"`
 }
@@ -142,7 +171,15 @@ type Finish struct {
 	Outputs map[string]json.RawMessage `json:"outputs,omitempty"`
 	Error   *plan.Error                `json:"error,omitempty"`
 	State   map[string]json.RawMessage `json:"state,omitempty"`
-	Cursors map[string][]byte          `json:"cursors,omitempty"`
+	Cursors map[string][]byte          `json:"cursors,omitempty"` // watermarks by the cursors' keys
+	// The versions that State and Cursors must still have: those that the run read.
+	StateVersions  map[string]uint64 `json:"state_versions,omitempty"`
+	CursorVersions map[string]uint64 `json:"cursor_versions,omitempty"`
+}
+
+// Writes reports whether the run's success changes what is kept between runs.
+func (f *Finish) Writes() bool {
+	return f.Status == plan.RunSucceeded && len(f.State)+len(f.Cursors) > 0
 }
 
 // Record is an event with the commands that it led to: the unit of a run's

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
@@ -36,6 +37,8 @@ func (r *run) dispatch(commands []journal.Command) {
 			r.startCall(command)
 		case journal.CommandTimer:
 			r.startTimer(command)
+		case journal.CommandChild:
+			r.startChild(command)
 		case journal.CommandCancel:
 			r.cancelCommand(command.Path)
 		}
@@ -50,6 +53,12 @@ func (r *run) cancelCommand(path string) {
 	if c := r.calls[path]; c != nil {
 		c.cancel()
 	}
+	switch c := r.children[path]; {
+	case c != nil:
+		r.cancelChild(c)
+	case !strings.Contains(path, "!"): // no timer
+		r.dropped[path] = true // its start waits for a commit
+	}
 }
 
 func (r *run) startCall(command journal.Command) {
@@ -59,7 +68,7 @@ func (r *run) startCall(command journal.Command) {
 	action := r.workflow.Actions[command.Call.Action]
 	r.driver.workers.Go(func() {
 		defer cancel()
-		answer := r.execute(ctx, action, request)
+		answer := r.recall(ctx, action, command.Call, request)
 		if r.driver.ctx.Err() != nil && answer.Completed == nil && answer.Pending == nil {
 			return // the engine is closing: what this call did is for the next start to find out
 		}

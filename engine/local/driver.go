@@ -42,8 +42,7 @@ type Limiter interface {
 	Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(until time.Time)) (done func(plan.Answer), err error)
 }
 
-// Options are what a Driver needs. All fields but MaxActiveRuns are
-// required.
+// Options are what a Driver needs. All fields up to Log are required.
 type Options struct {
 	Journal       Journal
 	Caller        Caller
@@ -51,6 +50,11 @@ type Options struct {
 	Now           func() time.Time
 	Log           *slog.Logger
 	MaxActiveRuns int // runs driven at a time; 0 = 1000
+
+	// What runs leave for later ones. nil = nothing is kept, and nobody waits.
+	Memory     Memory
+	Identifier Identifier
+	Cache      Cache
 }
 
 // The errors of a Driver.
@@ -107,6 +111,9 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 	if err != nil {
 		return "", fmt.Errorf("prepare run of %s: %w", request.Workflow.Name, err)
 	}
+	if d.bounded(code.workflow) {
+		return d.startBounded(ctx, request, code)
+	}
 	r := d.newRun(request.Row, code.workflow, code.program.NewMachine())
 	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start})
 	if err != nil {
@@ -130,6 +137,7 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 		r.publish(batch)
 		r.dispatch(batch.immediate)
 		r.dispatch(batch.effects)
+		r.noteWaits()
 	})
 	return r.row.ID, nil
 }
@@ -151,6 +159,14 @@ func (d *Driver) Load(id string, event *journal.Event) error {
 	}
 	if err := d.reserve(r); err != nil {
 		return err
+	}
+	if event, err = r.takePlace(event); err != nil {
+		d.release(r)
+		return err
+	}
+	if r.awaitsPlace() {
+		d.launchBounded(r, event)
+		return nil
 	}
 	r.tryBegin()
 	d.launch(r, func() { r.recover(event) })
@@ -237,7 +253,7 @@ func (d *Driver) reserve(r *run) error {
 }
 
 func (d *Driver) release(r *run) {
-	if r.hasSlot.Load() {
+	if r.hasSlot.Load() && r.row.Parent == nil {
 		<-d.slots
 	}
 	d.mu.Lock()
@@ -246,6 +262,7 @@ func (d *Driver) release(r *run) {
 	left := r.mail.close()
 	close(r.ended)
 	r.feed.close()
+	d.tellParent(r)
 	if !r.stopping && r.failed == nil {
 		d.deliver(r.row.ID, left)
 	}

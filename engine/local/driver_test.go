@@ -75,6 +75,7 @@ type bench struct {
 	store   *boltstore.Store
 	driver  *local.Driver
 	service *service
+	cache   local.Cache
 }
 
 func newBench(t *testing.T) *bench {
@@ -93,6 +94,7 @@ func (b *bench) open() {
 	b.store = store
 	b.driver = local.New(local.Options{
 		Journal: store, Caller: b.service, Limiter: noLimit{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Memory: store, Identifier: byInput{}, Cache: b.cache,
 	})
 }
 

@@ -86,6 +86,7 @@ func (r *run) result() *plan.Result {
 
 // withWait shows a limiter's wait in the step that it holds up.
 func (r *run) withWait(step plan.RunStep) plan.RunStep {
+	step = r.withChild(step)
 	wait, ok := r.waits[step.Path]
 	if !ok || step.Status != plan.StepRunning {
 		return step
@@ -138,6 +139,7 @@ func (r *run) sendHistory(w *watcher, from uint64) {
 		r.driver.options.Log.Error("history not sent", "run", r.row.ID, "error", err)
 	}
 	for _, step := range r.machine.Steps() {
+		step = r.withChild(step)
 		w.put(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.seq, Step: &step})
 	}
 	row := r.row

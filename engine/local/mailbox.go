@@ -9,14 +9,18 @@ import (
 
 // message is what a run's worker is told: one of its fields is set.
 type message struct {
-	event     *journal.Event
-	answerTo  *journal.Command // with event: the command that it answers; dropped when that is no longer open
-	committed *commit
-	log       *plan.Log
-	wait      *limiterWait
-	inspect   func(*run) // runs on the worker when all before it is durable
-	flush     bool       // hand what was applied to the journal
-	stop      bool
+	event      *journal.Event
+	answerTo   *journal.Command // with event: the command that it answers; dropped when that is no longer open
+	committed  *commit
+	log        *plan.Log
+	wait       *limiterWait
+	decide     *decision
+	admitted   *plan.Run // the run has its place
+	child      *childEnd
+	childWaits *childWaits
+	inspect    func(*run) // runs on the worker when all before it is durable
+	flush      bool       // hand what was applied to the journal
+	stop       bool
 }
 
 // mailbox is an unbounded queue with one reader. What is bounded is the number

@@ -120,11 +120,16 @@ func (r *run) park(cause error) {
 		Message: mismatch.Error(),
 		Hint:    "resume it with the version of flowrun that started it, or start it anew with `flowrun runs rerun " + r.row.ID + "`",
 	}
+	if r.row.Slot != nil {
+		r.row.Slot = &plan.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit}
+	}
 	stored := make(chan error, 1)
 	r.driver.options.Journal.Append(r.row.ID, nil, &r.row, nil, func(err error) { stored <- err })
 	if err := <-stored; err != nil {
 		r.driver.options.Log.Error("run not parked", "run", r.row.ID, "error", err)
+		return
 	}
+	r.slotGiven(&r.row)
 }
 
 // recover goes on where the journal ends: what was in flight is sent again. A
@@ -146,10 +151,15 @@ func (r *run) recover(event *journal.Event) {
 			continue
 		}
 		r.dispatch([]journal.Command{command})
+		if command.Kind == journal.CommandChild && r.machine.Ending() {
+			r.cancelCommand(command.Path)
+		}
 	}
+	r.catchUp(event)
 	if event != nil {
 		r.handle(message{event: event})
 	}
+	r.noteWaits()
 	r.store()
 }
 

@@ -23,9 +23,12 @@ type run struct {
 	ended    chan struct{} // closed when the worker reads no more messages
 	hasSlot  atomic.Bool   // one of the driver's slots is taken
 
-	calls  map[string]*call  // by operation path
-	timers map[string]*timer // by operation path
-	waits  map[string]limiterWait
+	calls     map[string]*call  // by operation path
+	timers    map[string]*timer // by operation path
+	children  map[string]*child // by operation path
+	dropped   map[string]bool   // operation paths of children that were canceled before they began
+	forPeople atomic.Bool       // nothing goes on in it without a person or a signal
+	waits     map[string]limiterWait
 
 	unstored    []*batch // applied, not yet handed to the journal
 	logs        []plan.Log
@@ -34,6 +37,7 @@ type run struct {
 	flushing    bool // a flush message is on its way
 	flushNow    bool // it has come
 	stopping    bool
+	leaving     bool  // it was canceled while it waited for its place
 	failed      error // of the journal
 }
 
@@ -72,12 +76,18 @@ func (d *Driver) newRun(row plan.Run, workflow *plan.Workflow, machine *interp.M
 		ended:    make(chan struct{}),
 		calls:    map[string]*call{},
 		timers:   map[string]*timer{},
+		children: map[string]*child{},
+		dropped:  map[string]bool{},
 		waits:    map[string]limiterWait{},
 	}
 }
 
 // tryBegin takes a slot when one is free.
 func (r *run) tryBegin() bool {
+	if r.row.Parent != nil { // its parent's slot is its own: else the two could wait for each other
+		r.hasSlot.Store(true)
+		return true
+	}
 	select {
 	case r.driver.slots <- struct{}{}:
 		r.hasSlot.Store(true)
@@ -127,7 +137,7 @@ func (r *run) idle() bool {
 	if r.stopping || r.failed != nil {
 		return true
 	}
-	if len(r.unstored) > 0 || len(r.logs) > 0 {
+	if len(r.unstored) > 0 || len(r.logs) > 0 || r.row.StateOf() == plan.SlotQueued {
 		return false
 	}
 	status, _ := r.machine.Status()
@@ -164,6 +174,14 @@ func (r *run) handle(msg message) {
 		r.logs = append(r.logs, *msg.log)
 	case msg.wait != nil:
 		r.waiting(*msg.wait)
+	case msg.decide != nil:
+		r.decided(msg.decide)
+	case msg.admitted != nil:
+		r.admitted(msg.admitted)
+	case msg.child != nil:
+		r.childEnded(msg.child)
+	case msg.childWaits != nil:
+		r.childWaiting(msg.childWaits)
 	case msg.event != nil:
 		if msg.answerTo == nil || r.settle(*msg.answerTo, msg.event) {
 			r.take(*msg.event, msg.answerTo)
@@ -183,14 +201,21 @@ func (r *run) take(event journal.Event, answered *journal.Command) {
 		return
 	}
 	before := r.row
+	r.leaving = r.leaving || event.Kind == journal.CancelRun || event.Kind == journal.Refused && !r.machine.HasBegun()
 	r.updateRow(event.At)
 	if !sameRow(before, r.row) {
 		row := r.row
 		applied.row = &row
 	}
+	if applied.writes() {
+		r.commitWrites(applied, answered)
+		r.noteWaits()
+		return
+	}
 	applied.effect = answered != nil && answered.Call != nil && answered.Call.Effect.Writes()
 	r.unstored = append(r.unstored, applied)
 	r.dispatch(applied.immediate)
+	r.noteWaits()
 }
 
 // applyEvent folds an event into the Machine: the event as the journal will
@@ -217,7 +242,7 @@ func (r *run) applyEvent(event journal.Event) (*batch, error) {
 		switch {
 		case command.Kind == journal.CommandLog:
 			applied.logs = append(applied.logs, *command.Log)
-		case command.Kind == journal.CommandCall && command.Call.Effect.Writes():
+		case command.Kind == journal.CommandChild, command.Kind == journal.CommandCall && command.Call.Effect.Writes():
 			applied.effects = append(applied.effects, command)
 		case command.Kind != journal.CommandFinish:
 			applied.immediate = append(applied.immediate, command)
@@ -265,6 +290,7 @@ func (r *run) committed(group *commit) {
 	}
 	for _, applied := range group.batches {
 		r.publish(applied)
+		r.slotGiven(applied.row)
 		if !r.stopping {
 			r.dispatch(applied.effects)
 		}
@@ -300,11 +326,15 @@ func (r *run) fail(err error) {
 
 // updateRow derives the run's row from the Machine.
 func (r *run) updateRow(at time.Time) {
+	if r.keepsRow() {
+		return
+	}
 	status, paused := r.machine.Status()
 	r.row.Status, r.row.Paused = status, paused
 	r.row.Attempt = r.machine.Attempt()
 	r.row.Error = r.machine.Error()
 	r.row.Closed = r.machine.Done()
+	r.updateSlot()
 	if !status.Ended() {
 		r.row.FinishedAt = nil
 		return
@@ -317,5 +347,6 @@ func (r *run) updateRow(at time.Time) {
 }
 
 func sameRow(a, b plan.Run) bool {
-	return a.Status == b.Status && a.Paused == b.Paused && a.Attempt == b.Attempt && a.Closed == b.Closed
+	return a.Status == b.Status && a.Paused == b.Paused && a.Attempt == b.Attempt && a.Closed == b.Closed &&
+		sameSlot(a.Slot, b.Slot) && a.StartedAt.Equal(b.StartedAt)
 }

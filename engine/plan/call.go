@@ -40,6 +40,7 @@ type Completed struct {
 	Watermark  []byte          `json:"watermark,omitempty"`
 	Meta       json.RawMessage `json:"meta,omitempty"`
 	Cached     bool            `json:"cached,omitempty"`
+	Cursor     *CursorRead     `json:"cursor,omitempty"` // of a call with `incremental`: what it was given
 }
 
 // Pending is not a failure: call again after RetryAfter with the checkpoint.

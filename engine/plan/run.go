@@ -76,7 +76,9 @@ type Run struct {
 	DurationMS  int64             `json:"duration_ms"`
 	Error       *Error            `json:"error,omitempty"`
 	PlanHash    string            `json:"plan_hash,omitempty"`
-	Closed      bool              `json:"closed,omitempty"` // ended, and its handlers too
+	Slot        *Slot             `json:"concurrency,omitempty"` // under the workflow's `concurrency`
+	Closed      bool              `json:"closed,omitempty"`      // ended, and its handlers too
+	Parent      *ParentStep       `json:"parent,omitempty"`      // of a sub-workflow's run: whose step it is
 }
 
 // RunStep is the state of one step, or of one step of a loop's item, for views.
@@ -98,6 +100,9 @@ type RunStep struct {
 	StartedAt  *time.Time      `json:"started_at,omitempty"`
 	FinishedAt *time.Time      `json:"finished_at,omitempty"`
 	Cached     bool            `json:"cached,omitempty"`
+	Form       json.RawMessage `json:"form,omitempty"`     // of a step that waits for a person or a signal: the JSON Schema of the answer
+	Decision   *Decision       `json:"decision,omitempty"` // who answered it
+	Run        string          `json:"run,omitempty"`      // of a sub-workflow: the run's id
 }
 
 // Result is a run with its steps and outputs: what `run -o json` prints.

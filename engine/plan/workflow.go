@@ -26,6 +26,9 @@ type Workflow struct {
 	Source      string             `json:"source"` // the definition's bytes
 	Labels      map[string]string  `json:"labels,omitempty"`
 	Inputs      json.RawMessage    `json:"inputs,omitempty"` // JSON Schema of type object; properties hold the defaults
+	State       json.RawMessage    `json:"state,omitempty"`  // JSON Schema of type object; properties hold the defaults
+	Concurrency *Concurrency       `json:"concurrency,omitempty"`
+	Triggers    []Trigger          `json:"triggers,omitempty"` // in written order
 	Timeout     time.Duration      `json:"timeout"`
 	Steps       []Step             `json:"steps"`
 	Outputs     []Output           `json:"outputs,omitempty"`
@@ -34,6 +37,12 @@ type Workflow struct {
 	Finally     []Step             `json:"finally,omitempty"`
 	Actions     map[string]*Action `json:"actions,omitempty"`     // every action that a step uses, by full name
 	Connections map[string]string  `json:"connections,omitempty"` // plugins by connection name, where an expression reads `connections`
+
+	// OutputSchema is the JSON Schema of the outputs: what a workflow that calls
+	// this one sees. Workflows are the plans of the sub-workflows by the names that
+	// steps use, pinned with this one.
+	OutputSchema json.RawMessage      `json:"output_schema,omitempty"`
+	Workflows    map[string]*Workflow `json:"workflows,omitempty"`
 }
 
 // StepKind says what a step does.
@@ -94,6 +103,10 @@ type Step struct {
 	OnError      map[ErrorKind]Reaction `json:"on_error,omitempty"`
 	OnUnknown    string                 `json:"on_unknown,omitempty"`    // ask, retry, fail; "" = ask
 	OutputSchema json.RawMessage        `json:"output_schema,omitempty"` // narrowed by Validate; empty = the action's own
+
+	// Workflow is set for a step that runs a sub-workflow: its name among the
+	// plan's Workflows. Uses is what the author wrote.
+	Workflow string `json:"workflow,omitempty"`
 
 	// Let and set_state: values in written order.
 	Let []Binding `json:"let,omitempty"`

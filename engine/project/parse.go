@@ -71,7 +71,7 @@ func (p *parser) topLevel(root *spec.Node) {
 				"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
 			})
 		},
-		"notify": nil, // used by `flowrun serve`
+		"notify": p.notify,
 		"server": nil, // used by `flowrun serve`
 	})
 }

@@ -22,6 +22,7 @@ type Project struct {
 	Secrets     []string // providers in order: env, store
 	Retention   Retention
 	Limits      Limits
+	Notify      []Notify
 }
 
 // Connection is a named way to one service. Config is what its plugin's config

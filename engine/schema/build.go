@@ -15,6 +15,18 @@ func Of(kind Kind) *Type { return &Type{Kind: kind} }
 // ListOf returns the type of lists of elem; a nil elem means any value.
 func ListOf(elem *Type) *Type { return &Type{Kind: List, Elem: elem} }
 
+// TupleOf returns the type of lists with exactly these types by place.
+func TupleOf(places ...*Type) *Type {
+	if len(places) == 0 {
+		return EmptyList()
+	}
+	elem := places[0]
+	for _, place := range places[1:] {
+		elem = Join(elem, place)
+	}
+	return &Type{Kind: List, Elem: elem, Tuple: places}
+}
+
 // MapOf returns the type of objects with any names whose values are of elem; a
 // nil elem means any value.
 func MapOf(elem *Type) *Type {

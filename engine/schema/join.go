@@ -16,7 +16,7 @@ func Join(a, b *Type) *Type {
 	case b.Kind == Null && a.known():
 		return Nullable(a)
 	case a.Alternatives != nil || b.Alternatives != nil:
-		return &Type{Secret: a.Secret || b.Secret}
+		return mixed(a, b)
 	case a.Kind == Any:
 		return anyOf(a, b)
 	case b.Kind == Any:
@@ -29,7 +29,7 @@ func Join(a, b *Type) *Type {
 		joined.Kind = Number
 		return joined
 	default:
-		return &Type{Secret: joined.Secret}
+		return mixed(a, b)
 	}
 	joined.Enum = joinEnums(a.Enum, b.Enum)
 	switch a.Kind {
@@ -41,8 +41,12 @@ func Join(a, b *Type) *Type {
 	return joined
 }
 
+// mixed is the join of two types that have nothing in common. That there may be
+// a secret in it is never forgotten.
+func mixed(a, b *Type) *Type { return &Type{Secret: a.HasSecret() || b.HasSecret()} }
+
 func anyOf(known, other *Type) *Type {
-	if other.Secret && !known.Secret {
+	if other.HasSecret() && !known.Secret {
 		return &Type{Secret: true}
 	}
 	return known
@@ -60,7 +64,21 @@ func joinLists(joined, a, b *Type) {
 		joined.Elem = a.Elem
 	default:
 		joined.Elem = Join(a.Element(), b.Element())
+		joined.Tuple = joinTuples(a.Tuple, b.Tuple)
 	}
+}
+
+// joinTuples joins place by place; lists of different length have no places in
+// common.
+func joinTuples(a, b []*Type) []*Type {
+	if a == nil || len(a) != len(b) {
+		return nil
+	}
+	joined := make([]*Type, len(a))
+	for i := range a {
+		joined[i] = Join(a[i], b[i])
+	}
+	return joined
 }
 
 func alwaysEmpty(t *Type) bool { return t.MaxLength != nil && *t.MaxLength == 0 }

@@ -31,6 +31,9 @@ type Type struct {
 	Doc      string
 
 	Elem *Type // of List; nil = Any
+	// Tuple, of List, are the types by place of a list of fixed length, as cross
+	// and list literals make; nil = not known. Elem is what they have in common.
+	Tuple []*Type
 
 	Fields     []Field // of Object, in the schema's order
 	Additional *Type   // of Object: type of names that are not in Fields; nil = none are allowed

@@ -20,6 +20,10 @@ const (
 	CodeVersion      = "FR1016"
 	CodeMissingKey   = "FR1017"
 	CodeNoElements   = "FR1018"
+	CodeNodes        = "FR1019"
+	CodeNesting      = "FR1020"
+	CodeKeys         = "FR1021"
+	CodeScalarBytes  = "FR1022"
 )
 
 // Codes returns every code of this package with its title.
@@ -27,7 +31,7 @@ func Codes() map[string]string {
 	return map[string]string{
 		CodeSyntax:       "the file is not YAML",
 		CodeEncoding:     "the file is not plain UTF-8 text",
-		CodeLimit:        "the file is larger or deeper than the limits allow",
+		CodeLimit:        "the file is too large",
 		CodeEmpty:        "the file is empty",
 		CodeDocuments:    "the file has several YAML documents",
 		CodeDuplicateKey: "a key is written twice in one map",
@@ -43,5 +47,9 @@ func Codes() map[string]string {
 		CodeVersion:      "the language version is missing or not known",
 		CodeMissingKey:   "a key is missing",
 		CodeNoElements:   "a list or map that needs an element is empty",
+		CodeNodes:        "the file has too many values",
+		CodeNesting:      "the file is nested too deep",
+		CodeKeys:         "a map has too many keys",
+		CodeScalarBytes:  "a text is too long",
 	}
 }

@@ -124,6 +124,21 @@ func (n *Node) FirstKey() diag.Pos {
 	return n.Pos
 }
 
+// Range returns where the scalar, or the opening of a map or list, stands in the
+// file (without a UTF-8 mark): the byte offset of its first character and, for a
+// scalar, the one after its last. ok is false where that is not known, as for a
+// value that is not written. A block scalar ends with its last character.
+func (n *Node) Range() (start, end int, ok bool) {
+	if n.Kind != Scalar {
+		return n.start, n.start, true
+	}
+	return n.start, n.end, n.end > n.start
+}
+
+// Offset returns the byte offset in the file of the character at a byte offset
+// of a scalar's Text, for scalars whose Range is known.
+func (n *Node) Offset(at int) int { return n.place(at) }
+
 // CutByComment reports whether a plain scalar ends because a ` #` follows it:
 // a known trap in expressions.
 func (n *Node) CutByComment() bool {

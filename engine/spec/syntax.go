@@ -11,10 +11,21 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 )
 
+// restUnchecked says what a text that is not YAML means for the rest of its
+// file.
+const restUnchecked = "until then nothing else in this file is checked"
+
 // syntaxProblem reports the syntax error that the library found. Its own places
 // are poor, so the text is read again by the library's successor, whose errors
 // carry line and column.
 func syntaxProblem(s *source, err error, problems *diag.List) {
+	defer func() {
+		last := &(*problems)[len(*problems)-1]
+		if last.Hint != "" {
+			last.Hint += "; "
+		}
+		last.Hint += restUnchecked
+	}()
 	var node yaml4.Node
 	var located *yaml4.LoadError
 	if !errors.As(yaml4.Unmarshal(s.text, &node), &located) {

@@ -24,7 +24,7 @@ func (w *walker) node(from *yaml.Node, indent, depth int) *Node {
 	offset, pos := w.cursor.locate(from.Line, from.Column)
 	n := &Node{source: w.source, start: offset, Pos: pos}
 	if w.nodes++; w.nodes > w.limits.Nodes {
-		w.exceed(n.Pos, "the file has more than %d values", w.limits.Nodes)
+		w.exceed(n.Pos, CodeNodes, "the file has more than %d values", w.limits.Nodes)
 	}
 	if w.exceeded {
 		return n
@@ -46,7 +46,7 @@ func (w *walker) node(from *yaml.Node, indent, depth int) *Node {
 	}
 	n.Flow = from.Style&yaml.FlowStyle != 0
 	if depth++; depth > w.limits.Depth {
-		w.exceed(n.Pos, "maps and lists are nested more than %d deep", w.limits.Depth)
+		w.exceed(n.Pos, CodeNesting, "maps and lists are nested more than %d deep", w.limits.Depth)
 		return n
 	}
 	if !n.Flow {
@@ -75,9 +75,9 @@ func blockColumn(from *yaml.Node) int {
 }
 
 // exceed reports the first limit that the file breaks; the walk ends there.
-func (w *walker) exceed(pos diag.Pos, format string, limit int) {
+func (w *walker) exceed(pos diag.Pos, code, format string, limit int) {
 	if !w.exceeded {
-		w.problems.Errorf(pos, CodeLimit, format, limit)
+		w.problems.Errorf(pos, code, format, limit)
 	}
 	w.exceeded = true
 }
@@ -87,7 +87,7 @@ var notANumber = regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN
 func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
 	n.Kind, n.Text, n.Style = Scalar, from.Value, styleOf(from)
 	if len(n.Text) > w.limits.ScalarBytes {
-		w.exceed(n.Pos, "the text has more than %d bytes", w.limits.ScalarBytes)
+		w.exceed(n.Pos, CodeScalarBytes, "the text has more than %d bytes", w.limits.ScalarBytes)
 		return
 	}
 	if n.Style != Plain || n.Text != "" {
@@ -118,7 +118,7 @@ func styleOf(from *yaml.Node) Style {
 
 func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
 	if len(from.Content)/2 > w.limits.Keys {
-		w.exceed(n.Pos, "the map has more than %d keys", w.limits.Keys)
+		w.exceed(n.Pos, CodeKeys, "the map has more than %d keys", w.limits.Keys)
 		return
 	}
 	first := make(map[string]*Node, len(from.Content)/2)

@@ -34,9 +34,10 @@ type Rules struct {
 // ProductRules returns the rules of this module.
 func ProductRules() Rules {
 	below := []string{
-		"engine/boltstore", "engine/check", "engine/diag", "engine/eval", "engine/graph", "engine/interp",
+		"engine/boltstore", "engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/plan", "engine/pluginhost", "engine/project",
 		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
+		"engine/testrun",
 	}
 	return Rules{
 		Allowed: map[string][]string{
@@ -59,6 +60,8 @@ func ProductRules() Rules {
 			"engine/check":         {"engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/diag"},
 			"engine/spec":          {"engine/diag"},
 			"engine/eval":          {"engine/schema", "engine/diag"},
+			"engine/format":        {"engine/spec", "engine/eval", "engine/diag"},
+			"engine/editor":        {"engine/plan", "engine/schema"},
 			"engine/project":       {"engine/spec", "engine/plan", "engine/diag"},
 			"engine/interp":        {"engine/plan", "engine/eval", "engine/schema", "engine/journal"},
 			"engine/journal":       {"engine/plan"},
@@ -67,6 +70,7 @@ func ProductRules() Rules {
 			"engine/local":         {"engine/interp", "engine/journal", "engine/plan"},
 			"engine/temporal":      {"engine/interp", "engine/journal", "engine/plan"},
 			"engine/enginetest":    {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
+			"engine/testrun":       {"engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
 			"engine/boltstore":     {"engine/journal", "engine/plan"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
 			"engine/pluginhost":    {"proto/**", "engine/schema", "engine/plan", "engine/diag"},

@@ -104,8 +104,9 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
 	completeFlag(root, "color", "auto", "always", "never")
 	root.AddCommand(
-		a.runCommand(), a.callCommand(), a.validateCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
-		a.connectionsCommand(), a.secretsCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
+		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
+		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
+		a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	root.SetHelpCommand(helpCommand())

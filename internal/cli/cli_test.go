@@ -112,7 +112,7 @@ func TestInitMakesWhatIsMissingAndChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p", "flowrun.yaml"), "workflows: [mine]\n")
 	got := runIn(t, dir, nil, "init", "p")
-	want := "kept     p/flowrun.yaml\ncreated  p/workflows/hello.yaml\ncreated  p/.gitignore\n"
+	want := "kept     p/flowrun.yaml\ncreated  p/workflows/hello.yaml\ncreated  p/workflows/hello.test.yaml\ncreated  p/.gitignore\ncreated  p/.flowrun/workflow.schema.json\n"
 	if got.code != exitOK || got.stdout != want {
 		t.Errorf("exit %d, %s", got.code, got.stdout)
 	}

@@ -32,6 +32,7 @@ type follower struct {
 	records bool // the view wants every stored record
 	drive   bool // go on with the run when nobody drives it
 	noWait  bool // leave as soon as it waits for a person
+	leaves  bool // leave as soon as only people can let it go on
 	// watching means that a signal ends the following, not the run.
 	watching bool
 	signals  <-chan os.Signal
@@ -40,7 +41,8 @@ type follower struct {
 	logs     map[logKey]bool
 	canceled os.Signal // the first signal, which canceled the run
 	run      plan.Run
-	steps    map[string]plan.RunStep // top-level steps that wait for a person
+	steps    map[string]plan.RunStep // steps that wait for a person
+	others   map[string]bool         // steps that go on by themselves
 }
 
 // logKey tells log lines apart.
@@ -53,7 +55,7 @@ type logKey struct {
 func (s *session) newFollower(id string, shown view.Follower) (f *follower, end func()) {
 	signals, stop := s.app.sys.Signals()
 	f = &follower{
-		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{}, logs: map[logKey]bool{},
+		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{}, others: map[string]bool{}, logs: map[logKey]bool{},
 	}
 	return f, stop
 }
@@ -132,10 +134,40 @@ func (f *follower) result(ctx context.Context) (result *plan.Result, again bool,
 	return nil, true, err
 }
 
-// left reports whether the command leaves a run that waits for a person.
+// left reports whether the command leaves a run that waits for a person. Without
+// a terminal and without a server it does so by itself, as soon as only approvals,
+// signals and paused steps are left.
 func (f *follower) left(run plan.Run) bool {
-	return f.noWait && run.Status == plan.RunWaiting && f.needsPerson()
+	if f.noWait && run.Status == plan.RunWaiting && f.needsPerson() {
+		return true
+	}
+	return f.leaves && f.session.owner != nil && (run.Status == plan.RunWaiting || run.Status == plan.RunRunning) && f.onlyPeople()
 }
+
+// onlyPeople reports whether nothing goes on without an approval or a signal.
+func (f *follower) onlyPeople() bool {
+	for _, step := range f.steps {
+		if step.Prompt != nil && step.Wait != "approval" {
+			return false // it is polled on
+		}
+	}
+	return len(f.steps) > 0 && len(f.others) == 0
+}
+
+// goesOn reports whether something happens in a step by itself: it is one of an
+// action, since a loop goes on by the steps of its items.
+func goesOn(step plan.RunStep) bool {
+	switch step.Status {
+	case plan.StepRunning, plan.StepRetrying:
+		return step.Uses != ""
+	case plan.StepWaiting:
+		return step.Uses != "" && !waitsForPerson(step) && !parkedWaits[step.Wait]
+	}
+	return false
+}
+
+// parkedWaits are the waits of steps that have stopped until a person acts.
+var parkedWaits = map[string]bool{"login": true, "resolve": true, "resume": true}
 
 // watch shows one feed. It reports false when the feed broke off before the
 // run was over.
@@ -204,7 +236,7 @@ func readStream(ctx context.Context, stream *web.Stream, updates chan<- engine.U
 func (f *follower) consume(ctx context.Context, updates <-chan engine.Update, broken <-chan error) (ended bool, err error) {
 	ticker := time.NewTicker(redraw)
 	defer ticker.Stop()
-	failed := f.session.failed()
+	failed, quiet := f.session.failed(), 0
 	f.view.Tick(f.app.sys.Now())
 	for {
 		select {
@@ -224,6 +256,12 @@ func (f *follower) consume(ctx context.Context, updates <-chan engine.Update, br
 			}
 		case <-ticker.C:
 			f.view.Tick(f.app.sys.Now())
+			if quiet++; !f.left(f.run) {
+				quiet = 0
+			}
+			if quiet > 1 { // twice: the updates of one event come one by one
+				return true, nil
+			}
 		case signal := <-f.signals:
 			if err := f.signaled(ctx, signal); err != nil {
 				return false, err
@@ -253,6 +291,11 @@ func (f *follower) apply(update engine.Update) {
 			f.steps[update.Step.Path] = *update.Step
 		} else {
 			delete(f.steps, update.Step.Path)
+		}
+		if goesOn(*update.Step) {
+			f.others[update.Step.Path] = true
+		} else {
+			delete(f.others, update.Step.Path)
 		}
 	}
 }

@@ -4,27 +4,32 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/graph"
+	"github.com/flowrun/flowrun/engine/plan"
 )
+
+var graphFormats = []string{"text", "mermaid", "svg", "dot"}
 
 func (a *app) graphCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "graph WORKFLOW", Short: "Show the steps of a workflow and what waits for what", Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
-		Example: "  flowrun graph workflows/report.yaml\n  flowrun graph workflows/report.yaml -f mermaid > report.mmd",
+		Example: "  flowrun graph workflows/report.yaml\n  flowrun graph workflows/report.yaml -f svg > report.svg",
 		RunE:    func(c *cobra.Command, args []string) error { return a.graph(c.Context(), args[0], format) },
 	}
-	c.Flags().StringVarP(&format, "format", "f", "text", "text or mermaid")
+	c.Flags().StringVarP(&format, "format", "f", "text", "text, mermaid, svg or dot")
+	completeFlag(c, "format", graphFormats...)
 	return c
 }
 
 func (a *app) graph(ctx context.Context, file, format string) error {
-	if format != "text" && format != "mermaid" {
-		return usageError(fmt.Errorf("-f takes text or mermaid, not %q", format), diag.DidYouMean(format, []string{"text", "mermaid"}))
+	if !slices.Contains(graphFormats, format) {
+		return usageError(fmt.Errorf("-f takes text, mermaid, svg or dot, not %q", format), diag.DidYouMean(format, graphFormats))
 	}
 	source, err := a.readWorkflow(file)
 	if err != nil {
@@ -39,10 +44,18 @@ func (a *app) graph(ctx context.Context, file, format string) error {
 	if workflow == nil {
 		return exitWith(exitInvalid)
 	}
-	text := graph.Text(workflow)
-	if format == "mermaid" {
-		text = graph.Mermaid(workflow)
-	}
-	fmt.Fprint(a.sys.Stdout, text)
+	fmt.Fprint(a.sys.Stdout, drawn(workflow, format))
 	return nil
+}
+
+func drawn(workflow *plan.Workflow, format string) string {
+	switch format {
+	case "mermaid":
+		return graph.Mermaid(workflow)
+	case "svg":
+		return graph.SVG(workflow)
+	case "dot":
+		return graph.Dot(workflow)
+	}
+	return graph.Text(workflow)
 }

@@ -104,7 +104,7 @@ func findUp(dir, name string) (string, error) {
 // engineConfig is what the engine takes from this process.
 func (a *app) engineConfig(at place, services map[string]engine.SandboxService) engine.Config {
 	return engine.Config{
-		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, Environ: a.sys.Environ,
+		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: services,
 		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), AllowNetworkFS: a.boolSetting("allow_network_fs"),
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ var projectTemplate string
 //go:embed templates/hello.yaml
 var helloTemplate string
 
+//go:embed templates/hello.test.yaml
+var helloTestTemplate string
+
 //go:embed templates/workflow.yaml
 var workflowTemplate string
 
@@ -26,14 +30,15 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "init [DIR]", Short: "Make a project: flowrun.yaml and a first workflow", Args: rangeArgs(0, "DIR"),
 		Long: "Init makes what is missing of a project and changes no file that is there.",
-		RunE: func(_ *cobra.Command, args []string) error { return a.initProject(append(args, ".")[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.initProject(c.Context(), append(args, ".")[0]) },
 	}
 }
 
-func (a *app) initProject(dir string) error {
+func (a *app) initProject(ctx context.Context, dir string) error {
 	files := []struct{ path, content string }{
 		{projectFileName, projectTemplate},
 		{filepath.Join("workflows", "hello.yaml"), helloTemplate},
+		{filepath.Join("workflows", "hello.test.yaml"), helloTestTemplate},
 		{".gitignore", ".flowrun/state/\n"},
 	}
 	for _, file := range files {
@@ -48,12 +53,34 @@ func (a *app) initProject(dir string) error {
 			fmt.Fprintf(a.sys.Stdout, "created  %s\n", shown)
 		}
 	}
+	a.initSchema(ctx, dir)
 	next := "flowrun run --sandbox workflows/hello.yaml"
 	if filepath.Clean(dir) != "." {
 		next = "cd " + quoteWord(dir) + " && " + next
 	}
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Dim("try:"), a.style.Cyan(next))
 	return nil
+}
+
+// initSchema writes the schema for editors. A project is one without it too.
+func (a *app) initSchema(ctx context.Context, dir string) {
+	root := a.abs(dir)
+	at := place{root: root, projectFile: filepath.Join(root, projectFileName)}
+	at.stateDir, at.stateSource = a.stateDir(at.projectFile)
+	schema, err := a.schemaAt(ctx, at)
+	what := ""
+	if schema != nil {
+		var failed error
+		what, failed = writeSchema(filepath.Join(root, schemaFile), schema)
+		err = errors.Join(err, failed)
+	}
+	if what != "" {
+		fmt.Fprintf(a.sys.Stdout, "%-8s %s\n", what, safePath(filepath.Join(dir, schemaFile)))
+	}
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		a.note("the schema for editors is not whole: %s; `flowrun schema --write` makes it anew", first)
+	}
 }
 
 // createFile makes a file and its folder. A file that is there is an

@@ -51,7 +51,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	info := web.Owner{
 		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
 	}
-	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Access: opened, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
+	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Access: opened, Memory: opened, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
 	o.client = web.NewClient(web.InProcess(handler))
 	if s.role == roleWork {
 		socket, err := web.Listen(s.at.stateDir, info, handler)
@@ -89,7 +89,7 @@ func (o *owner) leave(wait bool, stop <-chan struct{}) error {
 	}
 	ticker := time.NewTicker(lingerStep)
 	defer ticker.Stop()
-	for !o.gate.CloseWhenIdle(func() bool { return o.engine.Active() > 0 }) {
+	for !o.gate.CloseWhenIdle(func() bool { return o.engine.Busy() > 0 }) {
 		o.announce()
 		select {
 		case err := <-o.engine.Failed():
@@ -105,7 +105,7 @@ func (o *owner) leave(wait bool, stop <-chan struct{}) error {
 
 // announce says once why the command does not end yet.
 func (o *owner) announce() {
-	if active := o.engine.Active(); !o.announced && active > 0 {
+	if active := o.engine.Busy(); !o.announced && active > 0 {
 		o.announced = true
 		o.app.note("staying until %s of other commands ended (Ctrl-C leaves them to be resumed)", count(active, "run"))
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,7 +114,7 @@ func (f *followFlags) role() role {
 
 // startRequest reads the workflow and the inputs.
 func (a *app) startRequest(file string, flags *runFlags) (engine.StartRequest, error) {
-	request := engine.StartRequest{File: filepath.ToSlash(filepath.Clean(file)), By: a.user()}
+	request := engine.StartRequest{File: filepath.ToSlash(filepath.Clean(file)), Dir: a.sys.Dir, By: a.user()}
 	source, err := a.readWorkflow(file)
 	if err != nil {
 		return request, err
@@ -228,6 +230,7 @@ func (s *session) attend(ctx context.Context, run *plan.Run, flags *followFlags,
 	follower, end := s.newFollower(run.ID, s.app.viewFor(flags.output))
 	defer end()
 	follower.drive, follower.noWait, follower.records = true, flags.noWait, flags.output == "jsonl"
+	follower.leaves = !s.app.hasLiveErr()
 	first := *run // the feed begins with the steps, and ends with the run's end
 	if first.Status.Ended() {
 		first.Status = plan.RunRunning
@@ -313,8 +316,30 @@ func (a *app) printEnd(result *plan.Result, output string) error {
 	if len(result.Outputs) > 0 {
 		a.page(a.sys.Stdout).Outputs(a.sys.Stdout, result.Outputs)
 	}
-	a.suggest(page, result.Run)
+	a.suggestFor(page, result)
 	return nil
+}
+
+// suggestFor is suggest where the steps are known: it names the step that waits
+// for a person.
+func (a *app) suggestFor(page view.Page, result *plan.Result) {
+	if result.Run.Status == plan.RunWaiting || result.Run.Status == plan.RunRunning {
+		for _, path := range slices.Sorted(maps.Keys(result.Steps)) {
+			step := result.Steps[path]
+			switch {
+			case step.Run != "" && step.Wait == "approval":
+				page.Next(a.sys.Stderr, "its sub-workflow waits for a person:", "runs", "show", step.Run)
+				return
+			case step.Wait == "approval":
+				page.Next(a.sys.Stderr, "it waits for a person:", "runs", "approve", result.Run.ID, path)
+				return
+			case step.Wait == "signal":
+				page.Next(a.sys.Stderr, "it waits for a signal:", "runs", "signal", result.Run.ID, path)
+				return
+			}
+		}
+	}
+	a.suggest(page, result.Run)
 }
 
 // suggest prints the one command that is likely to come next.

@@ -27,6 +27,7 @@ func (a *app) runsCommand() *cobra.Command {
 	c.AddCommand(
 		list, a.runsShowCommand(), a.runsWatchCommand(), a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
+		a.runsApproveCommand(), a.runsRejectCommand(), a.runsSignalCommand(), a.runsResolveCommand(),
 	)
 	for _, sub := range c.Commands() {
 		sub.ValidArgsFunction = cobra.NoFileCompletions
@@ -217,6 +218,10 @@ func (a *app) showRun(ctx context.Context, id, output string) error {
 	switch {
 	case result.Run.Closed && result.Run.Status == plan.RunSucceeded:
 	case result.Run.Status == plan.RunRunning, result.Run.Status == plan.RunWaiting, result.Run.Status == plan.RunQueued:
+		if result.Run.Status == plan.RunWaiting {
+			a.suggestFor(a.page(a.sys.Stderr), result)
+			break
+		}
 		a.page(a.sys.Stderr).Next(a.sys.Stderr, "follow it:", "runs", "watch", id)
 	default:
 		a.suggest(a.page(a.sys.Stderr), result.Run)

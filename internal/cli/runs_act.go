@@ -97,6 +97,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 			"What succeeded is not done again.",
 		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], flags) },
 	}
+	c.Flags().BoolVar(&flags.discardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
 	flags.add(c)
 	return c
 }

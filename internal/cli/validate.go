@@ -32,7 +32,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json",
 		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, flags) },
 	}
-	c.Flags().BoolVar(&flags.strict, "strict", false, "warnings fail too")
+	c.Flags().BoolVar(&flags.strict, "strict", false, "warnings fail too, and values of unknown type are refused")
 	outputFlag(c, &flags.output, "text", "json", "sarif", "github")
 	return c
 }
@@ -55,7 +55,12 @@ func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags
 			return err
 		}
 		name := filepath.ToSlash(filepath.Clean(file))
-		_, found := project.Check(ctx, name, source)
+		var found diag.List
+		if flags.strict {
+			found = project.CheckStrict(ctx, name, source)
+		} else {
+			_, found = project.Check(ctx, name, source)
+		}
 		sources[name] = source
 		problems = append(problems, found...)
 	}
@@ -152,50 +157,4 @@ func (a *app) printFindings(problems diag.List, sources map[string][]byte, files
 		fmt.Fprintf(a.sys.Stdout, "%s valid\n", count(files, "workflow"))
 	}
 	return nil
-}
-
-// githubLine is a problem as a workflow command of GitHub Actions.
-func githubLine(p diag.Problem) string {
-	message := p.Message
-	if p.Hint != "" {
-		message += "; " + p.Hint
-	}
-	text := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	place := fmt.Sprintf("file=%s,line=%d,col=%d", property.Replace(p.File), p.Line, p.Column)
-	if p.EndLine > 0 {
-		place += fmt.Sprintf(",endLine=%d,endColumn=%d", p.EndLine, p.EndColumn)
-	}
-	return fmt.Sprintf("::%s %s,title=%s::%s", p.Severity, place, p.Code, text.Replace(message))
-}
-
-// sarif returns the problems as a SARIF 2.1.0 log.
-func sarif(problems diag.List, version string) any {
-	type object = map[string]any
-	results, rules, known := []object{}, []object{}, map[string]bool{}
-	for _, p := range problems {
-		if !known[p.Code] {
-			known[p.Code] = true
-			rules = append(rules, object{"id": p.Code})
-		}
-		region := object{"startLine": p.Line, "startColumn": p.Column}
-		if p.EndLine > 0 {
-			region["endLine"], region["endColumn"] = p.EndLine, p.EndColumn
-		}
-		text := p.Message
-		if p.Hint != "" {
-			text += "; " + p.Hint
-		}
-		results = append(results, object{
-			"ruleId": p.Code, "level": string(p.Severity), "message": object{"text": text},
-			"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": p.File}, "region": region}}},
-		})
-	}
-	return object{
-		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-		"runs": []object{{
-			"tool":    object{"driver": object{"name": "flowrun", "version": version, "rules": rules}},
-			"results": results, "columnKind": "unicodeCodePoints",
-		}},
-	}
 }

@@ -3,9 +3,10 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"path"
 	"runtime/debug"
 	"time"
+
+	"github.com/flowrun/flowrun/engine"
 )
 
 // Scope is what a caller must be allowed to use a route. The zero value allows
@@ -43,6 +44,10 @@ func Routes() []Route {
 		{"POST " + Prefix + "/runs/{id}/cancel", ScopeOperator, (*server).cancel},
 		{"POST " + Prefix + "/runs/{id}/resume", ScopeOperator, (*server).resume},
 		{"POST " + Prefix + "/runs/{id}/rerun", ScopeOperator, (*server).rerun},
+		{"POST " + Prefix + "/runs/{id}/steps/{step}/approve", ScopeOperator, decide(engine.ActApprove)},
+		{"POST " + Prefix + "/runs/{id}/steps/{step}/reject", ScopeOperator, decide(engine.ActReject)},
+		{"POST " + Prefix + "/runs/{id}/steps/{step}/signal", ScopeOperator, decide(engine.ActSignal)},
+		{"POST " + Prefix + "/runs/{id}/steps/{step}/resolve", ScopeOperator, decide(engine.ActResolve)},
 		{"GET " + Prefix + "/stream", ScopeViewer, (*server).stream},
 		{"GET " + Prefix + "/plugins", ScopeViewer, (*server).plugins},
 		{"GET " + Prefix + "/plugins/{name}/actions", ScopeViewer, (*server).actions},
@@ -56,6 +61,11 @@ func Routes() []Route {
 		{"GET " + Prefix + "/local/secrets", ScopeSocket, (*server).secrets},
 		{"PUT " + Prefix + "/local/secrets/{name}", ScopeSocket, (*server).setSecret},
 		{"DELETE " + Prefix + "/local/secrets/{name}", ScopeSocket, (*server).removeSecret},
+		{"GET " + Prefix + "/local/state", ScopeSocket, (*server).state},
+		{"PUT " + Prefix + "/local/state", ScopeSocket, (*server).setState},
+		{"POST " + Prefix + "/local/state/reset", ScopeSocket, (*server).resetState},
+		{"GET " + Prefix + "/local/state/cursors", ScopeSocket, (*server).stateCursors},
+		{"GET " + Prefix + "/local/state/history", ScopeSocket, (*server).stateHistory},
 	}
 }
 
@@ -64,6 +74,7 @@ type Options struct {
 	Runs    Runs
 	Catalog Catalog
 	Access  Access
+	Memory  Memory
 	Owner   Owner
 	Gate    *Gate
 	// Heartbeat is after how long an idle stream gets a comment line; 0 = never.
@@ -102,7 +113,7 @@ func refuseUnknown(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		if r.URL.Path != path.Clean(r.URL.Path) || r.URL.EscapedPath() != r.URL.Path {
+		if !isPlain(r.URL) {
 			writeProblem(w, newProblem(CodeNotFound, "there is no such path"))
 			return
 		}

@@ -29,6 +29,7 @@ type Runs interface {
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
 	Cancel(ctx context.Context, id, by string) error
 	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error)
+	Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error)
 	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error)
 	Call(ctx context.Context, r engine.CallRequest, sink plan.Sink) (engine.CallResult, error)
 }

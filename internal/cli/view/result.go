@@ -79,8 +79,14 @@ func (p Page) header(out io.Writer, result *plan.Result) {
 	line("run", run.ID)
 	line("workflow", term.Clean(run.Workflow))
 	line("status", paintRun(p.Style, run.Status, runStatusText(run)))
+	if run.StateOf() == plan.SlotQueued {
+		line("waits", fmt.Sprintf("for a place under concurrency key %s (limit %d)", term.Clean(run.Slot.Key), run.Slot.Limit))
+	}
 	line("trigger", term.Clean(run.Trigger))
 	line("rerun of", run.RerunOf)
+	if run.Parent != nil {
+		line("part of", "step "+term.Clean(run.Parent.Step)+" of run "+run.Parent.Run)
+	}
 	line("labels", labelText(run.Labels))
 	line("started", p.Times.Full(run.StartedAt))
 	if run.FinishedAt != nil {
@@ -163,6 +169,7 @@ func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs [
 	if text := elapsed(step, time.Time{}); text != "" {
 		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("took    "), text)
 	}
+	p.people(out, step)
 	if len(step.Outputs) > 0 {
 		fmt.Fprintf(out, "\n%s\n", indentJSON(step.Outputs))
 	}
@@ -170,6 +177,42 @@ func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs [
 		fmt.Fprintln(out)
 		p.Logs(out, logs)
 	}
+}
+
+// people prints what a step asks of a person, and who answered.
+func (p Page) people(out io.Writer, step plan.RunStep) {
+	if step.Run != "" {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("its run "), step.Run)
+	}
+	if step.Message != "" {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("message "), term.Clean(step.Message))
+	}
+	if len(step.Form) > 0 && step.Decision == nil {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("answer  "), step.Form)
+	}
+	decision := step.Decision
+	if decision == nil {
+		return
+	}
+	word := "answered"
+	switch {
+	case decision.Rejected:
+		word = "rejected"
+	case step.Uses == "core.approve":
+		word = "approved"
+	}
+	line := word
+	if decision.By != "" {
+		line += " by " + term.Clean(decision.By)
+	}
+	line += ", " + p.Times.Full(decision.At)
+	if decision.Comment != "" {
+		line += ": " + term.Clean(decision.Comment)
+	}
+	if decision.Held {
+		line += " (it takes effect when the run is resumed)"
+	}
+	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("decision"), line)
 }
 
 // Logs prints log lines.

@@ -128,6 +128,9 @@ func waitText(reason string, until time.Time, times Times) string {
 	if until.IsZero() {
 		return "waiting (" + reason + ")"
 	}
+	if reason == "approval" || reason == "signal" { // nothing is tried again then: it ends
+		return fmt.Sprintf("waiting (%s, until %s)", reason, times.Short(until))
+	}
 	return fmt.Sprintf("waiting (%s, next %s)", reason, times.Clock(until))
 }
 

@@ -32,7 +32,7 @@ func (w *world) addInvitations() {
 		email, code string
 	}{
 		{61002, user, LanternCode}, {61077, user, QuarryCode}, {61002, "sam@lantern.example", OthersCode},
-		{Brightwater, "ana@example.com", "Ana_1-aa"}, {Brightwater, "jürgen@example.com", "Jur_1-bb"}, {Brightwater, "li@example.com", "Li_1-cc"},
+		{Brightwater, "ana@example.com", "Ana_1-aa"}, {Brightwater, "jürgen@example.com", "Jur_1-bb"}, {Brightwater, "user009@example.com", "Left_1-cc"},
 		{Northgate, "kim@example.com", "Kim_1-dd"},
 	} {
 		w.invitations = append(w.invitations, invitation{

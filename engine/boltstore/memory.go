@@ -1,0 +1,343 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// The bounds of the history of one state value or cursor: the newest stay.
+const (
+	maxChanges      = 50
+	maxChangesBytes = 256 << 10
+)
+
+// maxMemoryKey bounds the key of a state value or cursor. Keys of bbolt end at
+// 32 KiB.
+const maxMemoryKey = 8 << 10
+
+// Change asks for a change of a state value or a cursor, by a person. A nil
+// Value resets it.
+type Change struct {
+	Workflow string
+	Name     string
+	Key      string // of a cursor; "" = a state value
+	Value    []byte
+	At       time.Time
+	By       string
+}
+
+// State returns the stored values of a workflow's state, by name.
+func (s *Store) State(workflow string) (values []plan.StateValue, err error) {
+	prefix, err := workflowPrefix(workflow)
+	if err != nil {
+		return nil, err
+	}
+	return s.listMemory(bucketState, prefix)
+}
+
+// Cursors returns stored cursors: all, or those of a workflow, or of one name.
+func (s *Store) Cursors(workflow, name string) ([]plan.StateValue, error) {
+	prefix := ""
+	if workflow != "" {
+		prefix = plan.CursorPrefix(workflow, name)
+	}
+	return s.listMemory(bucketCursors, []byte(prefix))
+}
+
+func (s *Store) listMemory(bucket, prefix []byte) (values []plan.StateValue, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		cursor := tx.Bucket(bucket).Cursor()
+		for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
+			value, err := decodeMemory(bucket, key, stored)
+			if err != nil {
+				return err
+			}
+			values = append(values, *value)
+		}
+		return nil
+	})
+	return values, err
+}
+
+// Cursor returns a stored cursor; nil when there is none.
+func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		value, err = getMemory(tx, bucketCursors, []byte(key))
+		return err
+	})
+	return value, err
+}
+
+// History returns what changed a state value, or the cursor of a key, the newest
+// last.
+func (s *Store) History(workflow, name, key string) (changes []plan.StateChange, err error) {
+	bucket, at, err := memoryKey(workflow, name, key)
+	if err != nil {
+		return nil, err
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		changes, err = getHistory(tx, bucket, at)
+		return err
+	})
+	return changes, err
+}
+
+// CursorKeys returns the keys of all cursors of a name that have a history: those
+// that were reset too.
+func (s *Store) CursorKeys(workflow, name string) (keys []string, err error) {
+	prefix := historyKey(bucketCursors, []byte(plan.CursorPrefix(workflow, name)))
+	err = s.view(func(tx *bolt.Tx) error {
+		cursor := tx.Bucket(bucketStateHistory).Cursor()
+		for key, _ := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
+			keys = append(keys, string(key[len(bucketCursors)+1:]))
+		}
+		return nil
+	})
+	return keys, err
+}
+
+// Change sets or resets a state value or a cursor, with its entry in the
+// history, in one transaction. It returns the new version, 0 for one that was
+// reset.
+func (s *Store) Change(c Change) (version uint64, err error) {
+	bucket, key, err := memoryKey(c.Workflow, c.Name, c.Key)
+	if err != nil {
+		return 0, err
+	}
+	value := plan.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
+	err = s.do(len(c.Value), func(tx *bolt.Tx) (bool, error) {
+		if c.Value == nil && tx.Bucket(bucket).Get(key) == nil {
+			return false, nil
+		}
+		return true, inTx(func() (err error) {
+			version, err = putMemory(tx, bucket, key, value)
+			return err
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("change %s of workflow %s: %w", c.Name, c.Workflow, err)
+	}
+	return version, nil
+}
+
+func memoryKey(workflow, name, cursor string) (bucket, key []byte, err error) {
+	bucket, key = bucketCursors, []byte(cursor)
+	if cursor == "" {
+		prefix, err := workflowPrefix(workflow)
+		if err != nil {
+			return nil, nil, err
+		}
+		bucket, key = bucketState, join(prefix, []byte(name))
+	}
+	if len(key) > maxMemoryKey {
+		return nil, nil, fmt.Errorf("name of %d bytes is too long", len(key))
+	}
+	return bucket, key, nil
+}
+
+func decodeMemory(bucket, key, stored []byte) (*plan.StateValue, error) {
+	payload, err := unseal(bucket, key, stored)
+	if err != nil {
+		return nil, err
+	}
+	value := new(plan.StateValue)
+	if err := json.Unmarshal(payload, value); err != nil {
+		return nil, &CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: err.Error()}
+	}
+	return value, nil
+}
+
+func getMemory(tx *bolt.Tx, bucket, key []byte) (*plan.StateValue, error) {
+	stored := tx.Bucket(bucket).Get(key)
+	if stored == nil {
+		return nil, nil
+	}
+	return decodeMemory(bucket, key, stored)
+}
+
+func versionOf(value *plan.StateValue) uint64 {
+	if value == nil {
+		return 0
+	}
+	return value.Version
+}
+
+// putMemory writes a value, or removes it when it is nil, with its entry in the
+// history. A version is never used twice.
+func putMemory(tx *bolt.Tx, bucket, key []byte, value plan.StateValue) (uint64, error) {
+	b := tx.Bucket(bucket)
+	change := plan.StateChange{At: value.At, By: value.By, Run: value.Run, Value: value.Value}
+	if value.Value == nil {
+		if err := b.Delete(key); err != nil {
+			return 0, err
+		}
+		return 0, putHistory(tx, bucket, key, change)
+	}
+	version, err := b.NextSequence()
+	if err != nil {
+		return 0, err
+	}
+	value.Version, change.Version = version, version
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return 0, err
+	}
+	if err := putSealed(b, bucket, key, encoded); err != nil {
+		return 0, err
+	}
+	return version, putHistory(tx, bucket, key, change)
+}
+
+// historyKey is the key of a value's history.
+func historyKey(bucket, key []byte) []byte {
+	return append(append(bytes.Clone(bucket), 0), key...)
+}
+
+func getHistory(tx *bolt.Tx, bucket, key []byte) (changes []plan.StateChange, err error) {
+	at := historyKey(bucket, key)
+	stored, err := getSealed(tx.Bucket(bucketStateHistory), bucketStateHistory, at)
+	if err != nil || stored == nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(stored, &changes); err != nil {
+		return nil, &CorruptError{Bucket: string(bucketStateHistory), Key: hexKey(at), Detail: err.Error()}
+	}
+	return changes, nil
+}
+
+func putHistory(tx *bolt.Tx, bucket, key []byte, change plan.StateChange) error {
+	changes, err := getHistory(tx, bucket, key)
+	if err != nil {
+		return err
+	}
+	changes = append(changes, change)
+	changes = changes[max(0, len(changes)-maxChanges):]
+	size := 0
+	for i := len(changes) - 1; i >= 0; i-- {
+		if size += len(changes[i].Value); size > maxChangesBytes && i < len(changes)-1 {
+			changes = changes[i+1:]
+			break
+		}
+	}
+	encoded, err := json.Marshal(changes)
+	if err != nil {
+		return err
+	}
+	return putSealed(tx.Bucket(bucketStateHistory), bucketStateHistory, historyKey(bucket, key), encoded)
+}
+
+// keep is what the success of a run changes, with the versions that the run read
+// (RELIABILITY.md, P5).
+type keep struct {
+	bucket  []byte
+	key     []byte
+	version uint64
+	value   plan.StateValue
+}
+
+// keeps collects the writes of the records of a run.
+func keeps(runID, workflow string, records []*journal.Record) (writes []keep, err error) {
+	for _, record := range records {
+		for _, command := range record.Commands {
+			finish := command.Finish
+			if finish == nil || !finish.Writes() {
+				continue
+			}
+			for name, value := range finish.State {
+				bucket, key, err := memoryKey(workflow, name, "")
+				if err != nil {
+					return nil, err
+				}
+				writes = append(writes, keep{bucket, key, finish.StateVersions[name], plan.StateValue{
+					Workflow: workflow, Name: name, Value: value, At: record.Event.At, Run: runID,
+				}})
+			}
+			for cursor, watermark := range finish.Cursors {
+				version, read := finish.CursorVersions[cursor]
+				_, name, _, ok := plan.SplitCursorKey(cursor)
+				if !read || !ok {
+					continue // nobody told where it is kept
+				}
+				bucket, key, err := memoryKey("", "", cursor)
+				if err != nil {
+					return nil, err
+				}
+				writes = append(writes, keep{bucket, key, version, plan.StateValue{
+					Workflow: workflow, Name: name, Key: cursor, Value: watermark, At: record.Event.At, Run: runID,
+				}})
+			}
+		}
+	}
+	return writes, nil
+}
+
+// keepsOf returns the writes of the records of a run, when all is still as the
+// run read it; else a *journal.MovedError.
+func keepsOf(tx *bolt.Tx, run []byte, records []*journal.Record) ([]keep, error) {
+	if !slices.ContainsFunc(records, func(record *journal.Record) bool {
+		return slices.ContainsFunc(record.Commands, func(c journal.Command) bool { return c.Finish != nil && c.Finish.Writes() })
+	}) {
+		return nil, nil
+	}
+	row, err := getRow(tx, run)
+	if err != nil {
+		return nil, err
+	}
+	writes, err := keeps(row.ID, row.Workflow, records)
+	if err != nil {
+		return nil, err
+	}
+	return writes, unmoved(tx, writes)
+}
+
+// unmoved checks that all is still as the run read it.
+func unmoved(tx *bolt.Tx, writes []keep) error {
+	for _, w := range writes {
+		stored, err := getMemory(tx, w.bucket, w.key)
+		if err != nil {
+			return err
+		}
+		if versionOf(stored) == w.version {
+			continue
+		}
+		moved := &journal.MovedError{What: "state", Name: w.value.Name}
+		if w.value.Key != "" {
+			moved.What = "cursor"
+		}
+		if stored != nil {
+			if moved.By = stored.By; stored.Run != "" {
+				moved.By = "run " + stored.Run
+			}
+		}
+		return moved
+	}
+	return nil
+}
+
+// putKeeps writes what changed. A cursor that stays where it was keeps its
+// version: others that read it may go on.
+func putKeeps(tx *bolt.Tx, writes []keep) error {
+	for _, w := range writes {
+		if w.value.Key != "" {
+			stored, err := getMemory(tx, w.bucket, w.key)
+			if err != nil {
+				return err
+			}
+			if stored != nil && bytes.Equal(stored.Value, w.value.Value) {
+				continue
+			}
+		}
+		if _, err := putMemory(tx, w.bucket, w.key, w.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package check
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// docCatalog has the actions of the examples under their real names.
+func docCatalog(text string) *fakeCatalog {
+	f := catalogFor(text)
+	for name, action := range f.actions {
+		plugin, short, _ := strings.Cut(name, ".")
+		if real := map[string]string{"net": "netinfo", "task": "tasks"}[plugin]; real != "" {
+			alias := *action
+			alias.Plugin = real
+			f.actions[real+"."+short] = &alias
+			delete(f.actions, name)
+		}
+	}
+	history := *f.actions["tasks.list"]
+	history.Name, history.Incremental = "usage_history", true
+	f.actions["tasks.usage_history"] = &history
+	return f
+}
+
+// example makes a workflow of an example, which may leave out what does not
+// matter.
+func example(text string) string {
+	if strings.HasPrefix(text, "# nothing") || strings.Contains(text, "flowrun: ") {
+		return text
+	}
+	text = "flowrun: v1\n" + text
+	if !strings.Contains(text, "\nsteps:") {
+		text += "steps:\n  - let: {x: 1}\n"
+	}
+	return text
+}
+
+// TestRule7EveryCodeHasAPage holds every code of the product against the table,
+// and every example against the checker: the wrong one has this problem and no
+// other, the right one none.
+func TestRule7EveryCodeHasAPage(t *testing.T) {
+	pages := map[string]diag.Page{}
+	for _, page := range diag.Pages() {
+		if _, twice := pages[page.Code]; twice {
+			t.Errorf("%s has two pages", page.Code)
+		}
+		pages[page.Code] = page
+	}
+	titles := spec.Codes()
+	for code, title := range Codes() {
+		titles[code] = title
+	}
+	for _, info := range eval.Codes() {
+		titles[info.Code] = info.Title
+	}
+	for code, title := range titles {
+		if pages[code].Title != title {
+			t.Errorf("%s: the page has the title %q, the code %q", code, pages[code].Title, title)
+		}
+	}
+	for _, code := range codesInSource(t) {
+		if pages[code].Code == "" {
+			t.Errorf("%s has no page", code)
+		}
+	}
+	for code, page := range pages {
+		if page.Wrong == "" || code >= "FR5" {
+			continue
+		}
+		t.Run(code, func(t *testing.T) {
+			_, problems := checkText(docCatalog(page.Wrong), "x.yaml", example(page.Wrong))
+			if code == eval.CodeAny {
+				problems = strictly(page.Wrong)
+			}
+			if len(problems) != 1 || problems[0].Code != code {
+				t.Errorf("wrong example: %v", problems)
+			}
+			if _, problems = checkText(docCatalog(page.Right), "x.yaml", example(page.Right)); len(problems) > 0 {
+				t.Errorf("right example: %v", problems)
+			}
+			if code == eval.CodeAny && len(strictly(page.Right)) > 0 {
+				t.Errorf("right example: %v", strictly(page.Right))
+			}
+		})
+	}
+}
+
+func strictly(text string) diag.List {
+	tree, problems := spec.Parse("x.yaml", []byte(example(text)))
+	if len(problems) > 0 {
+		return problems
+	}
+	return Strict(context.Background(), tree, docCatalog(text))
+}
+
+// codesInSource finds every code that the product's source names.
+func codesInSource(t *testing.T) []string {
+	t.Helper()
+	code := regexp.MustCompile(`"(FR[0-9]{4})"`)
+	var found []string
+	for _, root := range []string{"..", "../../internal"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, match := range code.FindAllStringSubmatch(string(text), -1) {
+				found = append(found, match[1])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// TestCodesPageIsCurrent compares docs/codes.md with the table; UPDATE=1 writes
+// it.
+func TestCodesPageIsCurrent(t *testing.T) {
+	current(t, "../../docs/codes.md", diag.Markdown(diag.Pages()))
+}
+
+func current(t *testing.T, file, want string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not current, UPDATE=1 writes it (-want +got)\n%s", file, diff)
+	}
+}

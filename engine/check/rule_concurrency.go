@@ -1,0 +1,84 @@
+package check
+
+import (
+	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+const (
+	maxConcurrency  = 10_000
+	defaultQueueMax = 100
+	maxQueueMax     = 10_000
+)
+
+// concurrency reads how many runs may go on at a time (LANGUAGE.md, rule 16). A
+// workflow that keeps something between runs goes on one at a time unless it
+// says otherwise. It comes after the steps, which tell that.
+func (c *checker) concurrency() {
+	out := &plan.Concurrency{
+		Key: literal(jsonText("workflow:" + c.plan.Name)), Limit: 1, OnFull: plan.OnFullQueue, QueueMax: defaultQueueMax,
+	}
+	node := c.tree.Concurrency
+	switch {
+	case node != nil && node.Kind == spec.Scalar:
+		c.concurrencyKey(node, out)
+	case node != nil:
+		c.fields(node, "`concurrency`",
+			field{"key", func(n *spec.Node) { c.concurrencyKey(n, out) }},
+			field{"limit", func(n *spec.Node) { c.integerInto(n, maxConcurrency, &out.Limit) }},
+			field{"queue_max", func(n *spec.Node) { c.integerInto(n, maxQueueMax, &out.QueueMax) }},
+			field{"on_full", func(n *spec.Node) {
+				words := []string{
+					string(plan.OnFullQueue), string(plan.OnFullLatest), string(plan.OnFullSkip), string(plan.OnFullFail),
+					string(plan.OnFullCancelRunning),
+				}
+				if word, ok := c.word(n, "an `on_full`", words...); ok {
+					out.OnFull = plan.OnFull(word)
+				}
+			}},
+		)
+	case c.plan.State == nil && len(c.memory.cursors) == 0:
+		return
+	}
+	c.plan.Concurrency = out
+}
+
+func (c *checker) integerInto(node *spec.Node, most int, into *int) {
+	if n, ok := c.integer(node, 1, most); ok {
+		*into = n
+	}
+}
+
+// concurrencyKey reads a key: text, or text with expressions over the inputs,
+// which are known when a run is accepted.
+func (c *checker) concurrencyKey(node *spec.Node, out *plan.Concurrency) {
+	if node.Kind != spec.Scalar {
+		c.errorAt(node.Pos, CodeShape, "the key of `concurrency` must be text, not a %s", node.Kind)
+		return
+	}
+	v := valuer{c: c, scope: eval.NewScope().With("inputs", c.inputs)}
+	before := len(c.problems)
+	result := v.value(node, nil, "", false)
+	if v.bad || len(c.problems) > before {
+		return
+	}
+	if t := result.typ; result.plan.Kind == plan.ValueExpr && t != nil {
+		switch {
+		case t.Kind == schema.Any:
+		case t.MayBeNull() || t.Kind != schema.String && t.Kind != schema.Int && t.Kind != schema.Bool:
+			c.errorAt(node.Pos, CodeType, "the key of `concurrency` must be text, got %s", t.Article()).Hint =
+				"runs with the same text share the places"
+			return
+		}
+	}
+	if text := c.text(node); !text.hasExpr() && text.literal() == "" {
+		c.errorAt(node.Pos, CodeName, "the key of `concurrency` is empty")
+		return
+	}
+	if result.plan.Kind == plan.ValueLiteral { // a number or a boolean is text here
+		result.plan = literal(jsonText(c.text(node).literal()))
+	}
+	out.Key = result.plan
+}

@@ -1,0 +1,161 @@
+package check
+
+import (
+	"regexp"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// headerPattern is a header's name (RFC 9110).
+var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// webhook checks a trigger that a request fires.
+func (t *trigger) webhook(node *spec.Node) {
+	c, out := t.c, &plan.Webhook{}
+	t.out.Webhook = out
+	body := schema.Of(schema.Any)
+	if value := node.Get("body"); value != nil {
+		body = c.bodySchema(value, out)
+	}
+	t.reads = []string{requestKey}
+	t.scope = t.scope.With(requestKey, requestType(body))
+	c.fields(node, "a webhook",
+		field{"auth", func(n *spec.Node) { c.webhookAuth(n, out) }},
+		field{"dedupe", func(n *spec.Node) { t.dedupe(n, out) }},
+		field{"body", func(*spec.Node) {}},
+	)
+	c.requiredKeys(node, "a webhook", "auth")
+}
+
+// requestType is `request` (LANGUAGE.md, "Fields of the roots"). Header names
+// are in lower case.
+func requestType(body *schema.Type) *schema.Type {
+	text := schema.Of(schema.String)
+	return schema.ObjectOf(
+		schema.Required("method", text),
+		schema.Required("headers", schema.MapOf(schema.Nullable(text))),
+		schema.Required("query", schema.MapOf(schema.Nullable(text))),
+		schema.Required("body", body),
+	)
+}
+
+func (c *checker) bodySchema(node *spec.Node, out *plan.Webhook) *schema.Type {
+	if node.Bad {
+		return schema.Of(schema.Any)
+	}
+	r := inputReader{c: c}
+	text, _ := r.schema(node, "the body")
+	if r.bad {
+		return schema.Of(schema.Any)
+	}
+	t, err := schema.FromJSON(text)
+	if err != nil {
+		return schema.Of(schema.Any) // schema has looked at it
+	}
+	out.Body = text
+	return t
+}
+
+// requiredKeys reports the keys that a map can't be without.
+func (c *checker) requiredKeys(node *spec.Node, what string, keys ...string) {
+	for _, key := range keys {
+		if _, written := node.Pair(key); !written && !misspelt(node, key) {
+			c.errorAt(node.FirstKey(), CodeMissing, "%s needs `%s`", what, key)
+		}
+	}
+}
+
+// webhookAuth checks how the sender shows who it is: exactly one way.
+func (c *checker) webhookAuth(node *spec.Node, out *plan.Webhook) {
+	const what = "`auth`"
+	if node.Kind != spec.Mapping {
+		c.errorAt(node.Pos, CodeShape, "`auth` must be a map, not a %s", node.Kind).Hint = "write `auth: {token: ${{ secrets.NAME }}}`"
+		return
+	}
+	hmac, signed := node.Pair("hmac_sha256")
+	token, tokened := node.Pair("token")
+	switch {
+	case signed && tokened:
+		second := hmac
+		if hmac.Key.Pos.Before(token.Key.Pos) {
+			second = token
+		}
+		c.errorAt(second.Key.Pos, CodeTriggerKind, "a webhook has one `auth`: `hmac_sha256` or `token`")
+		return
+	case !signed && !tokened && !misspelt(node, "hmac_sha256") && !misspelt(node, "token"):
+		c.errorAt(node.FirstKey(), CodeMissing, "`auth` needs `hmac_sha256` or `token`").Hint = "a webhook without a secret could be called by anybody"
+	}
+	c.fields(node, what,
+		field{"hmac_sha256", func(*spec.Node) { c.hmac(hmac, out) }},
+		field{"token", func(n *spec.Node) { out.Token = c.triggerSecret(n) }},
+	)
+}
+
+func (c *checker) hmac(pair spec.Pair, out *plan.Webhook) {
+	if !c.isMap(pair, "`hmac_sha256`", "write `hmac_sha256: {secret: ${{ secrets.NAME }}, header: X-Signature}`") {
+		return
+	}
+	signed := &plan.WebhookHMAC{}
+	out.HMAC = signed
+	c.fields(pair.Value, "`hmac_sha256`",
+		field{"secret", func(n *spec.Node) {
+			if secret := c.triggerSecret(n); secret != nil {
+				signed.Secret = *secret
+			}
+		}},
+		field{"header", func(n *spec.Node) { c.header(n, &signed.Header) }},
+		field{"prefix", func(n *spec.Node) {
+			if c.scalar(n, "a text") {
+				signed.Prefix = n.Text
+			}
+		}},
+		field{"timestamp_header", func(n *spec.Node) { c.header(n, &signed.TimestampHeader) }},
+	)
+	c.requiredKeys(pair.Value, "`hmac_sha256`", "secret", "header")
+}
+
+func (c *checker) header(node *spec.Node, into *string) {
+	if !c.scalar(node, "the name of a header") {
+		return
+	}
+	if !headerPattern.MatchString(node.Text) {
+		c.errorAt(node.Pos, CodeName, "`%s` is not the name of a header", node.Text).Hint = "write one such as X-Signature"
+		return
+	}
+	*into = node.Text
+}
+
+// triggerSecret checks a value that is a secret reference.
+func (c *checker) triggerSecret(node *spec.Node) *plan.Value {
+	if node.Kind != spec.Scalar {
+		c.errorAt(node.Pos, CodeShape, "a secret is expected, not a %s", node.Kind).Hint = "write ${{ secrets.NAME }}"
+		return nil
+	}
+	c.triggerReads(node)
+	v := valuer{c: c, scope: c.triggerScope(), field: true}
+	before := len(c.problems)
+	out := v.value(node, schema.SecretText(), "", false)
+	if v.bad || len(c.problems) > before {
+		return nil
+	}
+	if out.plan.Kind != plan.ValueSecret {
+		c.errorAt(node.Pos, CodeForgedSecret, "a secret is expected here, not a value").Hint = "write ${{ secrets.NAME }}"
+		return nil
+	}
+	return &out.plan
+}
+
+// dedupe checks the key that makes two requests one run.
+func (t *trigger) dedupe(node *spec.Node, out *plan.Webhook) {
+	if node.Kind != spec.Scalar {
+		t.c.errorAt(node.Pos, CodeShape, "`dedupe` must be text, not a %s", node.Kind).Hint = "write `dedupe: ${{ request.headers[\"x-event-id\"] ?? \"\" }}`"
+		return
+	}
+	t.c.triggerReads(node, requestKey)
+	v := valuer{c: t.c, scope: t.scope}
+	if found := v.value(node, schema.Of(schema.String), "", false); !v.bad {
+		out.Dedupe = &found.plan
+	}
+}

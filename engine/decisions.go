@@ -1,0 +1,322 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// Act is what a person does to a step that waits.
+type Act string
+
+// The acts.
+const (
+	ActApprove Act = "approve"
+	ActReject  Act = "reject"
+	ActSignal  Act = "signal"
+	ActResolve Act = "resolve"
+)
+
+// DecideRequest is what a person, or whoever sends a signal, says to a step. Form
+// holds the answer's fields, Payload the whole answer: one of the two. Outcome is
+// the word of a resolve: happened, did_not or skip, and Payload then the outputs.
+// Hold asks that it is only recorded when no process drives the run.
+type DecideRequest struct {
+	Form    map[string]Input `json:"form,omitempty"`
+	Payload json.RawMessage  `json:"payload,omitempty"`
+	Outcome string           `json:"outcome,omitempty"`
+	Comment string           `json:"comment,omitempty"`
+	By      string           `json:"by,omitempty"`
+	Hold    bool             `json:"hold,omitempty"`
+}
+
+// DecideResult says what became of it. Held: it is recorded, and takes effect when
+// the run is resumed. Early: no step waits for the signal yet, it is kept.
+type DecideResult struct {
+	Run   *plan.Run `json:"run"`
+	Step  string    `json:"step,omitempty"`
+	Held  bool      `json:"held,omitempty"`
+	Early bool      `json:"early,omitempty"`
+}
+
+// maxComment bounds the comment of a decision in bytes.
+const maxComment = 10_000
+
+// Decide gives a step what a person decided, and returns when that is durable. A
+// step that does not wait for it is a *ConflictError, one that the run does not
+// have an *UnknownError, a wrong answer an *InputError.
+func (e *Engine) Decide(ctx context.Context, id, step string, act Act, request DecideRequest) (*DecideResult, error) {
+	if len(request.Comment) > maxComment {
+		return nil, &InputError{Message: fmt.Sprintf("the comment is longer than %d bytes", maxComment)}
+	}
+	if len(request.Payload) > 0 && len(request.Form) > 0 {
+		return nil, &InputError{Message: "give the answer's fields one by one or as a whole, not both"}
+	}
+	result := &DecideResult{Step: step}
+	held, err := e.driver.Decide(ctx, id, request.Hold, func(m *interp.Machine, hold bool) (*journal.Event, error) {
+		made := decider{run: id, step: step, machine: m, request: request, hold: hold, result: result}
+		return made.event(act)
+	})
+	var mismatch *local.MismatchError
+	if errors.As(err, &mismatch) {
+		return nil, &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
+	}
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	result.Held = held && !result.Early
+	result.Run, err = e.storedRun(id)
+	return result, err
+}
+
+// decider makes the event of one decision. Used by one goroutine.
+type decider struct {
+	run, step string
+	machine   *interp.Machine
+	request   DecideRequest
+	hold      bool
+	result    *DecideResult
+}
+
+func (d *decider) event(act Act) (*journal.Event, error) {
+	if d.machine.Done() && act != ActResolve { // an outcome may be told later: a resume goes by it
+		status, _ := d.machine.Status()
+		return nil, &ConflictError{Message: fmt.Sprintf("run %s has ended: it is %s", d.run, status)}
+	}
+	switch act {
+	case ActApprove:
+		return d.approve()
+	case ActReject:
+		return d.reject()
+	case ActSignal:
+		return d.signal()
+	case ActResolve:
+		return d.resolve()
+	}
+	return nil, fmt.Errorf("unknown act %q", act)
+}
+
+func (d *decider) approve() (*journal.Event, error) {
+	await, err := d.awaiting()
+	if err != nil {
+		return nil, err
+	}
+	payload, err := d.payload(await.Type)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.machine.CheckAnswer(d.step, payload); err != nil {
+		return nil, wrongAnswer(err)
+	}
+	return d.signaled(d.step, journal.Signal{Payload: payload}), nil
+}
+
+func (d *decider) reject() (*journal.Event, error) {
+	if _, err := d.awaiting(); err != nil {
+		return nil, err
+	}
+	if len(d.request.Form)+len(d.request.Payload) > 0 {
+		return nil, &InputError{Message: "a rejection takes no form", Hint: "say why with --comment"}
+	}
+	return d.signaled(d.step, journal.Signal{Rejected: true}), nil
+}
+
+func (d *decider) signaled(path string, signal journal.Signal) *journal.Event {
+	signal.Comment, signal.Held = d.request.Comment, d.hold
+	return &journal.Event{Kind: journal.Signaled, Path: path, By: d.request.By, Signal: &signal}
+}
+
+// awaiting is the approval that the step waits for.
+func (d *decider) awaiting() (interp.Await, error) {
+	await, ok := d.machine.Awaiting(d.step)
+	switch {
+	case !ok:
+		return await, d.notWaiting("an approval")
+	case await.Signal != "":
+		return await, &ConflictError{
+			Message: fmt.Sprintf("step %s waits for the signal %s, not for an approval", d.step, await.Signal),
+			Hint:    fmt.Sprintf("send it with `flowrun runs signal %s '%s'`", d.run, d.step),
+		}
+	case await.Held:
+		return await, d.answeredAlready()
+	}
+	return await, nil
+}
+
+func (d *decider) answeredAlready() error {
+	return &ConflictError{
+		Message: fmt.Sprintf("step %s was answered already", d.step),
+		Hint:    "go on with `flowrun runs resume " + d.run + "`",
+	}
+}
+
+// notWaiting says why a step can't be answered.
+func (d *decider) notWaiting(what string) error {
+	var paths, waiting []string
+	for _, step := range d.machine.Steps() {
+		paths = append(paths, step.Path)
+		if step.Path == d.step {
+			return &ConflictError{Message: fmt.Sprintf("step %s is %s: it does not wait for %s", d.step, step.Status, what)}
+		}
+		if _, ok := d.machine.Awaiting(step.Path); ok {
+			waiting = append(waiting, step.Path)
+		}
+	}
+	hint := diag.DidYouMean(d.step, paths)
+	if hint == "" && len(waiting) > 0 {
+		hint = "what waits is " + waiting[0]
+	}
+	return &UnknownError{What: "step", Name: d.step, Hint: hint}
+}
+
+// signal finds the step by its path, or by the name of the signal that it waits
+// for. A signal that no step waits for yet is kept.
+func (d *decider) signal() (*journal.Event, error) {
+	if await, ok := d.machine.Awaiting(d.step); ok && await.Signal != "" {
+		if await.Held {
+			return nil, d.answeredAlready()
+		}
+		payload, err := d.payload(await.Type)
+		if err == nil {
+			if err = d.machine.CheckAnswer(d.step, payload); err != nil {
+				err = wrongAnswer(err)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return d.signaled(d.step, journal.Signal{Name: await.Signal, Payload: payload}), nil
+	}
+	return d.signalByName()
+}
+
+func (d *decider) signalByName() (*journal.Event, error) {
+	names, open := d.machine.Signals()
+	if !open && !slices.Contains(names, d.step) {
+		hint := diag.DidYouMean(d.step, names)
+		if hint == "" && len(names) > 0 {
+			hint = "the workflow waits for " + names[0]
+		}
+		return nil, &UnknownError{What: "signal", Name: d.step, Hint: hint}
+	}
+	waiting := d.machine.AwaitingSignal(d.step)
+	t := &schema.Type{}
+	if len(waiting) > 0 {
+		t = waiting[0].Type
+	}
+	payload, err := d.payload(t)
+	if err != nil {
+		return nil, err
+	}
+	d.result.Early = true
+	for _, await := range waiting {
+		if _, err := d.check(await, payload); err != nil {
+			return nil, wrongAnswer(err)
+		}
+		if d.machine.CheckAnswer(await.Path, payload) == nil && !await.Held {
+			d.result.Early, d.result.Step = false, await.Path
+			break
+		}
+	}
+	return d.signaled("", journal.Signal{Name: d.step, Payload: payload}), nil
+}
+
+// check reads a payload by the type that a step declares, whatever its `match`.
+func (d *decider) check(await interp.Await, payload json.RawMessage) (any, error) {
+	if len(payload) == 0 {
+		payload = json.RawMessage("null")
+	}
+	return await.Type.DecodeExact(payload)
+}
+
+func (d *decider) resolve() (*journal.Event, error) {
+	switch {
+	case d.machine.Resolved(d.step):
+		return nil, d.answeredAlready()
+	case !d.machine.Resolvable(d.step):
+		return nil, d.notResolvable()
+	}
+	outcome := d.request.Outcome
+	if !slices.Contains([]string{"happened", "did_not", "skip"}, outcome) {
+		return nil, &InputError{Message: fmt.Sprintf("the outcome is happened, did_not or skip, not %q", outcome)}
+	}
+	if len(d.request.Payload) > 0 && outcome != "happened" {
+		return nil, &InputError{Message: "outputs belong to an outcome that happened"}
+	}
+	if err := d.machine.CheckOutcome(d.step, d.request.Payload); err != nil {
+		return nil, wrongAnswer(err)
+	}
+	return &journal.Event{Kind: journal.Resolved, Path: d.step, By: d.request.By, Resolution: &journal.Resolution{
+		Outcome: outcome, Output: d.request.Payload, Held: d.hold,
+	}}, nil
+}
+
+func (d *decider) notResolvable() error {
+	err := d.notWaiting("a resolve, which is for unknown outcomes")
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		conflict.Hint = "`flowrun runs resume " + d.run + "` tries again what failed"
+	}
+	return err
+}
+
+// payload makes the answer of what was given.
+func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
+	if len(d.request.Form) == 0 {
+		return d.request.Payload, nil
+	}
+	values := make(map[string]json.RawMessage, len(d.request.Form))
+	for _, name := range slices.Sorted(maps.Keys(d.request.Form)) {
+		field, known := t.Field(name)
+		switch {
+		case known:
+		case t.Kind == schema.Any:
+			field = &schema.Type{}
+		case t.Additional != nil:
+			field = t.Additional
+		default:
+			return nil, &InputError{Input: name, Message: fmt.Sprintf("there is no field `%s`", name), Hint: fieldHint(name, t)}
+		}
+		input := d.request.Form[name]
+		value := input.JSON
+		if len(value) == 0 {
+			converted, err := convertText(field, input.Text)
+			if err != nil {
+				return nil, &InputError{Input: name, Message: fmt.Sprintf("field `%s`: %v", name, err), Hint: "it takes " + field.Article()}
+			}
+			value = converted
+		}
+		values[name] = value
+	}
+	return json.Marshal(values)
+}
+
+func fieldHint(name string, t *schema.Type) string {
+	if hint := diag.DidYouMean(name, t.FieldNames()); hint != "" {
+		return hint
+	}
+	if len(t.Fields) == 0 {
+		return "it takes no fields"
+	}
+	return "its first field is " + t.Fields[0].Name
+}
+
+// wrongAnswer names the field that does not fit.
+func wrongAnswer(err error) error {
+	wrong := &InputError{Message: "the answer does not fit: " + err.Error()}
+	var mismatch *schema.Mismatch
+	if errors.As(err, &mismatch) {
+		wrong.Hint = mismatch.Hint
+	}
+	return wrong
+}

@@ -1,0 +1,103 @@
+package editor_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/flowrun/flowrun/engine/editor"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+func action(input string) *plan.Action {
+	return &plan.Action{Plugin: "svc", Name: "do", Doc: "Does it.", Effect: plan.EffectKeyed, Input: json.RawMessage(input), Output: json.RawMessage(`{"type":"object"}`)}
+}
+
+// accepts says whether the schema takes a step that uses svc.do with this.
+func accepts(t *testing.T, input, with string) bool {
+	t.Helper()
+	text, err := editor.Schema([]*plan.Action{action(input)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal(text, schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow any
+	if err := json.Unmarshal([]byte(`{"flowrun":"v1","steps":[{"uses":"svc.do","with":`+with+`}]}`), &workflow); err != nil {
+		t.Fatal(err)
+	}
+	return resolved.Validate(workflow) == nil
+}
+
+func TestFieldsTakeTheirTypeOrAnExpression(t *testing.T) {
+	const input = `{"type":"object","properties":{
+		"count":{"type":"integer","minimum":1},"share":{"type":"number"},"on":{"type":"boolean"},"text":{"type":"string"},
+		"short":{"type":"string","maxLength":3},"kind":{"type":"string","enum":["a","b"]},"at":{"type":"string","format":"date-time"},
+		"for":{"type":"string","format":"duration"},"key":{"type":"string","writeOnly":true},"list":{"type":"array","items":{"type":"integer"}},
+		"body":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false},
+		"maybe":{"type":["integer","null"]},"free":{}}}`
+	for with, want := range map[string]bool{
+		`{"count":1}`: true, `{"count":0}`: false, `{"count":"1"}`: false, `{"count":"${{ 1 }}"}`: true,
+		`{"share":1.5}`: true, `{"share":"a"}`: false,
+		`{"on":true}`: true, `{"on":"yes"}`: false,
+		`{"text":"x"}`: true, `{"text":404}`: true, `{"text":["x"]}`: false,
+		`{"short":"abc"}`: true, `{"short":"abcd"}`: false, `{"short":"${{ inputs.long }}"}`: true,
+		`{"kind":"a"}`: true, `{"kind":"c"}`: false, `{"kind":"${{ x }}"}`: true,
+		`{"for":"30s"}`: true, `{"for":"PT20M"}`: true, `{"for":"30"}`: false, `{"for":30}`: false,
+		`{"key":"${{ secrets.K }}"}`: true, `{"key":"clear"}`: false,
+		`{"list":[1,"${{ 2 }}"]}`: true, `{"list":["a"]}`: false, `{"list":"${{ x }}"}`: true,
+		`{"body":{"x":1}}`: true, `{"body":{}}`: false, `{"body":{"x":1,"y":2}}`: false, `{"body":"${{ x }}"}`: true,
+		`{"maybe":null}`: true, `{"count":null}`: false, `{"free":{"a":[null]}}`: true, `{"more":1}`: false,
+	} {
+		if got := accepts(t, input, with); got != want {
+			t.Errorf("%s: accepted %t", with, got)
+		}
+	}
+}
+
+func TestSameSchemaWhateverTheOrder(t *testing.T) {
+	first, second := action(`{"type":"object"}`), action(`{"type":"object"}`)
+	second.Name = "other"
+	a, err := editor.Schema([]*plan.Action{first, second}, []string{"work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := editor.Schema([]*plan.Action{second, first}, []string{"work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(a), string(b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHoverTexts(t *testing.T) {
+	text, err := editor.Schema([]*plan.Action{action(`{"type":"object","properties":{"a":{"type":"integer","description":"How many.","default":3}}}`)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Definitions map[string]struct {
+			Description string
+			Properties  map[string]struct {
+				Description string
+				Default     any
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	with := schema.Definitions["with svc.do"]
+	if with.Description != "Does it.\n\nEffect: keyed" || with.Properties["a"].Description != "How many." || with.Properties["a"].Default != 3.0 {
+		t.Errorf("got %+v", with)
+	}
+}

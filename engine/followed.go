@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+var _ check.ProjectCatalog = (*catalog)(nil)
+
+// WorkflowNames returns the names of the project's workflows, which an `after`
+// may follow; nil without a project file.
+func (c *catalog) WorkflowNames() []string {
+	files := c.project.workflowsByName()
+	if files == nil {
+		return nil
+	}
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// WorkflowOutputs returns the schema of a workflow's outputs, empty when the
+// workflow has errors. What that workflow follows in turn is not asked, so that
+// two may follow each other.
+func (c *catalog) WorkflowOutputs(name string) json.RawMessage {
+	file := c.project.workflowsByName()[name]
+	src, err := readWorkflowFile(filepath.Join(c.project.Root(), file))
+	if err != nil {
+		return nil
+	}
+	tree, problems := spec.Parse(file, src)
+	if tree == nil || problems.HasErrors() {
+		return nil
+	}
+	at := c.project.locate(file, c.project.Root())
+	at.shown = file
+	workflow, _ := check.Check(context.Background(), tree, &unfollowed{catalog{project: c.project, place: at}})
+	if workflow == nil {
+		return nil
+	}
+	return workflow.OutputSchema
+}
+
+// unfollowed is a catalog that knows no other workflows by name.
+type unfollowed struct{ catalog }
+
+func (*unfollowed) WorkflowNames() []string { return nil }
+
+// workflowsByName maps the names of the project's workflows to their files.
+func (p *Project) workflowsByName() map[string]string {
+	if p.File() == "" {
+		return nil
+	}
+	files, err := p.Workflows()
+	if err != nil {
+		return nil
+	}
+	names := map[string]string{}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), filepath.Ext(file))
+		if src, err := readWorkflowFile(filepath.Join(p.Root(), file)); err == nil {
+			if tree, _ := spec.Parse(file, src); tree != nil && tree.Name != nil {
+				name = tree.Name.Text
+			}
+		}
+		names[name] = file
+	}
+	return names
+}
+
+// readWorkflowFile reads a file that is not larger than a workflow may be.
+func readWorkflowFile(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxWorkflowFile {
+		return nil, os.ErrInvalid
+	}
+	return os.ReadFile(file)
+}
+
+// CheckStrict is Check that also refuses expressions of which the type is not
+// known (`validate --strict`).
+func (p *Project) CheckStrict(ctx context.Context, file string, src []byte) diag.List {
+	_, problems := p.Check(ctx, file, src)
+	if problems.HasErrors() {
+		return problems
+	}
+	tree, _ := spec.Parse(file, src)
+	if tree == nil {
+		return problems
+	}
+	at := p.locate(file, "")
+	at.shown = file
+	problems = append(slices.Clone(problems), check.Strict(ctx, tree, &catalog{project: p, place: at})...)
+	problems.Sort()
+	return problems
+}

@@ -1,0 +1,225 @@
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// triggerWorkflow is the trigger of a sub-workflow's run.
+const triggerWorkflow = "workflow"
+
+// child is a sub-workflow's run that a step waits for. Its id is in the parent's
+// journal before it starts.
+type child struct {
+	command journal.Command
+	begun   chan struct{} // closed when it was started, or could not be
+	waits   bool          // it waits for people alone
+}
+
+// childWaits tells a run whether one of its children waits for people alone.
+type childWaits struct {
+	path, step string
+	waits      bool
+}
+
+// childEnd tells a run that one of its children ended or is paused.
+type childEnd struct {
+	path string
+	end  journal.Child
+}
+
+// startChild starts the child's run, or goes on with it.
+func (r *run) startChild(command journal.Command) {
+	c := &child{command: command, begun: make(chan struct{})}
+	r.children[command.Path] = c
+	if r.dropped[command.Path] {
+		delete(r.dropped, command.Path)
+		r.mail.put(message{child: &childEnd{path: command.Path, end: journal.Child{
+			RunID: command.Child.RunID, Failed: &plan.Error{Kind: plan.KindCanceled, Message: "it was canceled before it began"},
+		}}})
+		return
+	}
+	parent, workflow := r.row, r.workflow.Workflows[command.Child.Workflow]
+	r.driver.workers.Go(func() {
+		defer close(c.begun)
+		end, err := r.driver.driveChild(parent, workflow, command)
+		switch {
+		case r.driver.ctx.Err() != nil:
+			return // the engine is closing: the next start finds the child by its id
+		case err != nil:
+			end = &journal.Child{RunID: command.Child.RunID, Failed: &plan.Error{Kind: plan.KindInternal, Message: err.Error()}}
+		}
+		if end != nil {
+			r.mail.put(message{child: &childEnd{path: command.Path, end: *end}})
+		}
+	})
+}
+
+// driveChild makes sure that the child's run is driven. It returns its end when
+// there is nothing to drive any more.
+func (d *Driver) driveChild(parent plan.Run, workflow *plan.Workflow, command journal.Command) (*journal.Child, error) {
+	id := command.Child.RunID
+	if workflow == nil {
+		return nil, fmt.Errorf("the plan holds no workflow %s", command.Child.Workflow)
+	}
+	if d.Driven(id) {
+		return nil, nil // its end is told when it comes
+	}
+	started, err := d.Start(d.ctx, d.childRequest(parent, workflow, command))
+	if d.Driven(id) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.goOnWithChild(started, command.Child.After)
+}
+
+func (d *Driver) childRequest(parent plan.Run, workflow *plan.Workflow, command journal.Command) StartRequest {
+	encoded, err := workflow.Encode()
+	if err != nil {
+		encoded = nil // Start refuses an empty plan
+	}
+	hash, now := plan.HashOf(encoded), d.now()
+	return StartRequest{
+		Row: plan.Run{
+			ID: command.Child.RunID, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: triggerWorkflow,
+			Labels: workflow.Labels, ScheduledAt: parent.ScheduledAt, StartedAt: now, PlanHash: hash,
+			Parent: &plan.ParentStep{Run: parent.ID, Step: command.Child.Step, Path: command.Path},
+		},
+		Workflow: workflow, PlanBytes: encoded,
+		RequestID: "child:" + parent.ID + ":" + command.Path,
+		Start: journal.Start{
+			RunID: command.Child.RunID, Inputs: command.Child.Inputs, Trigger: triggerWorkflow,
+			ScheduledAt: parent.ScheduledAt, Interpreter: interp.Version, PlanHash: hash,
+		},
+	}
+}
+
+// goOnWithChild goes on with a child's run that exists. after is the last of its
+// attempts that the parent's step has seen end: a run that has stopped since then
+// is told of, one that has not is resumed.
+func (d *Driver) goOnWithChild(id string, after int) (*journal.Child, error) {
+	row, err := d.options.Journal.Run(id)
+	if err != nil {
+		return nil, fmt.Errorf("look for the sub-workflow's run: %w", err)
+	}
+	stopped := row.Closed || row.Status == plan.RunPaused
+	switch {
+	case stopped && (row.Status == plan.RunSucceeded || row.Attempt > after):
+		r, err := d.replay(id)
+		if err != nil {
+			return nil, err
+		}
+		end := r.asChild()
+		return &end, nil
+	case stopped:
+		return nil, d.Load(id, &journal.Event{Kind: journal.Resumed})
+	}
+	return nil, d.Load(id, nil)
+}
+
+// asChild is the end of the run as its parent's step sees it.
+func (r *run) asChild() journal.Child {
+	end := journal.Child{RunID: r.row.ID, Attempt: r.machine.Attempt()}
+	status, paused := r.machine.Status()
+	switch status {
+	case plan.RunSucceeded:
+		outputs := r.machine.Outputs()
+		if outputs == nil {
+			outputs = map[string]json.RawMessage{}
+		}
+		encoded, err := json.Marshal(outputs)
+		if err != nil {
+			end.Failed = &plan.Error{Kind: plan.KindInternal, Message: "encode the outputs: " + err.Error()}
+			break
+		}
+		end.Outputs = encoded
+	case plan.RunPaused:
+		end.Paused, end.Failed = paused, r.machine.Error()
+	default:
+		if end.Failed = r.machine.Error(); end.Failed == nil {
+			end.Failed = &plan.Error{Kind: plan.KindInternal, Message: "it is " + string(status)}
+		}
+	}
+	return end
+}
+
+// tellParent tells the run of the parent's step that this one ended. A parent
+// that nobody drives finds out when it goes on.
+func (d *Driver) tellParent(r *run) {
+	parent := r.row.Parent
+	if parent == nil || r.stopping || r.failed != nil || !(r.row.Closed || r.row.Status == plan.RunPaused) {
+		return
+	}
+	if above := d.driven(parent.Run); above != nil {
+		above.mail.put(message{child: &childEnd{path: parent.Path, end: r.asChild()}})
+	}
+}
+
+// childEnded gives the Machine the end of a child that a step waits for.
+func (r *run) childEnded(end *childEnd) {
+	c := r.children[end.path]
+	if c == nil || c.command.Child.RunID != end.end.RunID {
+		return
+	}
+	delete(r.children, end.path)
+	r.take(journal.Event{Kind: journal.ChildEnded, Path: end.path, Child: &end.end}, nil)
+}
+
+// childWaiting shows whether a child waits for people alone.
+func (r *run) childWaiting(told *childWaits) {
+	c := r.children[told.path]
+	if c == nil || c.waits == told.waits {
+		return
+	}
+	c.waits = told.waits
+	r.noteWaits()
+	for _, step := range r.machine.Steps() {
+		if step.Path == told.step {
+			shown := r.withChild(step)
+			r.feed.send(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.seq, Step: &shown})
+		}
+	}
+}
+
+// withChild shows in a step that its sub-workflow waits for people alone.
+func (r *run) withChild(step plan.RunStep) plan.RunStep {
+	for _, c := range r.children {
+		if c.waits && c.command.Child.Step == step.Path && step.Status == plan.StepRunning {
+			step.Status, step.Wait = plan.StepWaiting, interp.WaitApproval
+			step.Message = "its run " + c.command.Child.RunID + " waits for a person or a signal"
+		}
+	}
+	return step
+}
+
+func (r *run) waitingChildren() int {
+	n := 0
+	for _, c := range r.children {
+		if c.waits {
+			n++
+		}
+	}
+	return n
+}
+
+// cancelChild cancels the run of a child; its end is told as always.
+func (r *run) cancelChild(c *child) {
+	id := c.command.Child.RunID
+	r.driver.workers.Go(func() {
+		<-c.begun
+		row, err := r.driver.options.Journal.Run(id)
+		if err != nil || row.Status.Ended() {
+			return
+		}
+		cancel := &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{Reason: "parent"}}
+		if err := r.driver.Load(id, cancel); err != nil && r.driver.ctx.Err() == nil {
+			r.driver.options.Log.Warn("sub-workflow not canceled", "run", id, "parent", r.row.ID, "error", err)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+)
+
+// Decide makes an event of how a run stands, or an error that is passed on. held
+// says that the run is not driven and that nothing may follow from the event
+// until it is.
+type Decide func(m *interp.Machine, held bool) (*journal.Event, error)
+
+// Decide gives a run what a person decided and returns when that is durable. A
+// driven run goes on by it at once. For a run that nobody drives, hold says that
+// it is only recorded, for the next Load to go by; else the run is driven. It
+// reports whether the event was only recorded.
+func (d *Driver) Decide(ctx context.Context, id string, hold bool, decide Decide) (held bool, err error) {
+	for {
+		r := d.driven(id)
+		if r == nil {
+			break
+		}
+		asked := &decision{make: decide, done: make(chan error, 1)}
+		r.mail.put(message{decide: asked})
+		select {
+		case err := <-asked.done:
+			return false, err
+		case <-r.ended:
+			select {
+			case err := <-asked.done:
+				return false, err
+			default: // it ended before it read the message
+			}
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	return d.decideUndriven(id, hold, decide)
+}
+
+// decision is an event that is still to be made, on the run's worker.
+type decision struct {
+	make Decide
+	done chan error // gets the one answer; it never blocks
+}
+
+// decided applies a decision on the run's worker; it is answered when durable.
+func (r *run) decided(asked *decision) {
+	event, err := asked.make(r.machine, false)
+	if err != nil {
+		asked.done <- err
+		return
+	}
+	r.take(*event, nil)
+	r.inspectors = append(r.inspectors, func(*run) { asked.done <- nil })
+	r.serveInspectors()
+}
+
+func (d *Driver) decideUndriven(id string, hold bool, decide Decide) (bool, error) {
+	r, err := d.replay(id)
+	if err != nil {
+		return false, err
+	}
+	event, err := decide(r.machine, hold)
+	if err != nil {
+		return false, err
+	}
+	if !hold {
+		return false, d.Load(id, event)
+	}
+	if err := d.reserve(r); err != nil {
+		return false, err
+	}
+	defer d.release(r)
+	r.stopping = true // nothing is delivered to the next worker by the release
+	return true, r.record(*event)
+}
+
+// record stores an event of a run that is not driven. Its commands wait for the
+// next Load, which dispatches what is in flight.
+func (r *run) record(event journal.Event) error {
+	event.At = r.driver.now()
+	applied, err := r.applyEvent(event)
+	if err != nil {
+		return fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err)
+	}
+	r.updateRow(event.At)
+	row, stored := r.row, make(chan error, 1)
+	r.driver.options.Journal.Append(row.ID, []*journal.Record{applied.record}, &row, applied.logs, func(err error) { stored <- err })
+	if err := <-stored; err != nil {
+		return fmt.Errorf("store journal of run %s: %w", row.ID, err)
+	}
+	return nil
+}
+
+// catchUp lets take effect what was recorded while nobody drove the run. A
+// resumed event does so by itself.
+func (r *run) catchUp(event *journal.Event) {
+	if r.machine.Held() && (event == nil || event.Kind != journal.Resumed) {
+		r.handle(message{event: &journal.Event{Kind: journal.Driven}})
+	}
+}
+
+// Busy returns how many driven runs do more than wait for people or signals.
+func (d *Driver) Busy() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	busy := 0
+	for _, r := range d.runs {
+		if !r.forPeople.Load() {
+			busy++
+		}
+	}
+	return busy
+}
+
+// noteWaits remembers whether only people can let the run go on, and tells the
+// parent's run of a change.
+func (r *run) noteWaits() {
+	now := r.machine.ForPeople(r.waitingChildren())
+	if now == r.forPeople.Load() {
+		return
+	}
+	r.forPeople.Store(now)
+	if parent := r.row.Parent; parent != nil {
+		if above := r.driver.driven(parent.Run); above != nil {
+			above.mail.put(message{childWaits: &childWaits{path: parent.Path, step: parent.Step, waits: now}})
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// bounded reports whether runs of the workflow need a place.
+func (d *Driver) bounded(workflow *plan.Workflow) bool {
+	return workflow.Concurrency != nil && d.options.Memory != nil
+}
+
+// startBounded stores a run of a workflow with `concurrency`. The transaction
+// that stores it decides whether it has a place; its started event, with the
+// state as it is then, follows when it has one.
+func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code) (id string, err error) {
+	key, failed := c.program.SlotKey(request.Start.Inputs, d.now())
+	if failed != nil {
+		return "", failed
+	}
+	row := request.Row
+	row.Status = plan.RunQueued
+	row.Slot = &plan.Slot{Key: key, Limit: c.workflow.Concurrency.Limit, State: plan.SlotQueued}
+	r := d.newRun(row, c.workflow, c.program.NewMachine())
+	accepted, err := r.applyEvent(journal.Event{Kind: journal.Queued, At: d.now(), Start: &request.Start})
+	if err != nil {
+		return "", fmt.Errorf("accept run of %s: %w", request.Workflow.Name, err)
+	}
+	if err := d.reserve(r); err != nil {
+		return "", err
+	}
+	existing, err := d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, accepted.record)
+	var stored *plan.Run
+	if err == nil && existing == "" {
+		stored, err = d.options.Journal.Run(row.ID)
+	}
+	if err != nil || existing != "" {
+		d.release(r)
+		return existing, err
+	}
+	r.row = *stored
+	d.launchBounded(r, nil)
+	return row.ID, nil
+}
+
+// takePlace asks for the place of a paused or ended run that shall go on, and
+// returns the event that is still to be applied. What a person said of an unknown
+// outcome is recorded at once and takes effect when the run has its place. A
+// cancel needs none.
+func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
+	memory := r.driver.options.Memory
+	if r.row.Slot == nil || memory == nil || r.row.StateOf() != plan.SlotFree {
+		return event, nil
+	}
+	var goOn plan.GoOn
+	switch {
+	case event == nil && r.machine.Held():
+		goOn = plan.GoOn{Resolved: true}
+	case event == nil:
+		return nil, nil
+	case event.Kind == journal.Resumed:
+		goOn = plan.GoOn{Resume: true, By: event.By, Discard: event.Discard}
+	case event.Kind == journal.Resolved && event.Resolution != nil && r.row.Status == plan.RunPaused:
+		held, resolution := *event, *event.Resolution
+		resolution.Held, held.Resolution = true, &resolution
+		if err := r.record(held); err != nil {
+			return nil, err
+		}
+		if !r.machine.Held() {
+			return nil, nil // it changes nothing
+		}
+		goOn = plan.GoOn{Resolved: true, By: event.By}
+	default:
+		return event, nil
+	}
+	row, err := memory.TakeSlot(r.row.ID, goOn)
+	if err != nil {
+		return nil, err
+	}
+	r.row = *row
+	return nil, nil
+}
+
+// awaitsPlace reports whether a stored run is to begin, or to go on, with its
+// place.
+func (r *run) awaitsPlace() bool {
+	slot := r.row.Slot
+	return slot != nil && r.driver.options.Memory != nil &&
+		(r.machine.Unstarted() || slot.State == plan.SlotQueued || slot.State == plan.SlotHeld && slot.GoOn != plan.GoOn{})
+}
+
+// launchBounded starts the worker of a run that begins or goes on with its
+// place. It serves messages while it waits.
+func (d *Driver) launchBounded(r *run, event *journal.Event) {
+	d.workers.Go(func() {
+		defer d.release(r)
+		if event != nil {
+			r.handle(message{event: event})
+		}
+		switch {
+		case r.stopping || r.failed != nil || !r.awaitsPlace():
+		case r.row.StateOf() == plan.SlotHeld:
+			r.enter()
+		default:
+			r.lineUp()
+		}
+		r.store()
+		r.loop()
+	})
+}
+
+// lineUp does what on_full says of a run that has no place.
+func (r *run) lineUp() {
+	key := r.row.Slot.Key
+	held, queued, err := r.driver.options.Memory.SlotRuns(key)
+	if err != nil {
+		r.fail(fmt.Errorf("run %s: read the places of %q: %w", r.row.ID, key, err))
+		return
+	}
+	ahead := queued[:max(0, slices.Index(queued, r.row.ID))]
+	if r.machine.Unstarted() && len(held)+len(ahead) > 0 {
+		r.onFull(key, held, ahead)
+	}
+	if r.row.StateOf() == plan.SlotQueued {
+		r.driver.promote(key)
+	}
+}
+
+func (r *run) onFull(key string, held, ahead []string) {
+	bounds, holder := r.workflow.Concurrency, slices.Concat(held, ahead)[0]
+	switch bounds.OnFull {
+	case plan.OnFullSkip:
+		r.refuse(plan.KindCanceled, "skipped", "run %s has the place of concurrency key %q: this one is skipped", holder, key)
+	case plan.OnFullFail:
+		r.refuse(plan.KindConflict, "concurrency", "run %s has the place of concurrency key %q", holder, key)
+	case plan.OnFullLatest:
+		r.supersede(ahead)
+	case plan.OnFullCancelRunning:
+		r.supersede(ahead)
+		for _, id := range held {
+			r.tell(id, journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{Reason: "superseded"}, By: "run " + r.row.ID})
+		}
+	default:
+		if len(ahead) >= bounds.QueueMax {
+			r.refuse(plan.KindConflict, "queue_full", "%d runs wait for concurrency key %q already, which is its queue_max", len(ahead), key)
+		}
+	}
+}
+
+// refuse ends the run before it has begun.
+func (r *run) refuse(kind plan.ErrorKind, reason, format string, args ...any) {
+	r.handle(message{event: &journal.Event{Kind: journal.Refused, Failed: &plan.Error{
+		Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...),
+	}}})
+}
+
+// supersede ends the runs that wait before this one. One that has got its place
+// meanwhile goes on.
+func (r *run) supersede(ahead []string) {
+	for _, id := range ahead {
+		r.tell(id, journal.Event{Kind: journal.Refused, Failed: &plan.Error{
+			Kind: plan.KindCanceled, Reason: "superseded", Message: "the later run " + r.row.ID + " took its turn",
+		}})
+	}
+}
+
+func (r *run) tell(id string, event journal.Event) {
+	if err := r.driver.Load(id, &event); err != nil {
+		r.driver.options.Log.Warn("run not told", "run", id, "event", event.Kind, "error", err)
+	}
+}
+
+// enter begins the run, or goes on with it, now that it has its place.
+func (r *run) enter() {
+	if !r.awaitSlot() {
+		r.stopping = true
+		return
+	}
+	if !r.machine.Unstarted() {
+		slot := r.row.Slot
+		event := &journal.Event{Kind: journal.Resumed, By: slot.By, Discard: slot.Discard}
+		if slot.Resolved && r.machine.Held() {
+			event = nil // what was said takes effect now
+		}
+		r.recover(event)
+		if !r.machine.Unstarted() || r.failed != nil {
+			return
+		}
+		// It had ended before it began.
+	}
+	start := r.machine.Begun()
+	if names := r.machine.StateNames(); len(names) > 0 {
+		values, err := r.driver.options.Memory.State(r.workflow.Name)
+		if err != nil {
+			r.fail(fmt.Errorf("run %s: read the state: %w", r.row.ID, err))
+			return
+		}
+		start = withState(start, values, names)
+	}
+	r.row.StartedAt = r.driver.now()
+	r.take(journal.Event{Kind: journal.Started, At: r.row.StartedAt, Start: &start}, nil)
+}
+
+// withState adds the stored values of the declared names.
+func withState(start journal.Start, values []plan.StateValue, names []string) journal.Start {
+	start.State, start.StateVersions = nil, nil
+	for _, value := range values {
+		if !slices.Contains(names, value.Name) {
+			continue // declared once, and not any more: kept
+		}
+		if start.State == nil {
+			start.State, start.StateVersions = map[string]json.RawMessage{}, map[string]uint64{}
+		}
+		start.State[value.Name], start.StateVersions[value.Name] = value.Value, value.Version
+	}
+	return start
+}
+
+// admitted takes the word that the run has its place.
+func (r *run) admitted(row *plan.Run) {
+	if r.row.StateOf() != plan.SlotQueued {
+		r.driver.promote(row.Slot.Key) // ended meanwhile: its place was given back with its end
+		return
+	}
+	r.row = *row
+	r.enter()
+}
+
+// keepsRow reports whether the row is not the Machine's: the run waits to begin,
+// or to go on, and only its place, or a cancel, changes that.
+func (r *run) keepsRow() bool {
+	if r.machine.Unstarted() {
+		return true
+	}
+	status, _ := r.machine.Status()
+	return r.row.StateOf() == plan.SlotQueued && !r.leaving && (status == plan.RunPaused || r.machine.Done())
+}
+
+// updateSlot derives the run's place from the Machine: one that is closed or
+// paused gives it back.
+func (r *run) updateSlot() {
+	if r.row.Slot == nil {
+		return
+	}
+	slot := plan.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit, State: plan.SlotHeld}
+	if r.row.Closed || r.row.Status == plan.RunPaused {
+		slot.State = plan.SlotFree
+	}
+	r.row.Slot = &slot
+}
+
+func sameSlot(a, b *plan.Slot) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.State == b.State && a.GoOn == b.GoOn
+}
+
+// slotGiven lets the next run in when a stored row gave its place back.
+func (r *run) slotGiven(row *plan.Run) {
+	if row != nil && row.Slot != nil && row.StateOf() == plan.SlotFree {
+		r.driver.promote(row.Slot.Key)
+	}
+}
+
+// promote gives free places of a key to those that wait longest. A run that
+// holds one and that no process drives is taken up, since others wait for its
+// end.
+func (d *Driver) promote(key string) {
+	if d.options.Memory == nil || d.ctx.Err() != nil {
+		return
+	}
+	d.workers.Go(func() {
+		for d.ctx.Err() == nil {
+			row, err := d.options.Memory.AdmitNext(key)
+			if err != nil {
+				d.options.Log.Error("place not given", "key", key, "error", err)
+				return
+			}
+			if row == nil {
+				d.takeUpHolders(key)
+				return
+			}
+			d.letIn(row)
+		}
+	})
+}
+
+func (d *Driver) letIn(row *plan.Run) {
+	if r := d.driven(row.ID); r != nil && r.mail.put(message{admitted: row}) {
+		return
+	}
+	if err := d.Load(row.ID, nil); err != nil {
+		d.options.Log.Error("run not begun", "run", row.ID, "error", err)
+	}
+}
+
+func (d *Driver) takeUpHolders(key string) {
+	held, queued, err := d.options.Memory.SlotRuns(key)
+	if err != nil || len(queued) == 0 {
+		return
+	}
+	for _, id := range held {
+		if d.Driven(id) {
+			continue
+		}
+		d.options.Log.Info("going on with a run that others wait for", "run", id, "key", key)
+		if err := d.Load(id, nil); err != nil {
+			d.options.Log.Warn("run not taken up", "run", id, "error", err)
+		}
+	}
+}

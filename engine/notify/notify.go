@@ -1,0 +1,46 @@
+// Package notify sends messages to the targets of a project: a webhook that is
+// posted to, or a command that is run.
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Target is where a message goes: exactly one of Webhook and Command is set.
+// Webhook is the clear URL; it may be a secret and stands in no error.
+type Target struct {
+	Name    string
+	Webhook string
+	Command []string // the program and its arguments; no shell
+}
+
+// Message is what a target gets, as JSON. Text comes first, so that the webhooks
+// of chat services take it as it is.
+type Message struct {
+	Text     string    `json:"text"`
+	To       string    `json:"to"`
+	Workflow string    `json:"workflow,omitempty"`
+	Run      string    `json:"run,omitempty"`
+	Step     string    `json:"step,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Sender sends messages. Safe for concurrent use.
+type Sender struct {
+	Dir     string   // of commands: the project's root
+	Environ []string // of commands: what is passed on of the engine's own
+	Version string   // of flowrun, for the User-Agent
+}
+
+// Send sends one message within ctx. key is the idempotency key: the same for
+// every attempt. The error is nil when the target took the message; a failure
+// says whether it was certainly not taken.
+func (s *Sender) Send(ctx context.Context, target Target, message Message, key string) *plan.Error {
+	if len(target.Command) > 0 {
+		return s.run(ctx, target, message, key)
+	}
+	return s.post(ctx, target, message, key)
+}

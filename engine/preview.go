@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// PreviewOptions are what a preview is made of besides the workflow.
+type PreviewOptions struct {
+	Inputs  map[string]Input
+	Cursors []CursorItem // the stored ones of the workflow; nil = not known
+}
+
+// Preview is what a run of a workflow would do, as far as that is known before:
+// `plan -o json` prints it. It holds no time and nothing of this computer, so
+// that two of them can be compared. No service is called.
+type Preview struct {
+	Workflow    PreviewWorkflow     `json:"workflow"`
+	Inputs      []PreviewInput      `json:"inputs"`
+	Steps       []PreviewStep       `json:"steps"`
+	OnSuccess   []PreviewStep       `json:"on_success"`
+	OnFailure   []PreviewStep       `json:"on_failure"`
+	Finally     []PreviewStep       `json:"finally"`
+	Writes      []PreviewWrite      `json:"writes"`
+	Plugins     []PreviewPlugin     `json:"plugins"`
+	Connections []PreviewConnection `json:"connections"`
+	Secrets     []string            `json:"secrets"`
+	Hosts       []string            `json:"hosts"`
+	Cursors     []PreviewCursor     `json:"cursors"`
+	Estimate    PreviewEstimate     `json:"estimate"`
+}
+
+// PreviewWorkflow names the workflow.
+type PreviewWorkflow struct {
+	Name        string `json:"name"`
+	File        string `json:"file"`
+	Description string `json:"description,omitempty"`
+	Timeout     string `json:"timeout"`
+}
+
+// PreviewInput is one input. Value is null where it is not given and has no
+// default: Missing then.
+type PreviewInput struct {
+	Name    string          `json:"name"`
+	Value   json.RawMessage `json:"value"`
+	Given   bool            `json:"given"`
+	Missing bool            `json:"missing,omitempty"`
+}
+
+// PreviewStep is one step. Level counts from 1: a step of a level follows some
+// step of the level above. Values that are known are written out, others as the
+// expressions they are.
+type PreviewStep struct {
+	ID          string          `json:"id"`
+	Title       string          `json:"title,omitempty"`
+	Kind        plan.StepKind   `json:"kind"`
+	Level       int             `json:"level"`
+	After       []string        `json:"after,omitempty"`
+	Reads       []string        `json:"reads,omitempty"`
+	If          string          `json:"if,omitempty"`
+	IfValue     *bool           `json:"if_value,omitempty"` // where the condition is known already
+	RunIf       plan.RunIf      `json:"run_if,omitempty"`   // where it is not ok
+	Uses        string          `json:"uses,omitempty"`
+	Effect      plan.Effect     `json:"effect,omitempty"`
+	Writes      bool            `json:"writes,omitempty"`
+	Connection  string          `json:"connection,omitempty"`
+	With        json.RawMessage `json:"with,omitempty"`
+	Values      json.RawMessage `json:"values,omitempty"` // of let and set_state
+	Static      bool            `json:"static"`           // all of With or Values is known
+	Cache       string          `json:"cache,omitempty"`
+	Incremental string          `json:"incremental,omitempty"`
+	Windows     int             `json:"windows,omitempty"` // into which a range is cut
+	Items       *int            `json:"items,omitempty"`   // of a loop over a known list
+	Calls       *PreviewCalls   `json:"calls,omitempty"`
+	Steps       []PreviewStep   `json:"steps,omitempty"` // of a loop; their calls are those of one item
+}
+
+// PreviewCalls bounds how many calls are sent when nothing fails: no repeated
+// attempts and no polls of pending answers. Max null is unbounded.
+type PreviewCalls struct {
+	Min int  `json:"min"`
+	Max *int `json:"max"`
+}
+
+// PreviewWrite is a step that changes something at a service.
+type PreviewWrite struct {
+	Step       string      `json:"step"` // its path: "each.label"
+	Action     string      `json:"action"`
+	Effect     plan.Effect `json:"effect"`
+	Connection string      `json:"connection,omitempty"`
+}
+
+// PreviewPlugin is a plugin that the workflow uses.
+type PreviewPlugin struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// PreviewConnection is a connection that the workflow uses.
+type PreviewConnection struct {
+	Name      string   `json:"name"`
+	Plugin    string   `json:"plugin"`
+	URL       string   `json:"url,omitempty"`
+	Rate      string   `json:"rate,omitempty"`
+	TokenFrom string   `json:"token_from,omitempty"`
+	Secrets   []string `json:"secrets,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}
+
+// PreviewCursor is where an incremental step reads on. Positions is null when
+// the store was not asked, empty when nothing was read yet.
+type PreviewCursor struct {
+	Name      string   `json:"name"`
+	Step      string   `json:"step"`
+	Action    string   `json:"action"`
+	Positions []string `json:"positions"`
+}
+
+// PreviewEstimate bounds calls, and the minutes that the rate limits alone make
+// them take. Null is unbounded.
+type PreviewEstimate struct {
+	Calls   PreviewCalls   `json:"calls"`
+	Minutes PreviewMinutes `json:"minutes"`
+	Limits  []PreviewLimit `json:"limits"`
+}
+
+// PreviewMinutes are those of the slowest limit.
+type PreviewMinutes struct {
+	Min float64  `json:"min"`
+	Max *float64 `json:"max"`
+}
+
+// PreviewLimit is one rate limit with the calls that it counts.
+type PreviewLimit struct {
+	Plugin      string         `json:"plugin"`
+	Name        string         `json:"name"`
+	Connections []string       `json:"connections"`
+	Rate        string         `json:"rate"`
+	Calls       PreviewCalls   `json:"calls"`
+	Minutes     PreviewMinutes `json:"minutes"`
+}
+
+// Preview tells what a run of a checked workflow would do. A wrong input is an
+// *InputError; one that is missing is shown as unknown.
+func (p *Project) Preview(_ context.Context, workflow *plan.Workflow, options PreviewOptions) (*Preview, error) {
+	inputs, known, err := previewInputs(workflow, options.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	v := &previewer{project: p, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
+	result := &Preview{
+		Workflow: PreviewWorkflow{Name: workflow.Name, File: workflow.File, Description: workflow.Description, Timeout: schema.FormatDuration(workflow.Timeout)},
+		Inputs:   inputs, Writes: []PreviewWrite{}, Cursors: []PreviewCursor{},
+	}
+	v.result = result
+	env := map[string]any{"inputs": known, "steps": map[string]any{}}
+	var total PreviewCalls
+	result.Steps, total = v.steps(workflow.Steps, env, "", times{least: 1, most: 1})
+	result.Estimate.Calls = total
+	handlers := map[string]any{"inputs": known, "steps": map[string]any{}}
+	for _, list := range []struct {
+		name  string
+		steps []plan.Step
+		into  *[]PreviewStep
+	}{{"on_success", workflow.OnSuccess, &result.OnSuccess}, {"on_failure", workflow.OnFailure, &result.OnFailure}, {"finally", workflow.Finally, &result.Finally}} {
+		*list.into, total = v.steps(list.steps, handlers, list.name+".", times{least: 0, most: 1})
+		result.Estimate.Calls = sum(result.Estimate.Calls, PreviewCalls{Min: 0, Max: total.Max})
+	}
+	v.surroundings()
+	v.limits()
+	return result, nil
+}
+
+// previewInputs converts what is given and fills in defaults, as a run does; what
+// is missing stays unknown.
+func previewInputs(workflow *plan.Workflow, given map[string]Input) ([]PreviewInput, map[string]any, error) {
+	shown, known := []PreviewInput{}, map[string]any{}
+	inputs := &schema.Type{Kind: schema.Object}
+	if len(workflow.Inputs) > 0 {
+		parsed, err := schema.FromJSON(workflow.Inputs)
+		if err != nil {
+			return nil, nil, err
+		}
+		inputs = parsed
+	}
+	if err := refuseUnknownInputs(workflow, inputs, given); err != nil {
+		return nil, nil, err
+	}
+	for _, field := range inputs.Fields {
+		_, isGiven := given[field.Name]
+		raw, ok, err := convertInput(field, given)
+		var wrong *InputError
+		if err != nil && (isGiven || !errors.As(err, &wrong)) {
+			return nil, nil, err
+		}
+		if err != nil || !ok {
+			shown = append(shown, PreviewInput{Name: field.Name, Value: json.RawMessage("null"), Missing: true})
+			continue
+		}
+		value, err := field.Type.Decode(raw)
+		if err != nil {
+			return nil, nil, wrongInput(field, err)
+		}
+		known[field.Name] = value
+		if field.Type.Secret {
+			raw = json.RawMessage(`"` + publicHidden + `"`)
+		}
+		shown = append(shown, PreviewInput{Name: field.Name, Value: raw, Given: isGiven})
+	}
+	return shown, known, nil
+}
+
+// surroundings lists plugins, connections, secrets and hosts.
+func (v *previewer) surroundings() {
+	r := v.result
+	r.Plugins, r.Connections, r.Secrets, r.Hosts = []PreviewPlugin{}, []PreviewConnection{}, []string{}, []string{}
+	for i := 0; i < len(v.used); i++ { // grows: a token may come from another connection
+		found := v.used[i]
+		if description, err := v.project.describe(found.plugin); err == nil {
+			r.Plugins = append(r.Plugins, PreviewPlugin{Name: found.plugin, Version: description.Version})
+		}
+		if found.name == "" {
+			continue
+		}
+		connection := v.connection(found)
+		r.Connections = append(r.Connections, connection)
+		v.secrets = append(v.secrets, connection.Secrets...)
+		if owner, ok := v.project.file.Connection(connection.TokenFrom); ok && connection.TokenFrom != "" {
+			v.use(owner.Plugin, owner.Name)
+		}
+	}
+	r.Secrets = append(r.Secrets, v.secrets...)
+	for _, list := range []*[]string{&r.Secrets, &r.Hosts} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.SortFunc(r.Plugins, func(a, b PreviewPlugin) int { return strings.Compare(a.Name, b.Name) })
+	r.Plugins = slices.Compact(r.Plugins)
+	slices.SortFunc(r.Connections, func(a, b PreviewConnection) int {
+		return strings.Compare(a.Plugin+" "+a.Name, b.Plugin+" "+b.Name)
+	})
+}
+
+// connection describes one connection and notes its hosts. In a sandbox the
+// simulators' addresses say nothing.
+func (v *previewer) connection(found named) PreviewConnection {
+	status := v.project.connectionStatus(found)
+	connection := PreviewConnection{
+		Name: found.name, Plugin: found.plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
+		Error: status.Error,
+	}
+	if v.project.config.Sandbox != nil {
+		connection.URL = ""
+		return connection
+	}
+	var config any
+	if json.Unmarshal(status.Config, &config) == nil {
+		connection.Secrets = secretsIn(config, nil)
+		slices.Sort(connection.Secrets)
+		connection.Secrets = slices.Compact(connection.Secrets)
+		v.hosts(config)
+	}
+	v.host(status.URL)
+	return connection
+}
+
+// secretsIn finds the names of secret references.
+func secretsIn(value any, found []string) []string {
+	switch value := value.(type) {
+	case map[string]any:
+		if name, ok := value["$secret"].(string); ok && len(value) == 1 {
+			return append(found, name)
+		}
+		for _, part := range value {
+			found = secretsIn(part, found)
+		}
+	case []any:
+		for _, part := range value {
+			found = secretsIn(part, found)
+		}
+	}
+	return found
+}
+
+// hosts notes the hosts of a config's own addresses.
+func (v *previewer) hosts(config any) {
+	settings, _ := config.(map[string]any)
+	for name, value := range settings {
+		if text, ok := value.(string); ok && name != "proxy" {
+			v.host(text)
+		}
+	}
+}
+
+func (v *previewer) host(text string) {
+	if parsed, err := url.Parse(text); err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") {
+		v.result.Hosts = append(v.result.Hosts, parsed.Host)
+	}
+}
+
+// use notes a plugin and a connection; "" = the connection is not known.
+func (v *previewer) use(plugin, connection string) {
+	if found := (named{connection, plugin}); !slices.Contains(v.used, found) {
+		v.used = append(v.used, found)
+	}
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// defaultPages is how many pages are read where a step does not say.
+const defaultPages = 100
+
+// maxPreview bounds products: what is more is unbounded for every reader.
+const maxPreview = math.MaxInt32
+
+// callsOf bounds the calls of one run of a step: pages of all windows, rounds.
+func (v *previewer) callsOf(one *PreviewStep, step *plan.Step, action *plan.Action, with any) PreviewCalls {
+	least, most := 1, 1
+	switch {
+	case step.Paginate != nil:
+		most = step.Paginate.MaxPages
+		if most <= 0 {
+			most = defaultPages
+		}
+		if windows := windowsOf(action, with); windows > 1 {
+			one.Windows, least = windows, min(windows, most)
+		}
+	case step.Repeat != nil:
+		switch {
+		case step.Repeat.Max > 0:
+			most = step.Repeat.Max
+		case step.Within > 0 && step.Repeat.Every > 0:
+			most = int(step.Within/step.Repeat.Every) + 1
+		default:
+			most = -1
+		}
+	}
+	if step.Cache > 0 {
+		least = 0
+	}
+	calls := PreviewCalls{Min: least}
+	if most >= 0 {
+		calls.Max = &most
+	}
+	return calls
+}
+
+// windowsOf is into how many windows a range is cut, 0 where it is not known.
+func windowsOf(action *plan.Action, with any) int {
+	fields, ok := with.(map[string]any)
+	if !ok || action.Range == nil || action.Range.Max <= 0 {
+		return 0
+	}
+	from, okFrom := previewTime(fields[action.Range.FromField])
+	to, okTo := previewTime(fields[action.Range.ToField])
+	if !okFrom || !okTo || !from.Before(to) {
+		return 0
+	}
+	return int((to.Sub(from) + action.Range.Max - 1) / action.Range.Max)
+}
+
+func previewTime(value any) (time.Time, bool) {
+	switch value := value.(type) {
+	case time.Time:
+		return value, true
+	case string:
+		if at, err := time.Parse(time.DateOnly, value); err == nil {
+			return at, true
+		}
+		at, err := schema.ParseTime(value)
+		return at, err == nil
+	}
+	return time.Time{}, false
+}
+
+func sum(a, b PreviewCalls) PreviewCalls {
+	total := PreviewCalls{Min: a.Min + b.Min}
+	if a.Max != nil && b.Max != nil {
+		most := *a.Max + *b.Max
+		total.Max = &most
+	}
+	return total
+}
+
+// by is the calls of that many runs.
+func (c PreviewCalls) by(n times) PreviewCalls {
+	product := PreviewCalls{Min: c.Min * n.least}
+	switch {
+	case n.most == 0 || c.Max != nil && *c.Max == 0:
+		product.Max = new(int)
+	case c.Max != nil && n.most > 0 && *c.Max <= maxPreview/n.most:
+		most := *c.Max * n.most
+		product.Max = &most
+	}
+	return product
+}
+
+// by is how often something runs in each of these runs.
+func (t times) by(n times) times {
+	product := times{least: t.least * n.least, most: -1}
+	switch {
+	case t.most == 0 || n.most == 0:
+		product.most = 0
+	case t.most > 0 && n.most > 0 && t.most <= maxPreview/n.most:
+		product.most = t.most * n.most
+	}
+	return product
+}
+
+// previewBucket is one rate limit with the calls that pass it.
+type previewBucket struct {
+	limit PreviewLimit
+	spec  ratelimit.Spec
+}
+
+// count notes calls of an action at its rate limits. Of a connection that is not
+// known nothing can be said.
+func (v *previewer) count(action *plan.Action, connection string, calls PreviewCalls) {
+	found, err := (&limiter{project: v.project}).buckets(action, connection)
+	if err != nil {
+		return // the connection's own error tells
+	}
+	for _, b := range found {
+		if b.spec.Requests <= 0 || b.spec.Window <= 0 {
+			continue
+		}
+		known := v.buckets[b.key]
+		if known == nil {
+			known = &previewBucket{spec: b.spec, limit: PreviewLimit{
+				Plugin: action.Plugin, Name: b.name, Rate: b.spec.String(), Calls: PreviewCalls{Max: new(int)},
+			}}
+			v.buckets[b.key] = known
+			v.order = append(v.order, b.key)
+		}
+		known.limit.Calls = sum(known.limit.Calls, calls)
+		if !slices.Contains(known.limit.Connections, connection) {
+			known.limit.Connections = append(known.limit.Connections, connection)
+		}
+	}
+}
+
+// limits computes the minutes of each limit; the slowest is the estimate, since
+// limits are waited for side by side.
+func (v *previewer) limits() {
+	estimate := &v.result.Estimate
+	estimate.Limits = []PreviewLimit{}
+	estimate.Minutes.Max = new(float64)
+	for _, key := range v.order {
+		b := v.buckets[key]
+		b.limit.Minutes.Min = minutes(b.spec, b.limit.Calls.Min)
+		if b.limit.Calls.Max != nil {
+			most := minutes(b.spec, *b.limit.Calls.Max)
+			b.limit.Minutes.Max = &most
+		}
+		estimate.Minutes.Min = max(estimate.Minutes.Min, b.limit.Minutes.Min)
+		switch {
+		case b.limit.Minutes.Max == nil:
+			estimate.Minutes.Max = nil
+		case estimate.Minutes.Max != nil:
+			*estimate.Minutes.Max = max(*estimate.Minutes.Max, *b.limit.Minutes.Max)
+		}
+		estimate.Limits = append(estimate.Limits, b.limit)
+	}
+}
+
+// minutes is how long a limit makes so many calls take, rounded to hundredths: in
+// fixed windows those of the first go at once, else each waits for the one
+// before.
+func minutes(spec ratelimit.Spec, calls int) float64 {
+	if calls <= 1 {
+		return 0
+	}
+	wait := float64(calls-1) * spec.Window.Minutes() / float64(spec.Requests)
+	if spec.Fixed {
+		wait = float64((calls-1)/spec.Requests) * spec.Window.Minutes()
+	}
+	return math.Round(wait*100) / 100
+}

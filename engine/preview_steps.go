@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// previewer collects what the steps of a workflow need.
+type previewer struct {
+	project  *Project
+	workflow *plan.Workflow
+	options  PreviewOptions
+	result   *Preview
+	used     []named
+	secrets  []string
+	buckets  map[string]*previewBucket
+	order    []string // of buckets, as they are met
+}
+
+// times bounds how often a list of steps runs; most below 0 is unbounded.
+type times struct{ least, most int }
+
+// steps previews one list that runs so often. env has the inputs and the outputs
+// that are known; it gains those of `let` steps. The sum bounds the calls of one
+// pass, as those of the steps do.
+func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, run times) ([]PreviewStep, PreviewCalls) {
+	shown := []PreviewStep{}
+	total := PreviewCalls{Max: new(int)}
+	levels := levelsOf(steps)
+	for i := range steps {
+		one := v.step(&steps[i], env, path, run)
+		one.Level = levels[steps[i].ID]
+		if one.Calls != nil {
+			total = sum(total, *one.Calls)
+		}
+		shown = append(shown, one)
+	}
+	return shown, total
+}
+
+// levelsOf numbers steps by the longest way to them.
+func levelsOf(steps []plan.Step) map[string]int {
+	byID, levels := map[string]*plan.Step{}, map[string]int{}
+	for i := range steps {
+		byID[steps[i].ID] = &steps[i]
+	}
+	var level func(id string) int
+	level = func(id string) int {
+		step, ok := byID[id]
+		if !ok {
+			return 0
+		}
+		if found, done := levels[id]; done {
+			return found
+		}
+		levels[id] = 1 // a cycle is refused by the checker
+		deepest := 0
+		for _, before := range slices.Concat(step.Needs, step.Reads) {
+			deepest = max(deepest, level(before))
+		}
+		levels[id] = deepest + 1
+		return deepest + 1
+	}
+	for i := range steps {
+		level(steps[i].ID)
+	}
+	return levels
+}
+
+func (v *previewer) step(step *plan.Step, env map[string]any, path string, run times) PreviewStep {
+	one := PreviewStep{
+		ID: step.ID, Title: step.Title, Kind: step.Kind, After: step.Needs, Reads: step.Reads, Uses: step.Uses, Incremental: step.Incremental,
+	}
+	if step.RunIf != plan.RunIfOK {
+		one.RunIf = step.RunIf
+	}
+	if step.Cache > 0 {
+		one.Cache = schema.FormatDuration(step.Cache)
+	}
+	if step.If != nil {
+		one.If = step.If.Source
+		if value, known := static(step.If.Source, env); known {
+			if holds, ok := value.(bool); ok {
+				one.IfValue = &holds
+			}
+		}
+	}
+	switch step.Kind {
+	case plan.StepLoop:
+		own := v.chance(&one)
+		v.loop(&one, step, env, path, own, run.by(own))
+	case plan.StepLet, plan.StepSetState:
+		v.values(&one, step, env)
+	default:
+		own := v.chance(&one)
+		v.action(&one, step, env, path, own, run.by(own))
+	}
+	return one
+}
+
+// chance bounds how often a step is reached in one pass of its list, by its
+// conditions.
+func (v *previewer) chance(one *PreviewStep) times {
+	switch {
+	case one.IfValue != nil && !*one.IfValue:
+		return times{}
+	case one.RunIf != "" || one.If != "" && one.IfValue == nil:
+		return times{least: 0, most: 1}
+	}
+	return times{least: 1, most: 1}
+}
+
+// values shows the values of a `let` or `set_state`. Those of a `let` that all
+// are known, and that surely runs, are known to the steps after it.
+func (v *previewer) values(one *PreviewStep, step *plan.Step, env map[string]any) {
+	inside := map[string]any{}
+	for name, value := range env {
+		inside[name] = value
+	}
+	outputs, shown := map[string]any{}, map[string]any{}
+	one.Static = true
+	for _, binding := range step.Let {
+		value, known := v.value(binding.Value, inside)
+		shown[binding.Name] = value
+		if !known {
+			one.Static = false
+			delete(inside, binding.Name)
+			continue
+		}
+		outputs[binding.Name] = value
+		if step.Kind == plan.StepLet {
+			inside[binding.Name] = value
+		}
+	}
+	one.Values = encoded(shown)
+	sure := one.RunIf == "" && (one.If == "" || one.IfValue != nil && *one.IfValue)
+	if step.Kind == plan.StepLet && sure && one.Static {
+		env["steps"].(map[string]any)[step.ID] = map[string]any{"outputs": outputs, "status": string(plan.StepSucceeded), "error": nil, "attempts": 1}
+	}
+}
+
+func (v *previewer) loop(one *PreviewStep, step *plan.Step, env map[string]any, path string, own, run times) {
+	list, known := v.value(step.Loop.Foreach, env)
+	items, isList := list.([]any)
+	one.Values = encoded(map[string]any{"foreach": list})
+	each := times{least: 0, most: -1}
+	if one.Static = known && isList; one.Static {
+		n := len(items)
+		one.Items, each = &n, times{n, n}
+	}
+	inside := map[string]any{"inputs": env["inputs"], "steps": copyOf(env["steps"].(map[string]any))}
+	var calls PreviewCalls
+	one.Steps, calls = v.steps(step.Loop.Steps, inside, path+step.ID+".", run.by(each))
+	calls = calls.by(each).by(own)
+	one.Calls = &calls
+}
+
+func copyOf(from map[string]any) map[string]any {
+	fresh := make(map[string]any, len(from))
+	for name, value := range from {
+		fresh[name] = value
+	}
+	return fresh
+}
+
+func (v *previewer) action(one *PreviewStep, step *plan.Step, env map[string]any, path string, own, run times) {
+	with, known := v.value(step.With, env)
+	if one.Static = known; !step.With.IsZero() {
+		one.With = encoded(with)
+	}
+	if step.Workflow != "" {
+		v.child(one, step, v.knownInputs(step, env), path, own, run)
+		return
+	}
+	action := v.workflow.Actions[step.Uses]
+	if action == nil || action.Plugin == "core" {
+		return
+	}
+	one.Effect, one.Writes = action.Effect, action.Effect.Writes()
+	calls := v.callsOf(one, step, action, with)
+	v.connect(one, step, action, env, calls.by(run))
+	if one.Writes {
+		v.result.Writes = append(v.result.Writes, PreviewWrite{Step: path + step.ID, Action: step.Uses, Effect: action.Effect, Connection: one.Connection})
+	}
+	if step.Incremental != "" {
+		v.cursor(step, path)
+	}
+	calls = calls.by(own)
+	one.Calls = &calls
+}
+
+// connect notes the connection of a step and what its rate limits count. One that
+// an expression names from what is not known yet is shown as that expression.
+func (v *previewer) connect(one *PreviewStep, step *plan.Step, action *plan.Action, env map[string]any, calls PreviewCalls) {
+	known := false
+	if step.Connection != nil {
+		var name any
+		name, known = v.value(*step.Connection, env)
+		one.Connection, _ = name.(string)
+	}
+	if !known {
+		v.use(action.Plugin, "")
+		return
+	}
+	v.use(action.Plugin, one.Connection)
+	v.count(action, one.Connection, calls)
+}
+
+// child previews a workflow that is a step, with those of its inputs that are
+// known.
+func (v *previewer) child(one *PreviewStep, step *plan.Step, inputs map[string]any, path string, own, run times) {
+	workflow := v.workflow.Workflows[step.Workflow]
+	if workflow == nil {
+		return
+	}
+	outer := v.workflow
+	v.workflow = workflow
+	defer func() { v.workflow = outer }()
+	env := map[string]any{"inputs": inputs, "steps": map[string]any{}}
+	var calls PreviewCalls
+	one.Steps, calls = v.steps(workflow.Steps, env, path+step.ID+".", run)
+	calls = calls.by(own)
+	one.Calls = &calls
+}
+
+func (v *previewer) knownInputs(step *plan.Step, env map[string]any) map[string]any {
+	inputs := map[string]any{}
+	for _, binding := range step.With.Object {
+		if value, known := v.value(binding.Value, env); known {
+			inputs[binding.Name] = value
+		}
+	}
+	return inputs
+}
+
+func (v *previewer) cursor(step *plan.Step, path string) {
+	cursor := PreviewCursor{Name: step.Incremental, Step: path + step.ID, Action: step.Uses}
+	if v.options.Cursors != nil {
+		cursor.Positions = []string{}
+		for _, item := range v.options.Cursors {
+			if item.Name == step.Incremental {
+				cursor.Positions = append(cursor.Positions, item.Watermark)
+			}
+		}
+	}
+	v.result.Cursors = append(v.result.Cursors, cursor)
+}
+
+func encoded(value any) json.RawMessage {
+	raw, err := schema.Encode(value)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// value computes a value, or shows its expressions. known is false where a part
+// of it is not known.
+func (v *previewer) value(value plan.Value, env map[string]any) (shown any, known bool) {
+	switch value.Kind {
+	case plan.ValueLiteral:
+		decoded, err := (&schema.Type{}).Decode(value.Literal)
+		return decoded, err == nil
+	case plan.ValueSecret:
+		v.secrets = append(v.secrets, value.Secret)
+		return "${{ secrets." + value.Secret + " }}", true
+	case plan.ValueExpr:
+		if result, ok := static(value.Expr.Source, env); ok {
+			return result, true
+		}
+		return "${{ " + value.Expr.Source + " }}", false
+	case plan.ValueText:
+		return textValue(value.Text, env)
+	case plan.ValueObject:
+		object, all := map[string]any{}, true
+		for _, binding := range value.Object {
+			part, ok := v.value(binding.Value, env)
+			object[binding.Name], all = part, all && ok
+		}
+		return object, all
+	case plan.ValueList:
+		list, all := make([]any, len(value.List)), true
+		for i := range value.List {
+			part, ok := v.value(value.List[i], env)
+			list[i], all = part, all && ok
+		}
+		return list, all
+	}
+	return nil, true
+}
+
+func textValue(parts []plan.TextPart, env map[string]any) (any, bool) {
+	var b strings.Builder
+	all := true
+	for _, part := range parts {
+		if part.Expr == nil {
+			b.WriteString(part.Text)
+			continue
+		}
+		text, ok := staticText(part.Expr.Source, env)
+		b.WriteString(text)
+		all = all && ok
+	}
+	return b.String(), all
+}

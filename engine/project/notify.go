@@ -1,0 +1,109 @@
+package project
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// Notify is a target of core.notify. Exactly one of Webhook, Secret and Command
+// is set.
+type Notify struct {
+	Name    string
+	Webhook string   // the URL
+	Secret  string   // NAME of secrets.NAME, whose value is the URL
+	Command []string // program and arguments
+	On      []string // of what it is told without being asked: failed, paused, recovered
+	Pos     diag.Pos // of the name
+}
+
+// NotifyTarget returns the target of that name.
+func (p *Project) NotifyTarget(name string) (*Notify, bool) {
+	for i := range p.Notify {
+		if p.Notify[i].Name == name {
+			return &p.Notify[i], true
+		}
+	}
+	return nil, false
+}
+
+var notifySecret = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+
+// notifyWords are the ends of runs that a target can be told of.
+func notifyWords() []string { return []string{"failed", "paused", "recovered"} }
+
+func (p *parser) notify(node *spec.Node) {
+	if node.Kind != spec.Mapping {
+		p.problems.Errorf(node.Pos, "FR5001", "`notify` must be a mapping of names")
+		return
+	}
+	p.named(node, "notify target", p.notifyTarget)
+}
+
+func (p *parser) notifyTarget(name, value *spec.Node) {
+	target := Notify{Name: name.Text, Pos: name.Pos}
+	webhook, command := false, false
+	p.keys(value, "notify target `"+name.Text+"`", map[string]func(*spec.Node){
+		"webhook": func(n *spec.Node) {
+			webhook = true
+			p.webhook(n, &target)
+		},
+		"command": func(n *spec.Node) {
+			command = true
+			p.command(n, &target)
+		},
+		"on": func(n *spec.Node) { p.notifyOn(n, &target) },
+	})
+	if value.Kind != spec.Mapping {
+		return
+	}
+	switch {
+	case webhook && command:
+		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has both a `webhook` and a `command`", name.Text).Hint = "make two targets of it"
+	case !webhook && !command:
+		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has neither a `webhook` nor a `command`", name.Text).Hint =
+			"write `webhook: \"${{ secrets.OPS_HOOK }}\"` or `command: [./tell.sh]`"
+	}
+	p.project.Notify = append(p.project.Notify, target)
+}
+
+func (p *parser) webhook(n *spec.Node, target *Notify) {
+	text := p.text(n, "`webhook`")
+	if match := notifySecret.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
+		target.Secret = match[1]
+		return
+	}
+	address, err := url.Parse(text)
+	if text == "" || err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http") && !strings.Contains(text, "${{") {
+		target.Webhook = text
+		return
+	}
+	p.problems.Errorf(n.Pos, "FR5019", "a webhook is an http or https address, or one ${{ secrets.NAME }}")
+}
+
+func (p *parser) command(n *spec.Node, target *Notify) {
+	target.Command = p.texts(n, "`command`")
+	switch {
+	case n.Kind == spec.Sequence && len(n.Items) == 0:
+		p.problems.Errorf(n.Pos, "FR5001", "`command` must name a program")
+	case slices.ContainsFunc(target.Command, func(text string) bool { return strings.Contains(text, "${{") }):
+		p.problems.Errorf(n.Pos, "FR5019", "a command takes no expressions").Hint = "it gets the message as JSON on its standard input"
+	}
+}
+
+func (p *parser) notifyOn(n *spec.Node, target *Notify) {
+	for _, item := range p.items(n, "`on`") {
+		if slices.Contains(notifyWords(), item.Text) {
+			target.On = append(target.On, item.Text)
+			continue
+		}
+		problem := p.problems.Errorf(item.Pos, "FR5020", "`%s` is nothing that a target can be told of", item.Text)
+		if problem.Hint = diag.DidYouMean(item.Text, notifyWords()); problem.Hint == "" {
+			problem.Hint = "it is one of " + strings.Join(notifyWords(), ", ")
+		}
+	}
+}

@@ -1,0 +1,401 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// maxStateValue bounds a state value that a person sets, in bytes of JSON. What
+// a run sets is bounded like every result of an expression.
+const maxStateValue = 256 << 10
+
+// StateItem is one value of a workflow's state. Version 0 is the default, which
+// no run and no person has changed.
+type StateItem struct {
+	Workflow string          `json:"workflow"`
+	Name     string          `json:"name"`
+	Value    json.RawMessage `json:"value"`
+	Version  uint64          `json:"version"`
+	Default  bool            `json:"default,omitempty"`
+	Type     string          `json:"type,omitempty"` // "an integer"; "" = not declared any more
+	At       *time.Time      `json:"changed_at,omitempty"`
+	By       string          `json:"by,omitempty"`
+	Run      string          `json:"run,omitempty"`
+}
+
+// CursorItem is one stored cursor. Several of one name differ in what was asked:
+// Identity names that.
+type CursorItem struct {
+	Workflow  string     `json:"workflow"`
+	Name      string     `json:"name"`
+	Identity  string     `json:"identity"`
+	Watermark string     `json:"watermark"` // as the plugin wrote it; base64 where that is no text
+	Version   uint64     `json:"version"`
+	At        *time.Time `json:"changed_at,omitempty"`
+	By        string     `json:"by,omitempty"`
+	Run       string     `json:"run,omitempty"`
+}
+
+// StateChange is one entry of a value's history.
+type StateChange struct {
+	At      time.Time       `json:"at"`
+	Value   json.RawMessage `json:"value"` // null with Reset
+	Reset   bool            `json:"reset,omitempty"`
+	Version uint64          `json:"version"`
+	By      string          `json:"by,omitempty"`
+	Run     string          `json:"run,omitempty"`
+}
+
+// StateRequest names a value, and what is to become of it. Value is set by
+// SetState; a ResetState without Name resets the workflow's values and cursors.
+type StateRequest struct {
+	Workflow string `json:"workflow"`
+	Name     string `json:"name,omitempty"`
+	Value    Input  `json:"value,omitzero"`
+	By       string `json:"by,omitempty"`
+}
+
+// State returns the values of a workflow's state, or one of them: as they are
+// declared, with what is stored, then what is stored and declared no more.
+func (e *Engine) State(_ context.Context, workflow, name string) ([]StateItem, error) {
+	declared, known, err := e.declaredState(workflow)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := e.store.State(workflow)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	if !known && len(stored) == 0 {
+		return nil, e.unknownWorkflow(workflow)
+	}
+	var items []StateItem
+	if declared != nil {
+		for _, field := range declared.Fields {
+			items = append(items, stateItem(workflow, field, stored))
+		}
+	}
+	for _, value := range stored {
+		if !slices.ContainsFunc(items, func(i StateItem) bool { return i.Name == value.Name }) {
+			items = append(items, storedItem(value))
+		}
+	}
+	if name == "" {
+		return items, nil
+	}
+	for _, item := range items {
+		if item.Name == name {
+			return []StateItem{item}, nil
+		}
+	}
+	return nil, unknownState(workflow, name, items)
+}
+
+func stateItem(workflow string, field schema.Field, stored []plan.StateValue) StateItem {
+	item := StateItem{Workflow: workflow, Name: field.Name, Value: json.RawMessage("null"), Default: true}
+	if len(field.Type.Default) > 0 {
+		item.Value = field.Type.Default
+	}
+	for _, value := range stored {
+		if value.Name == field.Name {
+			item = storedItem(value)
+		}
+	}
+	item.Type = field.Type.Article()
+	return item
+}
+
+func storedItem(value plan.StateValue) StateItem {
+	at := value.At
+	return StateItem{
+		Workflow: value.Workflow, Name: value.Name, Value: value.Value, Version: value.Version, At: &at, By: value.By, Run: value.Run,
+	}
+}
+
+func unknownState(workflow, name string, items []StateItem) error {
+	var names []string
+	for _, item := range items {
+		names = append(names, item.Name)
+	}
+	hint := diag.DidYouMean(name, names)
+	if hint == "" {
+		hint = fmt.Sprintf("`flowrun state get %s` lists what there is", workflow)
+	}
+	return &UnknownError{What: "state of workflow " + workflow, Name: name, Hint: hint}
+}
+
+func (e *Engine) unknownWorkflow(workflow string) error {
+	return &UnknownError{What: "workflow with state", Name: workflow, Hint: "give the `name` of a workflow of this project, or of one that has run here"}
+}
+
+// SetState sets a value by a person's word, typed by its declaration. A run that
+// has read the value before ends with a conflict if it sets it too.
+func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem, error) {
+	declared, known, err := e.declaredState(request.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, e.unknownWorkflow(request.Workflow)
+	}
+	t, ok := declared.Field(request.Name)
+	if !ok {
+		items, err := e.State(ctx, request.Workflow, "")
+		if err != nil {
+			return nil, err
+		}
+		return nil, unknownState(request.Workflow, request.Name, items)
+	}
+	value := request.Value.JSON
+	if len(value) == 0 {
+		if value, err = convertText(t, request.Value.Text); err != nil {
+			return nil, wrongState(request.Name, t, err)
+		}
+	}
+	decoded, err := t.DecodeExact(value)
+	if err != nil {
+		return nil, wrongState(request.Name, t, err)
+	}
+	if value, err = schema.Encode(decoded); err != nil {
+		return nil, wrongState(request.Name, t, err)
+	}
+	if len(value) > maxStateValue {
+		return nil, &InputError{Input: request.Name, Message: fmt.Sprintf("state `%s`: the value has more than %d bytes", request.Name, maxStateValue)}
+	}
+	if _, err := e.store.Change(boltstore.Change{
+		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.project.config.Now().UTC(), By: request.By,
+	}); err != nil {
+		return nil, e.fault(err)
+	}
+	items, err := e.State(ctx, request.Workflow, request.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &items[0], nil
+}
+
+func wrongState(name string, t *schema.Type, err error) error {
+	return &InputError{Input: name, Message: fmt.Sprintf("state `%s`: %v", name, err), Hint: "it takes " + t.Article()}
+}
+
+// ResetState puts the default in the place of a value, and lets a cursor begin
+// at the start: those of a name, or all of the workflow. It returns the names
+// that were reset.
+func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, error) {
+	values, err := e.store.State(request.Workflow)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	cursors, err := e.store.Cursors(request.Workflow, "")
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	declared, known, err := e.declaredState(request.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	if !known && len(values)+len(cursors) == 0 {
+		return nil, e.unknownWorkflow(request.Workflow)
+	}
+	names, found := []string{}, request.Name == ""
+	for _, value := range append(values, cursors...) {
+		if request.Name != "" && value.Name != request.Name {
+			continue
+		}
+		found = true
+		if _, err := e.store.Change(boltstore.Change{
+			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: e.project.config.Now().UTC(), By: request.By,
+		}); err != nil {
+			return nil, e.fault(err)
+		}
+		if !slices.Contains(names, value.Name) {
+			names = append(names, value.Name)
+		}
+	}
+	if _, isDeclared := declared.Field(request.Name); !found && !isDeclared {
+		return nil, unknownState(request.Workflow, request.Name, nil)
+	}
+	return names, nil
+}
+
+// StateCursors returns the stored cursors, all or those of a workflow.
+func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem, error) {
+	stored, err := e.store.Cursors(workflow, "")
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	items := []CursorItem{}
+	for _, value := range stored {
+		_, _, identity, _ := plan.SplitCursorKey(value.Key)
+		at := value.At
+		items = append(items, CursorItem{
+			Workflow: value.Workflow, Name: value.Name, Identity: identity, Watermark: watermarkText(value.Value),
+			Version: value.Version, At: &at, By: value.By, Run: value.Run,
+		})
+	}
+	return items, nil
+}
+
+// StateHistory returns what changed a value, or the cursors of that name, the
+// newest last. It holds the last 50 changes.
+func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]StateChange, error) {
+	changes, err := e.store.History(workflow, name, "")
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	history := []StateChange{}
+	for _, change := range changes {
+		history = append(history, StateChange{
+			At: change.At, Value: orNull(change.Value), Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
+		})
+	}
+	cursors, err := e.store.CursorKeys(workflow, name)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	for _, key := range cursors {
+		changes, err := e.store.History(workflow, name, key)
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		for _, change := range changes {
+			text, _ := json.Marshal(watermarkText(change.Value)) // text always can be encoded
+			history = append(history, StateChange{
+				At: change.At, Value: text, Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
+			})
+		}
+	}
+	slices.SortStableFunc(history, func(a, b StateChange) int { return a.At.Compare(b.At) })
+	if len(history) == 0 {
+		if _, err := e.State(ctx, workflow, name); err != nil {
+			return nil, err
+		}
+	}
+	return history, nil
+}
+
+func orNull(value []byte) json.RawMessage {
+	if len(value) == 0 {
+		return json.RawMessage("null")
+	}
+	return value
+}
+
+func watermarkText(watermark []byte) string {
+	if utf8.Valid(watermark) {
+		return string(watermark)
+	}
+	encoded, _ := json.Marshal(watermark) // bytes are base64 in JSON
+	return strings.Trim(string(encoded), `"`)
+}
+
+// declaredState returns the declared state of a workflow: that of the project's
+// file of this name, else that of its newest run. known is false when there is
+// neither. The type is never nil.
+func (e *Engine) declaredState(workflow string) (t *schema.Type, known bool, err error) {
+	empty := schema.ObjectOf()
+	files, err := e.project.Workflows()
+	if err != nil {
+		return empty, false, err
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(filepath.Join(e.project.config.Dir, filepath.FromSlash(file)))
+		if err != nil {
+			continue // told by whoever runs it
+		}
+		tree, problems := spec.Parse(file, source)
+		if tree == nil || problems.HasErrors() {
+			continue
+		}
+		if name, state, ok := check.StateOf(tree); ok && name == workflow {
+			t, err := stateType(state)
+			return t, true, err
+		}
+	}
+	rows, _, err := e.store.Runs(boltstore.Filter{Workflow: workflow, Limit: 1})
+	if err != nil || len(rows) == 0 {
+		return empty, false, e.fault(err)
+	}
+	encoded, err := e.store.Plan(rows[0].PlanHash)
+	if err != nil {
+		return empty, false, e.fault(err)
+	}
+	decoded, err := plan.Decode(encoded)
+	if err != nil {
+		return empty, false, fmt.Errorf("run %s: %w", rows[0].ID, err)
+	}
+	t, err = stateType(decoded.State)
+	return t, true, err
+}
+
+func stateType(state json.RawMessage) (*schema.Type, error) {
+	if len(state) == 0 {
+		return schema.ObjectOf(), nil
+	}
+	return schema.FromJSON(state)
+}
+
+// checkUnmoved refuses to go on with a run whose reads another has changed since
+// (LANGUAGE.md, rule 14).
+func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) error {
+	state, cursors, begun, err := e.driver.ReadsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !begun || discard {
+		return nil // what ended before it began has read nothing
+	}
+	row, err := e.store.Run(id)
+	if err != nil {
+		return err
+	}
+	values, err := e.store.State(row.Workflow)
+	if err != nil {
+		return err
+	}
+	versions := map[string]uint64{}
+	for _, value := range values {
+		versions[value.Name] = value.Version
+	}
+	for name, read := range state {
+		if versions[name] != read {
+			return moved(id, "state", name)
+		}
+	}
+	for key, read := range cursors {
+		stored, err := e.store.Cursor(key)
+		if err != nil {
+			return err
+		}
+		version := uint64(0)
+		if stored != nil {
+			version = stored.Version
+		}
+		if version != read {
+			_, name, _, _ := plan.SplitCursorKey(key)
+			return moved(id, "cursor", name)
+		}
+	}
+	return nil
+}
+
+func moved(id, what, name string) error {
+	return &ConflictError{
+		Message: fmt.Sprintf("the %s `%s` has moved since run %s read it", what, name, id),
+		Hint:    fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or go on without writing it: `flowrun runs resume %s --discard-writes`", id, id),
+	}
+}

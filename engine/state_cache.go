@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// cacheBucket is the store's bucket of answers that reads may be given again.
+const cacheBucket = "cache"
+
+// Old answers are looked for once in so many writes, and so many are removed at
+// a time: each removal is a commit.
+const (
+	sweepEvery = 64
+	sweepMost  = 64
+)
+
+// maxCached bounds a cached answer in bytes.
+const maxCached = 4 << 20
+
+// cached is a stored answer. Answers are stored in clear, as journals are: one
+// with a secret in it is never stored.
+type cached struct {
+	At     time.Time       `json:"at"`
+	Until  time.Time       `json:"until"` // when a sweep may remove it
+	Answer *plan.Completed `json:"answer"`
+}
+
+// answerCache keeps answers of reads in the store. Safe for concurrent use.
+type answerCache struct {
+	kv   *boltstore.KV
+	now  func() time.Time
+	log  *slog.Logger
+	puts atomic.Uint64
+}
+
+var _ local.Cache = (*answerCache)(nil)
+
+// Get returns an answer that is not older than maxAge.
+func (c *answerCache) Get(key string, maxAge time.Duration) *plan.Completed {
+	stored, _, found, err := c.kv.Get(cacheBucket, key)
+	if err != nil || !found {
+		return nil // what can't be read is asked for anew
+	}
+	var entry cached
+	if json.Unmarshal(stored, &entry) != nil || entry.Answer == nil {
+		return nil
+	}
+	if age := c.now().Sub(entry.At); age < 0 || age >= maxAge {
+		return nil
+	}
+	return entry.Answer
+}
+
+// Put stores an answer without a secret in it. A cache that can't be written
+// costs no run.
+func (c *answerCache) Put(key string, answer *plan.Completed, keep time.Duration) {
+	if len(answer.Output) > maxCached || bytes.Contains(answer.Output, []byte(`"$secret"`)) {
+		return
+	}
+	now := c.now().UTC()
+	encoded, err := json.Marshal(cached{At: now, Until: now.Add(keep), Answer: answer})
+	if err == nil {
+		_, err = c.kv.Put(cacheBucket, key, encoded, nil)
+	}
+	if err != nil {
+		c.log.Warn("answer not cached", "error", err)
+		return
+	}
+	if c.puts.Add(1)%sweepEvery == 1 {
+		c.sweep(now)
+	}
+}
+
+// sweep removes answers whose time is over.
+func (c *answerCache) sweep(now time.Time) {
+	keys, err := c.kv.List(cacheBucket, "")
+	if err != nil {
+		return
+	}
+	removed := 0
+	for _, key := range keys {
+		stored, version, found, err := c.kv.Get(cacheBucket, key)
+		if err != nil || !found {
+			continue
+		}
+		var entry cached
+		if json.Unmarshal(stored, &entry) == nil && now.Before(entry.Until) {
+			continue
+		}
+		if err := c.kv.Delete(cacheBucket, key, &version); err != nil {
+			return
+		}
+		if removed++; removed == sweepMost {
+			return
+		}
+	}
+}

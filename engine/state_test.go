@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// stateProject is an engine over a project of some files.
+func stateProject(t *testing.T, now func() time.Time, files map[string]string) *Engine {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := Config{
+		StateDir: filepath.Join(dir, "state"), Dir: dir, Executable: "none", Version: "test", Now: now, Entropy: rand.Reader,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	if _, found := files["flowrun.yaml"]; found {
+		config.ProjectFile = filepath.Join(dir, "flowrun.yaml")
+	}
+	project, err := LoadProject(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+const countWorkflow = `flowrun: v1
+name: count
+inputs: {ok: {type: boolean, default: true}}
+state: {total: {type: integer, default: 0}, note: {type: string, nullable: true}}
+steps:
+  - set_state: {total: "${{ state.total + 1 }}"}
+  - uses: core.assert
+    with: {that: "${{ inputs.ok }}"}
+`
+
+func startCount(t *testing.T, e *Engine, ok string) *plan.Result {
+	t.Helper()
+	run, problems, err := e.Start(t.Context(), StartRequest{File: "count.yaml", Source: []byte(countWorkflow), Inputs: map[string]Input{"ok": {Text: ok}}})
+	if err != nil || run == nil {
+		t.Fatalf("start: %v %v", err, problems)
+	}
+	result, err := e.Wait(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestRule14StateIsReadAndSetByPeople(t *testing.T) {
+	e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "workflows: [count.yaml]\n", "count.yaml": countWorkflow})
+	ctx := t.Context()
+	items, err := e.State(ctx, "count", "") // declared in a file, nothing has run
+	if err != nil || len(items) != 2 || !items[0].Default || string(items[0].Value) != "0" || string(items[1].Value) != "null" {
+		t.Fatalf("state %+v: %v", items, err)
+	}
+	startCount(t, e, "true")
+	item, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: Input{Text: "41"}, By: "ann"})
+	if err != nil || string(item.Value) != "41" || item.By != "ann" || item.Default {
+		t.Fatalf("set gave %+v: %v", item, err)
+	}
+	startCount(t, e, "true")
+	if items, err := e.State(ctx, "count", "total"); err != nil || string(items[0].Value) != "42" || items[0].Run == "" {
+		t.Errorf("state %+v: %v", items, err)
+	}
+	history, err := e.StateHistory(ctx, "count", "total")
+	if err != nil || len(history) != 3 || history[1].By != "ann" || string(history[2].Value) != "42" {
+		t.Errorf("history %+v: %v", history, err)
+	}
+	names, err := e.ResetState(ctx, StateRequest{Workflow: "count", By: "bob"})
+	if err != nil || len(names) != 1 || names[0] != "total" {
+		t.Errorf("reset %v: %v", names, err)
+	}
+	if history, err := e.StateHistory(ctx, "count", "total"); err != nil || !history[3].Reset || history[3].By != "bob" {
+		t.Errorf("history %+v: %v", history, err)
+	}
+}
+
+func TestRule14WhatDoesNotFitIsRefused(t *testing.T) {
+	e := stateProject(t, time.Now, nil)
+	ctx := t.Context()
+	var unknown *UnknownError
+	if _, err := e.State(ctx, "count", ""); !errors.As(err, &unknown) {
+		t.Errorf("an unknown workflow gave %v", err)
+	}
+	startCount(t, e, "true") // no project file: the declaration is that of the newest run
+	var wrong *InputError
+	for text, want := range map[string]string{"x": "expects an integer", "1.5": "expects an integer"} {
+		if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: Input{Text: text}}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
+			t.Errorf("%s gave %v", text, err)
+		}
+	}
+	long, _ := json.Marshal(strings.Repeat("x", maxStateValue))
+	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: Input{JSON: long}}); !errors.As(err, &wrong) {
+		t.Errorf("a long value gave %v", err)
+	}
+	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "totl", Value: Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "total") {
+		t.Errorf("an unknown name gave %v", err)
+	}
+	if _, err := e.ResetState(ctx, StateRequest{Workflow: "count", Name: "totl"}); !errors.As(err, &unknown) {
+		t.Errorf("reset of an unknown name gave %v", err)
+	}
+	if _, err := e.StateHistory(ctx, "count", "totl"); !errors.As(err, &unknown) {
+		t.Errorf("history of an unknown name gave %v", err)
+	}
+}
+
+func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
+	e := stateProject(t, time.Now, nil)
+	ctx := t.Context()
+	failed := startCount(t, e, "false")
+	if failed.Run.Status != plan.RunFailed {
+		t.Fatalf("run is %+v", failed.Run)
+	}
+	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: Input{Text: "other"}, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Resume(ctx, failed.Run.ID, ResumeRequest{}); err != nil {
+		t.Fatalf("a value that the run does not read keeps it from going on: %v", err)
+	}
+	if _, err := e.Wait(ctx, failed.Run.ID); err != nil {
+		t.Fatal(err)
+	}
+	startCount(t, e, "true")
+	var conflict *ConflictError
+	if _, err := e.Resume(ctx, failed.Run.ID, ResumeRequest{}); !errors.As(err, &conflict) || !strings.Contains(conflict.Message, "the state `total` has moved") {
+		t.Fatalf("resume gave %v", err)
+	}
+	if _, err := e.Resume(ctx, failed.Run.ID, ResumeRequest{DiscardWrites: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Wait(ctx, failed.Run.ID); err != nil {
+		t.Fatal(err)
+	}
+	if items, err := e.State(ctx, "count", "total"); err != nil || string(items[0].Value) != "1" {
+		t.Errorf("state %+v: %v", items, err)
+	}
+	rerun, _, err := e.Rerun(ctx, failed.Run.ID, RerunRequest{Inputs: map[string]Input{"ok": {Text: "true"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Wait(ctx, rerun.ID); err != nil {
+		t.Fatal(err)
+	}
+	if items, err := e.State(ctx, "count", "total"); err != nil || string(items[0].Value) != "2" {
+		t.Errorf("a rerun reads today's: %+v: %v", items, err)
+	}
+}
+
+func TestRule16AKeyThatIsNoTextIsAnInputError(t *testing.T) {
+	e := stateProject(t, time.Now, nil)
+	source := "flowrun: v1\nname: k\ninputs: {site: {type: string}}\nconcurrency: {key: \"${{ inputs.site }}\"}\nsteps: [{let: {a: 1}}]\n"
+	_, _, err := e.Start(t.Context(), StartRequest{File: "k.yaml", Source: []byte(source), Inputs: map[string]Input{"site": {JSON: json.RawMessage(`""`)}}})
+	var wrong *InputError
+	if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, "concurrency") {
+		t.Errorf("start gave %v", err)
+	}
+}
+
+func TestRule13TheIdentityOfWhatIsAsked(t *testing.T) {
+	project := func(config string) *Project {
+		e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "connections:\n  work:\n    plugin: svc\n    config: " + config + "\n  other:\n    plugin: svc\n    config: " + config +
+			"\nplugins:\n  svc: {source: ./none}\n"})
+		return e.project
+	}
+	action := &plan.Action{
+		Plugin: "svc", Name: "list", Paging: &plan.Paging{CursorField: "cursor"}, Range: &plan.Range{FromField: "from", ToField: "to"},
+	}
+	p := project(`{base_url: "https://a.example", token: "${{ secrets.A }}"}`)
+	name := func(p *Project, action *plan.Action, connection, input string, cursor bool) string {
+		t.Helper()
+		got, err := identifier{p}.Identify(action, connection, json.RawMessage(input), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	base := name(p, action, "work", `{"a":9007199254740993,"b":{"y":1,"x":2}}`, true)
+	for input, same := range map[string]bool{
+		`{"b":{"x":2,"y":1},"a":9007199254740993}`:                                       true,
+		`{"a":9007199254740993,"b":{"y":1,"x":2},"c":null}`:                              true,
+		`{"a":9007199254740993,"b":{"y":1,"x":2},"cursor":"q"}`:                          true,
+		`{"a":9007199254740993,"b":{"y":1,"x":2},"from":"2026-01-01","to":"2026-02-01"}`: true,
+		`{"a":9007199254740992,"b":{"y":1,"x":2}}`:                                       false,
+		`{"a":9007199254740993,"b":{"y":1,"x":3}}`:                                       false,
+		`{"a":9007199254740993}`:                                                         false,
+	} {
+		if got := name(p, action, "work", input, true); (got == base) != same {
+			t.Errorf("%s has the same identity: %v, want %v", input, got == base, same)
+		}
+	}
+	from := `{"a":1,"from":"2026-01-01"}`
+	if name(p, action, "work", from, false) == name(p, action, "work", `{"a":1}`, false) {
+		t.Error("a cached answer of another range would be given")
+	}
+	if name(p, action, "work", from, true) == name(p, action, "other", from, true) {
+		t.Error("the connection's name does not count")
+	}
+	if name(p, action, "work", from, true) != name(project(`{token: "${{ secrets.B }}", base_url: "https://a.example"}`), action, "work", from, true) {
+		t.Error("a secret counts")
+	}
+	if name(p, action, "work", from, true) == name(project(`{base_url: "https://b.example"}`), action, "work", from, true) {
+		t.Error("another address does not count")
+	}
+	sandbox := func(url string) *Project {
+		return &Project{config: Config{Sandbox: map[string]SandboxService{"svc": {Config: json.RawMessage(`{"base_url":"` + url + `"}`)}}}}
+	}
+	if name(sandbox("http://127.0.0.1:1"), action, "work", from, true) != name(sandbox("http://127.0.0.1:2"), action, "work", from, true) {
+		t.Error("the ports of a sandbox count")
+	}
+}
+
+func TestTheCacheKeepsAnswersForTheirTime(t *testing.T) {
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	cache := &answerCache{kv: store.KV(), now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	answer := &plan.Completed{Output: json.RawMessage(`{"a":1}`), NextCursor: "x"}
+	cache.Put("k", answer, time.Hour)
+	cache.Put("secret", &plan.Completed{Output: json.RawMessage(`{"a":{"$secret":"S"}}`)}, time.Hour)
+	if got := cache.Get("k", time.Hour); got == nil || string(got.Output) != `{"a":1}` || got.NextCursor != "x" {
+		t.Errorf("got %+v", got)
+	}
+	if cache.Get("secret", time.Hour) != nil || cache.Get("other", time.Hour) != nil {
+		t.Error("an answer that must not be there is there")
+	}
+	now = now.Add(30 * time.Minute)
+	if cache.Get("k", time.Hour) == nil || cache.Get("k", 10*time.Minute) != nil {
+		t.Error("a step's own time does not count")
+	}
+	now = now.Add(time.Hour)
+	if cache.Get("k", 90*time.Minute) != nil {
+		t.Error("an answer outlives its time")
+	}
+	cache.sweep(now)
+	if keys, err := store.KV().List(cacheBucket, ""); err != nil || len(keys) != 0 {
+		t.Errorf("left are %v: %v", keys, err)
+	}
+}

@@ -1,0 +1,348 @@
+package testrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// bind fits the cases of a suite to its workflow.
+func bind(s *suite, workflow *plan.Workflow, steps *stepIndex) ([]testCase, diag.List) {
+	b := &binder{reader: &reader{}, steps: steps, workflow: workflow, recorded: s.recorded}
+	var cases []testCase
+	for i := range s.cases {
+		written := &s.cases[i]
+		trigger := b.trigger(written, s.shared.trigger)
+		cases = append(cases, testCase{
+			name: written.name, pos: written.pos, at: s.startOf(written), trigger: trigger.Name,
+			inputs:  b.inputs(written, s.shared.inputs, trigger),
+			state:   b.state(written, s.shared.state),
+			answers: b.answersOf(s.shared.answers, written.answers),
+			events:  b.events(written.events),
+			want:    b.wanted(written),
+		})
+	}
+	b.problems = onceEach(b.problems)
+	return cases, b.problems
+}
+
+// onceEach drops what was told before: the file's own answers are read for every
+// case.
+func onceEach(problems diag.List) diag.List {
+	seen := map[string]bool{}
+	var kept diag.List
+	for _, p := range problems {
+		if key := p.Pos.String() + p.Code + p.Message; !seen[key] {
+			seen[key] = true
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// trigger is the one that starts the run of a case: that of the case, of the file,
+// else a person.
+func (b *binder) trigger(c *caseNode, shared *spec.Node) plan.Trigger {
+	manual := plan.Trigger{Name: string(plan.TriggerManual), Kind: plan.TriggerManual}
+	node := c.trigger
+	if node == nil {
+		node = shared
+	}
+	if node == nil || node.Text == manual.Name {
+		return manual
+	}
+	names := []string{manual.Name}
+	for _, trigger := range b.workflow.Triggers {
+		if trigger.Name == node.Text {
+			return trigger
+		}
+		names = append(names, trigger.Name)
+	}
+	problem := b.problems.Errorf(node.Pos, CodeWord, "the workflow has no trigger `%s`", node.Text)
+	if problem.Hint = diag.DidYouMean(node.Text, names); problem.Hint == "" {
+		problem.Hint = "its triggers are " + strings.Join(names, ", ")
+	}
+	return plan.Trigger{}
+}
+
+// literalOf is what a trigger gives an input, where that does not hang on what
+// triggered it.
+func literalOf(trigger plan.Trigger, name string) (json.RawMessage, bool) {
+	for _, binding := range trigger.Inputs {
+		if binding.Name == name && binding.Value.Kind == plan.ValueLiteral {
+			return binding.Value.Literal, true
+		}
+	}
+	return nil, false
+}
+
+// inputs are complete: those of the case, of the file, of the trigger, then the
+// defaults.
+func (b *binder) inputs(c *caseNode, shared *spec.Node, trigger plan.Trigger) json.RawMessage {
+	t := &schema.Type{Kind: schema.Object}
+	if len(b.workflow.Inputs) > 0 {
+		parsed, err := schema.FromJSON(b.workflow.Inputs)
+		if err != nil {
+			b.problems.Errorf(c.pos, CodeInput, "read the inputs of %s: %v", b.workflow.Name, err)
+			return nil
+		}
+		t = parsed
+	}
+	var out bytes.Buffer
+	out.WriteByte('{')
+	var missing []string
+	for _, f := range t.Fields {
+		raw, given := b.input(f, c.inputs, shared)
+		if !given {
+			raw, given = literalOf(trigger, f.Name)
+		}
+		switch {
+		case given:
+		case f.Type.Default != nil:
+			raw = f.Type.Default
+		case !f.Required:
+			raw = json.RawMessage("null")
+		default:
+			missing = append(missing, "`"+f.Name+"`")
+			continue
+		}
+		writeMember(&out, f.Name, raw)
+	}
+	out.WriteByte('}')
+	for _, node := range []*spec.Node{c.inputs, shared} {
+		b.unknownInputs(node, t)
+	}
+	if len(missing) > 0 && trigger.Name != "" { // else the trigger that may give them is wrong
+		b.problems.Errorf(c.pos, CodeInput, "the case lacks the inputs %s", strings.Join(missing, ", ")).Hint = "write them under `inputs:`"
+	}
+	return out.Bytes()
+}
+
+func (b *binder) input(f schema.Field, nodes ...*spec.Node) (json.RawMessage, bool) {
+	for _, node := range nodes {
+		if node == nil {
+			continue
+		}
+		if pair, written := node.Pair(f.Name); written {
+			raw, _ := converter{r: b.reader, code: CodeInput}.convert(pair.Value, f.Type)
+			return raw, true
+		}
+	}
+	return nil, false
+}
+
+func (b *binder) unknownInputs(node *spec.Node, t *schema.Type) {
+	if node == nil {
+		return
+	}
+	for _, pair := range node.Pairs {
+		if _, known := t.Field(pair.Key.Text); !known {
+			problem := b.problems.Errorf(pair.Key.Pos, CodeInput, "workflow %s has no input `%s`", b.workflow.Name, pair.Key.Text)
+			problem.Hint = diag.DidYouMean(pair.Key.Text, t.FieldNames())
+		}
+	}
+}
+
+// eventKinds are the keys of which an event has exactly one.
+var eventKinds = []string{"cancel", "resume", "crash", "resolve", "approve", "reject", "signal"}
+
+func (b *binder) events(nodes []*spec.Node) []event {
+	var events []event
+	for _, node := range nodes {
+		if !b.mapping(node, "an event") {
+			continue
+		}
+		if e, ok := b.event(node); ok {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func (b *binder) event(node *spec.Node) (event, bool) {
+	e := event{pos: node.Pos}
+	kinds := 0
+	for _, pair := range node.Pairs {
+		if slices.Contains(eventKinds, pair.Key.Text) {
+			e.kind = pair.Key.Text
+			kinds++
+		}
+	}
+	if kinds != 1 && !node.Partial {
+		b.problems.Errorf(node.FirstKey(), CodeShape, "an event has exactly one of %s", strings.Join(eventKinds, ", "))
+		return e, false
+	}
+	yes := func(n *spec.Node) { b.yes(n, "`true`") }
+	step := func(n *spec.Node) { e.step = b.stepPath(n) }
+	value := func(n *spec.Node) { e.value = n.JSON() }
+	b.fields(node, "an event",
+		field{"cancel", yes}, field{"resume", yes}, field{"crash", yes},
+		field{"resolve", step}, field{"approve", step}, field{"reject", step},
+		field{"signal", func(n *spec.Node) { b.text(n, &e.name) }},
+		field{"after", func(n *spec.Node) { e.after, e.timed = b.duration(n), true }},
+		field{"outcome", func(n *spec.Node) { e.text, _ = b.word(n, "an outcome", "happened", "did_not", "skip") }},
+		field{"outputs", value}, field{"form", value}, field{"payload", value},
+		field{"comment", func(n *spec.Node) { b.text(n, &e.text) }},
+	)
+	if e.kind == "resolve" && node.Get("outcome") == nil {
+		b.problems.Errorf(node.FirstKey(), CodeMissingKey, "the key `outcome` is missing").Hint = "outcome: happened, did_not or skip"
+	}
+	return e, true
+}
+
+// stepPath reads the path of a step that the workflow has.
+func (b *binder) stepPath(n *spec.Node) string {
+	if !b.scalar(n, "the path of a step") {
+		return ""
+	}
+	if b.steps.find(n.Text) == nil {
+		b.noStep(n, "the workflow has no step", func(*stepInfo) bool { return true })
+	}
+	return n.Text
+}
+
+func (b *binder) wanted(c *caseNode) wanted {
+	w := wanted{pos: c.pos, at: c.pos, status: string(plan.RunSucceeded)}
+	if c.expect == nil {
+		return w
+	}
+	said := false
+	b.fields(c.expect, "`expect`",
+		field{"status", func(n *spec.Node) {
+			w.status, said = b.runStatus(n), true
+			w.at = n.Pos
+		}},
+		field{"paused", func(n *spec.Node) {
+			if b.scalar(n, "why the run is paused") {
+				w.paused = n
+			}
+		}},
+		field{"error", func(n *spec.Node) { b.wantedError(&w, n) }},
+		field{"outputs", func(n *spec.Node) { b.wantedOutputs(&w, n) }},
+		field{"steps", func(n *spec.Node) { b.wantedSteps(&w, n) }},
+		field{"that", func(n *spec.Node) { b.wantedThat(&w, n) }},
+	)
+	switch {
+	case said:
+	case w.paused != nil:
+		w.status, w.at = string(plan.RunPaused), w.paused.Pos
+	case w.failure != nil:
+		w.status = string(plan.RunFailed)
+	}
+	return w
+}
+
+func (b *binder) runStatus(n *spec.Node) string {
+	word, _ := b.word(n, "a status of runs", string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunPaused),
+		string(plan.RunCanceled), string(plan.RunTimedOut), string(plan.RunWaiting))
+	return word
+}
+
+func (b *binder) wantedError(w *wanted, node *spec.Node) {
+	kind := func(n *spec.Node) { b.kind(n, &plan.Error{}) }
+	if node.Kind == spec.Scalar {
+		kind(node)
+		w.failure = []spec.Pair{{Key: &spec.Node{Kind: spec.Scalar, Text: "kind", Pos: node.Pos}, Value: node}}
+		return
+	}
+	var ignored string
+	if b.fields(node, "`error`",
+		field{"kind", kind},
+		field{"step", func(n *spec.Node) { b.text(n, &ignored) }},
+		field{"reason", func(n *spec.Node) { b.text(n, &ignored) }},
+		field{"message", func(n *spec.Node) { b.text(n, &ignored) }},
+	) {
+		w.failure = node.Pairs
+	}
+}
+
+func (b *binder) wantedOutputs(w *wanted, node *spec.Node) {
+	if !b.mapping(node, "`outputs`") {
+		return
+	}
+	names := make([]string, len(b.workflow.Outputs))
+	for i, output := range b.workflow.Outputs {
+		names[i] = output.Name
+	}
+	for _, pair := range node.Pairs {
+		known := false
+		for _, name := range names {
+			known = known || name == pair.Key.Text
+		}
+		if !known {
+			b.unknown(pair.Key, "the workflow has no output", pair.Key.Text, names)
+			continue
+		}
+		value, err := (&schema.Type{}).Decode(pair.Value.JSON())
+		if err != nil {
+			b.problems.Errorf(pair.Value.Pos, CodeValue, "%v", err)
+			continue
+		}
+		w.outputs = append(w.outputs, wantedOutput{name: pair.Key.Text, pos: pair.Value.Pos, value: value})
+	}
+}
+
+func (b *binder) wantedSteps(w *wanted, node *spec.Node) {
+	if !b.mapping(node, "`steps`") {
+		return
+	}
+	for _, pair := range node.Pairs {
+		if b.steps.find(pair.Key.Text) == nil {
+			b.noStep(pair.Key, "the workflow has no step", func(*stepInfo) bool { return true })
+			continue
+		}
+		if _, ok := b.word(pair.Value, "a status of steps", stepStatuses()...); ok {
+			w.steps = append(w.steps, pair)
+		}
+	}
+}
+
+func stepStatuses() []string {
+	var words []string
+	for _, status := range []plan.StepStatus{
+		plan.StepSucceeded, plan.StepFailed, plan.StepSkipped, plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
+		plan.StepPending, plan.StepWaiting, plan.StepRunning, plan.StepRetrying,
+	} {
+		words = append(words, string(status))
+	}
+	return words
+}
+
+// state is what the run finds: the values of the case, of the file, then the
+// defaults.
+func (b *binder) state(c *caseNode, shared *spec.Node) map[string]json.RawMessage {
+	found := map[string]json.RawMessage{}
+	t := &schema.Type{Kind: schema.Object}
+	if len(b.workflow.State) > 0 {
+		if parsed, err := schema.FromJSON(b.workflow.State); err == nil {
+			t = parsed
+		}
+	}
+	for _, f := range t.Fields {
+		raw, given := b.input(f, c.state, shared)
+		if !given && f.Type.Default != nil {
+			raw = f.Type.Default
+		}
+		if raw == nil {
+			raw = json.RawMessage("null")
+		}
+		found[f.Name] = raw
+	}
+	for _, node := range []*spec.Node{c.state, shared} {
+		if node == nil {
+			continue
+		}
+		for _, pair := range node.Pairs {
+			if _, known := t.Field(pair.Key.Text); !known {
+				b.unknown(pair.Key, "the workflow has no state", pair.Key.Text, t.FieldNames())
+			}
+		}
+	}
+	return found
+}

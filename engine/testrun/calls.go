@@ -1,0 +1,264 @@
+package testrun
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// notAnswered is how long a call without an answer is waited for where its step
+// has no timeout of its own.
+const notAnswered = 1000 * 24 * time.Hour
+
+// notified is the answer to core.notify where a test has none: nobody is told, and
+// the call can be looked at all the same.
+var notified = &answer{answer: plan.Answer{Completed: &plan.Completed{Output: json.RawMessage("{}")}}}
+
+// call answers a call with what the test says of its step.
+func (d *driver) call(command journal.Command) {
+	c := command.Call
+	d.calls = append(d.calls, call{path: command.Path, command: *c, at: d.now})
+	noted := &d.calls[len(d.calls)-1]
+	if refusal := d.refused(command); refusal != nil {
+		noted.answer = "error"
+		d.set(command.Path, d.now, journal.Event{Kind: journal.Failed, Path: command.Path, Failed: refusal}, false)
+		return
+	}
+	a := d.answerFor(c.Step, c.PageCursor)
+	if a == nil && c.Action == interp.ActionNotify && d.listFor(c.Step) == nil {
+		a = notified
+	}
+	if a == nil {
+		noted.answer = "none"
+		d.unanswered(c.Step, c.PageCursor)
+		d.set(command.Path, d.now, failed(command.Path, plan.KindInternal, plan.NotApplied, "the test has no answer"), false)
+		return
+	}
+	d.deliver(command.Path, c.Timeout, a, noted)
+}
+
+func (d *driver) deliver(path string, timeout time.Duration, a *answer, noted *call) {
+	if a.problem != nil {
+		noted.answer = "none"
+		d.stale(a)
+		d.set(path, d.now, failed(path, plan.KindInternal, plan.NotApplied, "the recorded answer does not fit any more"), false)
+		return
+	}
+	ev := journal.Event{Kind: journal.Failed, Path: path, Failed: a.answer.Failed}
+	noted.answer = "error"
+	switch {
+	case a.answer.Completed != nil:
+		noted.answer = "outputs"
+		ev = journal.Event{Kind: journal.Completed, Path: path, Completed: a.answer.Completed}
+	case a.answer.Pending != nil:
+		noted.answer = "pending"
+		ev = journal.Event{Kind: journal.Pending, Path: path, Pending: a.answer.Pending}
+	}
+	at := d.now.Add(a.after)
+	switch {
+	case a.crash:
+		noted.answer, d.crashing = "crash", true
+		at = d.now.Add(notAnswered)
+	case a.never && timeout <= 0:
+		noted.answer, at = "never", d.now.Add(notAnswered)
+		d.deaf[path] = true
+	case a.never, timeout > 0 && a.after > timeout:
+		noted.answer, at = "never", d.now.Add(timeout)
+		ev = failed(path, plan.KindTimeout, plan.AppliedUnknown, "no answer within "+schema.FormatDuration(timeout))
+		d.deaf[path] = a.never
+	}
+	d.set(path, at, ev, false)
+}
+
+// answerFor takes the answer of a call: that of the very item, else that of the
+// step in every item. nil when there is none.
+func (d *driver) answerFor(step, cursor string) *answer {
+	for _, key := range []string{step, templateOf(step)} {
+		if list := d.test.answers[key]; list != nil {
+			return list.take(cursor)
+		}
+	}
+	return nil
+}
+
+// take returns the next answer of a list. Pages are chosen by the call's cursor
+// and used up with the last one.
+func (l *answers) take(cursor string) *answer {
+	if len(l.list) == 0 || l.used >= len(l.list) {
+		return nil
+	}
+	a := l.list[l.used]
+	if a.pages == nil {
+		if !l.forever {
+			l.used++
+		}
+		return a
+	}
+	at := 0
+	for cursor != "" && at < len(a.pages) {
+		if next := a.pages[at].answer.Completed; next != nil && next.NextCursor == cursor {
+			break
+		}
+		at++
+	}
+	if cursor != "" {
+		at++
+	}
+	if at >= len(a.pages) {
+		return nil
+	}
+	if at == len(a.pages)-1 && !l.forever {
+		l.used++
+	}
+	return a.pages[at]
+}
+
+// unanswered tells, once for each step, that the test lacks an answer, with one
+// to paste.
+func (d *driver) unanswered(step, cursor string) {
+	template := templateOf(step)
+	if d.asked[template] {
+		return
+	}
+	d.asked[template] = true
+	info := d.steps.byPath[template]
+	pos, message, hint := d.test.pos, "the call of step `"+step+"` has no answer", "add an answer like this one to the case, or to the file:"
+	if list := d.listFor(step); list != nil {
+		pos = list.pos
+		switch {
+		case cursor != "":
+			message = fmt.Sprintf("step `%s` asks for the page `%s`, which no answer has", step, cursor)
+		default:
+			message = fmt.Sprintf("step `%s` makes one call more than its list has answers (%d)", step, len(list.list))
+		}
+		hint = "add one more answer to the list, or write a single answer for all calls"
+	}
+	var lines []string
+	if info != nil {
+		lines = skeleton(template, info)
+	}
+	d.fail(pos, FailUnanswered, message, hint, lines...)
+}
+
+func (d *driver) listFor(step string) *answers {
+	if list := d.test.answers[step]; list != nil {
+		return list
+	}
+	return d.test.answers[templateOf(step)]
+}
+
+func (d *driver) stale(a *answer) {
+	hint := staleHint
+	if a.problem.Hint != "" {
+		hint = a.problem.Hint + "; " + hint
+	}
+	for _, failure := range d.failures {
+		if failure.Pos == a.problem.Pos {
+			return
+		}
+	}
+	d.fail(a.problem.Pos, FailStale, a.problem.Message, hint)
+}
+
+// refused asks the plugin about the input, as it would be asked before a real
+// call; nil when it takes it.
+func (d *driver) refused(command journal.Command) *plan.Error {
+	if command.Call.Action == interp.ActionNotify {
+		return nil
+	}
+	refusals, err := d.host.Validate(d.ctx, command.Call.Action, command.Call.Input)
+	if err != nil {
+		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
+	}
+	if len(refusals) == 0 {
+		return nil
+	}
+	r := refusals[0]
+	message := r.Summary
+	if r.Detail != "" {
+		message += ": " + r.Detail
+	}
+	if !d.asked["refused "+command.Call.Step] {
+		d.asked["refused "+command.Call.Step] = true
+		d.fail(d.posOf(command.Call.Step), FailRefused, fmt.Sprintf("step `%s`: %s refuses the input: %s", command.Call.Step, command.Call.Action, message),
+			"expect.error with kind: invalid says that this is meant", "at "+orRoot(r.Pointer)+" of "+clip(string(command.Call.Input)))
+	}
+	return &plan.Error{
+		Kind: plan.KindInvalid, Action: command.Call.Action, Applied: plan.NotApplied, Message: message, Pointer: r.Pointer,
+	}
+}
+
+// posOf is where the test speaks of a step, else where the case begins.
+func (d *driver) posOf(step string) diag.Pos {
+	if list := d.listFor(step); list != nil {
+		return list.pos
+	}
+	return d.test.pos
+}
+
+func orRoot(pointer string) string {
+	if pointer == "" {
+		return "/"
+	}
+	return pointer
+}
+
+// clip shortens a value that is shown on a line.
+func clip(text string) string {
+	const most = 240
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// child answers the start of a sub-workflow with what the test says of its step.
+func (d *driver) child(command journal.Command) {
+	c := command.Child
+	d.calls = append(d.calls, call{path: command.Path, at: d.now, command: journal.Call{Step: c.Step, Action: c.Workflow, Input: c.Inputs, Attempt: 1}})
+	noted := &d.calls[len(d.calls)-1]
+	d.children[command.Path] = c.RunID
+	a := d.answerFor(c.Step, "")
+	end := &journal.Child{RunID: c.RunID}
+	wait := a.delay()
+	switch {
+	case a == nil:
+		d.unanswered(c.Step, "")
+		end.Failed, noted.answer = &plan.Error{Kind: plan.KindInternal, Message: "the test has no answer"}, "none"
+	case a.problem != nil:
+		d.stale(a)
+		end.Failed, noted.answer = &plan.Error{Kind: plan.KindInternal, Message: "the recorded answer does not fit any more"}, "none"
+	case a.answer.Completed != nil:
+		end.Outputs, noted.answer = a.answer.Completed.Output, "outputs"
+	case a.crash:
+		noted.answer, d.crashing, wait = "crash", true, notAnswered
+	case a.never:
+		noted.answer, wait = "never", notAnswered
+	default:
+		end.Failed, noted.answer = a.answer.Failed, "error"
+	}
+	d.set(command.Path, d.now.Add(wait), journal.Event{Kind: journal.ChildEnded, Path: command.Path, Child: end}, false)
+}
+
+func (a *answer) delay() time.Duration {
+	if a == nil {
+		return 0
+	}
+	return a.after
+}
+
+// inputOf is the input of a call as expectations see it.
+func inputOf(raw json.RawMessage) any {
+	value, err := (&schema.Type{}).Decode(raw)
+	if err != nil {
+		return strings.TrimSpace(string(raw))
+	}
+	return value
+}

@@ -1,0 +1,136 @@
+package testrun
+
+import (
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// MaxFile is how large a test file may be in bytes: recordings hold whole answers.
+const MaxFile = 4 << 20
+
+func limits() spec.Limits {
+	return spec.Limits{Bytes: MaxFile, Nodes: 500_000, Depth: 64, Keys: 10_000, ScalarBytes: 1 << 20}
+}
+
+// readSuite reads the words of a test file. The suite is nil when nothing can
+// be done with it.
+func readSuite(file string, src []byte) (*suite, diag.List) {
+	root, problems := spec.ParseNode(file, src, limits())
+	r := &reader{problems: problems}
+	if root == nil {
+		return nil, r.problems
+	}
+	s := &suite{file: file, shared: caseNode{pos: root.Pos}}
+	version := root.Get("flowrun_test")
+	var cases *spec.Node
+	if !r.fields(root, "a test file", append(caseFields(r, &s.shared),
+		field{"flowrun_test", func(n *spec.Node) { r.version(n) }},
+		field{"workflow", func(n *spec.Node) {
+			if r.scalar(n, "the path of a workflow") {
+				s.workflow = n
+			}
+		}},
+		field{"description", func(n *spec.Node) { r.scalar(n, "text") }},
+		field{"recorded", func(n *spec.Node) { s.recorded = true; r.recorded(n) }},
+		field{"cases", func(n *spec.Node) { cases = n }},
+	)...) {
+		return nil, r.problems
+	}
+	if version == nil {
+		r.problems.Errorf(root.FirstKey(), CodeVersion, "the test file does not say its version").Hint = "begin it with `flowrun_test: " + Version + "`"
+	}
+	if _, written := root.Pair("workflow"); !written {
+		r.problems.Errorf(root.FirstKey(), CodeMissingKey, "the key `workflow` is missing").Hint = "name the workflow's file, as seen from this one: workflow: report.yaml"
+	}
+	if cases == nil {
+		r.problems.Errorf(root.FirstKey(), CodeMissingKey, "the key `cases` is missing").Hint = "cases: [{name: …, answers: …, expect: …}]"
+	} else {
+		r.cases(s, cases)
+	}
+	return s, r.problems
+}
+
+func (r *reader) version(n *spec.Node) {
+	if n.Kind != spec.Scalar || n.Text != Version {
+		r.problems.Errorf(n.Pos, CodeVersion, "this version of flowrun reads test files of version %s", Version).Hint = "write `flowrun_test: " + Version + "`"
+	}
+}
+
+func (r *reader) recorded(n *spec.Node) {
+	r.fields(n, "`recorded`", field{"run", func(v *spec.Node) { r.scalar(v, "the id of a run") }}, field{"at", func(v *spec.Node) { r.time(v) }})
+}
+
+// caseFields read what a case and the whole file have in common.
+func caseFields(r *reader, c *caseNode) []field {
+	return []field{
+		{"inputs", func(n *spec.Node) {
+			if r.mapping(n, "`inputs`") {
+				c.inputs = n
+			}
+		}},
+		{"trigger", func(n *spec.Node) {
+			if r.scalar(n, "the name of a trigger") {
+				c.trigger = n
+			}
+		}},
+		{"at", func(n *spec.Node) { c.at = r.time(n) }},
+		{"state", func(n *spec.Node) {
+			if r.mapping(n, "`state`") {
+				c.state = n
+			}
+		}},
+		{"answers", func(n *spec.Node) {
+			if r.mapping(n, "`answers`") {
+				c.answers = n.Pairs
+			}
+		}},
+	}
+}
+
+func (r *reader) cases(s *suite, node *spec.Node) {
+	items := r.items(node, "`cases`")
+	if node.Kind == spec.Sequence && len(items) == 0 {
+		r.problems.Errorf(node.Pos, CodeShape, "there are no cases")
+	}
+	seen := map[string]diag.Pos{}
+	for _, item := range items {
+		c := caseNode{pos: item.Pos}
+		if !r.fields(item, "a case", append(caseFields(r, &c),
+			field{"name", func(n *spec.Node) {
+				if r.scalar(n, "a name") {
+					c.name, c.pos = strings.TrimSpace(n.Text), n.Pos
+				}
+			}},
+			field{"events", func(n *spec.Node) { c.events = r.items(n, "`events`") }},
+			field{"expect", func(n *spec.Node) {
+				if r.mapping(n, "`expect`") {
+					c.expect = n
+				}
+			}},
+		)...) {
+			continue
+		}
+		if _, written := item.Pair("name"); !written {
+			r.problems.Errorf(item.FirstKey(), CodeMissingKey, "the case has no `name`")
+		}
+		if first, taken := seen[c.name]; taken && c.name != "" {
+			problem := r.problems.Errorf(c.pos, CodeDuplicate, "two cases have the name `%s`", c.name)
+			problem.Related = []diag.Related{{Pos: first, Message: "the first one"}}
+		}
+		seen[c.name] = c.pos
+		s.cases = append(s.cases, c)
+	}
+}
+
+// startOf is when a case's run is accepted.
+func (s *suite) startOf(c *caseNode) time.Time {
+	for _, at := range []time.Time{c.at, s.shared.at} {
+		if !at.IsZero() {
+			return at
+		}
+	}
+	return defaultAt
+}

@@ -1,0 +1,187 @@
+package testrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// converter turns nodes into JSON by the types that are wanted, so that what
+// does not fit is told at its place. In a lenient one names beyond the schema
+// are kept, as in a service's own answer.
+type converter struct {
+	r       *reader
+	code    string
+	lenient bool
+}
+
+// convert returns the node as JSON of the type; false when it does not fit.
+func (c converter) convert(node *spec.Node, t *schema.Type) (json.RawMessage, bool) {
+	before := len(c.r.problems)
+	raw := c.value(node, t)
+	if len(c.r.problems) > before || raw == nil {
+		return nil, false
+	}
+	if _, err := t.Decode(raw); err != nil {
+		var mismatch *schema.Mismatch
+		if !errors.As(err, &mismatch) {
+			c.wrong(node.Pos, err.Error(), "")
+			return nil, false
+		}
+		c.wrong(nodeAt(node, mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
+		return nil, false
+	}
+	return raw, true
+}
+
+func (c converter) wrong(pos diag.Pos, message, hint string) {
+	c.r.problems.Errorf(pos, c.code, "%s", message).Hint = hint
+}
+
+func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
+	switch {
+	case node.Bad:
+		return nil
+	case t.Secret && !(node.IsNull() && t.AcceptsNull()):
+		return secretOf(node)
+	case t.Kind == schema.Any:
+		return node.JSON()
+	}
+	switch node.Kind {
+	case spec.Mapping:
+		return c.object(node, t)
+	case spec.Sequence:
+		return c.list(node, t)
+	}
+	raw, err := t.FromScalar(node.Text, node.IsPlain())
+	if err == nil {
+		return raw
+	}
+	var mismatch *schema.Mismatch
+	if errors.As(err, &mismatch) {
+		c.wrong(node.Pos, mismatch.Message, mismatch.Hint)
+	} else {
+		c.wrong(node.Pos, err.Error(), "")
+	}
+	return nil
+}
+
+// secretOf stands for a secret value as a run sees it: a reference.
+func secretOf(node *spec.Node) json.RawMessage {
+	raw, err := json.Marshal(schema.SecretRef("test:" + strconv.Itoa(node.Pos.Line) + ":" + strconv.Itoa(node.Pos.Column)))
+	if err != nil {
+		return nil // a map of texts always encodes
+	}
+	return raw
+}
+
+func (c converter) object(node *spec.Node, t *schema.Type) json.RawMessage {
+	if t.Kind != schema.Object {
+		c.wrong(node.Pos, "expects "+t.Article()+", got a map", "")
+		return nil
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, pair := range node.Pairs {
+		var raw json.RawMessage
+		field, known := t.Field(pair.Key.Text)
+		switch {
+		case known:
+			raw = c.value(pair.Value, field)
+		case c.lenient:
+			raw = pair.Value.JSON()
+		default:
+			c.unknown(pair.Key, t)
+		}
+		writeMember(&b, pair.Key.Text, raw)
+	}
+	b.WriteByte('}')
+	c.missing(node, t)
+	return b.Bytes()
+}
+
+func writeMember(b *bytes.Buffer, name string, raw json.RawMessage) {
+	if b.Len() > 1 {
+		b.WriteByte(',')
+	}
+	key, err := json.Marshal(name)
+	if err != nil || raw == nil {
+		key, raw = []byte(`""`), json.RawMessage("null") // what is wrong was told
+	}
+	b.Write(key)
+	b.WriteByte(':')
+	b.Write(raw)
+}
+
+func (c converter) unknown(key *spec.Node, t *schema.Type) {
+	hint := diag.DidYouMean(key.Text, t.FieldNames())
+	if hint == "" && len(t.Fields) > 0 {
+		hint = "its fields are " + strings.Join(t.FieldNames(), ", ")
+	}
+	c.wrong(key.Pos, "the schema has no field `"+key.Text+"`", hint)
+}
+
+func (c converter) missing(node *spec.Node, t *schema.Type) {
+	var names []string
+	for _, field := range t.Fields {
+		if _, written := node.Pair(field.Name); field.Required && !written {
+			names = append(names, "`"+field.Name+"`")
+		}
+	}
+	if len(names) == 0 || node.Partial {
+		return
+	}
+	verb := " is missing"
+	if len(names) > 1 {
+		verb = " are missing"
+	}
+	c.wrong(node.FirstKey(), strings.Join(names, ", ")+verb, "")
+}
+
+func (c converter) list(node *spec.Node, t *schema.Type) json.RawMessage {
+	if t.Kind != schema.List {
+		c.wrong(node.Pos, "expects "+t.Article()+", got a list", "")
+		return nil
+	}
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, item := range node.Items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		raw := c.value(item, t.Element())
+		if raw == nil {
+			raw = json.RawMessage("null") // what is wrong was told
+		}
+		b.Write(raw)
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}
+
+// nodeAt finds the part that a JSON Pointer names, or the nearest around it.
+func nodeAt(node *spec.Node, pointer string) *spec.Node {
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		var next *spec.Node
+		switch node.Kind {
+		case spec.Mapping:
+			next = node.Get(part)
+		case spec.Sequence:
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(node.Items) {
+				next = node.Items[i]
+			}
+		}
+		if next == nil {
+			return node
+		}
+		node = next
+	}
+	return node
+}

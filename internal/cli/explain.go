@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+var problemCode = regexp.MustCompile(`^(?i:fr)[0-9]+$`)
+
+func (a *app) explainCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "explain CODE|ACTION|FUNCTION", Short: "Explain a problem's code, an action or a function of expressions", Args: exactArgs("CODE|ACTION|FUNCTION"),
+		Long: "Explain tells what a code of validate means, what an action takes and gives, with a step to paste, or what a\n" +
+			"function of expressions does. With -o json an action is printed as `plugins actions -o json` lists it.",
+		Example: "  flowrun explain FR2004\n  flowrun explain netinfo.whois\n  flowrun explain formatTime",
+		RunE:    func(c *cobra.Command, args []string) error { return a.explain(c.Context(), args[0], output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) explain(ctx context.Context, name, output string) error {
+	if problemCode.MatchString(name) {
+		return a.explainProblem(strings.ToUpper(name), output)
+	}
+	name = strings.TrimSuffix(name, "()")
+	for _, function := range engine.Functions() {
+		if function.Name == name {
+			return a.explainFunction(function, output)
+		}
+	}
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	actions, broken := everyAction(ctx, project)
+	for _, action := range actions {
+		if action.FullName() == name {
+			return a.explainAction(action, output)
+		}
+	}
+	if plugin, _, dotted := strings.Cut(name, "."); broken != nil && (dotted || !hasActions(actions, plugin)) {
+		return broken // it may be one of those that can't be listed
+	}
+	return unknownTopic(name, actions)
+}
+
+// everyAction returns the actions of all plugins and the engine's own.
+func everyAction(ctx context.Context, project *engine.Project) ([]*plan.Action, error) {
+	actions, broken := allActions(ctx, project, "")
+	core, err := project.Actions(ctx, "core")
+	return append(actions, core...), errors.Join(broken, err)
+}
+
+func hasActions(actions []*plan.Action, plugin string) bool {
+	for _, action := range actions {
+		if action.Plugin == plugin {
+			return true
+		}
+	}
+	return false
+}
+
+// unknownTopic names what is nearest among all that can be explained.
+func unknownTopic(name string, actions []*plan.Action) error {
+	err := fmt.Errorf("there is no code, action or function %q", name)
+	if hasActions(actions, name) {
+		return notFoundError(err, "`flowrun plugins actions "+name+"` lists the actions of this plugin")
+	}
+	var names []string
+	for _, function := range engine.Functions() {
+		names = append(names, function.Name)
+	}
+	for _, action := range actions {
+		names = append(names, action.FullName())
+		if action.Name == name {
+			return notFoundError(err, "did you mean `"+action.FullName()+"`?")
+		}
+	}
+	hint := diag.DidYouMean(name, names)
+	if hint == "" {
+		hint = "`flowrun plugins actions` lists the actions"
+	}
+	return notFoundError(err, hint)
+}
+
+func (a *app) explainProblem(code, output string) error {
+	text, known := explainCode(code)
+	if !known {
+		var codes []string
+		for _, page := range diag.Pages() {
+			codes = append(codes, page.Code)
+		}
+		return notFoundError(fmt.Errorf("there is no code %s", code), cmp.Or(diag.DidYouMean(code, codes), "codes look like FR2004, as `flowrun validate` prints them"))
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, map[string]string{"code": code, "text": text})
+	}
+	fmt.Fprintln(a.sys.Stdout, strings.TrimRight(text, "\n"))
+	return nil
+}
+
+func (a *app) explainFunction(function engine.FunctionDoc, output string) error {
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, map[string]string{
+			"function": function.Name, "signature": function.Signature, "doc": function.Doc, "example": function.Example,
+		})
+	}
+	a.page(a.sys.Stdout).Function(a.sys.Stdout, function)
+	return nil
+}
+
+func (a *app) explainAction(action *plan.Action, output string) error {
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, web.NewActionItem(action))
+	}
+	doc, err := engine.DescribeAction(action)
+	if err != nil {
+		return errors.New(term.Clean(err.Error()))
+	}
+	a.page(a.sys.Stdout).Action(a.sys.Stdout, action, doc)
+	return nil
+}

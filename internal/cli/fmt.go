@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+type fmtFlags struct{ check, diff bool }
+
+func (a *app) fmtCommand() *cobra.Command {
+	flags := new(fmtFlags)
+	c := &cobra.Command{
+		Use: "fmt [PATH...]", Short: "Write workflows in one form",
+		Long: "Fmt rewrites workflows and their tests, in folders too; without a path the project's own. It indents by two,\n" +
+			"takes off quotes that are not needed and the ${{ }} of `if` and `until`. Comments, order and what a file says\n" +
+			"stay. With - it reads stdin and writes stdout. With --check or --diff nothing is written; --check exits with 3\n" +
+			"when a file is not in form. A file that is not YAML is told and left alone (3).",
+		Example: "  flowrun fmt\n  flowrun fmt --check --diff workflows",
+		RunE:    func(c *cobra.Command, args []string) error { return a.format(c.Context(), args, flags) },
+	}
+	c.Flags().BoolVar(&flags.check, "check", false, "write nothing; exit with 3 and list the files that are not in form")
+	c.Flags().BoolVar(&flags.diff, "diff", false, "write nothing; show what would change")
+	return c
+}
+
+func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error {
+	if slices.Contains(paths, "-") {
+		if len(paths) > 1 {
+			return usageError(errors.New("- stands for stdin alone"), "name files, or -")
+		}
+		return a.formatStdin(flags)
+	}
+	files, err := a.formatFiles(ctx, paths)
+	if err != nil {
+		return err
+	}
+	changed, wrong := 0, false
+	for _, file := range files {
+		source, err := a.readWorkflow(file)
+		if err != nil {
+			return err
+		}
+		result, ok := a.formatOne(file, source)
+		if !ok {
+			wrong = true
+			continue
+		}
+		if bytes.Equal(source, result) {
+			continue
+		}
+		changed++
+		if err := a.formatted(file, source, result, flags); err != nil {
+			return err
+		}
+	}
+	if !flags.diff {
+		a.note("%s, %d %s", count(len(files), "file"), changed, map[bool]string{true: "not in form", false: "changed"}[flags.check])
+	}
+	if wrong || flags.check && changed > 0 {
+		return exitWith(exitInvalid)
+	}
+	return nil
+}
+
+// formatOne formats one file; what is wrong with it is printed.
+func (a *app) formatOne(file string, source []byte) ([]byte, bool) {
+	name := filepath.ToSlash(filepath.Clean(file))
+	result, problems, err := engine.Format(name, source)
+	a.printProblemsOf(problems, map[string][]byte{name: source})
+	if err != nil {
+		a.printError(err)
+	}
+	return result, err == nil && !problems.HasErrors()
+}
+
+// formatted writes a file that is not in form, or tells of it.
+func (a *app) formatted(file string, source, result []byte, flags *fmtFlags) error {
+	switch {
+	case flags.diff:
+		a.page(a.sys.Stdout).Diff(a.sys.Stdout, filepath.ToSlash(file), source, result)
+		return nil
+	case flags.check:
+		fmt.Fprintln(a.sys.Stdout, safePath(file))
+		return nil
+	}
+	if err := writeFile(realPath(a.abs(file)), result); err != nil {
+		return fmt.Errorf("write %s: %w", safePath(file), err)
+	}
+	fmt.Fprintln(a.sys.Stdout, safePath(file))
+	return nil
+}
+
+func (a *app) formatStdin(flags *fmtFlags) error {
+	source, err := io.ReadAll(io.LimitReader(a.sys.Stdin, maxWorkflow+1))
+	if err != nil {
+		return fmt.Errorf("read stdin: %w", err)
+	}
+	if len(source) > maxWorkflow {
+		return usageError(fmt.Errorf("stdin is larger than %d bytes", maxWorkflow), "")
+	}
+	result, ok := a.formatOne("stdin", source)
+	switch {
+	case !ok:
+		return exitWith(exitInvalid)
+	case flags.diff:
+		a.page(a.sys.Stdout).Diff(a.sys.Stdout, "stdin", source, result)
+	case !flags.check:
+		_, err = a.sys.Stdout.Write(result)
+	}
+	if err == nil && flags.check && !bytes.Equal(source, result) {
+		return exitWith(exitInvalid)
+	}
+	return err
+}
+
+// formatFiles lists the files to format: those named, all YAML files in folders,
+// or the project's workflows with the tests beside them.
+func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error) {
+	var files []string
+	if len(paths) == 0 {
+		project, err := a.loadProject(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer project.Close()
+		workflows, err := a.workflowFiles(project, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range workflows {
+			files = append(files, file)
+			if test := strings.TrimSuffix(file, filepath.Ext(file)) + ".test" + filepath.Ext(file); a.isFile(test) {
+				files = append(files, test)
+			}
+		}
+		return files, nil
+	}
+	for _, path := range paths {
+		info, err := os.Stat(a.abs(path))
+		if err != nil || !info.IsDir() {
+			files = append(files, path) // reading it tells what is wrong
+			continue
+		}
+		found, err := a.yamlFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+func (a *app) isFile(path string) bool {
+	info, err := os.Stat(a.abs(path))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// yamlFiles returns the YAML files below a folder; hidden folders are left out.
+func (a *app) yamlFiles(folder string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(a.abs(folder), func(name string, entry fs.DirEntry, err error) error {
+		switch extension := filepath.Ext(name); {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != a.abs(folder) && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && (extension == ".yaml" || extension == ".yml"):
+			files = append(files, a.shownPath(name))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for workflows in %s: %w", safePath(folder), err)
+	}
+	if len(files) == 0 {
+		return nil, notFoundError(fmt.Errorf("there is no YAML file in %s", safePath(folder)), "")
+	}
+	return files, nil
+}

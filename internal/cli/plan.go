@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+type planFlags struct {
+	inputs             []string
+	inputsFile, output string
+}
+
+func (a *app) planCommand() *cobra.Command {
+	flags := new(planFlags)
+	c := &cobra.Command{
+		Use: "plan WORKFLOW", Short: "Show what a run would do, without calling a service", Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
+		Long: "Plan shows the order of the steps, the values that are known before the run, what is written, which plugins,\n" +
+			"connections, secrets and hosts are used, where cursors stand, and how many calls and minutes the rate limits\n" +
+			"allow. No service is called. Inputs that are not given stay unknown. -o json is the same for the same workflow,\n" +
+			"so that two plans can be compared in a review.",
+		Example: "  flowrun plan workflows/report.yaml -i site=A\n  flowrun plan workflows/report.yaml -o json > plan.json",
+		RunE:    func(c *cobra.Command, args []string) error { return a.plan(c.Context(), args[0], flags) },
+	}
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input: NAME=VALUE, or NAME=@FILE with JSON")
+	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "a file with inputs, YAML or JSON")
+	outputFlag(c, &flags.output, "text", "json")
+	a.sandboxFlag(c, "plan a sandbox run: its limits, and its cursors")
+	return c
+}
+
+func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
+	source, err := a.readWorkflow(file)
+	if err != nil {
+		return err
+	}
+	inputs, err := a.readInputs(flags.inputs, flags.inputsFile)
+	if err != nil {
+		return err
+	}
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	project, err := engine.LoadProject(ctx, a.engineConfig(at, a.plannedSandbox()))
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	name := filepath.ToSlash(filepath.Clean(file))
+	workflow, problems := project.Check(ctx, name, source)
+	a.printProblemsOf(problems, map[string][]byte{name: source})
+	if workflow == nil {
+		return exitWith(exitInvalid)
+	}
+	preview, err := project.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
+	var wrong *engine.InputError
+	switch {
+	case errors.As(err, &wrong):
+		return usageError(err, wrong.Hint)
+	case err != nil:
+		return err
+	case flags.output == "json":
+		return view.IndentedJSON(a.sys.Stdout, preview)
+	}
+	a.page(a.sys.Stdout).Plan(a.sys.Stdout, preview)
+	return nil
+}
+
+// plannedSandbox stands for the simulators, which a plan does not need; nil
+// without --sandbox.
+func (a *app) plannedSandbox() map[string]engine.SandboxService {
+	if !a.sandbox {
+		return nil
+	}
+	services := map[string]engine.SandboxService{}
+	for _, name := range bundledNames() {
+		services[name] = engine.SandboxService{Config: []byte("{}"), Rate: "60/10s"}
+	}
+	return services
+}
+
+// storedCursors asks the store how far the workflow has read. nil says that it
+// was not asked: the workflow has no cursor, or the store can't be reached.
+func (a *app) storedCursors(ctx context.Context, workflow *plan.Workflow) []engine.CursorItem {
+	if !isIncremental(workflow.Steps) {
+		return nil
+	}
+	items := []engine.CursorItem{}
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		items, err = c.StateCursors(ctx, workflow.Name)
+		return err
+	})
+	switch {
+	case errors.Is(err, errNoStore):
+		return []engine.CursorItem{}
+	case err != nil:
+		a.note("cursors are not shown: %v", err)
+		return nil
+	}
+	return items
+}
+
+func isIncremental(steps []plan.Step) bool {
+	for i := range steps {
+		if steps[i].Incremental != "" || steps[i].Loop != nil && isIncremental(steps[i].Loop.Steps) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,349 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// testFlags are the flags of test.
+type testFlags struct {
+	record, junit, output, only string
+	force                       bool
+}
+
+func (a *app) testCommand() *cobra.Command {
+	flags := new(testFlags)
+	c := &cobra.Command{
+		Use:   "test [PATH...]",
+		Short: "Run the tests of workflows: mocked answers, a virtual clock, no network",
+		Long: "Test runs the *.test.yaml files named, those in folders, and those beside workflows that are named; without\n" +
+			"a path the project's own. Nothing is sent: steps that call a plugin get the answers of the test, which are\n" +
+			"checked against the plugin's schemas, and every wait passes at once. It exits with 3 when a test file or its\n" +
+			"workflow is wrong, and with 5 when a case fails.\n\n" +
+			"With --record RUN it writes a test file that tells a stored run again. PATH is then the run's workflow, or the\n" +
+			"file to write; without one the workflow is found by its name and the test stands beside it.",
+		Example: "  flowrun test\n  flowrun test workflows/report.test.yaml --case 'no rows' -o junit\n  flowrun test --record 01jq… workflows/report.yaml",
+		RunE: func(c *cobra.Command, args []string) error {
+			if flags.record != "" {
+				return a.recordTest(c.Context(), args, flags)
+			}
+			return a.test(c.Context(), args, flags)
+		},
+	}
+	c.Flags().StringVar(&flags.record, "record", "", "write a test that tells this stored run again")
+	c.Flags().StringVar(&flags.junit, "junit", "", "write a JUnit report to this file too")
+	c.Flags().StringVar(&flags.only, "case", "", "run only the cases whose name holds this text")
+	c.Flags().BoolVar(&flags.force, "force", false, "with --record: replace a test file that is there")
+	outputFlag(c, &flags.output, "text", "json", "junit")
+	a.sandboxFlag(c, "with --record: a run of the sandbox")
+	return c
+}
+
+func (a *app) test(ctx context.Context, paths []string, flags *testFlags) error {
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	names, err := a.testFiles(project, paths)
+	if err != nil {
+		return err
+	}
+	results, sources, err := a.runTests(ctx, project, names, flags.only)
+	if err != nil {
+		return err
+	}
+	if flags.junit != "" {
+		if err := a.writeJUnit(flags.junit, results); err != nil {
+			return err
+		}
+	}
+	switch flags.output {
+	case "json":
+		err = view.JSON(a.sys.Stdout, view.TestReport(results))
+	case "junit":
+		err = view.JUnit(a.sys.Stdout, results)
+	default:
+		a.page(a.sys.Stdout).Tests(a.sys.Stdout, results)
+	}
+	if err != nil {
+		return err
+	}
+	problems := diag.List{}
+	for _, result := range results {
+		problems = append(problems, result.Problems...)
+	}
+	a.printProblemsOf(problems, sources)
+	if flags.only != "" && !problems.HasErrors() && !slices.ContainsFunc(results, func(r engine.TestResult) bool { return len(r.Cases) > 0 }) {
+		return notFoundError(fmt.Errorf("no case has a name with %q in it", flags.only), "")
+	}
+	return exitWith(exitOfTestFiles(results))
+}
+
+// exitOfTestFiles is 3 for a wrong file, 5 for a case that failed, else 0.
+func exitOfTestFiles(results []engine.TestResult) int {
+	code := exitOK
+	for _, result := range results {
+		switch result.Status {
+		case engine.TestInvalid:
+			return exitInvalid
+		case engine.TestFailed, engine.TestStale:
+			code = exitFailed
+		}
+	}
+	return code
+}
+
+// runTests runs test files; sources gains their bytes, for snippets.
+func (a *app) runTests(ctx context.Context, project *engine.Project, names []string, only string) ([]engine.TestResult, map[string][]byte, error) {
+	sources := map[string][]byte{}
+	var files []engine.TestFile
+	for _, name := range names {
+		source, err := a.readTest(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		shown := filepath.ToSlash(filepath.Clean(name))
+		sources[shown] = source
+		files = append(files, engine.TestFile{Name: shown, Source: source})
+	}
+	options := engine.TestOptions{Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) }}
+	if only != "" {
+		options.Case = func(name string) bool { return strings.Contains(name, only) }
+	}
+	return project.Test(ctx, files, options), sources, nil
+}
+
+// readTest reads a test file.
+func (a *app) readTest(file string) ([]byte, error) {
+	info, err := os.Stat(a.abs(file))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notFoundError(fmt.Errorf("there is no test file %s", safePath(file)), nearFile(a.abs(file)))
+	case err != nil:
+		return nil, fmt.Errorf("read the test: %w", err)
+	case info.Size() > engine.MaxTestFile:
+		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), engine.MaxTestFile), "")
+	}
+	source, err := os.ReadFile(a.abs(file))
+	if err != nil {
+		return nil, fmt.Errorf("read the test: %w", err)
+	}
+	return source, nil
+}
+
+func (a *app) writeJUnit(file string, results []engine.TestResult) error {
+	var report bytes.Buffer
+	if err := view.JUnit(&report, results); err != nil {
+		return err
+	}
+	if err := writeFile(realPath(a.abs(file)), report.Bytes()); err != nil {
+		return fmt.Errorf("--junit %s: %w", safePath(file), err)
+	}
+	return nil
+}
+
+// testFiles lists the test files of what was named, as paths from the working
+// directory, each once.
+func (a *app) testFiles(project *engine.Project, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return a.projectTests(project)
+	}
+	var files []string
+	for _, path := range paths {
+		found, err := a.testsOf(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
+
+// projectTests are the test files in the folders that hold the project's
+// workflows.
+func (a *app) projectTests(project *engine.Project) ([]string, error) {
+	names, err := project.Workflows()
+	if err != nil {
+		return nil, fmt.Errorf("list the project's workflows: %w", err)
+	}
+	var files []string
+	folders := map[string]bool{}
+	for _, name := range names {
+		folder := filepath.Dir(filepath.Join(project.Root(), name))
+		if folders[folder] {
+			continue
+		}
+		folders[folder] = true
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, fmt.Errorf("look for tests: %w", err)
+		}
+		for _, entry := range entries {
+			if !entry.IsDir() && isTestName(entry.Name()) {
+				files = append(files, a.shownPath(filepath.Join(folder, entry.Name())))
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil, notFoundError(errors.New("the project has no tests"), "write workflows/NAME.test.yaml, or record one: `"+a.commandText("test", "--record", "RUN")+"`")
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// testsOf returns the test files in a folder, the test beside a workflow, or the
+// test file itself.
+func (a *app) testsOf(path string) ([]string, error) {
+	info, err := os.Stat(a.abs(path))
+	switch {
+	case err != nil, isTestName(path):
+		return []string{path}, nil // reading it tells what is wrong
+	case !info.IsDir():
+		beside := testNameOf(path)
+		if _, err := os.Stat(a.abs(beside)); err != nil {
+			return nil, notFoundError(fmt.Errorf("there is no test beside %s", safePath(path)), "it would be "+safePath(beside))
+		}
+		return []string{beside}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(a.abs(path), func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != a.abs(path) && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case !entry.IsDir() && isTestName(entry.Name()):
+			files = append(files, a.shownPath(name))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for tests in %s: %w", safePath(path), err)
+	}
+	if len(files) == 0 {
+		return nil, notFoundError(fmt.Errorf("there is no test in %s", safePath(path)), "tests are files named NAME.test.yaml")
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+func isTestName(name string) bool {
+	return strings.HasSuffix(name, ".test.yaml") || strings.HasSuffix(name, ".test.yml")
+}
+
+// testNameOf is the name of the test beside a workflow.
+func testNameOf(workflow string) string {
+	extension := filepath.Ext(workflow)
+	return strings.TrimSuffix(workflow, extension) + ".test" + extension
+}
+
+// recordTest writes the test that a stored run gives, and runs it.
+func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) error {
+	if len(paths) > 1 {
+		return usageError(errors.New("--record takes one PATH: the workflow, or the test to write"), "")
+	}
+	request, err := a.recordedRun(ctx, flags.record)
+	if err != nil {
+		return err
+	}
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	workflow, err := a.recordedWorkflow(ctx, project, paths, request)
+	if err != nil {
+		return err
+	}
+	if request.Source, err = a.readWorkflow(workflow); err != nil {
+		return err
+	}
+	request.File, request.TestFile = filepath.ToSlash(filepath.Clean(workflow)), filepath.ToSlash(filepath.Clean(request.TestFile))
+	target := realPath(a.abs(filepath.FromSlash(request.TestFile)))
+	if _, err := os.Stat(target); err == nil && !flags.force {
+		return &codedError{
+			code: exitConflict, err: fmt.Errorf("%s is there already", safePath(request.TestFile)),
+			hint: "name another file, such as " + safePath(strings.TrimSuffix(testNameOf(workflow), ".test.yaml")+"-recorded.test.yaml") + ", or replace it with --force",
+		}
+	}
+	text, err := project.RecordTest(ctx, *request)
+	if err != nil {
+		return a.recordRefused(err)
+	}
+	if err := writeFile(target, text); err != nil {
+		return fmt.Errorf("write the test: %w", err)
+	}
+	a.note("wrote %s", safePath(request.TestFile))
+	return a.test(ctx, []string{filepath.FromSlash(request.TestFile)}, &testFlags{output: flags.output, junit: flags.junit})
+}
+
+// recordedRun reads a stored run with its journal.
+func (a *app) recordedRun(ctx context.Context, id string) (*engine.RecordRequest, error) {
+	if !web.ValidID(id) {
+		return nil, notFoundError(fmt.Errorf("there is no run %q", id), "`"+a.commandText("runs")+"` lists them")
+	}
+	request := new(engine.RecordRequest)
+	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
+		if request.Result, err = c.Result(ctx, id); err != nil {
+			return err
+		}
+		request.Records, err = allEvents(ctx, c, id, 1)
+		return err
+	})
+	return request, err
+}
+
+func (a *app) recordRefused(err error) error {
+	var conflict *engine.ConflictError
+	if errors.As(err, &conflict) {
+		return &codedError{code: exitConflict, err: err, hint: conflict.Hint}
+	}
+	return err
+}
+
+// recordedWorkflow returns the workflow's file, and settles the name of the test.
+func (a *app) recordedWorkflow(ctx context.Context, project *engine.Project, paths []string, request *engine.RecordRequest) (string, error) {
+	if len(paths) == 1 && !isTestName(paths[0]) {
+		request.TestFile = testNameOf(paths[0])
+		return paths[0], nil
+	}
+	name := request.Result.Run.Workflow
+	names, err := project.Workflows()
+	if err != nil {
+		return "", fmt.Errorf("list the project's workflows: %w", err)
+	}
+	for _, file := range names {
+		shown := a.shownPath(filepath.Join(project.Root(), file))
+		source, err := a.readWorkflow(shown)
+		if err != nil {
+			return "", err
+		}
+		if workflow, _ := project.Check(ctx, filepath.ToSlash(shown), source); workflow != nil && workflow.Name == name {
+			request.TestFile = testNameOf(shown)
+			if len(paths) == 1 {
+				request.TestFile = paths[0]
+			}
+			return shown, nil
+		}
+	}
+	return "", notFoundError(fmt.Errorf("no workflow of the project has the name %s", safePath(name)), "name its file: `"+a.commandText("test", "--record", request.Result.Run.ID, "FILE")+"`")
+}

@@ -1,0 +1,70 @@
+package view
+
+import (
+	"io"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// shownValue is how much of a value stands in a table.
+const shownValue = 60
+
+// State prints the values of a workflow's state, one a line.
+func (p Page) State(out io.Writer, items []engine.StateItem) {
+	table := Table{Head: []string{"NAME", "VALUE", "CHANGED", "BY"}}
+	for _, item := range items {
+		by := who(item.By, item.Run)
+		switch {
+		case item.Default:
+			by = "default"
+		case item.Type == "":
+			by += ", not declared any more"
+		}
+		table.Rows = append(table.Rows, []string{
+			term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At), by,
+		})
+	}
+	table.Write(out)
+}
+
+// Cursors prints stored cursors, one a line.
+func (p Page) Cursors(out io.Writer, items []engine.CursorItem) {
+	table := Table{Head: []string{"WORKFLOW", "CURSOR", "OF", "WATERMARK", "CHANGED", "BY"}}
+	for _, item := range items {
+		table.Rows = append(table.Rows, []string{
+			term.Clean(item.Workflow), term.Clean(item.Name), term.Clean(item.Identity[:min(len(item.Identity), 8)]),
+			term.Truncate(term.Clean(item.Watermark), shownValue), p.shortTime(item.At), who(item.By, item.Run),
+		})
+	}
+	table.Write(out)
+}
+
+// StateChanges prints the history of a value, one change a line.
+func (p Page) StateChanges(out io.Writer, changes []engine.StateChange) {
+	table := Table{Head: []string{"CHANGED", "VALUE", "BY"}}
+	for _, change := range changes {
+		value := term.Truncate(term.Clean(string(change.Value)), shownValue)
+		if change.Reset {
+			value = "(reset)"
+		}
+		table.Rows = append(table.Rows, []string{p.Times.Short(change.At), value, who(change.By, change.Run)})
+	}
+	table.Write(out)
+}
+
+func (p Page) shortTime(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return p.Times.Short(*at)
+}
+
+// who names the person or the run.
+func who(by, run string) string {
+	if run != "" {
+		return "run " + term.Clean(run)
+	}
+	return orDash(term.Clean(by))
+}

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// fakeMemory knows one workflow with a name that no path can hold.
+type fakeMemory struct{ requests []engine.StateRequest }
+
+const oddName = "über ./? &"
+
+func (f *fakeMemory) known(workflow string) error {
+	if workflow != oddName {
+		return &engine.UnknownError{What: "workflow with state", Name: workflow, Hint: "look"}
+	}
+	return nil
+}
+
+func (f *fakeMemory) State(_ context.Context, workflow, name string) ([]engine.StateItem, error) {
+	return []engine.StateItem{{Workflow: workflow, Name: name, Value: json.RawMessage("1")}}, f.known(workflow)
+}
+
+func (f *fakeMemory) SetState(_ context.Context, r engine.StateRequest) (*engine.StateItem, error) {
+	f.requests = append(f.requests, r)
+	if r.Value.Text == "x" {
+		return nil, &engine.InputError{Input: r.Name, Message: "expects an integer"}
+	}
+	return &engine.StateItem{Workflow: r.Workflow, Name: r.Name, Value: json.RawMessage(r.Value.Text), By: r.By}, f.known(r.Workflow)
+}
+
+func (f *fakeMemory) ResetState(_ context.Context, r engine.StateRequest) ([]string, error) {
+	return []string{r.Name}, f.known(r.Workflow)
+}
+
+func (f *fakeMemory) StateCursors(_ context.Context, workflow string) ([]engine.CursorItem, error) {
+	return []engine.CursorItem{{Workflow: workflow, Name: "c"}}, nil
+}
+
+func (f *fakeMemory) StateHistory(_ context.Context, workflow, name string) ([]engine.StateChange, error) {
+	return []engine.StateChange{{Version: 1, By: workflow + name}}, f.known(workflow)
+}
+
+func TestStateGoesThroughTheAPI(t *testing.T) {
+	memory := &fakeMemory{}
+	client := NewClient(InProcess(NewSocketHandler(Options{Memory: memory, Gate: NewGate()})))
+	ctx := t.Context()
+	if items, err := client.State(ctx, oddName, "n/a"); err != nil || items[0].Workflow != oddName || items[0].Name != "n/a" {
+		t.Errorf("state %+v: %v", items, err)
+	}
+	item, err := client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: engine.Input{Text: "2"}, By: "ann"})
+	if err != nil || string(item.Value) != "2" || item.By != "ann" {
+		t.Errorf("set %+v: %v", item, err)
+	}
+	if answer, err := client.ResetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a"}); err != nil || answer.Reset[0] != "a" || answer.Workflow != oddName {
+		t.Errorf("reset %+v: %v", answer, err)
+	}
+	if items, err := client.StateCursors(ctx, ""); err != nil || items[0].Name != "c" || items[0].Workflow != "" {
+		t.Errorf("cursors %+v: %v", items, err)
+	}
+	if changes, err := client.StateHistory(ctx, oddName, "a"); err != nil || changes[0].By != oddName+"a" {
+		t.Errorf("history %+v: %v", changes, err)
+	}
+}
+
+func TestStateErrorsHaveTheirCodes(t *testing.T) {
+	client := NewClient(InProcess(NewSocketHandler(Options{Memory: &fakeMemory{}, Gate: NewGate()})))
+	ctx := t.Context()
+	want := func(what string, err error, code Code) {
+		t.Helper()
+		var problem *Problem
+		if !errors.As(err, &problem) || problem.Code != code {
+			t.Errorf("%s gave %v, want %s", what, err, code)
+		}
+	}
+	_, err := client.State(ctx, "w", "")
+	want("an unknown workflow", err, CodeNotFound)
+	_, err = client.State(ctx, "", "")
+	want("no workflow", err, CodeBadRequest)
+	_, err = client.StateHistory(ctx, oddName, "")
+	want("a history without a name", err, CodeBadRequest)
+	_, err = client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: engine.Input{Text: "x"}})
+	want("a value of another type", err, CodeInvalidInput)
+	want("an unknown parameter", client.get(ctx, "/local/state?workflow=w&limit=1", new(struct{})), CodeBadRequest)
+	want("a parameter twice", client.get(ctx, "/local/state/cursors?workflow=w&workflow=v", new(struct{})), CodeBadRequest)
+}

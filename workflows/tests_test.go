@@ -1,0 +1,81 @@
+package workflows_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// TestTheShippedWorkflowsKeepTheirTests runs `*.test.yaml` of this folder as
+// `flowrun test workflows` does: each workflow has one, all cases pass, and together
+// they run every step.
+func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
+	workflows, err := filepath.Glob("*.yaml")
+	if err != nil || len(workflows) == 0 {
+		t.Fatalf("no workflows: %v", err)
+	}
+	var files []engine.TestFile
+	for _, name := range workflows {
+		if !strings.HasSuffix(name, ".test.yaml") {
+			beside := strings.TrimSuffix(name, ".yaml") + ".test.yaml"
+			if !slices.Contains(workflows, beside) {
+				t.Errorf("%s has no test: write %s", name, beside)
+			}
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, engine.TestFile{Name: name, Source: source})
+	}
+	project := openProject(t)
+	defer project.Close()
+	began := time.Now()
+	for _, result := range project.Test(t.Context(), files, engine.TestOptions{Read: os.ReadFile}) {
+		for _, problem := range result.Problems {
+			t.Errorf("%s", problem)
+		}
+		for _, c := range result.Cases {
+			for _, failure := range c.Failures {
+				t.Errorf("%s: %s: %s\n%s", failure.Pos, c.Name, failure.Message, strings.Join(failure.Lines, "\n"))
+			}
+		}
+		if len(result.Coverage.Never) > 0 && result.Status == engine.TestPassed {
+			t.Errorf("%s: no case runs %s", result.File, strings.Join(result.Coverage.Never, ", "))
+		}
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("the tests took %s: their waits should pass at once", took)
+	}
+}
+
+// TestTheTestOfTheDocumentationPasses runs the first test file of docs/testing.md.
+func TestTheTestOfTheDocumentationPasses(t *testing.T) {
+	page, err := os.ReadFile("../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```yaml\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !found || !closed || !strings.HasPrefix(block, "flowrun_test:") {
+		t.Fatal("docs/testing.md has no test file")
+	}
+	project := openProject(t)
+	defer project.Close()
+	files := []engine.TestFile{{Name: "testing.test.yaml", Source: []byte(block)}}
+	result := project.Test(t.Context(), files, engine.TestOptions{Read: os.ReadFile})[0]
+	if result.Status != engine.TestPassed || len(result.Cases) == 0 {
+		t.Errorf("%s: %v", result.Status, result.Problems)
+		for _, c := range result.Cases {
+			for _, failure := range c.Failures {
+				t.Errorf("%s: %s\n%s", failure.Pos, failure.Message, strings.Join(failure.Lines, "\n"))
+			}
+		}
+	}
+}
