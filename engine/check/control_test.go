@@ -102,6 +102,9 @@ The control is the checker of expr-lang/expr alone, on the same files: each expr
 workflow's inputs and roots. It never sees YAML, references, triggers, schemas of actions, secrets or null. It counts as found
 when it reports anything on the line of the mistake.
 
+Speed, on two cores (` + "`go test ./engine/check -run xxx -bench Validate`" + `): 100 files of 30 steps in about 200 ms, 30 µs an expression; one file
+of 1,000 steps in about 80 ms. Identical questions to a plugin's Validate are asked once.
+
 | mistakes in | planted | flowrun, exact | expr alone, found | expr alone, exact |
 |---|---|---|---|---|
 `

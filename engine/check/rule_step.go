@@ -120,7 +120,7 @@ func (c *checker) condition(text *text, scope *eval.Scope) {
 		}
 		return
 	}
-	c.knownType(text.node, found)
+	c.knownType(text, found)
 	for _, issue := range x.CheckCondition(scope) {
 		c.errorAt(text.node.Pos, issue.Code, "%s", issue.Message).Hint = issue.Hint
 	}

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"strings"
+
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -16,9 +18,20 @@ func (c *checker) infer(p *part, scope *eval.Scope) (*schema.Type, []eval.Issue)
 
 // knownType refuses, in the strict check, a value of which nothing is known
 // (LANGUAGE.md, rule 4).
-func (c *checker) knownType(node *spec.Node, t *schema.Type) {
-	if c.strict && t.Kind == schema.Any && t.Alternatives == nil {
-		c.errorAt(node.Pos, eval.CodeAny, "the type of this value is not known").Hint =
+func (c *checker) knownType(text *text, t *schema.Type) {
+	if c.strict && t.Kind == schema.Any && t.Alternatives == nil && !c.toldAtItsStep(text.whole) {
+		c.errorAt(text.node.Pos, eval.CodeAny, "the type of this value is not known").Hint =
 			"make one of it with string(x), int(x) or float(x); get(x, path) reads a part as it comes"
 	}
+}
+
+// toldAtItsStep reports whether an expression only reads what a `let` or a
+// loop's `collect` has made: what is not known of it was told there.
+func (c *checker) toldAtItsStep(p *part) bool {
+	reads := p.parsed.Reads()
+	if len(reads) != 1 || reads[0].Path[0] != stepsRoot || len(reads[0].Path) < 2 || len(strings.TrimSpace(p.source)) != reads[0].End-reads[0].Start {
+		return false
+	}
+	target := c.byID[reads[0].Path[1]]
+	return target != nil && (target.src.Kind == spec.LetStep || target.src.Kind == spec.LoopStep)
 }

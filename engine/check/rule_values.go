@@ -150,7 +150,7 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 	}
 	x := text.expr(text.whole)
 	out := value{plan: plan.Value{Kind: plan.ValueExpr, Expr: &x}, typ: result}
-	v.c.knownType(node, result)
+	v.c.knownType(text, result)
 	switch {
 	case readsSecrets(text.whole):
 		v.problem(node.Pos, CodeSecretText, "secrets are read by their names, one at a time").Hint = "write ${{ secrets.NAME }} as the whole value"
