@@ -29,6 +29,7 @@ func TestP5EveryAcceptedRunCountsOnceUnderKills(t *testing.T) {
 	const seed, rounds = 16, 25
 	random := rand.New(rand.NewSource(seed))
 	p := &ledgerProject{t: t, binary: buildBinary(t), dir: t.TempDir()}
+	write(t, p.dir, "flowrun.yaml", "workflows: [ledger.yaml]\n") // the store is in the folder
 	write(t, p.dir, "ledger.yaml", killedCount)
 	for range rounds {
 		run := exec.Command(p.binary, "run", "ledger.yaml", "-o", "json")
