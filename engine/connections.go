@@ -147,6 +147,10 @@ type configConverter struct {
 }
 
 func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
+	if !c.hasShape(node, t) {
+		c.problems.Errorf(node.Pos, "FR5013", "connection `%s`: this setting takes %s", c.connection, t.Article())
+		return nil
+	}
 	switch node.Kind {
 	case spec.Mapping:
 		return c.object(node, t)
@@ -163,6 +167,20 @@ func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 		return values
 	}
 	return c.scalar(node, t)
+}
+
+// hasShape reports whether a mapping stands where one is due, and a list where one
+// is. Texts are held against the schema when they are converted.
+func (c configConverter) hasShape(node *spec.Node, t *schema.Type) bool {
+	switch {
+	case t == nil || t.Kind == schema.Any:
+		return true
+	case node.Kind == spec.Mapping:
+		return t.Kind == schema.Object
+	case node.Kind == spec.Sequence:
+		return t.Kind == schema.List
+	}
+	return true
 }
 
 // inside converts the parts of a value: below one that is secret as a whole,

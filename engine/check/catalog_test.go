@@ -49,7 +49,7 @@ func (f *fakeCatalog) Validate(_ context.Context, action string, input json.RawM
 	}
 	var v Validation
 	switch {
-	case action == "task.lost":
+	case action == "task.lost" || action == "tasks.lost":
 		return Validation{}, errors.New("the plugin has ended")
 	case in.Domain != "" && !strings.Contains(in.Domain, "."):
 		v.Problems = append(v.Problems, ValidationProblem{

@@ -31,6 +31,9 @@ func docCatalog(text string) *fakeCatalog {
 	history := *f.actions["tasks.list"]
 	history.Name, history.Incremental = "usage_history", true
 	f.actions["tasks.usage_history"] = &history
+	old := *f.actions["tasks.list"]
+	old.Name, old.Deprecated = "list_old", "use tasks.list"
+	f.actions["tasks.list_old"] = &old
 	return f
 }
 
@@ -76,7 +79,7 @@ func TestRule7EveryCodeHasAPage(t *testing.T) {
 		}
 	}
 	for code, page := range pages {
-		if page.Wrong == "" || code >= "FR5" {
+		if page.Wrong == "" || needsProject(code) {
 			continue
 		}
 		t.Run(code, func(t *testing.T) {
@@ -96,6 +99,10 @@ func TestRule7EveryCodeHasAPage(t *testing.T) {
 		})
 	}
 }
+
+// needsProject reports a code whose example needs other files: those are run from
+// outside, in cmd/flowrun.
+func needsProject(code string) bool { return code >= "FR4020" }
 
 func strictly(text string) diag.List {
 	tree, problems := spec.Parse("x.yaml", []byte(example(text)))
