@@ -57,8 +57,15 @@ type period struct {
 	offset     time.Duration
 }
 
+// periodOf returns the period around a time. Beyond the zone's table the standard
+// library reckons by years and lets leap years end a day early: there the end that
+// it gives is not after the time, and the search would stand still.
 func periodOf(at time.Time) period {
 	start, end := at.ZoneBounds()
+	for later := at; !end.IsZero() && !end.After(at); {
+		later = later.Add(24 * time.Hour)
+		_, end = later.ZoneBounds()
+	}
 	_, offset := at.Zone()
 	return period{start: start, end: end, offset: time.Duration(offset) * time.Second}
 }

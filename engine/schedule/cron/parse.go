@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // maxText is the most bytes that a schedule may have.
@@ -177,19 +178,11 @@ func number(text string) (int, bool) {
 	return n, err == nil
 }
 
-// everFires looks whether some month has some day of the schedule.
+// everFires looks through the calendar: within 28 years each day of the year falls
+// on each day of the week, the 29th of February too.
 func (s *Schedule) everFires() bool {
-	if !s.anyOfWeek || s.anyDay || s.lastWork {
-		return true // every month has each day of the week, and an AND meets in some year
-	}
-	longest := [13]int{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
-	for month := 1; month <= 12; month++ {
-		if s.months&(1<<month) == 0 {
-			continue
-		}
-		within := uint64(1)<<(longest[month]+1) - 2
-		before := uint64(1)<<longest[month] - 1
-		if (s.days|s.nearest)&within != 0 || s.lastDays&before != 0 {
+	for day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2028; day = day.AddDate(0, 0, 1) {
+		if s.months&(1<<day.Month()) != 0 && s.onDay(day) {
 			return true
 		}
 	}
