@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,23 +168,8 @@ func (a *app) isFile(path string) bool {
 
 // yamlFiles returns the YAML files below a folder; hidden folders are left out.
 func (a *app) yamlFiles(folder string) ([]string, error) {
-	var files []string
-	err := filepath.WalkDir(a.abs(folder), func(name string, entry fs.DirEntry, err error) error {
-		switch extension := filepath.Ext(name); {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != a.abs(folder) && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case entry.Type().IsRegular() && (extension == ".yaml" || extension == ".yml"):
-			files = append(files, a.shownPath(name))
-		}
-		return nil
+	return a.filesBelow(folder, "YAML file", "", func(name string) bool {
+		extension := filepath.Ext(name)
+		return extension == ".yaml" || extension == ".yml"
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look for workflows in %s: %w", safePath(folder), err)
-	}
-	if len(files) == 0 {
-		return nil, notFoundError(fmt.Errorf("there is no YAML file in %s", safePath(folder)), "")
-	}
-	return files, nil
 }

@@ -224,26 +224,7 @@ func (a *app) testsOf(path string) ([]string, error) {
 		}
 		return []string{beside}, nil
 	}
-	var files []string
-	err = filepath.WalkDir(a.abs(path), func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != a.abs(path) && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.IsDir() && isTestName(entry.Name()):
-			files = append(files, a.shownPath(name))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for tests in %s: %w", safePath(path), err)
-	}
-	if len(files) == 0 {
-		return nil, notFoundError(fmt.Errorf("there is no test in %s", safePath(path)), "tests are files named NAME.test.yaml")
-	}
-	slices.Sort(files)
-	return files, nil
+	return a.filesBelow(path, "test", "tests are files named NAME.test.yaml", isTestName)
 }
 
 func isTestName(name string) bool {

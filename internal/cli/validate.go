@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,26 +103,7 @@ func (a *app) expandPath(path string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{path}, nil // reading it tells what is wrong
 	}
-	var files []string
-	err = filepath.WalkDir(a.abs(path), func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != a.abs(path) && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.IsDir() && isWorkflowName(entry.Name()):
-			files = append(files, a.shownPath(name))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for workflows in %s: %w", safePath(path), err)
-	}
-	if len(files) == 0 {
-		return nil, notFoundError(fmt.Errorf("there is no workflow in %s", safePath(path)), "")
-	}
-	slices.Sort(files)
-	return files, nil
+	return a.filesBelow(path, "workflow", "", isWorkflowName)
 }
 
 func isWorkflowName(name string) bool {

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// filesBelow returns the regular files below a folder whose names are wanted, as a
+// user in the working directory would write them, sorted. Hidden folders are left
+// out. what names them in errors; that there is none is one, with the hint.
+func (a *app) filesBelow(folder, what, hint string, wanted func(name string) bool) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(a.abs(folder), func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != a.abs(folder) && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case !entry.IsDir() && wanted(entry.Name()):
+			files = append(files, a.shownPath(name))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for a %s in %s: %w", what, safePath(folder), err)
+	}
+	if len(files) == 0 {
+		return nil, notFoundError(fmt.Errorf("there is no %s in %s", what, safePath(folder)), hint)
+	}
+	slices.Sort(files)
+	return files, nil
+}
