@@ -29,6 +29,9 @@ type Config struct {
 	Entropy        io.Reader
 	Log            *slog.Logger
 	AllowNetworkFS bool
+	// OnCommit is called around each transaction of the store, with "before" and
+	// "after": fault suites end the process there. nil = none.
+	OnCommit func(stage string)
 }
 
 // SandboxService is the simulator of one plugin's service.

@@ -52,7 +52,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	}
 	e := &Engine{project: p, failed: make(chan error, 1)}
 	path := filepath.Join(p.config.StateDir, StoreFile)
-	store, err := boltstore.Open(path, boltstore.Options{Timeout: lockTimeout, Now: p.config.Now, OnFail: e.fail})
+	store, err := boltstore.Open(path, e.storeOptions())
 	if err != nil {
 		return nil, storeError(path, p.config.StateDir, err)
 	}
@@ -82,6 +82,15 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		p.config.Log.Info("orphaned plugins reaped", "count", reaped)
 	}
 	return e, nil
+}
+
+func (e *Engine) storeOptions() boltstore.Options {
+	config := e.project.config
+	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail}
+	if config.OnCommit != nil {
+		options.OnCommit = func(stage boltstore.CommitStage) { config.OnCommit(string(stage)) }
+	}
+	return options
 }
 
 // Project returns the project that the engine serves.

@@ -27,7 +27,20 @@ type Options struct {
 	InitialMmapSize int              // bytes of address space, not of file
 	Now             func() time.Time // stamps what the store itself says in logs; nil leaves such stamps out
 	OnFail          func(error)      // called once, on a goroutine of the store, when it stops; must not call the store
+
+	// OnCommit is called on the committer's goroutine around each transaction:
+	// fault suites end the process there. It must not call the store.
+	OnCommit func(CommitStage)
 }
+
+// CommitStage is a moment of a commit.
+type CommitStage string
+
+// The stages of a commit.
+const (
+	BeforeCommit CommitStage = "before" // nothing of the group is durable
+	AfterCommit  CommitStage = "after"  // all of it is durable, nobody has heard of it
+)
 
 // Store is an open store file. Safe for concurrent use. After a commit error it
 // is stopped: every later write fails with the same error, reads go on.

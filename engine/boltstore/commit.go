@@ -53,6 +53,7 @@ func (s *Store) commit(group []*op) (err error) {
 			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
 		}
 	}()
+	s.reached(BeforeCommit)
 	before := s.fileSize()
 	err = s.db.Update(func(tx *bolt.Tx) error {
 		wrote := false
@@ -75,12 +76,19 @@ func (s *Store) commit(group []*op) (err error) {
 	if err != nil {
 		return err
 	}
+	s.reached(AfterCommit)
 	s.counters.commits.Add(1)
 	s.counters.ops.Add(uint64(len(group)))
 	if s.fileSize() != before {
 		s.counters.growths.Add(1)
 	}
 	return nil
+}
+
+func (s *Store) reached(stage CommitStage) {
+	if s.options.OnCommit != nil {
+		s.options.OnCommit(stage)
+	}
 }
 
 // stop makes the store refuse all later writes: after a failed write or fsync
