@@ -117,7 +117,7 @@ func (p *Project) connectionConfig(c *project.Connection) (json.RawMessage, diag
 	p.resolvePaths(value)
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		problems.Errorf(c.Pos, "FR5009", "connection `%s`: %v", c.Name, err)
+		problems.Errorf(c.Pos, "FR5013", "connection `%s`: %v", c.Name, err)
 	}
 	return encoded, problems
 }

@@ -29,7 +29,7 @@ func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
 		}
 		value, err := json.Marshal(plainValue(pair.Value))
 		if err != nil {
-			problems.Errorf(pair.Value.Pos, "FR5014", "input `%s`: %v", pair.Key.Text, err)
+			problems.Errorf(pair.Value.Pos, "FR5001", "input `%s`: %v", pair.Key.Text, err)
 			continue
 		}
 		inputs[pair.Key.Text] = Input{JSON: value}
