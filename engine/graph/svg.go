@@ -256,9 +256,10 @@ func escapeXML(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace(text)
 }
 
-// style has the colours of both modes; every text has a contrast of 4.5 or more.
+// style has the colours of both modes; every text has a contrast of 4.5 or more,
+// every line that carries meaning one of 3.
 const style = `<style>
-ROOT{--page:#ffffff;--ink:#1b2430;--mute:#566173;--line:#8a96a8;--box:#f5f7fa;--rim:#c3ccd8;--loop:#fbfcfe;--cond:#8a5a00;
+ROOT{--page:#ffffff;--ink:#1b2430;--mute:#566173;--line:#7c899c;--box:#f5f7fa;--rim:#c3ccd8;--loop:#fbfcfe;--cond:#8a5a00;
 --read:#566173;--idem:#0b61a4;--keyed:#6b3fa0;--once:#b3261e;font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 @media (prefers-color-scheme:dark){ROOT{--page:#12171f;--ink:#e6ebf2;--mute:#a3afc0;--line:#6d7a8d;--box:#1c2430;--rim:#3a4657;--loop:#161d27;--cond:#e0b35a;
 --read:#a3afc0;--idem:#6cb6f5;--keyed:#c3a1f0;--once:#ff8a80}}
