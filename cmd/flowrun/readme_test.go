@@ -8,17 +8,24 @@ import (
 	"testing"
 )
 
-// block is a marked code block of the README: a file to write, a command that
+// block is a marked code block of a page: a file to write, a command that
 // must run, or one that must fail.
 type block struct{ kind, argument, text string }
 
 var markedBlock = regexp.MustCompile("(?s)<!-- (file|runs|fails): ([^\n]+) -->\n```[a-z]+\n(.*?)```")
 
-// TestTheReadmeIsTrue writes the README's files and compares what its commands
-// print. Run ids change, and of a run only the lines are compared that the
-// README shows, in their order.
-func TestTheReadmeIsTrue(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// TestTheReadmeIsTrue holds the README's commands against what they print.
+func TestTheReadmeIsTrue(t *testing.T) { pageIsTrue(t, "../../README.md") }
+
+// TestThePageOfCommandsIsTrue is the same for docs/commands.md.
+func TestThePageOfCommandsIsTrue(t *testing.T) { pageIsTrue(t, "../../docs/commands.md") }
+
+// pageIsTrue writes a page's files and compares what its commands print. Run ids
+// change, and of a run only the lines are compared that the page shows, in their
+// order.
+func pageIsTrue(t *testing.T, page string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +36,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}
 	write(t, dir, "weekly-review.yaml", string(shipped))
 	commands := 0
-	for _, match := range markedBlock.FindAllStringSubmatch(string(readme), -1) {
+	for _, match := range markedBlock.FindAllStringSubmatch(string(text), -1) {
 		b := block{match[1], match[2], match[3]}
 		if b.kind == "file" {
 			write(t, dir, b.argument, b.text)
@@ -45,7 +52,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		compareLines(t, b, string(output))
 	}
 	if commands < 3 {
-		t.Errorf("the README shows %d commands with their output only", commands)
+		t.Errorf("%s shows %d commands with their output only", page, commands)
 	}
 }
 
