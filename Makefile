@@ -2,6 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples
+.PHONY: faults power syscalls full-disk corruption kill crash backups soak sim sim-driver replay timers tokens evil shutdown
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -37,3 +38,53 @@ bench: ## the benchmarks of bench/
 
 examples: ## the plugins of third parties build and pass
 	./scripts/examples
+
+# The fault suites at their full size; `go test ./...` runs each of them shortened. FLOWRUN_SEED=n repeats one.
+FAULT = $(GO) test -count=1 -v
+
+faults: power syscalls full-disk corruption kill crash backups sim replay timers tokens evil shutdown ## all but the soak: some hours
+
+power: ## P1, P4, P15, P19: images of what a power loss leaves
+	FLOWRUN_POWER_IMAGES=$(or $(IMAGES),100000) $(FAULT) -timeout 90m -run 'P1_|P4_|P15_|P19_' ./test/storefaults
+
+syscalls: ## P13: failing writes and syncs
+	FLOWRUN_SYSCALL_MAX=$(or $(MAX),500) $(FAULT) -timeout 60m -run P13_ ./test/storefaults
+
+full-disk: ## P12: disks and quotas of many sizes
+	FLOWRUN_FULL_DISKS=$(or $(SIZES),200) $(FAULT) -timeout 30m -run P12_ ./test/storefaults
+
+corruption: ## P14: damaged store files
+	FLOWRUN_CORRUPTION=$(or $(FILES),10000) $(FAULT) -timeout 30m -run P14_ ./test/storefaults
+
+kill: ## P1 to P7: the whole engine under kill -9
+	FLOWRUN_KILL_CYCLES=$(or $(CYCLES),2000) $(FAULT) -timeout 60m -run 'TestP1Nothing|TestP4ControlEffects' ./test/killloop
+
+crash: ## a kill before and after each commit
+	FLOWRUN_EXACT_FLOWS=$(or $(FLOWS),50) FLOWRUN_EXACT_PAIRS=all $(FAULT) -timeout 90m -run 'TestP1Crashes|TestP4ControlExact' ./test/killloop
+
+backups: ## P15: backups under load
+	FLOWRUN_BACKUPS=$(or $(BACKUPS),100) $(FAULT) -timeout 20m -run TestP15 ./test/killloop
+
+soak: ## half an hour of runs on a quiet machine
+	FLOWRUN_SOAK=$(or $(FOR),30m) $(FAULT) -timeout 90m -run TestSoak ./test/killloop
+
+sim: ## P8: simulated runs against a model
+	FLOWRUN_SIM_SEEDS=$(or $(SEEDS),100000) $(FAULT) -timeout 60m -run 'TestP8Simulated|TestControl' ./test/simulation
+
+sim-driver: ## the same through the embedded driver
+	FLOWRUN_SIM_SEEDS=$(or $(SEEDS),20000) $(FAULT) -timeout 60m -run TestP8TheDriver ./test/simulation
+
+replay: ## P8: random journals and the golden ones
+	FLOWRUN_SIM_SEEDS=$(or $(SEEDS),10000) $(FAULT) -timeout 30m -run 'TestP8Random|TestP8TheGolden|TestRegressions' ./test/simulation
+
+timers: ## P9: durable timers under jumps of the clock
+	FLOWRUN_SIM_TIMERS=$(or $(TIMERS),100000) $(FAULT) -timeout 30m -run 'TestP9|TestControlTheTimers' ./test/simulation
+
+tokens: ## P11: token rotation under kill -9
+	FLOWRUN_TOKEN_KILLS=$(or $(KILLS),1000) $(FAULT) -timeout 30m ./test/tokens
+
+evil: ## P18: plugins that misbehave
+	FLOWRUN_EVIL_ROUNDS=$(or $(ROUNDS),10) $(FAULT) -timeout 3h ./test/evilplugins
+
+shutdown: ## P16, P17: SIGTERM under load, racing owners
+	FLOWRUN_SHUTDOWN_CYCLES=$(or $(CYCLES),1000) FLOWRUN_OWNER_STARTS=$(or $(STARTS),1000) $(FAULT) -timeout 3h ./test/shutdown

@@ -32,6 +32,9 @@ type Config struct {
 	// OnCommit is called around each transaction of the store, with "before" and
 	// "after": fault suites end the process there. nil = none.
 	OnCommit func(stage string)
+	// FreeSpace returns the free and total bytes of a folder's file system. nil =
+	// asks the system.
+	FreeSpace func(dir string) (free, total uint64, err error)
 }
 
 // SandboxService is the simulator of one plugin's service.
@@ -60,7 +63,12 @@ type StartRequest struct {
 
 // ResumeRequest asks to go on with a run where it stopped.
 type ResumeRequest struct {
-	WithLatest    []byte `json:"with_latest,omitempty"` // bytes of the edited file; nil = the pinned definition
+	// Latest asks for the workflow's file as it is now, in place of the pinned
+	// definition; Dir is where a relative name of it starts from, "" = the project's
+	// root. WithLatest are its bytes where the caller has them.
+	Latest        bool   `json:"latest,omitempty"`
+	Dir           string `json:"dir,omitempty"`
+	WithLatest    []byte `json:"with_latest,omitempty"`
 	DiscardWrites bool   `json:"discard_writes,omitempty"`
 	By            string `json:"by,omitempty"`
 }

@@ -127,6 +127,11 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 	if lacking := e.lackingSettings(action.Plugin, connection); lacking != nil {
 		return failedCall(request.Action, lacking), nil
 	}
+	ctx, leave, err := e.outside.enter(ctx)
+	if err != nil {
+		return CallResult{}, err
+	}
+	defer leave()
 	id, err := e.newID(e.project.config.Now())
 	if err != nil {
 		return CallResult{}, err
@@ -138,6 +143,7 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 	if call.Timeout == 0 {
 		call.Timeout = defaultCallTimeout
 	}
+	defer e.forgetCall(call.RunID)
 	for {
 		answer := e.callOnce(ctx, action, call, sink)
 		switch {
@@ -146,13 +152,13 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 		case answer.Pending != nil:
 			call.Checkpoint = answer.Pending.Checkpoint
 			showPending(sink, answer.Pending)
-			if err := sleep(ctx, answer.Pending.RetryAfter); err != nil {
+			if err := e.outside.pauseBetween(ctx, answer.Pending.RetryAfter); err != nil {
 				return CallResult{}, err
 			}
 		case call.Attempt < request.Attempts && mayRepeat(action, answer.Failed):
 			delay := max(time.Second<<(call.Attempt-1), time.Duration(answer.Failed.RetryAfterS*float64(time.Second)))
 			sink.Log(plan.Log{Level: "warn", Message: fmt.Sprintf("attempt %d of %d failed: %s", call.Attempt, request.Attempts, answer.Failed.Message)})
-			if err := sleep(ctx, min(delay, 30*time.Second)); err != nil {
+			if err := e.outside.pauseBetween(ctx, min(delay, 30*time.Second)); err != nil {
 				return CallResult{}, err
 			}
 			call.Attempt++
@@ -211,7 +217,9 @@ func mayRepeat(action *plan.Action, failed *plan.Error) bool {
 }
 
 func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Request, sink plan.Sink) plan.Answer {
-	done, err := e.limiter.Acquire(ctx, action, call.Connection, func(until time.Time) {
+	waiting, admitted := e.outside.whileOpen(ctx)
+	defer admitted()
+	done, err := e.limiter.Acquire(waiting, action, call.Connection, func(until time.Time) {
 		if !until.IsZero() {
 			sink.Log(plan.Log{Level: "info", Message: "waiting (rate limit, next " + until.Local().Format(time.TimeOnly) + ")"})
 		}
@@ -224,17 +232,6 @@ func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Re
 	answer := caller{e.project}.Call(attempt, call, sink)
 	done(answer)
 	return answer
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // referSecrets turns `${{ secrets.NAME }}` texts into references and refuses

@@ -8,31 +8,58 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
 )
 
 // caller sends the calls of runs through the plugin host.
 type caller struct{ project *Project }
 
-var _ local.Caller = caller{}
+var (
+	_ local.Caller     = caller{}
+	_ local.Reconciler = caller{}
+)
 
 // Call resolves the connection and makes one attempt.
 func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
 	if request.Action == interp.ActionNotify {
 		return c.project.notify(ctx, request, sink)
 	}
+	connection, err := c.resolve(&request)
+	if err != nil {
+		return refused(request.Action, err)
+	}
+	return c.project.host.Call(ctx, request, connection, sink)
+}
+
+// Reconcile asks the action's plugin what became of a lost call. A plugin that
+// can't tell is no error.
+func (c caller) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+	connection, err := c.resolve(&request)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	outcome, failure := c.project.host.Reconcile(ctx, request, connection)
+	if failure != nil {
+		return plan.Outcome{}, failure
+	}
+	return plan.Outcome{Applied: outcome.Applied, Output: outcome.Output, Note: outcome.Note}, nil
+}
+
+// resolve finds the connection of a request, and names it there.
+func (c caller) resolve(request *plan.Request) (pluginhost.Connection, error) {
 	plugin, _, _ := strings.Cut(request.Action, ".")
 	if request.Connection == "" {
 		name, err := c.project.defaultConnection(plugin)
 		if err != nil {
-			return refused(request.Action, err)
+			return pluginhost.Connection{}, err
 		}
 		request.Connection = name
 	}
-	connection, err := c.project.connection(plugin, request.Connection)
+	found, err := c.project.connection(plugin, request.Connection)
 	if err != nil {
-		return refused(request.Action, err)
+		return pluginhost.Connection{}, err
 	}
-	return c.project.host.Call(ctx, request, connection.Connection, sink)
+	return found.Connection, nil
 }
 
 // refused is the answer to a call that can't be sent.

@@ -28,6 +28,10 @@ const StoreFile = "flowrun.db"
 // locked asks the owner's socket before trying again.
 const lockTimeout = 100 * time.Millisecond
 
+// ballast is a file beside the store that is given up when the disk is full: what
+// is in flight then can still be stored (RELIABILITY.md, P12).
+const ballast = 16 << 20
+
 // Engine runs workflows on the store of its project's state directory, which it
 // owns until Close. Safe for concurrent use.
 type Engine struct {
@@ -35,6 +39,8 @@ type Engine struct {
 	store   *boltstore.Store
 	driver  *local.Driver
 	limiter *limiter
+	keeper  *keeper
+	outside *outsideCalls
 	failed  chan error // gets the store's first failure
 
 	ids struct {
@@ -50,7 +56,12 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	if err := os.MkdirAll(p.config.StateDir, 0o700); err != nil {
 		return nil, &StoreError{Fault: StoreIO, Path: p.config.StateDir, Err: err}
 	}
-	e := &Engine{project: p, failed: make(chan error, 1)}
+	if !p.config.AllowNetworkFS {
+		if err := refuseNetworkFS(p.config.StateDir, fileSystemType); err != nil {
+			return nil, err
+		}
+	}
+	e := &Engine{project: p, outside: newOutsideCalls(), failed: make(chan error, 1)}
 	path := filepath.Join(p.config.StateDir, StoreFile)
 	store, err := boltstore.Open(path, e.storeOptions())
 	if err != nil {
@@ -68,12 +79,14 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	e.driver = local.New(local.Options{
 		Journal:       store,
 		Caller:        caller{p},
+		Reconciler:    caller{p},
 		Limiter:       e.limiter,
 		Now:           p.config.Now,
 		Log:           p.config.Log,
 		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
 		Memory:        store,
 		Identifier:    identifier{p},
+		Gate:          &spaceGate{pressure: store.Pressure, now: p.config.Now, after: time.After},
 		Cache:         &answerCache{kv: store.KV(), now: p.config.Now, log: p.config.Log},
 	})
 	if reaped, err := p.host.ReapOrphans(ctx); err != nil {
@@ -81,12 +94,16 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	} else if reaped > 0 {
 		p.config.Log.Info("orphaned plugins reaped", "count", reaped)
 	}
+	if warning := kernelWarning(); warning != "" {
+		p.config.Log.Warn(warning)
+	}
+	e.keeper = newKeeper(e, time.After)
 	return e, nil
 }
 
 func (e *Engine) storeOptions() boltstore.Options {
 	config := e.project.config
-	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail}
+	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace}
 	if config.OnCommit != nil {
 		options.OnCommit = func(stage boltstore.CommitStage) { config.OnCommit(string(stage)) }
 	}
@@ -107,12 +124,12 @@ func (e *Engine) fail(err error) {
 	}
 }
 
-// Close stops every run where it is, without a word in its journal, ends the
-// plugins that were started and gives the store back. The next engine goes on
-// with `Resume`.
+// Close stops every run where it is, cancels calls in flight, ends the plugins
+// that were started, at the latest when ctx ends, and gives the store back. The
+// next engine goes on with `Resume`. Drain before it waits for calls in flight.
 func (e *Engine) Close(ctx context.Context) error {
-	err := e.driver.Close(ctx)
-	e.project.Close()
+	err := errors.Join(e.Halt(ctx), e.driver.Close(ctx))
+	e.keeper.close()
 	e.limiter.close()
 	e.project.services.detach()
 	return errors.Join(err, e.store.Close())
@@ -153,6 +170,8 @@ func (e *Engine) fault(err error) error {
 	switch {
 	case errors.Is(err, boltstore.ErrRunNotFound):
 		return ErrRunNotFound
+	case errors.Is(err, boltstore.ErrPressure):
+		return pressureFault(e.project.config.StateDir, err)
 	case errors.Is(err, boltstore.ErrFailed), errors.Is(err, boltstore.ErrCorrupt):
 		return storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
 	}
@@ -176,19 +195,21 @@ func storeError(path, stateDir string, err error) error {
 	var locked *boltstore.LockedError
 	var corrupt *boltstore.CorruptError
 	var stopped *boltstore.FailedError
-	switch {
-	case errors.As(err, &locked):
+	if errors.As(err, &locked) {
 		var holder owner
 		if data, readErr := os.ReadFile(filepath.Join(stateDir, "owner.json")); readErr == nil {
 			_ = json.Unmarshal(data, &holder) // a half-written file only costs the pid in the message
 		}
 		return &LockedError{Path: path, PID: holder.PID}
-	case errors.As(err, &corrupt):
-		return &StoreError{Fault: StoreCorrupt, Path: path, Err: err}
-	case errors.Is(err, boltstore.ErrNewer):
-		return &StoreError{Fault: StoreNewer, Path: path, Err: err}
-	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, boltstore.ErrNoSpace):
-		return &StoreError{Fault: StoreFull, Path: path, Err: err}
 	}
-	return &StoreError{Fault: StoreIO, Path: path, Err: err}
+	fault := StoreIO
+	switch {
+	case errors.As(err, &corrupt):
+		fault = StoreCorrupt
+	case errors.Is(err, boltstore.ErrNewer):
+		fault = StoreNewer
+	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, boltstore.ErrNoSpace):
+		fault = StoreFull
+	}
+	return &StoreError{Fault: fault, Path: path, Err: err, Hint: storeHint(fault, stateDir, err)}
 }

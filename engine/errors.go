@@ -39,6 +39,7 @@ type StoreError struct {
 	Fault StoreFault
 	Path  string
 	Err   error
+	Hint  string // what to do; "" = nothing is known
 }
 
 func (e *StoreError) Error() string {

@@ -117,6 +117,11 @@ func (p *Project) sources() []pluginhost.Source {
 func (p *Project) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	p.endPlugins(ctx)
+}
+
+// endPlugins ends the plugins that were started, and kills them when ctx ends.
+func (p *Project) endPlugins(ctx context.Context) {
 	if err := p.host.Close(ctx); err != nil {
 		p.config.Log.Warn("plugins not closed", "error", err)
 	}

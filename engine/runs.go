@@ -40,6 +40,9 @@ type startOptions struct {
 	scheduledAt time.Time
 	requestID   string
 	rerunOf     string
+	edited      []string // of a rerun: the inputs that differ
+	from        string   // of a rerun: the step that it begins at
+	taken       map[string]*journal.Taken
 }
 
 func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
@@ -59,13 +62,15 @@ func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.Ra
 	}
 	row := plan.Run{
 		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: "manual",
-		Labels: workflow.Labels, RerunOf: options.rerunOf, ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.hash,
+		Labels: workflow.Labels, RerunOf: options.rerunOf, RerunFrom: options.from, Edited: options.edited,
+		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.hash,
 	}
 	started, err := e.driver.Start(ctx, local.StartRequest{
 		Row: row, Workflow: workflow, PlanBytes: stored.encoded, RequestID: options.requestID,
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: row.Trigger, ScheduledAt: scheduledAt,
-			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf,
+			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
+			EditedInputs: options.edited, From: options.from, Taken: options.taken,
 		},
 	})
 	if refused := (*plan.Error)(nil); errors.As(err, &refused) {
@@ -80,14 +85,21 @@ func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.Ra
 // Get returns a run with its steps and outputs as they are durable.
 func (e *Engine) Get(ctx context.Context, id string) (*plan.Result, error) {
 	result, err := e.driver.Snapshot(ctx, id)
-	return result, e.fault(err)
+	if err != nil {
+		return nil, e.runFault(id, err)
+	}
+	e.noteUndriven(&result.Run)
+	if result.Error == nil && result.Run.Status == plan.RunPaused {
+		result.Error = result.Run.Error // of a restore, which the journal knows nothing of
+	}
+	return result, nil
 }
 
 // Steps returns a run's steps in file order, those of a loop's items in input
 // order behind the loop, handlers last.
 func (e *Engine) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
 	steps, err := e.driver.Steps(ctx, id)
-	return steps, e.fault(err)
+	return steps, e.runFault(id, err)
 }
 
 // Wait returns the run when it is closed or paused, or when nobody drives it.
@@ -111,17 +123,26 @@ func (e *Engine) List(_ context.Context, filter RunFilter) ([]plan.Run, string, 
 		Workflow: filter.Workflow, Status: filter.Status, Labels: filter.Labels,
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
 	})
+	for i := range rows {
+		e.noteUndriven(&rows[i])
+	}
 	return rows, next, e.fault(err)
+}
+
+// noteUndriven marks an open run that no process drives: this one owns the
+// store, so no other can.
+func (e *Engine) noteUndriven(row *plan.Run) {
+	row.Undriven = !row.Closed && row.Status != plan.RunPaused && !e.driver.Driven(row.ID)
 }
 
 // Events returns stored records of a run from sequence number from on.
 func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
 	if _, err := e.store.Run(id); err != nil {
-		return nil, e.fault(err)
+		return nil, e.runFault(id, err)
 	}
 	records, err := e.store.Records(id, max(from, 1), limit)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.runFault(id, err)
 	}
 	events := make([]json.RawMessage, len(records))
 	for i, record := range records {
@@ -137,7 +158,7 @@ func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([
 // Logs returns the log lines of a run, or of one of its steps.
 func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
 	lines, _, err := e.store.Logs(id, step, 0, 0)
-	return lines, e.fault(err)
+	return lines, e.runFault(id, err)
 }
 
 // Watch sends what happened in a run after the sequence number from, how its
@@ -146,115 +167,34 @@ func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
 // too far behind.
 func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
 	updates, err := e.driver.Watch(ctx, id, from)
-	return updates, e.fault(err)
+	return updates, e.runFault(id, err)
 }
 
 // Cancel asks a run to end: no new step, calls in flight are canceled, then
-// `finally`. A run that has ended is a *ConflictError.
-func (e *Engine) Cancel(_ context.Context, id, by string) error {
+// `finally`. It returns when that is durable. A run that has ended is a
+// *ConflictError.
+func (e *Engine) Cancel(ctx context.Context, id, by string) error {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return e.fault(err)
+		return e.runFault(id, err)
 	}
 	if row.Status.Ended() {
 		return &ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, row.Status)}
 	}
-	return e.fault(e.driver.Load(id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by}))
+	err = e.driver.LoadDurably(ctx, id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by})
+	return e.loadFault(id, err)
 }
 
-// Resume goes on with a run where it stopped: with what was in flight when the
-// process that drove it died, or with fresh attempts of what failed. A run that
-// succeeded, or is driven now, is a *ConflictError.
-func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*plan.Run, error) {
-	row, err := e.store.Run(id)
-	if err != nil {
-		return nil, e.fault(err)
-	}
-	if len(request.WithLatest) > 0 {
-		return nil, &ConflictError{Message: "resuming with an edited file is not possible yet", Hint: "start a new run of it"}
-	}
-	if e.driver.Driven(id) && row.Status != plan.RunPaused && !row.Closed {
-		return nil, &ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
-	}
-	var event *journal.Event
-	switch {
-	case row.Status == plan.RunSucceeded && row.Closed:
-		return nil, &ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
-	case row.Status == plan.RunPaused, row.Closed:
-		event = &journal.Event{Kind: journal.Resumed, By: request.By}
-	}
-	if row.Closed || row.Status == plan.RunPaused {
-		if err := e.driver.AwaitEnd(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	if event != nil {
-		if err := e.checkUnmoved(ctx, id, request.DiscardWrites); err != nil {
-			return nil, e.resumeFault(err)
-		}
-		event.Discard = request.DiscardWrites
-	}
-	if err := e.driver.Load(id, event); err != nil {
-		return nil, e.resumeFault(err)
-	}
-	return e.storedRun(id)
-}
-
-// resumeFault is what a run that can't be gone on with is refused with.
-func (e *Engine) resumeFault(err error) error {
+// loadFault is what a run that can't be gone on with is refused with.
+func (e *Engine) loadFault(id string, err error) error {
 	var mismatch *local.MismatchError
-	if errors.As(err, &mismatch) {
+	switch {
+	case errors.As(err, &mismatch):
 		return &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
+	case errors.Is(err, local.ErrDriven):
+		return &ConflictError{Message: fmt.Sprintf("run %s has just been taken up", id), Hint: "follow it with `flowrun runs watch " + id + "`"}
 	}
 	return e.fault(err)
-}
-
-// Rerun starts a new run of the same definition, linked to the old one, with
-// its inputs unless they are given anew.
-func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*plan.Run, diag.List, error) {
-	if request.From != "" {
-		return nil, nil, &ConflictError{Message: "a rerun from a step is not possible yet", Hint: "rerun the whole run, or resume the failed one"}
-	}
-	row, err := e.store.Run(id)
-	if err != nil {
-		return nil, nil, e.fault(err)
-	}
-	encoded, err := e.store.Plan(row.PlanHash)
-	if err != nil {
-		return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", id, err))
-	}
-	workflow, err := plan.Decode(encoded)
-	if err != nil {
-		return nil, nil, fmt.Errorf("run %s: %w", id, err)
-	}
-	inputs, err := e.rerunInputs(id, workflow, request.Inputs)
-	if err != nil {
-		return nil, nil, err
-	}
-	started, err := e.start(ctx, newCheckedPlan(workflow), inputs, startOptions{rerunOf: id})
-	return started, nil, err
-}
-
-func (e *Engine) rerunInputs(id string, workflow *plan.Workflow, edited map[string]Input) (json.RawMessage, error) {
-	records, err := e.store.Records(id, 1, 1)
-	if err != nil {
-		return nil, e.fault(fmt.Errorf("read the inputs of run %s: %w", id, err))
-	}
-	if len(records) == 0 || records[0].Event.Start == nil {
-		return nil, fmt.Errorf("read the inputs of run %s: it has no started event", id)
-	}
-	var old map[string]json.RawMessage
-	if err := json.Unmarshal(records[0].Event.Start.Inputs, &old); err != nil {
-		return nil, fmt.Errorf("read the inputs of run %s: %w", id, err)
-	}
-	given := map[string]Input{}
-	for name, value := range old {
-		given[name] = Input{JSON: value}
-	}
-	for name, value := range edited {
-		given[name] = value
-	}
-	return convertInputs(workflow, given)
 }
 
 func (e *Engine) storedRun(id string) (*plan.Run, error) {

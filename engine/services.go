@@ -32,7 +32,10 @@ var errNoStore = errors.New("no store is open")
 type hostServices struct {
 	project *Project
 
+	rotating sync.Mutex // held by the one rotation of the key
+
 	mu       sync.RWMutex
+	sealer   *secret.Sealer
 	sealed   *secret.SealedKV
 	vault    *secret.Vault
 	resolver *secret.Resolver
@@ -46,16 +49,17 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 	if err := keyNotLost(store, path); err != nil {
 		return err
 	}
-	master, err := secret.KeyFile(path, config.Entropy)
+	ring, err := secret.KeyFile(path, config.Entropy)
 	if err != nil {
 		return err
 	}
-	sealer, err := secret.NewSealer(master, config.Entropy)
+	sealer, err := secret.NewSealer(ring[0], config.Entropy, ring[1:]...)
 	if err != nil {
 		return fmt.Errorf("key file: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.sealer = sealer
 	s.sealed = secret.Seal(store.KV(), sealer)
 	s.vault = secret.NewVault(s.sealed)
 	s.resolver = secret.NewResolver(s.project.redactor, s.providers()...)
@@ -74,7 +78,7 @@ func keyNotLost(store *boltstore.Store, path string) error {
 		return fmt.Errorf("key file: %w", err)
 	}
 	sealed := 0
-	for _, bucket := range append(secret.Buckets(), stateBucket) {
+	for _, bucket := range sealedBuckets() {
 		keys, err := store.KV().List(bucket, "")
 		if err != nil {
 			return err
@@ -108,7 +112,7 @@ func (s *hostServices) providers() []secret.Provider {
 func (s *hostServices) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealed, s.vault, s.resolver, s.tokens = nil, nil, nil, nil
+	s.sealer, s.sealed, s.vault, s.resolver, s.tokens = nil, nil, nil, nil, nil
 }
 
 // Reveal returns the clear value of a secret.

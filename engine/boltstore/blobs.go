@@ -23,13 +23,16 @@ type cut struct {
 	Hash string `json:"hash"` // SHA-256 in hex
 }
 
-func putBlob(tx *bolt.Tx, data []byte) error {
+// putBlob stores a large value of a run, or of a plan (noRun).
+func putBlob(w *writer, run, data []byte) error {
 	key := hashKey(data)
-	b := tx.Bucket(bucketBlobs)
-	if b.Get(key) != nil {
+	if err := w.put(bucketRefs, blobRef(key, run)); err != nil {
+		return err
+	}
+	if w.Bucket(bucketBlobs).Get(key) != nil {
 		return nil
 	}
-	return putSealed(b, bucketBlobs, key, data)
+	return w.put(bucketBlobs, key, data)
 }
 
 // getBlob returns a copy.

@@ -5,6 +5,8 @@
 package boltstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -18,6 +20,7 @@ const (
 	DefaultTimeout         = 2 * time.Second
 	DefaultMaxSize         = 8 << 30
 	DefaultInitialMmapSize = 1 << 30
+	DefaultBallast         = 16 << 20 // for an engine; a store has none unless it is asked for
 )
 
 // Options are the settings of a store. A zero field takes its default.
@@ -27,6 +30,24 @@ type Options struct {
 	InitialMmapSize int              // bytes of address space, not of file
 	Now             func() time.Time // stamps what the store itself says in logs; nil leaves such stamps out
 	OnFail          func(error)      // called once, on a goroutine of the store, when it stops; must not call the store
+
+	// Verify is asked for the file's state after an unclean stop, before the file
+	// is mapped: the engine runs `flowrun db check` in a child process. An error
+	// refuses the open. nil = the check runs in this process.
+	Verify func(ctx context.Context, path string) error
+
+	// CheckAtStart is the size in bytes above which a file is not checked before
+	// it opens, but while it is in use.
+	CheckAtStart int64
+
+	// FreeSpace returns the free and total bytes of a folder's file system; nil =
+	// statfs.
+	FreeSpace func(dir string) (free, total uint64, err error)
+
+	// Ballast is the size in bytes of a file beside the store that is given up
+	// when space ends, so that what is in flight can still be written (P12). 0 =
+	// none.
+	Ballast int64
 
 	// OnCommit is called on the committer's goroutine around each transaction:
 	// fault suites end the process there. It must not call the store.
@@ -51,8 +72,16 @@ type Store struct {
 	options Options
 
 	pageSize  int
+	schema    uint64
+	census    census // of the last transaction; the committer's
+	unclosed  bool   // the file does not say that it was closed
+	migrated  migration
 	queue     queue
+	space     space
 	committer sync.WaitGroup
+	scrubs    bool // the records are still to be read
+	scrubber  sync.WaitGroup
+	stopScrub func()
 	counters  counters
 	onFail    sync.Once
 	closeOnce sync.Once
@@ -67,20 +96,55 @@ func Open(path string, o Options) (*Store, error) {
 	if err := ensureFile(path, o); err != nil {
 		return nil, err
 	}
-	db, file, err := openFile(path, o)
+	s, err := openOffline(path, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, db: db, file: file, options: o, pageSize: db.Info().PageSize}
-	if err := s.checkSchema(); err != nil {
-		return nil, closing(err, db)
-	}
-	if err := s.addBuckets(); err != nil {
-		return nil, closing(s.named(err), db)
-	}
 	s.queue.init()
 	s.committer.Go(s.commitLoop)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stopScrub = cancel
+	if s.scrubs {
+		s.scrubber.Go(func() { s.scrub(ctx) })
+	}
 	return s, nil
+}
+
+// openOffline opens a file without its committer. After an unclean stop it is
+// checked as a whole, an older schema is moved up, and what was being deleted is
+// gone (P14, P19).
+func openOffline(path string, o Options) (*Store, error) {
+	f, err := openFile(path, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, db: f.db, file: f.file, options: o, pageSize: f.db.Info().PageSize, census: f.state.found}
+	s.unclosed = !f.state.closed
+	s.space.start(s, f.state)
+	if err := s.prepare(f.state); err != nil {
+		return nil, closing(s.named(err), f.db)
+	}
+	return s, nil
+}
+
+func (s *Store) prepare(state *fileState) error {
+	if err := s.view(func(tx *bolt.Tx) (err error) {
+		s.schema, err = checkSchema(tx)
+		return err
+	}); err != nil {
+		return err
+	}
+	late := state.size > s.options.CheckAtStart && s.schema == schemaVersion
+	s.scrubs = !state.closed && !state.verified && late
+	if !state.closed && !state.verified && !late {
+		if err := s.checkAfterCrash(); err != nil {
+			return err
+		}
+	}
+	if err := s.migrate(); err != nil {
+		return err
+	}
+	return s.finishDeletions()
 }
 
 func (o Options) withDefaults() Options {
@@ -93,6 +157,12 @@ func (o Options) withDefaults() Options {
 	if o.InitialMmapSize == 0 {
 		o.InitialMmapSize = DefaultInitialMmapSize
 	}
+	if o.CheckAtStart == 0 {
+		o.CheckAtStart = DefaultCheckAtStart
+	}
+	if o.FreeSpace == nil {
+		o.FreeSpace = diskSpace
+	}
 	return o
 }
 
@@ -103,13 +173,35 @@ func (s *Store) Path() string { return s.path }
 // with ErrClosed. A second Close returns the first one's error.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
+		s.stopScrub()
 		s.queue.close()
+		s.scrubber.Wait()
 		s.committer.Wait()
-		if err := s.db.Close(); err != nil {
-			s.closeErr = fmt.Errorf("close store %s: %w", s.path, err)
-		}
+		s.closeErr = s.shut()
 	})
 	return s.closeErr
+}
+
+// shut closes a file whose committer has ended, or that never had one.
+func (s *Store) shut() error {
+	err := s.markClosed()
+	if closeErr := s.db.Close(); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("close store %s: %w", s.path, closeErr))
+	}
+	return err
+}
+
+// markClosed says in the file that nothing was written behind its census: the
+// next start needs no full check. A store that has stopped is left as it is.
+func (s *Store) markClosed() error {
+	if !s.unclosed || s.queue.hasFailed() {
+		return nil
+	}
+	if err := s.update(func(w *writer) error { return w.finish(censusClosed) }); err != nil {
+		return fmt.Errorf("close store %s: %w", s.path, err)
+	}
+	s.unclosed = false
+	return nil
 }
 
 func closing(err error, db *bolt.DB) error {

@@ -3,6 +3,7 @@ package boltstore_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,15 +25,20 @@ import (
 // as a child process. A role is a verb and the store's path.
 func child(role string) int {
 	verb, path, _ := strings.Cut(role, " ")
+	if verb == "damage" {
+		var o damageOptions
+		if err := json.Unmarshal([]byte(path), &o); err != nil {
+			fmt.Println("error", err)
+			return 1
+		}
+		return damageFiles(o)
+	}
 	s, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: smallMap})
 	if err != nil {
 		fmt.Println("refused", err)
 		return 0
 	}
-	if verb == "append" {
-		return appendForever(s)
-	}
-	return readAll(s)
+	return appendForever(s)
 }
 
 // appendForever goes on with run 1 and prints every acknowledged record.
@@ -66,20 +72,24 @@ func appendForever(s *boltstore.Store) int {
 }
 
 // readAll compares what fill wrote.
-func readAll(s *boltstore.Store) int {
+func readAll(s *boltstore.Store) string {
 	for n := range filledRuns {
 		got, err := s.Records(id(n), 0, 0)
 		if err != nil {
-			fmt.Println("refused", err)
-			return 0
+			return "refused " + err.Error()
 		}
 		if !reflect.DeepEqual(got, filledJournal(n)) {
-			fmt.Println("changed", n)
-			return 0
+			return fmt.Sprint("changed ", n)
+		}
+		stored, err := s.Run(id(n))
+		if err != nil {
+			return "refused " + err.Error()
+		}
+		if !reflect.DeepEqual(stored, row(n)) {
+			return fmt.Sprint("changed the row of ", n)
 		}
 	}
-	fmt.Println("whole")
-	return 0
+	return "whole"
 }
 
 func startChild(t *testing.T, role string) (*exec.Cmd, *bufio.Scanner) {
@@ -193,54 +203,94 @@ var mutators = map[string]func(source *rand.Rand, content []byte, used int) []by
 	},
 }
 
-// A child reads the damaged files: bbolt checks pages on a goroutine of its own,
-// whose fault nobody could catch.
-func TestDamageNeverGivesWrongRecords(t *testing.T) { // P14
-	content, err := os.ReadFile(closedStore(t))
+// damageOptions are what a child that damages files is told, as JSON behind its
+// verb.
+type damageOptions struct {
+	Dir         string // holds whole.db
+	Seed        uint64
+	From, Files int // of each mutator
+}
+
+// damageFiles spoils and reads files one after another, and says of each what
+// came out. The process may die over one: the test sees which.
+func damageFiles(o damageOptions) int {
+	content, err := os.ReadFile(filepath.Join(o.Dir, "whole.db"))
 	if err != nil {
-		t.Fatal(err)
+		fmt.Println("error", err)
+		return 1
 	}
-	seed := testSeed(t)
+	path := filepath.Join(o.Dir, "damaged.db")
 	for i, name := range slices.Sorted(maps.Keys(mutators)) {
-		source := rand.New(rand.NewPCG(seed, uint64(i)))
-		mutate := mutators[name]
-		t.Run(name, func(t *testing.T) {
-			results := map[string]int{}
-			for range 10 {
-				path := filepath.Join(t.TempDir(), "flowrun.db")
-				damaged := mutate(source, append([]byte(nil), content...), usedBytes(content))
-				if err := os.WriteFile(path, damaged, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				said := readDamaged(t, path)
-				result, _, _ := strings.Cut(said, " ")
-				if results[result]++; result != "refused" && result != "whole" {
-					t.Log(said)
-				}
+		for n := o.From; n < o.From+o.Files; n++ {
+			source := rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n)))
+			damaged := mutators[name](source, append([]byte(nil), content[:usedBytes(content)]...), usedBytes(content))
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				fmt.Println("error", err)
+				return 1
 			}
-			t.Logf("%v", results)
-			if results["refused"]+results["whole"] != 10 {
-				t.Errorf("results: %v", results)
-			}
-		})
+			fmt.Printf("file %d of %q\n", n, name)
+			fmt.Println(readDamaged(path))
+		}
+	}
+	return 0
+}
+
+func readDamaged(path string) string {
+	s, err := boltstore.Open(path, quick())
+	if err != nil {
+		return "refused " + err.Error()
+	}
+	defer s.Close()
+	return readAll(s)
+}
+
+// TestP14DamageNeverGivesWrongRecords spoils files with every mutator. A child does
+// it: bbolt checks pages on a goroutine of its own, whose fault nobody could
+// catch. FLOWRUN_DAMAGED_FILES is how many of each mutator; FLOWRUN_SEED draws
+// others, and replays.
+func TestP14DamageNeverGivesWrongRecords(t *testing.T) {
+	seed, files := testSeed(t), 40
+	if text := os.Getenv("FLOWRUN_DAMAGED_FILES"); text != "" {
+		if _, err := fmt.Sscan(text, &files); err != nil {
+			t.Fatalf("FLOWRUN_DAMAGED_FILES=%s: %v", text, err)
+		}
+	}
+	dir := t.TempDir()
+	copyStore(t, closedStore(t), filepath.Join(dir, "whole.db"))
+	results := map[string]int{}
+	const each = 50 // files of each mutator for one child
+	for from := 0; from < files; from += each {
+		told, err := json.Marshal(damageOptions{Dir: dir, Seed: seed, From: from, Files: min(each, files-from)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		damageInChild(t, string(told), results)
+	}
+	t.Logf("%d files: %v", files*len(mutators), results)
+	if results["refused"]+results["whole"] != files*len(mutators) {
+		t.Errorf("results: %v", results)
 	}
 }
 
-func readDamaged(t *testing.T, path string) string {
+func damageInChild(t *testing.T, told string, results map[string]int) {
 	t.Helper()
-	cmd, out := startChild(t, "read "+path)
-	hung := false
-	timeout := time.AfterFunc(20*time.Second, func() { hung = true; _ = cmd.Process.Kill() })
-	defer timeout.Stop()
-	said := "died"
+	cmd, out := startChild(t, "damage "+told)
+	limit := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer limit.Stop()
+	last := ""
 	for out.Scan() {
-		said = out.Text()
+		if strings.HasPrefix(out.Text(), "file ") {
+			last = out.Text()
+			continue
+		}
+		result, _, _ := strings.Cut(out.Text(), " ")
+		if results[result]++; result != "refused" && result != "whole" {
+			t.Errorf("%s: %s", last, out.Text())
+		}
 	}
-	_ = cmd.Wait()
-	if !timeout.Stop() && hung {
-		return "hung"
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%s: the process ended: %v", last, err)
 	}
-	return said
 }
 
 // Every stored value is guarded by its checksum: a change of any byte of it is

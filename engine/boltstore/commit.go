@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -46,19 +47,11 @@ func answer(o *op, err error) {
 }
 
 // commit writes a group in one transaction.
-func (s *Store) commit(group []*op) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
-		}
-	}()
-	s.reached(BeforeCommit)
-	before := s.fileSize()
-	err = s.db.Update(func(tx *bolt.Tx) error {
+func (s *Store) commit(group []*op) error {
+	err := s.update(func(w *writer) error {
 		wrote := false
 		for _, o := range group {
-			changed, err := o.apply(tx)
+			changed, err := o.apply(w)
 			if fatal := (*txError)(nil); errors.As(err, &fatal) {
 				return fatal.err
 			}
@@ -68,20 +61,45 @@ func (s *Store) commit(group []*op) (err error) {
 		if !wrote {
 			return errNothingWritten
 		}
-		return nil
+		return w.finish(censusRunning)
 	})
 	if errors.Is(err, errNothingWritten) {
 		return nil
 	}
+	if err == nil {
+		s.unclosed = true
+		s.counters.ops.Add(uint64(len(group)))
+	}
+	return err
+}
+
+// update runs one transaction that writes. Only one goroutine may call it at a
+// time: the committer, or whoever opens or closes the store. A panic or fault
+// of bbolt over damaged pages is an error.
+func (s *Store) update(write func(w *writer) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
+		}
+	}()
+	s.reached(BeforeCommit)
+	before := s.fileSize()
+	w := &writer{census: maps.Clone(s.census)}
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		w.Tx = tx
+		return write(w)
+	})
 	if err != nil {
 		return err
 	}
-	s.reached(AfterCommit)
+	s.census = w.census
 	s.counters.commits.Add(1)
-	s.counters.ops.Add(uint64(len(group)))
 	if s.fileSize() != before {
 		s.counters.growths.Add(1)
 	}
+	s.space.grew(s)
+	s.reached(AfterCommit)
 	return nil
 }
 
@@ -96,6 +114,10 @@ func (s *Store) reached(stage CommitStage) {
 // one's loss (P13).
 func (s *Store) stop(group []*op, cause error) {
 	failed := &FailedError{Path: s.path, Full: wantsSpace(cause), Err: cause}
+	if failed.Full {
+		failed.Usage = s.Usage()
+		s.space.dropBallast() // the next start needs room to take up what was in flight
+	}
 	waiting := s.queue.fail(failed)
 	s.onFail.Do(func() {
 		if s.options.OnFail != nil {
@@ -109,7 +131,7 @@ func (s *Store) stop(group []*op, cause error) {
 
 // do queues an op and waits for its commit. Once queued it is not withdrawn: the
 // wait is as long as a commit.
-func (s *Store) do(size int, apply func(tx *bolt.Tx) (bool, error)) error {
+func (s *Store) do(size int, apply func(w *writer) (bool, error)) error {
 	answered := make(chan error, 1)
 	err := s.queue.put(&op{size: size, apply: apply, done: func(err error) { answered <- err }})
 	if err != nil {
@@ -121,7 +143,7 @@ func (s *Store) do(size int, apply func(tx *bolt.Tx) (bool, error)) error {
 // Flush waits until all that was handed over before is durable, or for ctx.
 func (s *Store) Flush(ctx context.Context) error {
 	answered := make(chan error, 1)
-	nothing := func(*bolt.Tx) (bool, error) { return false, nil }
+	nothing := func(*writer) (bool, error) { return false, nil }
 	if err := s.queue.put(&op{apply: nothing, done: func(err error) { answered <- err }}); err != nil {
 		return err
 	}

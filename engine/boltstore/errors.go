@@ -51,6 +51,7 @@ type CorruptError struct {
 	Path   string
 	Bucket string
 	Key    string // in hex
+	Page   uint64 // 0 = not of one page
 	Detail string
 }
 
@@ -65,16 +66,19 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // FailedError says that a commit failed, so that the store has stopped (P13).
-// What that commit held is of unknown outcome. Full means want of space.
+// What that commit held is of unknown outcome. Full means want of space: of the
+// disk, or of the store's own limit.
 type FailedError struct {
-	Path string
-	Full bool
-	Err  error
+	Path  string
+	Full  bool
+	Usage Usage // when it is full
+	Err   error
 }
 
 func (e *FailedError) Error() string {
 	if e.Full {
-		return fmt.Sprintf("store %s has stopped, no space: %v", e.Path, e.Err)
+		return fmt.Sprintf("store %s has stopped, no space (it has %d bytes of at most %d, %d bytes are free on its disk): %v",
+			e.Path, e.Usage.FileBytes, e.Usage.MaxBytes, e.Usage.DiskFree, e.Err)
 	}
 	return fmt.Sprintf("store %s has stopped: %v", e.Path, e.Err)
 }

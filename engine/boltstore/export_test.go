@@ -12,16 +12,17 @@ import (
 func SetSchemaForTest(t *testing.T, path string, version uint64, needs string) {
 	t.Helper()
 	editForTest(t, path, func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketMeta)
+		w := &writer{Tx: tx, census: census{}}
 		return errors.Join(
-			putSealed(b, bucketMeta, keySchemaVersion, binary.BigEndian.AppendUint64(nil, version)),
-			putSealed(b, bucketMeta, keyNeeds, []byte(needs)),
+			w.put(bucketMeta, keySchemaVersion, binary.BigEndian.AppendUint64(nil, version)),
+			w.put(bucketMeta, keyNeeds, []byte(needs)),
 		)
 	})
 }
 
 // EditValuesForTest changes stored values of a closed store in place: edit gets
-// every value with its bucket and returns the new one.
+// every value with its bucket and returns the new one. The census is made to
+// match: the change is one that only a record's own checksum can find.
 func EditValuesForTest(t *testing.T, path string, edit func(bucket string, value []byte) []byte) {
 	t.Helper()
 	editForTest(t, path, func(tx *bolt.Tx) error {
@@ -50,7 +51,15 @@ func editForTest(t *testing.T, path string, edit func(tx *bolt.Tx) error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.Update(edit), db.Close()); err != nil {
+	sealed := func(tx *bolt.Tx) error {
+		if err := edit(tx); err != nil {
+			return err
+		}
+		counted, err := recount(tx)
+		w := &writer{Tx: tx, census: counted}
+		return errors.Join(err, w.finish(censusClosed))
+	}
+	if err := errors.Join(db.Update(sealed), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -63,14 +72,14 @@ const BlobThreshold = blobThreshold
 
 // FailNextCommit makes the next group that writes fail.
 func (s *Store) FailNextCommit(cause error) error {
-	return s.do(0, func(*bolt.Tx) (bool, error) { return true, &txError{cause} })
+	return s.do(0, func(*writer) (bool, error) { return true, &txError{cause} })
 }
 
 // BlockCommitter holds the committer inside a transaction until the returned
 // function is called, so that what follows gathers.
 func (s *Store) BlockCommitter() (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	_ = s.queue.put(&op{apply: func(*bolt.Tx) (bool, error) {
+	_ = s.queue.put(&op{apply: func(*writer) (bool, error) {
 		close(entered)
 		<-leave
 		return false, nil
@@ -79,13 +88,13 @@ func (s *Store) BlockCommitter() (release func()) {
 	return func() { close(leave) }
 }
 
-// DropLaterBucketsForTest makes a closed store one of an older program.
-func DropLaterBucketsForTest(t *testing.T, path string) {
+// DropFirstForTest removes the first row of a bucket of a closed store, and makes
+// the census match.
+func DropFirstForTest(t *testing.T, path, bucket string) {
 	t.Helper()
-	editForTest(t, path, func(tx *bolt.Tx) (err error) {
-		for _, name := range laterBuckets() {
-			err = errors.Join(err, tx.DeleteBucket(name))
-		}
-		return err
+	editForTest(t, path, func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		key, _ := b.Cursor().First()
+		return b.Delete(key)
 	})
 }

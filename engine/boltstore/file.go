@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -41,7 +42,8 @@ func ensureFile(path string, o Options) error {
 	}
 	switch err := createFile(path, dir); {
 	case err != nil && wantsSpace(err):
-		return fmt.Errorf("create store %s: %w: %w", path, ErrNoSpace, err)
+		free, _, _ := o.FreeSpace(filepath.Dir(path))
+		return fmt.Errorf("create store %s: %w, %d bytes are free on its disk: %w", path, ErrNoSpace, free, err)
 	case err != nil:
 		return fmt.Errorf("create store %s: %w", path, err)
 	}
@@ -96,41 +98,112 @@ func boltOptions(o Options) *bolt.Options {
 // openFile opens an existing store. The lock is taken and the file's size
 // compared with its meta pages before bbolt maps it, because bbolt panics on a
 // truncated file, and keeps the lock then (RELIABILITY.md 6.1).
-func openFile(path string, o Options) (db *bolt.DB, file *os.File, err error) {
+func openFile(path string, o Options) (*openedFile, error) {
+	opened := &openedFile{}
 	options := boltOptions(o)
 	options.OpenFile = func(name string, _ int, _ os.FileMode) (*os.File, error) {
-		opened, err := os.OpenFile(name, os.O_RDWR, 0)
+		file, err := openLocked(name, os.O_RDWR, lockExclusive, o.Timeout)
 		if err != nil {
 			return nil, err
 		}
-		if err := lockFile(opened, o.Timeout); err != nil {
-			_ = opened.Close()
+		if opened.state, err = inspect(file, path, o); err != nil {
+			_ = file.Close()
 			return nil, err
 		}
-		if err := preflight(opened); err != nil {
-			_ = opened.Close()
-			return nil, err
-		}
-		file = opened
-		return opened, nil
+		opened.file = file
+		return file, nil
 	}
-	db, err = guardedOpen(path, options)
+	return opened, opened.open(path, options)
+}
+
+// openedFile is a file that bbolt has mapped, with what was seen of it before.
+type openedFile struct {
+	db    *bolt.DB
+	file  *os.File
+	state *fileState
+}
+
+// minGrowth is the least by which a file grows, in bytes.
+const minGrowth = 64 << 10
+
+func (f *openedFile) open(path string, options *bolt.Options) (err error) {
+	f.db, err = guardedOpen(path, options)
 	switch {
 	case err == nil:
-		return db, file, nil
+		// A file grows in steps of AllocSize and is full one step before MaxSize: the
+		// step of a small one must be small, else its watermarks come too late.
+		f.db.AllocSize = min(f.db.AllocSize, max(options.MaxSize/256, minGrowth))
+		return nil
 	case errors.Is(err, errLocked):
-		return nil, nil, &LockedError{Path: path}
+		return &LockedError{Path: path}
 	}
-	if file != nil {
-		_ = file.Close() // bbolt has closed it already unless it panicked
+	if f.file != nil {
+		_ = f.file.Close() // bbolt has closed it already unless it panicked
 	}
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
 		corrupt.Path = path
-		return nil, nil, corrupt
+		return corrupt
 	}
-	return nil, nil, fmt.Errorf("open store %s: %w", path, err)
+	return fmt.Errorf("open store %s: %w", path, err)
 }
+
+// openLocked opens and locks a file. A file that was put in the place of another
+// while the lock was waited for is opened anew: the lock is the file's, not the
+// name's.
+func openLocked(path string, flag, lock int, timeout time.Duration) (*os.File, error) {
+	for {
+		file, err := os.OpenFile(path, flag, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(file, lock, timeout); err != nil {
+			_ = file.Close()
+			return nil, err
+		}
+		mine, err := file.Stat()
+		if err == nil {
+			var there os.FileInfo
+			if there, err = os.Stat(path); err == nil && os.SameFile(mine, there) {
+				return file, nil
+			}
+		}
+		_ = file.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// inspect looks at a locked file before it is mapped, and asks Verify when it
+// was not closed. Verify reads the file in another process: the lock is shared
+// meanwhile, and what it saw counts only for the same last transaction.
+func inspect(file *os.File, path string, o Options) (*fileState, error) {
+	state, err := preflight(file)
+	if err != nil || o.Verify == nil || state.closed || state.schema == 0 || state.schema > schemaVersion || state.size > o.CheckAtStart {
+		return state, err
+	}
+	if err := flock(file, lockShared, o.Timeout); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), verifyLimit)
+	defer cancel()
+	if err := o.Verify(ctx, path); err != nil {
+		return nil, fmt.Errorf("check it after an unclean stop: %w", err)
+	}
+	if err := flock(file, lockExclusive, o.Timeout); err != nil {
+		return nil, err
+	}
+	again, err := preflight(file)
+	if err != nil {
+		return nil, err
+	}
+	again.verified = again.txid == state.txid
+	return again, nil
+}
+
+// verifyLimit bounds Options.Verify (P14).
+const verifyLimit = 60 * time.Second
 
 // guardedOpen turns bbolt's panics on damaged files into errors.
 func guardedOpen(path string, options *bolt.Options) (db *bolt.DB, err error) {
@@ -143,13 +216,22 @@ func guardedOpen(path string, options *bolt.Options) (db *bolt.DB, err error) {
 	return bolt.Open(path, 0o600, options)
 }
 
+const (
+	lockExclusive = syscall.LOCK_EX
+	lockShared    = syscall.LOCK_SH // of a check: several may read, none may write
+)
+
 var errLocked = errors.New("locked by another process")
 
 // lockFile takes the exclusive lock of a file or folder; it ends with the
 // descriptor. bbolt takes the same lock again on the same descriptor.
 func lockFile(file *os.File, timeout time.Duration) error {
+	return flock(file, lockExclusive, timeout)
+}
+
+func flock(file *os.File, lock int, timeout time.Duration) error {
 	for waited := time.Duration(0); ; waited += lockRetry {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(file.Fd()), lock|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil
@@ -181,31 +263,50 @@ const (
 // (P14). Both metas must be valid: bbolt would fall back to the older one, and
 // what the last commit acknowledged would be gone without a word. A crash spoils
 // none, since a meta lies inside one disk sector.
-func preflight(file *os.File) error {
+func preflight(file *os.File) (*fileState, error) {
+	walk, txid, err := walkFile(file)
+	if err != nil {
+		return nil, err
+	}
 	info, err := file.Stat()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	return newState(walk, txid, info.Size())
+}
+
+func walkFile(file *os.File) (walk *pageWalk, txid uint64, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("not a regular file")
+		return nil, 0, errors.New("not a regular file")
 	}
 	newest := readMeta(file, 0)
 	if newest == nil {
-		return &CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
+		return nil, 0, &CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
 	}
 	pageSize := int64(binary.NativeEndian.Uint32(newest[8:]))
 	second := readMeta(file, pageSize)
 	if second == nil {
-		return &CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
+		return nil, 0, &CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
 	}
+	older := second
 	if metaField(second, metaTxid) > metaField(newest, metaTxid) {
-		newest = second
+		newest, older = second, newest
+	}
+	// Each transaction writes over the older one; a copy of the file begins with
+	// two of the same parity.
+	if apart := metaField(newest, metaTxid) - metaField(older, metaTxid); apart != 1 && apart != 2 {
+		return nil, 0, &CorruptError{Detail: fmt.Sprintf("its meta pages are %d transactions apart: one is out of date", apart)}
 	}
 	pages, root := metaField(newest, metaPgid), metaField(newest, metaRoot)
 	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {
-		return &CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
+		return nil, 0, &CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
 	}
-	return checkPages(file, pageSize, pages, root)
+	walk, err = walkPages(file, pageSize, pages, root)
+	return walk, metaField(newest, metaTxid), err
 }
 
 // readMeta returns the meta of the page at offset, nil when it is not valid.

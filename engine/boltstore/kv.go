@@ -43,12 +43,12 @@ func (kv *KV) Put(bucket, key string, value []byte, ifVersion *uint64) (version 
 		return 0, err
 	}
 	value = bytes.Clone(value)
-	err = kv.store.do(len(value), func(tx *bolt.Tx) (bool, error) {
-		if err := matchKV(tx, bucket, key, ifVersion); err != nil {
+	err = kv.store.do(len(value), func(w *writer) (bool, error) {
+		if err := matchKV(w.Tx, bucket, key, ifVersion); err != nil {
 			return false, err
 		}
 		return true, inTx(func() (err error) {
-			version, err = putKV(tx, bucket, key, value)
+			version, err = putKV(w, bucket, key, value)
 			return err
 		})
 	})
@@ -61,15 +61,16 @@ func (kv *KV) Put(bucket, key string, value []byte, ifVersion *uint64) (version 
 // Delete removes a row, after the fsync; an absent one is no error. With
 // ifVersion it does so only when that is the stored version; else ErrConflict.
 func (kv *KV) Delete(bucket, key string, ifVersion *uint64) error {
-	err := kv.store.do(0, func(tx *bolt.Tx) (bool, error) {
-		if err := matchKV(tx, bucket, key, ifVersion); err != nil {
+	err := kv.store.do(0, func(w *writer) (bool, error) {
+		if err := matchKV(w.Tx, bucket, key, ifVersion); err != nil {
 			return false, err
 		}
-		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
+		b := w.Bucket(bucketKV).Bucket([]byte(bucket))
 		if b == nil || b.Get([]byte(key)) == nil {
 			return false, nil
 		}
-		return true, inTx(func() error { return b.Delete([]byte(key)) })
+		at := newLocation(string(bucketKV), kvName(bucket))
+		return true, inTx(func() error { return w.removeFrom(b, &at, []byte(key)) })
 	})
 	if err != nil {
 		return fmt.Errorf("delete from %s: %w", bucket, err)
@@ -138,14 +139,15 @@ func matchKV(tx *bolt.Tx, bucket, key string, ifVersion *uint64) error {
 	return nil
 }
 
-func putKV(tx *bolt.Tx, bucket, key string, value []byte) (uint64, error) {
-	b, err := tx.Bucket(bucketKV).CreateBucketIfNotExists([]byte(bucket))
+func putKV(w *writer, bucket, key string, value []byte) (uint64, error) {
+	b, err := w.Bucket(bucketKV).CreateBucketIfNotExists([]byte(bucket))
 	if err != nil {
 		return 0, err
 	}
-	version, err := b.NextSequence()
+	at := newLocation(string(bucketKV), kvName(bucket))
+	version, err := w.nextOf(b, &at)
 	if err != nil {
 		return 0, err
 	}
-	return version, putSealed(b, kvName(bucket), []byte(key), binary.BigEndian.AppendUint64(nil, version), value)
+	return version, w.putIn(b, &at, []byte(key), binary.BigEndian.AppendUint64(nil, version), value)
 }

@@ -37,18 +37,17 @@ func encodeLogs(logs []plan.Log) (lines []logLine, size int, err error) {
 // logSize is what a step of a run has logged.
 type logSize struct{ bytes, dropped uint64 }
 
-func (s *Store) putLogs(tx *bolt.Tx, run []byte, lines []logLine) error {
+func (s *Store) putLogs(w *writer, run []byte, lines []logLine) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	b := tx.Bucket(bucketLogs)
-	seq := lastLog(b, run)
+	seq := lastLog(w.Bucket(bucketLogs), run)
 	sizes := map[string]*logSize{}
 	for _, line := range lines {
 		size := sizes[line.step]
 		if size == nil {
 			var err error
-			if size, err = getLogSize(tx, run, line.step); err != nil {
+			if size, err = getLogSize(w.Tx, run, line.step); err != nil {
 				return err
 			}
 			sizes[line.step] = size
@@ -59,12 +58,12 @@ func (s *Store) putLogs(tx *bolt.Tx, run []byte, lines []logLine) error {
 		}
 		size.bytes += uint64(len(line.encoded))
 		seq++
-		if err := putSealed(b, bucketLogs, seqKey(run, seq), line.encoded); err != nil {
+		if err := w.put(bucketLogs, seqKey(run, seq), line.encoded); err != nil {
 			return err
 		}
 	}
 	for step, size := range sizes {
-		if err := putLogSize(tx, run, step, size); err != nil {
+		if err := putLogSize(w, run, step, size); err != nil {
 			return err
 		}
 	}
@@ -108,10 +107,10 @@ func getLogSize(tx *bolt.Tx, run []byte, step string) (*logSize, error) {
 }
 
 // putLogSize keeps the step's path in the value, since the key may be a hash.
-func putLogSize(tx *bolt.Tx, run []byte, step string, size *logSize) error {
+func putLogSize(w *writer, run []byte, step string, size *logSize) error {
 	value := binary.BigEndian.AppendUint64(nil, size.bytes)
 	value = binary.BigEndian.AppendUint64(value, size.dropped)
-	return putSealed(tx.Bucket(bucketLogSizes), bucketLogSizes, logSizeKey(run, step), append(value, step...))
+	return w.put(bucketLogSizes, logSizeKey(run, step), append(value, step...))
 }
 
 // Logs returns a run's log lines of one step ("" = of all), from line number

@@ -113,12 +113,12 @@ func (s *Store) Change(c Change) (version uint64, err error) {
 		return 0, err
 	}
 	value := plan.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
-	err = s.do(len(c.Value), func(tx *bolt.Tx) (bool, error) {
-		if c.Value == nil && tx.Bucket(bucket).Get(key) == nil {
+	err = s.do(len(c.Value), func(w *writer) (bool, error) {
+		if c.Value == nil && w.Bucket(bucket).Get(key) == nil {
 			return false, nil
 		}
 		return true, inTx(func() (err error) {
-			version, err = putMemory(tx, bucket, key, value)
+			version, err = putMemory(w, bucket, key, value)
 			return err
 		})
 	})
@@ -172,16 +172,15 @@ func versionOf(value *plan.StateValue) uint64 {
 
 // putMemory writes a value, or removes it when it is nil, with its entry in the
 // history. A version is never used twice.
-func putMemory(tx *bolt.Tx, bucket, key []byte, value plan.StateValue) (uint64, error) {
-	b := tx.Bucket(bucket)
+func putMemory(w *writer, bucket, key []byte, value plan.StateValue) (uint64, error) {
 	change := plan.StateChange{At: value.At, By: value.By, Run: value.Run, Value: value.Value}
 	if value.Value == nil {
-		if err := b.Delete(key); err != nil {
+		if err := w.remove(bucket, key); err != nil {
 			return 0, err
 		}
-		return 0, putHistory(tx, bucket, key, change)
+		return 0, putHistory(w, bucket, key, change)
 	}
-	version, err := b.NextSequence()
+	version, err := w.next(bucket)
 	if err != nil {
 		return 0, err
 	}
@@ -190,10 +189,10 @@ func putMemory(tx *bolt.Tx, bucket, key []byte, value plan.StateValue) (uint64, 
 	if err != nil {
 		return 0, err
 	}
-	if err := putSealed(b, bucket, key, encoded); err != nil {
+	if err := w.put(bucket, key, encoded); err != nil {
 		return 0, err
 	}
-	return version, putHistory(tx, bucket, key, change)
+	return version, putHistory(w, bucket, key, change)
 }
 
 // historyKey is the key of a value's history.
@@ -213,8 +212,8 @@ func getHistory(tx *bolt.Tx, bucket, key []byte) (changes []plan.StateChange, er
 	return changes, nil
 }
 
-func putHistory(tx *bolt.Tx, bucket, key []byte, change plan.StateChange) error {
-	changes, err := getHistory(tx, bucket, key)
+func putHistory(w *writer, bucket, key []byte, change plan.StateChange) error {
+	changes, err := getHistory(w.Tx, bucket, key)
 	if err != nil {
 		return err
 	}
@@ -231,7 +230,7 @@ func putHistory(tx *bolt.Tx, bucket, key []byte, change plan.StateChange) error 
 	if err != nil {
 		return err
 	}
-	return putSealed(tx.Bucket(bucketStateHistory), bucketStateHistory, historyKey(bucket, key), encoded)
+	return w.put(bucketStateHistory, historyKey(bucket, key), encoded)
 }
 
 // keep is what the success of a run changes, with the versions that the run read
@@ -324,18 +323,18 @@ func unmoved(tx *bolt.Tx, writes []keep) error {
 
 // putKeeps writes what changed. A cursor that stays where it was keeps its
 // version: others that read it may go on.
-func putKeeps(tx *bolt.Tx, writes []keep) error {
-	for _, w := range writes {
-		if w.value.Key != "" {
-			stored, err := getMemory(tx, w.bucket, w.key)
+func putKeeps(w *writer, writes []keep) error {
+	for _, k := range writes {
+		if k.value.Key != "" {
+			stored, err := getMemory(w.Tx, k.bucket, k.key)
 			if err != nil {
 				return err
 			}
-			if stored != nil && bytes.Equal(stored.Value, w.value.Value) {
+			if stored != nil && bytes.Equal(stored.Value, k.value.Value) {
 				continue
 			}
 		}
-		if _, err := putMemory(tx, w.bucket, w.key, w.value); err != nil {
+		if _, err := putMemory(w, k.bucket, k.key, k.value); err != nil {
 			return err
 		}
 	}

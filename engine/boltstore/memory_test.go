@@ -242,27 +242,3 @@ func TestLabelsAreIndexed(t *testing.T) {
 		}
 	}
 }
-
-func TestAnOlderStoreGetsItsIndexOfLabels(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "flowrun.db")
-	s, err := boltstore.Open(path, quick())
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := accept(t, s, runRow("w", nil, map[string]string{"team": "web"}))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	boltstore.DropLaterBucketsForTest(t, path)
-	if s, err = boltstore.Open(path, quick()); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	rows, _, err := s.Runs(boltstore.Filter{Labels: map[string]string{"team": "web"}})
-	if err != nil || len(rows) != 1 || rows[0].ID != row.ID {
-		t.Errorf("runs %v: %v", rows, err)
-	}
-	if _, err := s.State("w"); err != nil {
-		t.Error(err)
-	}
-}

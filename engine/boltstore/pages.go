@@ -29,20 +29,28 @@ type pageWalk struct {
 	pages    uint64   // pages below this id are in use or free
 	seen     []uint64 // one bit for each page
 	buffers  [][]byte // one for each depth
+	used     uint64   // pages of the tree
+	found    census
+	rows     map[string][]byte // of bucket meta, sealed
 }
 
-// checkPages returns a *CorruptError that names the first damaged page.
-func checkPages(file io.ReaderAt, pageSize int64, pages, root uint64) error {
-	w := &pageWalk{file: file, pageSize: pageSize, pages: pages, seen: make([]uint64, pages/64+1)}
-	return w.page(root, nil, 0)
+// walkPages returns what it saw, and a *CorruptError that names the first
+// damaged page.
+func walkPages(file io.ReaderAt, pageSize int64, pages, root uint64) (*pageWalk, error) {
+	w := &pageWalk{
+		file: file, pageSize: pageSize, pages: pages, seen: make([]uint64, pages/64+1),
+		found: census{}, rows: map[string][]byte{},
+	}
+	return w, w.page(root, nil, nil, 0)
 }
 
 func damagedPage(id uint64, format string, args ...any) error {
-	return &CorruptError{Detail: fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...)}
+	return &CorruptError{Page: id, Detail: fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...)}
 }
 
-// page checks a page and all below it. Its keys must not be less than least.
-func (w *pageWalk) page(id uint64, least []byte, depth int) error {
+// page checks a page of the bucket at (nil = the root, which holds the buckets)
+// and all below it. Its keys must not be less than least.
+func (w *pageWalk) page(id uint64, at *location, least []byte, depth int) error {
 	if depth > maxDepth {
 		return damagedPage(id, "the tree is deeper than %d pages", maxDepth)
 	}
@@ -52,9 +60,9 @@ func (w *pageWalk) page(id uint64, least []byte, depth int) error {
 	}
 	switch flags := binary.NativeEndian.Uint16(data[8:]); flags {
 	case leafPage:
-		return w.leaf(id, data, least, depth)
+		return w.leaf(id, data, at, least, depth)
 	case branchPage:
-		return w.branch(id, data, least, depth)
+		return w.branch(id, data, at, least, depth)
 	default:
 		return damagedPage(id, "flags %#x are neither a branch's nor a leaf's", flags)
 	}
@@ -84,6 +92,7 @@ func (w *pageWalk) read(id uint64, depth int) ([]byte, error) {
 			return nil, damagedPage(at, "it is part of the tree twice")
 		}
 		w.seen[at/64] |= 1 << (at % 64)
+		w.used++
 	}
 	if overflow == 0 {
 		return data, nil
@@ -118,7 +127,7 @@ func slice(id uint64, data []byte, element int, pos uint32, sizes ...uint32) ([]
 	return data[from:to], nil
 }
 
-func (w *pageWalk) branch(id uint64, data, least []byte, depth int) error {
+func (w *pageWalk) branch(id uint64, data []byte, in *location, least []byte, depth int) error {
 	count, err := elements(id, data)
 	if err != nil {
 		return err
@@ -136,14 +145,14 @@ func (w *pageWalk) branch(id uint64, data, least []byte, depth int) error {
 		if least, err = follows(id, key, least, i == 0); err != nil {
 			return err
 		}
-		if err := w.page(binary.NativeEndian.Uint64(data[at+8:]), key, depth+1); err != nil {
+		if err := w.page(binary.NativeEndian.Uint64(data[at+8:]), in, key, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *pageWalk) leaf(id uint64, data, least []byte, depth int) error {
+func (w *pageWalk) leaf(id uint64, data []byte, in *location, least []byte, depth int) error {
 	count, err := elements(id, data)
 	if err != nil {
 		return err
@@ -159,30 +168,55 @@ func (w *pageWalk) leaf(id uint64, data, least []byte, depth int) error {
 		if least, err = follows(id, both[:keySize], least, i == 0); err != nil {
 			return err
 		}
-		if flags&bucketEntry == 0 {
-			continue
+		if flags&bucketEntry != 0 {
+			err = w.bucket(id, both[keySize:], inside(in, both[:keySize]), depth)
+		} else {
+			err = w.record(id, in, both[:keySize], both[keySize:])
 		}
-		if err := w.bucket(id, both[keySize:], depth); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// inside returns where the records of a bucket are counted.
+func inside(in *location, name []byte) *location {
+	at := newLocation(string(name), bytes.Clone(name))
+	if in != nil {
+		at = newLocation(in.top, innerName(in.path, name))
+	}
+	return &at
+}
+
+func (w *pageWalk) record(id uint64, in *location, key, stored []byte) error {
+	if in == nil {
+		return damagedPage(id, "a record outside of all buckets")
+	}
+	if in.top == string(bucketMeta) {
+		w.rows[string(key)] = bytes.Clone(stored)
+	}
+	if !isCensus(in, key) {
+		w.found.add(in.top, 1, in.recordSum(key, stored))
+	}
+	return nil
+}
+
 // bucket checks the value that is a bucket: the page of its root, or a leaf that
 // lies inside the value.
-func (w *pageWalk) bucket(id uint64, value []byte, depth int) error {
+func (w *pageWalk) bucket(id uint64, value []byte, at *location, depth int) error {
 	if len(value) < bucketSize {
 		return damagedPage(id, "a bucket of %d bytes", len(value))
 	}
+	w.found.add(at.top, 0, at.sequenceSum(binary.NativeEndian.Uint64(value[8:])))
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
-		return w.page(root, nil, depth+1)
+		return w.page(root, at, nil, depth+1)
 	}
 	inline := value[bucketSize:]
 	if len(inline) < pageHeader || binary.NativeEndian.Uint16(inline[8:]) != leafPage || depth >= maxDepth {
 		return damagedPage(id, "a bucket inside it is damaged")
 	}
-	return w.leaf(id, inline, nil, depth+1)
+	return w.leaf(id, inline, at, nil, depth+1)
 }
 
 // follows refuses a key that is not behind the one before it; the first one of a

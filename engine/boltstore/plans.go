@@ -21,17 +21,16 @@ func cutBytes(data []byte) (stored []byte, blob []byte) {
 	return append([]byte{planBlob}, hashKey(data)...), data
 }
 
-func putPlan(tx *bolt.Tx, key, stored, blob []byte) error {
-	b := tx.Bucket(bucketPlans)
-	if b.Get(key) != nil {
+func putPlan(w *writer, key, stored, blob []byte) error {
+	if w.Bucket(bucketPlans).Get(key) != nil {
 		return nil
 	}
 	if blob != nil {
-		if err := putBlob(tx, blob); err != nil {
+		if err := putBlob(w, noRun(), blob); err != nil {
 			return err
 		}
 	}
-	return putSealed(b, bucketPlans, key, stored)
+	return w.put(bucketPlans, key, stored)
 }
 
 // Plan returns the bytes of the plan with this hash (SHA-256 in hex).

@@ -1,10 +1,6 @@
 package boltstore
 
-import (
-	"sync"
-
-	bolt "go.etcd.io/bbolt"
-)
+import "sync"
 
 // The bounds of one commit, and of what may wait for it. The last one holds
 // writers up: without it a flood would grow in memory.
@@ -21,7 +17,7 @@ type op struct {
 	// apply does the writes. An error must come before the first write: it is
 	// the op's own answer and leaves the other ops of the transaction alone.
 	// A *txError ends the store.
-	apply func(tx *bolt.Tx) (wrote bool, err error)
+	apply func(w *writer) (wrote bool, err error)
 
 	// done hears the op's own error, or that of the commit; nil = nobody waits.
 	done func(error)
@@ -97,6 +93,12 @@ func (q *queue) fail(err error) []*op {
 	q.ops, q.bytes = nil, 0
 	q.changed.Broadcast()
 	return waiting
+}
+
+func (q *queue) hasFailed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.failed != nil
 }
 
 func (q *queue) close() {

@@ -73,16 +73,15 @@ func checkNext(tx *bolt.Tx, run []byte, records []storedRecord) error {
 	return nil
 }
 
-func putRecords(tx *bolt.Tx, run []byte, records []storedRecord) error {
-	b := tx.Bucket(bucketJournal)
+func putRecords(w *writer, run []byte, records []storedRecord) error {
 	for _, record := range records {
 		for _, blob := range record.blobs {
-			if err := putBlob(tx, blob); err != nil {
+			if err := putBlob(w, run, blob); err != nil {
 				return err
 			}
 		}
 		length := binary.AppendUvarint(nil, uint64(len(record.cuts)))
-		if err := putSealed(b, bucketJournal, seqKey(run, record.seq), length, record.cuts, record.encoded); err != nil {
+		if err := w.put(bucketJournal, seqKey(run, record.seq), length, record.cuts, record.encoded); err != nil {
 			return err
 		}
 	}
@@ -168,17 +167,11 @@ func readRecords(tx *bolt.Tx, run []byte, from uint64, wanted int) (part []readR
 
 func copyRecord(tx *bolt.Tx, key, payload []byte) (read readRecord, size int, err error) {
 	read.key = bytes.Clone(key)
-	length, n := binary.Uvarint(payload)
-	if n <= 0 || length > uint64(len(payload)-n) {
-		return read, 0, read.damaged("bad length of its cut list")
+	cuts, encoded, err := splitRecord(key, payload)
+	if err != nil {
+		return read, 0, err
 	}
-	cuts := payload[n : n+int(length)]
-	read.encoded = bytes.Clone(payload[n+int(length):])
-	if len(cuts) > 0 {
-		if err := json.Unmarshal(cuts, &read.cuts); err != nil {
-			return read, 0, read.damaged(err.Error())
-		}
-	}
+	read.cuts, read.encoded = cuts, bytes.Clone(encoded)
 	size = len(read.encoded)
 	for _, c := range read.cuts {
 		blob, err := getBlob(tx, c.Hash)
@@ -189,6 +182,23 @@ func copyRecord(tx *bolt.Tx, key, payload []byte) (read readRecord, size int, er
 		size += len(blob)
 	}
 	return read, size, nil
+}
+
+// splitRecord returns a stored record's cut list and the rest.
+func splitRecord(key, payload []byte) (cuts []cut, encoded []byte, err error) {
+	damaged := func(detail string) error {
+		return &CorruptError{Bucket: string(bucketJournal), Key: hexKey(key), Detail: detail}
+	}
+	length, n := binary.Uvarint(payload)
+	if n <= 0 || length > uint64(len(payload)-n) {
+		return nil, nil, damaged("bad length of its cut list")
+	}
+	if list := payload[n : n+int(length)]; len(list) > 0 {
+		if err := json.Unmarshal(list, &cuts); err != nil {
+			return nil, nil, damaged(err.Error())
+		}
+	}
+	return cuts, payload[n+int(length):], nil
 }
 
 func (r *readRecord) damaged(detail string) error {

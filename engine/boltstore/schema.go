@@ -9,8 +9,8 @@ import (
 )
 
 // schemaVersion is the version of the file's layout. A newer file is refused; an
-// older one would be moved up step by step, in one transaction.
-const schemaVersion = 1
+// older one is moved up step by step (migrate.go).
+const schemaVersion = 2
 
 // schemaNeeds is the first flowrun version that reads schemaVersion: an older
 // program names it when it refuses the file (P19).
@@ -19,7 +19,7 @@ const schemaNeeds = "0.1.0"
 // The buckets. Keys are binary ULIDs of 16 bytes, so that the newest run is the
 // last key and a run's records lie side by side.
 var (
-	bucketMeta       = []byte("meta")             // schema_version, needs
+	bucketMeta       = []byte("meta")             // schema_version, needs, census, epoch, migrating, saved_at
 	bucketRuns       = []byte("runs")             // run -> row
 	bucketByWorkflow = []byte("runs_by_workflow") // len16 workflow run -> nothing
 	bucketByStatus   = []byte("runs_by_status")   // status 0 run -> nothing
@@ -37,75 +37,99 @@ var (
 	bucketState        = []byte("state")         // len16 workflow name -> value
 	bucketCursors      = []byte("cursors")       // plan.CursorKey -> watermark
 	bucketStateHistory = []byte("state_history") // bucket 0 key -> changes
+
+	bucketRefs      = []byte("refs")      // of plans and blobs, see refs.go
+	bucketDeletions = []byte("deletions") // run -> nothing: what is left of it goes
 )
 
-func buckets() [][]byte {
-	return [][]byte{
+// buckets are those of a schema.
+func buckets(schema uint64) [][]byte {
+	first := [][]byte{
 		bucketMeta, bucketRuns, bucketByWorkflow, bucketByStatus, bucketOpen, bucketRequests,
 		bucketJournal, bucketLogs, bucketLogSizes, bucketPlans, bucketBlobs, bucketKV,
 	}
-}
-
-// laterBuckets are those that a store of the same schema may lack: they are
-// added when it is opened.
-func laterBuckets() [][]byte {
-	return [][]byte{bucketByLabel, bucketSlots, bucketState, bucketCursors, bucketStateHistory}
+	if schema < 2 {
+		return first
+	}
+	return append(first,
+		bucketByLabel, bucketSlots, bucketState, bucketCursors, bucketStateHistory, bucketRefs, bucketDeletions)
 }
 
 var (
 	keySchemaVersion = []byte("schema_version")
 	keyNeeds         = []byte("needs")
+	keyCensus        = []byte("census")
+	keyEpoch         = []byte("epoch")     // counts restores
+	keyMigrating     = []byte("migrating") // the schema that a migration goes to: its backup is made
+	keySavedAt       = []byte("saved_at")  // of a backup
 )
 
+// initSchema fills a new file. It counts as closed: nothing is written behind it.
 func initSchema(tx *bolt.Tx) error {
-	for _, name := range append(buckets(), laterBuckets()...) {
+	w := &writer{Tx: tx, census: census{}}
+	for _, name := range buckets(schemaVersion) {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return fmt.Errorf("create bucket %s: %w", name, err)
 		}
 	}
-	version := binary.BigEndian.AppendUint64(nil, schemaVersion)
-	if err := putSealed(tx.Bucket(bucketMeta), bucketMeta, keySchemaVersion, version); err != nil {
+	if err := putSchema(w); err != nil {
 		return err
 	}
-	return putSealed(tx.Bucket(bucketMeta), bucketMeta, keyNeeds, []byte(schemaNeeds))
+	return w.finish(censusClosed)
 }
 
-// checkSchema refuses a file of a newer schema, and one that is no store.
-func (s *Store) checkSchema() error {
-	return s.view(func(tx *bolt.Tx) error {
-		meta := tx.Bucket(bucketMeta)
-		if meta == nil {
-			return &CorruptError{Detail: "it is a bbolt file, but not one of flowrun: no bucket meta"}
+func putSchema(w *writer) error {
+	if err := w.put(bucketMeta, keySchemaVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
+		return err
+	}
+	return w.put(bucketMeta, keyNeeds, []byte(schemaNeeds))
+}
+
+// checkSchema returns the schema of a file. It refuses a newer one, and a file
+// that is no store.
+func checkSchema(tx *bolt.Tx) (uint64, error) {
+	meta := tx.Bucket(bucketMeta)
+	if meta == nil {
+		return 0, &CorruptError{Detail: "it is a bbolt file, but not one of flowrun: no bucket meta"}
+	}
+	version, err := getSealed(meta, bucketMeta, keySchemaVersion)
+	if err != nil {
+		return 0, err
+	}
+	schema, err := decodeSchema(version)
+	if err != nil {
+		return 0, err
+	}
+	if schema > schemaVersion {
+		needs, _ := getSealed(meta, bucketMeta, keyNeeds)
+		return 0, &NewerError{Schema: schema, Known: schemaVersion, Needs: string(needs)}
+	}
+	for _, name := range buckets(schema) {
+		if tx.Bucket(name) == nil {
+			return 0, &CorruptError{Detail: fmt.Sprintf("bucket %s is missing", name)}
 		}
-		version, err := getSealed(meta, bucketMeta, keySchemaVersion)
-		if err != nil {
-			return err
-		}
-		if len(version) != 8 {
-			return &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keySchemaVersion), Detail: "no schema version"}
-		}
-		if found := binary.BigEndian.Uint64(version); found > schemaVersion {
-			needs, _ := getSealed(meta, bucketMeta, keyNeeds)
-			return &NewerError{Schema: found, Known: schemaVersion, Needs: string(needs)}
-		}
-		for _, name := range buckets() {
-			if tx.Bucket(name) == nil {
-				return &CorruptError{Detail: fmt.Sprintf("bucket %s is missing", name)}
-			}
-		}
-		return nil
-	})
+	}
+	return schema, nil
+}
+
+func decodeSchema(version []byte) (uint64, error) {
+	if len(version) != 8 {
+		return 0, &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keySchemaVersion), Detail: "no schema version"}
+	}
+	return binary.BigEndian.Uint64(version), nil
 }
 
 // named puts the store's path into the typed errors of a read.
-func (s *Store) named(err error) error {
+func (s *Store) named(err error) error { return named(s.path, err) }
+
+func named(path string, err error) error {
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) && corrupt.Path == "" {
-		corrupt.Path = s.path
+		corrupt.Path = path
 	}
 	var newer *NewerError
 	if errors.As(err, &newer) && newer.Path == "" {
-		newer.Path = s.path
+		newer.Path = path
 	}
 	return err
 }

@@ -62,13 +62,6 @@ func unseal(bucket, key, value []byte) ([]byte, error) {
 	return value[sealHeader:], nil
 }
 
-func putSealed(b *bolt.Bucket, bucket, key []byte, parts ...[]byte) error {
-	if err := b.Put(key, seal(bucket, key, parts...)); err != nil {
-		return fmt.Errorf("put %s %s: %w", bucket, hexKey(key), err)
-	}
-	return nil
-}
-
 // getSealed returns nil without an error when the key is absent.
 func getSealed(b *bolt.Bucket, bucket, key []byte) ([]byte, error) {
 	value := b.Get(key)

@@ -40,7 +40,7 @@ func slotIndexKey(row *plan.Run, run []byte) ([]byte, error) {
 	return join(prefix, run), err
 }
 
-func (c *rowChange) indexSlot(tx *bolt.Tx) error {
+func (c *rowChange) indexSlot(w *writer) error {
 	before, err := slotIndexKey(c.old, c.key)
 	if err != nil {
 		return err
@@ -49,16 +49,15 @@ func (c *rowChange) indexSlot(tx *bolt.Tx) error {
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}
-	index := tx.Bucket(bucketSlots)
 	if before != nil {
-		if err := index.Delete(before); err != nil {
+		if err := w.remove(bucketSlots, before); err != nil {
 			return err
 		}
 	}
 	if after == nil {
 		return nil
 	}
-	return putSealed(index, bucketSlots, after)
+	return w.put(bucketSlots, after)
 }
 
 // slotRuns returns the runs that hold a place of a key, or wait for one, oldest
@@ -129,7 +128,8 @@ func (s *Store) SlotRuns(key string) (held, queued []string, err error) {
 // and the run's status change in one transaction. It returns the run's new row,
 // nil when no place is free or nobody waits.
 func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
-	err = s.do(0, func(tx *bolt.Tx) (bool, error) {
+	err = s.do(0, func(w *writer) (bool, error) {
+		tx := w.Tx
 		waiting, err := slotRuns(tx, key, slotQueued, 1)
 		if err != nil || len(waiting) == 0 {
 			return false, err
@@ -154,7 +154,7 @@ func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
 			return false, err
 		}
 		row = change.row
-		return true, inTx(func() error { return change.put(tx) })
+		return true, inTx(func() error { return change.put(w) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("give a place of %q: %w", key, err)
@@ -170,7 +170,8 @@ func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error
 	if err != nil {
 		return nil, err
 	}
-	err = s.do(0, func(tx *bolt.Tx) (bool, error) {
+	err = s.do(0, func(w *writer) (bool, error) {
+		tx := w.Tx
 		stored, err := getRow(tx, key)
 		if err != nil {
 			return false, err
@@ -193,7 +194,7 @@ func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error
 			return false, err
 		}
 		row = change.row
-		return true, inTx(func() error { return change.put(tx) })
+		return true, inTx(func() error { return change.put(w) })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("take a place for run %s: %w", runID, err)

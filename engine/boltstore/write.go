@@ -17,7 +17,8 @@ import (
 // empty), and the first record. It returns after the fsync.
 //
 // A requestID ("" = none) that was seen before stores nothing and returns the
-// id of the run that it made. ErrRunExists: the id is taken. ctx is looked at
+// id of the run that it made. ErrRunExists: the id is taken. *PressureError:
+// space is short; a run that another one waits for is still taken. ctx is looked at
 // only before the write is queued: from then on the run may exist.
 func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
 	if err := ctx.Err(); err != nil {
@@ -44,8 +45,12 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 	if err != nil {
 		return "", fmt.Errorf("create run %s: %w", run.ID, err)
 	}
+	if existing, err := s.admits(run, requestID); err != nil || existing != "" {
+		return existing, err
+	}
 	storedPlan, planBlobs := cutBytes(planBytes)
-	err = s.do(size+len(planBytes), func(tx *bolt.Tx) (bool, error) {
+	err = s.do(size+len(planBytes), func(w *writer) (bool, error) {
+		tx := w.Tx
 		if existing, err = requestedRun(tx, requestID); err != nil || existing != "" {
 			return false, err
 		}
@@ -61,10 +66,11 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 			}
 		}
 		return true, inTx(
-			func() error { return putPlan(tx, planKey, storedPlan, planBlobs) },
-			func() error { return putRequest(tx, requestID, key) },
-			func() error { return putRecords(tx, key, records) },
-			func() error { return change.put(tx) },
+			func() error { return putPlan(w, planKey, storedPlan, planBlobs) },
+			func() error { return putRequest(w, requestID, key) },
+			func() error { return w.put(bucketRefs, planRef(planKey, key), requestKey(requestID)) },
+			func() error { return putRecords(w, key, records) },
+			func() error { return change.put(w) },
 		)
 	})
 	if err != nil {
@@ -128,7 +134,8 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run,
 			return nil, err
 		}
 	}
-	return &op{size: size + logSize, apply: func(tx *bolt.Tx) (bool, error) {
+	return &op{size: size + logSize, apply: func(w *writer) (bool, error) {
+		tx := w.Tx
 		if tx.Bucket(bucketRuns).Get(key) == nil {
 			return false, ErrRunNotFound
 		}
@@ -143,10 +150,10 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run,
 			return false, err
 		}
 		return true, inTx(
-			func() error { return putRecords(tx, key, encoded) },
-			func() error { return s.putLogs(tx, key, lines) },
-			func() error { return putKeeps(tx, writes) },
-			func() error { return change.put(tx) },
+			func() error { return putRecords(w, key, encoded) },
+			func() error { return s.putLogs(w, key, lines) },
+			func() error { return putKeeps(w, writes) },
+			func() error { return change.put(w) },
 		)
 	}}, nil
 }
@@ -176,11 +183,19 @@ func requestedRun(tx *bolt.Tx, requestID string) (string, error) {
 	return runID(stored), nil
 }
 
-func putRequest(tx *bolt.Tx, requestID string, run []byte) error {
+func putRequest(w *writer, requestID string, run []byte) error {
 	if requestID == "" {
 		return nil
 	}
-	return putSealed(tx.Bucket(bucketRequests), bucketRequests, hashKey([]byte(requestID)), run)
+	return w.put(bucketRequests, requestKey(requestID), run)
+}
+
+// requestKey is nil for a run without a request id.
+func requestKey(requestID string) []byte {
+	if requestID == "" {
+		return nil
+	}
+	return hashKey([]byte(requestID))
 }
 
 // rowChange is a run's new row with what its index rows need.
@@ -218,36 +233,35 @@ func (c *rowChange) load(tx *bolt.Tx) (err error) {
 }
 
 // put writes the row and moves its index rows. A nil change writes nothing.
-func (c *rowChange) put(tx *bolt.Tx) error {
+func (c *rowChange) put(w *writer) error {
 	if c == nil {
 		return nil
 	}
-	if err := putSealed(tx.Bucket(bucketRuns), bucketRuns, c.key, c.encoded); err != nil {
+	if err := w.put(bucketRuns, c.key, c.encoded); err != nil {
 		return err
 	}
-	if err := c.indexWorkflow(tx); err != nil {
+	if err := c.indexWorkflow(w); err != nil {
 		return err
 	}
-	if err := c.indexStatus(tx); err != nil {
+	if err := c.indexStatus(w); err != nil {
 		return err
 	}
-	if err := c.indexSlot(tx); err != nil {
+	if err := c.indexSlot(w); err != nil {
 		return err
 	}
-	if err := c.indexLabels(tx); err != nil {
+	if err := c.indexLabels(w); err != nil {
 		return err
 	}
 	if c.old != nil && open(c.old) == open(c.row) {
 		return nil
 	}
 	if open(c.row) {
-		return putSealed(tx.Bucket(bucketOpen), bucketOpen, c.key)
+		return w.put(bucketOpen, c.key)
 	}
-	return tx.Bucket(bucketOpen).Delete(c.key)
+	return w.remove(bucketOpen, c.key)
 }
 
-func (c *rowChange) indexWorkflow(tx *bolt.Tx) error {
-	index := tx.Bucket(bucketByWorkflow)
+func (c *rowChange) indexWorkflow(w *writer) error {
 	if old := c.old; old != nil {
 		if old.Workflow == c.row.Workflow {
 			return nil
@@ -256,24 +270,23 @@ func (c *rowChange) indexWorkflow(tx *bolt.Tx) error {
 		if err != nil {
 			return err
 		}
-		if err := index.Delete(join(prefix, c.key)); err != nil {
+		if err := w.remove(bucketByWorkflow, join(prefix, c.key)); err != nil {
 			return err
 		}
 	}
-	return putSealed(index, bucketByWorkflow, join(c.workflow, c.key))
+	return w.put(bucketByWorkflow, join(c.workflow, c.key))
 }
 
-func (c *rowChange) indexStatus(tx *bolt.Tx) error {
-	index := tx.Bucket(bucketByStatus)
+func (c *rowChange) indexStatus(w *writer) error {
 	if old := c.old; old != nil {
 		if old.Status == c.row.Status {
 			return nil
 		}
-		if err := index.Delete(join(statusPrefix(old.Status), c.key)); err != nil {
+		if err := w.remove(bucketByStatus, join(statusPrefix(old.Status), c.key)); err != nil {
 			return err
 		}
 	}
-	return putSealed(index, bucketByStatus, join(statusPrefix(c.row.Status), c.key))
+	return w.put(bucketByStatus, join(statusPrefix(c.row.Status), c.key))
 }
 
 func getRow(tx *bolt.Tx, key []byte) (*plan.Run, error) {

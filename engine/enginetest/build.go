@@ -38,8 +38,8 @@ func Output(w *plan.Workflow, name string, value any) *plan.Workflow {
 }
 
 // Service returns the actions of the scripted service `svc`: read, put
-// (idempotent), post (keyed), send (once), list (paged) and usage (paged, at
-// most 7 days at a time). Inputs and outputs take any field.
+// (idempotent), post (keyed), send (once), ship (once, and its plugin can be asked
+// about lost calls), list (paged) and usage (paged, at most 7 days at a time). Inputs and outputs take any field.
 func Service() []*plan.Action {
 	const (
 		open = `{"type":"object","properties":{"value":{},"n":{"type":["integer","null"]}},"additionalProperties":true}`
@@ -56,9 +56,11 @@ func Service() []*plan.Action {
 	list.Paging = &plan.Paging{CursorField: "cursor", ItemsField: "rows", NextField: "next"}
 	usage.Paging = &plan.Paging{CursorField: "cursor", NextField: "next"}
 	usage.Range = &plan.Range{FromField: "from", ToField: "to", Max: 7 * 24 * time.Hour}
+	ship := make("ship", plan.EffectOnce, open, `{"type":"object","properties":{"value":{}},"required":["value"],"additionalProperties":true}`)
+	ship.Reconcile = true
 	return []*plan.Action{
 		make("read", plan.EffectRead, open, open), make("put", plan.EffectIdempotent, open, open),
-		make("post", plan.EffectKeyed, open, open), make("send", plan.EffectOnce, open, open), list, usage,
+		make("post", plan.EffectKeyed, open, open), make("send", plan.EffectOnce, open, open), list, usage, ship,
 	}
 }
 

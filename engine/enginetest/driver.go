@@ -33,11 +33,20 @@ type Script struct {
 	// Answers by operation path, in the order of the calls; the last one is
 	// given again. A path without answers completes at once with {}.
 	Answers map[string][]Answer
+	// Outcomes by operation path, in the order of the questions: what a plugin says
+	// of a lost call; the last one is given again. A path without any can't be told.
+	Outcomes map[string][]Outcome
 	// Acts in order of time.
 	Acts []Act
 
 	mu    sync.Mutex
 	given map[string]int
+}
+
+// Outcome is a plugin's word on a lost call, given after a while.
+type Outcome struct {
+	plan.Outcome
+	After time.Duration
 }
 
 // Answer is the end of one call. Never says that none comes, not even after a
@@ -50,12 +59,14 @@ type Answer struct {
 }
 
 // Act is something that happens to the run from outside, After its beginning.
-// Crash ends the engine without a word and starts it again. An Act that comes
+// Crash ends the engine without a word and starts it again; Stop ends it in good
+// order and does. An Act that comes
 // after the run's end or pause happens right then.
 type Act struct {
 	After time.Duration
 	Event journal.Event // cancel, resumed or resolved
 	Crash bool
+	Stop  bool
 }
 
 // Call is a call that the driver made.
@@ -94,6 +105,23 @@ func (s *Script) Next(path string) Answer {
 	i := min(s.given[path], len(answers)-1)
 	s.given[path]++
 	return answers[i]
+}
+
+// Outcome returns the answer to a question about the call of an operation path.
+func (s *Script) Outcome(path string) (outcome plan.Outcome, after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	outcomes := s.Outcomes[path]
+	if len(outcomes) == 0 {
+		return plan.Outcome{Applied: plan.AppliedUnknown, Note: "scripted"}, 0
+	}
+	if s.given == nil {
+		s.given = map[string]int{}
+	}
+	key := path + "#reconcile"
+	i := min(s.given[key], len(outcomes)-1)
+	s.given[key]++
+	return outcomes[i].Outcome, outcomes[i].After
 }
 
 // OK is a completed answer.
@@ -146,3 +174,12 @@ func Resolve(after time.Duration, step, outcome, output string) Act {
 
 // Crash ends the engine and starts it again.
 func Crash(after time.Duration) Act { return Act{After: after, Crash: true} }
+
+// Stop ends the engine in good order, calls in flight are cut, and starts it
+// again.
+func Stop(after time.Duration) Act { return Act{After: after, Stop: true} }
+
+// Says is a plugin's word on a lost call.
+func Says(applied plan.Applied, output string) Outcome {
+	return Outcome{Outcome: plan.Outcome{Applied: applied, Output: json.RawMessage(output), Note: "scripted"}}
+}

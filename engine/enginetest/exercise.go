@@ -68,6 +68,7 @@ func Cases() []*Case {
 	for _, group := range []func() []*Case{
 		orderCases, valueCases, failureCases, retryCases, effectCases, pageCases, loopCases, loopFailureCases,
 		timeCases, handlerCases, cancelCases, pauseCases, resumeCases, crashCases,
+		crashLoopCases, reconcileCases, replanCases,
 		approvalCases, signalCases,
 	} {
 		cases = append(cases, group()...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type Reference struct {
 	// Hostile sends, after every event, late and double ones that must change
 	// nothing.
 	Hostile bool
+	// Start changes the payload of the started event; nil = it stays.
+	Start func(*journal.Start)
 	// Seen is called after every event; nil = nobody looks.
 	Seen func(m *interp.Machine)
 }
@@ -39,9 +42,13 @@ func (r *Reference) Run(t testing.TB, workflow *plan.Workflow, inputs json.RawMe
 		open: map[string]int{}, deaf: map[string]bool{}, steps: map[string]plan.RunStep{},
 	}
 	d.machine = d.newMachine()
-	d.apply(journal.Event{Kind: journal.Started, Start: &journal.Start{
+	start := &journal.Start{
 		RunID: RunID, Inputs: inputs, Trigger: "manual", ScheduledAt: Begin(), Interpreter: interp.Version,
-	}})
+	}
+	if r.Start != nil {
+		r.Start(start)
+	}
+	d.apply(journal.Event{Kind: journal.Started, Start: start})
 	for i, act := range script.Acts {
 		d.schedule(Begin().Add(act.After), happening{act: &script.Acts[i]})
 	}
@@ -135,7 +142,14 @@ func (d *referenceRun) act(next happening) {
 	if !d.stopped() {
 		d.moveTo(next.at)
 	}
-	if next.act.Crash {
+	switch {
+	case next.act.Stop:
+		if !d.stopped() {
+			d.apply(journal.Event{Kind: journal.Stopped})
+		}
+		d.crash()
+		return
+	case next.act.Crash:
 		d.crash()
 		return
 	}
@@ -226,6 +240,10 @@ func (d *referenceRun) set(path string, at time.Time, event journal.Event) {
 
 func (d *referenceRun) call(command journal.Command) {
 	call := command.Call
+	if call.Reconcile != "" {
+		d.ask(command)
+		return
+	}
 	d.calls = append(d.calls, Call{
 		Path: command.Path, Attempt: call.Attempt, After: d.now.Sub(Begin()), Command: *call,
 	})
@@ -243,6 +261,12 @@ func (d *referenceRun) call(command journal.Command) {
 		}}
 	}
 	d.set(command.Path, at, event)
+}
+
+// ask answers a question about a lost call as the script says.
+func (d *referenceRun) ask(command journal.Command) {
+	outcome, after := d.script.Outcome(command.Call.Reconcile)
+	d.set(command.Path, d.now.Add(after), journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &outcome})
 }
 
 func eventOf(path string, answer plan.Answer) journal.Event {
@@ -265,6 +289,10 @@ func (d *referenceRun) cancel(path string) {
 		return
 	}
 	delete(d.open, path) // its own answer no longer comes
+	if strings.HasSuffix(path, "#reconcile") {
+		d.set(path, d.now, journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &plan.Outcome{Note: "canceled"}})
+		return
+	}
 	d.set(path, d.now, journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{
 		Kind: plan.KindCanceled, Message: "canceled", Applied: plan.AppliedUnknown,
 	}})
@@ -287,14 +315,20 @@ func (d *referenceRun) crash() {
 	}
 	d.agenda, d.open = kept, map[string]int{}
 	heap.Init(&d.agenda)
+	d.recover()
+}
+
+// recover records that a process drives the run again, then sends once more what
+// is still in flight.
+func (d *referenceRun) recover() {
+	before := d.machine.InFlight()
+	if slices.ContainsFunc(before, func(c journal.Command) bool { return c.Kind == journal.CommandCall }) {
+		d.apply(journal.Event{Kind: journal.Driven, Interrupted: d.machine.Interrupted()})
+	}
 	for _, command := range d.machine.InFlight() {
-		if command.Kind == journal.CommandCall && command.Call.Effect == plan.EffectOnce {
-			d.set(command.Path, d.now, journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &plan.Error{
-				Kind: plan.KindCrashed, Message: "the engine stopped", Applied: plan.AppliedUnknown,
-			}})
-			continue
+		if _, asked := d.open[command.Path]; !asked && slices.ContainsFunc(before, func(c journal.Command) bool { return c.Path == command.Path }) {
+			d.dispatch([]journal.Command{command})
 		}
-		d.dispatch([]journal.Command{command})
 	}
 }
 

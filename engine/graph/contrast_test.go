@@ -14,7 +14,7 @@ import (
 // for texts on each of the grounds that they can stand on, 3 for the lines that
 // carry meaning.
 func TestEveryTextHasContrast(t *testing.T) {
-	svg := string(graph.SVG(sample()))
+	svg := graph.SVG(sample())
 	light, dark, found := strings.Cut(svg, "prefers-color-scheme:dark")
 	if !found {
 		t.Fatal("there is no dark mode")

@@ -31,6 +31,8 @@ type action struct {
 	round      int              // from 1
 	paging     paging
 	within     string // path of the timer that bounds the whole step
+	crashes    int    // how often the engine died while the call at hand was in flight
+	loss       *loss  // the plugin is asked about
 }
 
 func (s *step) startAction() {
@@ -84,6 +86,9 @@ func (s *step) prepare() (*action, *plan.Error) {
 // operation names the call at hand: the same for all its attempts.
 func (s *step) operation() string {
 	path := s.path
+	if s.revised > 0 {
+		path += "#plan" + strconv.Itoa(s.revised+1) // another request has another key
+	}
 	if round := s.action.round; round > 1 {
 		path += "#round" + strconv.Itoa(round)
 	}
@@ -92,7 +97,7 @@ func (s *step) operation() string {
 
 // send gives the command for the attempt at hand.
 func (s *step) send() {
-	m, a, step := s.list.m, s.action, s.code.step
+	m, a := s.list.m, s.action
 	if !s.list.live() {
 		s.interrupt()
 		return
@@ -100,11 +105,18 @@ func (s *step) send() {
 	s.status, s.wait, s.until = plan.StepRunning, "", time.Time{}
 	s.attempts = max(s.attempts, a.attempt)
 	s.op = s.operation()
+	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: s.callNow()})
+	m.touch(s)
+}
+
+// callNow is the attempt at hand.
+func (s *step) callNow() *journal.Call {
+	a, step := s.action, s.code.step
 	input := a.input
 	if a.paging.cutting() {
 		input = a.paging.windowInput()
 	}
-	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: &journal.Call{
+	return &journal.Call{
 		Step:       s.path,
 		Action:     step.Uses,
 		Effect:     s.code.action.action.Effect,
@@ -116,8 +128,7 @@ func (s *step) send() {
 		Cursor:     step.Incremental,
 		Timeout:    s.timeout(),
 		Cache:      step.Cache,
-	}})
-	m.touch(s)
+	}
 }
 
 func (s *step) timeout() time.Duration {
@@ -135,6 +146,15 @@ func (s *step) timeout() time.Duration {
 // answered takes the end of the call at hand.
 func (s *step) answered(ev journal.Event) {
 	s.op = ""
+	if s.action.loss != nil {
+		outcome := ev.Outcome
+		if outcome == nil {
+			outcome = &plan.Outcome{Note: ev.Failed.Message}
+		}
+		s.reconciled(outcome)
+		return
+	}
+	s.action.crashes = 0
 	switch ev.Kind {
 	case journal.Completed:
 		s.completed(ev.Completed)
@@ -241,8 +261,16 @@ func (s *step) expire() {
 		Message: fmt.Sprintf("the step took longer than its within of %s", schema.FormatDuration(s.code.step.Within)),
 	}
 	open := m.open[s.op]
-	if open != nil && open.command.Kind == journal.CommandCall && s.once() {
-		s.lost(failure, false)
+	switch {
+	case open != nil && open.asks():
+		cause := s.action.loss.cause
+		s.action.loss = nil
+		m.cancel(s.op)
+		s.op = ""
+		s.lost(cause, false)
+		return
+	case open != nil && open.command.Kind == journal.CommandCall && s.once():
+		s.lose(loss{cause: failure})
 		return
 	}
 	s.fail(failure)

@@ -7,8 +7,8 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// corePlugin is the plugin name of the built-in actions.
-const corePlugin = "core"
+// CorePlugin is the plugin name of the built-in actions.
+const CorePlugin = "core"
 
 // The built-in actions that the Machine runs itself (LANGUAGE.md, rule 20).
 const (
@@ -126,7 +126,7 @@ func notifyAction() *plan.Action {
 
 func builtin(name, doc, input string) *plan.Action {
 	return &plan.Action{
-		Plugin: corePlugin,
+		Plugin: CorePlugin,
 		Name:   name,
 		Doc:    doc,
 		Effect: plan.EffectRead,

@@ -90,7 +90,7 @@ func (s *step) halt() {
 			}
 		}
 	}
-	if s.parked == "" {
+	if s.parked == "" || s.status == plan.StepWaiting && m.since(2) {
 		s.status = plan.StepCanceled
 		if !s.startedAt.IsZero() {
 			s.close()
@@ -141,6 +141,12 @@ func (m *Machine) graceOver() {
 		m.forget(op.command.Path)
 		s := op.step
 		s.op = ""
+		if op.asks() {
+			cause := s.action.loss.cause
+			s.action.loss = nil
+			s.interruptedUnknown(cause)
+			continue
+		}
 		if op.command.Kind == journal.CommandCall && op.command.Call.Effect.Writes() {
 			s.interruptedUnknown(&plan.Error{Kind: plan.KindCanceled, Message: "it was canceled and gave no answer in time"})
 			continue

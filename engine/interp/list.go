@@ -107,7 +107,11 @@ func (l *list) settled(s *step) {
 // begin decides on a step whose needs have ended: run_if, then if, then its
 // work.
 func (l *list) begin(s *step) {
-	switch upstream, cause := s.upstream(); upstream {
+	upstream, cause := s.upstream()
+	if upstream != upstreamFine && s.loop != nil {
+		s.loop.abandon()
+	}
+	switch upstream {
 	case upstreamBad:
 		s.note = "follows " + cause + ", which did not succeed"
 		s.settle(plan.StepBlocked)
@@ -115,6 +119,12 @@ func (l *list) begin(s *step) {
 	case upstreamUnmet:
 		s.note = "nothing that it needs has failed"
 		s.settle(plan.StepSkipped)
+		return
+	}
+	if s.loop != nil { // a resume goes on with it; its `if` was asked before
+		s.status, s.attempts = plan.StepRunning, max(s.attempts, 1)
+		l.m.touch(s)
+		s.loop.advance()
 		return
 	}
 	s.startedAt = l.m.at

@@ -158,6 +158,7 @@ func (it *item) start() {
 	l.open++
 	it.state, it.err = itemRunning, nil
 	if it.list != nil {
+		it.seeOuter()
 		it.list.reset()
 		it.list.advance()
 		return
@@ -167,6 +168,61 @@ func (it *item) start() {
 	it.list = s.list.m.newList(s.code.loop.body, prefix, l.itemEnv(it.index))
 	it.list.item = it
 	it.list.advance()
+}
+
+// seeOuter shows an item that goes on the outer steps as they are now: some may
+// have run again.
+func (it *item) seeOuter() {
+	outer, code := it.loop.step.list, it.loop.step.code.loop
+	if !outer.m.since(2) {
+		return
+	}
+	names := code.outer
+	if code.all {
+		names = names[:0:0]
+		for i := range outer.steps {
+			names = append(names, outer.steps[i].code.step.ID)
+		}
+	}
+	for _, name := range names {
+		if value, there := outer.known[name]; there {
+			it.list.known[name] = value
+		} else if !it.list.has(name) {
+			delete(it.list.known, name)
+		}
+	}
+}
+
+func (l *list) has(id string) bool {
+	for i := range l.steps {
+		if l.steps[i].code.step.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// abandon ends what the items of a loop have left: a resume has decided against
+// the loop.
+func (l *loop) abandon() {
+	for i := range l.items {
+		if it := &l.items[i]; it.list != nil && it.state != itemSucceeded {
+			it.list.halt()
+		}
+	}
+}
+
+// dropWaiting ends what a resume left in items that never had their turn again:
+// the loop has stopped before it.
+func (l *loop) dropWaiting() {
+	if !l.step.list.m.since(2) {
+		return
+	}
+	for i := range l.items {
+		if it := &l.items[i]; it.list != nil && it.state == itemWaiting {
+			it.list.halt()
+		}
+	}
 }
 
 // listEnded ends the item when its steps have.
@@ -215,6 +271,7 @@ func (l *list) release() {
 // in input order.
 func (l *loop) finish() {
 	if l.stopped {
+		l.dropWaiting()
 		for i := range l.items {
 			if l.items[i].state == itemFailed {
 				l.step.fail(l.items[i].err)

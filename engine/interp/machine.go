@@ -14,8 +14,17 @@ import (
 )
 
 // Version is the version of the interpreter's behaviour. It is stamped into
-// every started event.
-const Version = 1
+// every started event: a run keeps to the behaviour that it began with.
+//
+//	2: a step whose sub-workflow is paused is canceled with its run; after a
+//	   resume a loop that had begun waits for what it follows, like every step,
+//	   and its items see that anew; an expired page cursor drops the checkpoint of
+//	   its page too; a page that fails its step is not counted
+const Version = 2
+
+// since reports whether the run began with at least this version of the
+// behaviour.
+func (m *Machine) since(version int) bool { return m.begun.Interpreter >= version }
 
 // phase is where a run stands as a whole.
 type phase uint8
@@ -121,7 +130,7 @@ func (m *Machine) take(ev journal.Event) error {
 	switch ev.Kind {
 	case journal.Started:
 		return m.start(ev)
-	case journal.Completed, journal.Pending, journal.Failed, journal.TimerFired:
+	case journal.Completed, journal.Pending, journal.Failed, journal.TimerFired, journal.Reconciled:
 		return m.answer(ev)
 	case journal.CancelRun:
 		m.cancelRun(ev)
@@ -139,7 +148,11 @@ func (m *Machine) take(ev journal.Event) error {
 	case journal.ChildEnded:
 		return m.childEnded(ev)
 	case journal.Driven:
-		m.release()
+		m.driven(ev)
+	case journal.Stopped:
+		m.stoppedWell(ev)
+	case journal.Replanned:
+		return m.replan(ev)
 	default:
 		return fmt.Errorf("apply %s: unknown kind of event", ev.Kind)
 	}
@@ -166,6 +179,9 @@ func (m *Machine) start(ev journal.Event) error {
 		return nil
 	}
 	m.main = m.newList(m.program.main, "", m.env)
+	if err := m.takeOver(); err != nil {
+		return fmt.Errorf("apply started: %w", err)
+	}
 	m.goOn()
 	m.main.enqueue()
 	return nil

@@ -150,7 +150,7 @@ func (m *Machine) unstarted(ev journal.Event) ([]journal.Command, error) {
 		commands := m.commands
 		m.commands = nil
 		return commands, err
-	case journal.Resumed, journal.Moved, journal.Driven:
+	case journal.Resumed, journal.Moved, journal.Driven, journal.Stopped:
 		return nil, nil
 	}
 	return nil, fmt.Errorf("apply %s: the run has not started", ev.Kind)

@@ -29,6 +29,7 @@ type operation struct {
 	command journal.Command
 	step    *step // nil for the run's own timers
 	order   int
+	left    leftState // of a call
 }
 
 // guards reports whether the operation is a timer that only watches over
@@ -42,6 +43,11 @@ func (o *operation) guards() bool {
 		return true
 	}
 	return false
+}
+
+// asks reports whether the operation is a question about a lost call.
+func (o *operation) asks() bool {
+	return o.command.Kind == journal.CommandCall && o.command.Call.Reconcile != ""
 }
 
 func (m *Machine) emit(command journal.Command) { m.commands = append(m.commands, command) }
@@ -105,6 +111,9 @@ func (m *Machine) answer(ev journal.Event) error {
 	if op == nil || op.command.Kind == journal.CommandChild || (op.command.Kind == journal.CommandTimer) != (ev.Kind == journal.TimerFired) {
 		return nil
 	}
+	if ev.Kind != journal.Failed && op.asks() != (ev.Kind == journal.Reconciled) {
+		return nil
+	}
 	if missingPayload(ev) {
 		return fmt.Errorf("apply %s %s: it has no payload", ev.Kind, ev.Path)
 	}
@@ -129,6 +138,8 @@ func missingPayload(ev journal.Event) bool {
 		return ev.Pending == nil
 	case journal.Failed:
 		return ev.Failed == nil
+	case journal.Reconciled:
+		return ev.Outcome == nil
 	}
 	return false
 }

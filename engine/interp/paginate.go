@@ -107,6 +107,9 @@ func (s *step) restartPaging() bool {
 		return false
 	}
 	p.restarted = p.window + 1
+	if s.list.m.since(2) {
+		s.action.checkpoint, s.action.polls = nil, 0
+	}
 	p.page, p.cursor, p.seen = 1, "", nil
 	p.pages = p.keptPages
 	p.values, p.items = p.values[:p.kept:p.kept], p.items[:p.kept:p.kept]
@@ -116,11 +119,17 @@ func (s *step) restartPaging() bool {
 // pageDone adds a page and decides what follows it.
 func (s *step) pageDone(answer *plan.Completed, result any) {
 	p := &s.action.paging
+	before := *p
 	values, raw, err := s.code.page.items(result, answer.Output)
 	if err != nil {
 		s.attemptFailed(unreadable(err))
 		return
 	}
+	defer func() {
+		if s.status == plan.StepFailed && s.list.m.since(2) { // a resume reads the page again
+			p.pages, p.values, p.items = before.pages, before.values, before.items
+		}
+	}()
 	p.values, p.items = append(p.values, values...), append(p.items, raw...)
 	p.pages++
 	bounds := s.pageBounds()

@@ -310,7 +310,7 @@ func (c *compiler) loop(code *stepCode, handler bool) error {
 		return err
 	}
 	code.loop = &loopCode{body: body}
-	reads := &bodyReads{names: map[string]bool{}}
+	reads := &bodyReads{root: rootSteps, names: map[string]bool{}}
 	if err := reads.loop(loop); err != nil {
 		return err
 	}

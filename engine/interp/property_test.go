@@ -183,7 +183,7 @@ func TestP8EveryPrefixOfAJournalReplaysToTheSameCommandsAndState(t *testing.T) {
 }
 
 // stored is a record as the journal gives it back.
-func stored(t *rapid.T, record *journal.Record) *journal.Record {
+func stored(t interface{ Fatal(...any) }, record *journal.Record) *journal.Record {
 	data, err := journal.Encode(record)
 	if err != nil {
 		t.Fatal(err)

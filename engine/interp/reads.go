@@ -8,10 +8,11 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// bodyReads collects the steps that the expressions of a loop's body read, so
-// that an item's environment holds those alone and a wide loop after many steps
-// is not quadratic.
+// bodyReads collects what the expressions of a step read of a root. Of a loop's
+// body it is the steps, so that an item's environment holds those alone and a
+// wide loop after many steps is not quadratic.
 type bodyReads struct {
+	root    string
 	names   map[string]bool
 	dynamic bool // a computed name may read any step
 }
@@ -75,7 +76,7 @@ func (b *bodyReads) expr(x *plan.Expr) error {
 	}
 	for _, read := range parsed.Reads() {
 		switch {
-		case len(read.Path) == 0 || read.Path[0] != rootSteps:
+		case len(read.Path) == 0 || read.Path[0] != b.root:
 		case len(read.Path) == 1:
 			b.dynamic = true
 		default:

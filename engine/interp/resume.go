@@ -62,20 +62,48 @@ func (s *step) reset() {
 	delete(s.list.known, s.code.step.ID)
 	if s.status == plan.StepUnknown && s.once() {
 		s.settled = false
+		if s.asksAgain() {
+			return
+		}
 		s.parked = plan.PausedUnknownOutcome
 		m.parked = append(m.parked, s)
 		return
 	}
-	if s.action != nil && s.status == plan.StepFailed {
-		s.action.checkpoint = nil // what it waited for has ended: it begins anew
+	if s.action != nil {
+		s.action.crashes = 0
+		if s.status == plan.StepFailed && !s.crashLooped() {
+			s.action.checkpoint = nil // what it waited for has ended: it begins anew
+		}
 	}
 	s.settled, s.parked, s.err, s.continued = false, "", nil, false
 	s.note, s.attempts, s.endedAt, s.decision = "", 0, time.Time{}, nil
 	s.status = plan.StepPending
-	if s.loop != nil {
-		s.status, s.attempts = plan.StepRunning, 1
-		s.loop.reset()
+	if s.loop == nil {
+		return
 	}
+	s.loop.reset()
+	if !m.since(2) {
+		s.status, s.attempts = plan.StepRunning, 1
+		s.loop.enqueue()
+	}
+}
+
+// crashLooped reports whether the step was parked for its crashes.
+func (s *step) crashLooped() bool { return s.err != nil && s.err.Reason == reasonCrashLoop }
+
+// asksAgain asks the plugin once more about an unknown outcome, unless a person
+// has said it meanwhile; false when the plugin can't be asked.
+func (s *step) asksAgain() bool {
+	m := s.list.m
+	if !s.code.action.action.Reconcile || s.resolution != nil || s.err == nil || s.err.Reason == reasonOutputs {
+		return false
+	}
+	delete(m.unknown, s.path)
+	cause := *s.err
+	cause.Kind, cause.Reason, cause.Hint = plan.KindCrashed, "", ""
+	s.action.crashes, s.parked, s.err, s.endedAt, s.decision = 0, "", nil, time.Time{}, nil
+	s.reconcile(loss{cause: &cause, mayRetry: true, again: true})
+	return true
 }
 
 // reset queues every item that has not succeeded; those that began go on where
@@ -90,7 +118,6 @@ func (l *loop) reset() {
 		l.items[i].state = itemWaiting
 		l.waiting = append(l.waiting, i)
 	}
-	l.enqueue()
 }
 
 // resolveOutcome closes an unknown outcome by a person's word.
@@ -130,6 +157,10 @@ func (m *Machine) resolveStep(s *step, resolution *journal.Resolution) error {
 		s.decision = &taken
 	}
 	m.parked = slices.DeleteFunc(m.parked, func(other *step) bool { return other == s })
+	if s.queuesUp() {
+		s.settled, s.parked = true, ""
+		return s.resolveLate(resolution)
+	}
 	if m.phase == paused {
 		m.goOn()
 	}
@@ -150,6 +181,20 @@ func (m *Machine) resolveStep(s *step, resolution *journal.Resolution) error {
 		return fmt.Errorf("apply resolved %s: unknown outcome %q", s.path, resolution.Outcome)
 	}
 	return nil
+}
+
+// queuesUp reports whether the step is one of a loop's item that a resume has put
+// back into the line: it goes on when the item does.
+func (s *step) queuesUp() bool {
+	if !s.list.m.since(2) {
+		return false
+	}
+	for l := s.list; l.item != nil; l = l.item.loop.step.list {
+		if l.item.state == itemWaiting {
+			return true
+		}
+	}
+	return false
 }
 
 // resolveLate notes the outcome in a run that has ended: a resume goes by it.

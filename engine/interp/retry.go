@@ -38,7 +38,7 @@ func (s *step) attemptFailed(failure *plan.Error) {
 		s.action.attempt = 1
 		s.send()
 	case outcome == effectUnknown && !s.mayRepeatRefused(failure):
-		s.lost(failure, true)
+		s.lose(loss{cause: failure, mayRetry: true})
 	case outcome == effectKnown && !s.mayRepeatRefused(failure), !s.retries(failure):
 		s.exhausted(failure, outcome)
 	default:
@@ -49,7 +49,7 @@ func (s *step) attemptFailed(failure *plan.Error) {
 // exhausted ends a step that is not tried again.
 func (s *step) exhausted(failure *plan.Error, outcome applied) {
 	if outcome == effectUnknown {
-		s.lost(failure, false)
+		s.lose(loss{cause: failure})
 		return
 	}
 	s.fail(failure)
@@ -158,6 +158,11 @@ func (s *step) lost(cause *plan.Error, mayRetry bool) {
 		s.fail(failure)
 		return
 	}
+	s.leaveUnknown(failure)
+}
+
+// leaveUnknown leaves an unknown outcome to a person.
+func (s *step) leaveUnknown(failure *plan.Error) {
 	s.err = s.complete(failure)
 	if s.list.m.phase != running {
 		s.settle(plan.StepUnknown)

@@ -41,6 +41,8 @@ type step struct {
 	cached    bool
 	startedAt time.Time
 	endedAt   time.Time
+	revised   int  // how often another plan changed it after it had begun: tells its calls from those before
+	taken     bool // its result is that of the run that this one is a rerun of
 	changed   bool // stands among the Machine's changed ones
 }
 

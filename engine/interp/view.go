@@ -86,11 +86,17 @@ func (s *step) view() plan.RunStep {
 		view.Wait = "login"
 	case plan.PausedUnknownOutcome:
 		view.Wait = "resolve"
-	case plan.PausedError:
+	case plan.PausedError, plan.PausedCrashLoop:
 		view.Wait = "resume"
 	}
-	if s.action != nil && s.code.page != nil {
-		view.Pages = s.action.paging.pages
+	if s.action != nil {
+		view.Crashes = s.action.crashes
+		if s.code.page != nil {
+			view.Pages = s.action.paging.pages
+		}
+	}
+	if s.taken {
+		view.TakenFrom = s.list.m.begun.RerunOf
 	}
 	if s.loop != nil {
 		view.Items, view.Done, view.ItemErrors = len(s.loop.items), s.loop.done, s.loop.errors

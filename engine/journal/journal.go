@@ -28,7 +28,10 @@ const (
 	Queued     EventKind = "queued"      // the run is accepted and waits for its place or its state; Start is set
 	Refused    EventKind = "refused"     // a queued run never begins; Failed says why
 	Moved      EventKind = "moved"       // what the run's success would write was changed by another; Failed is set
-	Driven     EventKind = "driven"      // a process drives the run again: what was recorded meanwhile takes effect
+	Driven     EventKind = "driven"      // a process drives the run again: what was recorded meanwhile takes effect; Interrupted may be set
+	Stopped    EventKind = "stopped"     // the process that drove the run leaves it in good order; Unsent may be set
+	Reconciled EventKind = "reconciled"  // the plugin said what became of a call whose outcome was not known; Outcome is set
+	Replanned  EventKind = "replanned"   // a stopped run goes on by another plan from here on; Replan is set
 )
 
 // Event is one thing that happened to a run. Path is the operation path of the
@@ -46,8 +49,26 @@ type Event struct {
 	Resolution *Resolution     `json:"resolution,omitempty"`
 	Cancel     *Cancel         `json:"cancel,omitempty"`
 	Child      *Child          `json:"child,omitempty"`
+	Outcome    *plan.Outcome   `json:"outcome,omitempty"`
+	Replan     *Replan         `json:"replan,omitempty"`
 	Discard    bool            `json:"discard,omitempty"` // of resumed: the run's success writes no state and no cursors
 	By         string          `json:"by,omitempty"`      // who acted, for events that a person causes
+	// Interrupted, of driven, are the operation paths of the calls that were in
+	// flight when the process before died (RELIABILITY.md, P6).
+	Interrupted []string `json:"interrupted,omitempty"`
+	// Unsent, of stopped, are the operation paths of the open calls that were
+	// certainly not sent; the others may have been.
+	Unsent []string `json:"unsent,omitempty"`
+}
+
+// Replan is the plan that a stopped run goes on by (LANGUAGE.md, rule 21). It
+// stands in the record itself, so that a replay needs nothing else. Inputs are
+// the run's, with the defaults that the new plan adds.
+type Replan struct {
+	PlanHash string           `json:"plan_hash"`
+	Plan     json.RawMessage  `json:"plan"`
+	Inputs   json.RawMessage  `json:"inputs"`
+	Plugins  []plan.PluginPin `json:"plugins,omitempty"`
 }
 
 // Start is the payload of the started event. Inputs are complete: defaults are
@@ -65,6 +86,25 @@ type Start struct {
 	// versions: 0 for a declared one that is not stored.
 	State         map[string]json.RawMessage `json:"state,omitempty"`
 	StateVersions map[string]uint64          `json:"state_versions,omitempty"`
+	// Plugins are those that the plan calls, as they were when the run was accepted.
+	Plugins []plan.PluginPin `json:"plugins,omitempty"`
+	// Of a rerun: the inputs that differ from those of RerunOf, the step that it
+	// begins at, and the results that it takes over, by step id.
+	EditedInputs []string          `json:"edited_inputs,omitempty"`
+	From         string            `json:"from,omitempty"`
+	Taken        map[string]*Taken `json:"taken,omitempty"`
+}
+
+// Taken is the result of a step of another run. Result is the same as Outputs
+// with the types that JSON has no form for (interp's own notation); empty where
+// nothing is lost without it.
+type Taken struct {
+	Status    plan.StepStatus `json:"status"`
+	Outputs   json.RawMessage `json:"outputs,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *plan.Error     `json:"error,omitempty"`
+	Attempts  int             `json:"attempts,omitempty"`
+	Continued bool            `json:"continued,omitempty"` // it failed, and on_error says continue
 }
 
 // Signal is a message for a waiting step: the event's Path names it, or Path is
@@ -155,6 +195,10 @@ type Call struct {
 	Cursor     string          `json:"cursor,omitempty"` // name of the incremental cursor whose watermark goes along
 	Timeout    time.Duration   `json:"timeout"`
 	Cache      time.Duration   `json:"cache,omitempty"`
+	// Reconcile, where it is set, makes the call a question: what became of the
+	// call of this operation path, which is the one with the same input. It has no
+	// effect of its own, and its answer is a reconciled event.
+	Reconcile string `json:"reconcile,omitempty"`
 }
 
 // Timer fires at or after At, once.

@@ -96,6 +96,7 @@ func (d *Driver) childRequest(parent plan.Run, workflow *plan.Workflow, command 
 		Start: journal.Start{
 			RunID: command.Child.RunID, Inputs: command.Child.Inputs, Trigger: triggerWorkflow,
 			ScheduledAt: parent.ScheduledAt, Interpreter: interp.Version, PlanHash: hash,
+			Plugins: plan.PinsOf(workflow.Actions, interp.CorePlugin),
 		},
 	}
 }

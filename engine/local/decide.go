@@ -38,7 +38,7 @@ func (d *Driver) Decide(ctx context.Context, id string, hold bool, decide Decide
 			return false, ctx.Err()
 		}
 	}
-	return d.decideUndriven(id, hold, decide)
+	return d.decideUndriven(ctx, id, hold, decide)
 }
 
 // decision is an event that is still to be made, on the run's worker.
@@ -59,7 +59,7 @@ func (r *run) decided(asked *decision) {
 	r.serveInspectors()
 }
 
-func (d *Driver) decideUndriven(id string, hold bool, decide Decide) (bool, error) {
+func (d *Driver) decideUndriven(ctx context.Context, id string, hold bool, decide Decide) (bool, error) {
 	r, err := d.replay(id)
 	if err != nil {
 		return false, err
@@ -69,7 +69,7 @@ func (d *Driver) decideUndriven(id string, hold bool, decide Decide) (bool, erro
 		return false, err
 	}
 	if !hold {
-		return false, d.Load(id, event)
+		return false, d.LoadDurably(ctx, id, event)
 	}
 	if err := d.reserve(r); err != nil {
 		return false, err

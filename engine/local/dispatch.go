@@ -31,6 +31,9 @@ func (t *timer) stop() { t.clock.Stop() }
 // dispatch does what the commands say. Logs and the finish are part of the
 // record itself and need nothing more.
 func (r *run) dispatch(commands []journal.Command) {
+	if r.driver.draining() {
+		commands = r.withhold(commands)
+	}
 	for _, command := range commands {
 		switch command.Kind {
 		case journal.CommandCall:
@@ -52,6 +55,7 @@ func (r *run) cancelCommand(path string) {
 	}
 	if c := r.calls[path]; c != nil {
 		c.cancel()
+		return
 	}
 	switch c := r.children[path]; {
 	case c != nil:
@@ -62,15 +66,34 @@ func (r *run) cancelCommand(path string) {
 }
 
 func (r *run) startCall(command journal.Command) {
+	if r.dropped[command.Path] { // canceled while its intent became durable
+		delete(r.dropped, command.Path)
+		r.calls[command.Path] = &call{command: command, cancel: func() {}}
+		event := answerEvent(command.Path, failure(plan.KindCanceled, plan.NotApplied, "canceled before it was sent"))
+		if command.Call.Reconcile != "" {
+			event = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &plan.Outcome{Note: "canceled before the question was sent"}}
+		}
+		r.mail.put(message{event: &event, answerTo: &command})
+		return
+	}
 	ctx, cancel := context.WithCancel(r.driver.ctx)
 	r.calls[command.Path] = &call{command: command, cancel: cancel}
 	request := r.request(command)
 	action := r.workflow.Actions[command.Call.Action]
+	ctx, mark := withMark(ctx)
+	if command.Call.Reconcile != "" {
+		r.driver.workers.Go(func() {
+			defer cancel()
+			r.ask(ctx, command, action, request)
+		})
+		return
+	}
 	r.driver.workers.Go(func() {
 		defer cancel()
 		answer := r.recall(ctx, action, command.Call, request)
-		if r.driver.ctx.Err() != nil && answer.Completed == nil && answer.Pending == nil {
-			return // the engine is closing: what this call did is for the next start to find out
+		if sent, yes := r.driver.releases(ctx, answer, mark); yes {
+			r.mail.put(message{released: &released{command: command, sent: sent}})
+			return
 		}
 		event := answerEvent(command.Path, answer)
 		r.mail.put(message{event: &event, answerTo: &command})
@@ -78,15 +101,19 @@ func (r *run) startCall(command journal.Command) {
 }
 
 func (r *run) request(command journal.Command) plan.Request {
+	operation := command.Path
+	if command.Call.Reconcile != "" {
+		operation = command.Call.Reconcile
+	}
 	return plan.Request{
 		Action:         command.Call.Action,
 		Connection:     command.Call.Connection,
 		Workflow:       r.workflow.Name,
 		RunID:          r.row.ID,
 		Step:           command.Call.Step,
-		Operation:      command.Path,
+		Operation:      operation,
 		Attempt:        command.Call.Attempt,
-		IdempotencyKey: IdempotencyKey(r.row.ID, command.Path),
+		IdempotencyKey: IdempotencyKey(r.row.ID, operation),
 		Input:          command.Call.Input,
 		PageCursor:     command.Call.PageCursor,
 		Checkpoint:     command.Call.Checkpoint,
@@ -102,15 +129,22 @@ func (r *run) execute(ctx context.Context, action *plan.Action, request plan.Req
 		return failure(plan.KindInternal, plan.NotApplied, "the plan holds no action %s", request.Action)
 	}
 	waited := false
-	done, err := r.driver.options.Limiter.Acquire(ctx, action, request.Connection, func(until time.Time) {
+	waiting, admitted := r.driver.whileOpen(ctx)
+	if err := r.passGate(waiting, request.Step); err != nil {
+		admitted()
+		return failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for room on the disk")
+	}
+	done, err := r.driver.options.Limiter.Acquire(waiting, action, request.Connection, func(until time.Time) {
 		waited = true
-		r.mail.put(message{wait: &limiterWait{path: request.Step, until: until}})
+		r.mail.put(message{wait: &limiterWait{path: request.Step, until: until, reason: rateLimit}})
 	})
 	if waited {
 		r.mail.put(message{wait: &limiterWait{path: request.Step}})
 	}
+	closing := waiting.Err() != nil
+	admitted()
 	if err != nil {
-		if ctx.Err() != nil {
+		if closing {
 			return failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for the rate limit")
 		}
 		return failure(plan.KindInternal, plan.NotApplied, "wait for the rate limit: %v", err)
@@ -121,7 +155,7 @@ func (r *run) execute(ctx context.Context, action *plan.Action, request plan.Req
 		attempt, cancel = context.WithTimeout(ctx, request.Timeout)
 		defer cancel()
 	}
-	answer := r.driver.options.Caller.Call(attempt, request, &sink{run: r, step: request.Step})
+	answer := r.driver.send(attempt, request, &sink{run: r, step: request.Step})
 	done(answer)
 	return answer
 }
@@ -192,7 +226,7 @@ func (r *run) waiting(wait limiterWait) {
 		delete(r.waits, wait.path)
 	} else {
 		r.waits[wait.path] = wait
-		update.Wait, update.Until = "rate limit", wait.until
+		update.Wait, update.Until = wait.reason, wait.until
 	}
 	r.feed.send(update)
 }

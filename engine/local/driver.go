@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
@@ -51,6 +52,12 @@ type Options struct {
 	Log           *slog.Logger
 	MaxActiveRuns int // runs driven at a time; 0 = 1000
 
+	// Reconciler is asked about lost calls whose plugin can tell. nil = nobody is.
+	Reconciler Reconciler
+
+	// Gate holds calls back for want of space. nil = none.
+	Gate Gate
+
 	// What runs leave for later ones. nil = nothing is kept, and nobody waits.
 	Memory     Memory
 	Identifier Identifier
@@ -61,6 +68,7 @@ type Options struct {
 var (
 	ErrClosed    = errors.New("the engine is closing")
 	ErrNotDriven = errors.New("no process drives this run")
+	ErrDriven    = errors.New("the run is driven already")
 )
 
 // Driver drives runs. Safe for concurrent use.
@@ -70,6 +78,10 @@ type Driver struct {
 	ctx     context.Context // ends when Close begins: calls in flight are canceled
 	stop    context.CancelFunc
 	workers sync.WaitGroup
+
+	admission context.Context // ends when a graceful stop begins: no call is sent any more
+	refuse    context.CancelFunc
+	inFlight  atomic.Int64 // calls that were sent and not answered
 
 	programs programs
 
@@ -84,12 +96,15 @@ func New(options Options) *Driver {
 		options.MaxActiveRuns = 1000
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	admission, refuse := context.WithCancel(context.Background())
 	return &Driver{
-		options: options,
-		slots:   make(chan struct{}, options.MaxActiveRuns),
-		ctx:     ctx,
-		stop:    stop,
-		runs:    map[string]*run{},
+		options:   options,
+		slots:     make(chan struct{}, options.MaxActiveRuns),
+		ctx:       ctx,
+		stop:      stop,
+		admission: admission,
+		refuse:    refuse,
+		runs:      map[string]*run{},
 	}
 }
 
@@ -173,6 +188,16 @@ func (d *Driver) Load(id string, event *journal.Event) error {
 	return nil
 }
 
+// LoadDurably is Load that returns when the event is durable. A resume of a run
+// that waits for one of the driver's slots returns at once.
+func (d *Driver) LoadDurably(ctx context.Context, id string, event *journal.Event) error {
+	if err := d.Load(id, event); err != nil {
+		return err
+	}
+	queued := event != nil && event.Kind != journal.Resumed
+	return d.inspect(ctx, id, queued, func(*run) {})
+}
+
 // Send gives an event to a run that is driven; else ErrNotDriven.
 func (d *Driver) Send(id string, event journal.Event) error {
 	r := d.driven(id)
@@ -246,7 +271,7 @@ func (d *Driver) reserve(r *run) error {
 		return ErrClosed
 	}
 	if d.runs[r.row.ID] != nil {
-		return fmt.Errorf("run %s is driven already", r.row.ID)
+		return fmt.Errorf("run %s: %w", r.row.ID, ErrDriven)
 	}
 	d.runs[r.row.ID] = r
 	return nil

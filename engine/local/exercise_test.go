@@ -69,7 +69,7 @@ func (e *virtualEngine) open() {
 	}
 	e.store, e.released = store, make(chan struct{})
 	e.driver = local.New(local.Options{
-		Journal: store, Caller: e, Limiter: noLimit{}, Now: e.now, Log: slog.New(slog.DiscardHandler),
+		Journal: store, Caller: e, Reconciler: e, Limiter: noLimit{}, Now: e.now, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -86,6 +86,13 @@ func (e *virtualEngine) shut() {
 	if err := e.store.Close(); err != nil {
 		e.t.Error(err)
 	}
+}
+
+// drain stops the driver in good order. Calls in flight have no time to end.
+func (e *virtualEngine) drain() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = e.driver.Drain(ended) // that calls were in flight is what the case is about
 }
 
 func (e *virtualEngine) start(workflow *plan.Workflow, inputs json.RawMessage) {
@@ -144,7 +151,10 @@ func (e *virtualEngine) act(act enginetest.Act) {
 		e.awaitEnd(nil)
 	}
 	var event *journal.Event
-	if act.Crash {
+	if act.Crash || act.Stop {
+		if act.Stop {
+			e.drain()
+		}
 		e.shut()
 		e.open()
 		if e.stopped() {
@@ -188,6 +198,18 @@ func (e *virtualEngine) Call(ctx context.Context, request plan.Request, _ plan.S
 		failure = &plan.Error{Kind: plan.KindTimeout, Message: "no answer in time", Applied: plan.AppliedUnknown}
 	}
 	return plan.Answer{Failed: failure}
+}
+
+// Reconcile answers a question about a lost call as the script says.
+func (e *virtualEngine) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+	outcome, after := e.script.Outcome(request.Operation)
+	select {
+	case <-time.After(after):
+		return outcome, nil
+	case <-ctx.Done():
+	case <-e.released:
+	}
+	return plan.Outcome{}, context.Canceled
 }
 
 func (e *virtualEngine) result() enginetest.Result {

@@ -74,6 +74,7 @@ func (r *run) result() *plan.Result {
 		Outputs: maps.Clone(r.machine.Outputs()),
 		Steps:   map[string]plan.RunStep{},
 		Error:   r.machine.Error(),
+		Plugins: r.machine.Begun().Plugins,
 	}
 	if result.Outputs == nil {
 		result.Outputs = map[string]json.RawMessage{}
@@ -84,14 +85,14 @@ func (r *run) result() *plan.Result {
 	return result
 }
 
-// withWait shows a limiter's wait in the step that it holds up.
+// withWait shows a wait for the limiter or the gate in the step that it holds up.
 func (r *run) withWait(step plan.RunStep) plan.RunStep {
 	step = r.withChild(step)
 	wait, ok := r.waits[step.Path]
 	if !ok || step.Status != plan.StepRunning {
 		return step
 	}
-	step.Status, step.Wait = plan.StepWaiting, "rate limit"
+	step.Status, step.Wait = plan.StepWaiting, wait.reason
 	step.Until = &wait.until
 	return step
 }
@@ -145,6 +146,6 @@ func (r *run) sendHistory(w *watcher, from uint64) {
 	row := r.row
 	w.put(Update{Kind: UpdateRun, RunID: r.row.ID, Seq: r.seq, Run: &row})
 	for _, wait := range r.waits {
-		w.put(Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path, Wait: "rate limit", Until: wait.until})
+		w.put(Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path, Wait: wait.reason, Until: wait.until})
 	}
 }

@@ -19,7 +19,9 @@ type message struct {
 	child      *childEnd
 	childWaits *childWaits
 	inspect    func(*run) // runs on the worker when all before it is durable
-	flush      bool       // hand what was applied to the journal
+	released   *released
+	flush      bool // hand what was applied to the journal
+	drain      bool // a graceful stop has begun
 	stop       bool
 }
 

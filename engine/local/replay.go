@@ -91,6 +91,7 @@ func (r *run) reapply(record *journal.Record) error {
 		return &MismatchError{RunID: r.row.ID, Seq: record.Seq, Stored: string(stored), Now: string(now)}
 	}
 	r.seq = record.Seq
+	r.replanned(&record.Event)
 	return nil
 }
 
@@ -130,61 +131,4 @@ func (r *run) park(cause error) {
 		return
 	}
 	r.slotGiven(&r.row)
-}
-
-// recover goes on where the journal ends: what was in flight is sent again. A
-// call that must not be repeated is answered with an unknown outcome instead.
-func (r *run) recover(event *journal.Event) {
-	if event != nil && event.Kind == journal.CancelRun {
-		r.recoverCanceled(*event)
-		return
-	}
-	for _, command := range r.machine.InFlight() {
-		if command.Kind == journal.CommandCall && command.Call.Effect == plan.EffectOnce {
-			r.calls[command.Path] = &call{command: command, cancel: func() {}}
-			lost := journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &plan.Error{
-				Kind:    plan.KindCrashed,
-				Applied: plan.AppliedUnknown,
-				Message: "the engine stopped while the call was in flight",
-			}}
-			r.handle(message{event: &lost, answerTo: &command})
-			continue
-		}
-		r.dispatch([]journal.Command{command})
-		if command.Kind == journal.CommandChild && r.machine.Ending() {
-			r.cancelCommand(command.Path)
-		}
-	}
-	r.catchUp(event)
-	if event != nil {
-		r.handle(message{event: event})
-	}
-	r.noteWaits()
-	r.store()
-}
-
-// recoverCanceled ends a run that is canceled before it goes on: what was in
-// flight is not sent again only to be canceled.
-func (r *run) recoverCanceled(event journal.Event) {
-	open := r.machine.InFlight()
-	for _, command := range open {
-		if command.Kind == journal.CommandCall {
-			r.calls[command.Path] = &call{command: command, cancel: func() {}}
-			continue
-		}
-		r.dispatch([]journal.Command{command})
-	}
-	r.handle(message{event: &event})
-	for _, command := range open {
-		if command.Kind != journal.CommandCall {
-			continue
-		}
-		lost := journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &plan.Error{
-			Kind:    plan.KindCanceled,
-			Applied: plan.AppliedUnknown,
-			Message: "the engine stopped while the call was in flight, and the run was canceled then",
-		}}
-		r.handle(message{event: &lost, answerTo: &command})
-	}
-	r.store()
 }

@@ -26,7 +26,7 @@ type run struct {
 	calls     map[string]*call  // by operation path
 	timers    map[string]*timer // by operation path
 	children  map[string]*child // by operation path
-	dropped   map[string]bool   // operation paths of children that were canceled before they began
+	dropped   map[string]bool   // operation paths of calls and children that were canceled before they began
 	forPeople atomic.Bool       // nothing goes on in it without a person or a signal
 	waits     map[string]limiterWait
 
@@ -37,8 +37,10 @@ type run struct {
 	flushing    bool // a flush message is on its way
 	flushNow    bool // it has come
 	stopping    bool
-	leaving     bool  // it was canceled while it waited for its place
-	failed      error // of the journal
+	unsent      []string // paths of calls that a graceful stop kept from being sent
+	careful     int      // answers to take until reads are sent before their records are durable
+	leaving     bool     // it was canceled while it waited for its place
+	failed      error    // of the journal
 }
 
 // batch is one applied event with all that follows from it.
@@ -59,10 +61,12 @@ type commit struct {
 	err     error
 }
 
-// limiterWait says until when a step waits for its limiter; zero = no more.
+// limiterWait says until when a step waits for its limiter or for the gate; zero
+// = no more.
 type limiterWait struct {
-	path  string // of the step
-	until time.Time
+	path   string // of the step
+	until  time.Time
+	reason string
 }
 
 func (d *Driver) newRun(row plan.Run, workflow *plan.Workflow, machine *interp.Machine) *run {
@@ -105,6 +109,8 @@ func (r *run) awaitSlot() bool {
 	select {
 	case r.driver.slots <- struct{}{}:
 		r.hasSlot.Store(true)
+	case <-r.driver.admission.Done():
+		return false
 	case <-r.driver.ctx.Done():
 		return false
 	}
@@ -125,6 +131,7 @@ func (r *run) loop() {
 			r.handle(msg)
 		}
 		r.storeWhenDue()
+		r.stopWhenDrained()
 	}
 }
 
@@ -166,6 +173,8 @@ func (r *run) handle(msg message) {
 		r.flushing, r.flushNow = false, true
 	case msg.committed != nil:
 		r.committed(msg.committed)
+	case msg.released != nil:
+		r.letGo(msg.released)
 	case msg.inspect != nil:
 		r.inspectors = append(r.inspectors, msg.inspect)
 		r.serveInspectors()
@@ -207,6 +216,9 @@ func (r *run) take(event journal.Event, answered *journal.Command) {
 		row := r.row
 		applied.row = &row
 	}
+	if answered != nil && answered.Call != nil && r.careful > 0 {
+		r.careful--
+	}
 	if applied.writes() {
 		r.commitWrites(applied, answered)
 		r.noteWaits()
@@ -216,6 +228,18 @@ func (r *run) take(event journal.Event, answered *journal.Command) {
 	r.unstored = append(r.unstored, applied)
 	r.dispatch(applied.immediate)
 	r.noteWaits()
+}
+
+// queue puts an event that was applied among those to be stored.
+func (r *run) queue(applied *batch, at time.Time) {
+	before := r.row
+	r.updateRow(at)
+	if !sameRow(before, r.row) {
+		row := r.row
+		applied.row = &row
+	}
+	r.unstored = append(r.unstored, applied)
+	r.dispatch(applied.immediate)
 }
 
 // applyEvent folds an event into the Machine: the event as the journal will
@@ -234,6 +258,7 @@ func (r *run) applyEvent(event journal.Event) (*batch, error) {
 		return nil, err
 	}
 	r.seq++
+	r.replanned(&stored)
 	applied := &batch{
 		record:  &journal.Record{Seq: r.seq, Event: stored, Commands: commands},
 		changes: r.machine.Changes(),
@@ -242,7 +267,7 @@ func (r *run) applyEvent(event journal.Event) (*batch, error) {
 		switch {
 		case command.Kind == journal.CommandLog:
 			applied.logs = append(applied.logs, *command.Log)
-		case command.Kind == journal.CommandChild, command.Kind == journal.CommandCall && command.Call.Effect.Writes():
+		case command.Kind == journal.CommandChild, command.Kind == journal.CommandCall && (command.Call.Effect.Writes() || r.careful > 0):
 			applied.effects = append(applied.effects, command)
 		case command.Kind != journal.CommandFinish:
 			applied.immediate = append(applied.immediate, command)

@@ -183,6 +183,9 @@ func (r *run) enter() {
 	}
 	if !r.machine.Unstarted() {
 		slot := r.row.Slot
+		if slot.Resume && !slot.Discard && !r.stillFits() {
+			return
+		}
 		event := &journal.Event{Kind: journal.Resumed, By: slot.By, Discard: slot.Discard}
 		if slot.Resolved && r.machine.Held() {
 			event = nil // what was said takes effect now

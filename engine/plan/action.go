@@ -36,6 +36,7 @@ type Action struct {
 	Examples       []Example       `json:"examples,omitempty"`
 	Faults         []Fault         `json:"faults,omitempty"`
 	Deprecated     string          `json:"deprecated,omitempty"`
+	Reconcile      bool            `json:"reconcile,omitempty"` // of effect once: its plugin can be asked whether a lost call happened
 	PluginVersion  string          `json:"plugin_version,omitempty"`
 	PluginDigest   string          `json:"plugin_digest,omitempty"` // sha256 of the executable, hex
 }

@@ -51,6 +51,14 @@ type Pending struct {
 	Prompt     *Prompt       `json:"prompt,omitempty"`
 }
 
+// Outcome is a plugin's word on a call whose answer was lost. Output is set when
+// the effect happened and the plugin knows it. The empty Applied means unknown.
+type Outcome struct {
+	Applied Applied         `json:"applied,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Note    string          `json:"note,omitempty"` // safe to show and store
+}
+
 // Prompt is something that a person must do, such as a device login.
 type Prompt struct {
 	Title     string    `json:"title"`

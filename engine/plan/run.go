@@ -70,15 +70,21 @@ type Run struct {
 	Trigger     string            `json:"trigger"`          // "manual"
 	Labels      map[string]string `json:"labels,omitempty"`
 	RerunOf     string            `json:"rerun_of,omitempty"`
+	RerunFrom   string            `json:"rerun_from,omitempty"`    // of a rerun: the step that it begins at; the results before it are taken over
+	Edited      []string          `json:"edited_inputs,omitempty"` // of a rerun: the inputs that differ from those of RerunOf
 	ScheduledAt time.Time         `json:"scheduled_at"`
 	StartedAt   time.Time         `json:"started_at"`
 	FinishedAt  *time.Time        `json:"finished_at,omitempty"`
 	DurationMS  int64             `json:"duration_ms"`
 	Error       *Error            `json:"error,omitempty"`
 	PlanHash    string            `json:"plan_hash,omitempty"`
-	Slot        *Slot             `json:"concurrency,omitempty"` // under the workflow's `concurrency`
-	Closed      bool              `json:"closed,omitempty"`      // ended, and its handlers too
-	Parent      *ParentStep       `json:"parent,omitempty"`      // of a sub-workflow's run: whose step it is
+	Slot        *Slot             `json:"concurrency,omitempty"`      // under the workflow's `concurrency`
+	Closed      bool              `json:"closed,omitempty"`           // ended, and its handlers too
+	Parent      *ParentStep       `json:"parent,omitempty"`           // of a sub-workflow's run: whose step it is
+	LatestPlan  string            `json:"latest_plan_hash,omitempty"` // of a run that was resumed with an edited file: the hash of its newest plan
+	// Undriven says that the run is open and that no process drives it: `runs
+	// resume` goes on with it. It is never stored.
+	Undriven bool `json:"undriven,omitempty"`
 }
 
 // RunStep is the state of one step, or of one step of a loop's item, for views.
@@ -100,9 +106,11 @@ type RunStep struct {
 	StartedAt  *time.Time      `json:"started_at,omitempty"`
 	FinishedAt *time.Time      `json:"finished_at,omitempty"`
 	Cached     bool            `json:"cached,omitempty"`
-	Form       json.RawMessage `json:"form,omitempty"`     // of a step that waits for a person or a signal: the JSON Schema of the answer
-	Decision   *Decision       `json:"decision,omitempty"` // who answered it
-	Run        string          `json:"run,omitempty"`      // of a sub-workflow: the run's id
+	Form       json.RawMessage `json:"form,omitempty"`       // of a step that waits for a person or a signal: the JSON Schema of the answer
+	Decision   *Decision       `json:"decision,omitempty"`   // who answered it
+	Run        string          `json:"run,omitempty"`        // of a sub-workflow: the run's id
+	Crashes    int             `json:"crashes,omitempty"`    // how often the engine died while its call at hand was in flight
+	TakenFrom  string          `json:"taken_from,omitempty"` // of a rerun: the run whose result this is
 }
 
 // Result is a run with its steps and outputs: what `run -o json` prints.
@@ -111,4 +119,5 @@ type Result struct {
 	Outputs map[string]json.RawMessage `json:"outputs"`
 	Steps   map[string]RunStep         `json:"steps"`
 	Error   *Error                     `json:"error"`
+	Plugins []PluginPin                `json:"plugins,omitempty"` // that the run was accepted with
 }

@@ -193,6 +193,7 @@ func (u *unit) check(d *Description) (*contract, error) {
 		if c.actions[action.Name] != nil {
 			return nil, fmt.Errorf("action %s stands there twice", action.Name)
 		}
+		action.Reconcile = action.Effect == plan.EffectOnce && d.Supports(featureReconcile)
 		if c.actions[action.Name], err = checkAction(action, limiters); err != nil {
 			return nil, fmt.Errorf("action %q: %w", action.Name, err)
 		}

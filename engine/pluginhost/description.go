@@ -7,6 +7,10 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
+// featureReconcile is the optional feature of plugins that can be asked whether a
+// lost call happened.
+const featureReconcile = "reconcile"
+
 // Description is what a plugin says of itself, checked.
 type Description struct {
 	Format        int             `json:"format"` // of this record

@@ -17,6 +17,8 @@ func (l Limits) withDefaults() Limits {
 	l.LogTotal = bounded(l.LogTotal, 16<<20, 64<<20)
 	l.Events = bounded(l.Events, 1000, 100_000)
 	l.Files = bounded(l.Files, 256, 65_536)
+	l.FileSize = bounded(l.FileSize, 1<<30, 1<<40)
+	l.Processes = bounded(l.Processes, 64, 4096)
 	if l.Memory == 0 {
 		l.Memory = 2 << 30
 	}

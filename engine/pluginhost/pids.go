@@ -75,8 +75,8 @@ func (r pidRecord) orphans() ([]pidEntry, error) {
 }
 
 // ReapOrphans kills the plugin processes that a killed host left behind, with
-// their children, waits until they are gone, removes their folders, and returns
-// how many processes there were.
+// their children, waits until they are gone, at most two seconds, removes their
+// folders, and returns how many processes there were.
 // Call it before runs are resumed. Hosts that are alive keep their plugins.
 func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 	if err := h.ready(); err != nil {
@@ -99,7 +99,9 @@ func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	err = awaitGone(ctx, victims)
+	bounded, cancel := context.WithTimeout(ctx, orphanGrace)
+	defer cancel()
+	err = awaitGone(bounded, victims)
 	for _, entry := range lost {
 		h.removeLeftFolders(entry)
 	}
@@ -125,6 +127,10 @@ func markedProcesses(lost []pidEntry) []int {
 		return false
 	})
 }
+
+// orphanGrace is how long killed orphans are waited for (RELIABILITY.md, P7): one
+// that is still there then hangs in the kernel and can do nothing new.
+const orphanGrace = 2 * time.Second
 
 func awaitGone(ctx context.Context, victims map[int]string) error {
 	for pid, start := range victims {

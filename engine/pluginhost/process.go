@@ -120,7 +120,7 @@ func (p *process) prepare() error {
 	}
 	p.runner = &processRunner{
 		path: p.exe.path, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
-		spawn: h.spawn, limits: h.options.Limits, output: p.output, exited: make(chan struct{}),
+		spawn: h.spawn, limits: h.options.Limits, mark: p.token, output: p.output, exited: make(chan struct{}),
 		started: func(pid int) {
 			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
 				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)

@@ -175,7 +175,7 @@ func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection)
 	if failure != nil {
 		return Outcome{}, failure
 	}
-	if !c.Supports("reconcile") {
+	if !c.Supports(featureReconcile) {
 		return Outcome{Applied: plan.AppliedUnknown, Note: "the plugin can't tell"}, nil
 	}
 	input, failure := h.reveal(ctx, req.Input, a.input)

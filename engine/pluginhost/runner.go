@@ -33,6 +33,7 @@ type processRunner struct {
 	roots   []string // folders in which the plugin's socket may lie
 	spawn   *spawner
 	limits  Limits
+	mark    string // the launch token, which what the process starts inherits
 	output  *output
 	started func(pid int) // called as soon as the process exists
 
@@ -114,12 +115,16 @@ func (r *processRunner) supervise(p pipes, line *io.PipeWriter) {
 	readers.Go(func() { r.readStdout(p.stdoutR, line) })
 	readers.Go(func() { _, _ = io.Copy(r.output.stream("stderr"), p.stderrR) })
 
+	ended := make(chan struct{})
+	readers.Go(func() { r.watchCrowd(ended) })
 	awaitExit(r.cmd.Process.Pid)
+	close(ended)
 	r.killGroup() // its children must not outlive it
 	err := r.cmd.Wait()
 	r.mu.Lock()
 	r.reaped, r.status = true, err
 	r.mu.Unlock()
+	killMarked(r.mark) // nor those that left the group, which may hold the pipes
 
 	closeFiles(p.stdinW)
 	late := time.AfterFunc(drainTime, func() { closeFiles(p.stdoutR, p.stderrR) })

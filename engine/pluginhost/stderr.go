@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ type output struct {
 
 	mu      sync.Mutex
 	tail    []byte
+	telling string            // the latest line that says why a process dies: long dumps push it out of the tail
 	lines   map[string][]byte // unfinished line of each stream
 	skip    map[string]bool   // the rest of a line that was too long
 	window  time.Time
@@ -101,6 +103,9 @@ func (o *output) flush(stream string) {
 	if len(line) == 0 {
 		return
 	}
+	if tells(string(line)) {
+		o.telling = clip(string(line), maxTelling)
+	}
 	if now := o.now(); now.Sub(o.window) >= time.Second || now.Before(o.window) {
 		if o.dropped > 0 {
 			o.log.Warn("plugin log lines dropped", slog.Group("plugin", "name", o.plugin, "lines", o.dropped))
@@ -141,14 +146,19 @@ func plainLine(line []byte) (slog.Level, string) {
 	return slog.LevelDebug, text
 }
 
-// last returns the tail, masked.
+// last returns the tail, masked, behind the line that says why the process died
+// where that one is no longer a part of it.
 func (o *output) last() string {
 	o.mu.Lock()
 	tail := o.tail
 	if len(tail) > tailSize {
 		tail = tail[len(tail)-tailSize:]
 	}
-	text := strings.ToValidUTF8(string(tail), "�")
+	text := string(tail)
+	if !strings.Contains(text, o.telling) {
+		text = o.telling + "\n…\n" + text
+	}
+	text = strings.ToValidUTF8(text, "�")
 	o.mu.Unlock()
 	return o.mask(strings.TrimSpace(text))
 }
@@ -159,11 +169,22 @@ func lastWords(tail string) string {
 	lines := strings.Split(tail, "\n")
 	best := strings.TrimSpace(lines[len(lines)-1])
 	for _, line := range lines {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+		if tells(line) {
 			best = line
 		}
 	}
-	return clip(best, 300)
+	return clip(best, maxTelling)
+}
+
+// maxTelling bounds a line that is shown, in bytes.
+const maxTelling = 300
+
+var fatalSignal = regexp.MustCompile(`^SIG[A-Z]+: `)
+
+// tells reports whether a line is the first one of a dying Go process: of a
+// panic, a fatal error or a signal.
+func tells(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || fatalSignal.MatchString(line)
 }
 
 // clip cuts text to at most limit bytes at a character's border.

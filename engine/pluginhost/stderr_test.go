@@ -77,11 +77,28 @@ func TestLastWordsPrefersThePanic(t *testing.T) {
 	}
 }
 
+func TestALongDumpKeepsItsFirstLine(t *testing.T) {
+	o := newOutput(Options{Log: slog.New(slog.DiscardHandler), Now: time.Now, Limits: Limits{}.withDefaults()}, "weather")
+	o.mask = func(text string) string { return text }
+	w := o.stream("stderr")
+	_, _ = w.Write([]byte("starting\nSIGABRT: abort\nPC=0x46\n\n"))
+	for range 10_000 {
+		_, _ = w.Write([]byte("goroutine 7 [running]:\n"))
+	}
+	_, _ = w.Write([]byte("gs     0x0\n"))
+	if got := lastWords(o.last()); got != "SIGABRT: abort" {
+		t.Errorf("the last words are %q", got)
+	}
+	if got := o.last(); len(got) > tailSize+400 {
+		t.Errorf("%d bytes are kept", len(got))
+	}
+}
+
 func TestLimitsHaveDefaultsAndCeilings(t *testing.T) {
 	got := Limits{Start: time.Hour, Grace: time.Second, IdleStop: -1, Message: 1 << 30}.withDefaults()
 	want := Limits{
 		Start: time.Minute, Grace: time.Second, IdleStop: -1, Message: 64 << 20, LogLine: 64 << 10, LogRate: 1 << 20, LogTotal: 16 << 20,
-		Events: 1000, Files: 256, Memory: 2 << 30,
+		Events: 1000, Files: 256, FileSize: 1 << 30, Processes: 64, Memory: 2 << 30,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)

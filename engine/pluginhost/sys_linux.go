@@ -24,7 +24,10 @@ func processAttributes() *syscall.SysProcAttr {
 // limitProcess sets the resource limits of a process that has just started.
 // They are set from outside right after exec: Go offers no hook before it.
 func limitProcess(pid int, l Limits) error {
-	limits := map[int]uint64{unix.RLIMIT_NOFILE: l.Files, unix.RLIMIT_CORE: 0}
+	limits := map[int]uint64{unix.RLIMIT_NOFILE: l.Files, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: l.FileSize}
+	if tasks, ok := taskLimit(l.Processes); ok {
+		limits[unix.RLIMIT_NPROC] = tasks
+	}
 	if l.Memory > 0 && !raceDetector {
 		limits[unix.RLIMIT_AS] = uint64(l.Memory)
 	}
@@ -61,7 +64,10 @@ func processStart(pid int) (start string, ok bool) {
 	return strings.TrimSpace(string(boot)) + "/" + stat.started, true
 }
 
-type procStat struct{ state, group, started string }
+type procStat struct {
+	state, group, started string
+	parent                int
+}
 
 func readStat(pid int) (procStat, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -73,7 +79,11 @@ func readStat(pid int) (procStat, error) {
 	if len(fields) < 20 {
 		return procStat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
 	}
-	return procStat{state: fields[0], group: fields[2], started: fields[19]}, nil
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return procStat{}, fmt.Errorf("read state of process %d: %w", pid, err)
+	}
+	return procStat{state: fields[0], group: fields[2], started: fields[19], parent: parent}, nil
 }
 
 // processesWith lists the processes of this user whose environment at exec had

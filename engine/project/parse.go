@@ -1,10 +1,12 @@
 package project
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -69,6 +71,7 @@ func (p *parser) topLevel(root *spec.Node) {
 		"limits": func(n *spec.Node) {
 			p.keys(n, "`limits`", map[string]func(*spec.Node){
 				"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
+				"drain":           p.drain,
 			})
 		},
 		"notify": p.notify,
@@ -156,6 +159,21 @@ func (p *parser) retention(n *spec.Node) {
 		},
 		"max_runs": func(v *spec.Node) { p.project.Retention.MaxRuns = p.count(v, "max_runs") },
 	})
+}
+
+// maxDrain is the ceiling of `limits.drain`: whoever stops the process waits.
+const maxDrain = 10 * time.Minute
+
+func (p *parser) drain(v *spec.Node) {
+	drain, err := plan.ParseDuration(v.Text)
+	if err == nil && (drain <= 0 || drain > maxDrain) {
+		err = fmt.Errorf("`drain` must be more than 0 and at most %s, got %q", "10m", v.Text)
+	}
+	if err != nil {
+		p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+		return
+	}
+	p.project.Limits.Drain = drain
 }
 
 func (p *parser) items(n *spec.Node, what string) []*spec.Node {

@@ -52,6 +52,7 @@ type Retention struct {
 // Limits bound the engine; zero = the default.
 type Limits struct {
 	MaxActiveRuns int
+	Drain         time.Duration // how long a SIGTERM waits for calls in flight
 }
 
 // Connection returns the connection of that name.

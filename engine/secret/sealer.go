@@ -33,35 +33,68 @@ const (
 )
 
 // Sealer encrypts values with AES-256-GCM. Each bucket has a key of its own by
-// HKDF; bucket and key of the row are bound to the value. Safe for concurrent
-// use.
+// HKDF; bucket and key of the row are bound to the value. While a master key is
+// exchanged it has two: it seals with the newest and opens with both. Safe for
+// concurrent use.
 type Sealer struct {
-	master  []byte
 	entropy io.Reader
 
-	mu    sync.Mutex // guards both below: an entropy source need not be safe
+	// ring is held for reading from a row's load to its opening, and from its
+	// sealing to its store: the keys never change in between.
+	ring sync.RWMutex
+	keys []*masterKey // the newest first
+
+	mu sync.Mutex // an entropy source need not be safe
+}
+
+// masterKey is a master key with the ciphers of its buckets.
+type masterKey struct {
+	master []byte
+
+	mu    sync.Mutex
 	aeads map[string]cipher.AEAD
 }
 
-// NewSealer returns a Sealer with a master key of KeySize bytes. entropy gives
-// the nonces: crypto/rand.Reader.
-func NewSealer(master []byte, entropy io.Reader) (*Sealer, error) {
-	if len(master) != KeySize {
-		return nil, fmt.Errorf("the key has %d bytes, not %d", len(master), KeySize)
-	}
-	return &Sealer{master: append([]byte(nil), master...), entropy: entropy, aeads: map[string]cipher.AEAD{}}, nil
+// NewSealer returns a Sealer with a master key of KeySize bytes, and the older
+// ones that it still opens with. entropy gives the nonces: crypto/rand.Reader.
+func NewSealer(master []byte, entropy io.Reader, older ...[]byte) (*Sealer, error) {
+	s := &Sealer{entropy: entropy}
+	return s, s.use(append([][]byte{master}, older...))
 }
 
-// Seal encrypts a value for its place.
+// use exchanges the keys, the newest first. It waits for rows that are about to
+// be stored or opened.
+func (s *Sealer) use(ring [][]byte) error {
+	keys := make([]*masterKey, 0, len(ring))
+	for _, master := range ring {
+		if len(master) != KeySize {
+			return fmt.Errorf("the key has %d bytes, not %d", len(master), KeySize)
+		}
+		keys = append(keys, &masterKey{master: append([]byte(nil), master...), aeads: map[string]cipher.AEAD{}})
+	}
+	s.ring.Lock()
+	defer s.ring.Unlock()
+	s.keys = keys
+	return nil
+}
+
+// Seal encrypts a value for its place, with the newest key.
 func (s *Sealer) Seal(bucket, key string, clear []byte) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	aead, err := s.aead(bucket)
+	s.ring.RLock()
+	defer s.ring.RUnlock()
+	return s.seal(bucket, key, clear)
+}
+
+// seal is Seal for a caller that holds the ring.
+func (s *Sealer) seal(bucket, key string, clear []byte) ([]byte, error) {
+	aead, err := s.keys[0].aead(bucket)
 	if err != nil {
 		return nil, err
 	}
 	sealed := make([]byte, 1+nonceSize, 1+nonceSize+len(clear)+aead.Overhead())
 	sealed[0] = sealVersion
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if _, err := io.ReadFull(s.entropy, sealed[1:]); err != nil {
 		return nil, fmt.Errorf("seal: read entropy: %w", err)
 	}
@@ -70,9 +103,26 @@ func (s *Sealer) Seal(bucket, key string, clear []byte) ([]byte, error) {
 
 // Open decrypts what Seal made for the same place. ErrUnseal.
 func (s *Sealer) Open(bucket, key string, sealed []byte) ([]byte, error) {
-	s.mu.Lock()
-	aead, err := s.aead(bucket)
-	s.mu.Unlock()
+	s.ring.RLock()
+	defer s.ring.RUnlock()
+	clear, _, err := s.open(bucket, key, sealed)
+	return clear, err
+}
+
+// open is Open for a caller that holds the ring. newest tells whether the newest
+// key opened it.
+func (s *Sealer) open(bucket, key string, sealed []byte) (clear []byte, newest bool, err error) {
+	for i, master := range s.keys {
+		clear, err := master.open(bucket, key, sealed)
+		if !errors.Is(err, ErrUnseal) {
+			return clear, i == 0, err
+		}
+	}
+	return nil, false, ErrUnseal
+}
+
+func (k *masterKey) open(bucket, key string, sealed []byte) ([]byte, error) {
+	aead, err := k.aead(bucket)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +136,13 @@ func (s *Sealer) Open(bucket, key string, sealed []byte) ([]byte, error) {
 	return clear, nil
 }
 
-func (s *Sealer) aead(bucket string) (cipher.AEAD, error) {
-	if aead := s.aeads[bucket]; aead != nil {
+func (k *masterKey) aead(bucket string) (cipher.AEAD, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if aead := k.aeads[bucket]; aead != nil {
 		return aead, nil
 	}
-	derived, err := s.derive("seal", bucket)
+	derived, err := k.derive("seal", bucket)
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +154,24 @@ func (s *Sealer) aead(bucket string) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cipher of %s: %w", bucket, err)
 	}
-	s.aeads[bucket] = aead
+	k.aeads[bucket] = aead
 	return aead, nil
 }
 
-func (s *Sealer) derive(purpose, bucket string) ([]byte, error) {
-	derived, err := hkdf.Key(sha256.New, s.master, nil, "flowrun/1/"+purpose+"/"+bucket, KeySize)
+func (k *masterKey) derive(purpose, bucket string) ([]byte, error) {
+	derived, err := hkdf.Key(sha256.New, k.master, nil, "flowrun/1/"+purpose+"/"+bucket, KeySize)
 	if err != nil {
 		return nil, fmt.Errorf("derive key of %s: %w", bucket, err)
 	}
 	return derived, nil
 }
 
-// fingerprint is a keyed hash: equal for equal texts, and without the key it
-// tells nothing of them.
+// fingerprint is a keyed hash: equal for equal texts under the same key, and
+// without the key it tells nothing of them.
 func (s *Sealer) fingerprint(purpose string, parts ...string) ([]byte, error) {
-	derived, err := s.derive("fingerprint", purpose)
+	s.ring.RLock()
+	derived, err := s.keys[0].derive("fingerprint", purpose)
+	s.ring.RUnlock()
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +197,13 @@ func Seal(kv KV, sealer *Sealer) *SealedKV { return &SealedKV{kv: kv, sealer: se
 
 // Get returns the clear value. ErrUnseal.
 func (s *SealedKV) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
+	s.sealer.ring.RLock()
+	defer s.sealer.ring.RUnlock()
 	sealed, version, found, err := s.kv.Get(bucket, key)
 	if err != nil || !found {
 		return nil, 0, false, err
 	}
-	value, err = s.sealer.Open(bucket, key, sealed)
+	value, _, err = s.sealer.open(bucket, key, sealed)
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("open %s: %w", bucket, err)
 	}
@@ -156,7 +212,9 @@ func (s *SealedKV) Get(bucket, key string) (value []byte, version uint64, found 
 
 // Put seals and stores a value.
 func (s *SealedKV) Put(bucket, key string, value []byte, ifVersion *uint64) (version uint64, err error) {
-	sealed, err := s.sealer.Seal(bucket, key, value)
+	s.sealer.ring.RLock()
+	defer s.sealer.ring.RUnlock()
+	sealed, err := s.sealer.seal(bucket, key, value)
 	if err != nil {
 		return 0, err
 	}

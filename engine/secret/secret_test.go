@@ -176,15 +176,15 @@ func TestSealedValuesStayInTheirPlace(t *testing.T) { // RELIABILITY.md, section
 
 func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	key, err := secret.KeyFile(path, rand.Reader)
-	if err != nil || len(key) != secret.KeySize {
-		t.Fatalf("%d bytes, %v", len(key), err)
+	ring, err := secret.KeyFile(path, rand.Reader)
+	if err != nil || len(ring) != 1 || len(ring[0]) != secret.KeySize {
+		t.Fatalf("%d keys, %v", len(ring), err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode = %v, %v", info.Mode(), err)
 	}
 	again, err := secret.KeyFile(path, rand.Reader)
-	if err != nil || !bytes.Equal(again, key) {
+	if err != nil || len(again) != 1 || !bytes.Equal(again[0], ring[0]) {
 		t.Errorf("second read: %v", err)
 	}
 	write := func(content string, mode os.FileMode) {
@@ -202,7 +202,7 @@ func TestKeyFile(t *testing.T) {
 		t.Errorf("readable by others: %v", err)
 	}
 	write("", 0o600) // a crash right after its creation
-	if key, err := secret.KeyFile(path, rand.Reader); err != nil || len(key) != secret.KeySize {
+	if ring, err := secret.KeyFile(path, rand.Reader); err != nil || len(ring) != 1 || len(ring[0]) != secret.KeySize {
 		t.Errorf("empty file: %v", err)
 	}
 	if _, err := secret.KeyFile(filepath.Join(path, "no"), rand.Reader); err == nil {

@@ -64,3 +64,19 @@ func (v *Vault) DeleteRun(run string) error {
 	}
 	return nil
 }
+
+// Runs returns the runs that have secret outputs, in order.
+func (v *Vault) Runs() ([]string, error) {
+	names, err := v.kv.List(vaultBucket, runPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var runs []string
+	for _, name := range names {
+		run, _, _ := strings.Cut(strings.TrimPrefix(name, runPrefix), "/")
+		if len(runs) == 0 || runs[len(runs)-1] != run {
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}

@@ -275,6 +275,12 @@ func (d *driver) dispatch(commands []journal.Command) {
 	for _, command := range commands {
 		switch command.Kind {
 		case journal.CommandCall:
+			if command.Call.Reconcile != "" { // nobody is there to ask
+				d.set(command.Path, d.now, journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &plan.Outcome{
+					Applied: plan.AppliedUnknown, Note: "a test has no service to look into",
+				}}, false)
+				continue
+			}
 			d.call(command)
 		case journal.CommandChild:
 			d.child(command)
@@ -351,12 +357,23 @@ func (d *driver) crash() bool {
 	}
 	d.agenda, d.open, d.deaf = kept, map[string]int{}, map[string]bool{}
 	heap.Init(&d.agenda)
-	for _, command := range d.machine.InFlight() {
-		if command.Kind == journal.CommandCall && command.Call.Effect == plan.EffectOnce {
-			d.set(command.Path, d.now, failed(command.Path, plan.KindCrashed, plan.AppliedUnknown, "the engine stopped while the call was in flight"), false)
-			continue
+	return d.goOn()
+}
+
+// goOn sends again what was in flight at a crash, after the word that the run is
+// driven again.
+func (d *driver) goOn() bool {
+	before := d.machine.InFlight()
+	if interrupted := d.machine.Interrupted(); len(interrupted) > 0 {
+		if !d.apply(journal.Event{Kind: journal.Driven, Interrupted: interrupted}) {
+			return false
 		}
-		d.dispatch([]journal.Command{command})
+	}
+	for _, command := range d.machine.InFlight() {
+		_, asked := d.open[command.Path]
+		if !asked && slices.ContainsFunc(before, func(c journal.Command) bool { return c.Path == command.Path }) {
+			d.dispatch([]journal.Command{command})
+		}
 	}
 	if d.crashing {
 		d.crashing = false

@@ -48,6 +48,7 @@ func ProductRules() Rules {
 
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},
+			"internal/systrace": {},
 			"internal/archtest": {},
 			"plugins":           {"sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,10 @@ type System struct {
 	// Signals starts the delivery of interrupt and terminate to the channel; stop
 	// ends it. It is not called for plugins, which have their own way to end.
 	Signals func() (signals <-chan os.Signal, stop func())
+	// Terminate is Signals for terminate alone, which an owner of the store ends
+	// gracefully by; nil = it is not handled. Exit ends the process at once.
+	Terminate func() (signals <-chan os.Signal, stop func())
+	Exit      func(code int)
 }
 
 // Run runs one command and returns its exit code.
@@ -47,12 +52,16 @@ func Run(args []string, system System) int {
 	if len(args) >= 3 && args[0] == "plugins" && args[1] == "serve" && !strings.HasPrefix(args[2], "-") {
 		return servePlugin(args[2:], system.Stderr) // before all else: a plugin starts within milliseconds
 	}
-	a := &app{sys: system, times: view.Times{Location: system.Location}}
+	a := &app{sys: system, times: view.Times{Location: system.Location}, ended: make(chan struct{})}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	err := root.ExecuteContext(ctx)
+	if a.ending.Load() {
+		<-a.ended
+		return exitTerminated
+	}
 	a.printError(err)
 	return exitCode(err)
 }
@@ -66,7 +75,12 @@ type app struct {
 		config, state, color string
 		utc, allowNetworkFS  bool
 	}
-	sandbox  bool   // --sandbox of the command
+	sandbox bool // --sandbox of the command
+
+	owns   atomic.Bool   // this process owns the store, and a SIGTERM drains it
+	ending atomic.Bool   // it does so now
+	ended  chan struct{} // closed when the store is given back then
+
 	root     string // the project's root, once located: file names of problems may be relative to it
 	settings []setting
 }
@@ -106,7 +120,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
-		a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(),
+		a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	root.SetHelpCommand(helpCommand())
@@ -233,6 +247,9 @@ func (a *app) printError(err error) {
 		if hint == "" && problem.Code == web.CodeNotFound {
 			hint = "`" + a.commandText("runs") + "` lists the runs"
 		}
+	}
+	if store := (*engine.StoreError)(nil); errors.As(err, &store) && problem == nil {
+		hint = a.localCommands(store.Hint)
 	}
 	if coded != nil && coded.hint != "" {
 		hint = coded.hint

@@ -205,7 +205,7 @@ func exitOfTests(tests []engine.ConnectionTest) int {
 // what was ended by it into the signal's own; end must be called.
 func (a *app) untilSignal(ctx context.Context) (bounded context.Context, killed func(error) error, end func()) {
 	bounded, cancel := context.WithCancelCause(ctx)
-	signals, stop := a.sys.Signals()
+	signals, stop := a.signals()
 	go func() {
 		select {
 		case signal := <-signals:

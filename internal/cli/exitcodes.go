@@ -32,6 +32,7 @@ const (
 	exitStoreCorrupt = 76  // the store is damaged
 	exitStoreNewer   = 77  // a newer flowrun wrote the store
 	exitInterrupted  = 130 // Ctrl-C, once the run has ended or at the second; other signals are 128 and their number
+	exitTerminated   = 143 // SIGTERM
 	exitPipe         = 141 // the reader of our output went away
 )
 
@@ -40,6 +41,7 @@ var exitOfCode = map[web.Code]int{
 	web.CodeBadRequest:      exitUsage,
 	web.CodeNotFound:        exitNotFound,
 	web.CodeConflict:        exitConflict,
+	web.CodePlugin:          exitPlugin,
 	web.CodeInvalidWorkflow: exitInvalid,
 	web.CodeInvalidInput:    exitUsage,
 	web.CodeTooLarge:        exitUsage,

@@ -53,7 +53,7 @@ type logKey struct {
 
 // newFollower returns a follower; end must be called when it is no longer used.
 func (s *session) newFollower(id string, shown view.Follower) (f *follower, end func()) {
-	signals, stop := s.app.sys.Signals()
+	signals, stop := s.app.signals()
 	f = &follower{
 		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{}, others: map[string]bool{}, logs: map[logKey]bool{},
 	}
@@ -307,9 +307,14 @@ func waitsForPerson(step plan.RunStep) bool {
 // needsPerson reports whether a step waits for somebody.
 func (f *follower) needsPerson() bool { return len(f.steps) > 0 }
 
-// signaled cancels the run at the first signal and kills at the second.
+// signaled cancels the run at the first Ctrl-C and kills at the second. A SIGTERM
+// leaves the run alone; that of an owner does not come here.
 func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
 	if f.canceled != nil || f.watching {
+		return &killedError{signal}
+	}
+	if signal == syscall.SIGTERM { // another process drives the run: only we end
+		f.app.note("ended by SIGTERM; run %s goes on in the process that owns the store: %s", f.id, f.app.commandText("runs", "watch", f.id))
 		return &killedError{signal}
 	}
 	f.canceled = signal

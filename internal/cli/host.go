@@ -30,7 +30,9 @@ func Host() System {
 	return System{
 		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), Dir: dir, Executable: executable,
 		Host: name, PID: os.Getpid(), Version: buildVersion(), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
-		Signals: notify,
+		Signals:   func() (<-chan os.Signal, func()) { return notify(os.Interrupt, syscall.SIGTERM) },
+		Terminate: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM) },
+		Exit:      os.Exit,
 	}
 }
 
@@ -46,10 +48,10 @@ func userName() string {
 	return current.Username
 }
 
-// notify delivers interrupt and terminate until stop is called.
-func notify() (signals <-chan os.Signal, stop func()) {
+// notify delivers signals until stop is called.
+func notify(which ...os.Signal) (signals <-chan os.Signal, stop func()) {
 	channel := make(chan os.Signal, 2)
-	signal.Notify(channel, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(channel, which...)
 	return channel, func() { signal.Stop(channel) }
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -28,12 +29,16 @@ type owner struct {
 	socket    *web.Socket // nil when it does not listen
 	sandbox   *sandbox.Sandbox
 	announced bool
+
+	left    chan struct{} // closed when the store is given back
+	leaving sync.Once
+	leftErr error
 }
 
 // own takes the store's lock and, unless the command only looks, serves the API
 // on the socket.
 func (s *session) own(ctx context.Context) (*owner, error) {
-	o := &owner{app: s.app, gate: web.NewGate()}
+	o := &owner{app: s.app, gate: web.NewGate(), left: make(chan struct{})}
 	services, err := o.startSandbox(s.role)
 	if err != nil {
 		return nil, err
@@ -48,10 +53,13 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 		return nil, errors.Join(err, o.closeSandbox())
 	}
 	o.engine = opened
+	if from, copied := opened.Migrated(); from > 0 {
+		s.app.note("the store was moved up from schema %d; the file from before is kept: %s", from, s.app.shown(copied))
+	}
 	info := web.Owner{
 		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
 	}
-	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Access: opened, Memory: opened, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
+	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Access: opened, Memory: opened, Upkeep: opened, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
 	o.client = web.NewClient(web.InProcess(handler))
 	if s.role == roleWork {
 		socket, err := web.Listen(s.at.stateDir, info, handler)
@@ -59,6 +67,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 			return nil, errors.Join(err, o.shut())
 		}
 		o.socket = socket
+		o.watchTermination()
 	}
 	return o, nil
 }
@@ -111,19 +120,33 @@ func (o *owner) announce() {
 	}
 }
 
-// shut closes everything; the lock last, so that the next owner finds no socket
-// of ours.
+// shut closes everything, unless a SIGTERM does that: then it waits.
 func (o *owner) shut() error {
-	var errs []error
-	if o.socket != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
-		defer cancel()
-		errs = append(errs, o.socket.Close(ctx))
+	if o.app.ending.Load() {
+		<-o.app.ended
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), engineGrace)
-	defer cancel()
-	errs = append(errs, o.engine.Close(ctx), o.closeSandbox())
-	return errors.Join(errs...)
+	return o.shutWithin(engineGrace)
+}
+
+// shutWithin closes everything: runs and plugins first, while the socket still
+// answers that we are ending; the lock last, so that the next owner finds no
+// socket of ours.
+func (o *owner) shutWithin(grace time.Duration) error {
+	o.leaving.Do(func() {
+		defer close(o.left)
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		errs := []error{o.engine.Halt(ctx)}
+		if o.socket != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), min(grace, closeGrace))
+			defer cancel()
+			errs = append(errs, o.socket.Close(ctx))
+		}
+		errs = append(errs, o.engine.Close(ctx), o.closeSandbox())
+		o.leftErr = errors.Join(errs...)
+	})
+	return o.leftErr
 }
 
 func (o *owner) closeSandbox() error {

@@ -28,6 +28,7 @@ func (a *app) runsCommand() *cobra.Command {
 		list, a.runsShowCommand(), a.runsWatchCommand(), a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
 		a.runsApproveCommand(), a.runsRejectCommand(), a.runsSignalCommand(), a.runsResolveCommand(),
+		a.runsExportCommand(), a.runsRemoveCommand(),
 	)
 	for _, sub := range c.Commands() {
 		sub.ValidArgsFunction = cobra.NoFileCompletions
@@ -220,6 +221,10 @@ func (a *app) showRun(ctx context.Context, id, output string) error {
 	case result.Run.Status == plan.RunRunning, result.Run.Status == plan.RunWaiting, result.Run.Status == plan.RunQueued:
 		if result.Run.Status == plan.RunWaiting {
 			a.suggestFor(a.page(a.sys.Stderr), result)
+			break
+		}
+		if result.Run.Undriven {
+			a.page(a.sys.Stderr).Next(a.sys.Stderr, "nobody drives it; go on:", "runs", "resume", id)
 			break
 		}
 		a.page(a.sys.Stderr).Next(a.sys.Stderr, "follow it:", "runs", "watch", id)

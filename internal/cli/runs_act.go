@@ -87,6 +87,7 @@ func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) err
 type resumeFlags struct {
 	followFlags
 	discardWrites bool
+	withLatest    bool
 }
 
 func (a *app) runsResumeCommand() *cobra.Command {
@@ -94,10 +95,12 @@ func (a *app) runsResumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a run where it stopped", Args: runArgs("RUN"),
 		Long: "Resume goes on with a run that failed, was canceled or paused, or whose process died.\n" +
-			"What succeeded is not done again.",
+			"What succeeded is not done again. With --with-latest it goes on by the workflow's file as it is now:\n" +
+			"steps that have run must stand there unchanged, those that failed or never began may be others.",
 		RunE: func(c *cobra.Command, args []string) error { return a.resumeRun(c.Context(), args[0], flags) },
 	}
 	c.Flags().BoolVar(&flags.discardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
+	c.Flags().BoolVar(&flags.withLatest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
 	flags.add(c)
 	return c
 }
@@ -110,9 +113,16 @@ func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) erro
 	session.announceSandbox()
 	var run *plan.Run
 	err = session.try(ctx, func(c *web.Client) (err error) {
-		run, err = c.Resume(ctx, id, engine.ResumeRequest{DiscardWrites: flags.discardWrites, By: a.user()})
+		run, err = c.Resume(ctx, id, engine.ResumeRequest{
+			DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user(),
+		})
 		return err
 	})
+	var problem *web.Problem
+	if errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow {
+		a.printProblems(problem.Problems)
+		err = exitWith(exitInvalid)
+	}
 	if err != nil {
 		return session.abandon(err)
 	}
@@ -131,10 +141,13 @@ func (a *app) runsRerunCommand() *cobra.Command {
 	flags := new(rerunFlags)
 	c := &cobra.Command{
 		Use: "rerun RUN", Short: "Start a new run of the same definition, linked to the old one", Args: runArgs("RUN"),
-		Example: "  flowrun runs rerun 01jq… -i site=B",
+		Long: "Rerun starts a new run with the inputs of the old one, unless they are given anew. With --from it begins\n" +
+			"at a step: the results of the steps before it are taken over, and so are those of others that ended well\n" +
+			"and do not depend on it. State and cursors are today's.",
+		Example: "  flowrun runs rerun 01jq… -i site=B\n  flowrun runs rerun 01jq… --from report",
 		RunE:    func(c *cobra.Command, args []string) error { return a.rerun(c.Context(), args[0], flags) },
 	}
-	c.Flags().StringVar(&flags.from, "from", "", "take over the results of the steps before this one")
+	c.Flags().StringVar(&flags.from, "from", "", "begin at this step, and take over the results of those before it")
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "another input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "other inputs from a JSON or YAML file")
 	flags.add(c)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -93,6 +94,7 @@ func (a *app) noRun(id string, err error) error {
 func (s *session) connect(ctx context.Context) error {
 	deadline := time.NewTimer(connectFor)
 	defer deadline.Stop()
+	told := false
 	for {
 		client, info, err := web.Dial(ctx, s.at.stateDir)
 		if err == nil {
@@ -106,6 +108,13 @@ func (s *session) connect(ctx context.Context) error {
 		var gone *web.GoneError
 		if !errors.As(err, &gone) {
 			return err
+		}
+		if gone.Closing() { // it holds the lock until its calls in flight have ended
+			deadline.Reset(connectFor)
+			if !told {
+				told = true
+				s.app.note("the process that owns the store is ending; waiting for the store")
+			}
 		}
 		owner, err := s.own(ctx)
 		if err == nil {
@@ -160,6 +169,10 @@ func orNone(text string) string {
 // the owner, perhaps this process.
 func (s *session) again(ctx context.Context) error {
 	if s.owner != nil {
+		if s.app.ending.Load() {
+			<-s.app.ended
+			return &killedError{syscall.SIGTERM}
+		}
 		return errors.New("the store was given back too early") // our own API is only gone when we left
 	}
 	return s.connect(ctx)

@@ -44,6 +44,7 @@ var ownSettings = []ownSetting{
 
 // projectDefaults are the settings of flowrun.yaml that have a default.
 var projectDefaults = map[string]string{
+	"limits.drain":           "25s",
 	"limits.max_active_runs": "1000",
 	"retention.keep":         "90d",
 	"retention.max_runs":     "10000",

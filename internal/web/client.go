@@ -39,6 +39,13 @@ func (e *GoneError) Error() string { return fmt.Sprintf("the process that owns t
 // Unwrap returns the cause.
 func (e *GoneError) Unwrap() error { return e.Err }
 
+// Closing reports whether the owner still answers and is about to end: its store
+// is free soon.
+func (e *GoneError) Closing() bool {
+	var problem *Problem
+	return errors.As(e.Err, &problem) && problem.Code == CodeClosing
+}
+
 // Owner asks who owns the store.
 func (c *Client) Owner(ctx context.Context) (*Owner, error) {
 	owner := new(Owner)

@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// closingText is what a request hears that comes too late.
+const closingText = "the process that owns the store is ending and takes no more requests"
+
 // Gate lets an owner leave without losing a request: once it is closed, every
 // request is answered with the code closing, of which a client knows that
 // nothing was done. Safe for concurrent use.
@@ -74,7 +77,7 @@ func (g *Gate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 		if !g.enter(changes) {
-			writeProblem(w, newProblem(CodeClosing, "the process that owns the store is ending"))
+			writeProblem(w, newProblem(CodeClosing, closingText))
 			return
 		}
 		defer g.leave(changes)

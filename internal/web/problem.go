@@ -23,6 +23,7 @@ const (
 	CodeConflict        Code = "conflict"
 	CodeInvalidWorkflow Code = "invalid_workflow" // Problems is set
 	CodeInvalidInput    Code = "invalid_input"    // Input names it
+	CodePlugin          Code = "plugin_changed"   // a plugin is not the one any more that a run was accepted with
 	CodeTooMany         Code = "too_many_requests"
 	CodeClosing         Code = "closing" // nothing was done: the owner is about to give the store back
 	CodeStoreIO         Code = "store_io"
@@ -42,6 +43,7 @@ var statusOf = map[Code]int{
 	CodeConflict:        http.StatusConflict,
 	CodeInvalidWorkflow: http.StatusUnprocessableEntity,
 	CodeInvalidInput:    http.StatusUnprocessableEntity,
+	CodePlugin:          http.StatusConflict,
 	CodeTooMany:         http.StatusTooManyRequests,
 	CodeClosing:         http.StatusServiceUnavailable,
 	CodeStoreIO:         http.StatusInternalServerError,
@@ -80,11 +82,14 @@ func problemOf(err error) *Problem {
 		input    *engine.InputError
 		store    *engine.StoreError
 		unknown  *engine.UnknownError
+		plugin   *engine.PluginChangedError
 		list     diag.List
 	)
 	switch {
 	case errors.As(err, &problem):
 		return problem
+	case errors.Is(err, engine.ErrClosing):
+		return newProblem(CodeClosing, closingText)
 	case errors.Is(err, engine.ErrRunNotFound):
 		return newProblem(CodeNotFound, err.Error())
 	case errors.Is(err, engine.ErrUnknownPlugin):
@@ -97,6 +102,10 @@ func problemOf(err error) *Problem {
 		answer := newProblem(CodeConflict, conflict.Message)
 		answer.Hint = conflict.Hint
 		return answer
+	case errors.As(err, &plugin):
+		answer := newProblem(CodePlugin, plugin.Message)
+		answer.Hint = plugin.Hint
+		return answer
 	case errors.As(err, &input):
 		answer := newProblem(CodeInvalidInput, input.Message)
 		answer.Input, answer.Hint = input.Input, input.Hint
@@ -104,7 +113,9 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &list):
 		return invalidWorkflow(list)
 	case errors.As(err, &store):
-		return newProblem(storeCode(store.Fault), store.Error())
+		answer := newProblem(storeCode(store.Fault), store.Error())
+		answer.Hint = store.Hint
+		return answer
 	}
 	return newProblem(CodeInternal, err.Error())
 }
@@ -112,7 +123,12 @@ func problemOf(err error) *Problem {
 // runProblem is problemOf for a request about one run, which it names.
 func runProblem(id string, err error) *Problem {
 	if errors.Is(err, engine.ErrRunNotFound) {
-		return noRun(id)
+		answer := noRun(id)
+		var gone *engine.RunNotFoundError
+		if errors.As(err, &gone) {
+			answer.Hint = gone.Hint
+		}
+		return answer
 	}
 	return problemOf(err)
 }

@@ -66,6 +66,12 @@ func Routes() []Route {
 		{"POST " + Prefix + "/local/state/reset", ScopeSocket, (*server).resetState},
 		{"GET " + Prefix + "/local/state/cursors", ScopeSocket, (*server).stateCursors},
 		{"GET " + Prefix + "/local/state/history", ScopeSocket, (*server).stateHistory},
+		{"GET " + Prefix + "/local/runs/{id}/export", ScopeSocket, (*server).exportRun},
+		{"POST " + Prefix + "/local/runs/{id}/remove", ScopeSocket, (*server).removeRun},
+		{"GET " + Prefix + "/local/db/stats", ScopeSocket, (*server).dbStats},
+		{"POST " + Prefix + "/local/db/backup", ScopeSocket, (*server).dbBackup},
+		{"GET " + Prefix + "/local/key", ScopeSocket, (*server).checkKey},
+		{"POST " + Prefix + "/local/key/rotate", ScopeSocket, (*server).rotateKey},
 	}
 }
 
@@ -75,6 +81,7 @@ type Options struct {
 	Catalog Catalog
 	Access  Access
 	Memory  Memory
+	Upkeep  Upkeep
 	Owner   Owner
 	Gate    *Gate
 	// Heartbeat is after how long an idle stream gets a comment line; 0 = never.

@@ -133,6 +133,12 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 			Failed    *plan.Error
 			Pending   *plan.Pending
 			Completed *plan.Completed
+			Outcome   *plan.Outcome
+			Replan    *struct {
+				Hash string `json:"plan_hash"`
+			}
+
+			Interrupted, Unsent []string
 		}
 		Commands []struct{ Kind, Path string }
 	}
@@ -149,6 +155,10 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 	case event.Completed != nil && event.Completed.Cached:
 		details = append(details, "cached")
 	}
+	details = append(details, recoveryDetails(event.Interrupted, event.Unsent, event.Outcome)...)
+	if event.Replan != nil {
+		details = append(details, "plan "+event.Replan.Hash[:min(12, len(event.Replan.Hash))])
+	}
 	if event.By != "" {
 		details = append(details, "by "+event.By)
 	}
@@ -163,4 +173,27 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 		fmt.Sprint(record.Seq), p.Times.Clock(event.At), event.Kind, term.Clean(event.Path),
 		term.Truncate(term.Clean(strings.Join(details, ", ")), 100),
 	}
+}
+
+// recoveryDetails says what a stop of the engine left behind, and what a plugin
+// said of a lost call.
+func recoveryDetails(interrupted, unsent []string, outcome *plan.Outcome) []string {
+	var details []string
+	if len(interrupted) > 0 {
+		details = append(details, "in flight at a crash: "+strings.Join(interrupted, " "))
+	}
+	if len(unsent) > 0 {
+		details = append(details, "never sent: "+strings.Join(unsent, " "))
+	}
+	if outcome != nil {
+		text := "outcome " + string(outcome.Applied)
+		if outcome.Applied == "" {
+			text += string(plan.AppliedUnknown)
+		}
+		if outcome.Note != "" {
+			text += " (" + outcome.Note + ")"
+		}
+		details = append(details, text)
+	}
+	return details
 }

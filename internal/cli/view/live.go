@@ -169,5 +169,11 @@ func runStatusText(run plan.Run) string {
 	if run.Status == plan.RunPaused && run.Paused != "" {
 		return "paused (" + run.Paused + ")"
 	}
+	switch {
+	case run.Undriven && run.Status == plan.RunWaiting:
+		return "waiting (not driven)"
+	case run.Undriven:
+		return string(run.Status) + " (interrupted)"
+	}
 	return string(run.Status)
 }

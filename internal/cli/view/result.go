@@ -79,11 +79,14 @@ func (p Page) header(out io.Writer, result *plan.Result) {
 	line("run", run.ID)
 	line("workflow", term.Clean(run.Workflow))
 	line("status", paintRun(p.Style, run.Status, runStatusText(run)))
+	if run.Undriven {
+		line("driver", "none: its process has ended ("+p.Command("runs", "resume", run.ID)+" goes on)")
+	}
 	if run.StateOf() == plan.SlotQueued {
 		line("waits", fmt.Sprintf("for a place under concurrency key %s (limit %d)", term.Clean(run.Slot.Key), run.Slot.Limit))
 	}
 	line("trigger", term.Clean(run.Trigger))
-	line("rerun of", run.RerunOf)
+	line("rerun of", rerunText(run))
 	if run.Parent != nil {
 		line("part of", "step "+term.Clean(run.Parent.Step)+" of run "+run.Parent.Run)
 	}
@@ -96,6 +99,18 @@ func (p Page) header(out io.Writer, result *plan.Result) {
 	if run.Attempt > 1 {
 		line("resumed", plural(run.Attempt-1, "time"))
 	}
+}
+
+// rerunText names the run that this one is a rerun of, and in what it differs.
+func rerunText(run plan.Run) string {
+	text := run.RerunOf
+	if run.RerunFrom != "" {
+		text += ", from " + term.Clean(run.RerunFrom)
+	}
+	if len(run.Edited) > 0 {
+		text += ", with another " + term.Clean(strings.Join(run.Edited, ", "))
+	}
+	return text
 }
 
 func labelText(labels map[string]string) string {
@@ -168,6 +183,9 @@ func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs [
 	}
 	if text := elapsed(step, time.Time{}); text != "" {
 		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("took    "), text)
+	}
+	if step.TakenFrom != "" {
+		fmt.Fprintf(out, "%s taken over from run %s\n", p.Style.Dim("result  "), step.TakenFrom)
 	}
 	p.people(out, step)
 	if len(step.Outputs) > 0 {

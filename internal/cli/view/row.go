@@ -84,6 +84,12 @@ func (r *row) details(times Times, now time.Time) string {
 	if step.Cached {
 		add("cached")
 	}
+	if step.TakenFrom != "" {
+		add("taken over")
+	}
+	if step.Crashes > 0 {
+		add("the engine died %s", plural(step.Crashes, "time"))
+	}
 	if r.progress != nil && !step.Status.Ended() {
 		add("%s", progressText(r.progress))
 	}

@@ -1,0 +1,42 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Census counts the runs of a store.
+type Census struct {
+	Runs   map[plan.RunStatus]int
+	Oldest string // the id of the oldest run; "" = there is none
+	Schema uint64
+}
+
+// Census counts runs by their index rows, without reading the runs themselves.
+func (s *Store) Census() (census Census, err error) {
+	census.Runs = map[plan.RunStatus]int{}
+	err = s.view(func(tx *bolt.Tx) error {
+		version, err := getSealed(tx.Bucket(bucketMeta), bucketMeta, keySchemaVersion)
+		if err != nil {
+			return err
+		}
+		if len(version) == 8 {
+			census.Schema = binary.BigEndian.Uint64(version)
+		}
+		if key, _ := tx.Bucket(bucketRuns).Cursor().First(); len(key) == runKeySize {
+			census.Oldest = runID(key)
+		}
+		return tx.Bucket(bucketByStatus).ForEach(func(key, _ []byte) error {
+			status, _, found := bytes.Cut(key, []byte{0})
+			if found {
+				census.Runs[plan.RunStatus(status)]++
+			}
+			return nil
+		})
+	})
+	return census, err
+}

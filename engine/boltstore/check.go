@@ -1,0 +1,239 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Report is what CheckFile found. No Problems: the file is whole.
+type Report struct {
+	Path             string
+	Bytes            int64
+	Pages, FreePages int
+	Schema           uint64
+	Epoch            uint64 // how often it was restored
+	Closed           bool   // its last program closed it
+	Runs             int
+	Records          int // of journals
+	Blobs            int
+	Problems         []Problem
+	More             int // problems that are not listed
+}
+
+// Problem is one fault of a file. Page is 0 and Bucket empty where it is not of
+// a page or a record. Key is in hex.
+type Problem struct {
+	Page   uint64
+	Bucket string
+	Key    string
+	Detail string
+}
+
+// maxProblems bounds a report: one damaged page may spoil thousands of records.
+const maxProblems = 100
+
+func (r *Report) add(err error) {
+	if err == nil {
+		return
+	}
+	if len(r.Problems) == maxProblems {
+		r.More++
+		return
+	}
+	problem := Problem{Detail: err.Error()}
+	if corrupt := (*CorruptError)(nil); errors.As(err, &corrupt) {
+		problem = Problem{Page: corrupt.Page, Bucket: corrupt.Bucket, Key: corrupt.Key, Detail: corrupt.Detail}
+	}
+	r.Problems = append(r.Problems, problem)
+}
+
+// Err returns nil for a whole file, else a *CorruptError with its first problem.
+func (r *Report) Err() error {
+	if len(r.Problems) == 0 {
+		return nil
+	}
+	first := r.Problems[0]
+	detail := first.Detail
+	if others := len(r.Problems) + r.More - 1; others > 0 {
+		detail += fmt.Sprintf(" (and %d more problems)", others)
+	}
+	return &CorruptError{Path: r.Path, Page: first.Page, Bucket: first.Bucket, Key: first.Key, Detail: detail}
+}
+
+// CheckFile looks at all of a store file that no engine has open, and changes
+// nothing: pages, bbolt's own check, the checksum of every record, the census,
+// every index, and every reference to plans and large values (P14). What is
+// wrong with the file is in the report. Errors: *LockedError, *NewerError, ctx's
+// own, those of the file system.
+func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
+	o = o.withDefaults()
+	report := &Report{Path: path}
+	file, err := openLocked(path, os.O_RDONLY, lockShared, o.Timeout)
+	if errors.Is(err, errLocked) {
+		return nil, &LockedError{Path: path}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check store %s: %w", path, err)
+	}
+	defer file.Close()
+	state, err := preflight(file)
+	if errors.Is(err, ErrCorrupt) {
+		report.add(err)
+		if info, err := file.Stat(); err == nil {
+			report.Bytes = info.Size()
+		}
+		return report, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("check store %s: %w", path, err)
+	}
+	report.Bytes, report.Pages, report.Schema, report.Closed = state.size, int(state.pages), state.schema, state.closed
+	report.FreePages = int(state.freeBytes() / state.pageSize)
+	options := boltOptions(o)
+	options.ReadOnly = true
+	db, err := guardedOpen(path, options)
+	if err != nil {
+		return nil, fmt.Errorf("check store %s: %w", path, err)
+	}
+	err = checkOpened(ctx, db, report, true)
+	return report, errors.Join(err, db.Close())
+}
+
+// checkOpened adds what is wrong with the content of a file whose pages were
+// walked. A deep check decodes every record too, though its checksum is right.
+func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			report.add(&CorruptError{Detail: fmt.Sprint(p)})
+		}
+	}()
+	return db.View(func(tx *bolt.Tx) error {
+		schema, err := checkSchema(tx)
+		if errors.Is(err, ErrCorrupt) {
+			report.add(err)
+			return nil
+		}
+		if err != nil {
+			return named(report.Path, err)
+		}
+		report.Schema = schema
+		if report.Epoch, err = getEpoch(tx); err != nil {
+			report.add(err)
+		}
+		for err := range tx.Check() {
+			report.add(&CorruptError{Detail: err.Error()})
+		}
+		c := &contentCheck{tx: tx, report: report, schema: schema, deep: deep, expected: map[string]uint64{}}
+		return c.all(ctx)
+	})
+}
+
+// checkAfterCrash is the full check of a file whose last program did not close
+// it, where no other process has done it.
+func (s *Store) checkAfterCrash() error {
+	report := &Report{Path: s.path}
+	if err := checkOpened(context.Background(), s.db, report, false); err != nil {
+		return err
+	}
+	return report.Err()
+}
+
+// contentCheck compares the records with one another.
+type contentCheck struct {
+	tx       *bolt.Tx
+	report   *Report
+	schema   uint64
+	deep     bool
+	expected map[string]uint64 // rows of each index that follow from runs and journals
+}
+
+func (c *contentCheck) all(ctx context.Context) error {
+	for _, part := range []struct {
+		bucket []byte
+		each   func(key, payload []byte)
+	}{
+		{bucketRuns, c.run},
+		{bucketJournal, new(journalCheck).of(c)},
+		{bucketPlans, c.plan},
+		{bucketBlobs, func(_, _ []byte) { c.report.Blobs++ }},
+		{bucketRequests, c.request},
+		{bucketLogs, c.ofRun(bucketLogs)},
+		{bucketLogSizes, c.ofRun(bucketLogSizes)},
+	} {
+		if err := c.eachRow(ctx, part.bucket, part.bucket, c.tx.Bucket(part.bucket), part.each); err != nil {
+			return err
+		}
+	}
+	return c.others(ctx)
+}
+
+// others checks what nothing else points at, then the size of the indexes.
+func (c *contentCheck) others(ctx context.Context) error {
+	done := [][]byte{bucketRuns, bucketJournal, bucketPlans, bucketBlobs, bucketRequests, bucketLogs, bucketLogSizes}
+	err := c.tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+		for _, bucket := range done {
+			if bytes.Equal(bucket, name) {
+				return nil
+			}
+		}
+		return c.eachRow(ctx, name, name, b, nil)
+	})
+	if err != nil {
+		return err
+	}
+	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs} {
+		b := c.tx.Bucket(index)
+		if b == nil || c.schema < 2 && (bytes.Equal(index, bucketByLabel) || bytes.Equal(index, bucketRefs)) {
+			continue
+		}
+		if got, want := uint64(b.Stats().KeyN), c.expected[string(index)]; got > want {
+			c.report.add(&CorruptError{Detail: fmt.Sprintf("bucket %s: it holds %d rows, %d belong to something", index, got, want)})
+		}
+	}
+	return nil
+}
+
+// checkEvery is after how many rows a check looks whether it shall end.
+const checkEvery = 1000
+
+// eachRow verifies the checksum of every record of a bucket, and of the buckets
+// inside it, and shows the good ones.
+func (c *contentCheck) eachRow(ctx context.Context, name, path []byte, b *bolt.Bucket, each func(key, payload []byte)) error {
+	rows := 0
+	return b.ForEach(func(key, value []byte) error {
+		if rows++; rows%checkEvery == 0 && ctx.Err() != nil {
+			return fmt.Errorf("check store %s: %w", c.report.Path, ctx.Err())
+		}
+		if value == nil {
+			return c.eachRow(ctx, name, innerName(path, key), b.Bucket(key), each)
+		}
+		payload, err := unseal(path, key, value)
+		if err != nil {
+			c.report.add(err)
+			return nil
+		}
+		if each != nil {
+			each(key, payload)
+		}
+		return nil
+	})
+}
+
+// expect wants a row of an index, which holds nothing.
+func (c *contentCheck) expect(bucket, key []byte, of string) {
+	b := c.tx.Bucket(bucket)
+	if b == nil {
+		return
+	}
+	c.expected[string(bucket)]++
+	if b.Get(key) == nil {
+		c.report.add(&CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: "the row is missing: " + of})
+	}
+}

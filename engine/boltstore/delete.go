@@ -1,0 +1,274 @@
+package boltstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// ErrRunOpen says that a run has not ended and cannot be removed.
+var ErrRunOpen = errors.New("run has not ended")
+
+// The bounds of what one transaction removes of a run.
+const (
+	deleteRows  = 2000
+	deleteBytes = 4 << 20
+)
+
+// deleteSize is what a part of a deletion counts for in a commit group: it
+// rewrites pages, though it adds nothing.
+const deleteSize = 64 << 10
+
+// DeleteRun removes a run with all that belongs to it: row, index rows, journal,
+// logs, request id, its place under `concurrency`, and the plans and large values
+// that no other run needs. The run is gone with the first transaction; what a
+// crash leaves of it is removed at the next Open. ErrRunNotFound; ErrRunOpen
+// unless the run is closed, paused or ended.
+func (s *Store) DeleteRun(id string) error {
+	key, err := runKey(id)
+	if err != nil {
+		return err
+	}
+	if err := s.deleteRuns([][]byte{key})[0]; err != nil {
+		return fmt.Errorf("delete run %s: %w", id, err)
+	}
+	return nil
+}
+
+// deleteRuns removes runs side by side, so that they share commits. The errors
+// are in the order of the runs.
+func (s *Store) deleteRuns(runs [][]byte) []error {
+	parts := make([]*deletePending, len(runs))
+	for i, run := range runs {
+		parts[i] = &deletePending{run: run, more: true}
+	}
+	for first, more := true, true; more; first = false {
+		more = false
+		for _, p := range parts {
+			p.queue(s, first)
+		}
+		for _, p := range parts {
+			p.wait()
+			more = more || p.more
+		}
+	}
+	errs := make([]error, len(runs))
+	for i, p := range parts {
+		errs[i] = p.err
+	}
+	return errs
+}
+
+// deletePending is a deletion that goes on part by part.
+type deletePending struct {
+	run      []byte
+	more     bool
+	err      error
+	answered chan error // of the part at hand
+}
+
+func (p *deletePending) queue(s *Store, first bool) {
+	if p.answered = nil; !p.more {
+		return
+	}
+	answered := make(chan error, 1)
+	p.answered = answered
+	err := s.queue.put(&op{size: deleteSize, done: func(err error) { answered <- err }, apply: func(w *writer) (bool, error) {
+		if first {
+			if err := mayDelete(w.Tx, p.run); err != nil {
+				return false, err
+			}
+		}
+		return true, inTx(func() (err error) {
+			p.more, err = deletePart(w, p.run)
+			return err
+		})
+	}})
+	if err != nil {
+		answered <- err
+	}
+}
+
+func (p *deletePending) wait() {
+	if p.answered == nil {
+		return
+	}
+	if p.err = <-p.answered; p.err != nil {
+		p.more = false
+	}
+}
+
+func mayDelete(tx *bolt.Tx, run []byte) error {
+	row, err := getRow(tx, run)
+	switch {
+	case err != nil:
+		return err
+	case row == nil:
+		return ErrRunNotFound
+	case !row.Closed && !row.Status.Ended() && row.Status != plan.RunPaused:
+		return fmt.Errorf("it is %s: %w", row.Status, ErrRunOpen)
+	}
+	return nil
+}
+
+// deletePart removes a bounded part of a run, its row first; more says that
+// something is left. The row in bucket deletions stands for what is left.
+func deletePart(w *writer, run []byte) (more bool, err error) {
+	row, err := getRow(w.Tx, run)
+	if err != nil {
+		return false, err
+	}
+	if row != nil {
+		if err := deleteRow(w, run, row); err != nil {
+			return false, err
+		}
+	}
+	room := deletion{rows: deleteRows, bytes: deleteBytes}
+	for _, part := range []struct {
+		bucket []byte
+		before func(key, value []byte) error
+	}{
+		{bucketJournal, func(key, value []byte) error { return dropBlobsOf(w, run, key, value) }},
+		{bucketLogs, nil},
+		{bucketLogSizes, nil},
+	} {
+		if err := room.removeAll(w, part.bucket, run, part.before); err != nil {
+			return false, err
+		}
+	}
+	marked := w.Bucket(bucketDeletions).Get(run) != nil
+	if room.left() == marked {
+		return marked, nil
+	}
+	if marked {
+		return false, w.remove(bucketDeletions, run)
+	}
+	return true, w.put(bucketDeletions, run)
+}
+
+// deleteRow removes a run's row with its index rows, request and plan.
+func deleteRow(w *writer, run []byte, row *plan.Run) error {
+	keys, err := indexKeys(row, run)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := w.remove(key.bucket, key.key); err != nil {
+			return err
+		}
+	}
+	if err := dropPlan(w, row.PlanHash, run); err != nil {
+		return err
+	}
+	return w.remove(bucketRuns, run)
+}
+
+// indexKey is a row of an index.
+type indexKey struct{ bucket, key []byte }
+
+// indexKeys are the index rows that a run has.
+func indexKeys(row *plan.Run, run []byte) (keys []indexKey, err error) {
+	workflow, err := workflowPrefix(row.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, indexKey{bucketByWorkflow, join(workflow, run)},
+		indexKey{bucketByStatus, join(statusPrefix(row.Status), run)})
+	if open(row) {
+		keys = append(keys, indexKey{bucketOpen, run})
+	}
+	slot, err := slotIndexKey(row, run)
+	if err != nil {
+		return nil, err
+	}
+	if slot != nil {
+		keys = append(keys, indexKey{bucketSlots, slot})
+	}
+	for _, name := range slices.Sorted(maps.Keys(row.Labels)) {
+		label, err := labelPrefix(name, row.Labels[name])
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, indexKey{bucketByLabel, join(label, run)})
+	}
+	return keys, nil
+}
+
+// dropBlobsOf removes the references of a record to its large values.
+func dropBlobsOf(w *writer, run, key, value []byte) error {
+	payload, err := unseal(bucketJournal, key, value)
+	if err != nil {
+		return err
+	}
+	cuts, _, err := splitRecord(key, payload)
+	if err != nil {
+		return err
+	}
+	for _, c := range cuts {
+		if err := dropBlob(w, c.Hash, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletion is what a transaction may still remove.
+type deletion struct{ rows, bytes int }
+
+func (d *deletion) left() bool { return d.rows <= 0 || d.bytes <= 0 }
+
+// removeAll removes the rows whose keys begin with prefix, as many as there is
+// room for. A bucket must not change under its cursor, so their keys are
+// collected first.
+func (d *deletion) removeAll(w *writer, bucket, prefix []byte, before func(key, value []byte) error) error {
+	var keys [][]byte
+	cursor := w.Bucket(bucket).Cursor()
+	for key, value := cursor.Seek(prefix); bytes.HasPrefix(key, prefix) && !d.left(); key, value = cursor.Next() {
+		keys = append(keys, bytes.Clone(key))
+		d.rows--
+		d.bytes -= len(value)
+	}
+	for _, key := range keys {
+		if before != nil {
+			if err := before(key, bytes.Clone(w.Bucket(bucket).Get(key))); err != nil {
+				return err
+			}
+		}
+		if err := w.remove(bucket, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishDeletions removes what a crash left of runs that were being deleted.
+func (s *Store) finishDeletions() error {
+	for more := true; more; {
+		var run []byte
+		err := s.view(func(tx *bolt.Tx) error {
+			key, _ := tx.Bucket(bucketDeletions).Cursor().First()
+			run = bytes.Clone(key)
+			return nil
+		})
+		if err != nil || run == nil {
+			return err
+		}
+		err = s.update(func(w *writer) error {
+			if _, err := deletePart(w, run); err != nil {
+				return err
+			}
+			return w.finish(censusRunning)
+		})
+		if err != nil {
+			return fmt.Errorf("remove what is left of run %s: %w", runID(run), err)
+		}
+		s.unclosed = true
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package boltstore_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// closeRun ends a run at a moment.
+func closeRun(t *testing.T, s *boltstore.Store, run *plan.Run, at time.Time) {
+	t.Helper()
+	ended := *run
+	ended.Status, ended.FinishedAt, ended.Closed = plan.RunSucceeded, &at, true
+	if err := appendWait(s, run.ID, nil, &ended); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bucketKeys(t *testing.T, s *boltstore.Store) map[string]int {
+	t.Helper()
+	stats, err := s.BucketStats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]int{}
+	for _, stat := range stats {
+		if stat.Keys > 0 {
+			keys[stat.Name] = stat.Keys
+		}
+	}
+	return keys
+}
+
+// bigRun has more records than one transaction removes, and large values that
+// it shares with another run.
+func bigRun(t *testing.T, s *boltstore.Store, n int) {
+	t.Helper()
+	create(t, s, row(n), n)
+	shared, _ := json.Marshal(strings.Repeat("shared ", 20_000))
+	own, _ := json.Marshal(strings.Repeat(fmt.Sprintf("own %d ", n), 20_000))
+	seq := uint64(2)
+	for range 5 {
+		var records []*journal.Record
+		for range 1000 {
+			records = append(records, completed(seq, `{"n":1}`))
+			seq++
+		}
+		if err := appendWait(s, id(n), records, nil, plan.Log{At: startOfTime, Step: "a", Message: "line"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	large := []*journal.Record{completed(seq, string(shared)), completed(seq+1, string(own)), completed(seq+2, string(shared))}
+	if err := appendWait(s, id(n), large, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDeleteRunLeavesNothing(t *testing.T) {
+	path := t.TempDir() + "/flowrun.db"
+	s, err := boltstore.Open(path, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := bucketKeys(t, s)
+	fillFixture(t, s)
+	var ids []string
+	rows, _, err := s.Runs(boltstore.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range rows {
+		if !run.Closed {
+			if run.Status != plan.RunPaused {
+				if err := s.DeleteRun(run.ID); !errors.Is(err, boltstore.ErrRunOpen) {
+					t.Errorf("delete of a run that is %s: %v", run.Status, err)
+				}
+			}
+			closeRun(t, s, &run, startOfTime)
+		}
+		ids = append(ids, run.ID)
+	}
+	for _, runID := range ids {
+		if err := s.DeleteRun(runID); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Run(runID); !errors.Is(err, boltstore.ErrRunNotFound) {
+			t.Errorf("a deleted run: %v", err)
+		}
+		if err := s.DeleteRun(runID); !errors.Is(err, boltstore.ErrRunNotFound) {
+			t.Errorf("a second delete: %v", err)
+		}
+	}
+	got := bucketKeys(t, s)
+	for _, kept := range []string{"kv", "state", "cursors", "state_history"} {
+		delete(got, kept)
+	}
+	if diff := cmp.Diff(empty, got); diff != "" {
+		t.Errorf("left over (-empty +got):\n%s", diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, path)
+}
+
+// What another run needs stays; a kill at any commit leaves a store that goes on
+// with the deletion.
+func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
+	path := t.TempDir() + "/flowrun.db"
+	s, err := boltstore.Open(path, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bigRun(t, s, 1)
+	bigRun(t, s, 2)
+	closeRun(t, s, row(1), startOfTime)
+	kept := read(t, s).Records[id(2)]
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	options, taken := images(t, path, quick())
+	if s, err = boltstore.Open(path, options); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteRun(id(1)); err != nil {
+		t.Fatal(err)
+	}
+	steps := taken()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) < 3 {
+		t.Fatalf("the deletion has %d commits", len(steps))
+	}
+	for i, image := range steps {
+		whole(t, image) // half a deletion is no damage
+		s := openStore(t, image)
+		if _, err := s.Run(id(1)); !errors.Is(err, boltstore.ErrRunNotFound) {
+			t.Errorf("killed after commit %d: the run: %v", i+1, err)
+		}
+		if diff := cmp.Diff(kept, read(t, s).Records[id(2)]); diff != "" {
+			t.Errorf("killed after commit %d: the other run (-want +got):\n%.2000s", i+1, diff)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if report := whole(t, image); report.Records != len(kept) || report.Blobs != 2 {
+			t.Errorf("killed after commit %d: %d records, %d large values are left", i+1, report.Records, report.Blobs)
+		}
+	}
+}
+
+func TestExpireRemovesTheOldestClosedRuns(t *testing.T) {
+	s := newStore(t)
+	const runs = 100
+	for n := range runs {
+		run := row(n)
+		if n == 7 { // belongs to a run that stays
+			run.Parent = &plan.ParentStep{Run: id(99), Step: "sub"}
+		}
+		create(t, s, run, n)
+		if n != 3 { // never ends
+			closeRun(t, s, run, startOfTime.Add(time.Duration(n)*time.Second))
+		}
+	}
+	now := startOfTime.Add(time.Hour)
+	// By age: those that ended in the first half minute.
+	removed, err := s.Expire(t.Context(), time.Hour-30*time.Second, 0, now)
+	if err != nil || len(removed) != 28 || removed[0] != id(0) || removed[27] != id(29) {
+		t.Fatalf("by age: %d %v, %v", len(removed), removed, err)
+	}
+	// By number.
+	if removed, err = s.Expire(t.Context(), 0, 42, now); err != nil || len(removed) != 30 || removed[29] != id(59) {
+		t.Fatalf("by number: %d %v, %v", len(removed), removed, err)
+	}
+	if removed, err = s.Expire(t.Context(), time.Hour, 42, now); err != nil || len(removed) != 0 {
+		t.Errorf("nothing to do: %v, %v", removed, err)
+	}
+	for _, n := range []int{3, 7, 60, 99} {
+		if _, err := s.Run(id(n)); err != nil {
+			t.Errorf("run %d: %v", n, err)
+		}
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Expire(stopped, time.Second, 0, now); !errors.Is(err, context.Canceled) {
+		t.Errorf("a stopped one: %v", err)
+	}
+	// A sub-workflow's run goes with its parent.
+	removed, err = s.Expire(t.Context(), time.Second, 0, now)
+	if err != nil || len(removed) != 40 {
+		t.Fatalf("all: %d, %v", len(removed), err)
+	}
+	if removed, err = s.Expire(t.Context(), time.Second, 0, now); err != nil || len(removed) != 1 || removed[0] != id(7) {
+		t.Errorf("without its parent: %v, %v", removed, err)
+	}
+}

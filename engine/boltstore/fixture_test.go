@@ -1,0 +1,98 @@
+package boltstore_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// The runs of the fixture.
+const (
+	fixtureOpen = iota + 1
+	fixturePaused
+	fixtureClosed
+	fixtureLarge // its plan, and an output, lie in blobs
+	fixtureHeld  // has the place under `concurrency`
+	fixtureQueued
+	fixtureRuns
+)
+
+// fillFixture writes what testdata/schema1.db.gz holds: at least one row of every
+// bucket.
+func fillFixture(t *testing.T, s *boltstore.Store) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := 1; n < fixtureRuns; n++ {
+		run, content := fixtureRun(n), planBytes
+		if n == fixtureLarge {
+			content = largePlan()
+		}
+		run.PlanHash = hashOf(content)
+		_, err := s.CreateRun(t.Context(), run, content, "request "+run.ID, started(n))
+		must(err)
+		output := `{"ok":true}`
+		if n == fixtureLarge {
+			output = largeOutput()
+		}
+		log := plan.Log{At: startOfTime, Level: "info", Step: "step_2", Message: "looked it up"}
+		must(appendWait(s, run.ID, []*journal.Record{completed(2, output), completed(3, `{"n":3}`)}, nil, log))
+		if n == fixturePaused || n == fixtureClosed {
+			must(appendWait(s, run.ID, nil, fixtureEnd(n, run)))
+		}
+	}
+	for _, key := range []string{"alpha", "beta", "gamma"} {
+		_, err := s.KV().Put("tokens", key, []byte("value of "+key), nil)
+		must(err)
+	}
+	_, err := s.KV().Put("limits", "netinfo", bytes.Repeat([]byte("x"), 300), nil)
+	must(err)
+	must(s.KV().Delete("tokens", "beta", nil))
+	for i, value := range []string{"1", "2"} {
+		at := startOfTime.Add(time.Duration(i) * time.Minute)
+		_, err := s.Change(boltstore.Change{Workflow: "weekly", Name: "total", Value: []byte(value), At: at, By: "ann"})
+		must(err)
+		_, err = s.Change(boltstore.Change{Workflow: "weekly", Name: "page", Key: plan.CursorPrefix("weekly", "page") + "k", Value: []byte("c" + value), At: at, By: "ann"})
+		must(err)
+	}
+}
+
+func fixtureRun(n int) *plan.Run {
+	run := row(n)
+	if n%2 == 0 {
+		run.Labels = map[string]string{"team": "web", "tier": "2"}
+	}
+	if n == fixtureHeld || n == fixtureQueued {
+		run.Slot = &plan.Slot{Key: "weekly", Limit: 1, State: plan.SlotQueued}
+	}
+	return run
+}
+
+func fixtureEnd(n int, run *plan.Run) *plan.Run {
+	ended := *run
+	ended.Status, ended.Paused = plan.RunPaused, plan.PausedError
+	if n == fixtureClosed {
+		at := startOfTime.Add(time.Hour)
+		ended.Status, ended.Paused, ended.FinishedAt, ended.Closed = plan.RunSucceeded, "", &at, true
+	}
+	return &ended
+}
+
+func largePlan() []byte {
+	return []byte(`{"format":1,"name":"large","text":"` + strings.Repeat("plan ", 20_000) + `"}`)
+}
+
+func largeOutput() string {
+	encoded, _ := json.Marshal(map[string]string{"text": strings.Repeat("output ", 12_000)})
+	return string(encoded)
+}

@@ -1,0 +1,82 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// rewriteBytes bounds what one Rewrite puts into its transaction.
+const rewriteBytes = 1 << 20
+
+// kvRewrite is a row with its new value and the version that it keeps.
+type kvRewrite struct {
+	key, value []byte
+	version    uint64
+}
+
+// Rewrite shows change the rows of a bucket behind the key after ("" = from the
+// first), in the order of their keys, at most limit of them, and stores the
+// values that it returns in their places, in one transaction, after the fsync;
+// nil leaves a row as it is. Versions stay: whoever compares and sets is not
+// disturbed. last is the key to go on behind, "" at the end. An error of change
+// leaves all rows as they are. change runs on the committer's goroutine: it must
+// not call the store.
+func (kv *KV) Rewrite(bucket, after string, limit int, change func(key string, value []byte) ([]byte, error)) (last string, rewritten int, err error) {
+	err = kv.store.do(rewriteBytes, func(w *writer) (bool, error) {
+		var rows []kvRewrite
+		if rows, last, err = changedRows(w.Tx, bucket, after, limit, change); err != nil || len(rows) == 0 {
+			return false, err
+		}
+		rewritten = len(rows)
+		b := w.Bucket(bucketKV).Bucket([]byte(bucket))
+		at := newLocation(string(bucketKV), kvName(bucket))
+		return true, inTx(func() error {
+			for _, row := range rows {
+				if err := w.putIn(b, &at, row.key, binary.BigEndian.AppendUint64(nil, row.version), row.value); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return "", 0, fmt.Errorf("rewrite %s: %w", bucket, err)
+	}
+	return last, rewritten, nil
+}
+
+// changedRows collects first: a bucket must not change under its cursor.
+func changedRows(tx *bolt.Tx, bucket, after string, limit int, change func(key string, value []byte) ([]byte, error)) (rows []kvRewrite, last string, err error) {
+	b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
+	if b == nil {
+		return nil, "", nil
+	}
+	cursor := b.Cursor()
+	key, _ := cursor.Seek([]byte(after))
+	if after != "" && bytes.Equal(key, []byte(after)) {
+		key, _ = cursor.Next()
+	}
+	for seen, size := 0, 0; key != nil; key, _ = cursor.Next() {
+		if seen == limit || size >= rewriteBytes {
+			return rows, last, nil
+		}
+		value, version, _, err := getKV(tx, bucket, string(key))
+		if err != nil {
+			return nil, "", err
+		}
+		changed, err := change(string(key), bytes.Clone(value))
+		if err != nil {
+			return nil, "", err
+		}
+		if changed != nil {
+			rows = append(rows, kvRewrite{key: bytes.Clone(key), value: changed, version: version})
+			size += len(changed)
+		}
+		last = string(key)
+		seen++
+	}
+	return rows, "", nil
+}

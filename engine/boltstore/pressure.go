@@ -1,0 +1,195 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Usage is the room that the store takes and has, in bytes.
+type Usage struct {
+	FileBytes, MaxBytes int64
+	DiskFree, DiskTotal uint64
+	FreeBytes           int64 // inside the file: later writes take it first
+}
+
+// Level is how much the want of space holds back.
+type Level int
+
+// The levels (P12).
+const (
+	None          Level = iota
+	StopAdmission       // no new runs, schedules wait
+	PauseDispatch       // no new calls either; what is in flight is still stored
+)
+
+// Pressure says whether space is short, and why. Reason names path and bytes.
+type Pressure struct {
+	Level  Level
+	Reason string
+}
+
+// ErrPressure matches *PressureError.
+var ErrPressure = errors.New("space is short")
+
+// PressureError says that no new run is taken for want of space (P12).
+type PressureError struct{ Reason string }
+
+func (e *PressureError) Error() string { return "no new run is taken: " + e.Reason }
+
+// Is matches ErrPressure.
+func (e *PressureError) Is(target error) bool { return target == ErrPressure }
+
+// The watermarks (P12; RELIABILITY.md, section 5): of the disk in bytes and in
+// percent, of the file in percent of its MaxSize.
+const (
+	admissionFree    = 512 << 20
+	admissionPercent = 5
+	dispatchFree     = 128 << 20
+	admissionFull    = 90
+	dispatchFull     = 98
+)
+
+// A file never shrinks while it is open. What is free inside it, in percent of
+// MaxSize, lifts the marks again: not the first page that is free, since a large
+// value needs pages side by side, and free ones lie scattered.
+const (
+	admissionRoom = 20
+	dispatchRoom  = 5
+)
+
+// pressureAge is how long an answer of the file system is good.
+const pressureAge = time.Second
+
+// space watches the room of the file and of its disk.
+type space struct {
+	mu       sync.Mutex
+	at       time.Time // of the last look; zero = none
+	pressure Pressure
+	ballast  ballast
+
+	// Of the file, kept up by the committer: bbolt knows its free pages only
+	// after the first transaction that wrote.
+	fileBytes, freeBytes atomic.Int64
+}
+
+func (p *space) start(s *Store, state *fileState) {
+	p.fileBytes.Store(state.size)
+	p.freeBytes.Store(state.freeBytes() + max(0, state.size-int64(state.pages)*state.pageSize))
+	p.ballast = ballast{path: s.path + ".ballast", size: s.options.Ballast}
+	if s.options.Ballast > 0 {
+		s.Pressure() // puts the ballast where it belongs
+	}
+}
+
+// grew takes over the figures of a commit.
+func (p *space) grew(s *Store) {
+	stats := s.db.Stats()
+	size := s.fileSize()
+	p.fileBytes.Store(size)
+	p.freeBytes.Store(int64(stats.FreePageN+stats.PendingPageN) * int64(s.pageSize))
+}
+
+func (p *space) dropBallast() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ballast.drop()
+}
+
+// Usage returns the room that the store takes and has. The figures of a disk
+// that does not answer are 0.
+func (s *Store) Usage() Usage {
+	u := Usage{
+		FileBytes: s.space.fileBytes.Load(), MaxBytes: int64(s.options.MaxSize),
+		FreeBytes: s.space.freeBytes.Load(),
+	}
+	u.DiskFree, u.DiskTotal, _ = s.options.FreeSpace(filepath.Dir(s.path))
+	return u
+}
+
+// Pressure says whether space is short. An answer is kept for a second where
+// Options.Now is given. The ballast beside the store is made while there is
+// room, and given up at PauseDispatch. Safe for concurrent use.
+func (s *Store) Pressure() Pressure {
+	p := &s.space
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.options.Now != nil {
+		now := s.options.Now()
+		if age := now.Sub(p.at); !p.at.IsZero() && age >= 0 && age < pressureAge {
+			return p.pressure
+		}
+		p.at = now
+	}
+	p.pressure = s.Usage().pressure(s.path)
+	switch p.pressure.Level {
+	case None:
+		p.ballast.lay()
+	case PauseDispatch:
+		p.ballast.drop()
+	}
+	return p.pressure
+}
+
+// pressure compares with the watermarks; the worst counts.
+func (u Usage) pressure(path string) Pressure {
+	var found Pressure
+	worse := func(is bool, level Level, format string, args ...any) {
+		if is && level > found.Level {
+			found = Pressure{Level: level, Reason: fmt.Sprintf(format, args...)}
+		}
+	}
+	dir := filepath.Dir(path)
+	if u.DiskTotal > 0 {
+		const left = "%d bytes are free on the disk of %s, %d are wanted"
+		worse(u.DiskFree < dispatchFree, PauseDispatch, left, u.DiskFree, dir, uint64(dispatchFree))
+		worse(u.DiskFree < admissionFree, StopAdmission, left, u.DiskFree, dir, uint64(admissionFree))
+		share := u.DiskTotal / 100 * admissionPercent
+		worse(u.DiskFree < share, StopAdmission, left, u.DiskFree, dir, share)
+	}
+	if u.MaxBytes > 0 {
+		const full = "store %s has %d bytes, %d of them free, its limit is %d: remove old runs"
+		over := func(share, room int64) bool {
+			return u.FileBytes > u.MaxBytes/100*share && u.FreeBytes < u.MaxBytes/100*room
+		}
+		worse(over(dispatchFull, dispatchRoom), PauseDispatch, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
+		worse(over(admissionFull, admissionRoom), StopAdmission, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
+	}
+	return found
+}
+
+// admits refuses a new run while space is short (P12). A request that was seen
+// before still gets its answer, and a run that belongs to another one is part of
+// what is in flight.
+func (s *Store) admits(run *plan.Run, requestID string) (existing string, err error) {
+	pressure := s.Pressure()
+	if pressure.Level == None || run.Parent != nil {
+		return "", nil
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		existing, err = requestedRun(tx, requestID)
+		return err
+	})
+	if err != nil || existing != "" {
+		return existing, err
+	}
+	return "", &PressureError{Reason: pressure.Reason}
+}
+
+// diskSpace asks the file system of a folder.
+func diskSpace(dir string) (free, total uint64, err error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, 0, fmt.Errorf("ask for the free space of %s: %w", dir, err)
+	}
+	size := uint64(stat.Bsize)
+	return stat.Bavail * size, stat.Blocks * size, nil
+}

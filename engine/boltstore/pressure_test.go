@@ -1,0 +1,144 @@
+package boltstore_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
+	free, total := uint64(10<<30), uint64(100<<30)
+	path := filepath.Join(t.TempDir(), "flowrun.db")
+	ballast := path + ".ballast"
+	options := quick()
+	options.Ballast = 1 << 20
+	options.FreeSpace = func(string) (uint64, uint64, error) { return free, total, nil }
+	s, err := boltstore.Open(path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, step := range []struct {
+		free, total uint64
+		level       boltstore.Level
+		reason      string
+		ballast     bool
+	}{
+		{10 << 30, 100 << 30, boltstore.None, "", true},
+		{4 << 30, 100 << 30, boltstore.StopAdmission, "4294967296 bytes are free", true},
+		{511 << 20, 1 << 30, boltstore.StopAdmission, "536870912 are wanted", true},
+		{127 << 20, 1 << 30, boltstore.PauseDispatch, filepath.Dir(path), false},
+		{300 << 20, 1 << 30, boltstore.StopAdmission, "", false},
+		{513 << 20, 1 << 30, boltstore.None, "", true},
+	} {
+		free, total = step.free, step.total
+		got := s.Pressure()
+		if got.Level != step.level || !strings.Contains(got.Reason, step.reason) {
+			t.Errorf("%d of %d bytes free: %+v", step.free, step.total, got)
+		}
+		if info, err := os.Stat(ballast); (err == nil) != step.ballast || err == nil && info.Size() != 1<<20 {
+			t.Errorf("%d bytes free: ballast %v, %v", step.free, info, err)
+		}
+	}
+}
+
+func TestP12NoNewRunIsTakenWhileSpaceIsShort(t *testing.T) {
+	short := false
+	options := quick()
+	options.FreeSpace = func(string) (uint64, uint64, error) {
+		if short {
+			return 200 << 20, 1 << 30, nil
+		}
+		return 1 << 29, 1 << 30, nil
+	}
+	path := filepath.Join(t.TempDir(), "flowrun.db")
+	s, err := boltstore.Open(path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.CreateRun(t.Context(), row(1), planBytes, "once", started(1)); err != nil {
+		t.Fatal(err)
+	}
+	short = true
+	_, err = s.CreateRun(t.Context(), row(2), planBytes, "", started(2))
+	var pressure *boltstore.PressureError
+	if !errors.As(err, &pressure) || !errors.Is(err, boltstore.ErrPressure) || !strings.Contains(err.Error(), filepath.Dir(path)) {
+		t.Errorf("a new run: %v", err)
+	}
+	if existing, err := s.CreateRun(t.Context(), row(3), planBytes, "once", started(3)); err != nil || existing != id(1) {
+		t.Errorf("a request that was seen before: %q, %v", existing, err)
+	}
+	child := row(4)
+	child.Parent = &plan.ParentStep{Run: id(1), Step: "sub"}
+	if _, err := s.CreateRun(t.Context(), child, planBytes, "", started(4)); err != nil {
+		t.Errorf("a run of a run that goes on: %v", err)
+	}
+	// What is in flight is still stored.
+	if err := appendWait(s, id(1), nil, row(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
+	options := quick()
+	options.MaxSize = 64 << 20
+	path := filepath.Join(t.TempDir(), "flowrun.db")
+	s, err := boltstore.Open(path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", 200<<10)
+	n := 0
+	for ; n < 1000; n++ {
+		run := row(n)
+		run.PlanHash = "" // each has a plan of its own
+		if _, err = s.CreateRun(t.Context(), run, []byte(fmt.Sprintf(`{"text":"%d %s"}`, n, large)), "", started(n)); err != nil {
+			break
+		}
+		if run, err = s.Run(id(n)); err != nil {
+			t.Fatal(err)
+		}
+		closeRun(t, s, run, startOfTime)
+	}
+	if !errors.Is(err, boltstore.ErrPressure) {
+		t.Fatalf("after %d runs: %v", n, err)
+	}
+	if got := s.Pressure(); got.Level != boltstore.StopAdmission || !strings.Contains(got.Reason, path) {
+		t.Errorf("pressure %+v", got)
+	}
+	if removed, err := s.Expire(t.Context(), 0, 2, startOfTime); err != nil || len(removed) != n-2 {
+		t.Fatalf("removed %d, %v", len(removed), err)
+	}
+	if got := s.Pressure(); got.Level != boltstore.None {
+		t.Errorf("after runs were removed: %+v, %+v", got, s.Usage())
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The free pages are known at the next start, before anything is written.
+	if s, err = boltstore.Open(path, options); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := s.Pressure(); got.Level != boltstore.None {
+		t.Errorf("at the next start: %+v, %+v", got, s.Usage())
+	}
+}
+
+func TestKernelWarning(t *testing.T) {
+	for release, warns := range map[string]bool{
+		"5.10.93": true, "5.10.93-generic": true, "5.10.94": false, "5.10": true, "5.15.16-1-pve": true, "5.15.17": false,
+		"5.4.1": false, "6.1.0": false, "5.11.1": false, "": false, "nonsense": false, "5.15.167.4-microsoft-standard-WSL2": false,
+	} {
+		if got := boltstore.KernelWarning(release); (got != "") != warns {
+			t.Errorf("%q: %q", release, got)
+		}
+	}
+}

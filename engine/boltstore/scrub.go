@@ -1,0 +1,90 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// DefaultCheckAtStart is the size in bytes up to which a file is checked as a
+// whole before the store opens after an unclean stop. That of a larger one would
+// hold a start up for too long: its pages and its census are still compared
+// before, the checksums of its records are read while it is in use (P14).
+const DefaultCheckAtStart = 4 << 30
+
+// scrubRows bounds one read transaction of a scrub.
+const scrubRows = 1000
+
+// scrub reads every record once, in short transactions. A damaged one stops the
+// store, as a failed commit does: nobody shall write on beside it.
+func (s *Store) scrub(ctx context.Context) {
+	var names [][]byte
+	err := s.view(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+			names = append(names, bytes.Clone(name))
+			return nil
+		})
+	})
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		err = s.scrubBucket(ctx, [][]byte{name})
+	}
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	damage := &txError{err}
+	_ = s.queue.put(&op{apply: func(*writer) (bool, error) { return false, damage }}) // refused: it has stopped already
+}
+
+// scrubBucket reads the bucket that a path of names leads to.
+func (s *Store) scrubBucket(ctx context.Context, names [][]byte) error {
+	for next := []byte{}; next != nil && ctx.Err() == nil; {
+		var inner [][]byte
+		err := s.view(func(tx *bolt.Tx) (err error) {
+			next, inner, err = scrubPart(tx, names, next)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, name := range inner {
+			if err := s.scrubBucket(ctx, append(names[:len(names):len(names)], name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scrubPart reads rows from a key on. It returns the key to go on at, nil at the
+// end, and the buckets that it met.
+func scrubPart(tx *bolt.Tx, names [][]byte, from []byte) (next []byte, inner [][]byte, err error) {
+	b := tx.Bucket(names[0])
+	for _, name := range names[1:] {
+		if b != nil {
+			b = b.Bucket(name)
+		}
+	}
+	if b == nil {
+		return nil, nil, nil
+	}
+	path := bytes.Join(names, []byte("/"))
+	cursor := b.Cursor()
+	key, value := cursor.Seek(from)
+	for rows, size := 0, 0; key != nil; key, value = cursor.Next() {
+		if rows == scrubRows || size > viewBytes {
+			return bytes.Clone(key), inner, nil
+		}
+		rows++
+		size += len(value)
+		if value == nil {
+			inner = append(inner, bytes.Clone(key))
+		} else if _, err := unseal(path, key, value); err != nil {
+			return nil, nil, err
+		}
+	}
+	return nil, inner, nil
+}

@@ -1,0 +1,44 @@
+package boltstore
+
+import (
+	"bytes"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// BucketStat is the size of a bucket's content, with all buckets inside it.
+type BucketStat struct {
+	Name  string
+	Keys  int
+	Bytes int64 // of its pages
+}
+
+// BucketStats returns the size of every bucket, by name. It reads every page, a
+// bucket in a transaction.
+func (s *Store) BucketStats() (stats []BucketStat, err error) {
+	var names [][]byte
+	err = s.view(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+			names = append(names, bytes.Clone(name))
+			return nil
+		})
+	})
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		err = s.view(func(tx *bolt.Tx) error {
+			b := tx.Bucket(name)
+			if b == nil {
+				return nil
+			}
+			of := b.Stats()
+			stats = append(stats, BucketStat{
+				Name: string(name), Keys: of.KeyN,
+				Bytes: int64(of.BranchAlloc + of.LeafAlloc + of.InlineBucketInuse),
+			})
+			return nil
+		})
+	}
+	return stats, err
+}

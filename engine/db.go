@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// BackupFolder is where backups go that are given no other place, inside the
+// state directory.
+const BackupFolder = "backups"
+
+// backupKey is the row of the last backup.
+const backupKey = "last_backup"
+
+// BackupRequest names the file or folder of a backup by its absolute path; "" =
+// the state directory's folder of backups. A temporary one, which its caller
+// removes, does not count as the last backup.
+type BackupRequest struct {
+	Path      string `json:"path,omitempty"`
+	Temporary bool   `json:"temporary,omitempty"`
+}
+
+// BackupReport tells of a finished backup. The key file is not part of it.
+type BackupReport struct {
+	Path    string    `json:"path"`
+	SHA256  string    `json:"sha256"` // in hex; beside the file too, in Path.sha256
+	Bytes   int64     `json:"bytes"`
+	At      time.Time `json:"at"`
+	Schema  uint64    `json:"schema,omitempty"`
+	KeyFile string    `json:"key_file,omitempty"` // to be kept apart
+	Sealed  int       `json:"sealed,omitempty"`   // values that only the key file opens
+}
+
+// Backup writes a copy of the store while runs go on: all that was acknowledged
+// before the call is in it (RELIABILITY.md, P15). A file must not exist, a folder
+// gets one with the time in its name. It is checked before it appears under its
+// name. *ConflictError where the file exists.
+func (e *Engine) Backup(ctx context.Context, request BackupRequest) (*BackupReport, error) {
+	path, err := e.backupPath(request.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := e.store.Backup(ctx, path)
+	switch {
+	case errors.Is(err, boltstore.ErrExists):
+		return nil, backupExists(path)
+	case err != nil:
+		return nil, e.backupFault(path, err)
+	}
+	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: e.project.KeyPath()}
+	if report.Sealed, err = e.sealedValues(); err != nil {
+		return nil, e.fault(err)
+	}
+	if request.Temporary {
+		return report, nil
+	}
+	return report, e.noteBackup(report)
+}
+
+func backupExists(path string) error {
+	return &ConflictError{Message: fmt.Sprintf("the backup is not written: %s exists", path), Hint: "name another file, or a folder"}
+}
+
+// backupPath settles the file's name, which no file has yet.
+func (e *Engine) backupPath(path string) (string, error) {
+	config := e.project.config
+	if path == "" {
+		path = filepath.Join(config.StateDir, BackupFolder)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return "", &StoreError{Fault: ioFault(err), Path: path, Err: err}
+		}
+	}
+	if !filepath.IsAbs(path) {
+		return "", &InputError{Input: "path", Message: "the path of a backup must be absolute"}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", &StoreError{Fault: ioFault(err), Path: path, Err: err}
+	case !info.IsDir():
+		return "", backupExists(path)
+	default:
+		return freeName(path, "flowrun-"+config.Now().UTC().Format("20060102T150405Z"))
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return "", &InputError{Input: "path", Message: fmt.Sprintf("there is no folder %s for the backup", filepath.Dir(path)), Hint: "make it first"}
+	}
+	return path, nil
+}
+
+// freeName returns the path of a new file in a folder: two backups may be made
+// in one second.
+func freeName(folder, name string) (string, error) {
+	for n := 1; ; n++ {
+		path := filepath.Join(folder, name+".db")
+		if n > 1 {
+			path = filepath.Join(folder, fmt.Sprintf("%s-%d.db", name, n))
+		}
+		_, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return path, nil
+		}
+		if err != nil {
+			return "", &StoreError{Fault: ioFault(err), Path: path, Err: err}
+		}
+	}
+}
+
+// backupFault tells a fault of the store from one of the backup's place.
+func (e *Engine) backupFault(path string, err error) error {
+	if fault := e.fault(err); fault != err { //nolint:errorlint // fault returns what it does not know as it is
+		return fault
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &StoreError{Fault: ioFault(err), Path: path, Err: fmt.Errorf("write the backup: %w", err)}
+}
+
+// sealedValues counts what only the key file opens.
+func (e *Engine) sealedValues() (sealed int, err error) {
+	for _, bucket := range sealedBuckets() {
+		keys, err := e.store.KV().List(bucket, "")
+		if err != nil {
+			return 0, err
+		}
+		sealed += len(keys)
+	}
+	return sealed, nil
+}
+
+// noteBackup lets `db stats` name the last backup, wherever it lies.
+func (e *Engine) noteBackup(report *BackupReport) error {
+	encoded, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("note the backup: %w", err)
+	}
+	if _, err := e.store.KV().Put(engineBucket, backupKey, encoded, nil); err != nil {
+		return e.fault(fmt.Errorf("note the backup: %w", err))
+	}
+	return nil
+}
+
+func (e *Engine) lastBackup() *BackupReport {
+	stored, _, found, err := e.store.KV().Get(engineBucket, backupKey)
+	report := new(BackupReport)
+	if err != nil || !found || json.Unmarshal(stored, report) != nil {
+		return nil
+	}
+	return report
+}
+
+// Migrated tells that Open moved the store up from an older schema, and where the
+// copy of the file lies that was made before; from is 0 when it did not.
+func (e *Engine) Migrated() (from uint64, backup string) { return e.store.Migrated() }
+
+// DBStats says what the store holds and what room it has.
+type DBStats struct {
+	Path       string                 `json:"path"`
+	Schema     uint64                 `json:"schema"`
+	FileBytes  int64                  `json:"file_bytes"`
+	UsedBytes  int64                  `json:"used_bytes"` // of the file
+	FreeBytes  int64                  `json:"free_bytes"` // of the file: used again before it grows, given back by `db compact`
+	MaxBytes   int64                  `json:"max_bytes"`  // the file never grows above it
+	DiskFree   uint64                 `json:"disk_free_bytes"`
+	DiskTotal  uint64                 `json:"disk_total_bytes"`
+	Pressure   string                 `json:"pressure,omitempty"` // why no run is accepted; "" = there is room
+	Runs       map[plan.RunStatus]int `json:"runs"`
+	Oldest     string                 `json:"oldest_run,omitempty"`
+	OldestAt   *time.Time             `json:"oldest_at,omitempty"`
+	Keep       string                 `json:"retention_keep"` // "90d"
+	MaxRuns    int                    `json:"retention_max_runs"`
+	LastBackup *BackupReport          `json:"last_backup"` // null = none was made
+	Buckets    []DBBucket             `json:"buckets"`     // the largest first
+	Kernel     string                 `json:"kernel_warning,omitempty"`
+}
+
+// DBBucket is the size of one kind of rows.
+type DBBucket struct {
+	Name  string `json:"name"`
+	Keys  int    `json:"keys"`
+	Bytes int64  `json:"bytes"`
+}
+
+// DBStats counts. It reads the whole store in short transactions.
+func (e *Engine) DBStats(context.Context) (*DBStats, error) {
+	buckets, err := e.store.BucketStats()
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	census, err := e.store.Census()
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	usage, keep := e.store.Usage(), e.project.Retention()
+	stats := &DBStats{
+		Path: e.store.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
+		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
+		Keep: keepText(keep.Keep), MaxRuns: keep.MaxRuns, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
+	}
+	if pressure := e.store.Pressure(); pressure.Level != boltstore.None {
+		stats.Pressure = pressure.Reason
+	}
+	if at, ok := timeOf(census.Oldest); ok {
+		stats.OldestAt = &at
+	}
+	for _, bucket := range buckets {
+		stats.Buckets = append(stats.Buckets, DBBucket{Name: bucket.Name, Keys: bucket.Keys, Bytes: bucket.Bytes})
+	}
+	slices.SortStableFunc(stats.Buckets, func(a, b DBBucket) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
+	return stats, nil
+}

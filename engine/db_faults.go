@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+)
+
+// storeHint says what to do about a store that can't be used.
+func storeHint(fault StoreFault, stateDir string, err error) string {
+	switch fault {
+	case StoreCorrupt:
+		return corruptHint(stateDir)
+	case StoreNewer:
+		return "use that version or a newer one; or go back with `flowrun db restore` and a backup that an older one made; or name another folder with --state"
+	case StoreFull:
+		return fullHint
+	}
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return "the disk is mounted read-only: mount it for writing (after an error of the disk the system makes it so: look at its log), or name another folder with --state"
+	case errors.Is(err, fs.ErrPermission):
+		return "give this user the right to read and write the state folder and the files in it, or name another folder with --state"
+	case errors.Is(err, syscall.EIO):
+		return "the disk reported an error: look at the system's log; `flowrun db check` tells whether the store is whole"
+	}
+	return ""
+}
+
+// fullHint says what to do about a full disk or store.
+const fullHint = "free space on that disk; `flowrun db stats` shows what the store holds, a shorter `retention` in flowrun.yaml lets old runs go, " +
+	"`flowrun db compact` gives their room back"
+
+func corruptHint(stateDir string) string {
+	if stateDir == "" {
+		return ""
+	}
+	if backup := NewestBackup(stateDir); backup != nil {
+		return fmt.Sprintf("the newest good backup is of %s: `flowrun db restore %s` puts it in its place and keeps the damaged file beside",
+			backup.At.Format(time.RFC3339), backup.Path)
+	}
+	return fmt.Sprintf("`flowrun db check` lists the damage; there is no good backup in %s: put one back with `flowrun db restore FILE`",
+		filepath.Join(stateDir, BackupFolder))
+}
+
+// kernelWarning says that the kernel has a fault that can damage stores.
+func kernelWarning() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "" // not Linux: the fault is one of its file systems
+	}
+	return boltstore.KernelWarning(strings.TrimSpace(string(release)))
+}
+
+// pressureFault is the refusal of a run for want of space, without what it was
+// that asked: the reason names the disk and its bytes.
+func pressureFault(stateDir string, err error) error {
+	var pressure *boltstore.PressureError
+	if errors.As(err, &pressure) {
+		err = pressure
+	}
+	return &StoreError{Fault: StoreFull, Path: stateDir, Err: err, Hint: fullHint}
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// CheckReport says whether a store file is whole.
+type CheckReport struct {
+	Path      string         `json:"path"`
+	Bytes     int64          `json:"bytes"`
+	Pages     int            `json:"pages"`
+	FreePages int            `json:"free_pages"`
+	Schema    uint64         `json:"schema"`
+	Runs      int            `json:"runs"`
+	Records   int            `json:"records"`
+	Blobs     int            `json:"blobs"`
+	Problems  []CheckProblem `json:"problems"`       // none: the file is whole
+	More      int            `json:"more,omitempty"` // problems that are not listed
+	Backup    *GoodBackup    `json:"newest_good_backup,omitempty"`
+	Kernel    string         `json:"kernel_warning,omitempty"`
+}
+
+// CheckProblem is one fault of a store file.
+type CheckProblem struct {
+	Page   uint64 `json:"page,omitempty"`
+	Bucket string `json:"bucket,omitempty"`
+	Key    string `json:"key,omitempty"` // in hex
+	Detail string `json:"detail"`
+}
+
+// String names the place and the fault.
+func (p CheckProblem) String() string {
+	var place []string
+	if p.Page != 0 {
+		place = append(place, fmt.Sprintf("page %d", p.Page))
+	}
+	if p.Bucket != "" {
+		place = append(place, p.Bucket)
+	}
+	if p.Key != "" {
+		place = append(place, "record "+p.Key)
+	}
+	if len(place) == 0 {
+		return p.Detail
+	}
+	return strings.Join(place, ", ") + ": " + p.Detail
+}
+
+// RestoreReport tells of a finished restore.
+type RestoreReport struct {
+	Path    string     `json:"path"`
+	From    string     `json:"from"`
+	Old     string     `json:"old,omitempty"`      // where the store lies that was there
+	SavedAt *time.Time `json:"saved_at,omitempty"` // of the backup
+	Sum     bool       `json:"checksum"`           // there was one beside the backup, and it matched
+	Parked  int        `json:"parked"`             // runs that had not ended: paused until somebody resumes or cancels them
+	Epoch   uint64     `json:"epoch"`
+	KeyFile string     `json:"key_file"`
+	Sealed  int        `json:"sealed"` // values that only the key file opens
+	Lost    int        `json:"lost"`   // of them, those that it does not open
+}
+
+// CompactReport tells of a finished compaction, in bytes.
+type CompactReport struct {
+	Path   string `json:"path"`
+	Before int64  `json:"before_bytes"`
+	After  int64  `json:"after_bytes"`
+}
+
+// offlineOptions are those of a store file that no engine has open.
+func offlineOptions(c Config) boltstore.Options {
+	return boltstore.Options{Timeout: lockTimeout, Now: c.Now}
+}
+
+// CheckStore checks a store file that nobody has open: pages, every record,
+// indexes, what they refer to. It changes nothing. Faults are in the report; an
+// error says that it could not be checked: *LockedError, *StoreError.
+func CheckStore(ctx context.Context, c Config, path string) (*CheckReport, error) {
+	found, err := boltstore.CheckFile(ctx, path, offlineOptions(c))
+	if err != nil {
+		return nil, storeError(path, filepath.Dir(path), err)
+	}
+	report := &CheckReport{
+		Path: path, Bytes: found.Bytes, Pages: found.Pages, FreePages: found.FreePages, Schema: found.Schema,
+		Runs: found.Runs, Records: found.Records, Blobs: found.Blobs, Problems: []CheckProblem{}, More: found.More, Kernel: kernelWarning(),
+	}
+	if exists, same := compareSum(path); exists && !same {
+		report.Problems = append(report.Problems, CheckProblem{Detail: "its content has another SHA-256 than " + filepath.Base(path) + ".sha256 says"})
+	}
+	for _, problem := range found.Problems {
+		report.Problems = append(report.Problems, CheckProblem(problem))
+	}
+	if len(report.Problems) > 0 {
+		report.Backup = NewestBackup(c.StateDir)
+	}
+	return report, nil
+}
+
+// RestoreStore puts a backup in the place of the store of the state directory,
+// which nobody may have open; the store that was there is kept beside. Runs that
+// had not ended when the backup was made are paused. *LockedError, *StoreError.
+func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport, error) {
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		return nil, &StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
+	}
+	path := filepath.Join(c.StateDir, StoreFile)
+	info, err := boltstore.Restore(ctx, backup, path, offlineOptions(c))
+	if err != nil {
+		return nil, restoreFault(c, backup, path, err)
+	}
+	report := &RestoreReport{
+		Path: path, From: backup, Old: info.Old, Parked: info.Parked, Epoch: info.Epoch, KeyFile: filepath.Join(c.StateDir, keyFileName),
+	}
+	if !info.SavedAt.IsZero() {
+		report.SavedAt = &info.SavedAt
+	}
+	report.Sum = info.Sidecar
+	report.Sealed, report.Lost, err = sealedOf(ctx, c, path, report.KeyFile)
+	return report, err
+}
+
+// restoreFault tells a damaged backup from what is wrong with the store.
+func restoreFault(c Config, backup, path string, err error) error {
+	var corrupt *boltstore.CorruptError
+	if !errors.As(err, &corrupt) || corrupt.Path != backup {
+		return storeError(path, c.StateDir, err)
+	}
+	hint := "nothing was changed: take another backup"
+	if good := NewestBackup(c.StateDir); good != nil && good.Path != backup {
+		hint += fmt.Sprintf("; the newest good one is %s", good.Path)
+	}
+	return &StoreError{Fault: StoreCorrupt, Path: backup, Err: corrupt, Hint: hint}
+}
+
+// sealedOf counts the sealed values of a store file, and those that a key file
+// does not open: all of them where it is not there.
+func sealedOf(ctx context.Context, c Config, path, keyFile string) (sealed, lost int, err error) {
+	store, err := boltstore.Open(path, offlineOptions(c))
+	if err != nil {
+		return 0, 0, storeError(path, c.StateDir, err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	places, sealed, err := secret.CheckKeyFile(ctx, store.KV(), keyFile, sealedBuckets())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, secret.ErrBadKey) {
+		for _, bucket := range sealedBuckets() {
+			keys, err := store.KV().List(bucket, "")
+			if err != nil {
+				return 0, 0, storeError(path, c.StateDir, err)
+			}
+			sealed += len(keys)
+		}
+		return sealed, sealed, nil
+	}
+	return sealed, len(places), err
+}
+
+// CompactStore writes the store anew without the room that it does not use.
+// Nobody may have it open. *LockedError, *StoreError.
+func CompactStore(ctx context.Context, c Config) (*CompactReport, error) {
+	path := filepath.Join(c.StateDir, StoreFile)
+	before, after, err := boltstore.Compact(ctx, path, offlineOptions(c))
+	if err != nil {
+		return nil, storeError(path, c.StateDir, err)
+	}
+	return &CompactReport{Path: path, Before: before, After: after}, nil
+}
+
+// ioFault tells want of space from other errors of a file system.
+func ioFault(err error) StoreFault {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, full) {
+			return StoreFull
+		}
+	}
+	return StoreIO
+}
+
+// GoodBackup is a backup whose content has the sum that was written beside it.
+type GoodBackup struct {
+	Path string    `json:"path"`
+	At   time.Time `json:"at"`
+}
+
+// NewestBackup returns the newest good backup in the state directory, nil where
+// there is none. It reads the files whole.
+func NewestBackup(stateDir string) *GoodBackup {
+	paths, err := filepath.Glob(filepath.Join(stateDir, BackupFolder, "*.db"))
+	if err != nil {
+		return nil // the pattern is ours
+	}
+	var found []GoodBackup
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			found = append(found, GoodBackup{Path: path, At: info.ModTime().UTC()})
+		}
+	}
+	slices.SortFunc(found, func(a, b GoodBackup) int { return b.At.Compare(a.At) })
+	for _, backup := range found {
+		if _, same := compareSum(backup.Path); same {
+			return &backup
+		}
+	}
+	return nil
+}
+
+// compareSum compares a file with the SHA-256 in the file beside it, where there
+// is one.
+func compareSum(path string) (exists, same bool) {
+	beside, err := os.ReadFile(path + ".sha256")
+	if err != nil {
+		return false, false
+	}
+	fields := bytes.Fields(beside)
+	if len(fields) == 0 {
+		return true, false
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return true, false
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return true, false
+	}
+	return true, hex.EncodeToString(sum.Sum(nil)) == string(fields[0])
+}

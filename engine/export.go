@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// ExportFormat is the version of an export's form: a reader refuses a higher
+// one. Fields may come to a version, none goes away.
+const ExportFormat = 1
+
+// The types of an export's lines, in the order in which they come. Those from
+// ExportRunRow to ExportLog come once for the run and once for each run of its
+// sub-workflows.
+const (
+	ExportHead    = "export"  // Data is an ExportHeader
+	ExportRunRow  = "run"     // the row of lists
+	ExportPlan    = "plan"    // {"hash", "plan"}: what was accepted; that of a resume with an edited file stands in its event
+	ExportInputs  = "inputs"  // complete, with defaults; secrets are references
+	ExportOutputs = "outputs" // of the workflow
+	ExportError   = "error"   // where the run failed
+	ExportStep    = "step"    // in file order
+	ExportEvent   = "event"   // one record of the journal
+	ExportLog     = "log"     // one line
+	ExportEnd     = "end"     // {"lines"}: an export without it is not whole
+)
+
+// ExportHeader is the first line of an export.
+type ExportHeader struct {
+	Format     int       `json:"format"`
+	Flowrun    string    `json:"flowrun"` // the version that wrote it
+	Run        string    `json:"run"`
+	ExportedAt time.Time `json:"exported_at"`
+}
+
+// ExportLine is one line of an export. Run is the run that it belongs to.
+type ExportLine struct {
+	Type string          `json:"type"`
+	Run  string          `json:"run,omitempty"`
+	Data json.RawMessage `json:"data"`
+}
+
+// exportPage is how many records are read at once.
+const exportPage = 500
+
+// ExportRun gives emit all that is stored of a run and of the runs of its
+// sub-workflows, line by line. No line holds the value of a secret: references
+// stay references, and what the store or the environment knows as a secret is
+// masked once more. ErrRunNotFound, or an error of emit.
+func (e *Engine) ExportRun(ctx context.Context, id string, emit func(ExportLine) error) error {
+	family, err := e.family(ctx, id)
+	if err != nil {
+		return err
+	}
+	masks, err := e.masksOf(family)
+	if err != nil {
+		return err
+	}
+	x := &export{engine: e, masks: masks, emit: emit}
+	x.line("", ExportHead, ExportHeader{
+		Format: ExportFormat, Flowrun: e.project.config.Version, Run: id, ExportedAt: e.project.config.Now().UTC(),
+	})
+	for _, member := range family {
+		x.run(ctx, member)
+	}
+	x.line("", ExportEnd, map[string]int{"lines": x.lines + 1})
+	return x.err
+}
+
+// family returns the run and the runs of its sub-workflows, parents first.
+func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
+	family := []string{id}
+	for at := 0; at < len(family); at++ {
+		steps, err := e.Steps(ctx, family[at])
+		if err != nil {
+			if at > 0 && e.fault(err) == ErrRunNotFound { //nolint:errorlint // fault returns it as it is
+				continue // a child that was removed
+			}
+			return nil, err
+		}
+		for _, step := range steps {
+			if step.Run == "" || slices.Contains(family, step.Run) {
+				continue
+			}
+			row, err := e.store.Run(step.Run)
+			if err == nil && row.Parent != nil && row.Parent.Run == family[at] {
+				family = append(family, step.Run)
+			}
+		}
+	}
+	return family, nil
+}
+
+// masksOf returns a redactor that knows every secret of the project and of these
+// runs. It is one of its own: that of the process shall not grow.
+func (e *Engine) masksOf(runs []string) (*secret.Redactor, error) {
+	services := e.project.services
+	services.mu.RLock()
+	defer services.mu.RUnlock()
+	if services.sealed == nil {
+		return nil, errNoStore
+	}
+	masks := secret.NewRedactor()
+	if err := secret.Teach(masks, services.sealed, runs); err != nil {
+		return nil, e.fault(fmt.Errorf("read the secrets that are to be masked: %w", err))
+	}
+	for _, entry := range e.project.config.Environ {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLOWRUN_SECRET_") {
+			masks.Add(value)
+		}
+	}
+	return masks, nil
+}
+
+// export writes lines until the first error.
+type export struct {
+	engine *Engine
+	masks  *secret.Redactor
+	emit   func(ExportLine) error
+	lines  int
+	err    error
+}
+
+func (x *export) line(run, kind string, data any) {
+	if x.err != nil {
+		return
+	}
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		x.err = fmt.Errorf("export run %s: %s: %w", run, kind, err)
+		return
+	}
+	for _, masks := range []*secret.Redactor{x.engine.project.redactor, x.masks} {
+		if encoded, err = secret.MaskJSON(masks, encoded); err != nil {
+			x.err = fmt.Errorf("export run %s: mask %s: %w", run, kind, err)
+			return
+		}
+	}
+	x.lines++
+	x.err = x.emit(ExportLine{Type: kind, Run: run, Data: encoded})
+}
+
+func (x *export) fail(err error) {
+	if x.err == nil && err != nil {
+		x.err = x.engine.fault(err)
+	}
+}
+
+func (x *export) run(ctx context.Context, id string) {
+	result, err := x.engine.Get(ctx, id)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	x.line(id, ExportRunRow, result.Run)
+	x.plan(id, result.Run)
+	x.inputs(id)
+	x.line(id, ExportOutputs, result.Outputs)
+	if result.Error != nil {
+		x.line(id, ExportError, result.Error)
+	}
+	steps, err := x.engine.Steps(ctx, id)
+	x.fail(err)
+	for _, step := range steps {
+		x.line(id, ExportStep, step)
+	}
+	x.events(ctx, id)
+	logs, err := x.engine.Logs(ctx, id, "")
+	x.fail(err)
+	for _, log := range logs {
+		x.line(id, ExportLog, log)
+	}
+}
+
+func (x *export) plan(id string, row plan.Run) {
+	encoded, err := x.engine.store.Plan(row.PlanHash)
+	if err != nil {
+		x.fail(fmt.Errorf("read plan of run %s: %w", id, err))
+		return
+	}
+	x.line(id, ExportPlan, map[string]any{"hash": row.PlanHash, "plan": json.RawMessage(encoded)})
+}
+
+func (x *export) inputs(id string) {
+	records, err := x.engine.store.Records(id, 1, 1)
+	if err != nil {
+		x.fail(fmt.Errorf("read the inputs of run %s: %w", id, err))
+		return
+	}
+	if len(records) > 0 && records[0].Event.Start != nil && len(records[0].Event.Start.Inputs) > 0 {
+		x.line(id, ExportInputs, records[0].Event.Start.Inputs)
+	}
+}
+
+func (x *export) events(ctx context.Context, id string) {
+	for from := uint64(1); x.err == nil; {
+		if x.err = ctx.Err(); x.err != nil {
+			return
+		}
+		records, err := x.engine.store.Records(id, from, exportPage)
+		if err != nil {
+			x.fail(fmt.Errorf("read the journal of run %s: %w", id, err))
+			return
+		}
+		for _, record := range records {
+			x.line(id, ExportEvent, record)
+			from = record.Seq + 1
+		}
+		if len(records) < exportPage {
+			return
+		}
+	}
+}

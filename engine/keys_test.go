@@ -1,0 +1,327 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// sealedEach is how many values of each kind fillSealed seals: few by default,
+// FLOWRUN_ROTATE_ROWS names more. Above 256 a rotation needs several
+// transactions for each kind.
+func sealedEach() int {
+	if rows, err := strconv.Atoi(os.Getenv("FLOWRUN_ROTATE_ROWS")); err == nil && rows > 0 {
+		return rows
+	}
+	return 9
+}
+
+// fillSealed seals values of every kind in a state folder and returns their
+// number.
+func fillSealed(t *testing.T, dir string) int {
+	t.Helper()
+	e, err := openAt(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := sealedEach()
+	for n := range each {
+		if _, err := e.SetSecret(t.Context(), fmt.Sprintf("SECRET_%d", n), sealedText(n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Value: []byte(`"` + sealedText(n) + `"`)}); err != nil {
+			t.Fatal(err)
+		}
+		key := pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: strconv.Itoa(n)}
+		if _, ok, err := e.project.services.PutState(t.Context(), key, []byte(sealedText(n)), 0, 0); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}
+	if err := e.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return 3 * each
+}
+
+func sealedText(n int) string { return fmt.Sprintf("canary-value-%d", n) }
+
+// checkSealed opens the folder and wants all of fillSealed's values. The faults
+// are returned: a control wants some.
+func checkSealed(t *testing.T, dir string, values int) error {
+	t.Helper()
+	e, err := openAt(t, dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := e.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	report, err := e.CheckKey(t.Context())
+	if err != nil {
+		return err
+	}
+	if report.Values != values || len(report.Lost) > 0 {
+		return fmt.Errorf("%d values, want %d; lost: %s", report.Values, values, listSealed(report.Lost))
+	}
+	for n := range sealedEach() {
+		if value, err := e.project.services.Reveal(t.Context(), fmt.Sprintf("SECRET_%d", n)); err != nil || value != sealedText(n) {
+			return fmt.Errorf("secret %d is %q: %w", n, value, err)
+		}
+		value, version, found, err := e.project.services.GetState(t.Context(), pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: strconv.Itoa(n)})
+		if err != nil || !found || string(value) != sealedText(n) || version == 0 {
+			return fmt.Errorf("state %d is %q: %w", n, value, err)
+		}
+	}
+	return nil
+}
+
+func keyLines(t *testing.T, path string) []string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(content))
+}
+
+func TestTheKeyIsRotated(t *testing.T) {
+	dir := t.TempDir()
+	values := fillSealed(t, dir)
+	old := keyLines(t, filepath.Join(dir, keyFileName))
+	e, err := openAt(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versionOf := func() uint64 {
+		t.Helper()
+		_, version, found, err := e.project.services.GetState(t.Context(), pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: "7"})
+		if err != nil || !found {
+			t.Fatal(found, err)
+		}
+		return version
+	}
+	before := versionOf()
+	rotated, err := e.RotateKey(t.Context())
+	if err != nil || rotated.Values != values || rotated.Continued {
+		t.Fatalf("%+v: %v", rotated, err)
+	}
+	if after := versionOf(); after != before {
+		t.Errorf("the version of a row went from %d to %d: who compares and sets would lose", before, after)
+	}
+	if _, err := e.SetSecret(t.Context(), "SECRET_0", sealedText(0)); err != nil { // the process goes on
+		t.Fatal(err)
+	}
+	if err := e.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkSealed(t, dir, values); err != nil {
+		t.Error(err)
+	}
+	now := keyLines(t, filepath.Join(dir, keyFileName))
+	if len(now) != 1 || now[0] == old[0] {
+		t.Errorf("the key file has %d keys, the old one among them: %v", len(now), now[0] == old[0])
+	}
+	if kept := keyLines(t, rotated.OldKey); len(kept) != 1 || kept[0] != old[0] {
+		t.Errorf("%s does not keep the old key", rotated.OldKey)
+	}
+	if info, err := os.Stat(rotated.OldKey); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v %v", rotated.OldKey, info.Mode(), err)
+	}
+}
+
+func TestARotationWithTheWrongKeyChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	values := fillSealed(t, dir)
+	path := filepath.Join(dir, keyFileName)
+	right, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Repeat("ab", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := openAt(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := e.CheckKey(t.Context())
+	if err != nil || report.Values != values || len(report.Lost) != values {
+		t.Errorf("check: %+v %v", report, err)
+	}
+	_, err = e.RotateKey(t.Context())
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) || !strings.Contains(err.Error(), "secret SECRET_0") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("rotate: %v", err)
+	}
+	if err := e.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, right, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkSealed(t, dir, values); err != nil {
+		t.Error(err)
+	}
+}
+
+// rotateChild names the folder of a child process, and the durable step that it
+// is killed at.
+const rotateChild, rotateKillAt = "FLOWRUN_TEST_ROTATE", "FLOWRUN_TEST_ROTATE_KILL"
+
+// removeInChild names the run that the child removes, instead of a rotation.
+const removeInChild = "FLOWRUN_TEST_REMOVE"
+
+// TestKeyRotationChild is the process that the tests below kill.
+func TestKeyRotationChild(t *testing.T) {
+	dir := os.Getenv(rotateChild)
+	if dir == "" {
+		t.Skip("runs as a child of the test below")
+	}
+	killAt, err := strconv.Atoi(os.Getenv(rotateKillAt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var armed atomic.Bool
+	var steps atomic.Int64
+	project, err := LoadProject(t.Context(), Config{
+		StateDir: dir, Dir: t.TempDir(), Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		OnCommit: func(string) {
+			if armed.Load() && steps.Add(1) == int64(killAt) {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed.Store(true)
+	if run := os.Getenv(removeInChild); run != "" {
+		_, err = e.RemoveRun(t.Context(), run, RemoveRequest{})
+	} else {
+		_, err = e.RotateKey(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed.Store(false)
+	if err := e.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// killRotation rotates in a child that is killed at a durable step. It reports
+// whether the rotation came to its end before.
+func killRotation(t *testing.T, dir string, at int) (finished bool) {
+	t.Helper()
+	return killChild(t, dir, at)
+}
+
+func killChild(t *testing.T, dir string, at int, environ ...string) (finished bool) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestKeyRotationChild$")
+	child.Env = append(append(os.Environ(), rotateChild+"="+dir, rotateKillAt+"="+strconv.Itoa(at)), environ...)
+	output, err := child.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("child killed at step %d: %v\n%s", at, err, output)
+	}
+	return true
+}
+
+// rotationKills kills a rotation at each of its durable steps, spoils the folder
+// as a control wants it, and returns the first fault that the next process finds.
+func rotationKills(t *testing.T, spoil func(dir string)) (steps int, fault error) {
+	t.Helper()
+	origin := t.TempDir()
+	values := fillSealed(t, origin)
+	for at := 1; ; at++ {
+		dir := filepath.Join(t.TempDir(), "state")
+		if err := os.CopyFS(dir, os.DirFS(origin)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, keyFileName), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		finished := killRotation(t, dir, at)
+		spoil(dir)
+		if err := checkSealed(t, dir, values); err != nil {
+			return at, fmt.Errorf("killed at step %d: %w", at, err)
+		}
+		if finished {
+			return at - 1, nil
+		}
+		killRotation(t, dir, 1<<30) // the next one goes on
+		if err := checkSealed(t, dir, values); err != nil {
+			return at, fmt.Errorf("killed at step %d, then finished: %w", at, err)
+		}
+		if keys := keyLines(t, filepath.Join(dir, keyFileName)); len(keys) != 1 {
+			return at, fmt.Errorf("killed at step %d, then finished: %d keys in the file", at, len(keys))
+		}
+	}
+}
+
+func TestP15_AKeyRotationKilledAtAnyStepLosesNothing(t *testing.T) {
+	steps, err := rotationKills(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps < 10 { // the key file twice, its copy, and a transaction for each bucket with rows
+		t.Errorf("%d steps only", steps)
+	}
+	t.Logf("killed at each of %d steps", steps)
+}
+
+// TestP15_ControlOneKeyAtATime takes the second key out of the key file, as if
+// the rotation had begun with replacing it: the suite must see the loss.
+func TestP15_ControlOneKeyAtATime(t *testing.T) {
+	_, err := rotationKills(t, func(dir string) {
+		path := filepath.Join(dir, keyFileName)
+		if keys := keyLines(t, path); len(keys) > 1 {
+			if err := os.WriteFile(path, []byte(keys[0]+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if err == nil {
+		t.Fatal("the suite does not see values that no key opens")
+	}
+}
+
+func TestSealedValuesAreNamedAsPeopleKnowThem(t *testing.T) {
+	tests := map[secret.Place]SealedValue{
+		{Bucket: "tokens", Key: "9:auth/work/{}"}:                           {Kind: "login", Name: "work"},
+		{Bucket: "tokens", Key: "odd"}:                                      {Kind: "login", Name: "odd"},
+		{Bucket: "secrets", Key: "TASKS_TOKEN"}:                             {Kind: "secret", Name: "TASKS_TOKEN"},
+		{Bucket: "secrets.run", Key: "run/01k8zq4c0vdx3y6t7k9m2n5p8r/00ff"}: {Kind: "output", Name: "01k8zq4c0vdx3y6t7k9m2n5p8r"},
+		{Bucket: stateBucket, Key: `["tasks","work","since"]`}:              {Kind: "plugin state", Name: "tasks"},
+		{Bucket: stateBucket, Key: `not of ours`}:                           {Kind: "plugin state", Name: "not of ours"},
+	}
+	for place, want := range tests {
+		if got := sealedValue(place); got != want {
+			t.Errorf("%+v is named %+v, want %+v", place, got, want)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package engine
+
+import "fmt"
+
+// networkFileSystems are those whose locks and syncs do not hold what a store
+// needs of them, by the magic number of statfs(2) (RELIABILITY.md, P16).
+func networkFileSystems() map[uint32]string {
+	return map[uint32]string{
+		0x00006969: "NFS", 0xFF534D42: "CIFS", 0xFE534D42: "SMB", 0x0000517B: "SMB", 0x65735546: "FUSE", 0x01021997: "9P",
+		0x5346414F: "AFS", 0x6B414653: "AFS", 0x73757245: "Coda", 0x0000564C: "NCP", 0x00C36400: "Ceph", 0x0BD00BD0: "Lustre",
+	}
+}
+
+// refuseNetworkFS refuses a state directory on a network file system, of which
+// fileSystem gives the type.
+func refuseNetworkFS(stateDir string, fileSystem func(path string) (uint32, bool)) error {
+	magic, ok := fileSystem(stateDir)
+	if !ok {
+		return nil // what is wrong there is told by whoever opens the store
+	}
+	name, network := networkFileSystems()[magic]
+	if !network {
+		return nil
+	}
+	return &StoreError{Fault: StoreIO, Path: stateDir, Err: fmt.Errorf(
+		"%s lies on a network file system (%s), where locks and syncs can't be relied on; name a folder of a local disk with --state, or accept it with --allow-network-fs", stateDir, name)}
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// PluginChangedError says that a plugin is not the one any more that a run was
+// accepted with, or can't be had.
+type PluginChangedError struct {
+	Plugin  string
+	Message string
+	Hint    string
+}
+
+func (e *PluginChangedError) Error() string { return e.Message }
+
+// actionsOf collects the actions of a workflow and of those that it calls.
+func actionsOf(workflow *plan.Workflow) map[string]*plan.Action {
+	actions := map[string]*plan.Action{}
+	eachWorkflow(workflow, func(w *plan.Workflow) { maps.Copy(actions, w.Actions) })
+	return actions
+}
+
+// pinsOf returns the plugins that a workflow and its sub-workflows use.
+func pinsOf(workflow *plan.Workflow) []plan.PluginPin {
+	return plan.PinsOf(actionsOf(workflow), interp.CorePlugin)
+}
+
+// checkPlugins compares the plugins that a run goes by with those there are now.
+// One whose used actions have changed is refused; other bytes alone are said in
+// the run's log.
+func (e *Engine) checkPlugins(row *plan.Run) error {
+	id := row.ID
+	workflow, _, err := e.definition(row)
+	if err != nil {
+		return err
+	}
+	pinned := actionsOf(workflow)
+	current := map[string]*plan.Action{}
+	for name, action := range pinned {
+		if action.Plugin == interp.CorePlugin {
+			continue
+		}
+		found, err := e.project.action(name)
+		if err != nil {
+			return pluginChanged(id, action.Plugin, fmt.Sprintf("run %s calls %s: %v", id, name, err))
+		}
+		current[name] = found
+	}
+	then, now := plan.PinsOf(pinned, interp.CorePlugin), plan.PinsOf(current, interp.CorePlugin)
+	var notes []plan.Log
+	for i, pin := range then {
+		switch {
+		case pin.Contract != now[i].Contract:
+			return pluginChanged(id, pin.Plugin, fmt.Sprintf(
+				"plugin %s has changed since run %s began (%s): what it says of %s is different",
+				pin.Plugin, id, versions(pin, now[i]), changedAction(pin.Plugin, pinned, current)))
+		case pin.Digest != now[i].Digest:
+			notes = append(notes, plan.Log{At: e.project.config.Now().UTC(), Level: "info", Message: fmt.Sprintf(
+				"plugin %s is another one than at the start (%s); what it says of the actions used here is the same", pin.Plugin, versions(pin, now[i]))})
+		}
+	}
+	return e.noteInLog(id, notes)
+}
+
+// noteInLog adds lines to a run's log.
+func (e *Engine) noteInLog(id string, lines []plan.Log) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	stored := make(chan error, 1)
+	e.store.Append(id, nil, nil, lines, func(err error) { stored <- err })
+	return e.fault(<-stored)
+}
+
+func pluginChanged(id, plugin, message string) error {
+	return &PluginChangedError{
+		Plugin: plugin, Message: message,
+		Hint: "put the plugin back as it was, or check the file against it: `flowrun runs resume " + id + " --with-latest`",
+	}
+}
+
+// changedAction names the first action of a plugin whose contract has changed.
+func changedAction(plugin string, pinned, current map[string]*plan.Action) string {
+	first := "its actions"
+	for name, action := range pinned {
+		if action.Plugin != plugin {
+			continue
+		}
+		then := plan.PinsOf(map[string]*plan.Action{name: action}, interp.CorePlugin)
+		now := plan.PinsOf(map[string]*plan.Action{name: current[name]}, interp.CorePlugin)
+		if then[0].Contract != now[0].Contract && (first == "its actions" || name < first) {
+			first = name
+		}
+	}
+	return first
+}
+
+func versions(then, now plan.PluginPin) string {
+	if then.Version != now.Version {
+		return "version " + orUnknown(then.Version) + ", now " + orUnknown(now.Version)
+	}
+	return "version " + orUnknown(now.Version) + ", other bytes"
+}
+
+func orUnknown(version string) string {
+	if strings.TrimSpace(version) == "" {
+		return "?"
+	}
+	return version
+}

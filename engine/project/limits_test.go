@@ -1,0 +1,33 @@
+package project
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestP17TheDrainIsALimitWithACeiling: a positive duration of at most ten minutes.
+func TestP17TheDrainIsALimitWithACeiling(t *testing.T) {
+	tests := map[string]struct {
+		want    time.Duration
+		problem string
+	}{
+		"90s": {want: 90 * time.Second},
+		"10m": {want: 10 * time.Minute},
+		"11m": {problem: "at most 10m"},
+		"0s":  {problem: "greater than 0"},
+		"25":  {problem: "25"},
+	}
+	for text, tt := range tests {
+		parsed, problems := Parse("flowrun.yaml", []byte("limits: {drain: "+text+"}\n"))
+		if tt.problem != "" {
+			if !problems.HasErrors() || !strings.Contains(problems.Err().Error(), tt.problem) {
+				t.Errorf("%s: %v, want a problem with %q", text, problems, tt.problem)
+			}
+			continue
+		}
+		if problems.HasErrors() || parsed.Limits.Drain != tt.want {
+			t.Errorf("%s: %s, %v, want %s", text, parsed.Limits.Drain, problems, tt.want)
+		}
+	}
+}

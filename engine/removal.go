@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// RemoveRequest asks for the removal of a run. Paused lets one go that waits for
+// a person: what it left in doubt is forgotten with it.
+type RemoveRequest struct {
+	Paused bool   `json:"paused,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+// Removal tells which runs were removed: the one asked for last, those of its
+// sub-workflows before it.
+type Removal struct {
+	Removed []string `json:"removed"`
+}
+
+// RemoveRun removes a run that has ended with all that is stored of it: its
+// journal, logs, sealed outputs, and the runs of its sub-workflows. The state
+// and the cursors that it wrote stay. A run that goes on is a *ConflictError,
+// one that is paused too unless the request says otherwise. A crash meanwhile
+// leaves the run, or what is left of it, to the next removal.
+func (e *Engine) RemoveRun(ctx context.Context, id string, request RemoveRequest) (*Removal, error) {
+	row, err := e.store.Run(id)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	if row.Parent != nil {
+		if _, err := e.store.Run(row.Parent.Run); err == nil {
+			return nil, &ConflictError{
+				Message: fmt.Sprintf("run %s is a part of run %s", id, row.Parent.Run), Hint: "remove that one: `flowrun runs rm " + row.Parent.Run + "`",
+			}
+		}
+	}
+	if err := e.removable(row, request); err != nil {
+		return nil, err
+	}
+	family, err := e.family(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(family) // a crash leaves the parent, which leads to the rest
+	removal := &Removal{Removed: []string{}}
+	for _, member := range family {
+		if err := e.driver.AwaitEnd(ctx, member); err != nil {
+			return nil, err
+		}
+		if err := e.remove(member); err != nil {
+			return nil, err
+		}
+		removal.Removed = append(removal.Removed, member)
+	}
+	e.project.config.Log.Info("runs removed", "runs", removal.Removed, "by", request.By)
+	return removal, nil
+}
+
+// removable refuses what goes on, and what is paused unless it was confirmed.
+func (e *Engine) removable(row *plan.Run, request RemoveRequest) error {
+	switch {
+	case row.Closed:
+		return nil
+	case row.Status == plan.RunPaused && request.Paused:
+		return nil
+	case row.Status == plan.RunPaused:
+		return &ConflictError{
+			Message: fmt.Sprintf("run %s is paused (%s): somebody may still resume it", row.ID, row.Paused),
+			Hint:    "`flowrun runs rm --force " + row.ID + "` removes it all the same",
+		}
+	}
+	return &ConflictError{
+		Message: fmt.Sprintf("run %s is %s: only runs that have ended are removed", row.ID, row.Status), Hint: "`flowrun runs cancel " + row.ID + "` ends it first",
+	}
+}
+
+// remove takes one run away: its sealed outputs first, since only the run leads
+// to them. Both may be done again.
+func (e *Engine) remove(id string) error {
+	if err := e.forgetOutputs(id); err != nil {
+		return err
+	}
+	err := e.store.DeleteRun(id)
+	switch {
+	case errors.Is(err, boltstore.ErrRunNotFound):
+		return nil
+	case errors.Is(err, boltstore.ErrRunOpen):
+		return &ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: "`flowrun runs cancel " + id + "` ends it first"}
+	case err != nil:
+		return e.fault(fmt.Errorf("remove run %s: %w", id, err))
+	}
+	return nil
+}
+
+func (e *Engine) forgetOutputs(id string) error {
+	services := e.project.services
+	services.mu.RLock()
+	defer services.mu.RUnlock()
+	if services.vault == nil {
+		return errNoStore
+	}
+	if err := services.vault.DeleteRun(id); err != nil {
+		return e.fault(err)
+	}
+	return nil
+}
+
+// forgetCall removes what a single call sealed: nobody can ask for it when the
+// call has ended. What it leaves is swept later.
+func (e *Engine) forgetCall(id string) {
+	if err := e.forgetOutputs(id); err != nil {
+		e.project.config.Log.Warn("secret outputs of a call not removed", "call", id, "error", err)
+	}
+}
+
+// callPrefix begins the id by which a single call, which is no run, seals its
+// secret outputs.
+const callPrefix = "call-"
+
+// callOutputsKept is how long those are kept that a call left when its process
+// died.
+const callOutputsKept = 24 * time.Hour
+
+// sweepOutputs removes the sealed outputs of runs that are not there any more,
+// as a crash between the two removals leaves them, and of calls of the day
+// before. It returns how many runs and calls they were of.
+func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, err error) {
+	services := e.project.services
+	services.mu.RLock()
+	vault := services.vault
+	services.mu.RUnlock()
+	if vault == nil {
+		return 0, errNoStore
+	}
+	owners, err := vault.Runs()
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range owners {
+		if err := ctx.Err(); err != nil {
+			return swept, err
+		}
+		gone, err := e.outputsAreLeft(id, now)
+		if err != nil {
+			return swept, err
+		}
+		if !gone {
+			continue
+		}
+		if err := e.forgetOutputs(id); err != nil {
+			return swept, err
+		}
+		swept++
+	}
+	return swept, nil
+}
+
+// outputsAreLeft reports whether sealed outputs belong to nothing any more.
+func (e *Engine) outputsAreLeft(id string, now time.Time) (bool, error) {
+	if call, ok := strings.CutPrefix(id, callPrefix); ok {
+		at, ok := timeOf(call)
+		return ok && now.Sub(at) > callOutputsKept, nil
+	}
+	_, err := e.store.Run(id)
+	if errors.Is(err, boltstore.ErrRunNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// timeOf returns the time in an id that newID made.
+func timeOf(id string) (time.Time, bool) {
+	parsed, err := ulid.ParseStrict(id)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return ulid.Time(parsed.Time()).UTC(), true
+}

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Rerun starts a new run of the same definition, linked to the old one, with
+// its inputs unless they are given anew. From a step on, it takes over the
+// results of all steps that ended well and do not depend on that step. A step
+// that the run does not have is an *UnknownError, one that did not run a
+// *ConflictError, inputs that do not fit an *InputError.
+func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*plan.Run, diag.List, error) {
+	row, err := e.store.Run(id)
+	if err != nil {
+		return nil, nil, e.fault(err)
+	}
+	workflow, old, err := e.definition(row)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs, err := rerunInputs(workflow, old, request.Inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := startOptions{rerunOf: id, from: request.From}
+	if options.edited, err = interp.EditedInputs(old, inputs); err != nil {
+		return nil, nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	if request.From != "" {
+		if options.taken, err = e.takeOver(ctx, id, request.From, options.edited); err != nil {
+			return nil, nil, err
+		}
+	}
+	started, err := e.start(ctx, newCheckedPlan(workflow), inputs, options)
+	return started, nil, err
+}
+
+// definition returns the plan that a run goes by and its inputs.
+func (e *Engine) definition(row *plan.Run) (*plan.Workflow, json.RawMessage, error) {
+	records, err := e.store.Records(row.ID, 1, 1)
+	if err != nil {
+		return nil, nil, e.fault(fmt.Errorf("read the inputs of run %s: %w", row.ID, err))
+	}
+	if len(records) == 0 || records[0].Event.Start == nil {
+		return nil, nil, fmt.Errorf("read the inputs of run %s: it has no started event", row.ID)
+	}
+	inputs := records[0].Event.Start.Inputs
+	if row.LatestPlan != "" {
+		return e.replannedDefinition(row)
+	}
+	encoded, err := e.store.Plan(row.PlanHash)
+	if err != nil {
+		return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
+	}
+	workflow, err := plan.Decode(encoded)
+	if err != nil {
+		return nil, nil, fmt.Errorf("run %s: %w", row.ID, err)
+	}
+	return workflow, inputs, nil
+}
+
+// recordsPage is how many records are read at a time.
+const recordsPage = 1000
+
+// replannedDefinition finds the newest plan of a run that was resumed with an
+// edited file: it stands in the journal.
+func (e *Engine) replannedDefinition(row *plan.Run) (*plan.Workflow, json.RawMessage, error) {
+	var newest *journal.Replan
+	for from := uint64(1); ; {
+		records, err := e.store.Records(row.ID, from, recordsPage)
+		if err != nil {
+			return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
+		}
+		for _, record := range records {
+			if record.Event.Replan != nil {
+				newest = record.Event.Replan
+			}
+			from = record.Seq + 1
+		}
+		if len(records) < recordsPage {
+			break
+		}
+	}
+	if newest == nil {
+		return nil, nil, fmt.Errorf("run %s: its newest plan is not in its journal", row.ID)
+	}
+	workflow, err := plan.Decode(newest.Plan)
+	if err != nil {
+		return nil, nil, fmt.Errorf("run %s: %w", row.ID, err)
+	}
+	return workflow, newest.Inputs, nil
+}
+
+func rerunInputs(workflow *plan.Workflow, stored json.RawMessage, edited map[string]Input) (json.RawMessage, error) {
+	var old map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &old); err != nil {
+		return nil, fmt.Errorf("read the inputs of the run: %w", err)
+	}
+	given := map[string]Input{}
+	for name, value := range old {
+		given[name] = Input{JSON: value}
+	}
+	for name, value := range edited {
+		given[name] = value
+	}
+	return convertInputs(workflow, given)
+}
+
+// takeOver collects what a rerun from a step takes over.
+func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string) (map[string]*journal.Taken, error) {
+	var taken *interp.TakenOver
+	var refused error
+	err := e.driver.Machine(ctx, id, func(m *interp.Machine) {
+		if known := m.MainSteps(); !slices.Contains(known, from) {
+			refused = unknownFrom(from, known)
+			return
+		}
+		if taken, refused = m.TakeOver(from); refused != nil {
+			refused = &ConflictError{
+				Message: fmt.Sprintf("run %s can't be rerun from %s: %v", id, from, refused),
+				Hint:    "name a step that ran, or leave out --from",
+			}
+		}
+	})
+	if err := errors.Join(e.loadFault(id, err), refused); err != nil {
+		return nil, err
+	}
+	for _, name := range edited {
+		readers := slices.Concat(taken.Inputs[name], taken.All)
+		if len(readers) > 0 {
+			return nil, &InputError{
+				Message: fmt.Sprintf("the input `%s` can't be another one: the step %s, whose result is taken over, reads it", name, readers[0]),
+				Hint:    "rerun from " + readers[0] + ", or leave out --from",
+			}
+		}
+	}
+	return taken.Results, nil
+}
+
+// unknownFrom says that a rerun can't begin at a step.
+func unknownFrom(from string, known []string) error {
+	if loop, _, inside := strings.Cut(from, "["); inside && slices.Contains(known, loop) {
+		return &UnknownError{What: "main step", Name: from, Hint: "a rerun begins at a whole step: --from " + loop}
+	}
+	hint := diag.DidYouMean(from, known)
+	if hint == "" && len(known) > 0 {
+		hint = "its steps are " + strings.Join(known[:min(len(known), 10)], ", ")
+	}
+	return &UnknownError{What: "step", Name: from, Hint: hint}
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// Resume goes on with a run where it stopped: with what was in flight when the
+// process that drove it died, or with fresh attempts of what failed. It returns
+// when that is durable. A run that succeeded, is driven now, or does not fit an
+// edited file is a *ConflictError, a plugin that has changed a
+// *PluginChangedError, a broken file a diag.List.
+func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*plan.Run, error) {
+	row, err := e.store.Run(id)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	event, err := e.resumeEvent(row, request)
+	if err != nil {
+		return nil, err
+	}
+	if event != nil {
+		if err := e.driver.AwaitEnd(ctx, id); err != nil {
+			return nil, err
+		}
+		if err := e.checkUnmoved(ctx, id, request.DiscardWrites); err != nil {
+			return nil, e.loadFault(id, err)
+		}
+	}
+	if request.Latest || len(request.WithLatest) > 0 {
+		err = e.replan(ctx, row, request)
+	} else {
+		err = e.checkPlugins(row)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := e.driver.LoadDurably(ctx, id, event); err != nil {
+		return nil, e.loadFault(id, err)
+	}
+	return e.storedRun(id)
+}
+
+// resumeEvent returns the event that a stopped run goes on by; nil for one whose
+// process died, which just goes on.
+func (e *Engine) resumeEvent(row *plan.Run, request ResumeRequest) (*journal.Event, error) {
+	id := row.ID
+	stopped := row.Status == plan.RunPaused || row.Closed
+	switch {
+	case e.driver.Driven(id) && !stopped:
+		return nil, &ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
+	case row.Status == plan.RunSucceeded && row.Closed:
+		return nil, &ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
+	case !stopped:
+		return nil, nil
+	}
+	return &journal.Event{Kind: journal.Resumed, By: request.By, Discard: request.DiscardWrites}, nil
+}
+
+// replan records that a stopped run goes on by its file as it is now
+// (LANGUAGE.md, rule 21).
+func (e *Engine) replan(ctx context.Context, row *plan.Run, request ResumeRequest) error {
+	now, inputs, err := e.definition(row)
+	if err != nil {
+		return err
+	}
+	source, dir, err := e.latest(now.File, request)
+	if err != nil {
+		return err
+	}
+	found, problems := e.project.checkedIn(ctx, now.File, dir, source)
+	if found == nil {
+		return problems
+	}
+	if lacking := e.project.preflight(ctx, found.workflow); lacking.HasErrors() {
+		return append(problems, lacking...)
+	}
+	stored, err := found.stored()
+	if err != nil {
+		return err
+	}
+	if newest := row.LatestPlan; stored.hash == newest || newest == "" && stored.hash == row.PlanHash {
+		return nil // it is the plan that the run goes by
+	}
+	replan := &journal.Replan{PlanHash: stored.hash, Plan: stored.encoded, Plugins: pinsOf(found.workflow)}
+	if replan.Inputs, err = latestInputs(found.workflow, inputs); err != nil {
+		return &ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: "start a new run of it"}
+	}
+	err = e.driver.Replan(ctx, row.ID, func(m *interp.Machine) (*journal.Replan, string, error) {
+		return replan, request.By, m.CheckReplan(found.workflow)
+	})
+	var differs *interp.ReplanError
+	if errors.As(err, &differs) {
+		return &ConflictError{
+			Message: fmt.Sprintf("run %s can't go on by %s: %s", row.ID, now.File, differs.Error()),
+			Hint:    "resume it without --with-latest, or start a new run of the file",
+		}
+	}
+	return e.loadFault(row.ID, err)
+}
+
+// latest reads the workflow's file as it is now. dir is the folder that its name
+// starts from.
+func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir string, err error) {
+	dirs := []string{request.Dir, e.project.config.Dir, e.project.config.WorkDir}
+	for _, dir := range dirs {
+		path := file
+		if !filepath.IsAbs(path) {
+			if dir == "" {
+				continue
+			}
+			path = filepath.Join(dir, filepath.FromSlash(file))
+		}
+		if len(request.WithLatest) > 0 {
+			return request.WithLatest, dir, nil
+		}
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, "", fmt.Errorf("read the workflow: %w", err)
+		case info.Size() > maxWorkflowFile:
+			return nil, "", &InputError{Message: fmt.Sprintf("%s is larger than %d bytes", file, maxWorkflowFile)}
+		}
+		source, err = os.ReadFile(path)
+		if err != nil {
+			return nil, "", fmt.Errorf("read the workflow: %w", err)
+		}
+		return source, dir, nil
+	}
+	return nil, "", &UnknownError{What: "workflow file", Name: file, Hint: "call it in the folder where the run was started"}
+}
+
+// latestInputs are a run's inputs as an edited file declares them: those that it
+// no longer has are left out, the defaults of new ones filled in.
+func latestInputs(workflow *plan.Workflow, stored json.RawMessage) (json.RawMessage, error) {
+	declared := schema.ObjectOf()
+	if len(workflow.Inputs) > 0 {
+		parsed, err := schema.FromJSON(workflow.Inputs)
+		if err != nil {
+			return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
+		}
+		declared = parsed
+	}
+	var old map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &old); err != nil {
+		return nil, fmt.Errorf("read the inputs of the run: %w", err)
+	}
+	given := map[string]Input{}
+	for name, value := range old {
+		if _, known := declared.Field(name); known {
+			given[name] = Input{JSON: value}
+		}
+	}
+	return convertInputs(workflow, given)
+}

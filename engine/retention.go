@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+)
+
+// The defaults of retention (RELIABILITY.md, section 5): whichever keeps less.
+const (
+	DefaultKeep    = 90 * 24 * time.Hour
+	DefaultMaxRuns = 10_000
+)
+
+// The times of the retention worker.
+const (
+	retentionDelay = 5 * time.Second        // after Open: a short run is over by then
+	retentionEvery = 10 * time.Second       // between passes: many runs may end in that time, and the file shall stay bounded
+	retentionSweep = time.Hour              // between looks for sealed outputs that belong to nothing
+	retentionBatch = 500 * time.Millisecond // what a pass may take before the worker rests
+	retentionRest  = 250 * time.Millisecond // after a pass that did not come to its end
+	retentionLast  = 250 * time.Millisecond // what a pass may take when the engine closes
+)
+
+// engineBucket is the store's bucket of what the engine notes for itself.
+const engineBucket = "engine"
+
+// Retention is how long ended runs are kept: those that are older go, and the
+// oldest of those that are too many.
+type Retention struct {
+	Keep    time.Duration
+	MaxRuns int
+}
+
+// Retention returns what flowrun.yaml says, or the defaults.
+func (p *Project) Retention() Retention {
+	r := Retention{Keep: p.file.Retention.Keep, MaxRuns: p.file.Retention.MaxRuns}
+	if r.Keep <= 0 {
+		r.Keep = DefaultKeep
+	}
+	if r.MaxRuns <= 0 {
+		r.MaxRuns = DefaultMaxRuns
+	}
+	return r
+}
+
+// String is how a message names it: "90d, 10000 runs".
+func (r Retention) String() string {
+	return fmt.Sprintf("%s, %d runs", keepText(r.Keep), r.MaxRuns)
+}
+
+// keepText writes a duration as flowrun.yaml does: 90d, 36h.
+func keepText(keep time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case keep >= day && keep%day == 0:
+		return fmt.Sprintf("%dd", keep/day)
+	case keep%time.Hour == 0:
+		return fmt.Sprintf("%dh", keep/time.Hour)
+	}
+	return keep.String()
+}
+
+// keeper removes old runs while an engine is open. It never holds up the first
+// seconds of a process: a short run gives it a moment when it closes.
+type keeper struct {
+	engine *Engine
+	after  func(time.Duration) <-chan time.Time
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+	swept  time.Time // the last sweep of this process
+
+	batch, last time.Duration // retentionBatch, retentionLast; tests on a busy machine give more
+}
+
+func newKeeper(e *Engine, after func(time.Duration) <-chan time.Time) *keeper {
+	ctx, stop := context.WithCancel(context.Background())
+	k := &keeper{engine: e, after: after, stop: stop, batch: retentionBatch, last: retentionLast}
+	k.done.Go(func() { k.work(ctx) })
+	return k
+}
+
+// close ends the worker. Where the process did something, a short pass is made:
+// a store that only short runs use is kept small too. It costs a look at the
+// oldest run where nothing is to go.
+func (k *keeper) close() {
+	k.stop()
+	k.done.Wait()
+	if k.engine.store.Stats().Commits == 0 {
+		return // it only looked
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), k.last)
+	defer cancel()
+	if k.pass(ctx) > 0 {
+		k.sweep(ctx)
+	}
+}
+
+func (k *keeper) work(ctx context.Context) {
+	for wait := retentionDelay; ; {
+		select {
+		case <-k.after(wait):
+		case <-ctx.Done():
+			return
+		}
+		batch, cancel := context.WithTimeout(ctx, k.batch)
+		k.pass(batch)
+		if wait = retentionEvery; batch.Err() != nil {
+			wait = retentionRest
+		}
+		cancel()
+		if now := k.engine.project.config.Now(); k.swept.IsZero() || now.Sub(k.swept) >= retentionSweep {
+			k.swept = now
+			k.sweep(ctx)
+		}
+	}
+}
+
+// pass removes what retention does not keep, until ctx ends: the next pass goes
+// on. It returns how many runs went.
+func (k *keeper) pass(ctx context.Context) int {
+	removed, err := k.engine.expire(ctx, k.engine.project.config.Now().UTC())
+	k.warn("old runs not removed", err)
+	if len(removed) > 0 {
+		k.engine.project.config.Log.Info("old runs removed", "count", len(removed), "retention", k.engine.project.Retention().String())
+	}
+	return len(removed)
+}
+
+func (k *keeper) sweep(ctx context.Context) {
+	swept, err := k.engine.sweepOutputs(ctx, k.engine.project.config.Now())
+	k.warn("sealed outputs of removed runs not removed", err)
+	if swept > 0 {
+		k.engine.project.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)
+	}
+}
+
+// warn tells of an error that is neither the end of the time given nor that of
+// the engine.
+func (k *keeper) warn(text string, err error) {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, boltstore.ErrClosed} {
+		if errors.Is(err, ended) {
+			return
+		}
+	}
+	if err != nil {
+		k.engine.project.config.Log.Warn(text, "error", err)
+	}
+}
+
+// expire removes runs that retention does not keep, oldest first, until ctx
+// ends, and their sealed outputs.
+func (e *Engine) expire(ctx context.Context, now time.Time) ([]string, error) {
+	keep := e.project.Retention()
+	removed, err := e.store.Expire(ctx, keep.Keep, keep.MaxRuns, now)
+	for _, id := range removed {
+		if forget := e.forgetOutputs(id); forget != nil {
+			return removed, errors.Join(err, forget)
+		}
+	}
+	return removed, err
+}
+
+// RunNotFoundError is ErrRunNotFound with the reason, where one is likely.
+type RunNotFoundError struct {
+	ID   string
+	Hint string
+}
+
+func (e *RunNotFoundError) Error() string { return fmt.Sprintf("run %s: %v", e.ID, ErrRunNotFound) }
+
+// Is matches ErrRunNotFound.
+func (e *RunNotFoundError) Is(target error) bool { return target == ErrRunNotFound }
+
+// runFault is fault for what was asked of one run: one that retention has
+// removed is told from one that never was.
+func (e *Engine) runFault(id string, err error) error {
+	fault := e.fault(err)
+	if !errors.Is(fault, ErrRunNotFound) {
+		return fault
+	}
+	at, ok := timeOf(id)
+	if !ok {
+		return fault
+	}
+	keep, now := e.project.Retention(), e.project.config.Now()
+	switch {
+	case at.After(now):
+		return fault
+	case now.Sub(at) > keep.Keep:
+		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
+			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keepText(keep.Keep))}
+	case e.olderThanAll(at):
+		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
+			"it would be older than all that are kept: the newest %d are (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}
+	}
+	return fault
+}
+
+// olderThanAll reports whether no run is as old, and there are some.
+func (e *Engine) olderThanAll(at time.Time) bool {
+	census, err := e.store.Census()
+	if err != nil {
+		return false
+	}
+	oldest, ok := timeOf(census.Oldest)
+	return ok && at.Before(oldest)
+}

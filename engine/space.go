@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/local"
+)
+
+// spaceEvery is how often a call that waits for room looks again.
+const spaceEvery = 2 * time.Second
+
+// spaceGate holds calls back while the disk is almost full: what they answer
+// could not be stored (RELIABILITY.md, P12). They go on by themselves.
+type spaceGate struct {
+	pressure func() boltstore.Pressure
+	now      func() time.Time
+	after    func(time.Duration) <-chan time.Time
+}
+
+var _ local.Gate = (*spaceGate)(nil)
+
+// Enter waits for room.
+func (g *spaceGate) Enter(ctx context.Context, onWait func(reason string, until time.Time)) error {
+	for g.pressure().Level == boltstore.PauseDispatch {
+		onWait("disk almost full", g.now().Add(spaceEvery))
+		select {
+		case <-g.after(spaceEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) dbCommand() *cobra.Command {
+	c := &cobra.Command{Use: "db", Short: "The store: check, back up, restore, make smaller, look inside"}
+	group(c)
+	c.AddCommand(a.dbCheckCommand(), a.dbBackupCommand(), a.dbRestoreCommand(), a.dbCompactCommand(), a.dbStatsCommand())
+	for _, sub := range c.Commands() {
+		a.sandboxFlag(sub, "the store of the sandbox")
+	}
+	return c
+}
+
+// noDB is the refusal where there is no store.
+func (a *app) noDB(err error) error {
+	if !errors.Is(err, errNoStore) {
+		return err
+	}
+	return notFoundError(errors.New("there is no store yet: nothing has run here"), "`"+a.commandText("config", "paths")+"` shows where it is looked for")
+}
+
+func (a *app) dbStatsCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "stats", Short: "Show what the store holds and what room it has", Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.dbStats(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) dbStats(ctx context.Context, output string) error {
+	var stats *engine.DBStats
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		stats, err = c.DBStats(ctx)
+		return err
+	})
+	if err != nil {
+		return a.noDB(err)
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, stats)
+	}
+	stats.Path = a.shown(stats.Path)
+	if stats.LastBackup != nil {
+		stats.LastBackup.Path = a.shown(stats.LastBackup.Path)
+	}
+	a.page(a.sys.Stdout).DBStats(a.sys.Stdout, stats)
+	if stats.Pressure != "" {
+		a.note("no run is accepted: %s", stats.Pressure)
+	}
+	if stats.Kernel != "" {
+		a.note("%s", stats.Kernel)
+	}
+	switch {
+	case stats.LastBackup == nil:
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "back it up:", "db", "backup")
+	case stats.FreeBytes > stats.FileBytes/2 && stats.FreeBytes > 64<<20:
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "give free room back, when nothing runs:", "db", "compact")
+	}
+	return nil
+}
+
+func (a *app) dbBackupCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "backup [FILE|FOLDER]", Short: "Write a copy of the store, while runs go on", Args: rangeArgs(0, "FILE"),
+		Long: "Backup writes a copy that holds all that was acknowledged before, checks it, and writes its SHA-256 beside\n" +
+			"it. It never overwrites. Without a name the copy goes to the folder backups of the state folder, with the\n" +
+			"time in its name. The key file is not part of it: keep it apart, for without it the logins and secrets of\n" +
+			"the backup stay sealed.",
+		Example: "  flowrun db backup\n  flowrun db backup /mnt/backups\n  flowrun db backup before-upgrade.db",
+		RunE: func(c *cobra.Command, args []string) error {
+			path := ""
+			if len(args) > 0 {
+				path = a.abs(args[0])
+			}
+			return a.backupDB(c.Context(), path, output)
+		},
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) backupDB(ctx context.Context, path, output string) error {
+	var report *engine.BackupReport
+	err := a.long(ctx, "writing and checking the backup", func(ctx context.Context) error {
+		return a.noDB(a.visit(ctx, func(c *web.Client) (err error) {
+			report, err = c.Backup(ctx, engine.BackupRequest{Path: path})
+			return err
+		}))
+	})
+	if err != nil {
+		return inputAsUsage(err)
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, report)
+	}
+	fmt.Fprintf(a.sys.Stdout, "backup %s\n", a.shown(report.Path))
+	fmt.Fprintf(a.sys.Stdout, "%s, sha256 %s\n", view.Size(report.Bytes), report.SHA256)
+	if report.Sealed > 0 {
+		a.note("the key file is not part of it: keep %s apart; without it the %s in the backup stay sealed (logins, secrets, plugin state)",
+			a.shown(report.KeyFile), count(report.Sealed, "sealed value"))
+	} else {
+		a.note("the key file is not part of it: keep %s apart", a.shown(report.KeyFile))
+	}
+	a.page(a.sys.Stderr).Next(a.sys.Stderr, "to go back to it, when nothing runs:", "db", "restore", a.shown(report.Path))
+	return nil
+}
+
+// inputAsUsage makes a usage error of an input that the owner refused.
+func inputAsUsage(err error) error {
+	var problem *web.Problem
+	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+		return usageError(errors.New(problem.Detail), problem.Hint)
+	}
+	return err
+}
+
+// The times at which a long command says that it still works.
+const (
+	workingFirst = 2 * time.Second
+	workingEvery = 10 * time.Second
+)
+
+// long does what may take long: it says now and then that it still works, and
+// Ctrl-C ends it in good order, a second one at once.
+func (a *app) long(ctx context.Context, what string, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals, stop := a.sys.Signals()
+	done := make(chan error, 1)
+	begun := a.sys.Now()
+	go func() { done <- work(ctx) }()
+	interrupted := 0
+	for wait := workingFirst; ; wait = workingEvery {
+		select {
+		case err := <-done:
+			stop()
+			if interrupted > 0 && errors.Is(err, context.Canceled) {
+				return &codedError{code: interrupted, err: fmt.Errorf("interrupted while %s", what)}
+			}
+			return err
+		case signal := <-signals:
+			interrupted = exitOfSignal(signal)
+			cancel()
+			stop() // the next one has its usual effect
+		case <-time.After(wait):
+			a.note("%s: %s so far", what, view.Duration(a.sys.Now().Sub(begun)))
+		}
+	}
+}
+
+// alone runs work on a store file that nobody may have open meanwhile. A process
+// that only looks gives it back soon and is waited for. Where one owns it for
+// longer, who it is and the client of its API are returned: no client where it
+// does not answer, which is an error.
+func (a *app) alone(ctx context.Context, at place, work func(engine.Config) error) (*web.Owner, *web.Client, error) {
+	config := a.engineConfig(at, nil)
+	for deadline := a.sys.Now().Add(connectFor); ; {
+		err := work(config)
+		var locked *engine.LockedError
+		if !errors.As(err, &locked) {
+			return nil, nil, err
+		}
+		if client, owner, err := web.Dial(ctx, at.stateDir); err == nil {
+			return owner, client, nil
+		}
+		if a.sys.Now().After(deadline) {
+			return nil, nil, lockedError(locked)
+		}
+		select {
+		case <-time.After(connectStep):
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// busyError refuses what needs a store that nobody has open.
+func (a *app) busyError(at place, owner *web.Owner, what string) error {
+	return &codedError{
+		code: exitLocked, err: fmt.Errorf("%s: process %d owns the store %s", what, owner.PID, storePath(at)),
+		hint: fmt.Sprintf("let it end, or stop it (Ctrl-C there, or `kill %d`: its runs can be resumed), then try again", owner.PID),
+	}
+}
+
+// shown is how a path is printed: from the working directory on, where it lies
+// in it.
+func (a *app) shown(path string) string {
+	if near, err := filepath.Rel(a.sys.Dir, path); err == nil && filepath.IsLocal(near) {
+		path = near
+	}
+	return safePath(path)
+}
+
+func storePath(at place) string { return filepath.Join(at.stateDir, engine.StoreFile) }
+
+// exists reports whether there is something of that name; what else is wrong
+// with it is told by whoever opens it.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}

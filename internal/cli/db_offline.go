@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) dbCheckCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "check [FILE]", Short: "Look for damage in the store, or in a backup", Args: rangeArgs(0, "FILE"),
+		Long: "Check reads all of the store: its pages, the checksum of every record, the indexes and what they refer to.\n" +
+			"It changes nothing. While a process owns the store, a copy made by it is checked. Damage exits with 76.",
+		Example: "  flowrun db check\n  flowrun db check backups/before-upgrade.db",
+		RunE: func(c *cobra.Command, args []string) error {
+			file := ""
+			if len(args) > 0 {
+				file = a.abs(args[0])
+			}
+			return a.checkDB(c.Context(), file, output)
+		},
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) checkDB(ctx context.Context, file, output string) error {
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	path := storePath(at)
+	if file != "" {
+		path = file
+	}
+	if !exists(path) {
+		if file != "" {
+			return notFoundError(fmt.Errorf("there is no file %s", safePath(file)), "")
+		}
+		return a.noDB(errNoStore)
+	}
+	var report *engine.CheckReport
+	var copied bool
+	err = a.long(ctx, "checking "+a.shown(path), func(ctx context.Context) (err error) {
+		report, copied, err = a.checkFile(ctx, at, path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		if err := view.JSON(a.sys.Stdout, report); err != nil {
+			return err
+		}
+	} else {
+		report.Path = a.shown(report.Path)
+		a.page(a.sys.Stdout).CheckReport(a.sys.Stdout, report)
+		if copied {
+			a.note("a process owns the store: a copy that it made now was checked")
+		}
+		if report.Kernel != "" {
+			a.note("%s", report.Kernel)
+		}
+		a.afterCheck(report, file)
+	}
+	if len(report.Problems) > 0 {
+		return exitWith(exitStoreCorrupt)
+	}
+	return nil
+}
+
+// afterCheck suggests what to do about a damaged store.
+func (a *app) afterCheck(report *engine.CheckReport, file string) {
+	switch {
+	case len(report.Problems) == 0:
+	case file != "":
+		a.note("do not restore it: take another backup")
+	case report.Backup != nil:
+		a.note("the newest good backup is of %s", a.times.Full(report.Backup.At))
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "put it in the store's place (the damaged file is kept):", "db", "restore", a.shown(report.Backup.Path))
+	default:
+		a.note("there is no good backup in the state folder; `%s` puts one back from elsewhere", a.commandText("db", "restore", "FILE"))
+	}
+}
+
+// checkFile checks a file, or a copy that its owner makes.
+func (a *app) checkFile(ctx context.Context, at place, path string) (report *engine.CheckReport, copied bool, err error) {
+	_, client, err := a.alone(ctx, at, func(config engine.Config) (err error) {
+		report, err = engine.CheckStore(ctx, config, path)
+		return err
+	})
+	if err != nil || client == nil {
+		return report, false, err
+	}
+	copyPath := filepath.Join(at.stateDir, fmt.Sprintf("check-%d.db", a.sys.PID))
+	backup, err := client.Backup(ctx, engine.BackupRequest{Path: copyPath, Temporary: true})
+	if err != nil {
+		return nil, false, damagedLive(err)
+	}
+	defer func() {
+		err = errors.Join(err, os.Remove(backup.Path), os.Remove(backup.Path+".sha256"))
+	}()
+	report, err = engine.CheckStore(ctx, a.engineConfig(at, nil), backup.Path)
+	if report != nil {
+		report.Path = path
+	}
+	return report, true, err
+}
+
+// damagedLive is the refusal of an owner to copy its damaged store.
+func damagedLive(err error) error {
+	var problem *web.Problem
+	if !errors.As(err, &problem) || problem.Code != web.CodeStoreCorrupt || problem.Hint == "" {
+		return err
+	}
+	return &codedError{code: exitStoreCorrupt, err: err, hint: "stop the process that owns the store; then `flowrun db check` lists all damage"}
+}
+
+func (a *app) dbRestoreCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Put a backup in the place of the store", Args: exactArgs("FILE"),
+		Long: "Restore checks a backup and puts it in the place of the store; the store that was there is kept beside, with\n" +
+			".bak at its name. Nothing may run. Runs that had not ended when the backup was made are paused: what they\n" +
+			"did afterwards is not known. It works in another state folder and on another machine too; there the key\n" +
+			"file must be put beside the store.",
+		Example: "  flowrun db restore .flowrun/state/backups/flowrun-20260301T090000Z.db\n  flowrun db restore /mnt/backups/flowrun.db --state /srv/flowrun",
+		RunE:    func(c *cobra.Command, args []string) error { return a.restoreDB(c.Context(), args[0], output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) restoreDB(ctx context.Context, file, output string) error {
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	backup := a.abs(file)
+	if info, err := os.Stat(backup); err != nil || info.IsDir() {
+		return notFoundError(fmt.Errorf("there is no backup %s", safePath(file)), "")
+	}
+	var report *engine.RestoreReport
+	var owner *web.Owner
+	err = a.long(ctx, "checking and restoring "+file, func(ctx context.Context) (err error) {
+		owner, _, err = a.alone(ctx, at, func(config engine.Config) (err error) {
+			report, err = engine.RestoreStore(ctx, config, backup)
+			return err
+		})
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case owner != nil:
+		return a.busyError(at, owner, "nothing is restored")
+	case output == "json":
+		return view.JSON(a.sys.Stdout, report)
+	}
+	fmt.Fprintf(a.sys.Stdout, "restored %s\n", a.shown(report.Path))
+	a.restoreNotes(report)
+	return nil
+}
+
+func (a *app) restoreNotes(report *engine.RestoreReport) {
+	if report.SavedAt != nil {
+		a.note("it is as it was at %s", a.times.Full(*report.SavedAt))
+	}
+	if report.Old != "" {
+		a.note("the store that was there is kept: %s", a.shown(report.Old))
+	}
+	if !report.Sum {
+		a.note("there was no .sha256 beside the backup; its own checksums were enough")
+	}
+	if report.Lost > 0 {
+		a.note("%s of %d can't be opened: put the key file of that store at %s (mode 0600)", count(report.Lost, "sealed value"), report.Sealed, a.shown(report.KeyFile))
+	}
+	switch {
+	case report.Lost > 0:
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "then look whether it fits:", "key", "check")
+	case report.Parked > 0:
+		a.note("%s had not ended: paused, since what happened after the backup is not known", count(report.Parked, "run"))
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "look at them, then resume or cancel each:", "runs", "list", "--status", "paused")
+	default:
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "see what there is:", "runs")
+	}
+}
+
+func (a *app) dbCompactCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "compact", Short: "Give the free room inside the store's file back", Args: exactArgs(),
+		Long: "Compact writes the store anew without its free room, checks it, and puts it in the place of the old one.\n" +
+			"Nothing may run. Without it free room is used again by later runs.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.compactDB(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) compactDB(ctx context.Context, output string) error {
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	if !exists(storePath(at)) {
+		return a.noDB(errNoStore)
+	}
+	var report *engine.CompactReport
+	var owner *web.Owner
+	err = a.long(ctx, "compacting "+a.shown(storePath(at)), func(ctx context.Context) (err error) {
+		owner, _, err = a.alone(ctx, at, func(config engine.Config) (err error) {
+			report, err = engine.CompactStore(ctx, config)
+			return err
+		})
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case owner != nil:
+		return a.busyError(at, owner, "nothing is compacted")
+	case output == "json":
+		return view.JSON(a.sys.Stdout, report)
+	}
+	fmt.Fprintf(a.sys.Stdout, "compacted %s: %s, before %s\n", a.shown(report.Path), view.Size(report.After), view.Size(report.Before))
+	return nil
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// exitLate is how long the command itself has to return after the store was given
+// back: it may be stuck in something that no context ends.
+const exitLate = 200 * time.Millisecond
+
+// watchTermination lets a SIGTERM end this owner gracefully (RELIABILITY.md, P17).
+// Until the store is given back no other part of the command acts on one.
+func (o *owner) watchTermination() {
+	if o.app.sys.Terminate == nil {
+		return
+	}
+	signals, stop := o.app.sys.Terminate()
+	o.app.owns.Store(true)
+	go func() {
+		defer stop()
+		select {
+		case <-signals:
+			o.terminate()
+		case <-o.left:
+		}
+	}()
+}
+
+// terminate takes no more requests, waits for calls in flight, cancels the rest,
+// kills the plugins and gives the store back. A second signal ends the process at
+// once: the journal is made for that.
+func (o *owner) terminate() {
+	a := o.app
+	a.ending.Store(true)
+	again, stop := a.sys.Signals()
+	defer stop()
+	go func() {
+		select {
+		case signal := <-again:
+			a.sys.Exit(exitOfSignal(signal))
+		case <-a.ended:
+		}
+	}()
+	o.gate.Close()
+	limit := o.engine.DrainLimit()
+	if calls := o.engine.InFlight(); calls > 0 {
+		a.note("SIGTERM: waiting up to %s for %s in flight (once more ends at once)", limit, count(calls, "call"))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	left, err := o.engine.DrainRuns(ctx)
+	if err != nil {
+		a.note("not all ended in good order: %v", err)
+	}
+	if err := o.shutWithin(engine.KillGrace); err != nil {
+		a.note("the store was not closed in good order: %v", err)
+	}
+	a.note("ended by SIGTERM; %s", a.leftText(left))
+	close(a.ended)
+	time.Sleep(exitLate)
+	a.sys.Exit(exitTerminated) // the command has returned before, unless it is stuck
+}
+
+// leftText says what became of the runs that were going on.
+func (a *app) leftText(left []string) string {
+	switch len(left) {
+	case 0:
+		return "no run is left open"
+	case 1:
+		return "run " + left[0] + " is left to be resumed: " + a.commandText("runs", "resume", left[0])
+	}
+	return count(len(left), "run") + " are left to be resumed with " + a.commandText("runs", "resume") + ": " + strings.Join(left, " ")
+}
+
+// signals delivers interrupt and terminate until stop is called, but no terminate
+// while this process owns the store: that drains it.
+func (a *app) signals() (signals <-chan os.Signal, stop func()) {
+	raw, stopRaw := a.sys.Signals()
+	if a.sys.Terminate == nil {
+		return raw, stopRaw
+	}
+	passed, done := make(chan os.Signal, 2), make(chan struct{})
+	var once sync.Once
+	go func() {
+		for {
+			select {
+			case signal := <-raw:
+				if signal == syscall.SIGTERM && a.owns.Load() {
+					continue
+				}
+				select {
+				case passed <- signal:
+				case <-done:
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return passed, func() {
+		once.Do(func() {
+			stopRaw()
+			close(done)
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// Size returns a number of bytes as people say it: 812 B, 1.5 MiB.
+func Size(bytes int64) string {
+	const step = 1024
+	if bytes < step {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	size, units := float64(bytes)/step, []string{"KiB", "MiB", "GiB", "TiB"}
+	for len(units) > 1 && size >= step {
+		size, units = size/step, units[1:]
+	}
+	return fmt.Sprintf("%.1f %s", size, units[0])
+}
+
+// DBStats prints what a store holds and what room it has.
+func (p Page) DBStats(out io.Writer, stats *engine.DBStats) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim(term.Pad(name, 12)), term.Clean(fmt.Sprintf(format, args...)))
+	}
+	line("store", "%s", stats.Path)
+	line("schema", "%d", stats.Schema)
+	line("file", "%s, %s in use, %s free inside; at most %s", Size(stats.FileBytes), Size(stats.UsedBytes), Size(stats.FreeBytes), Size(stats.MaxBytes))
+	line("disk", "%s free of %s", Size(int64(stats.DiskFree)), Size(int64(stats.DiskTotal)))
+	line("runs", "%s", runCounts(stats.Runs))
+	if stats.OldestAt != nil {
+		line("oldest run", "%s, %s", stats.Oldest, p.Times.Short(*stats.OldestAt))
+	}
+	line("retention", "ended runs are kept for %s, and the newest %d of them", stats.Keep, stats.MaxRuns)
+	if backup := stats.LastBackup; backup != nil {
+		line("last backup", "%s, %s", p.Times.Short(backup.At), backup.Path)
+	} else {
+		line("last backup", "none")
+	}
+	fmt.Fprintln(out)
+	table := Table{Head: []string{"BUCKET", "KEYS", "SIZE"}}
+	for _, bucket := range stats.Buckets {
+		table.Rows = append(table.Rows, []string{term.Clean(bucket.Name), fmt.Sprint(bucket.Keys), Size(bucket.Bytes)})
+	}
+	table.Write(out)
+}
+
+func runCounts(runs map[plan.RunStatus]int) string {
+	total, parts := 0, []string{}
+	statuses := make([]plan.RunStatus, 0, len(runs))
+	for status, n := range runs {
+		total += n
+		statuses = append(statuses, status)
+	}
+	slices.Sort(statuses)
+	for _, status := range statuses {
+		parts = append(parts, fmt.Sprintf("%d %s", runs[status], status))
+	}
+	if total == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(parts, ", "))
+}
+
+// CheckReport prints what a check of a store found.
+func (p Page) CheckReport(out io.Writer, report *engine.CheckReport) {
+	if len(report.Problems) == 0 {
+		fmt.Fprintf(out, "%s is whole\n", term.Clean(report.Path))
+	} else {
+		problems := len(report.Problems) + report.More
+		fmt.Fprintf(out, "%s is damaged: %s\n", term.Clean(report.Path), plural(problems, "problem"))
+		for _, problem := range report.Problems {
+			fmt.Fprintf(out, "  %s\n", term.Clean(problem.String()))
+		}
+		if report.More > 0 {
+			fmt.Fprintf(out, "  … and %d more\n", report.More)
+		}
+	}
+	if report.Pages > 0 {
+		facts := []string{
+			fmt.Sprintf("schema %d", report.Schema), Size(report.Bytes), fmt.Sprintf("%s (%d free)", plural(report.Pages, "page"), report.FreePages),
+			plural(report.Runs, "run"), plural(report.Records, "record"), plural(report.Blobs, "large value"),
+		}
+		fmt.Fprintf(out, "%s\n", p.Style.Dim(strings.Join(facts, ", ")))
+	}
+}
+
+// KeyReport prints what the sealing key opens.
+func (p Page) KeyReport(out io.Writer, report *engine.KeyReport) {
+	lost := len(report.Lost)
+	if lost == 0 {
+		fmt.Fprintf(out, "%s opens all of %s\n", term.Clean(report.File), plural(report.Values, "sealed value"))
+		return
+	}
+	fmt.Fprintf(out, "%s does not open %d of %s:\n", term.Clean(report.File), lost, plural(report.Values, "sealed value"))
+	table := Table{Head: []string{"KIND", "NAME"}}
+	for _, value := range report.Lost {
+		table.Rows = append(table.Rows, []string{value.Kind, term.Clean(value.Name)})
+	}
+	table.Write(out)
+}

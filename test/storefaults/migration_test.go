@@ -1,0 +1,113 @@
+//go:build linux && (amd64 || arm64)
+
+package storefaults_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+)
+
+func writeBefore(t *testing.T, folder string, files map[string][]byte) {
+	t.Helper()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// olderStore is the kept file of schema 1.
+func olderStore(t *testing.T) []byte {
+	t.Helper()
+	file, err := os.Open("../../engine/boltstore/testdata/schema1.db.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	reader, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// Power is lost while a store is moved up to the schema of this program.
+func TestP19_AMigrationSurvivesPowerLoss(t *testing.T) {
+	older := olderStore(t)
+	folder := scratch(t)
+	writeBefore(t, folder, map[string][]byte{"moved.db": older, "original.db": older})
+	store, err := boltstore.Open(filepath.Join(folder, "moved.db"), storeOptions(64<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from, _ := store.Migrated(); from != 1 {
+		t.Fatalf("moved up from schema %d", from)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := simulation{
+		seed: testSeed(t), images: max(30, sizeOf(t, "FLOWRUN_POWER_IMAGES", 300)/50),
+		before:   map[string][]byte{"flowrun.db": older},
+		migrated: filepath.Join(folder, "moved.db"), original: filepath.Join(folder, "original.db"),
+	}
+	s.perTest = max(30, s.images/4)
+	counts, faults := s.run(t)
+	t.Logf("%d images: %v", s.images, counts)
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+	if counts[whole] != s.images {
+		t.Errorf("%d of %d images are not whole", s.images-counts[whole], s.images)
+	}
+}
+
+// migration opens a store of an older schema and compares what it holds then.
+func (q *question) migration(options boltstore.Options) verdict {
+	store, err := boltstore.Open(q.Path, options)
+	if err != nil {
+		return verdict{broken, "open: " + err.Error()}
+	}
+	if err := store.Close(); err != nil {
+		return verdict{broken, err.Error()}
+	}
+	if detail := check(q.Path, options); detail != "" {
+		return verdict{broken, detail}
+	}
+	want, err := dump(q.Migrated)
+	if err != nil {
+		return verdict{broken, err.Error()}
+	}
+	got, err := dump(q.Path)
+	if err != nil {
+		return verdict{broken, err.Error()}
+	}
+	const census = "meta\x00census" // holds the number of a transaction
+	delete(want, census)
+	delete(got, census)
+	if !maps.Equal(want, got) {
+		return verdict{changed, fmt.Sprintf("%d records, want %d", len(got), len(want))}
+	}
+	original, err := os.ReadFile(q.Original)
+	backup, missing := os.ReadFile(q.Path + ".schema1.bak")
+	if err := errors.Join(err, missing); err != nil {
+		return verdict{changed, err.Error()}
+	}
+	if !bytes.Equal(original, backup) {
+		return verdict{changed, "the backup of the older schema is another one"}
+	}
+	return verdict{Verdict: whole}
+}
