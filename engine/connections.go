@@ -48,7 +48,7 @@ func (p *Project) Connections() []ConnectionInfo {
 }
 
 // defaultConnection is the connection of a plugin where none is named: the one
-// named like the plugin, else the plugin's only one (LANGUAGE.md, rule 15).
+// named like the plugin, else the plugin's only one (docs/language.md, rule 15).
 func (p *Project) defaultConnection(plugin string) (string, error) {
 	var names []string
 	for _, connection := range p.Connections() {

@@ -42,7 +42,7 @@ type BackupReport struct {
 }
 
 // Backup writes a copy of the store while runs go on: all that was acknowledged
-// before the call is in it (RELIABILITY.md, P15). A file must not exist, a folder
+// before the call is in it (docs/reliability.md, P15). A file must not exist, a folder
 // gets one with the time in its name. It is checked before it appears under its
 // name. *ConflictError where the file exists.
 func (e *Engine) Backup(ctx context.Context, request BackupRequest) (*BackupReport, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// The times of a graceful stop (RELIABILITY.md, P17).
+// The times of a graceful stop (docs/reliability.md, P17).
 const (
 	// DefaultDrain is how long calls in flight are waited for, unless
 	// `limits.drain` says otherwise.

@@ -29,7 +29,7 @@ const StoreFile = "flowrun.db"
 const lockTimeout = 100 * time.Millisecond
 
 // ballast is a file beside the store that is given up when the disk is full: what
-// is in flight then can still be stored (RELIABILITY.md, P12).
+// is in flight then can still be stored (docs/reliability.md, P12).
 const ballast = 16 << 20
 
 // Engine runs workflows on the store of its project's state directory, which it

@@ -27,7 +27,7 @@ type identity struct {
 }
 
 // Identify hashes action, connection (plugin, name, config without secrets) and
-// the normalised input (LANGUAGE.md, rule 13). Secrets in the input count by
+// the normalised input (docs/language.md, rule 13). Secrets in the input count by
 // their names. For a cursor the page cursor is no part of it, and neither are
 // the bounds of a declared range: they follow the clock in most workflows, and a
 // cursor that begins anew with every run would be none.

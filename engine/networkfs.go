@@ -3,7 +3,7 @@ package engine
 import "fmt"
 
 // networkFileSystems are those whose locks and syncs do not hold what a store
-// needs of them, by the magic number of statfs(2) (RELIABILITY.md, P16).
+// needs of them, by the magic number of statfs(2) (docs/reliability.md, P16).
 func networkFileSystems() map[uint32]string {
 	return map[uint32]string{
 		0x00006969: "NFS", 0xFF534D42: "CIFS", 0xFE534D42: "SMB", 0x0000517B: "SMB", 0x65735546: "FUSE", 0x01021997: "9P",

@@ -68,7 +68,7 @@ func (e *Engine) resumeEvent(row *plan.Run, request ResumeRequest) (*journal.Eve
 }
 
 // replan records that a stopped run goes on by its file as it is now
-// (LANGUAGE.md, rule 21).
+// (docs/language.md, rule 21).
 func (e *Engine) replan(ctx context.Context, row *plan.Run, request ResumeRequest) error {
 	now, inputs, err := e.definition(row)
 	if err != nil {

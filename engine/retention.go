@@ -10,7 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 )
 
-// The defaults of retention (RELIABILITY.md, section 5): whichever keeps less.
+// The defaults of retention (docs/reliability.md, "Limits"): whichever keeps less.
 const (
 	DefaultKeep    = 90 * 24 * time.Hour
 	DefaultMaxRuns = 10_000

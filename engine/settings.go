@@ -37,8 +37,8 @@ func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
 	return inputs, problems
 }
 
-// plainValue converts a node as in a free-form object (LANGUAGE.md,
-// Conversions).
+// plainValue converts a node as in a free-form object (docs/language.md,
+// "Files").
 func plainValue(node *spec.Node) any {
 	switch node.Kind {
 	case spec.Mapping:

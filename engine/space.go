@@ -12,7 +12,7 @@ import (
 const spaceEvery = 2 * time.Second
 
 // spaceGate holds calls back while the disk is almost full: what they answer
-// could not be stored (RELIABILITY.md, P12). They go on by themselves.
+// could not be stored (docs/reliability.md, P12). They go on by themselves.
 type spaceGate struct {
 	pressure func() boltstore.Pressure
 	now      func() time.Time

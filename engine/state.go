@@ -350,7 +350,7 @@ func stateType(state json.RawMessage) (*schema.Type, error) {
 }
 
 // checkUnmoved refuses to go on with a run whose reads another has changed since
-// (LANGUAGE.md, rule 14).
+// (docs/language.md, rule 14).
 func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) error {
 	state, cursors, begun, err := e.driver.ReadsOf(ctx, id)
 	if err != nil {

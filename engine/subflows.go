@@ -17,7 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-// maxSubflows is how deep workflows may call each other (LANGUAGE.md, rule 19),
+// maxSubflows is how deep workflows may call each other (docs/language.md, rule 19),
 // maxWorkflowFile how large one may be in bytes.
 const (
 	maxSubflows     = 8

@@ -12,7 +12,7 @@ import (
 )
 
 // Acquire returns a token that is good for long enough, or the one lease to
-// renew it (RELIABILITY.md, P11).
+// renew it (docs/reliability.md, P11).
 func (s *hostServices) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*pluginhost.Token, *pluginhost.Lease, error) {
 	tokens, err := s.openTokens()
 	if err != nil {

@@ -80,7 +80,7 @@ const anyStatus = -1
 // attempts is what the step's retry allows.
 const attempts = 3
 
-// expected is the documented end (LANGUAGE.md, rules 9 to 11), with the
+// expected is the documented end (docs/language.md, rules 9 to 11), with the
 // exceptions that the requirements name.
 func expected(action string, effect plan.Effect, f fault, forever bool) expectation {
 	if special, ok := exception(action, f, forever); ok {

@@ -35,7 +35,7 @@ func goTime(t *timestamppb.Timestamp) time.Time {
 }
 
 // protoError converts an error. The wire has no hint: it travels in details,
-// with the service and the action (PLUGINS.md, REQUIREMENTS 2.0).
+// with the service and the action.
 func (c *core) protoError(e *Error) *pluginv1.Error {
 	e = c.masks.now().error(e)
 	details := map[string]any{"service": c.plugin.name}

@@ -13,8 +13,7 @@ import (
 )
 
 // blobThreshold is the size in bytes above which a value of a record, or a plan,
-// lies in a blob: rewritten pages of a big record would cost many times its size
-// (PERFORMANCE.md).
+// lies in a blob: rewritten pages of a big record would cost many times its size.
 const blobThreshold = 64 << 10
 
 // cut says which value of a record lies in which blob.

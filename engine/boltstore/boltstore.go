@@ -1,7 +1,7 @@
 // Package boltstore keeps runs, their journals, plans, logs and indexes, and
 // versioned rows for others, in one bbolt file. It is the only importer of
 // bbolt. One committer goroutine writes: it takes all that waits into one
-// transaction and answers after the fsync (RELIABILITY.md P1, P4, P5).
+// transaction and answers after the fsync (docs/reliability.md P1, P4, P5).
 package boltstore
 
 import (
@@ -15,7 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The defaults of Options (RELIABILITY.md, section 5).
+// The defaults of Options (docs/reliability.md, "Limits").
 const (
 	DefaultTimeout         = 2 * time.Second
 	DefaultMaxSize         = 8 << 30

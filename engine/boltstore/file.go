@@ -97,7 +97,7 @@ func boltOptions(o Options) *bolt.Options {
 
 // openFile opens an existing store. The lock is taken and the file's size
 // compared with its meta pages before bbolt maps it, because bbolt panics on a
-// truncated file, and keeps the lock then (RELIABILITY.md 6.1).
+// truncated file, and keeps the lock then.
 func openFile(path string, o Options) (*openedFile, error) {
 	opened := &openedFile{}
 	options := boltOptions(o)

@@ -7,7 +7,7 @@ import (
 
 // KernelWarning says that a Linux kernel of this release (as of `uname -r`) may
 // damage the store on ext4 with fast commits: 5.10 before 5.10.94, 5.15 before
-// 5.15.17 (bbolt's known issues; RELIABILITY.md 6.1). "" = no warning, also for
+// 5.15.17 (bbolt's known issues). "" = no warning, also for
 // a release that cannot be read. A distribution may have mended its kernel
 // without another number: it is a warning, not a refusal.
 func KernelWarning(release string) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// maxStepLog bounds the log of one step of one run (RELIABILITY.md, section 5).
+// maxStepLog bounds the log of one step of one run (docs/reliability.md, "Limits").
 // What comes after is counted, not kept.
 const maxStepLog = 16 << 20
 

@@ -62,7 +62,7 @@ func TestLogsComeBackInOrder(t *testing.T) {
 	}
 }
 
-func TestTheLogOfAStepIsBounded(t *testing.T) { // RELIABILITY.md, section 5
+func TestTheLogOfAStepIsBounded(t *testing.T) { // docs/reliability.md, "Limits"
 	s := newStore(t)
 	create(t, s, row(1), 1)
 	long := line("flood", 0)

@@ -234,7 +234,7 @@ func putHistory(w *writer, bucket, key []byte, change plan.StateChange) error {
 }
 
 // keep is what the success of a run changes, with the versions that the run read
-// (RELIABILITY.md, P5).
+// (docs/reliability.md, P5).
 type keep struct {
 	bucket  []byte
 	key     []byte

@@ -48,7 +48,7 @@ func (e *PressureError) Error() string { return "no new run is taken: " + e.Reas
 // Is matches ErrPressure.
 func (e *PressureError) Is(target error) bool { return target == ErrPressure }
 
-// The watermarks (P12; RELIABILITY.md, section 5): of the disk in bytes and in
+// The watermarks (P12; docs/reliability.md, "Limits"): of the disk in bytes and in
 // percent, of the file in percent of its MaxSize.
 const (
 	admissionFree    = 512 << 20

@@ -9,7 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-// connection finds the connection that a step calls through (LANGUAGE.md, rule
+// connection finds the connection that a step calls through (docs/language.md, rule
 // 15).
 func (c *checker) connection(s *step) {
 	node, plugin := s.src.Connection, s.action.plan.Plugin

@@ -155,7 +155,7 @@ func (c *checker) notifyTarget(s *step) {
 	}
 }
 
-// onUnknown reads what follows an unknown outcome (LANGUAGE.md, rule 11).
+// onUnknown reads what follows an unknown outcome (docs/language.md, rule 11).
 func (c *checker) onUnknown(s *step) {
 	node := s.src.OnUnknown
 	if node == nil {

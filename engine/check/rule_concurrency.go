@@ -13,7 +13,7 @@ const (
 	maxQueueMax     = 10_000
 )
 
-// concurrency reads how many runs may go on at a time (LANGUAGE.md, rule 16). A
+// concurrency reads how many runs may go on at a time (docs/language.md, rule 16). A
 // workflow that keeps something between runs goes on one at a time unless it
 // says otherwise. It comes after the steps, which tell that.
 func (c *checker) concurrency() {

@@ -124,7 +124,7 @@ func (r *inputReader) properties(node *spec.Node, top bool) (json.RawMessage, []
 	return out.encode(), required
 }
 
-// schemaWords are the words of a schema (LANGUAGE.md, "Inputs and state").
+// schemaWords are the words of a schema (docs/language.md, "Files").
 func schemaWords() []string {
 	return []string{
 		"type", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",

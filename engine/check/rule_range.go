@@ -8,7 +8,7 @@ import (
 
 // cutRange leaves a range that the engine will cut into windows out of what the
 // plugin is asked about: with `paginate` the action's own limit holds for each
-// window, not for the whole (LANGUAGE.md, rule 12). A range that is no longer
+// window, not for the whole (docs/language.md, rule 12). A range that is no longer
 // than a window, runs backwards or is not known stays.
 func (c *checker) cutRange(s *step, input []byte, unknown []string) ([]byte, []string) {
 	limit := s.action.plan.Range

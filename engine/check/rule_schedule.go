@@ -14,7 +14,7 @@ import (
 
 const defaultCatchup = time.Hour
 
-// schedule checks a cron or every trigger (LANGUAGE.md, rule 17).
+// schedule checks a cron or every trigger (docs/language.md, rule 17).
 func (t *trigger) schedule(kind spec.Pair) {
 	c := t.c
 	out := &plan.Schedule{

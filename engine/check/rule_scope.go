@@ -14,8 +14,8 @@ func rootNames() []string {
 	return []string{"run", "trigger", "request", "item", "result", "steps", "inputs", "state", "secrets", "error", "connections", "index"}
 }
 
-// rootScope holds the names that every step sees (LANGUAGE.md, "Fields of the
-// roots").
+// rootScope holds the names that every step sees (docs/language.md,
+// "Keys").
 func (c *checker) rootScope() *eval.Scope {
 	text, when := schema.Of(schema.String), schema.Of(schema.Time)
 	run := schema.ObjectOf(
@@ -172,8 +172,8 @@ func (c *checker) stepType(s *step, r read) *schema.Type {
 	)
 }
 
-// absent reports whether target may have no outputs where s reads it (LANGUAGE.md,
-// "Narrowing"). s is nil for the workflow's outputs.
+// absent reports whether target may have no outputs where s reads it (docs/language.md,
+// "Order, conditions, loops"). s is nil for the workflow's outputs.
 func (c *checker) absent(s, target *step) bool {
 	if c.unreadableIf(s) {
 		return false

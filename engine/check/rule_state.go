@@ -17,7 +17,7 @@ type memory struct {
 }
 
 // stateSchema reads the declarations of `state` into their type and into a JSON
-// Schema for the plan (LANGUAGE.md, rule 14).
+// Schema for the plan (docs/language.md, rule 14).
 func (c *checker) stateSchema() {
 	c.memory.set, c.memory.cursors = map[string]diag.Pos{}, map[string]*spec.Node{}
 	if c.tree.State == nil {
@@ -125,7 +125,7 @@ func (c *checker) stateField(key *spec.Node) *schema.Type {
 	return t
 }
 
-// incremental reads `incremental: {cursor: NAME}` (LANGUAGE.md, rule 13).
+// incremental reads `incremental: {cursor: NAME}` (docs/language.md, rule 13).
 func (c *checker) incremental(s *step) {
 	node := s.src.Incremental
 	if node == nil {

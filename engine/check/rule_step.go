@@ -10,7 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-// handlerTimeout is the timeout of a handler's step (LANGUAGE.md, rule 25).
+// handlerTimeout is the timeout of a handler's step (docs/language.md, rule 25).
 const handlerTimeout = 5 * time.Minute
 
 // steps checks the steps of a list and returns their plans.

@@ -17,7 +17,7 @@ func (c *checker) infer(p *part, scope *eval.Scope) (*schema.Type, []eval.Issue)
 }
 
 // knownType refuses, in the strict check, a value of which nothing is known
-// (LANGUAGE.md, rule 4).
+// (docs/language.md, rule 4).
 func (c *checker) knownType(text *text, t *schema.Type) {
 	if c.strict && t.Kind == schema.Any && t.Alternatives == nil && !c.toldAtItsStep(text.whole) {
 		c.errorAt(text.node.Pos, eval.CodeAny, "the type of this value is not known").Hint =

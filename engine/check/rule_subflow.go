@@ -37,7 +37,7 @@ func notForWorkflows() []string {
 }
 
 // workflowStep checks a step that calls a workflow: its inputs and outputs are the
-// action's schema (LANGUAGE.md, rule 19).
+// action's schema (docs/language.md, rule 19).
 func (c *checker) workflowStep(s *step) {
 	for _, key := range notForWorkflows() {
 		if pair, ok := s.src.Node.Pair(key); ok {

@@ -35,7 +35,7 @@ func triggerKinds() []string {
 	}
 }
 
-// keysBeside are the keys that stand beside a kind (LANGUAGE.md, "Triggers").
+// keysBeside are the keys that stand beside a kind (docs/language.md, "Triggers").
 func keysBeside(kind string) []string {
 	switch plan.TriggerKind(kind) {
 	case plan.TriggerCron, plan.TriggerEvery:
@@ -65,7 +65,7 @@ type brought struct {
 	item, outputs *schema.Type
 }
 
-// triggers checks all triggers (LANGUAGE.md, rules 17 and 18).
+// triggers checks all triggers (docs/language.md, rules 17 and 18).
 func (c *checker) triggers() {
 	if c.tree.Triggers == nil {
 		return

@@ -29,7 +29,7 @@ func (t *trigger) webhook(node *spec.Node) {
 	c.requiredKeys(node, "a webhook", "auth")
 }
 
-// requestType is `request` (LANGUAGE.md, "Fields of the roots"). Header names
+// requestType is `request` (docs/language.md, "Keys"). Header names
 // are in lower case.
 func requestType(body *schema.Type) *schema.Type {
 	text := schema.Of(schema.String)

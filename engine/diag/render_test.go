@@ -51,7 +51,7 @@ func TestWriteShowsThePlaceWithCarets(t *testing.T) {
 	}
 }
 
-// The example of INTERFACE.md, line number included.
+// The form that docs/codes.md shows, line number included.
 func TestWriteLooksLikeTheInterface(t *testing.T) {
 	src := strings.Repeat("\n", 10) + "    if: steps.reprot.outputs.visits > 100\n"
 	r := Renderer{Source: func(string) ([]byte, bool) { return []byte(src), true }}

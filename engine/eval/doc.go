@@ -10,7 +10,7 @@
 // in the same way, with a value or with a named error, on every machine and on
 // every replay. That is why no evaluation needs a goroutine or a deadline of its
 // own; TestHostileExpressionsEndEarlyWithANamedError holds the bounds of
-// RELIABILITY.md, section 6.2, against each known attack.
+// ADR 6, against each known attack.
 //
 // Where expr's own machine has another result, the language has decided: no
 // method of a Go value can be called but those in methodTable, whole numbers do

@@ -1,6 +1,6 @@
 package eval
 
-// The limits of an expression (RELIABILITY.md, sections 5 and 6.2).
+// The limits of an expression (docs/reliability.md, "Limits"; ADR 6).
 const (
 	maxSource  = 8 << 10 // bytes
 	maxNesting = 100     // open brackets, or unary operators in a row

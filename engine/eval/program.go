@@ -10,7 +10,7 @@ import (
 )
 
 // RunError says why an expression gave no value. Reason is "expression" or, for
-// an exceeded budget, "limit" (LANGUAGE.md, rule 9). Start and End are byte
+// an exceeded budget, "limit" (docs/language.md, rule 9). Start and End are byte
 // offsets in the source.
 type RunError struct {
 	Message    string

@@ -298,7 +298,7 @@ func (m *Machine) ForPeople(children int) bool {
 	return m.phase == running && m.calls == children && m.waits == 0 && len(m.awaiting)+children > 0
 }
 
-// earlyFor is how long a signal that nobody waits for is kept (LANGUAGE.md, rule
+// earlyFor is how long a signal that nobody waits for is kept (docs/language.md, rule
 // 20), maxEarly how many of them.
 const (
 	earlyFor = 24 * time.Hour

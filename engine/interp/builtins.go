@@ -10,7 +10,7 @@ import (
 // CorePlugin is the plugin name of the built-in actions.
 const CorePlugin = "core"
 
-// The built-in actions that the Machine runs itself (LANGUAGE.md, rule 20).
+// The built-in actions that the Machine runs itself (docs/language.md, rule 20).
 const (
 	actionLog    = "core.log"
 	actionFail   = "core.fail"

@@ -126,7 +126,7 @@ func (s *step) childSucceeded(end *journal.Child) {
 }
 
 // childFailure is the failure of the child's run as the error of its parent's
-// step (LANGUAGE.md, rule 25).
+// step (docs/language.md, rule 25).
 func (s *step) childFailure(end *journal.Child) *plan.Error {
 	failure := &plan.Error{Kind: plan.KindInternal, Message: "it did not end well"}
 	where := s.code.step.Uses

@@ -109,7 +109,7 @@ type lateness struct {
 }
 
 // sleepLimit returns the first bound of the step that ends before until does;
-// nil when there is none (LANGUAGE.md, rules 10 and 25).
+// nil when there is none (docs/language.md, rules 10 and 25).
 func (s *step) sleepLimit(until time.Time) *lateness {
 	now, step := s.list.m.at, s.code.step
 	timeout := step.Timeout

@@ -10,7 +10,7 @@ import (
 )
 
 // maxCrashes is how often the engine may die while one call is in flight before
-// its step is parked (RELIABILITY.md, P6).
+// its step is parked (docs/reliability.md, P6).
 const maxCrashes = 5
 
 // reasonCrashLoop is the reason of an error that parks a step for its crashes.

@@ -8,7 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// The roots of expressions (LANGUAGE.md, "Fields of the roots").
+// The roots of expressions (docs/language.md, "Keys").
 const (
 	rootRun         = "run"
 	rootTrigger     = "trigger"

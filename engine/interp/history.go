@@ -8,7 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// The caps of one run's journal (RELIABILITY.md, P20).
+// The caps of one run's journal (docs/reliability.md, P20).
 const (
 	maxHistoryEvents = 50_000
 	maxHistoryBytes  = 64 << 20

@@ -9,7 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// maxLoopItems bounds how many items a loop takes (RELIABILITY.md, section 5).
+// maxLoopItems bounds how many items a loop takes (docs/reliability.md, "Limits").
 const maxLoopItems = 10_000
 
 // loop is a running foreach.

@@ -27,7 +27,7 @@ type loss struct {
 }
 
 // lose handles a lost effect: the plugin is asked, where it can be, else it is
-// unknown (LANGUAGE.md, rule 11).
+// unknown (docs/language.md, rule 11).
 func (s *step) lose(l loss) {
 	if s.code.action.action.Reconcile && s.list.live() {
 		s.reconcile(l)

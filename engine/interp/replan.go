@@ -30,7 +30,7 @@ func (m *Machine) Workflow() *plan.Workflow { return m.program.workflow }
 
 // CheckReplan says whether a stopped run can go on by another plan: steps that
 // have ended well or are open must stand there unchanged, those that failed or
-// never began may be others (LANGUAGE.md, rule 21). nil, or a *ReplanError.
+// never began may be others (docs/language.md, rule 21). nil, or a *ReplanError.
 func (m *Machine) CheckReplan(next *plan.Workflow) error {
 	switch {
 	case m.main == nil:

@@ -24,7 +24,7 @@ const (
 
 func (s *step) once() bool { return s.code.action.action.Effect == plan.EffectOnce }
 
-// attemptFailed decides what follows a failed attempt (LANGUAGE.md, rules 10
+// attemptFailed decides what follows a failed attempt (docs/language.md, rules 10
 // and 11).
 func (s *step) attemptFailed(failure *plan.Error) {
 	m := s.list.m

@@ -55,7 +55,7 @@ const (
 	upstreamUnmet          // run_if: failed, and nothing has failed
 )
 
-// upstream decides run_if (LANGUAGE.md, rule 8). cause is the first step that
+// upstream decides run_if (docs/language.md, rule 8). cause is the first step that
 // did not succeed.
 func (s *step) upstream() (verdict upstream, cause string) {
 	failed := false

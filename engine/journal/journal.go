@@ -54,14 +54,14 @@ type Event struct {
 	Discard    bool            `json:"discard,omitempty"` // of resumed: the run's success writes no state and no cursors
 	By         string          `json:"by,omitempty"`      // who acted, for events that a person causes
 	// Interrupted, of driven, are the operation paths of the calls that were in
-	// flight when the process before died (RELIABILITY.md, P6).
+	// flight when the process before died (docs/reliability.md, P6).
 	Interrupted []string `json:"interrupted,omitempty"`
 	// Unsent, of stopped, are the operation paths of the open calls that were
 	// certainly not sent; the others may have been.
 	Unsent []string `json:"unsent,omitempty"`
 }
 
-// Replan is the plan that a stopped run goes on by (LANGUAGE.md, rule 21). It
+// Replan is the plan that a stopped run goes on by (docs/language.md, rule 21). It
 // stands in the record itself, so that a replay needs nothing else. Inputs are
 // the run's, with the defaults that the new plan adds.
 type Replan struct {

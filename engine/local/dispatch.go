@@ -17,7 +17,7 @@ type call struct {
 }
 
 // maxTimerSleep bounds how long a timer trusts the monotonic clock: the wall
-// clock is asked again at least this often (RELIABILITY.md, P9).
+// clock is asked again at least this often (docs/reliability.md, P9).
 const maxTimerSleep = 30 * time.Second
 
 // timer is a durable timer: its command is in the journal, this is its clock.

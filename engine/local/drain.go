@@ -12,7 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// A graceful stop (RELIABILITY.md, P17): no new call is sent, those in flight are
+// A graceful stop (docs/reliability.md, P17): no new call is sent, those in flight are
 // waited for, and the journal of a run that has calls open ends with a stopped
 // event. It says which of them were certainly never sent, so that the next process
 // may send them even where their effect must happen once, and that nothing crashed.

@@ -319,7 +319,7 @@ func (d *Driver) launch(r *run, begin func()) {
 }
 
 // IdempotencyKey is the key of an operation: the same for every attempt and
-// after every restart (RELIABILITY.md, P2).
+// after every restart (docs/reliability.md, P2).
 func IdempotencyKey(runID, operation string) string {
 	sum := sha256.Sum256([]byte(runID + "\x00" + operation))
 	return hex.EncodeToString(sum[:])[:32]

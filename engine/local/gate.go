@@ -6,7 +6,7 @@ import (
 )
 
 // Gate is asked before every call, before the limiter: it holds calls back while
-// there is no room to store what they would answer (RELIABILITY.md, P12). Enter
+// there is no room to store what they would answer (docs/reliability.md, P12). Enter
 // returns when the call may go on, or with ctx. onWait says why it waits and when
 // it looks again; it may be called more than once.
 type Gate interface {

@@ -11,7 +11,7 @@ import (
 // carefulAnswers is how many answers a run that was interrupted by a crash takes
 // before its reads are sent without waiting for their records again. Until then
 // the journal knows each call that a second crash interrupts, so that none is
-// blamed for another (RELIABILITY.md, P6).
+// blamed for another (docs/reliability.md, P6).
 const carefulAnswers = 2 * flushRecords
 
 // recover goes on where the journal ends. That a process drives the run again is

@@ -86,7 +86,7 @@ func (r *run) movedSince() (*journal.MovedError, error) {
 }
 
 // stillFits reports whether a resume that waited for its place may go on: what
-// the run has read has not moved meanwhile (LANGUAGE.md, rule 14). Else the run
+// the run has read has not moved meanwhile (docs/language.md, rule 14). Else the run
 // gives its place back and stays where it was, with a word in its log.
 func (r *run) stillFits() bool {
 	moved, err := r.movedSince()

@@ -14,7 +14,7 @@ import (
 const replayPage = 1000
 
 // MismatchError says that a stored journal does not lead to the stored
-// commands: the run is parked rather than gone on with (RELIABILITY.md, P8).
+// commands: the run is parked rather than gone on with (docs/reliability.md, P8).
 type MismatchError struct {
 	RunID  string
 	Seq    uint64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Effect says what a repeated call of an action does (LANGUAGE.md, rule 11).
+// Effect says what a repeated call of an action does (docs/language.md, rule 11).
 type Effect string
 
 // The effect classes.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrorKind is one of the closed set of error kinds (LANGUAGE.md, rule 9).
+// ErrorKind is one of the closed set of error kinds (docs/language.md, rule 9).
 type ErrorKind string
 
 // The error kinds, the lower-case names of the protocol's codes.
@@ -42,7 +42,7 @@ func ErrorKinds() []ErrorKind {
 }
 
 // DefaultRetryKinds returns the kinds that a step retries unless it says
-// otherwise (LANGUAGE.md, rule 10).
+// otherwise (docs/language.md, rule 10).
 func DefaultRetryKinds() []ErrorKind {
 	return []ErrorKind{KindRateLimited, KindUnavailable, KindTimeout, KindCrashed, KindUnexpectedResponse}
 }

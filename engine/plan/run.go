@@ -8,7 +8,7 @@ import (
 // RunStatus is the status of a run.
 type RunStatus string
 
-// The run statuses (INTERFACE.md).
+// The run statuses (docs/commands.md).
 const (
 	RunQueued    RunStatus = "queued"
 	RunRunning   RunStatus = "running"
@@ -28,7 +28,7 @@ func (s RunStatus) Ended() bool {
 // StepStatus is the status of a step or of one item's step.
 type StepStatus string
 
-// The step statuses (INTERFACE.md).
+// The step statuses (docs/commands.md).
 const (
 	StepPending   StepStatus = "pending"
 	StepRunning   StepStatus = "running"

@@ -6,7 +6,7 @@ import (
 )
 
 // OnFull says what becomes of a run whose place under `concurrency` is taken
-// (LANGUAGE.md, rule 16).
+// (docs/language.md, rule 16).
 type OnFull string
 
 // The words of on_full.

@@ -15,7 +15,7 @@ const (
 	TriggerAfter   TriggerKind = "after"
 )
 
-// Trigger is a checked trigger (LANGUAGE.md, rules 17 and 18). Kind names the
+// Trigger is a checked trigger (docs/language.md, rules 17 and 18). Kind names the
 // one part that is set.
 type Trigger struct {
 	Name               string      `json:"name"`

@@ -56,7 +56,7 @@ const (
 	StepLoop     StepKind = "loop"
 )
 
-// RunIf is the upstream condition of a step (LANGUAGE.md, rule 8).
+// RunIf is the upstream condition of a step (docs/language.md, rule 8).
 type RunIf string
 
 // The upstream conditions.

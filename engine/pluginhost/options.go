@@ -41,7 +41,7 @@ type Options struct {
 	Limits Limits
 }
 
-// Limits bounds what plugins may take (RELIABILITY.md, section 5). A zero field
+// Limits bounds what plugins may take (docs/reliability.md, "Limits"). A zero field
 // means its default.
 type Limits struct {
 	Start     time.Duration // from exec to the first RPC; 10 s, at most 60 s
@@ -131,7 +131,7 @@ type Lease struct {
 }
 
 // TokenStore keeps tokens and hands out ONE refresh lease at a time
-// (RELIABILITY.md, P11). Exactly one result of Acquire is not nil.
+// (docs/reliability.md, P11). Exactly one result of Acquire is not nil.
 type TokenStore interface {
 	Acquire(ctx context.Context, r TokenRequest) (*Token, *Lease, error)
 	// Commit ends a lease. It is durable before it returns. failure is set

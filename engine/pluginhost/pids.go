@@ -16,7 +16,7 @@ import (
 )
 
 // pidEntry is a live plugin process and the host that owns it. Start times
-// keep a process apart from a later one with its pid (RELIABILITY.md, P7).
+// keep a process apart from a later one with its pid (docs/reliability.md, P7).
 type pidEntry struct {
 	Plugin string    `json:"plugin"`
 	PID    int       `json:"pid"`
@@ -128,7 +128,7 @@ func markedProcesses(lost []pidEntry) []int {
 	})
 }
 
-// orphanGrace is how long killed orphans are waited for (RELIABILITY.md, P7): one
+// orphanGrace is how long killed orphans are waited for (docs/reliability.md, P7): one
 // that is still there then hangs in the kernel and can do nothing new.
 const orphanGrace = 2 * time.Second
 

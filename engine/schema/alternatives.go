@@ -7,7 +7,7 @@ const maxAlternatives = 6
 // Either returns the type of a value that is a or b, as a ternary gives it. It
 // is their Join where they have one; else a type of kind Any whose Alternatives
 // say what the value can be, so that a use that suits only one of them is found
-// (LANGUAGE.md, rule 4).
+// (docs/language.md, rule 4).
 func Either(a, b *Type) *Type {
 	joined := Join(a, b)
 	if joined.Kind != Any || joined.Secret || !a.known() || !b.known() {

@@ -111,7 +111,7 @@ func TestAcceptDoesNotChangeTheValue(t *testing.T) {
 	}
 }
 
-// TestFromScalarFollowsTheTableOfConversions is LANGUAGE.md, "Conversions".
+// TestFromScalarFollowsTheTableOfConversions is docs/language.md, "Files".
 func TestFromScalarFollowsTheTableOfConversions(t *testing.T) {
 	for _, c := range []struct {
 		typ   *Type

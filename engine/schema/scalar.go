@@ -8,7 +8,7 @@ import (
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // FromScalar turns the text of a YAML scalar into JSON of the type, by
-// LANGUAGE.md "Conversions": the field decides, never YAML's guess. Plain says
+// docs/language.md, "Files": the field decides, never YAML's guess. Plain says
 // that the scalar stood without quotes. The error is a *Mismatch.
 func (t *Type) FromScalar(text string, plain bool) (json.RawMessage, error) {
 	raw, err := t.scalarJSON(text, plain)

@@ -19,7 +19,7 @@ import (
 // awkward has what every encoding changes.
 const awkward = "p/s+w=\"<é&> %\\\tö?"
 
-func TestEveryFormIsMasked(t *testing.T) { // RELIABILITY.md, section 2: secrets in logs
+func TestEveryFormIsMasked(t *testing.T) { // docs/reliability.md, "Secrets"
 	r := secret.NewRedactor()
 	pem := "-----BEGIN KEY-----\nMIIEvgIBADANBg\r\nkqhkiG9w0BAQEF\n-----END KEY-----\n"
 	for _, value := range []string{awkward, pem, canary} {

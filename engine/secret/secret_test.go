@@ -131,7 +131,7 @@ func TestVaultOutputsDieWithTheirRun(t *testing.T) {
 	}
 }
 
-func TestSealedValuesStayInTheirPlace(t *testing.T) { // RELIABILITY.md, section 3
+func TestSealedValuesStayInTheirPlace(t *testing.T) { // docs/reliability.md, "Secrets"
 	rows := store(t)
 	kv := sealed(t, rows)
 	if _, err := kv.Put("a", "k", []byte(canary), nil); err != nil {

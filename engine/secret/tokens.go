@@ -36,7 +36,7 @@ type Lease struct {
 
 // RefreshError is the failure of a renewal, as every caller that waited for it
 // gets it. LostInCrash: an earlier renewal was cut off, and its answer may have
-// held the refresh token that the service now wants (RELIABILITY.md P11).
+// held the refresh token that the service now wants (docs/reliability.md P11).
 type RefreshError struct {
 	Connection  string
 	LostInCrash bool

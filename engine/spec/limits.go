@@ -1,6 +1,6 @@
 package spec
 
-// Limits bound what a YAML file may hold (RELIABILITY.md, section 5). They are
+// Limits bound what a YAML file may hold (docs/reliability.md, "Limits"). They are
 // kept before or while the file is walked once.
 type Limits struct {
 	Bytes       int // of the file

@@ -11,7 +11,7 @@ import (
 )
 
 // ParseNode reads the bytes of a YAML file into nodes, by the rules of
-// LANGUAGE.md 5 and within the limits. It reports all that it finds; beside
+// docs/language.md, rule 5, and within the limits. It reports all that it finds; beside
 // problems it returns the tree whenever there is one, without what is wrong in
 // it (duplicate and non-text keys are left out, other wrong nodes are Bad). The
 // tree is nil when the text is not YAML, empty or too large. file is the name

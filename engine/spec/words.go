@@ -45,7 +45,7 @@ type word struct {
 	shape shape
 }
 
-// workflowWords are the keys of a workflow (LANGUAGE.md, "Words").
+// workflowWords are the keys of a workflow (docs/language.md, "Keys").
 func workflowWords() []word {
 	return []word{
 		{"flowrun", aScalar}, {"name", aScalar}, {"description", aScalar}, {"labels", aMapping},
@@ -55,7 +55,7 @@ func workflowWords() []word {
 	}
 }
 
-// stepWords are the keys of a step (LANGUAGE.md, "Words").
+// stepWords are the keys of a step (docs/language.md, "Keys").
 func stepWords() []word {
 	return []word{
 		{"id", aScalar}, {"name", aScalar}, {"uses", aScalar}, {"with", aMapping}, {"connection", aScalar},
@@ -125,8 +125,7 @@ func kindOf(key string) StepKind {
 	return NoKind
 }
 
-// keysOf returns the keys that a kind of step may have (LANGUAGE.md, "Kinds of
-// steps and their keys").
+// keysOf returns the keys that a kind of step may have (docs/language.md, "Keys").
 func keysOf(kind StepKind) []string {
 	keys := []string{"id", "name", "needs", "if", "run_if"}
 	switch kind {

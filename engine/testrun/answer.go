@@ -322,7 +322,7 @@ func (b *binder) failure(node *spec.Node, info *stepInfo) *plan.Error {
 	return failure
 }
 
-// appliedBy is what a refusal of that kind says of the effect (LANGUAGE.md,
+// appliedBy is what a refusal of that kind says of the effect (docs/language.md,
 // rule 11).
 func appliedBy(failure *plan.Error) plan.Applied {
 	switch failure.Kind {

@@ -11,7 +11,7 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-// The exit codes (INTERFACE.md): families by cause.
+// The exit codes (docs/commands.md): families by cause.
 const (
 	exitOK           = 0
 	exitInternal     = 1

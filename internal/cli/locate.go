@@ -53,7 +53,7 @@ func (a *app) locate() (place, error) {
 	return found, nil
 }
 
-// stateDir returns the state folder and who named it (INTERFACE.md, Files).
+// stateDir returns the state folder and who named it (docs/commands.md, "Files").
 func (a *app) stateDir(projectFile string) (dir, source string) {
 	if named := a.find("state"); named.Value != "" && !named.user {
 		return a.abs(named.Value), named.Source

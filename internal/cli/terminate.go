@@ -15,7 +15,7 @@ import (
 // back: it may be stuck in something that no context ends.
 const exitLate = 200 * time.Millisecond
 
-// watchTermination lets a SIGTERM end this owner gracefully (RELIABILITY.md, P17).
+// watchTermination lets a SIGTERM end this owner gracefully (docs/reliability.md, P17).
 // Until the store is given back no other part of the command acts on one.
 func (o *owner) watchTermination() {
 	if o.app.sys.Terminate == nil {

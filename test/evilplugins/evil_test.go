@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package evilplugins runs the real binary with plugins that do everything wrong
-// (RELIABILITY.md P18): each fails its own step, with a clear error, and nothing
+// (docs/reliability.md P18): each fails its own step, with a clear error, and nothing
 // else.
 package evilplugins
 

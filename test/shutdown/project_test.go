@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package shutdown holds the suites of a graceful stop (RELIABILITY.md P17), of
+// Package shutdown holds the suites of a graceful stop (docs/reliability.md P17), of
 // what a start does with what a stop left (P7), and of two processes at one store
 // (P16): the real binary with a real plugin.
 package shutdown

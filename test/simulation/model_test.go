@@ -7,7 +7,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// The model is a second reading of LANGUAGE.md's rules 1, 8 to 12, 14, 20 and 25,
+// The model is a second reading of docs/language.md's rules 1, 8 to 12, 14, 20 and 25,
 // as simple as it can be: it knows no time, no events and no journal, evaluates
 // the steps one after the other, and asks the calm world for each answer. What it
 // comes to is what every schedule and every crash must come to.

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package tokens kills processes that renew tokens at a provider which detects the
-// reuse of a refresh token (RELIABILITY.md P11).
+// reuse of a refresh token (docs/reliability.md P11).
 package tokens
 
 import (
