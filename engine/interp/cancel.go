@@ -85,8 +85,9 @@ func (s *step) halt() {
 	}
 	if s.loop != nil {
 		for i := range s.loop.items {
-			if it := &s.loop.items[i]; it.state == itemRunning {
-				it.list.halt()
+			it := &s.loop.items[i]
+			if it.state == itemRunning || it.state == itemWaiting && it.list != nil && m.since(2) {
+				it.list.halt() // an item waits for its turn again after a resume: it may have left steps behind
 			}
 		}
 	}

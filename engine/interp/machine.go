@@ -138,7 +138,7 @@ func (m *Machine) take(ev journal.Event) error {
 		m.memory.resume(ev)
 		m.resume()
 	case journal.Moved:
-		m.memory.moved = ev.Failed
+		m.refused(ev.Failed)
 	case journal.Queued, journal.Refused:
 		// The run has begun: they are late.
 	case journal.Resolved:
@@ -190,6 +190,7 @@ func (m *Machine) start(ev journal.Event) error {
 // goOn sets the run running, with a new timer for its timeout.
 func (m *Machine) goOn() {
 	m.phase, m.status, m.pausing, m.err = running, plan.RunRunning, "", nil
+	m.memory.ahead = false
 	m.epoch++
 	if timeout := m.program.workflow.Timeout; timeout > 0 {
 		m.timer(nil, m.timerPath("", "run"), timerRun, m.at.Add(timeout))

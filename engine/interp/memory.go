@@ -21,12 +21,23 @@ const rootState = "state"
 type memory struct {
 	cursors map[string]uint64 // versions of the cursors that were read, by key
 	moved   *plan.Error       // the store refused the writes of the success
+	ahead   bool              // it did so when the run was about to begin or to go on: that event comes next
 	discard bool              // a person said that nothing is to be written
 }
 
 func (r *memory) resume(ev journal.Event) {
-	r.moved = nil
+	if !r.ahead || ev.Discard {
+		r.moved = nil
+	}
 	r.discard = r.discard || ev.Discard
+}
+
+// refused notes that the store refuses what the run's success would write. Said
+// before the run begins or goes on, it is of what would follow from that at once:
+// else the same success would be tried again without end.
+func (m *Machine) refused(cause *plan.Error) {
+	m.memory.moved = cause
+	m.memory.ahead = m.since(2) && m.phase != running
 }
 
 // memory compiles what the workflow keeps between runs.
@@ -150,7 +161,12 @@ func (m *Machine) unstarted(ev journal.Event) ([]journal.Command, error) {
 		commands := m.commands
 		m.commands = nil
 		return commands, err
-	case journal.Resumed, journal.Moved, journal.Driven, journal.Stopped:
+	case journal.Moved:
+		if m.since(2) {
+			m.refused(ev.Failed)
+		}
+		return nil, nil
+	case journal.Resumed, journal.Driven, journal.Stopped:
 		return nil, nil
 	}
 	return nil, fmt.Errorf("apply %s: the run has not started", ev.Kind)

@@ -122,6 +122,41 @@ func TestRule14WhatMovedFailsTheRunAndADiscardingResumeWritesNothing(t *testing.
 	}
 }
 
+// TestRule14ARefusalBeforeARunGoesOnCounts is what the driver says when the event
+// that lets a run begin or go on leads to a success at once, and the store refuses
+// that: the same event again must not lead to the same success.
+func TestRule14ARefusalBeforeARunGoesOnCounts(t *testing.T) {
+	moved := journal.Event{Kind: journal.Moved, Failed: &plan.Error{Kind: plan.KindConflict, Message: "moved"}}
+	refused := func(what string, m *interp.Machine, event journal.Event) {
+		t.Helper()
+		apply(t, m, moved)
+		finish := finishOf(apply(t, m, event))
+		if finish == nil || finish.Status != plan.RunFailed || finish.Error.Kind != plan.KindConflict || finish.Writes() {
+			t.Fatalf("%s: finish %+v", what, finish)
+		}
+		finish = finishOf(apply(t, m, journal.Event{Kind: journal.Resumed}))
+		if finish == nil || finish.Status != plan.RunSucceeded || !finish.Writes() {
+			t.Errorf("%s: the refusal outlives its event: finish %+v", what, finish)
+		}
+	}
+
+	alone := remembering("total", 1)
+	alone.Steps = alone.Steps[len(alone.Steps)-1:] // the set_state
+	alone.Steps[0].Needs = nil
+	m, begun := newMachine(t, alone), begin(nil, nil)
+	begun.Start.Interpreter = interp.Version
+	apply(t, m, journal.Event{Kind: journal.Queued, Start: begun.Start})
+	refused("a start", m, begun)
+
+	failing := remembering("total", 1)
+	m, begun = newMachine(t, failing), begin(nil, nil)
+	begun.Start.Interpreter = interp.Version
+	apply(t, m, begun)
+	apply(t, m, journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}})
+	apply(t, m, completed("a", `{}`))
+	refused("a resume", m, journal.Event{Kind: journal.Resumed})
+}
+
 func TestRule13PagesOfTwoCursorsDoNotFitTogether(t *testing.T) {
 	w := enginetest.Workflow(enginetest.Do("a", "svc.list", nil, enginetest.Paginate(5, 100)))
 	w.Steps[0].Incremental = "ledger"

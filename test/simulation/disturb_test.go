@@ -25,7 +25,10 @@ func (w *watch) disturb() {
 	if status == plan.RunSucceeded {
 		events = append(events, journal.Event{Kind: journal.Resumed}, journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}})
 	}
-	if !s.m.Held() {
+	if s.m.Unstarted() {
+		return // what it takes then is another list
+	}
+	if !s.m.Held() && len(s.m.NeverSent()) == 0 { // else the word that somebody drives the run is news
 		events = append(events, journal.Event{Kind: journal.Driven})
 	}
 	events = append(events, w.late...)

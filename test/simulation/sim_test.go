@@ -39,6 +39,7 @@ type sim struct {
 	agenda  agenda
 	life    int // the engine's incarnation: what an earlier one waits for never comes
 	up      bool
+	goingOn bool // an event follows at once: nobody lets go meanwhile
 	open    map[string]*flight
 	events  int
 	era     int
@@ -316,7 +317,7 @@ func (s *sim) commitAll() {
 
 // letGo ends the worker of a run that is closed or paused, once all is durable.
 func (s *sim) letGo() {
-	if !s.up || !s.stopped() || s.journal.durable < len(s.journal.records) {
+	if !s.up || s.goingOn || !s.stopped() || s.journal.durable < len(s.journal.records) {
 		return
 	}
 	s.up = false
@@ -338,12 +339,14 @@ func (s *sim) afterwards() {
 // Machine goes back to where the journal ends, and is told why.
 func (s *sim) moved(ev journal.Event, answered *flight) {
 	s.note("the store refuses the writes")
+	s.goingOn = true // the same worker takes what follows, whatever it goes back to
 	last := len(s.journal.records) - 1
 	s.journal.records, s.batches = s.journal.records[:last], s.batches[:last]
 	s.rebuild()
 	s.watch.forget(last)
 	s.commitAll()
 	s.take(journal.Event{Kind: journal.Moved, At: ev.At, Failed: &plan.Error{Kind: plan.KindConflict, Reason: "moved", Message: "moved"}}, nil)
+	s.goingOn = false
 	s.take(ev, answered)
 }
 
