@@ -14,7 +14,7 @@ import (
 func longApp(signals chan os.Signal) (a *app, stopped *bool) {
 	stopped = new(bool)
 	return &app{sys: System{
-		Stderr: new(bytes.Buffer), Now: time.Now, Dir: filepath.FromSlash("/work/here"),
+		Stderr: new(bytes.Buffer), Now: time.Now, Dir: filepath.FromSlash("/srv/here"),
 		Signals: func() (<-chan os.Signal, func()) { return signals, func() { *stopped = true } },
 	}}, stopped
 }
@@ -44,7 +44,7 @@ func TestALongCommandEndsInGoodOrderAtAnInterrupt(t *testing.T) {
 func TestPathsAreShownFromTheWorkingDirectory(t *testing.T) {
 	a, _ := longApp(nil)
 	for path, want := range map[string]string{
-		"/work/here/state/flowrun.db": "state/flowrun.db", "/work/there/x.db": "/work/there/x.db", "/work/here": ".", "/work/hereafter": "/work/hereafter",
+		"/srv/here/state/flowrun.db": "state/flowrun.db", "/srv/there/x.db": "/srv/there/x.db", "/srv/here": ".", "/srv/hereafter": "/srv/hereafter",
 	} {
 		if got := a.shown(path); got != want {
 			t.Errorf("%s is shown as %s, want %s", path, got, want)
