@@ -32,6 +32,7 @@ type filling struct {
 	Map    int
 	Limit  uint64 // bytes of a file (RLIMIT_FSIZE), or of the disk
 	Disk   string // where a disk of that size is mounted; "" = the limit is one of files
+	Early  bool   // control: acknowledges before the store has answered
 }
 
 // fill prints lines: "full TEXT" for the store's refusal, "wrong TEXT" for each
@@ -118,11 +119,16 @@ func (f filling) untilFull(wrong func(string, ...any)) (acknowledged, error) {
 	var mu sync.Mutex
 	for op := range f.Script.Ops {
 		for _, w := range f.Script.writers() {
-			err := f.Script.apply(s, w, op, func() {
+			acknowledge := func() {
 				mu.Lock()
 				defer mu.Unlock()
 				acks[w]++
-			})
+			}
+			if f.Early {
+				acknowledge()
+				acknowledge = func() {}
+			}
+			err := f.Script.apply(s, w, op, acknowledge)
 			if err == nil {
 				continue
 			}
@@ -321,5 +327,22 @@ func TestP12_AFullDiskLosesNothing(t *testing.T) {
 				t.Error("no row was removed on a full disk")
 			}
 		})
+	}
+}
+
+// TestP12_ControlWithEarlyAcksIsCaught acknowledges each write before the store
+// has answered: the one that no longer fits must be missed.
+func TestP12_ControlWithEarlyAcksIsCaught(t *testing.T) {
+	seed := testSeed(t)
+	f := filling{Script: script{Seed: seed, Ops: 400}, Map: mapSizes()[0], Limit: 1 << 20, Early: true}
+	f.Path = filepath.Join(scratch(t), "flowrun.db")
+	lines, err := runFilling(t, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults := fullFaults(f, lines)
+	t.Logf("%d faults are told, the first: %.300s", len(faults), strings.Join(faults, ""))
+	if len(faults) == 0 {
+		t.Error("an acknowledgement of what was never stored is not missed")
 	}
 }
