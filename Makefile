@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples
-.PHONY: faults power syscalls full-disk corruption kill crash backups soak sim sim-driver replay timers tokens evil shutdown
+.PHONY: faults power syscalls full-disk corruption kill crash triggers backups soak sim sim-driver replay timers tokens evil shutdown hostile
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -42,10 +42,10 @@ examples: ## the plugins of third parties build and pass
 # The fault suites at their full size; `go test ./...` runs each of them shortened. FLOWRUN_SEED=n repeats one.
 FAULT = $(GO) test -count=1 -v
 
-faults: power syscalls full-disk corruption kill crash backups sim replay timers tokens evil shutdown ## all but the soak: some hours
+faults: power syscalls full-disk corruption kill crash triggers backups sim replay timers tokens evil shutdown hostile ## all but the soak: some hours
 
-power: ## P1, P4, P15, P19: images of what a power loss leaves
-	FLOWRUN_POWER_IMAGES=$(or $(IMAGES),100000) $(FAULT) -timeout 90m -run 'P1_|P4_|P15_|P19_' ./test/storefaults
+power: ## P1, P4, P10, P15, P19: images of what a power loss leaves
+	FLOWRUN_POWER_IMAGES=$(or $(IMAGES),100000) $(FAULT) -timeout 90m -run 'P1_|P4_|P10_|P15_|P19_' ./test/storefaults
 
 syscalls: ## P13: failing writes and syncs
 	FLOWRUN_SYSCALL_MAX=$(or $(MAX),500) $(FAULT) -timeout 60m -run P13_ ./test/storefaults
@@ -61,6 +61,9 @@ kill: ## P1 to P7: the whole engine under kill -9
 
 crash: ## a kill before and after each commit
 	FLOWRUN_EXACT_FLOWS=$(or $(FLOWS),50) FLOWRUN_EXACT_PAIRS=all $(FAULT) -timeout 90m -run 'TestP1Crashes|TestP4ControlExact' ./test/killloop
+
+triggers: ## P10: webhooks, polls and ended runs under kill -9, at random and at each commit
+	FLOWRUN_TRIGGER_STAGES=all FLOWRUN_TRIGGER_KILLS=$(or $(KILLS),500) $(FAULT) -timeout 60m ./test/triggers
 
 backups: ## P15: backups under load
 	FLOWRUN_BACKUPS=$(or $(BACKUPS),100) $(FAULT) -timeout 20m -run TestP15 ./test/killloop
@@ -88,3 +91,6 @@ evil: ## P18: plugins that misbehave
 
 shutdown: ## P16, P17: SIGTERM under load, racing owners
 	FLOWRUN_SHUTDOWN_CYCLES=$(or $(CYCLES),1000) FLOWRUN_OWNER_STARTS=$(or $(STARTS),1000) $(FAULT) -timeout 3h ./test/shutdown
+
+hostile: ## the server: hostile names at every route
+	FLOWRUN_HOSTILE_NAMES=$(or $(NAMES),10000) $(FAULT) -timeout 60m ./test/serve

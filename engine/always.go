@@ -3,77 +3,79 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
-
-	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"sync"
 )
 
-var errStub = errors.New("not built yet")
+// errAlwaysOn says that AlwaysOn was called before.
+var errAlwaysOn = errors.New("the engine is always on already")
+
+// always holds what only a server does, each part on a goroutine of its own. Safe
+// for concurrent use.
+type always struct {
+	mu     sync.Mutex
+	begun  bool
+	ctx    context.Context // ends when a stop begins
+	cancel context.CancelFunc
+	parts  sync.WaitGroup
+}
+
+func newAlways() *always {
+	a := &always{}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	return a
+}
+
+// begin starts the parts, unless a stop has begun.
+func (a *always) begin(parts ...func(ctx context.Context)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.begun:
+		return errAlwaysOn
+	case a.ctx.Err() != nil:
+		return ErrClosing
+	}
+	a.begun = true
+	for _, part := range parts {
+		a.parts.Go(func() { part(a.ctx) })
+	}
+	return nil
+}
+
+// stop ends the parts; wait waits for them.
+func (a *always) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cancel()
+}
+
+func (a *always) wait() {
+	a.stop()
+	a.parts.Wait()
+}
+
+// on reports whether AlwaysOn was called and no stop has begun.
+func (a *always) on() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.begun && a.ctx.Err() == nil
+}
 
 // AlwaysOn begins what only a server does: it takes up the runs that no process
 // drives, starts runs by their triggers, follows the workflow files, and hands on
-// what happened to runs. It returns when all that has begun; Close ends it.
-func (e *Engine) AlwaysOn(ctx context.Context) error { return errStub }
-
-// WorkflowList returns the workflows of the project, by name.
-func (e *Engine) WorkflowList(ctx context.Context) ([]WorkflowInfo, error) { return nil, errStub }
-
-// Workflow returns one workflow by its name. *UnknownError.
-func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, error) {
-	return nil, errStub
-}
-
-// StartNamed starts a run of a workflow of the project. *UnknownError,
-// *InputError; a broken file without a good revision is a diag.List.
-func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*plan.Run, diag.List, error) {
-	return nil, nil, errStub
-}
-
-// Reload reads the workflow files again. A broken one keeps its last good revision.
-func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) { return nil, errStub }
-
-// Schedules returns all schedules and polls, by id.
-func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) { return nil, errStub }
-
-// NextFires returns the next n slots of a schedule after from (zero = now).
-func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	return nil, errStub
-}
-
-// Fires returns what triggers did, the newest slot first, and the cursor of the
-// next page, "" at the end.
-func (e *Engine) Fires(ctx context.Context, f FireFilter) ([]plan.Fire, string, error) {
-	return nil, "", errStub
-}
-
-// PauseSchedule stops a schedule or poll from firing until it is resumed.
-func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	return nil, errStub
-}
-
-// ResumeSchedule lets a paused schedule fire again, from its next slot on.
-func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	return nil, errStub
-}
-
-// TriggerSchedule starts a run of a schedule by hand; its slots stay as they are.
-func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerRequest) (*plan.Run, error) {
-	return nil, errStub
-}
-
-// Backfill starts runs of past slots.
-func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*BackfillResult, error) {
-	return nil, errStub
-}
-
-// Hook takes a webhook's request. *UnknownError, *HookRefusedError.
-func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookRequest) (*HookAnswer, error) {
-	return nil, errStub
-}
-
-// WatchRuns sends every change of a run's row after the sequence number from, as
-// far as the process remembers; else a Reset comes first.
-func (e *Engine) WatchRuns(ctx context.Context, from uint64) (<-chan RunsUpdate, error) {
-	return nil, errStub
+// what happened to runs. It returns when all that has begun; Drain and Close end
+// it. A second call is an error, and so is one after them (ErrClosing).
+func (e *Engine) AlwaysOn(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	parts := []func(context.Context){e.takeUp, e.followWorkflows, e.runSchedules, e.runPolls}
+	readers, err := e.outboxReaders()
+	if err != nil {
+		return e.fault(err)
+	}
+	for _, reader := range readers {
+		parts = append(parts, reader.run)
+	}
+	return e.always.begin(parts...)
 }

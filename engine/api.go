@@ -29,6 +29,9 @@ type Config struct {
 	Entropy        io.Reader
 	Log            *slog.Logger
 	AllowNetworkFS bool
+	// Observer hears what the engine does, for metrics, traces and logs. nil =
+	// nobody does, and nothing is gathered.
+	Observer *plan.Observer
 	// OnCommit is called around each transaction of the store, with "before" and
 	// "after": fault suites end the process there. nil = none.
 	OnCommit func(stage string)

@@ -30,13 +30,15 @@ type storedPlan struct {
 }
 
 func newCheckedPlan(workflow *plan.Workflow) *checkedPlan {
-	return &checkedPlan{workflow: workflow, stored: sync.OnceValues(func() (storedPlan, error) {
-		encoded, err := workflow.Encode()
-		if err != nil {
-			return storedPlan{}, fmt.Errorf("encode plan of %s: %w", workflow.Name, err)
-		}
-		return storedPlan{encoded: encoded, hash: plan.HashOf(encoded)}, nil
-	})}
+	return &checkedPlan{workflow: workflow, stored: sync.OnceValues(func() (storedPlan, error) { return encodePlan(workflow) })}
+}
+
+func encodePlan(workflow *plan.Workflow) (storedPlan, error) {
+	encoded, err := workflow.Encode()
+	if err != nil {
+		return storedPlan{}, fmt.Errorf("encode plan of %s: %w", workflow.Name, err)
+	}
+	return storedPlan{encoded: encoded, hash: plan.HashOf(encoded)}, nil
 }
 
 // Check parses and checks a workflow. The plan is nil when there are errors; it
@@ -57,8 +59,8 @@ func (p *Project) checked(ctx context.Context, file string, src []byte) (*checke
 }
 
 // checkedIn is checked for a file whose name starts from the folder dir, which
-// matters to the workflows that it calls; "" = the configuration's. A plan with
-// others in it is not kept: their files may change.
+// matters to the workflows that it calls; "" = the configuration's. A plan that
+// depends on other workflows is not kept: their files may change.
 func (p *Project) checkedIn(ctx context.Context, file, dir string, src []byte) (*checkedPlan, diag.List) {
 	key := keyOf(file, src)
 	if found := p.plans.lookup(key); found != nil {
@@ -81,10 +83,16 @@ func (p *Project) checkedIn(ctx context.Context, file, dir string, src []byte) (
 	}
 	workflow.File, workflow.Source = file, string(src)
 	fresh := newCheckedPlan(workflow)
-	if len(problems) == 0 && len(workflow.Workflows) == 0 {
+	if len(problems) == 0 && len(workflow.Workflows) == 0 && !followsAnother(workflow) {
 		p.plans.keep(key, fresh)
 	}
 	return fresh, problems
+}
+
+// followsAnother reports whether a trigger follows another workflow, whose file may
+// change.
+func followsAnother(workflow *plan.Workflow) bool {
+	return slices.ContainsFunc(workflow.Triggers, func(t plan.Trigger) bool { return t.Kind == plan.TriggerAfter })
 }
 
 type planKey [sha256.Size]byte

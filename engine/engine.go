@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,13 +36,22 @@ const ballast = 16 << 20
 // Engine runs workflows on the store of its project's state directory, which it
 // owns until Close. Safe for concurrent use.
 type Engine struct {
-	project *Project
-	store   *boltstore.Store
-	driver  *local.Driver
-	limiter *limiter
-	keeper  *keeper
-	outside *outsideCalls
-	failed  chan error // gets the store's first failure
+	project   *Project
+	store     *boltstore.Store
+	driver    *local.Driver
+	limiter   *limiter
+	keeper    *keeper
+	outside   *outsideCalls
+	revisions *revisions
+	hookLocks hookLocks
+	polls     *polls
+	feed      *runsFeed
+	always    *always
+	scheduler *scheduler
+	failed    chan error // gets the store's first failure
+	broken    atomic.Pointer[error]
+
+	accessTokens accessTokens // changes of the tokens of the server
 
 	ids struct {
 		sync.Mutex
@@ -61,7 +71,10 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 			return nil, err
 		}
 	}
-	e := &Engine{project: p, outside: newOutsideCalls(), failed: make(chan error, 1)}
+	e := &Engine{
+		project: p, outside: newOutsideCalls(), revisions: newRevisions(p), polls: newPolls(p.config.Now, time.After), feed: newRunsFeed(p.config.Now()), always: newAlways(),
+		failed: make(chan error, 1),
+	}
 	path := filepath.Join(p.config.StateDir, StoreFile)
 	store, err := boltstore.Open(path, e.storeOptions())
 	if err != nil {
@@ -78,7 +91,8 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	}
 	e.driver = local.New(local.Options{
 		Journal:       store,
-		Caller:        caller{p},
+		Caller:        observedCaller{Caller: caller{p}, observer: p.config.Observer},
+		Observer:      p.config.Observer,
 		Reconciler:    caller{p},
 		Limiter:       e.limiter,
 		Now:           p.config.Now,
@@ -97,6 +111,9 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	if warning := kernelWarning(); warning != "" {
 		p.config.Log.Warn(warning)
 	}
+	if e.scheduler, err = newScheduler(e, time.After); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	e.keeper = newKeeper(e, time.After)
 	return e, nil
 }
@@ -104,9 +121,8 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 func (e *Engine) storeOptions() boltstore.Options {
 	config := e.project.config
 	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace}
-	if config.OnCommit != nil {
-		options.OnCommit = func(stage boltstore.CommitStage) { config.OnCommit(string(stage)) }
-	}
+	options.OnCommit, options.OnRuns = commitStages(config), e.feed.changed
+	options.OnOutbox = e.feed.wake
 	return options
 }
 
@@ -118,10 +134,24 @@ func (e *Engine) Project() *Project { return e.project }
 func (e *Engine) Failed() <-chan error { return e.failed }
 
 func (e *Engine) fail(err error) {
+	fault := storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
+	e.broken.CompareAndSwap(nil, &fault)
 	select {
-	case e.failed <- storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err):
+	case e.failed <- fault:
 	default:
 	}
+}
+
+// Ready reports whether new work is taken: a *StoreError once the store has
+// failed, ErrClosing when a stop has begun. It costs nothing to ask.
+func (e *Engine) Ready() error {
+	if fault := e.broken.Load(); fault != nil {
+		return *fault
+	}
+	if e.driver.Draining() {
+		return ErrClosing
+	}
+	return nil
 }
 
 // Close stops every run where it is, cancels calls in flight, ends the plugins
@@ -129,6 +159,9 @@ func (e *Engine) fail(err error) {
 // next engine goes on with `Resume`. Drain before it waits for calls in flight.
 func (e *Engine) Close(ctx context.Context) error {
 	err := errors.Join(e.Halt(ctx), e.driver.Close(ctx))
+	e.always.wait()
+	e.scheduler.close()
+	e.feed.close()
 	e.keeper.close()
 	e.limiter.close()
 	e.project.services.detach()
@@ -144,8 +177,9 @@ func (e *Engine) StoreStats() StoreStats {
 // Active returns how many runs are driven now.
 func (e *Engine) Active() int { return e.driver.Active() }
 
-// Busy returns how many of them do more than wait for people or signals.
-func (e *Engine) Busy() int { return e.driver.Busy() }
+// Busy returns how many of them do more than wait for people or signals. A
+// backfill that has runs to start counts too.
+func (e *Engine) Busy() int { return e.driver.Busy() + int(e.scheduler.backfills.pending.Load()) }
 
 // newID returns a new run id: a lower-case ULID, rising within a process.
 func (e *Engine) newID(at time.Time) (string, error) {

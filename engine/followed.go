@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -69,15 +69,51 @@ func (p *Project) workflowsByName() map[string]string {
 	}
 	names := map[string]string{}
 	for _, file := range files {
-		name := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), filepath.Ext(file))
-		if src, err := readWorkflowFile(filepath.Join(p.Root(), file)); err == nil {
-			if tree, _ := spec.Parse(file, src); tree != nil && tree.Name != nil {
-				name = tree.Name.Text
-			}
-		}
-		names[name] = file
+		names[p.names.of(filepath.Join(p.Root(), file), file, p.config.Now())] = file
 	}
 	return names
+}
+
+// fileNames remembers what workflow files call their workflows, so that checking
+// many that follow others does not parse all files each time. Safe for concurrent
+// use.
+type fileNames struct {
+	mu    sync.Mutex
+	known map[string]fileName
+}
+
+type fileName struct {
+	stamp stamp
+	name  string
+}
+
+// nameSettles is how old a change must be for its stamp to tell all later ones apart.
+const nameSettles = 2 * time.Second
+
+// of returns the name that a file's workflow has.
+func (n *fileNames) of(path, file string, now time.Time) string {
+	seen := stampOf(path)
+	n.mu.Lock()
+	found, ok := n.known[path]
+	n.mu.Unlock()
+	if ok && found.stamp.same(seen) {
+		return found.name
+	}
+	name := stem(file)
+	if src, err := readWorkflowFile(path); err == nil {
+		if tree, _ := spec.Parse(file, src); tree != nil && tree.Name != nil {
+			name = tree.Name.Text
+		}
+	}
+	if now.Sub(seen.modified) > nameSettles {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.known == nil {
+			n.known = map[string]fileName{}
+		}
+		n.known[path] = fileName{seen, name}
+	}
+	return name
 }
 
 // readWorkflowFile reads a file that is not larger than a workflow may be.

@@ -134,7 +134,9 @@ func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 		}
 	}
 	for _, b := range buckets {
-		done, err := l.limits.Acquire(ctx, b.key, b.spec, onWait)
+		begins, ended := observedWait(l.project.config, action.Plugin, b.name, onWait)
+		done, err := l.limits.Acquire(ctx, b.key, b.spec, begins)
+		ended()
 		if err != nil {
 			release()
 			return nil, err

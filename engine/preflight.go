@@ -61,7 +61,7 @@ func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
 	if p.config.Sandbox != nil {
 		return nil
 	}
-	for _, u := range uses(workflow) {
+	for _, u := range append(uses(workflow), polledConnections(workflow)...) {
 		if declared, ok := p.file.Connection(u.name); ok && declared.Plugin == u.plugin {
 			config, found := p.connectionConfig(declared)
 			if problems = append(problems, found...); !found.HasErrors() {
@@ -79,23 +79,98 @@ func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.L
 	var problems diag.List
 	eachWorkflow(workflow, func(w *plan.Workflow) { p.missingNotifySecrets(ctx, w, &problems) })
 	for _, u := range uses(workflow) {
-		connection, err := p.connection(u.plugin, u.name)
-		if err != nil {
-			continue // the checker has said so
-		}
-		place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
-		if declared, ok := p.file.Connection(u.name); ok && p.config.Sandbox == nil {
+		p.usable(ctx, u, &problems)
+	}
+	return problems
+}
+
+// usable reports what a connection and the one that it takes its token from lack.
+func (p *Project) usable(ctx context.Context, u use, problems *diag.List) {
+	connection, err := p.connection(u.plugin, u.name)
+	if err != nil {
+		return // the checker has said so
+	}
+	place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
+	if declared, ok := p.file.Connection(u.name); ok && p.config.Sandbox == nil {
+		place = declared.Pos
+	}
+	p.missing(ctx, u, connection.Config, place, problems)
+	if owner := connection.TokenFrom; owner != nil {
+		if declared, ok := p.file.Connection(owner.Name); ok {
 			place = declared.Pos
 		}
-		p.missing(ctx, u, connection.Config, place, &problems)
-		if owner := connection.TokenFrom; owner != nil {
-			if declared, ok := p.file.Connection(owner.Name); ok {
-				place = declared.Pos
+		p.missing(ctx, use{plugin: owner.Plugin, name: owner.Name}, owner.Config, place, problems)
+	}
+}
+
+// polledConnections lists the connections that a workflow's triggers ask, as far as
+// they are written out.
+func polledConnections(workflow *plan.Workflow) []use {
+	var found []use
+	for i := range workflow.Triggers {
+		if u, ok := polledConnection(workflow, &workflow.Triggers[i]); ok {
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+func polledConnection(workflow *plan.Workflow, t *plan.Trigger) (use, bool) {
+	if t.Poll == nil || t.Poll.Connection == nil || t.Poll.Connection.Kind != plan.ValueLiteral {
+		return use{}, false
+	}
+	var name string
+	if json.Unmarshal(t.Poll.Connection.Literal, &name) != nil {
+		return use{}, false
+	}
+	plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
+	return use{plugin, name, workflow.File, t.Pos}, true
+}
+
+// pollLacks is preflight for a poll's own call: what no run of the workflow needs
+// may be needed by it.
+func (p *Project) pollLacks(ctx context.Context, workflow *plan.Workflow, t *plan.Trigger) diag.List {
+	u, ok := polledConnection(workflow, t)
+	if !ok {
+		return nil
+	}
+	var problems diag.List
+	p.usable(ctx, u, &problems)
+	return problems
+}
+
+// triggersLack is preflight for what starts runs of a workflow: what its webhooks and
+// polls lack, and what the runs would.
+func (p *Project) triggersLack(ctx context.Context, workflow *plan.Workflow) diag.List {
+	if len(workflow.Triggers) == 0 {
+		return nil
+	}
+	problems := p.preflight(ctx, workflow)
+	for i := range workflow.Triggers {
+		t := &workflow.Triggers[i]
+		problems = append(problems, p.pollLacks(ctx, workflow, t)...)
+		if name := hookSecretName(t); name != "" {
+			var missing *secret.NotFoundError
+			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
+				place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
+				problem := problems.Errorf(place, "FR5017", "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
+				problem.Hint = "set the environment variable " + secret.EnvName(name)
 			}
-			p.missing(ctx, use{plugin: owner.Plugin, name: owner.Name}, owner.Config, place, &problems)
 		}
 	}
 	return problems
+}
+
+// hookSecretName is the secret that senders of a webhook show, "" for other kinds.
+func hookSecretName(t *plan.Trigger) string {
+	switch {
+	case t.Webhook == nil:
+	case t.Webhook.HMAC != nil:
+		return t.Webhook.HMAC.Secret.Secret
+	case t.Webhook.Token != nil:
+		return t.Webhook.Token.Secret
+	}
+	return ""
 }
 
 // missing reports the settings and secrets that one connection lacks.

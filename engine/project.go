@@ -35,6 +35,7 @@ type Project struct {
 	builtins map[string]*plan.Action
 
 	plans checkedPlans
+	names fileNames
 
 	mu           sync.Mutex
 	descriptions map[string]description

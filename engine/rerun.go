@@ -32,7 +32,11 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	if err != nil {
 		return nil, nil, err
 	}
-	options := startOptions{rerunOf: id, from: request.From}
+	options, err := e.triggeredLike(row)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.rerunOf, options.from, options.by = id, request.From, request.By
 	if options.edited, err = interp.EditedInputs(old, inputs); err != nil {
 		return nil, nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -43,6 +47,23 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	}
 	started, err := e.start(ctx, newCheckedPlan(workflow), inputs, options)
 	return started, nil, err
+}
+
+// triggeredLike makes a rerun see what brought the old run about: its trigger, and
+// the slot that it was of. It is no fire: its end counts for no schedule.
+func (e *Engine) triggeredLike(row *plan.Run) (startOptions, error) {
+	records, err := e.store.Records(row.ID, 1, 1)
+	if err != nil {
+		return startOptions{}, e.fault(fmt.Errorf("read the trigger of run %s: %w", row.ID, err))
+	}
+	if len(records) == 0 || records[0].Event.Start == nil || records[0].Event.Start.TriggerKind == "" {
+		return startOptions{}, nil // by hand
+	}
+	old := records[0].Event.Start
+	return startOptions{
+		scheduledAt: old.ScheduledAt, trigger: old.Trigger, triggerKind: old.TriggerKind, triggerAt: old.TriggerAt,
+		item: old.TriggerItem, outputs: old.TriggerOutputs,
+	}, nil
 }
 
 // definition returns the plan that a run goes by and its inputs.

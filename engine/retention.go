@@ -20,11 +20,15 @@ const (
 const (
 	retentionDelay = 5 * time.Second        // after Open: a short run is over by then
 	retentionEvery = 10 * time.Second       // between passes: many runs may end in that time, and the file shall stay bounded
-	retentionSweep = time.Hour              // between looks for sealed outputs that belong to nothing
+	retentionSweep = time.Hour              // between looks for old fires, and for sealed outputs that belong to nothing
 	retentionBatch = 500 * time.Millisecond // what a pass may take before the worker rests
 	retentionRest  = 250 * time.Millisecond // after a pass that did not come to its end
 	retentionLast  = 250 * time.Millisecond // what a pass may take when the engine closes
 )
+
+// maxFires is how many fires of a trigger are kept at most: those of a week, for
+// one that fires every minute.
+const maxFires = 10_000
 
 // engineBucket is the store's bucket of what the engine notes for itself.
 const engineBucket = "engine"
@@ -132,7 +136,13 @@ func (k *keeper) pass(ctx context.Context) int {
 }
 
 func (k *keeper) sweep(ctx context.Context) {
-	swept, err := k.engine.sweepOutputs(ctx, k.engine.project.config.Now())
+	now, keep := k.engine.project.config.Now(), k.engine.project.Retention().Keep
+	fires, err := k.engine.store.ExpireFires(ctx, keep, maxFires, now.UTC())
+	k.warn("old fires not removed", err)
+	if fires > 0 {
+		k.engine.project.config.Log.Info("old fires removed", "count", fires)
+	}
+	swept, err := k.engine.sweepOutputs(ctx, now)
 	k.warn("sealed outputs of removed runs not removed", err)
 	if swept > 0 {
 		k.engine.project.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)

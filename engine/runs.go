@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -31,55 +29,9 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, di
 		return nil, append(problems, lacking...), nil
 	}
 	row, err := e.start(ctx, found, inputs, startOptions{
-		scheduledAt: request.ScheduledAt, requestID: request.RequestID,
+		scheduledAt: request.ScheduledAt, requestID: request.RequestID, by: request.By,
 	})
 	return row, problems, err
-}
-
-type startOptions struct {
-	scheduledAt time.Time
-	requestID   string
-	rerunOf     string
-	edited      []string // of a rerun: the inputs that differ
-	from        string   // of a rerun: the step that it begins at
-	taken       map[string]*journal.Taken
-}
-
-func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
-	workflow := checked.workflow
-	stored, err := checked.stored()
-	if err != nil {
-		return nil, err
-	}
-	now := e.project.config.Now().UTC().Round(0)
-	id, err := e.newID(now)
-	if err != nil {
-		return nil, err
-	}
-	scheduledAt := options.scheduledAt.UTC()
-	if scheduledAt.IsZero() {
-		scheduledAt = now
-	}
-	row := plan.Run{
-		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: "manual",
-		Labels: workflow.Labels, RerunOf: options.rerunOf, RerunFrom: options.from, Edited: options.edited,
-		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.hash,
-	}
-	started, err := e.driver.Start(ctx, local.StartRequest{
-		Row: row, Workflow: workflow, PlanBytes: stored.encoded, RequestID: options.requestID,
-		Start: journal.Start{
-			RunID: id, Inputs: inputs, Trigger: row.Trigger, ScheduledAt: scheduledAt,
-			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
-			EditedInputs: options.edited, From: options.from, Taken: options.taken,
-		},
-	})
-	if refused := (*plan.Error)(nil); errors.As(err, &refused) {
-		return nil, &InputError{Message: refused.Message, Hint: refused.Hint}
-	}
-	if err != nil {
-		return nil, e.fault(fmt.Errorf("start run of %s: %w", workflow.Name, err))
-	}
-	return e.storedRun(started)
 }
 
 // Get returns a run with its steps and outputs as they are durable.

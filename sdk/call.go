@@ -26,7 +26,7 @@ type RunInfo struct {
 	Attempt        int    // from 1
 	IdempotencyKey string // stable across attempts and restarts of the host
 	ScheduledAt    time.Time
-	Traceparent    string // W3C trace context, may be empty
+	Traceparent    string // W3C trace context, "" = not traced; the HTTP client sends it on
 }
 
 // core is the part of a call that does not depend on the config's type.

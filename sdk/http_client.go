@@ -230,6 +230,9 @@ func (h *HTTPClient) setHeaders(outgoing *http.Request, request *Request, conten
 		header.Set("Content-Type", contentType)
 	}
 	header.Del("Cookie")
+	if trace := h.core.run.Traceparent; isTraceparent(trace) && header.Get("Traceparent") == "" {
+		header.Set("Traceparent", trace)
+	}
 	key := h.core.run.IdempotencyKey
 	if !isRead(outgoing.Method) && key != "" && h.core.keyed() && header.Get("Idempotency-Key") == "" {
 		header.Set("Idempotency-Key", key)

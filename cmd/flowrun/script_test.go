@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[2] == "serve" {
 		flowrun()
 	}
-	testscript.Main(m, map[string]func(){"flowrun": flowrun})
+	testscript.Main(m, map[string]func(){"flowrun": flowrun, "http": sendHTTP, "certificate": makeCertificate})
 }
 
 // TestScripts runs every script below testdata/script. UPDATE=1 writes what the
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "until": until, "places": places},
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("USER", "ann")
@@ -100,6 +100,14 @@ func places(ts *testscript.TestScript, _ bool, args []string) {
 		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH")).Replace(ts.ReadFile(file))
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	}
+}
+
+// keep puts the stdout of the last command into a variable: `keep TOKEN`.
+func keep(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: keep VARIABLE")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // runid sets $RUN to the newest run: `runid --sandbox`.

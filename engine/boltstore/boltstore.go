@@ -13,6 +13,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // The defaults of Options (docs/reliability.md, "Limits").
@@ -48,6 +50,14 @@ type Options struct {
 	// when space ends, so that what is in flight can still be written (P12). 0 =
 	// none.
 	Ballast int64
+
+	// OnRuns is given the rows of runs that a transaction has changed, when it is
+	// durable and before anybody hears of it otherwise. It is called on the
+	// committer's goroutine: it must return at once and must not call the store.
+	OnRuns func(rows []plan.Run)
+
+	// OnOutbox is called likewise when a transaction has written to the outbox.
+	OnOutbox func()
 
 	// OnCommit is called on the committer's goroutine around each transaction:
 	// fault suites end the process there. It must not call the store.

@@ -166,8 +166,15 @@ func (c *contentCheck) all(ctx context.Context) error {
 		{bucketRequests, c.request},
 		{bucketLogs, c.ofRun(bucketLogs)},
 		{bucketLogSizes, c.ofRun(bucketLogSizes)},
+		{bucketFires, c.fire},
+		{bucketTriggers, c.trigger},
+		{bucketOutbox, c.entry},
 	} {
-		if err := c.eachRow(ctx, part.bucket, part.bucket, c.tx.Bucket(part.bucket), part.each); err != nil {
+		b := c.tx.Bucket(part.bucket)
+		if b == nil {
+			continue // of a later schema
+		}
+		if err := c.eachRow(ctx, part.bucket, part.bucket, b, part.each); err != nil {
 			return err
 		}
 	}
@@ -176,7 +183,10 @@ func (c *contentCheck) all(ctx context.Context) error {
 
 // others checks what nothing else points at, then the size of the indexes.
 func (c *contentCheck) others(ctx context.Context) error {
-	done := [][]byte{bucketRuns, bucketJournal, bucketPlans, bucketBlobs, bucketRequests, bucketLogs, bucketLogSizes}
+	done := [][]byte{
+		bucketRuns, bucketJournal, bucketPlans, bucketBlobs, bucketRequests, bucketLogs, bucketLogSizes,
+		bucketFires, bucketTriggers, bucketOutbox,
+	}
 	err := c.tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 		for _, bucket := range done {
 			if bytes.Equal(bucket, name) {
@@ -188,7 +198,7 @@ func (c *contentCheck) others(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs} {
+	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs, bucketFiresBySlot} {
 		b := c.tx.Bucket(index)
 		if b == nil || c.schema < 2 && (bytes.Equal(index, bucketByLabel) || bytes.Equal(index, bucketRefs)) {
 			continue

@@ -85,7 +85,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	}()
 	s.reached(BeforeCommit)
 	before := s.fileSize()
-	w := &writer{census: maps.Clone(s.census)}
+	w := &writer{census: maps.Clone(s.census), tells: true, clock: s.options.Now, shows: s.options.OnRuns != nil}
 	err = s.db.Update(func(tx *bolt.Tx) error {
 		w.Tx = tx
 		return write(w)
@@ -100,6 +100,12 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	}
 	s.space.grew(s)
 	s.reached(AfterCommit)
+	if len(w.rows) > 0 {
+		s.options.OnRuns(w.rows)
+	}
+	if w.told && s.options.OnOutbox != nil {
+		s.options.OnOutbox()
+	}
 	return nil
 }
 

@@ -26,8 +26,9 @@ const (
 const deleteSize = 64 << 10
 
 // DeleteRun removes a run with all that belongs to it: row, index rows, journal,
-// logs, request id, its place under `concurrency`, and the plans and large values
-// that no other run needs. The run is gone with the first transaction; what a
+// logs, request id, its place under `concurrency`, what waits in the outbox, and
+// the plans and large values that no other run needs. The fire that it is the run
+// of stays: its slot is not fired again. The run is gone with the first transaction; what a
 // crash leaves of it is removed at the next Open. ErrRunNotFound; ErrRunOpen
 // unless the run is closed, paused or ended.
 func (s *Store) DeleteRun(id string) error {
@@ -35,18 +36,18 @@ func (s *Store) DeleteRun(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.deleteRuns([][]byte{key})[0]; err != nil {
+	if err := s.deleteRuns([][]byte{key}, true)[0]; err != nil {
 		return fmt.Errorf("delete run %s: %w", id, err)
 	}
 	return nil
 }
 
 // deleteRuns removes runs side by side, so that they share commits. The errors
-// are in the order of the runs.
-func (s *Store) deleteRuns(runs [][]byte) []error {
+// are in the order of the runs. With told, what the outbox holds of them goes too.
+func (s *Store) deleteRuns(runs [][]byte, told bool) []error {
 	parts := make([]*deletePending, len(runs))
 	for i, run := range runs {
-		parts[i] = &deletePending{run: run, more: true}
+		parts[i] = &deletePending{run: run, more: true, told: told}
 	}
 	for first, more := true, true; more; first = false {
 		more = false
@@ -69,6 +70,7 @@ func (s *Store) deleteRuns(runs [][]byte) []error {
 type deletePending struct {
 	run      []byte
 	more     bool
+	told     bool // the outbox forgets it too
 	err      error
 	answered chan error // of the part at hand
 }
@@ -86,6 +88,11 @@ func (p *deletePending) queue(s *Store, first bool) {
 			}
 		}
 		return true, inTx(func() (err error) {
+			if first && p.told {
+				if err := forgetTold(w, p.run); err != nil {
+					return err
+				}
+			}
 			p.more, err = deletePart(w, p.run)
 			return err
 		})

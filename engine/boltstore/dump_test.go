@@ -25,6 +25,9 @@ type content struct {
 	Labels  []string
 	Held    []string
 	Queued  []string
+	Fires   []plan.Fire
+	States  []plan.TriggerState
+	Outbox  []plan.OutboxEntry
 }
 
 func read(t *testing.T, s *boltstore.Store) *content {
@@ -64,6 +67,11 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	c.Held, c.Queued, err = s.SlotRuns("weekly")
 	must(err)
 	readRows(t, s, c)
+	c.Fires, _, err = s.Fires(boltstore.FireFilter{Limit: 1000})
+	must(err)
+	c.States, err = s.TriggerStates()
+	must(err)
+	c.Outbox = outboxOf(t, s)
 	return c
 }
 

@@ -13,9 +13,21 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// expireBatch is how many runs are removed side by side; one where space is
-// short, since a removal writes its neighbours anew before their pages are free.
-const expireBatch = 32
+// The runs that are removed side by side: as many as the file has room to grow
+// for, and one where space is short, since a removal writes its neighbours anew
+// before their pages are free.
+const (
+	expireMost = 32
+	expireRoom = 8 << 20 // for each of them, in bytes
+)
+
+func (s *Store) expireBatch() int {
+	if s.Pressure().Level != None {
+		return 1
+	}
+	room := int64(s.options.MaxSize) - s.space.fileBytes.Load()
+	return int(min(expireMost, max(1, room/expireRoom)))
+}
 
 // Expire removes closed runs, oldest first: those that ended longer than keep
 // ago (0 = any age may stay), and as many more as there are above maxRuns (0 =
@@ -33,9 +45,7 @@ func (s *Store) Expire(ctx context.Context, keep time.Duration, maxRuns int, now
 		if err := ctx.Err(); err != nil {
 			return removed, fmt.Errorf("remove old runs: %w", err)
 		}
-		if e.batch = expireBatch; s.Pressure().Level != None {
-			e.batch = 1
-		}
+		e.batch = s.expireBatch()
 		var batch [][]byte
 		if err := s.view(func(tx *bolt.Tx) (err error) {
 			batch, done, err = e.step(tx)
@@ -43,7 +53,7 @@ func (s *Store) Expire(ctx context.Context, keep time.Duration, maxRuns int, now
 		}); err != nil {
 			return removed, err
 		}
-		for i, err := range s.deleteRuns(batch) {
+		for i, err := range s.deleteRuns(batch, false) {
 			switch {
 			case err == nil:
 				removed = append(removed, runID(batch[i]))

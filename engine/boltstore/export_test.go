@@ -98,3 +98,30 @@ func DropFirstForTest(t *testing.T, path, bucket string) {
 		return b.Delete(key)
 	})
 }
+
+// ResealForTest changes the payloads of a closed store's top-level buckets, seals
+// them anew and makes the census match. It returns how many changed.
+func ResealForTest(t *testing.T, path string, edit func(bucket string, payload []byte) []byte) (changed int) {
+	t.Helper()
+	editForTest(t, path, func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			edited := map[string][]byte{}
+			err := b.ForEach(func(key, value []byte) error {
+				if value == nil {
+					return nil
+				}
+				payload, err := unseal(name, key, value)
+				if now := edit(string(name), payload); string(now) != string(payload) {
+					edited[string(key)] = seal(name, key, now)
+				}
+				return err
+			})
+			changed += len(edited)
+			for key, value := range edited {
+				err = errors.Join(err, b.Put([]byte(key), value))
+			}
+			return err
+		})
+	})
+	return changed
+}

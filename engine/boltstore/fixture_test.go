@@ -67,6 +67,21 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 	}
 }
 
+// fillTriggers adds what schema 3 keeps of triggers. What a run's end leaves in the
+// outbox is there already.
+func fillTriggers(t *testing.T, s *boltstore.Store) {
+	t.Helper()
+	start(t, s, fixtureRuns, fire("nightly", 1))
+	hook := fire("hook", 1)
+	hook.Kind, hook.By = plan.TriggerWebhook, "ann"
+	start(t, s, fixtureRuns+1, hook)
+	late := []plan.Fire{skipped("nightly", 2, plan.SkipLate), skipped("nightly", 3, plan.SkipOverlap)}
+	err := s.PutFires(late, "weekly", "nightly", func(state *plan.TriggerState) { state.Done, state.Failures = slot(3), 2 })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func fixtureRun(n int) *plan.Run {
 	run := row(n)
 	if n%2 == 0 {

@@ -31,10 +31,11 @@ type migration struct {
 func (s *Store) Migrated() (from uint64, backup string) { return s.migrated.from, s.migrated.backup }
 
 // migrate moves an older file up to the schema of this program, step by step
-// (P19). Before the first step the file is copied to PATH.schemaN.bak. A step
+// (P19). Before the first step the file is copied to PATH.schemaN.bak; a process
+// that goes on where another was killed between two steps copies it again. A step
 // may begin anew at any moment: the version changes with its last transaction.
 func (s *Store) migrate() error {
-	steps := map[uint64]func() error{1: s.migrateToTwo}
+	steps := map[uint64]func() error{1: s.migrateToTwo, 2: s.migrateToThree}
 	for s.schema < schemaVersion {
 		step := steps[s.schema]
 		if step == nil {
@@ -58,9 +59,9 @@ func (s *Store) migrate() error {
 // backupOfSchema copies the file, unless a migration that did not end has done
 // so. Nobody else writes: the lock is held.
 func (s *Store) backupOfSchema() error {
-	begun := false
+	begun := s.migrated.backup != ""
 	if err := s.view(func(tx *bolt.Tx) error {
-		begun = tx.Bucket(bucketMeta).Get(keyMigrating) != nil
+		begun = begun || tx.Bucket(bucketMeta).Get(keyMigrating) != nil
 		return nil
 	}); err != nil || begun {
 		return err
@@ -148,7 +149,7 @@ func (s *Store) migrateToTwo() error {
 		if err := w.remove(bucketMeta, keyMigrating); err != nil {
 			return err
 		}
-		if err := putSchema(w); err != nil {
+		if err := putSchema(w, 2); err != nil {
 			return err
 		}
 		if w.census, err = recount(w.Tx); err != nil {
@@ -165,6 +166,22 @@ func addBuckets(w *writer) error {
 		}
 	}
 	return w.put(bucketMeta, keyMigrating, binary.BigEndian.AppendUint64(nil, 2))
+}
+
+// migrateToThree adds the buckets of triggers. They are empty, so that the census
+// stays as it is.
+func (s *Store) migrateToThree() error {
+	return s.update(func(w *writer) error {
+		for _, name := range buckets(3) {
+			if _, err := w.CreateBucketIfNotExists(name); err != nil {
+				return fmt.Errorf("create bucket %s: %w", name, err)
+			}
+		}
+		if err := putSchema(w, 3); err != nil {
+			return err
+		}
+		return w.finish(censusRunning)
+	})
 }
 
 // eachRow shows every row of a bucket to a part of a migration, in transactions

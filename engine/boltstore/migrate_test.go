@@ -2,6 +2,7 @@ package boltstore_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,80 +12,98 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 )
 
-const schema1 = "schema1.db.gz"
+const schema1, schema2 = "schema1.db.gz", "schema2.db.gz"
 
-// fixtureContent is what the fixture's store holds, written by this program.
+// olderStores are the kept files of older schemas, each written by a program of
+// its time.
+func olderStores() map[uint64]string { return map[uint64]string{1: schema1, 2: schema2} }
+
+// fixtureContent is what the fixtures' stores hold, written by this program. They
+// know no triggers yet.
 func fixtureContent(t *testing.T) *content {
 	t.Helper()
 	s := newStore(t)
 	fillFixture(t, s)
-	return read(t, s)
+	c := read(t, s)
+	c.Outbox = nil
+	return c
 }
 
 func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
-	path := unpack(t, schema1)
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := openStore(t, path)
-	if diff := cmp.Diff(fixtureContent(t), read(t, s)); diff != "" {
-		t.Errorf("content (-want +got):\n%s", diff)
-	}
-	from, backup := s.Migrated()
-	if from != 1 || backup != path+".schema1.bak" {
-		t.Errorf("migrated from %d, copy %s", from, backup)
-	}
-	kept, err := os.ReadFile(backup)
-	if err != nil || !bytes.Equal(kept, before) {
-		t.Errorf("the copy of schema 1 differs from what was there: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if report := whole(t, path); report.Schema != 2 || report.Runs != fixtureRuns-1 || report.Blobs != 2 || !report.Closed {
-		t.Errorf("report %+v", report)
-	}
-	again := openStore(t, path)
-	if from, _ := again.Migrated(); from != 0 {
-		t.Errorf("a second start migrates from %d", from)
+	for schema, name := range olderStores() {
+		path := unpack(t, name)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := openStore(t, path)
+		if diff := cmp.Diff(fixtureContent(t), read(t, s)); diff != "" {
+			t.Errorf("schema %d: content (-want +got):\n%s", schema, diff)
+		}
+		want := fmt.Sprintf("%s.schema%d.bak", path, schema)
+		from, backup := s.Migrated()
+		if from != schema || backup != want {
+			t.Errorf("migrated from %d, copy %s", from, backup)
+		}
+		kept, err := os.ReadFile(backup)
+		if err != nil || !bytes.Equal(kept, before) {
+			t.Errorf("the copy of schema %d differs from what was there: %v", schema, err)
+		}
+		if copies, err := filepath.Glob(path + ".*"); err != nil || len(copies) != 1 {
+			t.Errorf("copies %v, %v", copies, err)
+		}
+		fillTriggers(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if report := whole(t, path); report.Schema != 3 || report.Runs != fixtureRuns+1 || report.Blobs != 2 || !report.Closed {
+			t.Errorf("report %+v", report)
+		}
+		again := openStore(t, path)
+		if from, _ := again.Migrated(); from != 0 {
+			t.Errorf("a second start migrates from %d", from)
+		}
 	}
 }
 
-// The older schema has neither census nor references, but all else is checked.
+// An older schema lacks what came later, but all else is checked.
 func TestP19AnOlderStoreCanBeChecked(t *testing.T) {
-	if report := whole(t, unpack(t, schema1)); report.Schema != 1 || report.Runs != fixtureRuns-1 {
-		t.Errorf("report %+v", report)
+	for schema, name := range olderStores() {
+		if report := whole(t, unpack(t, name)); report.Schema != schema || report.Runs != fixtureRuns-1 {
+			t.Errorf("report %+v", report)
+		}
 	}
 }
 
 func TestP19AMigrationKilledAtAnyCommitBeginsAnew(t *testing.T) {
-	path := unpack(t, schema1)
-	options, taken := images(t, path, quick())
-	s, err := boltstore.Open(path, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := taken()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if len(steps) < 5 {
-		t.Fatalf("the migration has %d commits", len(steps))
-	}
-	want := fixtureContent(t)
-	for i, image := range steps {
-		s := openStore(t, image)
-		if diff := cmp.Diff(want, read(t, s)); diff != "" {
-			t.Errorf("killed after commit %d (-want +got):\n%s", i+1, diff)
+	for schema, least := range map[uint64]int{1: 6, 2: 1} {
+		path := unpack(t, olderStores()[schema])
+		options, taken := images(t, path, quick())
+		s, err := boltstore.Open(path, options)
+		if err != nil {
+			t.Fatal(err)
 		}
+		steps := taken()
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		whole(t, image)
-		// The copy was made before the first commit, by whoever was killed.
-		if _, err := os.Stat(image + ".schema1.bak"); err == nil {
-			t.Errorf("killed after commit %d: the half-migrated file was kept as schema 1", i+1)
+		if len(steps) < least {
+			t.Fatalf("the migration from %d has %d commits", schema, len(steps))
+		}
+		want := fixtureContent(t)
+		for i, image := range steps {
+			s := openStore(t, image)
+			if diff := cmp.Diff(want, read(t, s)); diff != "" {
+				t.Errorf("killed after commit %d (-want +got):\n%s", i+1, diff)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole(t, image)
+			// The copy was made before the first commit, by whoever was killed.
+			if _, err := os.Stat(image + ".schema1.bak"); err == nil {
+				t.Errorf("killed after commit %d: the half-migrated file was kept as schema 1", i+1)
+			}
 		}
 	}
 }

@@ -175,7 +175,9 @@ func (s *Store) admits(run *plan.Run, requestID string) (existing string, err er
 		return "", nil
 	}
 	err = s.view(func(tx *bolt.Tx) error {
-		existing, err = requestedRun(tx, requestID)
+		if existing, err = requestedRun(tx, requestID); err == nil && existing == "" {
+			existing, err = firedRun(tx, run.Fire)
+		}
 		return err
 	})
 	if err != nil || existing != "" {

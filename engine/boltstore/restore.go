@@ -131,6 +131,7 @@ func (r *restore) keepOld() (err error) {
 
 // edit makes the restored file a store of its own.
 func (r *restore) edit(w *writer) error {
+	w.tells = false // whoever restores hears how many runs are paused
 	epoch, err := getEpoch(w.Tx)
 	if err != nil {
 		return err

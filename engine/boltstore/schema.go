@@ -10,7 +10,7 @@ import (
 
 // schemaVersion is the version of the file's layout. A newer file is refused; an
 // older one is moved up step by step (migrate.go).
-const schemaVersion = 2
+const schemaVersion = 3
 
 // schemaNeeds is the first flowrun version that reads schemaVersion: an older
 // program names it when it refuses the file (P19).
@@ -40,6 +40,11 @@ var (
 
 	bucketRefs      = []byte("refs")      // of plans and blobs, see refs.go
 	bucketDeletions = []byte("deletions") // run -> nothing: what is left of it goes
+
+	bucketFires       = []byte("fires")         // of triggers, see fires.go
+	bucketFiresBySlot = []byte("fires_by_slot") // the same in the order of time
+	bucketTriggers    = []byte("triggers")      // len16 workflow len16 trigger -> state
+	bucketOutbox      = []byte("outbox")        // seq64 -> what others wait to hear of a run
 )
 
 // buckets are those of a schema.
@@ -51,8 +56,12 @@ func buckets(schema uint64) [][]byte {
 	if schema < 2 {
 		return first
 	}
-	return append(first,
+	second := append(first,
 		bucketByLabel, bucketSlots, bucketState, bucketCursors, bucketStateHistory, bucketRefs, bucketDeletions)
+	if schema < 3 {
+		return second
+	}
+	return append(second, bucketFires, bucketFiresBySlot, bucketTriggers, bucketOutbox)
 }
 
 var (
@@ -72,14 +81,14 @@ func initSchema(tx *bolt.Tx) error {
 			return fmt.Errorf("create bucket %s: %w", name, err)
 		}
 	}
-	if err := putSchema(w); err != nil {
+	if err := putSchema(w, schemaVersion); err != nil {
 		return err
 	}
 	return w.finish(censusClosed)
 }
 
-func putSchema(w *writer) error {
-	if err := w.put(bucketMeta, keySchemaVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
+func putSchema(w *writer, version uint64) error {
+	if err := w.put(bucketMeta, keySchemaVersion, binary.BigEndian.AppendUint64(nil, version)); err != nil {
 		return err
 	}
 	return w.put(bucketMeta, keyNeeds, []byte(schemaNeeds))

@@ -20,6 +20,12 @@ import (
 // id of the run that it made. ErrRunExists: the id is taken. *PressureError:
 // space is short; a run that another one waits for is still taken. ctx is looked at
 // only before the write is queued: from then on the run may exist.
+//
+// A run with a Fire is stored together with the fire's row and the trigger's
+// state. A slot of a schedule that has a run already stores nothing and returns
+// that run's id; one that was skipped is ErrSlotTaken, unless the fire is a
+// backfill's. Fires of other kinds take the next free moment from their Slot on.
+// run.Fire is given what was stored.
 func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -29,6 +35,10 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 		return "", err
 	}
 	row := *run
+	if row.Fire != nil {
+		fire := *row.Fire
+		fire.Run, row.Fire = row.ID, &fire
+	}
 	planKey := hashKey(planBytes)
 	switch row.PlanHash {
 	case "":
@@ -38,6 +48,10 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 		return "", fmt.Errorf("create run %s: plan hash %s is not that of its plan", run.ID, row.PlanHash)
 	}
 	change, err := newRowChange(key, &row)
+	if err != nil {
+		return "", fmt.Errorf("create run %s: %w", run.ID, err)
+	}
+	fire, err := newRunFire(change)
 	if err != nil {
 		return "", fmt.Errorf("create run %s: %w", run.ID, err)
 	}
@@ -60,6 +74,9 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 		if err := checkNext(tx, key, records); err != nil {
 			return false, err
 		}
+		if existing, err = fire.admit(tx); err != nil || existing != "" {
+			return false, err
+		}
 		if row.StateOf() != plan.SlotFree {
 			if err := change.admit(tx); err != nil {
 				return false, err
@@ -71,10 +88,14 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 			func() error { return w.put(bucketRefs, planRef(planKey, key), requestKey(requestID)) },
 			func() error { return putRecords(w, key, records) },
 			func() error { return change.put(w) },
+			func() error { return fire.put(w) },
 		)
 	})
 	if err != nil {
 		return "", fmt.Errorf("create run %s: %w", run.ID, err)
+	}
+	if run.Fire != nil && existing == "" {
+		*run.Fire = *row.Fire
 	}
 	return existing, nil
 }
@@ -183,6 +204,16 @@ func requestedRun(tx *bolt.Tx, requestID string) (string, error) {
 	return runID(stored), nil
 }
 
+// Requested returns the run that a request made; "" for one that was never seen,
+// or whose run is removed.
+func (s *Store) Requested(requestID string) (runID string, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		runID, err = requestedRun(tx, requestID)
+		return err
+	})
+	return runID, err
+}
+
 func putRequest(w *writer, requestID string, run []byte) error {
 	if requestID == "" {
 		return nil
@@ -252,6 +283,10 @@ func (c *rowChange) put(w *writer) error {
 	if err := c.indexLabels(w); err != nil {
 		return err
 	}
+	if err := c.tellOthers(w); err != nil {
+		return err
+	}
+	w.changed(c.row)
 	if c.old != nil && open(c.old) == open(c.row) {
 		return nil
 	}

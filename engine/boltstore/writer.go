@@ -2,8 +2,11 @@ package boltstore
 
 import (
 	"fmt"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // writer is a transaction that writes. Every change of the file goes through it,
@@ -11,6 +14,18 @@ import (
 type writer struct {
 	*bolt.Tx
 	census census
+	tells  bool             // changes of runs go to the outbox
+	clock  func() time.Time // nil = the times of runs stand for it
+	told   bool             // something went to the outbox
+	rows   []plan.Run       // rows of runs that it wrote, for Options.OnRuns
+	shows  bool             // rows are wanted
+}
+
+// changed notes a run's new row.
+func (w *writer) changed(row *plan.Run) {
+	if w.shows {
+		w.rows = append(w.rows, *row)
+	}
 }
 
 // put stores payload, sealed, in a top-level bucket.

@@ -41,6 +41,8 @@ func (c *checker) concurrency() {
 		)
 	case c.plan.State == nil && len(c.memory.cursors) == 0:
 		return
+	default:
+		out.Implied = true
 	}
 	c.plan.Concurrency = out
 }

@@ -14,11 +14,30 @@ const margin = 24
 // labels. It has no script, loads nothing, follows the reader's choice of light
 // or dark, and is the same for the same workflow. Each step's group has its path
 // in data-step ("each.one" for a step of a loop).
-func SVG(w *plan.Workflow) string {
-	d := &drawing{w: w, prefix: "fr-" + slug(w.Name)}
+func SVG(w *plan.Workflow) string { return Draw(w, Options{}) }
+
+// Options say how a workflow is drawn. Steps are named by their path in
+// data-step: "each.one" for a step of a loop, "finally.end" for one of a handler.
+type Options struct {
+	// Bare leaves out the style sheet and the name, for a page that has both: the
+	// classes are those of SVG.
+	Bare bool
+	// States are shown as tags on the boxes. A step that has none is not reached.
+	States map[string]State
+	// Link is where a click on a step leads; "" = nowhere. nil = no step has a link.
+	Link func(path string) string
+}
+
+// Draw is SVG with options.
+func Draw(w *plan.Workflow, o Options) string {
+	d := &drawing{w: w, prefix: "fr-" + slug(w.Name), options: o}
 	main := newFrame(w, w.Steps, "")
 	y := margin
-	y = d.header(y)
+	if o.Bare {
+		y = margin / 2
+	} else {
+		y = d.header(y)
+	}
 	width := d.width
 	d.frame(main, margin, y)
 	y += main.height
@@ -58,21 +77,34 @@ func (d *drawing) handlers(room, y int) (width, below int) {
 
 // drawing collects the parts of a document.
 type drawing struct {
-	w      *plan.Workflow
-	prefix string // of ids, so that several drawings may stand on one page
-	body   strings.Builder
-	width  int
+	w       *plan.Workflow
+	prefix  string // of ids, so that several drawings may stand on one page
+	body    strings.Builder
+	width   int
+	options Options
 }
 
 func (d *drawing) document(width, height int) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"%s\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
-		d.prefix, width, height, width, height, d.prefix, d.prefix)
+	role := "img"
+	if d.options.Link != nil {
+		role = "group" // its links are read one by one
+	}
+	fmt.Fprintf(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"%s\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"%s\" aria-labelledby=\"%s-title %s-desc\">\n",
+		d.prefix, width, height, width, height, role, d.prefix, d.prefix)
 	fmt.Fprintf(&out, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n",
 		d.prefix, escapeXML("Workflow "+d.w.Name), d.prefix, escapeXML(summary(d.w)))
-	out.WriteString(strings.ReplaceAll(style, "ROOT", "."+d.prefix))
+	if !d.options.Bare {
+		sheet := style
+		if d.options.States != nil {
+			sheet = strings.Replace(style, "</style>", stateStyle+"</style>", 1)
+		}
+		out.WriteString(strings.ReplaceAll(sheet, "ROOT", "."+d.prefix))
+	}
 	fmt.Fprintf(&out, "<defs><marker id=\"%s-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path class=\"head\" d=\"M0 0.5 8 4 0 7.5Z\"/></marker></defs>\n", d.prefix)
-	fmt.Fprintf(&out, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", width, height)
+	if !d.options.Bare {
+		fmt.Fprintf(&out, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", width, height)
+	}
 	out.WriteString(d.body.String())
 	out.WriteString("</svg>\n")
 	return out.String()
@@ -136,7 +168,20 @@ func (d *drawing) box(b *box, dx, dy int) {
 	if b.step.If != nil || b.step.RunIf != "" && b.step.RunIf != plan.RunIfOK {
 		class += " maybe"
 	}
-	fmt.Fprintf(&d.body, "<g class=\"%s\" data-step=\"%s\"><title>%s</title>", class, escapeXML(b.path), escapeXML(b.hover()))
+	hover := b.hover()
+	state, reached := d.options.States[b.path]
+	switch {
+	case reached:
+		class += " in " + state.tone()
+		hover += "; " + state.words()
+	case d.options.States != nil:
+		class += " out"
+	}
+	link := d.link(b.path)
+	if link != "" {
+		fmt.Fprintf(&d.body, "<a href=\"%s\" aria-label=\"%s\">", escapeXML(link), escapeXML(hover))
+	}
+	fmt.Fprintf(&d.body, "<g class=\"%s\" data-step=\"%s\"><title>%s</title>", class, escapeXML(b.path), escapeXML(hover))
 	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\"/>", x, y, b.w, b.h)
 	line := y + padY + 14
 	d.text("title", x+padX, line, cut(b.title), titleWide)
@@ -152,7 +197,14 @@ func (d *drawing) box(b *box, dx, dy int) {
 		d.text(class, x+padX, line, text, charWide)
 		line += textLine
 	}
-	d.body.WriteString("</g>\n")
+	if reached {
+		d.tag(x+b.w, y, state)
+	}
+	d.body.WriteString("</g>")
+	if link != "" {
+		d.body.WriteString("</a>")
+	}
+	d.body.WriteString("\n")
 	if b.inner != nil {
 		d.frame(b.inner, x+(b.w-b.inner.width)/2, y+b.innerY)
 	}

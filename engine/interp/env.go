@@ -24,10 +24,6 @@ const (
 // rootEnv is the environment of the main steps. It is made once and grows with
 // each step that ends.
 func (m *Machine) rootEnv(inputs any) map[string]any {
-	trigger := m.begun.Trigger
-	if trigger == "" {
-		trigger = "manual"
-	}
 	connections := make(map[string]any, len(m.program.workflow.Connections))
 	for name, plugin := range m.program.workflow.Connections {
 		connections[name] = map[string]any{"name": name, "plugin": plugin}
@@ -36,17 +32,13 @@ func (m *Machine) rootEnv(inputs any) map[string]any {
 		rootInputs:      inputs,
 		rootSteps:       make(map[string]any, len(m.program.main.steps)),
 		rootRun:         m.runValue(plan.RunRunning),
-		rootTrigger:     map[string]any{"name": trigger, "kind": trigger, "at": m.scheduledAt()},
+		rootTrigger:     m.trigger,
 		rootSecrets:     m.program.secrets,
 		rootConnections: connections,
 	}
 }
 
 func (m *Machine) runValue(status plan.RunStatus) map[string]any {
-	trigger := m.begun.Trigger
-	if trigger == "" {
-		trigger = "manual"
-	}
 	return map[string]any{
 		"id":           m.begun.RunID,
 		"workflow":     m.program.workflow.Name,
@@ -54,7 +46,7 @@ func (m *Machine) runValue(status plan.RunStatus) map[string]any {
 		"scheduled_at": m.scheduledAt(),
 		"started_at":   schema.FixZone(m.started),
 		"attempt":      m.attempt,
-		"trigger":      trigger,
+		"trigger":      m.triggerName(),
 	}
 }
 

@@ -44,6 +44,7 @@ type Machine struct {
 	phase   phase
 	at      time.Time // of the event at hand: what now() gives
 	begun   journal.Start
+	trigger map[string]any // the root
 	started time.Time
 	attempt int // 1 and one more for every resume
 	epoch   int // how often the run began or went on: keeps timer paths unique
@@ -172,6 +173,9 @@ func (m *Machine) start(ev journal.Event) error {
 		return fmt.Errorf("apply started: inputs: %w", err)
 	}
 	m.begun, m.started = *ev.Start, m.at
+	if m.trigger, err = m.triggerValue(); err != nil {
+		return fmt.Errorf("apply started: %w", err)
+	}
 	m.env = m.rootEnv(decoded)
 	if failure := m.readState(); failure != nil {
 		m.main = m.newList(m.program.main, "", m.env)

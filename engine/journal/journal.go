@@ -93,6 +93,14 @@ type Start struct {
 	EditedInputs []string          `json:"edited_inputs,omitempty"`
 	From         string            `json:"from,omitempty"`
 	Taken        map[string]*Taken `json:"taken,omitempty"`
+	// What `trigger` holds in a run that a trigger started: Trigger is its name.
+	// TriggerKind "" stands for one that is named like its kind: manual, workflow;
+	// a zero TriggerAt for ScheduledAt. TriggerItem and TriggerOutputs are in
+	// interp's notation of values, empty where the kind brings none.
+	TriggerKind    plan.TriggerKind `json:"trigger_kind,omitempty"`
+	TriggerAt      time.Time        `json:"trigger_at,omitzero"`
+	TriggerItem    json.RawMessage  `json:"trigger_item,omitempty"`
+	TriggerOutputs json.RawMessage  `json:"trigger_outputs,omitempty"`
 }
 
 // Taken is the result of a step of another run. Result is the same as Outputs

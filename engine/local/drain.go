@@ -59,7 +59,9 @@ func (d *Driver) beginDrain() []*run {
 	return runs
 }
 
-// draining reports whether a graceful stop has begun.
+// Draining reports whether a graceful stop has begun: no run is taken any more.
+func (d *Driver) Draining() bool { return d.draining() }
+
 func (d *Driver) draining() bool { return d.admission.Err() != nil }
 
 // InFlight returns how many calls of runs have been sent and not answered.

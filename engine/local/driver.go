@@ -62,6 +62,9 @@ type Options struct {
 	Memory     Memory
 	Identifier Identifier
 	Cache      Cache
+
+	// Observer hears of rows and steps when they are durable. nil = nobody does.
+	Observer *plan.Observer
 }
 
 // The errors of a Driver.
@@ -116,11 +119,12 @@ type StartRequest struct {
 	PlanBytes []byte
 	Start     journal.Start
 	RequestID string
+	By        string // who asked for it; stands in the first event
 }
 
 // Start stores the run with its first commands in one transaction and drives
-// it. When RequestID was seen before, it returns that run's id and starts
-// nothing.
+// it. When RequestID was seen before, or the row's Fire is of a slot that has its
+// run, it returns that run's id and starts nothing.
 func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, err error) {
 	code, err := d.programs.of(request.Row.PlanHash, func() (*plan.Workflow, error) { return request.Workflow, nil })
 	if err != nil {
@@ -130,7 +134,7 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 		return d.startBounded(ctx, request, code)
 	}
 	r := d.newRun(request.Row, code.workflow, code.program.NewMachine())
-	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start})
+	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
 		return "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)
 	}
@@ -148,6 +152,7 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 		return existing, err
 	}
 	d.launch(r, func() {
+		d.options.Observer.RunStored(&row)
 		r.storeLogs(batch)
 		r.publish(batch)
 		r.dispatch(batch.immediate)

@@ -159,6 +159,13 @@ func (w *watcher) pump(ctx context.Context, out chan<- Update) {
 
 // publish tells the watchers of a durable batch.
 func (r *run) publish(applied *batch) {
+	observer := r.driver.options.Observer
+	for i := range applied.changes {
+		observer.StepStored(&r.row, &applied.changes[i])
+	}
+	if applied.row != nil {
+		observer.RunStored(applied.row)
+	}
 	if !r.feed.watched() {
 		return
 	}

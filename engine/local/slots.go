@@ -27,7 +27,7 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 	row.Status = plan.RunQueued
 	row.Slot = &plan.Slot{Key: key, Limit: c.workflow.Concurrency.Limit, State: plan.SlotQueued}
 	r := d.newRun(row, c.workflow, c.program.NewMachine())
-	accepted, err := r.applyEvent(journal.Event{Kind: journal.Queued, At: d.now(), Start: &request.Start})
+	accepted, err := r.applyEvent(journal.Event{Kind: journal.Queued, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
 		return "", fmt.Errorf("accept run of %s: %w", request.Workflow.Name, err)
 	}
@@ -44,6 +44,7 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 		return existing, err
 	}
 	r.row = *stored
+	d.options.Observer.RunStored(stored)
 	d.launchBounded(r, nil)
 	return row.ID, nil
 }

@@ -22,6 +22,7 @@ type Target struct {
 type Message struct {
 	Text     string    `json:"text"`
 	To       string    `json:"to"`
+	Event    string    `json:"event,omitempty"` // of a notice: failed, paused, recovered
 	Workflow string    `json:"workflow,omitempty"`
 	Run      string    `json:"run,omitempty"`
 	Step     string    `json:"step,omitempty"`

@@ -23,6 +23,7 @@ type Request struct {
 	Watermark      []byte
 	ScheduledAt    time.Time
 	Timeout        time.Duration
+	Traceparent    string // W3C trace context of the call; "" = it is not traced
 }
 
 // Answer is the end of one Execute: exactly one of the three is set.

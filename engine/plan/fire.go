@@ -14,6 +14,7 @@ const (
 	SkipRestored = "restored"       // the slot lies before the restore of the store
 	SkipInvalid  = "invalid"        // the inputs could not be made: Note says why
 	SkipBusy     = "busy"           // too many runs, or too little space: Note says which
+	SkipFailed   = "failed"         // the call of a poll failed: Note says why
 	SkipRepeated = "repeated"       // a webhook's or poll's event that has its run already
 	SkipBacklog  = "too_many_slots" // more slots were missed than are looked at
 )
@@ -32,7 +33,9 @@ type Fire struct {
 	Slots    int         `json:"slots,omitempty"`   // how many skipped slots the row stands for, when more than one: Slot is the first
 	Note     string      `json:"note,omitempty"`    // for people: "02:30 does not exist on this day"
 	Backfill bool        `json:"backfill,omitempty"`
-	By       string      `json:"by,omitempty"` // who asked for it; "" = the clock
+	By       string      `json:"by,omitempty"`    // who asked for it; "" = the clock
+	From     string      `json:"from,omitempty"`  // of after: the run that it follows
+	Depth    int         `json:"depth,omitempty"` // of after: how many runs stand before it that follow each other
 }
 
 // TriggerState is what the store keeps of a trigger between fires.
@@ -48,7 +51,13 @@ type TriggerState struct {
 	PausedAt time.Time `json:"paused_at,omitzero"`
 	PausedBy string    `json:"paused_by,omitempty"`     // "" = the engine, after failures
 	Reason   string    `json:"paused_reason,omitempty"` // "3 failures in a row", or what a person said
+	Counted  uint64    `json:"counted,omitempty"`       // the newest outbox entry that Failures counts
 }
+
+// Scheduled reports whether a trigger of this kind fires for slots, of which each
+// has at most one run (docs/reliability.md, P10). Other kinds fire when something
+// happens.
+func (k TriggerKind) Scheduled() bool { return k == TriggerCron || k == TriggerEvery }
 
 // TriggerID is how a trigger is named outside: "WORKFLOW/TRIGGER".
 func TriggerID(workflow, trigger string) string { return workflow + "/" + trigger }
@@ -67,14 +76,19 @@ type OutboxKind string
 const (
 	OutboxClosed OutboxKind = "closed" // it has its final status and its handlers have ended
 	OutboxPaused OutboxKind = "paused"
+	// OutboxTriggerPaused is about a trigger, not a run: the engine has paused it.
+	OutboxTriggerPaused OutboxKind = "trigger_paused"
 )
 
 // OutboxEntry is a change of a run that is stored in the same transaction as the
 // change itself and handed on afterwards: to `after` triggers, to the notices of
 // flowrun.yaml, to the count of failures. Seq rises within a store.
 type OutboxEntry struct {
-	Seq  uint64     `json:"seq"`
-	Kind OutboxKind `json:"kind"`
-	At   time.Time  `json:"at"`
-	Run  Run        `json:"run"` // as it was then
+	Seq   uint64     `json:"seq"`
+	Kind  OutboxKind `json:"kind"`
+	At    time.Time  `json:"at"`
+	Epoch uint64     `json:"epoch,omitempty"` // of the store then
+	Run   Run        `json:"run,omitzero"`    // as it was then
+	// Trigger is set in place of Run where it is about a trigger.
+	Trigger *TriggerState `json:"trigger,omitempty"`
 }

@@ -67,7 +67,7 @@ type Run struct {
 	Status      RunStatus         `json:"status"`
 	Paused      string            `json:"paused,omitempty"` // why, when Status is paused
 	Attempt     int               `json:"attempt"`          // 1, and one more for every resume
-	Trigger     string            `json:"trigger"`          // "manual"
+	Trigger     string            `json:"trigger"`          // the trigger's name; "manual", "workflow" for a sub-workflow
 	Labels      map[string]string `json:"labels,omitempty"`
 	RerunOf     string            `json:"rerun_of,omitempty"`
 	RerunFrom   string            `json:"rerun_from,omitempty"`    // of a rerun: the step that it begins at; the results before it are taken over
@@ -82,6 +82,7 @@ type Run struct {
 	Closed      bool              `json:"closed,omitempty"`           // ended, and its handlers too
 	Parent      *ParentStep       `json:"parent,omitempty"`           // of a sub-workflow's run: whose step it is
 	LatestPlan  string            `json:"latest_plan_hash,omitempty"` // of a run that was resumed with an edited file: the hash of its newest plan
+	Fire        *Fire             `json:"fire,omitempty"`             // of a run that a trigger started: the fire that it is the run of
 	// Undriven says that the run is open and that no process drives it: `runs
 	// resume` goes on with it. It is never stored.
 	Undriven bool `json:"undriven,omitempty"`

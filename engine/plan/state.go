@@ -25,6 +25,9 @@ type Concurrency struct {
 	Limit    int    `json:"limit"`
 	OnFull   OnFull `json:"on_full"`
 	QueueMax int    `json:"queue_max"` // runs that may wait
+	// Implied says that the workflow declares none: it goes on one at a time since
+	// it keeps something between runs.
+	Implied bool `json:"implied,omitempty"`
 }
 
 // SlotState says whether a run has its place.

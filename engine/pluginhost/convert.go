@@ -151,7 +151,7 @@ func progressOf(p *pluginv1.Progress) plan.Progress {
 func runContextOf(req plan.Request) *pluginv1.RunContext {
 	run := &pluginv1.RunContext{
 		Workflow: req.Workflow, RunId: req.RunID, StepId: req.Step,
-		Attempt: uint32(max(req.Attempt, 0)), IdempotencyKey: req.IdempotencyKey,
+		Attempt: uint32(max(req.Attempt, 0)), IdempotencyKey: req.IdempotencyKey, Traceparent: req.Traceparent,
 	}
 	if !req.ScheduledAt.IsZero() {
 		run.ScheduledAt = timestamppb.New(req.ScheduledAt)

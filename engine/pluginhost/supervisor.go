@@ -37,6 +37,8 @@ type Status struct {
 	Crashes  int       // within the last ten minutes
 	Until    time.Time // of backoff, and of an open circuit
 	Last     string    // how the last crash ended; "" = none
+
+	Starts, AllCrashes uint64 // since the host began
 }
 
 // unit supervises the process of one plugin. All calls share it; it starts at
@@ -59,6 +61,8 @@ type unit struct {
 	until    time.Time         // end of the backoff
 	last     string
 	idle     *time.Timer
+
+	starts, allCrashes uint64
 }
 
 // acquire returns the plugin's process, started if need be, and counts one call
@@ -189,6 +193,7 @@ func (u *unit) start() {
 	defer u.mu.Unlock()
 	u.startErr = failure
 	if p != nil {
+		u.starts++
 		if !p.dead { // it may have died meanwhile
 			u.process = p
 			u.startIdle(p)
@@ -331,6 +336,7 @@ func (u *unit) crashed(reason string) {
 	u.crashes = append(u.crashes, now)
 	u.last = reason
 	u.streak++
+	u.allCrashes++
 	u.until = now.Add(backoff(u.streak))
 	u.host.options.Log.Warn("plugin crashed", "plugin", u.source.Name, "crashes", len(u.crashes), "reason", reason)
 }
@@ -361,7 +367,7 @@ func (u *unit) status() Status {
 	defer u.mu.Unlock()
 	now := u.host.options.Now()
 	u.forget(now)
-	s := Status{State: Stopped, Crashes: len(u.crashes), Last: u.last}
+	s := Status{State: Stopped, Crashes: len(u.crashes), Last: u.last, Starts: u.starts, AllCrashes: u.allCrashes}
 	for p := range u.old {
 		s.InFlight += p.inFlight
 	}

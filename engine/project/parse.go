@@ -75,7 +75,7 @@ func (p *parser) topLevel(root *spec.Node) {
 			})
 		},
 		"notify": p.notify,
-		"server": nil, // used by `flowrun serve`
+		"server": p.server,
 	})
 }
 

@@ -23,6 +23,7 @@ type Project struct {
 	Retention   Retention
 	Limits      Limits
 	Notify      []Notify
+	Server      Server
 }
 
 // Connection is a named way to one service. Config is what its plugin's config

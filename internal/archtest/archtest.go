@@ -41,10 +41,12 @@ func ProductRules() Rules {
 	}
 	return Rules{
 		Allowed: map[string][]string{
-			"cmd/flowrun":       {"internal/cli"},
-			"internal/cli":      {"engine", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/cli/view": {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
-			"internal/web":      {"engine", "engine/diag", "engine/plan", "engine/graph"},
+			"cmd/flowrun":        {"internal/cli"},
+			"internal/cli":       {"engine", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli/view":  {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
+			"internal/web":       {"engine", "engine/diag", "engine/plan", "engine/graph"},
+			"internal/web/guard": {},
+			"internal/web/page":  {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard"},
 
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},
@@ -76,6 +78,7 @@ func ProductRules() Rules {
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
 			"engine/pluginhost":    {"proto/**", "engine/schema", "engine/plan", "engine/diag"},
 			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
+			"engine/telemetry":     {"engine", "engine/plan"},
 			"engine/plan":          {},
 			"engine/diag":          {},
 			"engine/schema":        {},
@@ -100,7 +103,9 @@ func ProductRules() Rules {
 			"go.uber.org/goleak":                  {},
 			"github.com/danielgtaylor/huma/v2":    {"internal/web"},
 			"github.com/spf13/cobra":              {"internal/cli"},
-			"github.com/prometheus/client_golang": {"internal/web", "engine"},
+			"github.com/prometheus/client_golang": {"engine/telemetry"},
+			"go.opentelemetry.io":                 {"engine/telemetry"},
+			"github.com/go-logr/logr":             {"engine/telemetry"},
 		},
 	}
 }

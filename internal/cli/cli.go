@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -44,7 +45,10 @@ type System struct {
 	// Terminate is Signals for terminate alone, which an owner of the store ends
 	// gracefully by; nil = it is not handled. Exit ends the process at once.
 	Terminate func() (signals <-chan os.Signal, stop func())
-	Exit      func(code int)
+	// Reload is Signals for SIGHUP, by which a server reads its files again; nil = it
+	// is not handled.
+	Reload func() (signals <-chan os.Signal, stop func())
+	Exit   func(code int)
 }
 
 // Run runs one command and returns its exit code.
@@ -60,7 +64,7 @@ func Run(args []string, system System) int {
 	err := root.ExecuteContext(ctx)
 	if a.ending.Load() {
 		<-a.ended
-		return exitTerminated
+		return int(a.endedBy.Load())
 	}
 	a.printError(err)
 	return exitCode(err)
@@ -80,6 +84,10 @@ type app struct {
 	owns   atomic.Bool   // this process owns the store, and a SIGTERM drains it
 	ending atomic.Bool   // it does so now
 	ended  chan struct{} // closed when the store is given back then
+
+	endedBy atomic.Int32 // the exit code of the signal
+	log     *slog.Logger // what the engine says of itself; nil = what FLOWRUN_LOG asks for
+	logSink *logSink     // of a server's log
 
 	root     string // the project's root, once located: file names of problems may be relative to it
 	settings []setting
@@ -120,7 +128,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.callCommand(), a.validateCommand(), a.testCommand(), a.graphCommand(), a.runsCommand(), a.pluginsCommand(),
 		a.connectionsCommand(), a.secretsCommand(), a.stateCommand(), a.sandboxCommand(), a.initCommand(), a.newCommand(), a.configCommand(), a.versionCommand(),
-		a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(),
+		a.serveCommand(), a.tokensCommand(), a.doctorCommand(), a.planCommand(), a.schemaCommand(), a.fmtCommand(), a.explainCommand(), a.dbCommand(), a.keyCommand(), a.schedulesCommand(),
 	)
 	root.InitDefaultCompletionCmd("completion")
 	root.SetHelpCommand(helpCommand())
@@ -174,19 +182,26 @@ func (a *app) page(out io.Writer) view.Page {
 // state as this one.
 func (a *app) commandText(args ...string) string {
 	words := append([]string{"flowrun"}, args...)
+	for i, word := range words {
+		words[i] = quoteWord(term.Clean(word))
+	}
+	return strings.Join(append(words, a.placeFlags()...), " ")
+}
+
+// placeFlags are the flags, as they are typed, that a command needs to act on the
+// same project and state as this one.
+func (a *app) placeFlags() []string {
+	words := []string{}
 	if a.sandbox {
 		words = append(words, "--sandbox")
 	}
 	if a.flags.config != "" {
-		words = append(words, "--config", a.flags.config)
+		words = append(words, "--config", quoteWord(term.Clean(a.flags.config)))
 	}
 	if a.flags.state != "" {
-		words = append(words, "--state", a.flags.state)
+		words = append(words, "--state", quoteWord(term.Clean(a.flags.state)))
 	}
-	for i, word := range words {
-		words[i] = quoteWord(term.Clean(word))
-	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // quotedCommand is a command in a hint of the engine, which knows nothing of the

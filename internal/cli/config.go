@@ -70,6 +70,9 @@ func (a *app) allSettings() ([]setting, error) {
 	if at.projectFile != "" && len(all["config"].Candidates) == 0 {
 		all["config"] = withPlace(all["config"], at.projectFile, "found upwards from the working directory")
 	}
+	if named := a.env(listenVariable); named != "" {
+		all[listenKey] = setting{Key: listenKey, Candidates: []candidate{{Value: named, Source: listenVariable}}}
+	}
 	fromFile, err := a.projectSettings(at)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 // Host returns the system that this process runs on. A reader of our output that
 // goes away must not kill an owner on the spot: its write fails instead.
 func Host() System {
+	delayFirstCollection(os.Args)
 	signal.Ignore(syscall.SIGPIPE)
 	dir, err := os.Getwd()
 	if err != nil {
@@ -32,6 +33,7 @@ func Host() System {
 		Host: name, PID: os.Getpid(), Version: buildVersion(), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
 		Signals:   func() (<-chan os.Signal, func()) { return notify(os.Interrupt, syscall.SIGTERM) },
 		Terminate: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM) },
+		Reload:    func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
 		Exit:      os.Exit,
 	}
 }

@@ -113,6 +113,9 @@ func (a *app) engineConfig(at place, services map[string]engine.SandboxService) 
 // logger writes what the engine says of itself to stderr when FLOWRUN_LOG names
 // a level, else nowhere: a run's own lines are not disturbed.
 func (a *app) logger() *slog.Logger {
+	if a.log != nil {
+		return a.log
+	}
 	var level slog.Level
 	if text := a.env("FLOWRUN_LOG"); text == "" || level.UnmarshalText([]byte(text)) != nil {
 		return slog.New(slog.DiscardHandler)

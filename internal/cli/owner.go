@@ -27,7 +27,9 @@ type owner struct {
 	gate      *web.Gate
 	client    *web.Client
 	socket    *web.Socket // nil when it does not listen
+	serving   *serving    // nil when it is no `flowrun serve`
 	sandbox   *sandbox.Sandbox
+	watch     *watch
 	announced bool
 
 	left    chan struct{} // closed when the store is given back
@@ -38,12 +40,18 @@ type owner struct {
 // own takes the store's lock and, unless the command only looks, serves the API
 // on the socket.
 func (s *session) own(ctx context.Context) (*owner, error) {
-	o := &owner{app: s.app, gate: web.NewGate(), left: make(chan struct{})}
+	o := &owner{app: s.app, gate: web.NewGate(), serving: s.serving, left: make(chan struct{})}
 	services, err := o.startSandbox(s.role)
 	if err != nil {
 		return nil, err
 	}
-	project, err := engine.LoadProject(ctx, s.app.engineConfig(s.at, services))
+	if s.watch == nil {
+		s.watch = s.app.startWatch(ctx, s.role)
+	}
+	o.watch = s.watch
+	config := s.app.engineConfig(s.at, services)
+	config.Observer = o.watch.observer
+	project, err := engine.LoadProject(ctx, config)
 	if err != nil {
 		return nil, errors.Join(err, o.closeSandbox())
 	}
@@ -53,28 +61,56 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 		return nil, errors.Join(err, o.closeSandbox())
 	}
 	o.engine = opened
+	o.watch.begin(s.app, opened, project)
 	if from, copied := opened.Migrated(); from > 0 {
 		s.app.note("the store was moved up from schema %d; the file from before is kept: %s", from, s.app.shown(copied))
 	}
-	info := web.Owner{
-		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
-	}
-	handler := web.NewSocketHandler(web.Options{Runs: opened, Catalog: project, Access: opened, Memory: opened, Upkeep: opened, Owner: info, Gate: o.gate, Heartbeat: heartbeat})
-	o.client = web.NewClient(web.InProcess(handler))
-	if s.role == roleWork {
-		socket, err := web.Listen(s.at.stateDir, info, handler)
-		if err != nil {
-			return nil, errors.Join(err, o.shut())
-		}
-		o.socket = socket
-		o.watchTermination()
+	if err := o.answer(ctx, s, project); err != nil {
+		return nil, errors.Join(err, o.shut())
 	}
 	return o, nil
 }
 
+// answer makes the API: for this process itself, on the socket where it works,
+// and over TCP where it serves.
+func (o *owner) answer(ctx context.Context, s *session, project *engine.Project) error {
+	info := web.Owner{
+		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
+	}
+	if o.serving != nil {
+		if err := o.serving.listen(ctx, &info); err != nil {
+			return err
+		}
+	}
+	api := web.Options{
+		Runs: o.engine, Catalog: project, Access: o.engine, Memory: o.engine, Upkeep: o.engine, Workflows: o.engine, Schedules: o.engine, Hooks: o.engine, Tokens: o.engine,
+		Owner: info, Gate: o.gate, Heartbeat: heartbeat, Log: s.app.log, Ready: o.engine.Ready, Now: s.app.sys.Now,
+	}
+	if o.serving != nil {
+		api.LoginLink, api.TokenRemoved = o.serving.loginLink, o.serving.tokenRemoved
+	}
+	handler := web.NewSocketHandler(api)
+	o.client = web.NewClient(web.InProcess(handler))
+	if s.role == roleLook {
+		return nil
+	}
+	socket, err := web.Listen(s.at.stateDir, info, handler)
+	if err != nil {
+		return err
+	}
+	o.socket = socket
+	if o.serving != nil {
+		if err := o.serving.start(o, s, project, api); err != nil {
+			return err
+		}
+	}
+	o.watchTermination()
+	return nil
+}
+
 // startSandbox starts the simulators for a command that works in the sandbox.
 func (o *owner) startSandbox(role role) (map[string]engine.SandboxService, error) {
-	if !o.app.sandbox || role != roleWork {
+	if !o.app.sandbox || role == roleLook {
 		return nil, nil
 	}
 	started, err := sandbox.Start(sandbox.Options{Now: o.app.sys.Now, Random: o.app.sys.Entropy})
@@ -138,12 +174,16 @@ func (o *owner) shutWithin(grace time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		errs := []error{o.engine.Halt(ctx)}
+		if o.serving != nil {
+			errs = append(errs, o.serving.close(min(grace, closeGrace)))
+		}
 		if o.socket != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), min(grace, closeGrace))
 			defer cancel()
 			errs = append(errs, o.socket.Close(ctx))
 		}
 		errs = append(errs, o.engine.Close(ctx), o.closeSandbox())
+		o.watch.end()
 		o.leftErr = errors.Join(errs...)
 	})
 	return o.leftErr

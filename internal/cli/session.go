@@ -27,6 +27,7 @@ const (
 	roleLook    role = iota // look and go: does not listen when it owns the store
 	roleWork                // act on runs: listens, and stays until the runs it accepted are finished
 	roleVisitor             // only through an owner that is there already
+	roleServe               // own it until told otherwise
 )
 
 // session is a command's access to the store: through the owner's API, which
@@ -38,6 +39,9 @@ type session struct {
 	role   role
 	client *web.Client
 	owner  *owner // nil when another process owns the store
+
+	serving *serving // of roleServe
+	watch   *watch   // of whoever owns the store, once it tried to
 }
 
 // connect takes the store or reaches its owner. The error is a

@@ -22,12 +22,16 @@ func (o *owner) watchTermination() {
 		return
 	}
 	signals, stop := o.app.sys.Terminate()
+	if o.serving != nil { // an interrupt is the ordinary end of a server
+		stop()
+		signals, stop = o.serving.signals, func() {}
+	}
 	o.app.owns.Store(true)
 	go func() {
 		defer stop()
 		select {
-		case <-signals:
-			o.terminate()
+		case signal := <-signals:
+			o.terminate(signal)
 		case <-o.left:
 		}
 	}()
@@ -36,10 +40,18 @@ func (o *owner) watchTermination() {
 // terminate takes no more requests, waits for calls in flight, cancels the rest,
 // kills the plugins and gives the store back. A second signal ends the process at
 // once: the journal is made for that.
-func (o *owner) terminate() {
+func (o *owner) terminate(by os.Signal) {
 	a := o.app
+	a.endedBy.Store(int32(exitOfSignal(by)))
 	a.ending.Store(true)
+	if o.serving != nil {
+		o.serving.ending()
+	}
 	again, stop := a.sys.Signals()
+	if o.serving != nil {
+		stop()
+		again, stop = o.serving.signals, func() {}
+	}
 	defer stop()
 	go func() {
 		select {
@@ -51,7 +63,7 @@ func (o *owner) terminate() {
 	o.gate.Close()
 	limit := o.engine.DrainLimit()
 	if calls := o.engine.InFlight(); calls > 0 {
-		a.note("SIGTERM: waiting up to %s for %s in flight (once more ends at once)", limit, count(calls, "call"))
+		a.note("%s: waiting up to %s for %s in flight (once more ends at once)", signalName(by), limit, count(calls, "call"))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -62,18 +74,32 @@ func (o *owner) terminate() {
 	if err := o.shutWithin(engine.KillGrace); err != nil {
 		a.note("the store was not closed in good order: %v", err)
 	}
-	a.note("ended by SIGTERM; %s", a.leftText(left))
+	a.note("ended by %s; %s", signalName(by), o.leftText(left))
 	close(a.ended)
 	time.Sleep(exitLate)
-	a.sys.Exit(exitTerminated) // the command has returned before, unless it is stuck
+	a.sys.Exit(int(a.endedBy.Load())) // the command has returned before, unless it is stuck
+}
+
+// signalName is how people name a signal.
+func signalName(signal os.Signal) string {
+	switch signal {
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case os.Interrupt:
+		return "Ctrl-C"
+	}
+	return signal.String()
 }
 
 // leftText says what became of the runs that were going on.
-func (a *app) leftText(left []string) string {
-	switch len(left) {
-	case 0:
+func (o *owner) leftText(left []string) string {
+	a := o.app
+	switch {
+	case len(left) == 0:
 		return "no run is left open"
-	case 1:
+	case o.serving != nil:
+		return count(len(left), "open run") + " left, which the next server takes up"
+	case len(left) == 1:
 		return "run " + left[0] + " is left to be resumed: " + a.commandText("runs", "resume", left[0])
 	}
 	return count(len(left), "run") + " are left to be resumed with " + a.commandText("runs", "resume") + ": " + strings.Join(left, " ")

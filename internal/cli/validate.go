@@ -62,6 +62,9 @@ func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags
 		sources[name] = source
 		problems = append(problems, found...)
 	}
+	if len(paths) == 0 {
+		problems = append(problems, engine.NameClashes(sources)...)
+	}
 	if err := a.printFindings(problems, sources, len(files), flags.output); err != nil {
 		return err
 	}

@@ -2,9 +2,12 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -30,77 +33,106 @@ type secretValue struct {
 // secretBodyCap holds a value of engine.MaxSecret bytes, each of them escaped.
 const secretBodyCap = 6*engine.MaxSecret + 1024
 
-func (s *server) connections(w http.ResponseWriter, r *http.Request) *Problem {
-	list := s.Access.ListConnections(r.Context())
-	writeJSON(w, http.StatusOK, newPage(list, ""))
+func registerAccess(t *typed, s *server) {
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listConnections", Method: http.MethodGet, Path: Prefix + "/connections", Tags: []string{"connections"},
+		Summary: "List the connections with what is known of their logins",
+	}, s.connections)
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "testConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/test", Tags: []string{"connections"},
+		Summary: "Let the plugin of a connection try it",
+	}, s.testConnection)
+	registerWhole(t, ScopeOperator, huma.Operation{
+		OperationID: "loginConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/login", Tags: []string{"connections"},
+		Metadata: map[string]any{longAnswers: true, responses: responsesOf(loginResponses)}, Summary: "Log in to a connection",
+		Description: "The answer comes line by line while the person logs in: what to do there (`prompt`: address and code), and last the `result` " +
+			"or the `problem`. A client that goes away ends the login.",
+	}, s.login)
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "logoutConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/logout", Tags: []string{"connections"},
+		Summary: "Withdraw the token of a connection and forget it",
+	}, s.logout)
+}
+
+func loginResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {
+		Description: "One JSON value a line.",
+		Content:     map[string]*huma.MediaType{linesType: {Schema: schema(reflect.TypeFor[CallLine]())}},
+	}}
+}
+
+func (s *server) connections(ctx context.Context, _ *struct{}) (Page[engine.ConnectionStatus], *Problem) {
+	return newPage(s.Access.ListConnections(ctx), ""), nil
+}
+
+// ConnectionRef names a connection in a path.
+type ConnectionRef struct {
+	Name string `path:"name" doc:"The connection's name." example:"work"`
+}
+
+// check refuses a name that no connection can have.
+func (r ConnectionRef) check() *Problem {
+	if !ValidConnection(r.Name) {
+		return problemOf(&engine.UnknownError{What: "connection", Name: shorten(r.Name), Hint: "`flowrun connections` lists the connections"})
+	}
 	return nil
 }
 
-// connectionName returns the name in the path. One that no connection can have
-// is not found.
-func connectionName(r *http.Request) (string, *Problem) {
-	name := r.PathValue("name")
-	if !ValidConnection(name) {
-		return "", problemOf(&engine.UnknownError{What: "connection", Name: name, Hint: "`flowrun connections` lists the connections"})
-	}
-	return name, nil
+// NoBody is the body of a request that has nothing to say.
+type NoBody struct{}
+
+type connectionInput struct {
+	ConnectionRef
+	Body *NoBody
 }
 
-func (s *server) testConnection(w http.ResponseWriter, r *http.Request) *Problem {
-	name, problem := connectionName(r)
-	if problem != nil {
-		return problem
+func (s *server) testConnection(ctx context.Context, in *connectionInput) (engine.ConnectionTest, *Problem) {
+	if problem := in.check(); problem != nil {
+		return engine.ConnectionTest{}, problem
 	}
-	if problem := decodeBody(w, r, bodyCap, true, new(struct{})); problem != nil {
-		return problem
-	}
-	test, err := s.Access.TestConnection(r.Context(), name)
+	test, err := s.Access.TestConnection(ctx, in.Name)
 	if err != nil {
-		return problemOf(err)
+		return test, problemOf(err)
 	}
-	writeJSON(w, http.StatusOK, test)
-	return nil
+	return test, nil
+}
+
+type loginInput struct {
+	ConnectionRef
+	Body *engine.LoginRequest
 }
 
 // login streams as a call does: an unknown connection is told before the stream
 // begins.
-func (s *server) login(w http.ResponseWriter, r *http.Request) *Problem {
-	name, problem := connectionName(r)
-	if problem != nil {
-		return problem
+func (s *server) login(ctx context.Context, in *loginInput) (*streamed, *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
 	}
-	var request engine.LoginRequest
-	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
-		return problem
-	}
-	lines := newLineSink(w)
-	result, err := s.Access.Login(r.Context(), name, request, lines)
-	var unknown *engine.UnknownError
-	switch {
-	case errors.As(err, &unknown):
-		return problemOf(err)
-	case err != nil:
-		lines.write(CallLine{Problem: problemOf(err)})
-	default:
-		lines.write(CallLine{Result: &result})
-	}
-	return nil
+	return &streamed{func(x huma.Context) {
+		_, w := humago.Unwrap(x)
+		lines := newLineSink(w)
+		result, err := s.Access.Login(ctx, in.Name, orZero(in.Body), lines)
+		var unknown *engine.UnknownError
+		switch {
+		case errors.As(err, &unknown):
+			writeProblem(w, problemOf(err))
+		case err != nil:
+			lines.write(CallLine{Problem: problemOf(err)})
+		default:
+			lines.write(CallLine{Result: &result})
+		}
+	}}, nil
 }
 
-func (s *server) logout(w http.ResponseWriter, r *http.Request) *Problem {
-	name, problem := connectionName(r)
-	if problem != nil {
-		return problem
+func (s *server) logout(ctx context.Context, in *connectionInput) (engine.LogoutResult, *Problem) {
+	if problem := in.check(); problem != nil {
+		return engine.LogoutResult{}, problem
 	}
-	if problem := decodeBody(w, r, bodyCap, true, new(struct{})); problem != nil {
-		return problem
-	}
-	result, err := s.Access.Logout(r.Context(), name)
+	result, err := s.Access.Logout(ctx, in.Name)
 	if err != nil {
-		return problemOf(err)
+		return result, problemOf(err)
 	}
-	writeJSON(w, http.StatusOK, result)
-	return nil
+	return result, nil
 }
 
 func (s *server) secrets(w http.ResponseWriter, r *http.Request) *Problem {
@@ -150,12 +182,4 @@ func (s *server) removeSecret(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	writeJSON(w, http.StatusOK, struct{}{})
 	return nil
-}
-
-// newLineSink begins an answer of one JSON value a line.
-func newLineSink(w http.ResponseWriter) *lineSink {
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines := &lineSink{encoder: json.NewEncoder(w), flusher: http.NewResponseController(w)}
-	lines.encoder.SetEscapeHTML(false)
-	return lines
 }

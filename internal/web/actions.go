@@ -1,127 +1,160 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
-	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
-// cancelRequest says who cancels.
-type cancelRequest struct {
-	By string `json:"by,omitempty"`
+// by returns who sends a request: the caller that the guard knows, or, on the
+// socket, whom the body names.
+func by(ctx context.Context, named string) string {
+	if caller, known := guard.CallerOf(ctx); known {
+		return caller.By()
+	}
+	return named
 }
 
-func (s *server) cancel(w http.ResponseWriter, r *http.Request) *Problem {
-	id, problem := runID(r)
-	if problem != nil {
-		return problem
-	}
-	var request cancelRequest
-	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
-		return problem
-	}
-	if err := s.Runs.Cancel(r.Context(), id, request.By); err != nil {
-		return runProblem(id, err)
-	}
-	result, err := s.Runs.Get(r.Context(), id)
-	if err != nil {
-		return runProblem(id, err)
-	}
-	writeJSON(w, http.StatusAccepted, RunAnswer{Run: &result.Run})
-	return nil
+// GivenInputs are the inputs of a run in a body: values as JSON, or texts that the
+// types of the inputs convert, as the command line does it.
+type GivenInputs struct {
+	Inputs map[string]json.RawMessage `json:"inputs,omitempty" doc:"The inputs by name, each as JSON."`
+	Texts  map[string]string          `json:"input_texts,omitempty" doc:"Inputs as the command line has them: the input's type converts the text."`
 }
 
-func (s *server) resume(w http.ResponseWriter, r *http.Request) *Problem {
-	id, problem := runID(r)
-	if problem != nil {
-		return problem
+func inputsOf(values map[string]json.RawMessage, texts map[string]string) map[string]engine.Input {
+	merged := map[string]engine.Input{}
+	for name, value := range values {
+		merged[name] = engine.Input{JSON: value}
 	}
-	var request engine.ResumeRequest
-	if problem := decodeBody(w, r, localBodyCap, true, &request); problem != nil {
-		return problem
+	for name, text := range texts {
+		merged[name] = engine.Input{Text: text}
 	}
-	run, err := s.Runs.Resume(r.Context(), id, request)
-	if err != nil {
-		return runProblem(id, err)
-	}
-	writeJSON(w, http.StatusAccepted, RunAnswer{Run: run})
-	return nil
+	return merged
 }
 
-func (s *server) rerun(w http.ResponseWriter, r *http.Request) *Problem {
-	id, problem := runID(r)
-	if problem != nil {
-		return problem
+// splitInputs is the reverse of inputsOf.
+func splitInputs(inputs map[string]engine.Input) (values map[string]json.RawMessage, texts map[string]string) {
+	values, texts = map[string]json.RawMessage{}, map[string]string{}
+	for name, input := range inputs {
+		if len(input.JSON) > 0 {
+			values[name] = input.JSON
+		} else {
+			texts[name] = input.Text
+		}
 	}
-	var request engine.RerunRequest
-	if problem := decodeBody(w, r, localBodyCap, true, &request); problem != nil {
-		return problem
+	return values, texts
+}
+
+// orZero returns what an optional body holds.
+func orZero[T any](body *T) T {
+	if body == nil {
+		return *new(T)
 	}
-	run, list, err := s.Runs.Rerun(r.Context(), id, request)
+	return *body
+}
+
+func registerActs(t *typed, s *server) {
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "cancelRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/cancel", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
+		Summary: "Ask a run to end", Description: "Its `finally` still runs.",
+	}, s.cancel)
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "resumeRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/resume", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
+		MaxBodyBytes: localBodyCap, Summary: "Go on with a run where it stopped",
+	}, s.resume)
+	registerWhole(t, ScopeOperator, huma.Operation{
+		OperationID: "rerunRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/rerun", Tags: []string{"runs"}, DefaultStatus: http.StatusCreated,
+		MaxBodyBytes: localBodyCap, Summary: "Start a new run that is linked to this one",
+		Description: "With `from` the results before that step are taken over. Inputs that are given replace the old ones.",
+	}, s.rerun)
+}
+
+// CancelBody says who cancels.
+type CancelBody struct {
+	By string `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
+}
+
+type cancelInput struct {
+	RunRef
+	Body *CancelBody
+}
+
+func (s *server) cancel(ctx context.Context, in *cancelInput) (RunAnswer, *Problem) {
+	if problem := in.check(); problem != nil {
+		return RunAnswer{}, problem
+	}
+	if err := s.Runs.Cancel(ctx, in.ID, by(ctx, orZero(in.Body).By)); err != nil {
+		return RunAnswer{}, runProblem(in.ID, err)
+	}
+	result, err := s.Runs.Get(ctx, in.ID)
 	if err != nil {
-		return runProblem(id, err)
+		return RunAnswer{}, runProblem(in.ID, err)
+	}
+	return RunAnswer{Run: &result.Run}, nil
+}
+
+// ResumeBody says how to go on. The hidden fields name and hold files: they are
+// for the socket alone.
+type ResumeBody struct {
+	Latest        bool   `json:"latest,omitempty" doc:"Go on with the workflow's file as it is now, in place of the pinned definition."`
+	Dir           string `json:"dir,omitempty" hidden:"true"`
+	WithLatest    []byte `json:"with_latest,omitempty" hidden:"true"`
+	DiscardWrites bool   `json:"discard_writes,omitempty" doc:"Go on although a state that the run writes has moved: its writes are dropped."`
+	By            string `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
+}
+
+type resumeInput struct {
+	RunRef
+	Body *ResumeBody
+}
+
+func (s *server) resume(ctx context.Context, in *resumeInput) (RunAnswer, *Problem) {
+	if problem := in.check(); problem != nil {
+		return RunAnswer{}, problem
+	}
+	body := orZero(in.Body)
+	body.By = by(ctx, body.By)
+	if _, remote := guard.CallerOf(ctx); remote && (body.Dir != "" || body.WithLatest != nil) {
+		return RunAnswer{}, newProblem(CodeBadRequest, "the body is not what this path takes: dir and with_latest are for the socket alone")
+	}
+	run, err := s.Runs.Resume(ctx, in.ID, engine.ResumeRequest(body))
+	if err != nil {
+		return RunAnswer{}, runProblem(in.ID, err)
+	}
+	return RunAnswer{Run: run}, nil
+}
+
+// RerunBody says what the new run does otherwise.
+type RerunBody struct {
+	GivenInputs
+	From string `json:"from,omitempty" doc:"The step to begin at; the results before it are taken over."`
+	By   string `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
+}
+
+type rerunInput struct {
+	RunRef
+	Body *RerunBody
+}
+
+func (s *server) rerun(ctx context.Context, in *rerunInput) (*made[RunAnswer], *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	body := orZero(in.Body)
+	run, list, err := s.Runs.Rerun(ctx, in.ID, engine.RerunRequest{From: body.From, Inputs: inputsOf(body.Inputs, body.Texts), By: by(ctx, body.By)})
+	if err != nil {
+		return nil, runProblem(in.ID, err)
 	}
 	if run == nil {
-		return invalidWorkflow(list)
+		return nil, invalidWorkflow(list)
 	}
-	writeJSON(w, http.StatusCreated, RunAnswer{Run: run, Problems: list})
-	return nil
+	return &made[RunAnswer]{Location: runLocation(run.ID), Body: RunAnswer{Run: run, Problems: list}}, nil
 }
 
-func (s *server) startLocal(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.StartRequest
-	if problem := decodeBody(w, r, localBodyCap, false, &request); problem != nil {
-		return problem
-	}
-	run, list, err := s.Runs.Start(r.Context(), request)
-	if err != nil {
-		return problemOf(err)
-	}
-	if run == nil {
-		return invalidWorkflow(list)
-	}
-	writeJSON(w, http.StatusCreated, RunAnswer{Run: run, Problems: list})
-	return nil
-}
-
-func (s *server) callLocal(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.CallRequest
-	if problem := decodeBody(w, r, localBodyCap, false, &request); problem != nil {
-		return problem
-	}
-	lines := newLineSink(w)
-	result, err := s.Runs.Call(r.Context(), request, lines)
-	if err != nil {
-		lines.write(CallLine{Problem: problemOf(err)})
-		return nil
-	}
-	lines.write(CallLine{Result: &result})
-	return nil
-}
-
-// lineSink sends what a call says, one JSON value a line.
-type lineSink struct {
-	mu      sync.Mutex
-	encoder *json.Encoder
-	flusher *http.ResponseController
-}
-
-// Log sends one log line.
-func (s *lineSink) Log(log plan.Log) { s.write(CallLine{Log: &log}) }
-
-// Progress sends how far the call is.
-func (s *lineSink) Progress(progress plan.Progress) { s.write(CallLine{Progress: &progress}) }
-
-// Prompt sends what a person must do.
-func (s *lineSink) Prompt(prompt plan.Prompt) { s.write(CallLine{Prompt: &prompt}) }
-
-func (s *lineSink) write(line CallLine) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.encoder.Encode(line); err == nil {
-		_ = s.flusher.Flush() // a client that is gone cancels the request's context
-	}
-}
+func runLocation(id string) string { return Prefix + "/runs/" + id }

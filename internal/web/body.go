@@ -60,14 +60,21 @@ func isJSON(contentType string) bool {
 
 // writeJSON answers with one JSON value and a line feed.
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	data, err := encodeJSON(value)
+	if err != nil {
 		writeProblem(w, newProblem(CodeInternal, "encode the answer: "+err.Error()))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(buffer.Bytes()) // the client is gone: nobody is left to tell
+	_, _ = w.Write(data) // the client is gone: nobody is left to tell
+}
+
+// encodeJSON encodes a value as answers hold it: text as it is, and a line feed.
+func encodeJSON(value any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return buffer.Bytes(), err
 }

@@ -114,21 +114,23 @@ func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) 
 // Cancel asks a run to end; its `finally` runs.
 func (c *Client) Cancel(ctx context.Context, id, by string) (*plan.Run, error) {
 	var answer RunAnswer
-	err := c.post(ctx, runPath(id, "/cancel"), cancelRequest{By: by}, &answer)
+	err := c.post(ctx, runPath(id, "/cancel"), CancelBody{By: by}, &answer)
 	return answer.Run, err
 }
 
 // Resume goes on with a run where it stopped.
 func (c *Client) Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error) {
 	var answer RunAnswer
-	err := c.post(ctx, runPath(id, "/resume"), r, &answer)
+	err := c.post(ctx, runPath(id, "/resume"), ResumeBody(r), &answer)
 	return answer.Run, err
 }
 
 // Rerun starts a new run that is linked to id.
 func (c *Client) Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error) {
+	body := RerunBody{From: r.From, By: r.By}
+	body.Inputs, body.Texts = splitInputs(r.Inputs)
 	var answer RunAnswer
-	err := c.post(ctx, runPath(id, "/rerun"), r, &answer)
+	err := c.post(ctx, runPath(id, "/rerun"), body, &answer)
 	return answer.Run, answer.Problems, err
 }
 

@@ -2,10 +2,11 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
-	"path"
-	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
 )
@@ -13,50 +14,65 @@ import (
 // maxStepPath bounds the path of a step in a request.
 const maxStepPath = 4096
 
-// decide serves POST /runs/{id}/steps/{step}/approve, reject, signal and resolve.
-func decide(act engine.Act) func(*server, http.ResponseWriter, *http.Request) *Problem {
-	return func(s *server, w http.ResponseWriter, r *http.Request) *Problem {
-		id, problem := runID(r)
-		if problem != nil {
-			return problem
-		}
-		step := r.PathValue("step")
-		if step == "" || len(step) > maxStepPath {
-			return newProblem(CodeNotFound, "there is no such step")
-		}
-		var request engine.DecideRequest
-		if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
-			return problem
-		}
-		result, err := s.Runs.Decide(r.Context(), id, step, act, request)
-		if err != nil {
-			return runProblem(id, err)
-		}
-		writeJSON(w, http.StatusAccepted, result)
-		return nil
+// registerDecisions adds the four acts of people on steps.
+func registerDecisions(t *typed, s *server) {
+	for _, act := range []struct {
+		name          engine.Act
+		summary, text string
+	}{
+		{engine.ActApprove, "Approve a step that waits for it", "`form` holds the fields of the step's form."},
+		{engine.ActReject, "Reject a step that waits for an approval", ""},
+		{engine.ActSignal, "Send a step the signal that it waits for", "`payload` is the signal's value. One that comes before the step waits is kept."},
+		{engine.ActResolve, "Say what became of a step whose outcome is unknown", "`outcome` is needed; `payload` then holds the outputs of a step that happened."},
+	} {
+		register(t, ScopeOperator, huma.Operation{
+			OperationID: string(act.name) + "Step", Method: http.MethodPost, Path: Prefix + "/runs/{id}/steps/{step}/" + string(act.name),
+			Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, Summary: act.summary, Description: act.text,
+		}, func(ctx context.Context, in *decideInput) (*engine.DecideResult, *Problem) {
+			return s.decide(ctx, act.name, in)
+		})
 	}
+}
+
+// DecideBody is what a person, or whoever sends a signal, says to a step.
+type DecideBody struct {
+	Form    map[string]json.RawMessage `json:"form,omitempty" doc:"The fields of the answer, each as JSON."`
+	Texts   map[string]string          `json:"form_texts,omitempty" doc:"Fields as the command line has them: the field's type converts the text."`
+	Payload json.RawMessage            `json:"payload,omitempty" doc:"The whole answer, in place of its fields."`
+	Outcome string                     `json:"outcome,omitempty" doc:"Of resolve alone: happened, did_not or skip."`
+	Comment string                     `json:"comment,omitempty" doc:"Stands beside the decision."`
+	By      string                     `json:"by,omitempty" doc:"Who decides. Over TCP it is ignored."`
+	Hold    bool                       `json:"hold,omitempty" doc:"Only record it when no process drives the run."`
+}
+
+type decideInput struct {
+	RunRef
+	Step string `path:"step" doc:"The step, percent-encoded: each[example.com].ask is each%5Bexample.com%5D.ask." example:"ask"`
+	Body *DecideBody
+}
+
+func (s *server) decide(ctx context.Context, act engine.Act, in *decideInput) (*engine.DecideResult, *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	if in.Step == "" || len(in.Step) > maxStepPath {
+		return nil, newProblem(CodeNotFound, "there is no such step")
+	}
+	body := orZero(in.Body)
+	result, err := s.Runs.Decide(ctx, in.ID, in.Step, act, engine.DecideRequest{
+		Form: inputsOf(body.Form, body.Texts), Payload: body.Payload, Outcome: body.Outcome, Comment: body.Comment, By: by(ctx, body.By), Hold: body.Hold,
+	})
+	if err != nil {
+		return nil, runProblem(in.ID, err)
+	}
+	return result, nil
 }
 
 // Decide gives a step of a run what a person decided.
 func (c *Client) Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error) {
+	body := DecideBody{Payload: r.Payload, Outcome: r.Outcome, Comment: r.Comment, By: r.By, Hold: r.Hold}
+	body.Form, body.Texts = splitInputs(r.Form)
 	result := new(engine.DecideResult)
-	err := c.post(ctx, runPath(id, "/steps/"+url.PathEscape(step)+"/"+string(act)), r, result)
+	err := c.post(ctx, runPath(id, "/steps/"+url.PathEscape(step)+"/"+string(act)), body, result)
 	return result, err
-}
-
-// isPlain reports whether a path is one that routes are made of: clean, and
-// without escapes but in the name of a step, where a loop's key may be any text.
-func isPlain(u *url.URL) bool {
-	escaped := u.EscapedPath()
-	if escaped == u.Path {
-		return u.Path == path.Clean(u.Path)
-	}
-	parts := strings.Split(escaped, "/")
-	const step = 6 // of "", "api", "v1", "runs", ID, "steps", STEP, ACT
-	if len(parts) != step+2 || parts[step-1] != "steps" || parts[step] == "" {
-		return false
-	}
-	parts[step] = "step"
-	plain := strings.Join(parts, "/")
-	return plain == path.Clean(plain) && !strings.Contains(plain, "%")
 }

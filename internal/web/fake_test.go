@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ type fakeRuns struct {
 	filters  []engine.RunFilter
 	feed     []engine.Update // what Watch sends before it blocks
 	hold     chan struct{}   // Watch ends when it is closed; nil = at once
+	status   plan.RunStatus  // of the run; "" = running
 	calls    chan struct{}   // Call waits for it; nil = does not wait
 }
 
@@ -42,7 +44,7 @@ func (f *fakeRuns) fail(id string) error {
 }
 
 func (f *fakeRuns) row() plan.Run {
-	return plan.Run{ID: knownRun, Workflow: "w", Status: plan.RunRunning}
+	return plan.Run{ID: knownRun, Workflow: "w", Status: cmp.Or(f.status, plan.RunRunning)}
 }
 
 func (f *fakeRuns) Start(_ context.Context, r engine.StartRequest) (*plan.Run, diag.List, error) {
@@ -121,6 +123,30 @@ func (f *fakeRuns) Watch(ctx context.Context, id string, from uint64) (<-chan en
 	return updates, nil
 }
 
+// WatchRuns sends two changes, or a reset to those who have seen more.
+func (f *fakeRuns) WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error) {
+	row := f.row()
+	feed := []engine.RunsUpdate{{Seq: 7, Run: &row}, {Seq: 8, Run: &row}}
+	if from > 8 {
+		feed = []engine.RunsUpdate{{Seq: 8, Reset: true}}
+	}
+	updates := make(chan engine.RunsUpdate)
+	go func() {
+		defer close(updates)
+		for _, update := range feed {
+			if update.Seq <= from && !update.Reset {
+				continue
+			}
+			select {
+			case updates <- update:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return updates, nil
+}
+
 func (f *fakeRuns) Cancel(_ context.Context, id, by string) error {
 	if err := f.fail(id); err != nil {
 		return err
@@ -181,7 +207,17 @@ func (fakeCatalog) Actions(_ context.Context, plugin string) ([]*plan.Action, er
 	}}, nil
 }
 
-func (fakeCatalog) Workflows() ([]string, error) { return []string{"workflows/a.yaml"}, nil }
+func (c fakeCatalog) CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List) {
+	return c.Check(ctx, "text:"+name, src)
+}
+
+func (fakeCatalog) Preview(_ context.Context, workflow *plan.Workflow, o engine.PreviewOptions) (*engine.Preview, error) {
+	preview := &engine.Preview{Workflow: engine.PreviewWorkflow{Name: workflow.Name}}
+	for name := range o.Inputs {
+		preview.Inputs = append(preview.Inputs, engine.PreviewInput{Name: name})
+	}
+	return preview, nil
+}
 
 // fakeAccess is an engine with the connection work and the secret T. It keeps
 // what it is given.

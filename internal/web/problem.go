@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/flowrun/flowrun/engine"
@@ -25,7 +26,9 @@ const (
 	CodeInvalidInput    Code = "invalid_input"    // Input names it
 	CodePlugin          Code = "plugin_changed"   // a plugin is not the one any more that a run was accepted with
 	CodeTooMany         Code = "too_many_requests"
-	CodeClosing         Code = "closing" // nothing was done: the owner is about to give the store back
+	CodeUnauthorized    Code = "unauthorized" // the signature or token of a webhook is wrong
+	CodeUnavailable     Code = "unavailable"  // nothing was done: it can't be taken now
+	CodeClosing         Code = "closing"      // nothing was done: the owner is about to give the store back
 	CodeStoreIO         Code = "store_io"
 	CodeStoreFull       Code = "store_full"
 	CodeStoreCorrupt    Code = "store_corrupt"
@@ -45,6 +48,8 @@ var statusOf = map[Code]int{
 	CodeInvalidInput:    http.StatusUnprocessableEntity,
 	CodePlugin:          http.StatusConflict,
 	CodeTooMany:         http.StatusTooManyRequests,
+	CodeUnauthorized:    http.StatusUnauthorized,
+	CodeUnavailable:     http.StatusServiceUnavailable,
 	CodeClosing:         http.StatusServiceUnavailable,
 	CodeStoreIO:         http.StatusInternalServerError,
 	CodeStoreFull:       http.StatusInsufficientStorage,
@@ -83,6 +88,7 @@ func problemOf(err error) *Problem {
 		store    *engine.StoreError
 		unknown  *engine.UnknownError
 		plugin   *engine.PluginChangedError
+		busy     *engine.BusyError
 		list     diag.List
 	)
 	switch {
@@ -112,6 +118,8 @@ func problemOf(err error) *Problem {
 		return answer
 	case errors.As(err, &list):
 		return invalidWorkflow(list)
+	case errors.As(err, &busy):
+		return newProblem(CodeTooMany, busy.Error())
 	case errors.As(err, &store):
 		answer := newProblem(storeCode(store.Fault), store.Error())
 		answer.Hint = store.Hint
@@ -155,8 +163,24 @@ func invalidWorkflow(list diag.List) *Problem {
 	return answer
 }
 
+// problemType is the media type of a problem.
+const problemType = "application/problem+json"
+
+// retryAfter is when a request that could not be taken may be sent again, in
+// seconds.
+const retryAfter = "5"
+
+// GetHeaders returns what the answer has besides its body. huma asks for it too.
+func (p *Problem) GetHeaders() http.Header {
+	if p.Status != http.StatusTooManyRequests && p.Status != http.StatusServiceUnavailable {
+		return nil
+	}
+	return http.Header{"Retry-After": {retryAfter}}
+}
+
 func writeProblem(w http.ResponseWriter, p *Problem) {
-	w.Header().Set("Content-Type", "application/problem+json")
+	maps.Copy(w.Header(), p.GetHeaders())
+	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

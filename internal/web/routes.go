@@ -1,24 +1,29 @@
 package web
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 // Scope is what a caller must be allowed to use a route. The zero value allows
 // nothing.
 type Scope string
 
-// The scopes. ScopeOpen routes answer anybody; ScopeSocket routes exist on the
-// unix socket alone, whose mode is the authority.
+// The scopes. ScopeOpen routes answer anybody; ScopeHook routes ask for what the
+// trigger of a webhook says; ScopeSocket routes exist on the unix socket alone,
+// whose mode is the authority.
 const (
 	ScopeOpen     Scope = "open"
 	ScopeViewer   Scope = "viewer"
 	ScopeOperator Scope = "operator"
+	ScopeHook     Scope = "hook"
 	ScopeSocket   Scope = "socket"
 )
 
@@ -30,31 +35,42 @@ type Route struct {
 }
 
 // Routes returns the whole API: what is not in this table does not exist.
-func Routes() []Route {
-	return []Route{
+func Routes() []Route { return newServer(Options{}).routes() }
+
+// routes returns the typed operations, and what is none: the document, webhooks,
+// whose body is the sender's, and what the socket alone has for our own commands.
+func (s *server) routes() []Route {
+	routes := []Route{
 		{"GET /healthz", ScopeOpen, (*server).health},
-		{"GET /readyz", ScopeOpen, (*server).health},
-		{"GET " + Prefix + "/workflows", ScopeViewer, (*server).workflows},
-		{"POST " + Prefix + "/validate", ScopeViewer, (*server).validate},
-		{"GET " + Prefix + "/runs", ScopeViewer, (*server).runs},
-		{"GET " + Prefix + "/runs/{id}", ScopeViewer, (*server).run},
-		{"GET " + Prefix + "/runs/{id}/steps", ScopeViewer, (*server).steps},
-		{"GET " + Prefix + "/runs/{id}/logs", ScopeViewer, (*server).logs},
-		{"GET " + Prefix + "/runs/{id}/events", ScopeViewer, (*server).events},
-		{"POST " + Prefix + "/runs/{id}/cancel", ScopeOperator, (*server).cancel},
-		{"POST " + Prefix + "/runs/{id}/resume", ScopeOperator, (*server).resume},
-		{"POST " + Prefix + "/runs/{id}/rerun", ScopeOperator, (*server).rerun},
-		{"POST " + Prefix + "/runs/{id}/steps/{step}/approve", ScopeOperator, decide(engine.ActApprove)},
-		{"POST " + Prefix + "/runs/{id}/steps/{step}/reject", ScopeOperator, decide(engine.ActReject)},
-		{"POST " + Prefix + "/runs/{id}/steps/{step}/signal", ScopeOperator, decide(engine.ActSignal)},
-		{"POST " + Prefix + "/runs/{id}/steps/{step}/resolve", ScopeOperator, decide(engine.ActResolve)},
-		{"GET " + Prefix + "/stream", ScopeViewer, (*server).stream},
-		{"GET " + Prefix + "/plugins", ScopeViewer, (*server).plugins},
-		{"GET " + Prefix + "/plugins/{name}/actions", ScopeViewer, (*server).actions},
-		{"GET " + Prefix + "/connections", ScopeViewer, (*server).connections},
-		{"POST " + Prefix + "/connections/{name}/test", ScopeOperator, (*server).testConnection},
-		{"POST " + Prefix + "/connections/{name}/login", ScopeOperator, (*server).login},
-		{"POST " + Prefix + "/connections/{name}/logout", ScopeOperator, (*server).logout},
+		{"GET /readyz", ScopeOpen, (*server).ready},
+		{"GET " + Prefix + "/openapi.json", ScopeViewer, (*server).openAPI},
+		{"POST /hooks/{workflow}/{trigger}", ScopeHook, (*server).hook},
+	}
+	for _, route := range s.typed().routes() {
+		routes = append(routes, route)
+		if method, rest, found := strings.Cut(route.Pattern, schedulePattern); found {
+			routes = append(routes, Route{method + splitPattern + rest, route.Scope, joinID(route.handle)})
+		}
+	}
+	return append(routes, localRoutes()...)
+}
+
+// typed registers the documented operations.
+func (s *server) typed() *typed {
+	t := new(typed)
+	registerRuns(t, s)
+	registerActs(t, s)
+	registerDecisions(t, s)
+	registerStream(t, s)
+	registerWorkflows(t, s)
+	registerCatalog(t, s)
+	registerSchedules(t, s)
+	registerAccess(t, s)
+	return t
+}
+
+func localRoutes() []Route {
+	return []Route{
 		{"GET " + Prefix + "/local/owner", ScopeSocket, (*server).owner},
 		{"POST " + Prefix + "/local/runs", ScopeSocket, (*server).startLocal},
 		{"POST " + Prefix + "/local/call", ScopeSocket, (*server).callLocal},
@@ -72,18 +88,36 @@ func Routes() []Route {
 		{"POST " + Prefix + "/local/db/backup", ScopeSocket, (*server).dbBackup},
 		{"GET " + Prefix + "/local/key", ScopeSocket, (*server).checkKey},
 		{"POST " + Prefix + "/local/key/rotate", ScopeSocket, (*server).rotateKey},
+		{"GET " + Prefix + "/local/tokens", ScopeSocket, (*server).tokens},
+		{"POST " + Prefix + "/local/tokens", ScopeSocket, (*server).createToken},
+		{"POST " + Prefix + "/local/tokens/remove", ScopeSocket, (*server).removeToken},
+		{"POST " + Prefix + "/local/login-link", ScopeSocket, (*server).loginLink},
 	}
 }
 
 // Options joins a handler with its engine.
 type Options struct {
-	Runs    Runs
-	Catalog Catalog
-	Access  Access
-	Memory  Memory
-	Upkeep  Upkeep
-	Owner   Owner
-	Gate    *Gate
+	Runs      Runs
+	Catalog   Catalog
+	Access    Access
+	Memory    Memory
+	Upkeep    Upkeep
+	Workflows Workflows
+	Schedules Schedules
+	Hooks     Hooks
+	Tokens    Tokens
+	Owner     Owner
+	Gate      *Gate
+	// LoginLink makes a login link of the TCP server; nil, or an answer of "", says
+	// that there is none. TokenRemoved hears of each token that was removed.
+	LoginLink    func(by string, scope guard.Scope) (string, error)
+	TokenRemoved func(ctx context.Context)
+	// Ready says why nothing can be taken; nil, or an answer of nil, says that it can.
+	Ready func() error
+	// Log gets the panics of requests that come over TCP; nil = nobody.
+	Log *slog.Logger
+	// Now lets streams cut off readers over TCP that take nothing; nil = they wait.
+	Now func() time.Time
 	// Heartbeat is after how long an idle stream gets a comment line; 0 = never.
 	Heartbeat time.Duration
 }
@@ -93,25 +127,64 @@ type server struct {
 	streams chan struct{} // one slot per open stream
 }
 
-// streamCap is how many streams may be open at once.
-const streamCap = 100
+func newServer(o Options) *server {
+	return &server{Options: o, streams: make(chan struct{}, streamCap)}
+}
 
 // NewSocketHandler returns the API as the unix socket serves it: every route,
 // no token. It must not be put behind a TCP listener.
 func NewSocketHandler(o Options) http.Handler {
-	s := &server{Options: o, streams: make(chan struct{}, streamCap)}
-	mux := http.NewServeMux()
-	for _, route := range Routes() {
+	s, mux := newServer(o), http.NewServeMux()
+	for _, route := range s.routes() {
 		if route.Scope == "" {
 			continue // deny by default
 		}
-		mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
-			if problem := route.handle(s, w, r); problem != nil {
-				writeProblem(w, problem)
-			}
-		})
+		mux.Handle(route.Pattern, s.handler(route))
 	}
-	return contain(o.Gate.wrap(refuseUnknown(mux)))
+	return contain(refuseUnknown(mux), func(text string) string { return text })
+}
+
+// API returns the routes that a server has over TCP: all but /local. Their
+// faces and scopes are the guard's to enforce; nothing here asks for a token.
+func API(o Options) []guard.Route {
+	s := newServer(o)
+	var routes []guard.Route
+	for _, route := range s.routes() {
+		r := guard.Route{Pattern: route.Pattern, Handler: contain(s.handler(route), s.keepToLog)}
+		switch route.Scope {
+		case ScopeOpen:
+			r.Face = guard.FaceOpen
+		case ScopeHook:
+			r.Face = guard.FaceHook
+		case ScopeViewer, ScopeOperator:
+			r.Face, r.Scope = guard.FaceAPI, guard.Scope(route.Scope)
+		default:
+			continue // the socket's, and what has no scope
+		}
+		routes = append(routes, r)
+	}
+	return routes
+}
+
+// handler is one route, behind the gate but for those that tell of it.
+func (s *server) handler(route Route) http.Handler {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if problem := route.handle(s, w, r); problem != nil {
+			writeProblem(w, problem)
+		}
+	})
+	if route.Scope == ScopeOpen {
+		return handler
+	}
+	return s.Gate.wrap(handler)
+}
+
+// keepToLog logs what a request has broken; over TCP nobody else hears of it.
+func (s *server) keepToLog(text string) string {
+	if s.Log != nil {
+		s.Log.Error("a request of the API panicked", "panic", text)
+	}
+	return "this request has met a fault of flowrun; the server's log tells which"
 }
 
 // refuseUnknown answers paths and methods that are not in the table as every
@@ -149,12 +222,13 @@ func (s *statusRecorder) Header() http.Header            { return s.header }
 func (s *statusRecorder) WriteHeader(status int)         { s.status = status }
 func (s *statusRecorder) Write(data []byte) (int, error) { return len(data), nil }
 
-// contain turns a panic of one request into its error answer.
-func contain(next http.Handler) http.Handler {
+// contain turns a panic of one request into its error answer, of which told words
+// the text.
+func contain(next http.Handler, told func(text string) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if cause := recover(); cause != nil {
-				writeProblem(w, newProblem(CodeInternal, fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())))
+				writeProblem(w, newProblem(CodeInternal, told(fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))))
 			}
 		}()
 		next.ServeHTTP(w, r)

@@ -48,7 +48,7 @@ func TestEveryRouteNamesItsScope(t *testing.T) {
 		}
 		seen[route.Pattern] = true
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		if method != http.MethodGet && route.Scope == ScopeViewer && !strings.HasSuffix(path, "/validate") {
+		if method != http.MethodGet && route.Scope == ScopeViewer && !strings.HasSuffix(path, "/validate") && !strings.HasSuffix(path, "/plan") {
 			t.Errorf("%s changes something and takes a viewer", route.Pattern)
 		}
 		if strings.Contains(path, "/local/") != (route.Scope == ScopeSocket) {
@@ -117,6 +117,7 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 		"store broken": {&engine.StoreError{Fault: engine.StoreCorrupt, Err: fmt.Errorf("x")}, CodeStoreCorrupt},
 		"store newer":  {&engine.StoreError{Fault: engine.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
 		"store io":     {&engine.StoreError{Fault: engine.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
+		"too many":     {&engine.BusyError{Runs: 11_000}, CodeTooMany},
 		"anything":     {fmt.Errorf("x"), CodeInternal},
 	}
 	for name, test := range tests {
@@ -126,12 +127,15 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 			if got := problemCode(t, w); got != test.want {
 				t.Errorf("code %s, want %s", got, test.want)
 			}
+			if later := w.Header().Get("Retry-After") != ""; later != (w.Code == http.StatusTooManyRequests || w.Code == http.StatusServiceUnavailable) {
+				t.Errorf("status %d with Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+			}
 		})
 	}
 }
 
 func TestAPanicIsOneRequestsError(t *testing.T) {
-	handler := contain(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+	handler := contain(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }), func(text string) string { return text })
 	if got := problemCode(t, request(handler, "GET", "/healthz", "", "")); got != CodeInternal {
 		t.Errorf("code %s", got)
 	}

@@ -1,46 +1,166 @@
 package web
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
-// stream sends a run's feed as server-sent events. The id of an event is the
-// journal's sequence number; Last-Event-ID goes on after it.
-func (s *server) stream(w http.ResponseWriter, r *http.Request) *Problem {
-	id, problem := streamTopic(r.URL.Query().Get("topics"))
+// Bounds of streams.
+const (
+	streamCap = 100 // open at once
+	maxTopics = 20  // of one stream
+	// patience is how long a reader over TCP may take nothing before it is cut off:
+	// it holds one of the places. What it missed it gets when it comes back.
+	patience = 30 * time.Second
+)
+
+// eventStream is the media type of server-sent events.
+const eventStream = "text/event-stream"
+
+// topicRuns is the feed of all runs.
+const topicRuns = "runs"
+
+const streamText = "Server-sent events. The topic `run:ID` tells what happens in a run: events named run, step, record, log, progress, wait and end, " +
+	"whose data is an Update; `end` is the last one. The topic `runs` tells of each change of a run's row: events named runs, whose data is " +
+	"a RunsUpdate; one with `reset` says that something was missed and the list must be read again. Several topics are separated by commas. " +
+	"The id of an event is what Last-Event-ID goes on after: of one run the sequence number of its journal, of several topics the numbers " +
+	"of all of them in their order, joined by slashes. A comment line every 15 seconds keeps idle streams open."
+
+type streamInput struct {
+	Topics      string `query:"topics" doc:"What to hear of: run:ID, runs, or several of them with commas." example:"run:01k8zq4c0vdx3y6t7k9m2n5p8r,runs"`
+	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that was seen."`
+}
+
+func registerStream(t *typed, s *server) {
+	registerWhole(t, ScopeViewer, huma.Operation{
+		OperationID: "stream", Method: http.MethodGet, Path: Prefix + "/stream", Tags: []string{"runs"},
+		Summary: "Follow runs", Description: streamText,
+		Metadata: map[string]any{longAnswers: true, responses: responsesOf(streamResponses)},
+	}, s.stream)
+}
+
+func streamResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {
+		Description: "The events. The schema is that of their data.",
+		Content: map[string]*huma.MediaType{eventStream: {Schema: &huma.Schema{AnyOf: []*huma.Schema{
+			schema(reflect.TypeFor[engine.Update]()), schema(reflect.TypeFor[engine.RunsUpdate]()),
+		}}}},
+	}}
+}
+
+// event is one message of a stream.
+type event struct {
+	topic int
+	seq   uint64 // 0 = it has no place to go on from
+	name  string
+	data  any
+}
+
+// stream sends feeds as server-sent events.
+func (s *server) stream(ctx context.Context, in *streamInput) (*streamed, *Problem) {
+	topics, problem := parseTopics(in.Topics)
 	if problem != nil {
-		return problem
+		return nil, problem
 	}
-	from, problem := lastEventID(r.Header.Get("Last-Event-ID"))
+	from, problem := parsePlaces(in.LastEventID, len(topics))
 	if problem != nil {
-		return problem
+		return nil, problem
 	}
 	select {
 	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
 	default:
-		return newProblem(CodeTooMany, fmt.Sprintf("%d streams are open already", streamCap))
+		return nil, newProblem(CodeTooMany, fmt.Sprintf("%d streams are open already", streamCap))
 	}
-	updates, err := s.Runs.Watch(r.Context(), id, from)
-	if err != nil {
-		return runProblem(id, err)
+	ctx, cancel := context.WithCancel(ctx)
+	feed, problem := s.follow(ctx, topics, from)
+	if problem != nil {
+		cancel()
+		feed.Wait()
+		<-s.streams
+		return nil, problem
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	s.copyUpdates(w, r, updates)
-	return nil
+	return &streamed{func(x huma.Context) {
+		defer func() { <-s.streams }()
+		defer feed.Wait()
+		defer cancel()
+		_, w := humago.Unwrap(x)
+		w.Header().Set("Content-Type", eventStream)
+		w.WriteHeader(http.StatusOK)
+		s.copyEvents(ctx, w, feed, from)
+	}}, nil
 }
 
-func (s *server) copyUpdates(w http.ResponseWriter, r *http.Request, updates <-chan engine.Update) {
+// feed joins the feeds of the topics of a stream.
+type feed struct {
+	events chan event // closed when every feed has ended
+	sync.WaitGroup
+}
+
+// follow subscribes to all topics. When it returns without a problem, what
+// happens from now on will be read. Its goroutines end with ctx.
+func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*feed, *Problem) {
+	joined := &feed{events: make(chan event)}
+	for i, topic := range topics {
+		pump, problem := s.subscribe(ctx, topic, from[i], i)
+		if problem != nil {
+			return joined, problem // the caller ends ctx, and with it those that run
+		}
+		joined.Go(func() { pump(joined.events) })
+	}
+	go func() {
+		joined.Wait()
+		close(joined.events)
+	}()
+	return joined, nil
+}
+
+// subscribe opens the feed of one topic and returns what hands its events on.
+func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int) (func(chan<- event), *Problem) {
+	if topic == topicRuns {
+		updates, err := s.Runs.WatchRuns(ctx, from)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return pump(ctx, updates, func(u engine.RunsUpdate) event { return event{index, u.Seq, topicRuns, u} }), nil
+	}
+	id := strings.TrimPrefix(topic, "run:")
+	updates, err := s.Runs.Watch(ctx, id, from)
+	if err != nil {
+		return nil, runProblem(id, err)
+	}
+	return pump(ctx, updates, func(u engine.Update) event { return event{index, u.Seq, string(u.Kind), u} }), nil
+}
+
+func pump[T any](ctx context.Context, updates <-chan T, convert func(T) event) func(chan<- event) {
+	return func(events chan<- event) {
+		for update := range updates {
+			select {
+			case events <- convert(update):
+			case <-ctx.Done():
+				for range updates { // whoever sends them sees the same end
+				}
+				return
+			}
+		}
+	}
+}
+
+func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *feed, places []uint64) {
 	flusher := http.NewResponseController(w)
+	_, remote := guard.CallerOf(ctx)
 	_ = flusher.Flush() // the header alone: the client knows now that it is subscribed
 	var heartbeat <-chan time.Time
 	if s.Heartbeat > 0 {
@@ -51,60 +171,93 @@ func (s *server) copyUpdates(w http.ResponseWriter, r *http.Request, updates <-c
 	for {
 		var frame []byte
 		select {
-		case update, open := <-updates:
+		case e, open := <-feed.events:
 			if !open {
 				return
 			}
-			frame = encodeEvent(update)
+			if e.seq > 0 {
+				places[e.topic] = e.seq
+			}
+			frame = encodeEvent(e, places)
 		case <-heartbeat:
 			frame = []byte(": alive\n\n")
 		case <-s.Gate.Done():
 			return
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return
+		}
+		if s.Now != nil && remote {
+			_ = flusher.SetWriteDeadline(s.Now().Add(patience))
 		}
 		if _, err := w.Write(frame); err != nil {
 			return
 		}
-		if len(updates) == 0 {
-			_ = flusher.Flush()
+		if err := flusher.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return
 		}
 	}
 }
 
-func encodeEvent(update engine.Update) []byte {
-	var out bytes.Buffer
-	if update.Seq > 0 {
-		fmt.Fprintf(&out, "id: %d\n", update.Seq)
-	}
-	fmt.Fprintf(&out, "event: %s\ndata: ", update.Kind)
-	encoder := json.NewEncoder(&out) // ends with a line feed and holds no other
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(update); err != nil {
+func encodeEvent(e event, places []uint64) []byte {
+	data, err := encodeJSON(e.data) // ends with a line feed and holds no other
+	if err != nil {
 		return fmt.Appendf(nil, ": %q\n\n", err.Error())
 	}
-	out.WriteByte('\n')
-	return out.Bytes()
+	var frame []byte
+	if e.seq > 0 {
+		frame = append(append(append(frame, "id: "...), writePlaces(places)...), '\n')
+	}
+	frame = fmt.Appendf(frame, "event: %s\ndata: ", e.name)
+	return append(append(frame, data...), '\n')
 }
 
-func streamTopic(topics string) (string, *Problem) {
-	id, found := strings.CutPrefix(topics, "run:")
-	if !found {
-		return "", newProblem(CodeBadRequest, "topics must be run:ID")
+// parseTopics splits and checks the topics of a stream.
+func parseTopics(text string) ([]string, *Problem) {
+	topics := strings.Split(text, ",")
+	if len(topics) > maxTopics {
+		return nil, newProblem(CodeBadRequest, fmt.Sprintf("a stream has at most %d topics", maxTopics))
 	}
-	if !ValidID(id) {
-		return "", noRun(id)
+	seen := map[string]bool{}
+	for _, topic := range topics {
+		id, ofRun := strings.CutPrefix(topic, "run:")
+		switch {
+		case seen[topic]:
+			return nil, newProblem(CodeBadRequest, fmt.Sprintf("the topic %q is given twice", shorten(topic)))
+		case ofRun && !ValidID(id):
+			return nil, noRun(shorten(id))
+		case !ofRun && topic != topicRuns:
+			return nil, newProblem(CodeBadRequest, "topics must be run:ID or runs, several of them with commas between")
+		}
+		seen[topic] = true
 	}
-	return id, nil
+	return topics, nil
 }
 
-func lastEventID(text string) (uint64, *Problem) {
+// parsePlaces reads a Last-Event-ID of n topics; an empty one is their begin.
+func parsePlaces(text string, n int) ([]uint64, *Problem) {
+	places := make([]uint64, n)
 	if text == "" {
-		return 0, nil
+		return places, nil
 	}
-	seq, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, newProblem(CodeBadRequest, fmt.Sprintf("Last-Event-ID %q is not a sequence number", text))
+	parts := strings.Split(text, "/")
+	wrong := newProblem(CodeBadRequest, fmt.Sprintf("Last-Event-ID %q is not the id of an event of these topics", shorten(text)))
+	if len(parts) != n {
+		return nil, wrong
 	}
-	return seq, nil
+	for i, part := range parts {
+		seq, err := strconv.ParseUint(part, 10, 64)
+		if err != nil {
+			return nil, wrong
+		}
+		places[i] = seq
+	}
+	return places, nil
+}
+
+func writePlaces(places []uint64) string {
+	parts := make([]string, len(places))
+	for i, place := range places {
+		parts[i] = strconv.FormatUint(place, 10)
+	}
+	return strings.Join(parts, "/")
 }

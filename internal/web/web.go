@@ -27,6 +27,7 @@ type Runs interface {
 	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
 	Logs(ctx context.Context, id, step string) ([]plan.Log, error)
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
+	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)
 	Cancel(ctx context.Context, id, by string) error
 	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error)
 	Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error)
@@ -37,9 +38,10 @@ type Runs interface {
 // Catalog is what the API needs of a project: what can run.
 type Catalog interface {
 	Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List)
+	CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List)
+	Preview(ctx context.Context, workflow *plan.Workflow, options engine.PreviewOptions) (*engine.Preview, error)
 	Plugins(ctx context.Context) []engine.PluginInfo
 	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
-	Workflows() ([]string, error)
 }
 
 // Owner describes the process that owns a store.
@@ -50,6 +52,8 @@ type Owner struct {
 	Socket  string    `json:"socket,omitempty"`  // "" = flowrun.sock beside owner.json
 	Version string    `json:"version,omitempty"` // of flowrun
 	Config  string    `json:"config,omitempty"`  // its flowrun.yaml; "" = none
+	Serve   bool      `json:"serve,omitempty"`   // it is a `flowrun serve`
+	URL     string    `json:"url,omitempty"`     // of its TCP server
 }
 
 // RunAnswer is the answer to a request that made or moved a run. Problems holds
@@ -75,11 +79,6 @@ type ValidateRequest struct {
 type ValidateAnswer struct {
 	Problems diag.List `json:"problems"`
 	Files    int       `json:"files"`
-}
-
-// WorkflowItem is one file of GET /workflows.
-type WorkflowItem struct {
-	File string `json:"file"`
 }
 
 // ActionItem is one action of GET /plugins/{name}/actions.

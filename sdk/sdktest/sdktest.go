@@ -188,6 +188,11 @@ func Attempt(n int) Option { return func(r *pluginv1.ExecuteRequest) { r.Run.Att
 // Key sets the idempotency key.
 func Key(key string) Option { return func(r *pluginv1.ExecuteRequest) { r.Run.IdempotencyKey = key } }
 
+// Traceparent sets the W3C trace context of the call.
+func Traceparent(context string) Option {
+	return func(r *pluginv1.ExecuteRequest) { r.Run.Traceparent = context }
+}
+
 // Call runs one attempt of one page. Exactly one of Output, Pending and Err of
 // the result is set; an output that does not fit the action's schema fails the
 // test.

@@ -31,10 +31,12 @@ type question struct {
 	Map    int
 	Check  bool // with CheckFile before
 	Write  bool // and it must still take a write
+	Apart  bool // the control has written it: rows of runs do not name their fires
 
 	// A store of an older schema: what this file holds must be in it once it was
 	// opened, and the backup beside it must be this one.
 	Migrated, Original string
+	Older              uint64 // its schema
 
 	Plain string // read with bbolt alone and compared with this file; "" = with the store
 }
@@ -92,7 +94,7 @@ func (q *question) answer(cache *memo) verdict {
 	case err != nil:
 		return verdict{broken, "open: " + err.Error()}
 	}
-	v := &verifier{store: store, path: q.Path, script: q.Script, acks: q.Acks, slack: q.Slack, cache: cache}
+	v := &verifier{store: store, path: q.Path, script: q.Script, acks: q.Acks, slack: q.Slack, apart: q.Apart, cache: cache}
 	again := v.verifyEpoch()
 	if q.Write {
 		if _, err := store.KV().Put("after", "crash", []byte(`1`), nil); err != nil {

@@ -25,10 +25,10 @@ func writeBefore(t *testing.T, folder string, files map[string][]byte) {
 	}
 }
 
-// olderStore is the kept file of schema 1.
-func olderStore(t *testing.T) []byte {
+// olderStore is the kept file of an older schema.
+func olderStore(t *testing.T, schema uint64) []byte {
 	t.Helper()
-	file, err := os.Open("../../engine/boltstore/testdata/schema1.db.gz")
+	file, err := os.Open(fmt.Sprintf("../../engine/boltstore/testdata/schema%d.db.gz", schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +46,20 @@ func olderStore(t *testing.T) []byte {
 
 // Power is lost while a store is moved up to the schema of this program.
 func TestP19_AMigrationSurvivesPowerLoss(t *testing.T) {
-	older := olderStore(t)
+	for schema := uint64(1); schema <= 2; schema++ {
+		t.Run(fmt.Sprintf("from schema %d", schema), func(t *testing.T) { migrationUnderPowerLoss(t, schema) })
+	}
+}
+
+func migrationUnderPowerLoss(t *testing.T, schema uint64) {
+	older := olderStore(t, schema)
 	folder := scratch(t)
 	writeBefore(t, folder, map[string][]byte{"moved.db": older, "original.db": older})
 	store, err := boltstore.Open(filepath.Join(folder, "moved.db"), storeOptions(64<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from, _ := store.Migrated(); from != 1 {
+	if from, _ := store.Migrated(); from != schema {
 		t.Fatalf("moved up from schema %d", from)
 	}
 	if err := store.Close(); err != nil {
@@ -61,7 +67,7 @@ func TestP19_AMigrationSurvivesPowerLoss(t *testing.T) {
 	}
 	s := simulation{
 		seed: testSeed(t), images: max(30, sizeOf(t, "FLOWRUN_POWER_IMAGES", 300)/50),
-		before:   map[string][]byte{"flowrun.db": older},
+		before: map[string][]byte{"flowrun.db": older}, older: schema,
 		migrated: filepath.Join(folder, "moved.db"), original: filepath.Join(folder, "original.db"),
 	}
 	s.perTest = max(30, s.images/4)
@@ -102,7 +108,7 @@ func (q *question) migration(options boltstore.Options) verdict {
 		return verdict{changed, fmt.Sprintf("%d records, want %d", len(got), len(want))}
 	}
 	original, err := os.ReadFile(q.Original)
-	backup, missing := os.ReadFile(q.Path + ".schema1.bak")
+	backup, missing := os.ReadFile(fmt.Sprintf("%s.schema%d.bak", q.Path, q.Older))
 	if err := errors.Join(err, missing); err != nil {
 		return verdict{changed, err.Error()}
 	}

@@ -103,12 +103,14 @@ type simulation struct {
 	seed    uint64
 	images  int
 	early   bool // control: acknowledgements before the answer
+	apart   bool // control: a run and its fire are two transactions
 	nosync  bool // control: after its creation the store's file is never synced
 	nodata  bool // control: the data pages are not synced before the meta page is written
 	restore bool // the power is lost while a backup is restored
 	perTest int  // images of one trace
 
 	before             map[string][]byte // files that are there when a trace begins
+	older              uint64            // the schema of that
 	migrated, original string            // of questions
 }
 
@@ -123,7 +125,7 @@ func (s simulation) draw(t *testing.T, each func(powerLoss)) {
 		seed := s.seed + uint64(trace)
 		j := job{
 			Path:   filepath.Join(scratch(t), "flowrun.db"),
-			Script: script{Seed: seed, Ops: 12 + int(seed%9)}, Sessions: 2, Early: s.early,
+			Script: script{Seed: seed, Ops: 12 + int(seed%9)}, Sessions: 2, Early: s.early, Apart: s.apart,
 			Map: mapSizes()[trace%len(mapSizes())], Upkeep: s.restore || trace%3 == 2 && !s.early && !s.nosync && !s.nodata, Restore: s.restore,
 		}
 		if s.before != nil {
@@ -166,8 +168,8 @@ func (s simulation) replay(t *testing.T, j job, events []event, count int, each 
 				name:   fmt.Sprintf("FLOWRUN_SEED=%d, map %d, event %d of %d, image %d", j.Script.Seed, j.Map, at, len(events), n),
 				images: f.files(d),
 				ask: question{
-					Script: j.Script, Acks: maps.Clone(acks), Slack: 1, Map: j.Map, Check: true, Write: source.IntN(4) == 0,
-					Migrated: s.migrated, Original: s.original,
+					Script: j.Script, Acks: maps.Clone(acks), Slack: 1, Map: j.Map, Check: true, Write: source.IntN(4) == 0, Apart: s.apart,
+					Migrated: s.migrated, Original: s.original, Older: s.older,
 				},
 			})
 		}
@@ -201,7 +203,7 @@ func (s simulation) run(t *testing.T) (counts map[string]int, faults []string) {
 				}
 				if counts[v.Verdict]++; v.Verdict != whole && len(faults) < 20 {
 					faults = append(faults, fmt.Sprintf("%s: %s: %s", loss.name, v.Verdict, v.Detail))
-					if !s.early && !s.nosync && !s.nodata {
+					if !s.early && !s.apart && !s.nosync && !s.nodata {
 						keep(t, loss.images)
 					}
 				}
@@ -282,6 +284,22 @@ func TestP1_ControlWithEarlyAcksIsCaught(t *testing.T) {
 	t.Logf("acknowledged too early: %v, the first: %.300s", counts, strings.Join(faults, ""))
 	if counts[changed] == 0 {
 		t.Error("no image has lost an acknowledgement: the simulator sees nothing")
+	}
+}
+
+// The schedule of the suite above, with the run and its fire in two transactions.
+func TestP10_ControlWithARunApartFromItsFireIsCaught(t *testing.T) {
+	s := simulation{seed: testSeed(t), images: 400, perTest: 100, apart: true}
+	counts, faults := s.run(t)
+	torn := 0
+	for _, fault := range faults {
+		if strings.Contains(fault, "operations of the schedule were acknowledged") {
+			torn++
+		}
+	}
+	t.Logf("a run apart from its fire: %v, the first: %.300s", counts, strings.Join(faults, ""))
+	if torn == 0 {
+		t.Error("no fire is torn: the simulator sees nothing")
 	}
 }
 

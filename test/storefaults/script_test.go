@@ -40,7 +40,7 @@ const (
 const longRuns = 3
 
 func (s script) writers() []writer {
-	all := []writer{rows, memory, brief}
+	all := []writer{rows, memory, brief, fires}
 	for n := range longRuns {
 		all = append(all, runWriter(n))
 	}

@@ -26,6 +26,7 @@ type verifier struct {
 	script script
 	acks   acknowledged
 	slack  int
+	apart  bool
 	cache  *memo
 
 	changed []string // differs, is missing, or is there without being written
@@ -133,6 +134,7 @@ func (v *verifier) restored() {
 		v.records(w, n, row.Attempt, func(seq int) int { return seq - 1 })
 		v.logs(w, n, row.Attempt)
 	}
+	v.restoredFires()
 }
 
 // verify reads all that the script has written.
@@ -149,6 +151,7 @@ func (v *verifier) verify() {
 		}
 	}
 	whole = v.briefRuns(expected) && whole
+	whole = v.fires(expected) && whole
 	if whole {
 		v.lists(expected)
 	}

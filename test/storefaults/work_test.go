@@ -31,6 +31,7 @@ type job struct {
 
 	Restore bool // at the end it restores the first backup
 
+	Apart bool // control: a run and its fire are two transactions
 	Early bool // control: acknowledges before the store has answered
 	Again bool // control: after a failure it opens the store again and goes on
 }
@@ -156,9 +157,16 @@ func (j job) operations(s *boltstore.Store, from, to int) bool {
 
 func (j job) operation(s *boltstore.Store, w writer, op int) error {
 	acknowledge := func() { say("ack %s %d", w, op+1) }
-	if j.Early {
+	switch {
+	case j.Early:
 		acknowledge()
 		return j.Script.apply(s, w, op, func() {})
+	case j.Apart && w == fires && op%fireOps == fireRun:
+		if err := j.Script.applyFireApart(s, op); err != nil {
+			return err
+		}
+		acknowledge()
+		return nil
 	}
 	return j.Script.apply(s, w, op, acknowledge)
 }
@@ -176,6 +184,8 @@ func (s script) apply(store *boltstore.Store, w writer, op int, done func()) (er
 		_, err = store.Change(s.stateOp(op))
 	case brief:
 		err = s.applyBrief(store, op)
+	case fires:
+		err = s.applyFire(store, op)
 	}
 	if err == nil {
 		done()

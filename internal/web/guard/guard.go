@@ -46,7 +46,8 @@ type Route struct {
 
 // Caller is who sends a request.
 type Caller struct {
-	Name   string // of the token or session: "token ci", "page of admin"
+	ID     string // of the token; "" = a session
+	Name   string // of the token or session: "token ci", "page of ann"
 	Scope  Scope
 	Remote string // the address
 	CSRF   string // of a session

@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/diag"
+)
+
+// AccessTokenPrefix begins every token, so that one that leaked is recognised.
+const AccessTokenPrefix = "frt_"
+
+// tokenBucket is the store's bucket of tokens, by the hash of their text.
+const tokenBucket = "access_tokens"
+
+// maxAccessTokens bounds how many tokens a store holds.
+const maxAccessTokens = 1000
+
+// usedStep is how exact LastUsedAt is: each change of it is a commit.
+const usedStep = 5 * time.Minute
+
+// AccessToken lets a program or a person use the server over TCP. The text of the
+// token is stored nowhere.
+type AccessToken struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Scope      string     `json:"scope"` // viewer, operator or admin
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  string     `json:"created_by,omitempty"`
+	ExpiresAt  *time.Time `json:"expires_at"`   // nil = never
+	LastUsedAt *time.Time `json:"last_used_at"` // to five minutes; nil = never
+	Expired    bool       `json:"expired,omitempty"`
+}
+
+// NewAccessToken asks for a token.
+type NewAccessToken struct {
+	Name      string    `json:"name,omitempty"` // "" = the scope and a number
+	Scope     string    `json:"scope"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	By        string    `json:"by,omitempty"`
+}
+
+// storedToken is a row of the bucket.
+type storedToken struct {
+	AccessToken
+	Hash string `json:"hash"` // SHA-256 of the text, in hex: the row's key once more
+}
+
+// ErrNoAccessToken says that a text is nobody's token: it never was, it was
+// removed, or it has expired.
+var ErrNoAccessToken = errors.New("there is no such token")
+
+// accessTokens serializes changes of the tokens. The zero value is ready.
+type accessTokens struct{ mu sync.Mutex }
+
+// AccessTokenScopes are the scopes of tokens, the lowest first.
+func AccessTokenScopes() []string { return []string{"viewer", "operator", "admin"} }
+
+// maxTokenName is the longest name of a token in letters.
+const maxTokenName = 63
+
+// isTokenName reports whether name may be that of a token.
+func isTokenName(name string) bool {
+	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxTokenName {
+		return false
+	}
+	for i, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && (i == 0 || !strings.ContainsRune(" ._@-", r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// CreateAccessToken makes a token of 256 random bits and returns its text, which
+// is never told again. It is durable when CreateAccessToken returns. A wrong
+// request is an *InputError, a name that is taken a *ConflictError.
+func (e *Engine) CreateAccessToken(ctx context.Context, r NewAccessToken) (*AccessToken, string, error) {
+	now := e.project.config.Now().UTC()
+	if err := checkNewToken(r, now); err != nil {
+		return nil, "", err
+	}
+	e.accessTokens.mu.Lock()
+	defer e.accessTokens.mu.Unlock()
+	tokens, err := e.storedTokens()
+	if err != nil {
+		return nil, "", err
+	}
+	if len(tokens) >= maxAccessTokens {
+		return nil, "", &ConflictError{Message: fmt.Sprintf("there are %d tokens, more are not kept", len(tokens)), Hint: "`flowrun tokens rm NAME` removes one"}
+	}
+	if r.Name == "" {
+		r.Name = freeTokenName(r.Scope, tokens)
+	} else if findToken(tokens, r.Name) != nil {
+		return nil, "", &ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: "choose another name, or remove it with `flowrun tokens rm " + r.Name + "`"}
+	}
+	secret := make([]byte, 32)
+	if _, err := io.ReadFull(e.project.config.Entropy, secret); err != nil {
+		return nil, "", fmt.Errorf("make a token: %w", err)
+	}
+	text := AccessTokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
+	hash := tokenHash(text)
+	row := storedToken{Hash: hash, AccessToken: AccessToken{ID: hash[:12], Name: r.Name, Scope: r.Scope, CreatedAt: now, CreatedBy: r.By}}
+	if !r.ExpiresAt.IsZero() {
+		expires := r.ExpiresAt.UTC()
+		row.ExpiresAt = &expires
+	}
+	if err := e.putToken(row, nil); err != nil {
+		return nil, "", err
+	}
+	return &row.AccessToken, text, nil
+}
+
+func checkNewToken(r NewAccessToken, now time.Time) error {
+	switch {
+	case !slices.Contains(AccessTokenScopes(), r.Scope):
+		hint := diag.DidYouMean(r.Scope, AccessTokenScopes())
+		if hint == "" {
+			hint = "it is one of " + strings.Join(AccessTokenScopes(), ", ")
+		}
+		return &InputError{Message: fmt.Sprintf("%q is not a scope", r.Scope), Hint: hint}
+	case r.Name != "" && !isTokenName(r.Name):
+		return &InputError{Message: "this is not a name for a token", Hint: "letters, digits, spaces and . _ @ -, at most 63, such as ci"}
+	case !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now):
+		return &InputError{Message: "the token would have expired already"}
+	}
+	return nil
+}
+
+func freeTokenName(scope string, tokens []storedToken) string {
+	for n := 1; ; n++ {
+		if name := fmt.Sprintf("%s-%d", scope, n); findToken(tokens, name) == nil {
+			return name
+		}
+	}
+}
+
+func findToken(tokens []storedToken, name string) *storedToken {
+	at := slices.IndexFunc(tokens, func(t storedToken) bool { return t.Name == name })
+	if at < 0 {
+		at = slices.IndexFunc(tokens, func(t storedToken) bool { return t.ID == name })
+	}
+	if at < 0 {
+		return nil
+	}
+	return &tokens[at]
+}
+
+// ListAccessTokens returns the tokens, by name.
+func (e *Engine) ListAccessTokens(context.Context) ([]AccessToken, error) {
+	stored, err := e.storedTokens()
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]AccessToken, len(stored))
+	for i, token := range stored {
+		tokens[i] = token.AccessToken
+		tokens[i].Expired = token.expired(e.project.config.Now())
+	}
+	return tokens, nil
+}
+
+// RemoveAccessToken removes a token by its name or id. *UnknownError.
+func (e *Engine) RemoveAccessToken(_ context.Context, name string) error {
+	e.accessTokens.mu.Lock()
+	defer e.accessTokens.mu.Unlock()
+	tokens, err := e.storedTokens()
+	if err != nil {
+		return err
+	}
+	found := findToken(tokens, name)
+	if found == nil {
+		var names []string
+		for _, token := range tokens {
+			names = append(names, token.Name)
+		}
+		unknown := &UnknownError{What: "token", Name: name, Hint: diag.DidYouMean(name, names)}
+		if unknown.Hint == "" {
+			unknown.Hint = "`flowrun tokens list` lists the tokens"
+		}
+		return unknown
+	}
+	if err := e.store.KV().Delete(tokenBucket, found.Hash, nil); err != nil {
+		return e.fault(fmt.Errorf("remove token %s: %w", name, err))
+	}
+	return nil
+}
+
+// CheckAccessToken returns whose token a text is. ErrNoAccessToken.
+func (e *Engine) CheckAccessToken(_ context.Context, text string) (*AccessToken, error) {
+	if !strings.HasPrefix(text, AccessTokenPrefix) || len(text) > 100 {
+		return nil, ErrNoAccessToken
+	}
+	hash := tokenHash(text)
+	row, version, err := e.storedToken(hash)
+	if err != nil {
+		return nil, err
+	}
+	now := e.project.config.Now().UTC()
+	if row == nil || subtle.ConstantTimeCompare([]byte(row.Hash), []byte(hash)) != 1 || row.expired(now) {
+		return nil, ErrNoAccessToken
+	}
+	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedStep || now.Before(*row.LastUsedAt) {
+		row.LastUsedAt = &now
+		if err := e.putToken(*row, &version); err != nil { // it is a note, not a condition
+			e.project.config.Log.Debug("use of a token not noted", "token", row.Name, "error", err)
+		}
+	}
+	return &row.AccessToken, nil
+}
+
+// AccessTokenHolds reports whether the token of that id is still good.
+func (e *Engine) AccessTokenHolds(_ context.Context, id string) bool {
+	if len(id) != 12 {
+		return false
+	}
+	keys, err := e.store.KV().List(tokenBucket, id)
+	if err != nil || len(keys) != 1 {
+		return false
+	}
+	row, _, err := e.storedToken(keys[0])
+	return err == nil && row != nil && !row.expired(e.project.config.Now())
+}
+
+func (t *storedToken) expired(now time.Time) bool {
+	return t.ExpiresAt != nil && !now.Before(*t.ExpiresAt)
+}
+
+func tokenHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func (e *Engine) storedTokens() ([]storedToken, error) {
+	keys, err := e.store.KV().List(tokenBucket, "")
+	if err != nil {
+		return nil, e.fault(fmt.Errorf("list the tokens: %w", err))
+	}
+	var tokens []storedToken
+	for _, key := range keys {
+		row, _, err := e.storedToken(key)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			tokens = append(tokens, *row)
+		}
+	}
+	slices.SortFunc(tokens, func(a, b storedToken) int { return strings.Compare(a.Name, b.Name) })
+	return tokens, nil
+}
+
+// storedToken returns the row of a hash, nil when there is none.
+func (e *Engine) storedToken(hash string) (*storedToken, uint64, error) {
+	data, version, found, err := e.store.KV().Get(tokenBucket, hash)
+	if err != nil {
+		return nil, 0, e.fault(fmt.Errorf("read a token: %w", err))
+	}
+	if !found {
+		return nil, 0, nil
+	}
+	row := new(storedToken)
+	if err := json.Unmarshal(data, row); err != nil {
+		return nil, 0, fmt.Errorf("read token %s: %w", hash[:12], err)
+	}
+	return row, version, nil
+}
+
+func (e *Engine) putToken(row storedToken, ifVersion *uint64) error {
+	data, err := json.Marshal(row)
+	if err == nil {
+		_, err = e.store.KV().Put(tokenBucket, row.Hash, data, ifVersion)
+	}
+	if err != nil && !errors.Is(err, boltstore.ErrConflict) { // somebody removed it, or noted the same
+		return e.fault(fmt.Errorf("store token %s: %w", row.Name, err))
+	}
+	return nil
+}

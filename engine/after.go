@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// maxAfterDepth is how many runs may follow each other by `after` triggers: two
+// workflows may follow each other, and nobody shall find ten thousand runs of them
+// in the morning.
+const maxAfterDepth = 16
+
+// fireAfter starts the runs that follow a run which has ended, one for each `after`
+// trigger that waits for its workflow and status. The same end of the same run
+// never starts two runs of a trigger, however often it is told. With skip, the
+// reason why it comes too late, only rows are written. An error means that not all
+// of it is decided: tell it again.
+func (e *Engine) fireAfter(ctx context.Context, entry plan.OutboxEntry, skip string) error {
+	if entry.Kind != plan.OutboxClosed || entry.Run.Parent != nil {
+		return nil
+	}
+	revs, err := e.revisions.all(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	ended := &endedRun{engine: e, entry: entry}
+	for _, rev := range revs {
+		for i := range rev.workflow().Triggers {
+			t := &rev.workflow().Triggers[i]
+			if t.After == nil || t.After.Workflow != entry.Run.Workflow || !slices.Contains(t.After.Status, entry.Run.Status) {
+				continue
+			}
+			failed = errors.Join(failed, e.follow(ctx, rev, t, ended, skip))
+		}
+	}
+	return failed
+}
+
+// follow starts the run of one trigger, or writes the row that says why not.
+func (e *Engine) follow(ctx context.Context, rev *revision, t *plan.Trigger, ended *endedRun, skip string) error {
+	run, at := &ended.entry.Run, ended.entry.At.UTC()
+	depth := 1
+	if run.Fire != nil {
+		depth = run.Fire.Depth + 1
+	}
+	switch {
+	case skip != "":
+		return e.skip(rev, t, at, skip, "run "+run.ID+" of "+run.Workflow+" ended while nobody was there")
+	case depth > maxAfterDepth:
+		return e.skip(rev, t, at, plan.SkipInvalid, fmt.Sprintf("%d runs have followed each other: do the workflows follow each other in a circle?", maxAfterDepth))
+	}
+	outputs, encoded, err := ended.outputs(ctx)
+	if errors.Is(err, ErrRunNotFound) {
+		return e.skip(rev, t, at, plan.SkipLate, "run "+run.ID+" of "+run.Workflow+" is not stored any more")
+	}
+	if err != nil {
+		return err
+	}
+	trigger := map[string]any{"name": t.Name, "kind": string(plan.TriggerAfter), "at": schema.FixZone(at), "outputs": outputs}
+	_, _, err = e.startTriggered(ctx, firing{
+		rev: rev, trigger: t, at: at, roots: map[string]any{"trigger": trigger}, outputs: encoded,
+		requestID: requestIDOf("after", rev.name(), t.Name, fmt.Sprintf("%s %d", run.ID, run.Attempt)),
+		fire:      &plan.Fire{From: run.ID, Depth: depth},
+	})
+	var refused *notFiredError
+	if errors.As(err, &refused) && refused.Skipped != plan.SkipBusy {
+		return e.skip(rev, t, at, refused.Skipped, refused.Note)
+	}
+	return err
+}
+
+// endedRun is a run whose outputs are read once, where a trigger wants them.
+type endedRun struct {
+	engine *Engine
+	entry  plan.OutboxEntry
+
+	read    bool
+	value   any
+	encoded json.RawMessage
+	err     error
+}
+
+// outputs are those of the run by the types of its workflow, and the same as
+// interp.EncodeValue writes it. A run that did not succeed has none. ErrRunNotFound.
+func (r *endedRun) outputs(ctx context.Context) (any, json.RawMessage, error) {
+	if !r.read {
+		r.read = true
+		if r.value, r.err = r.decode(ctx); r.err == nil && r.value != nil {
+			r.encoded, r.err = interp.EncodeValue(r.value)
+		}
+	}
+	return r.value, r.encoded, r.err
+}
+
+func (r *endedRun) decode(ctx context.Context) (any, error) {
+	row := &r.entry.Run
+	if row.Status != plan.RunSucceeded {
+		return nil, nil
+	}
+	result, err := r.engine.driver.Snapshot(ctx, row.ID)
+	if err != nil {
+		return nil, r.engine.runFault(row.ID, err)
+	}
+	workflow, _, err := r.engine.definition(&result.Run)
+	if err != nil {
+		return nil, err
+	}
+	t := schema.Of(schema.Any)
+	if len(workflow.OutputSchema) > 0 {
+		if t, err = schema.FromJSON(workflow.OutputSchema); err != nil {
+			return nil, fmt.Errorf("read the schema of the outputs of run %s: %w", row.ID, err)
+		}
+	}
+	outputs := make(map[string]any, len(result.Outputs))
+	for name, text := range result.Outputs {
+		part, known := t.Field(name)
+		if !known {
+			part = schema.Of(schema.Any)
+		}
+		if outputs[name], err = part.Decode(text); err != nil {
+			return nil, fmt.Errorf("output %s of run %s: %w", name, row.ID, err)
+		}
+	}
+	return outputs, nil
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// stateImages copies a state folder at each commit of its store: what a kill there
+// would leave.
+type stateImages struct {
+	dir   string // of the store
+	into  string
+	mu    sync.Mutex
+	taken []string
+	err   error
+}
+
+func (s *stateImages) commit(stage string) {
+	if stage != string(boltstore.AfterCommit) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	image := filepath.Join(s.into, fmt.Sprintf("%03d", len(s.taken)))
+	if err := os.MkdirAll(filepath.Join(image, "state"), 0o700); err != nil {
+		s.err = err
+		return
+	}
+	for _, name := range []string{StoreFile, keyFileName} {
+		data, err := os.ReadFile(filepath.Join(s.dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(image, "state", name), data, 0o600)
+		}
+		if err != nil {
+			s.err = err
+			return
+		}
+	}
+	s.taken = append(s.taken, image)
+}
+
+// chainFiles is a workflow that fails, which another follows, and a target that is
+// told.
+func chainFiles(h *hookServer) map[string]string {
+	return map[string]string{
+		"flowrun.yaml": fmt.Sprintf("workflows: [flows]\nnotify:\n  ops: {webhook: %q, on: [failed]}\n", h.URL),
+		"flows/first.yaml": `flowrun: v1
+name: first
+steps:
+  - {id: bad, uses: core.fail, with: {message: broken}}
+`,
+		"flows/second.yaml": `flowrun: v1
+name: second
+triggers:
+  behind: {after: {workflow: first, status: failed}}
+steps:
+  - {id: say, uses: core.log, with: {text: "${{ trigger.name }}"}}
+`,
+	}
+}
+
+// countRuns counts the closed runs of a workflow; open is how many are not.
+func countRuns(t *testing.T, e *Engine, workflow string) (closed, open int) {
+	t.Helper()
+	rows, _, err := e.store.Runs(boltstore.Filter{Workflow: workflow, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		if rows[i].Closed {
+			closed++
+		} else {
+			open++
+		}
+	}
+	return closed, open
+}
+
+// settled reports whether all that the outbox holds is handed on and has ended.
+func settled(t *testing.T, e *Engine) bool {
+	t.Helper()
+	newest, err := e.newestEntry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{outboxTriggers, outboxNotices + "ops"} {
+		place, err := e.outboxPlace(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if newest > place {
+			return false
+		}
+	}
+	_, first := countRuns(t, e, "first")
+	_, second := countRuns(t, e, "second")
+	return first+second == 0
+}
+
+// killedWhileHandingOn runs a workflow that another follows, kills the server at
+// each of its commits, goes on with what is left, and returns for each of them how
+// many runs of the other one there are, and how many messages with keys of their
+// own.
+func killedWhileHandingOn(t *testing.T, begin func(e *Engine) error) (followers, messages []int) {
+	t.Helper()
+	h := newHookServer(t)
+	dir := t.TempDir()
+	files := chainFiles(h)
+	images := &stateImages{dir: filepath.Join(dir, "state"), into: t.TempDir()}
+	serve := func(dir string, change func(*Config)) *Engine {
+		t.Helper()
+		for name, text := range files {
+			writePlain(t, dir, name, text)
+		}
+		e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *Config) {
+			c.Dir, c.ProjectFile = dir, filepath.Join(dir, "flowrun.yaml")
+			if change != nil {
+				change(c)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := begin(e); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	e := serve(dir, func(c *Config) { c.OnCommit = images.commit })
+	run, problems, err := e.StartNamed(t.Context(), "first", NamedStart{})
+	if err != nil || run == nil {
+		t.Fatal(err, problems)
+	}
+	eventually(t, "the end is handed on", func() bool { return settled(t, e) })
+	closeEngine(t, e)
+	if images.err != nil {
+		t.Fatal(images.err)
+	}
+	for _, image := range images.taken {
+		h.mu.Lock()
+		h.keys = nil
+		h.mu.Unlock()
+		e := serve(image, nil)
+		closed, open := countRuns(t, e, "first")
+		eventually(t, "the end is handed on after a kill", func() bool { return settled(t, e) })
+		if closed+open > 0 {
+			count, _ := countRuns(t, e, "second")
+			followers = append(followers, count)
+			h.mu.Lock()
+			keys := map[string]bool{}
+			for _, key := range h.keys {
+				keys[key] = true
+			}
+			h.mu.Unlock()
+			messages = append(messages, len(keys))
+		}
+		closeEngine(t, e)
+	}
+	return followers, messages
+}
+
+// hastyReaders are the readers of the outbox, which note their places at once.
+func hastyReaders(e *Engine) ([]*outboxReader, error) {
+	readers, err := e.outboxReaders()
+	for _, r := range readers {
+		r.after = func(time.Duration) <-chan time.Time { return time.After(time.Millisecond) }
+	}
+	return readers, err
+}
+
+func TestP10WhatFollowsARunIsStartedOnceThoughTheServerIsKilledAtAnyCommit(t *testing.T) {
+	followers, messages := killedWhileHandingOn(t, func(e *Engine) error {
+		readers, err := hastyReaders(e)
+		if err != nil {
+			return err
+		}
+		return e.always.begin(e.takeUp, readers[0].run, readers[1].run)
+	})
+	if len(followers) < 6 {
+		t.Fatalf("%d commits only", len(followers))
+	}
+	for i := range followers {
+		if followers[i] != 1 || messages[i] > 1 {
+			t.Errorf("commit %d: %d runs follow, %d messages are sent", i+1, followers[i], messages[i])
+		}
+	}
+	if messages[0] != 1 {
+		t.Errorf("after the first commit %d messages are sent", messages[0])
+	}
+}
+
+// The control: the runs that follow are started without the name of their cause.
+func TestP10ControlOfFollowersWithoutARequestStartsSomeTwice(t *testing.T) {
+	followers, _ := killedWhileHandingOn(t, func(e *Engine) error {
+		readers, err := hastyReaders(e)
+		if err != nil {
+			return err
+		}
+		readers[0].take = func(ctx context.Context, entry plan.OutboxEntry, _ string) error {
+			if entry.Kind != plan.OutboxClosed || entry.Run.Workflow != "first" {
+				return nil
+			}
+			_, _, err := e.StartNamed(ctx, "second", NamedStart{})
+			return err
+		}
+		return e.always.begin(e.takeUp, readers[0].run, readers[1].run)
+	})
+	twice := 0
+	for _, n := range followers {
+		if n > 1 {
+			twice++
+		}
+	}
+	if twice == 0 {
+		t.Errorf("runs that follow: %v: the suite above proves nothing", followers)
+	}
+}
+
+// A notice says which run it is about and what to look at next.
+func TestTheTextOfANotice(t *testing.T) {
+	failed := plan.Run{ID: "01x", Workflow: "nightly", Status: plan.RunFailed, Error: &plan.Error{Step: "fetch", Message: "no route"}}
+	late := failed
+	late.Status, late.Error = plan.RunTimedOut, nil
+	asks := plan.Run{ID: "01x", Workflow: "nightly", Status: plan.RunPaused, Paused: plan.PausedAuthRequired}
+	for want, got := range map[string]string{
+		"nightly: run 01x failed: step fetch: no route\nflowrun runs show 01x":             noticeText(noticeFailed, &failed, told{}, 1),
+		"nightly: run 01x timed out (3 in a row)\nflowrun runs show 01x":                   noticeText(noticeFailed, &late, told{}, 3),
+		"nightly: run 01x is paused (auth required)\nflowrun runs show 01x":                noticeText(noticePaused, &asks, told{}, 1),
+		"nightly: run 01x succeeded, after one that failed\nflowrun runs show 01x":         noticeText(noticeRecovered, &failed, told{Failing: 1, Status: noticeFailed}, 0),
+		"nightly: run 01x succeeded, after 4 in a row that did not\nflowrun runs show 01x": noticeText(noticeRecovered, &failed, told{Failing: 4}, 0),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

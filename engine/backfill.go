@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schedule"
+)
+
+const (
+	// maxBackfill is how many slots one backfill takes: as many as rows are kept of
+	// a trigger.
+	maxBackfill = 10_000
+	// maxBackfillParallel is how many of its runs go on at a time.
+	maxBackfillParallel = 100
+	// undrivenStep is how long a run is left alone that no process drives.
+	undrivenStep = 100 * time.Millisecond
+)
+
+// backfills are those whose runs are not all started. Safe for concurrent use.
+type backfills struct {
+	group   sync.WaitGroup
+	pending atomic.Int64
+}
+
+// Backfill starts runs of past slots, the oldest first, MaxParallel at a time.
+// When it returns the first of them are started; the others follow in the
+// background. A server goes on with them after a restart; else what a stop leaves
+// out is taken by the same backfill once more. Canceling one of its runs ends it.
+// *UnknownError, *InputError.
+func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*BackfillResult, error) {
+	found, err := e.revisions.schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found.trigger.Kind == plan.TriggerPoll {
+		return nil, &InputError{Message: fmt.Sprintf("%s is a poll: it has no slots", id), Hint: "`flowrun schedules trigger " + id + "` polls now"}
+	}
+	t, err := found.read()
+	if err != nil {
+		return nil, err
+	}
+	now := e.project.config.Now().UTC().Round(0)
+	slots, err := backfillSlots(t, r, now)
+	if err != nil {
+		return nil, err
+	}
+	own, err := e.newID(now)
+	if err != nil {
+		return nil, err
+	}
+	b := &backfill{engine: e, found: found, schedule: t, backfillJob: backfillJob{
+		ID: own, Schedule: id, From: r.From, Until: backfillEnd(r, now), All: r.All, Parallel: max(r.MaxParallel, 1), By: cmp.Or(r.By, "somebody"), Epoch: e.scheduler.epoch,
+	}}
+	result, err := b.plan(slots, now)
+	if err != nil {
+		return nil, err
+	}
+	result.DryRun = r.DryRun
+	if r.DryRun {
+		return result, nil
+	}
+	return result, b.start(ctx, result.Slots)
+}
+
+// backfillSlots returns the slots that a request names. Those that are still to
+// come are not among them.
+func backfillSlots(t *schedule.Trigger, r BackfillRequest, now time.Time) ([]time.Time, error) {
+	until := backfillEnd(r, now)
+	switch {
+	case r.From.IsZero():
+		return nil, &InputError{Input: "from", Message: "a backfill needs the time that it begins at"}
+	case r.From.After(now):
+		return nil, &InputError{Input: "from", Message: "the backfill would begin in the future", Hint: "a backfill takes slots of the past"}
+	case !r.From.Before(cmp.Or(r.Until, until)):
+		return nil, &InputError{Input: "until", Message: "the backfill ends before it begins"}
+	case r.MaxParallel < 0 || r.MaxParallel > maxBackfillParallel:
+		return nil, &InputError{Input: "max_parallel", Message: fmt.Sprintf("max_parallel is 1 to %d, not %d", maxBackfillParallel, r.MaxParallel)}
+	}
+	slots, more := t.Slots(r.From, until, maxBackfill)
+	if more {
+		return nil, &InputError{Input: "until", Message: fmt.Sprintf("there are more than %d slots from %s until %s", maxBackfill, r.From.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), Hint: "take a part of it"}
+	}
+	return slots, nil
+}
+
+// backfillEnd is the time that a backfill ends before: a slot that is now is past.
+func backfillEnd(r BackfillRequest, now time.Time) time.Time {
+	if r.Until.IsZero() || r.Until.After(now) {
+		return now.Add(1)
+	}
+	return r.Until
+}
+
+// backfillJob is what is stored of a backfill that a server has accepted.
+type backfillJob struct {
+	ID       string    `json:"id"`
+	Schedule string    `json:"schedule"`
+	From     time.Time `json:"from"`
+	Until    time.Time `json:"until"`
+	All      bool      `json:"all,omitempty"`
+	Parallel int       `json:"parallel"`
+	By       string    `json:"by"`
+	Epoch    uint64    `json:"epoch"` // of the store: a restored one does not go on with it
+}
+
+// backfillBucket holds them by their ids.
+const backfillBucket = "backfills"
+
+// backfill is one backfill while it is planned and started.
+type backfill struct {
+	backfillJob
+	engine   *Engine
+	found    namedTrigger
+	schedule *schedule.Trigger
+}
+
+// plan tells the slots that get a run from those that have one.
+func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, error) {
+	result := &BackfillResult{ID: b.found.id, Slots: []plan.Fire{}, Skipped: []plan.Fire{}}
+	if len(slots) == 0 {
+		return result, nil
+	}
+	rows, err := b.engine.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, slots[0], slots[len(slots)-1].Add(1), 0)
+	if err != nil {
+		return nil, b.engine.fault(err)
+	}
+	have := map[int64]plan.Fire{}
+	for _, row := range rows {
+		if row.Run != "" {
+			have[row.Slot.UnixNano()] = row
+		}
+	}
+	before := b.From.Add(-1)
+	for _, slot := range slots {
+		row, has := have[slot.UnixNano()]
+		if has && !b.All {
+			result.Skipped = append(result.Skipped, row)
+			continue
+		}
+		result.Slots = append(result.Slots, plan.Fire{
+			Workflow: b.found.workflow(), Trigger: b.found.trigger.Name, Kind: b.found.trigger.Kind,
+			Slot: slot.UTC(), At: now, Note: b.schedule.Note(before, slot), Backfill: true, By: b.By,
+		})
+		before = slot
+	}
+	return result, nil
+}
+
+// start starts the first runs at once, so that what is wrong with all of them is
+// told, and the others as these end. It sets the ids of the first in slots.
+func (b *backfill) start(ctx context.Context, slots []plan.Fire) error {
+	first := min(b.Parallel, len(slots))
+	kept := len(slots) > first && b.engine.always.on()
+	for i := range slots[:first] {
+		run, err := b.startSlot(ctx, slots[i])
+		if err != nil {
+			return handError(err)
+		}
+		slots[i].Run = run
+	}
+	if len(slots) == first {
+		return nil
+	}
+	if kept {
+		encoded, err := json.Marshal(b.backfillJob)
+		if err != nil {
+			return fmt.Errorf("encode the backfill of %s: %w", b.Schedule, err)
+		}
+		if _, err := b.engine.store.KV().Put(backfillBucket, b.ID, encoded, nil); err != nil {
+			return b.engine.fault(err)
+		}
+	}
+	b.goOn(slots[:first], slots[first:])
+	return nil
+}
+
+// goOn starts the runs of the rest as those that go on end.
+func (b *backfill) goOn(going, rest []plan.Fire) {
+	s := b.engine.scheduler
+	queue := make(chan plan.Fire, len(rest))
+	for _, fire := range rest {
+		queue <- fire
+	}
+	close(queue)
+	ctx, cancel := context.WithCancelCause(b.engine.always.ctx)
+	var workers sync.WaitGroup
+	for i := range b.Parallel {
+		run := ""
+		if i < len(going) {
+			run = going[i].Run
+		}
+		workers.Go(func() {
+			if err := b.follow(ctx, run, queue); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	s.backfills.pending.Add(1)
+	s.backfills.group.Go(func() {
+		defer s.backfills.pending.Add(-1)
+		workers.Wait()
+		if cause := context.Cause(ctx); cause != nil && b.engine.always.ctx.Err() == nil {
+			b.engine.project.config.Log.Warn("backfill ended early", "schedule", b.Schedule, "reason", cause)
+		}
+		if b.engine.always.ctx.Err() == nil {
+			b.drop()
+		}
+		cancel(nil)
+	})
+}
+
+// drop forgets a backfill that has ended.
+func (b *backfill) drop() {
+	if err := b.engine.store.KV().Delete(backfillBucket, b.ID, nil); err != nil {
+		b.engine.project.config.Log.Error("backfill not forgotten", "schedule", b.Schedule, "error", err)
+	}
+}
+
+// follow starts one run behind the other. An error ends the whole backfill.
+func (b *backfill) follow(ctx context.Context, run string, queue <-chan plan.Fire) error {
+	for {
+		if run != "" {
+			if status, err := b.end(ctx, run); err != nil || status == plan.RunCanceled {
+				return cmp.Or(err, fmt.Errorf("its run %s was canceled", run))
+			}
+		}
+		fire, more := <-queue
+		if !more || ctx.Err() != nil {
+			return nil
+		}
+		var err error
+		if run, err = b.startSlot(ctx, fire); err != nil {
+			return fmt.Errorf("slot %s: %w", fire.Slot.Format(time.RFC3339), err)
+		}
+	}
+}
+
+// end waits until a run has ended or is paused. One that nobody drives yet, since
+// the server has just begun, is looked at again.
+func (b *backfill) end(ctx context.Context, run string) (plan.RunStatus, error) {
+	for ctx.Err() == nil {
+		result, err := b.engine.Wait(ctx, run)
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, ErrRunNotFound):
+			return "", nil // retention took it
+		case err != nil:
+			return "", err
+		case result.Run.Closed || result.Run.Status == plan.RunPaused:
+			return result.Run.Status, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(undrivenStep):
+		}
+	}
+	return "", nil
+}
+
+// startSlot starts the run of a slot. One that has got its run meanwhile has it.
+func (b *backfill) startSlot(ctx context.Context, fire plan.Fire) (string, error) {
+	slot := fire.Slot
+	row, err := b.engine.store.Fire(fire.Workflow, fire.Trigger, slot)
+	if err != nil {
+		return "", b.engine.fault(err)
+	}
+	if row != nil && row.Run != "" && b.All { // its row stands beside the slot's own
+		if fire.Slot, err = b.engine.freeSlot(b.found, b.schedule, slot); err != nil {
+			return "", err
+		}
+		fire.Note = "once more for " + slot.Format(time.RFC3339)
+	}
+	run, _, err := b.engine.startTriggered(ctx, firing{
+		rev: b.found.rev, trigger: b.found.trigger, at: slot, fire: &fire, by: b.By, requestID: "backfill/" + b.ID + "/" + slot.Format(time.RFC3339Nano),
+	})
+	return run, err
+}
+
+// resumeBackfills goes on with those that the server before had accepted.
+func (e *Engine) resumeBackfills(ctx context.Context) {
+	log := e.project.config.Log
+	keys, err := e.store.KV().List(backfillBucket, "")
+	if err != nil {
+		log.Error("backfills not read", "error", err)
+		return
+	}
+	for _, key := range keys {
+		b := &backfill{engine: e}
+		stored, _, found, err := e.store.KV().Get(backfillBucket, key)
+		if err == nil && found {
+			err = json.Unmarshal(stored, &b.backfillJob)
+		}
+		if err != nil || !found {
+			log.Error("backfill not read", "id", key, "error", err)
+			continue
+		}
+		if err := b.resume(ctx); err != nil {
+			log.Warn("backfill not gone on with", "schedule", b.Schedule, "error", err)
+			b.drop()
+		}
+	}
+}
+
+// resume goes on with a stored backfill: the slots that have got their run keep it.
+func (b *backfill) resume(ctx context.Context) (err error) {
+	if b.Epoch != b.engine.scheduler.epoch {
+		return errors.New("the store was restored since")
+	}
+	if b.found, err = b.engine.revisions.schedule(ctx, b.Schedule); err != nil {
+		return err
+	}
+	if b.found.trigger.Kind == plan.TriggerPoll {
+		return errors.New("it is a poll now")
+	}
+	if b.schedule, err = b.found.read(); err != nil {
+		return err
+	}
+	slots, _ := b.schedule.Slots(b.From, b.Until, maxBackfill)
+	result, err := b.plan(slots, b.engine.project.config.Now().UTC().Round(0))
+	if err != nil {
+		return err
+	}
+	going, err := b.going()
+	if err != nil {
+		return err
+	}
+	b.goOn(going, result.Slots)
+	return nil
+}
+
+// going are the fires of the backfill whose runs go on.
+func (b *backfill) going() (fires []plan.Fire, err error) {
+	rows, err := b.engine.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, b.From, b.Until, 0)
+	if err != nil {
+		return nil, b.engine.fault(err)
+	}
+	for _, row := range rows {
+		if !row.Backfill || row.Run == "" {
+			continue
+		}
+		active, err := b.engine.scheduler.Active(row.Run)
+		if err != nil {
+			return nil, err
+		}
+		if active {
+			fires = append(fires, row)
+		}
+	}
+	return fires, nil
+}

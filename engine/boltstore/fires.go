@@ -1,0 +1,322 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Fires lie in the order of their triggers and slots:
+//
+//	fires          len16 workflow len16 trigger slot64 -> fire
+//	fires_by_slot  slot64 len16 workflow len16 trigger -> nothing
+//
+// A slot counts nanoseconds, with the sign bit turned, so that keys are in the
+// order of time.
+
+// slotSize is the length of a slot in a key.
+const slotSize = 8
+
+// FireFilter selects fires. A zero field selects all.
+type FireFilter struct {
+	Workflow string
+	Trigger  string    // of Workflow
+	Since    time.Time // by slot; inclusive
+	Until    time.Time // by slot; exclusive
+	Limit    int       // 0 = 50
+	Cursor   string    // of the page before
+}
+
+// Fires returns the fires that the filter selects, the newest slot first, and the
+// cursor of the next page ("" = none). A cursor that this function did not give
+// is an error.
+func (s *Store) Fires(filter FireFilter) (fires []plan.Fire, next string, err error) {
+	scans, err := s.fireScans(filter)
+	if err != nil {
+		return nil, "", fmt.Errorf("list fires: %w", err)
+	}
+	limit := filter.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	for _, scan := range scans {
+		found, err := s.runFireScan(scan, limit+1)
+		if err != nil {
+			return nil, "", err
+		}
+		fires = append(fires, found...)
+	}
+	slices.SortFunc(fires, func(a, b plan.Fire) int { return bytes.Compare(slotIndexOf(b), slotIndexOf(a)) })
+	if len(fires) > limit {
+		fires = fires[:limit]
+		next = base64.RawURLEncoding.EncodeToString(slotIndexOf(fires[limit-1]))
+	}
+	return fires, next, nil
+}
+
+// FiresBetween returns the fires of a trigger with slots in [from, until), the
+// oldest first, at most limit (0 = all).
+func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, limit int) (fires []plan.Fire, err error) {
+	prefix, err := triggerPrefix(workflow, trigger)
+	if err != nil {
+		return nil, err
+	}
+	at, end := join(prefix, slotBytes(from)), slotBytes(until)
+	for more := true; more; {
+		err := s.view(func(tx *bolt.Tx) error {
+			more = false
+			cursor := tx.Bucket(bucketFires).Cursor()
+			key, stored := cursor.Seek(at)
+			for rows := 0; bytes.HasPrefix(key, prefix) && bytes.Compare(key[len(prefix):], end) < 0; key, stored = cursor.Next() {
+				if limit > 0 && len(fires) == limit {
+					return nil
+				}
+				if rows++; rows > scanRows {
+					at, more = bytes.Clone(key), true
+					return nil
+				}
+				fire, err := decodeFire(key, stored)
+				if err != nil {
+					return err
+				}
+				fires = append(fires, *fire)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fires, nil
+}
+
+// Fire returns the fire of a slot; nil when there is none.
+func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire, err error) {
+	key, err := fireKey(workflow, trigger, slot)
+	if err != nil {
+		return nil, err
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		fire, err = getFire(tx, key)
+		return err
+	})
+	return fire, err
+}
+
+// PutFires stores fires of a trigger and changes its state, in one transaction. A
+// row that is there already is never overwritten. Without fires, or without edit,
+// only the other one happens. edit runs on the committer's goroutine: it must be
+// quick and must not call the store.
+func (s *Store) PutFires(fires []plan.Fire, workflow, trigger string, edit func(*plan.TriggerState)) error {
+	rows := make([]fireRow, len(fires))
+	size := 0
+	for i, fire := range fires {
+		if fire.Workflow != workflow || fire.Trigger != trigger {
+			return fmt.Errorf("store fires of %s: one is of %s", plan.TriggerID(workflow, trigger), plan.TriggerID(fire.Workflow, fire.Trigger))
+		}
+		row, err := newFireRow(fire)
+		if err != nil {
+			return err
+		}
+		rows[i] = row
+		size += len(row.encoded)
+	}
+	err := s.do(size, func(w *writer) (bool, error) {
+		change, err := newStateChange(w.Tx, workflow, trigger, edit)
+		if err != nil {
+			return false, err
+		}
+		return change.changes() || len(rows) > 0, inTx(
+			func() error { return putNewFires(w, rows) },
+			func() error { return change.put(w) },
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("store fires of %s: %w", plan.TriggerID(workflow, trigger), err)
+	}
+	return nil
+}
+
+func putNewFires(w *writer, rows []fireRow) error {
+	for _, row := range rows {
+		if w.Bucket(bucketFires).Get(row.key) != nil {
+			continue
+		}
+		if err := row.put(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExtendFire puts fire in the place of the row of the same slot, and changes the
+// trigger's state like PutFires: of slots that are skipped one after the other for
+// the same reason, one row tells. A row that is not there, that has a run or another
+// reason is an ErrConflict, and nothing is stored.
+func (s *Store) ExtendFire(fire plan.Fire, edit func(*plan.TriggerState)) error {
+	row, err := newFireRow(fire)
+	if err != nil {
+		return err
+	}
+	err = s.do(len(row.encoded), func(w *writer) (bool, error) {
+		stored, err := getFire(w.Tx, row.key)
+		if err != nil {
+			return false, err
+		}
+		if stored == nil || stored.Run != "" || fire.Run != "" || stored.Skipped != fire.Skipped {
+			return false, ErrConflict
+		}
+		change, err := newStateChange(w.Tx, fire.Workflow, fire.Trigger, edit)
+		if err != nil {
+			return false, err
+		}
+		return true, inTx(
+			func() error { return row.put(w) },
+			func() error { return change.put(w) },
+		)
+	})
+	if err != nil {
+		return fmt.Errorf("extend a fire of %s: %w", plan.TriggerID(fire.Workflow, fire.Trigger), err)
+	}
+	return nil
+}
+
+// ErrSlotTaken says that it was decided before that a slot gets no run.
+var ErrSlotTaken = errors.New("the slot was skipped already")
+
+// fireRow is a fire with its keys and its stored form.
+type fireRow struct{ key, index, encoded []byte }
+
+func newFireRow(fire plan.Fire) (row fireRow, err error) {
+	if row.key, err = fireKey(fire.Workflow, fire.Trigger, fire.Slot); err != nil {
+		return row, err
+	}
+	row.index = slotIndexOf(fire)
+	if row.encoded, err = json.Marshal(fire); err != nil {
+		err = fmt.Errorf("encode fire: %w", err)
+	}
+	return row, err
+}
+
+func (r fireRow) put(w *writer) error {
+	if err := w.put(bucketFires, r.key, r.encoded); err != nil {
+		return err
+	}
+	return w.put(bucketFiresBySlot, r.index)
+}
+
+func (r fireRow) remove(w *writer) error {
+	if err := w.remove(bucketFires, r.key); err != nil {
+		return err
+	}
+	return w.remove(bucketFiresBySlot, r.index)
+}
+
+// triggerPrefix is the key of a trigger's state, and what the keys of its fires
+// begin with. Both names are length-prefixed, so that none can pass for another.
+func triggerPrefix(workflow, trigger string) ([]byte, error) {
+	if !utf8.ValidString(workflow) || !utf8.ValidString(trigger) {
+		return nil, fmt.Errorf("%q is not the name of a trigger", plan.TriggerID(workflow, trigger)) // JSON would change it
+	}
+	prefix, err := workflowPrefix(workflow)
+	if err != nil {
+		return nil, err
+	}
+	name, err := workflowPrefix(trigger)
+	if err != nil {
+		return nil, err
+	}
+	return append(prefix, name...), nil
+}
+
+// splitTrigger returns the names of a key that begins with a trigger's prefix,
+// and what follows it.
+func splitTrigger(key []byte) (workflow, trigger string, rest []byte, ok bool) {
+	workflow, rest, ok = cutName(key)
+	if !ok {
+		return "", "", nil, false
+	}
+	trigger, rest, ok = cutName(rest)
+	return workflow, trigger, rest, ok
+}
+
+func cutName(key []byte) (name string, rest []byte, ok bool) {
+	if len(key) < 2 {
+		return "", nil, false
+	}
+	length := int(binary.BigEndian.Uint16(key))
+	if len(key) < 2+length {
+		return "", nil, false
+	}
+	return string(key[2 : 2+length]), key[2+length:], true
+}
+
+// The years that a count of nanoseconds reaches.
+const (
+	firstYear = 1679
+	lastYear  = 2261
+)
+
+func fireKey(workflow, trigger string, slot time.Time) ([]byte, error) {
+	prefix, err := triggerPrefix(workflow, trigger)
+	if err != nil {
+		return nil, err
+	}
+	if year := slot.UTC().Year(); year < firstYear || year > lastYear {
+		return nil, fmt.Errorf("the slot %s of %s is not of our time", slot, plan.TriggerID(workflow, trigger))
+	}
+	return join(prefix, slotBytes(slot)), nil
+}
+
+// slotBytes bounds what a count of nanoseconds can't hold.
+func slotBytes(slot time.Time) []byte {
+	nanos := slot.UnixNano()
+	switch year := slot.UTC().Year(); {
+	case year < firstYear:
+		nanos = -1 << 63
+	case year > lastYear:
+		nanos = 1<<63 - 1
+	}
+	return binary.BigEndian.AppendUint64(nil, uint64(nanos)^1<<63)
+}
+
+// slotIndexOf is the key of a fire in the order of slots, over all triggers.
+func slotIndexOf(fire plan.Fire) []byte {
+	prefix, _ := triggerPrefix(fire.Workflow, fire.Trigger) // what is stored has names that fit
+	return append(slotBytes(fire.Slot), prefix...)
+}
+
+// keyOfIndex is the fire's own key of an index key.
+func keyOfIndex(index []byte) []byte {
+	return append(bytes.Clone(index[slotSize:]), index[:slotSize]...)
+}
+
+func getFire(tx *bolt.Tx, key []byte) (*plan.Fire, error) {
+	stored := tx.Bucket(bucketFires).Get(key)
+	if stored == nil {
+		return nil, nil
+	}
+	return decodeFire(key, stored)
+}
+
+func decodeFire(key, stored []byte) (*plan.Fire, error) {
+	payload, err := unseal(bucketFires, key, stored)
+	if err != nil {
+		return nil, err
+	}
+	fire := new(plan.Fire)
+	if err := json.Unmarshal(payload, fire); err != nil {
+		return nil, &CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: err.Error()}
+	}
+	return fire, nil
+}

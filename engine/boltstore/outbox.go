@@ -1,0 +1,166 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// maxOutbox is how many entries wait at most: the oldest give way. A process that
+// does not serve takes none out.
+const maxOutbox = 10_000
+
+// An entry is stored as [run][entry in JSON], so that those of a run are found
+// without decoding.
+
+// dropRows is how many entries one transaction takes out.
+const dropRows = 1000
+
+// Outbox returns the changes of runs that others wait to hear of, with sequence
+// numbers above after, the oldest first, at most limit (0 = 50).
+func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err error) {
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		cursor := tx.Bucket(bucketOutbox).Cursor()
+		for key, stored := cursor.Seek(outboxKey(after + 1)); key != nil && len(entries) < limit; key, stored = cursor.Next() {
+			entry, err := decodeEntry(key, stored)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, *entry)
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// DropOutbox takes out the entries up to a sequence number: they were handed on.
+func (s *Store) DropOutbox(upTo uint64) error {
+	for more := true; more; {
+		err := s.do(0, func(w *writer) (bool, error) {
+			var keys [][]byte
+			cursor := w.Bucket(bucketOutbox).Cursor()
+			for key, _ := cursor.First(); key != nil && binary.BigEndian.Uint64(key) <= upTo && len(keys) < dropRows; key, _ = cursor.Next() {
+				keys = append(keys, bytes.Clone(key))
+			}
+			more = len(keys) == dropRows
+			return len(keys) > 0, inTx(func() error {
+				for _, key := range keys {
+					if err := w.remove(bucketOutbox, key); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("take out what was handed on: %w", err)
+		}
+	}
+	return nil
+}
+
+// tellOthers writes the outbox entry of a run that is closed or paused now. A
+// sub-workflow's run is its parent's matter.
+func (c *rowChange) tellOthers(w *writer) error {
+	kind := toldOf(c.old, c.row)
+	if kind == "" || !w.tells {
+		return nil
+	}
+	return w.tell(c.key, plan.OutboxEntry{Kind: kind, At: w.now(c.row), Run: *c.row})
+}
+
+// tell writes an entry. run is the key of the run that it is about, or zeros.
+func (w *writer) tell(run []byte, entry plan.OutboxEntry) error {
+	epoch, err := getEpoch(w.Tx)
+	if err != nil {
+		return err
+	}
+	seq, err := w.next(bucketOutbox)
+	if err != nil {
+		return err
+	}
+	entry.Seq, entry.Epoch = seq, epoch
+	encoded, err := json.Marshal(entry)
+	if err != nil {
+		return fmt.Errorf("encode outbox entry: %w", err)
+	}
+	if err := w.put(bucketOutbox, outboxKey(seq), run, encoded); err != nil {
+		return err
+	}
+	w.told = true
+	first, _ := w.Bucket(bucketOutbox).Cursor().First()
+	if first != nil && seq-binary.BigEndian.Uint64(first) >= maxOutbox {
+		return w.remove(bucketOutbox, bytes.Clone(first))
+	}
+	return nil
+}
+
+// toldOf says what the new row of a run is told as; "" = nothing. A resume that
+// ended in the same transaction is told too.
+func toldOf(old, row *plan.Run) plan.OutboxKind {
+	if row.Parent != nil {
+		return ""
+	}
+	again := old == nil || old.Attempt != row.Attempt
+	switch {
+	case row.Closed && (again || !old.Closed):
+		return plan.OutboxClosed
+	case row.Status == plan.RunPaused && (again || old.Status != plan.RunPaused):
+		return plan.OutboxPaused
+	}
+	return ""
+}
+
+// now stamps what the store itself says of a run.
+func (w *writer) now(row *plan.Run) time.Time {
+	switch {
+	case w.clock != nil:
+		return w.clock().UTC().Round(0)
+	case row.FinishedAt != nil:
+		return *row.FinishedAt
+	}
+	return row.StartedAt
+}
+
+// forgetTold takes out the entries of a run that is removed by a person's word.
+func forgetTold(w *writer, run []byte) error {
+	var keys [][]byte
+	err := w.Bucket(bucketOutbox).ForEach(func(key, stored []byte) error {
+		if len(stored) > sealHeader && bytes.HasPrefix(stored[sealHeader:], run) {
+			keys = append(keys, bytes.Clone(key))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := w.remove(bucketOutbox, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func outboxKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
+
+func decodeEntry(key, stored []byte) (*plan.OutboxEntry, error) {
+	payload, err := unseal(bucketOutbox, key, stored)
+	if err != nil {
+		return nil, err
+	}
+	entry := new(plan.OutboxEntry)
+	if err := json.Unmarshal(payload[min(runKeySize, len(payload)):], entry); err != nil {
+		return nil, &CorruptError{Bucket: string(bucketOutbox), Key: hexKey(key), Detail: err.Error()}
+	}
+	return entry, nil
+}

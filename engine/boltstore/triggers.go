@@ -1,0 +1,151 @@
+package boltstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// TriggerState returns what is kept of a trigger; nil when nothing is.
+func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState, err error) {
+	key, err := triggerPrefix(workflow, trigger)
+	if err != nil {
+		return nil, err
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		state, err = getState(tx, key)
+		return err
+	})
+	return state, err
+}
+
+// TriggerStates returns what is kept of all triggers, those of a workflow side by
+// side.
+func (s *Store) TriggerStates() (states []plan.TriggerState, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketTriggers).ForEach(func(key, stored []byte) error {
+			state, err := decodeState(key, stored)
+			if err == nil {
+				states = append(states, *state)
+			}
+			return err
+		})
+	})
+	return states, err
+}
+
+// EditTriggerState changes what is kept of a trigger, in one transaction, and
+// returns the new state after the fsync. edit gets the stored state, or one with
+// the two names alone. It runs on the committer's goroutine: it must be quick and
+// must not call the store. An edit that changes nothing is not written.
+func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.TriggerState)) (state plan.TriggerState, err error) {
+	err = s.do(0, func(w *writer) (bool, error) {
+		change, err := newStateChange(w.Tx, workflow, trigger, edit)
+		if err != nil {
+			return false, err
+		}
+		state = *change.state
+		return change.changes(), inTx(func() error { return change.put(w) })
+	})
+	if err != nil {
+		return plan.TriggerState{}, fmt.Errorf("change the state of trigger %s: %w", plan.TriggerID(workflow, trigger), err)
+	}
+	return state, nil
+}
+
+// PutTriggerState stores a state as it is, whatever is stored: EditTriggerState
+// loses no change of another.
+func (s *Store) PutTriggerState(state plan.TriggerState) error {
+	_, err := s.EditTriggerState(state.Workflow, state.Trigger, func(stored *plan.TriggerState) { *stored = state })
+	return err
+}
+
+// stateChange is a change of what is kept of a trigger; nil = none.
+type stateChange struct {
+	key        []byte
+	old, state *plan.TriggerState // old is never nil
+}
+
+// newStateChange returns nil without edit.
+func newStateChange(tx *bolt.Tx, workflow, trigger string, edit func(*plan.TriggerState)) (*stateChange, error) {
+	if edit == nil {
+		return nil, nil
+	}
+	key, err := triggerPrefix(workflow, trigger)
+	if err != nil {
+		return nil, err
+	}
+	old, err := getState(tx, key)
+	if err != nil {
+		return nil, err
+	}
+	if old == nil {
+		old = &plan.TriggerState{Workflow: workflow, Trigger: trigger}
+	}
+	state := *old
+	edit(&state)
+	state.Workflow, state.Trigger = workflow, trigger
+	state.Done, state.PausedAt = inUTC(state.Done), inUTC(state.PausedAt)
+	return &stateChange{key: key, old: old, state: &state}, nil
+}
+
+func (c *stateChange) changes() bool { return c != nil && !sameState(*c.old, *c.state) }
+
+// put writes the new state. That the engine itself has paused the trigger goes to
+// the outbox: nobody else would tell.
+func (c *stateChange) put(w *writer) error {
+	if !c.changes() {
+		return nil
+	}
+	encoded, err := json.Marshal(c.state)
+	if err != nil {
+		return fmt.Errorf("encode the state of a trigger: %w", err)
+	}
+	if err := w.put(bucketTriggers, c.key, encoded); err != nil {
+		return err
+	}
+	if c.old.Paused || !c.state.Paused || c.state.PausedBy != "" {
+		return nil
+	}
+	return w.tell(noRun(), plan.OutboxEntry{Kind: plan.OutboxTriggerPaused, At: c.state.PausedAt, Trigger: c.state})
+}
+
+// inUTC is the form in which a time is stored and compared.
+func inUTC(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Time{}
+	}
+	return at.UTC().Round(0)
+}
+
+func sameState(a, b plan.TriggerState) bool {
+	if !a.Done.Equal(b.Done) || !a.PausedAt.Equal(b.PausedAt) {
+		return false
+	}
+	a.Done, a.PausedAt, b.Done, b.PausedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	return a == b
+}
+
+func getState(tx *bolt.Tx, key []byte) (*plan.TriggerState, error) {
+	stored := tx.Bucket(bucketTriggers).Get(key)
+	if stored == nil {
+		return nil, nil
+	}
+	return decodeState(key, stored)
+}
+
+func decodeState(key, stored []byte) (*plan.TriggerState, error) {
+	payload, err := unseal(bucketTriggers, key, stored)
+	if err != nil {
+		return nil, err
+	}
+	state := new(plan.TriggerState)
+	if err := json.Unmarshal(payload, state); err != nil {
+		return nil, &CorruptError{Bucket: string(bucketTriggers), Key: hexKey(key), Detail: err.Error()}
+	}
+	return state, nil
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// firing is one fire of a trigger that asks for a run.
+type firing struct {
+	rev     *revision     // in force
+	trigger *plan.Trigger // one of its triggers
+	// at is `trigger.at`: the slot of a schedule, which is the run's scheduled_at
+	// too; else when it happened.
+	at time.Time
+	// roots are what `inputs` sees besides the secrets: request, item or trigger.
+	// nil for schedules.
+	roots map[string]any
+	// item and outputs are `trigger.item` and `trigger.outputs` of the run, as
+	// interp.EncodeValue writes them.
+	item, outputs json.RawMessage
+	requestID     string     // the same one again is the first run; "" = none
+	fire          *plan.Fire // the row that is stored with the run; what it lacks is filled in. nil = no row
+	by            string     // who asked for it; "" = nobody did
+}
+
+// notFiredError says that a fire can't become a run, and will not by trying again
+// at once: the reason of the skipped row, and its note.
+type notFiredError struct {
+	Skipped string
+	Note    string
+	cause   error // of the engine; nil = the fire's own
+}
+
+func (e *notFiredError) Error() string { return e.Note }
+
+// Unwrap returns why the engine takes no run.
+func (e *notFiredError) Unwrap() error { return e.cause }
+
+// startTriggered starts the run of a fire: it evaluates the trigger's inputs,
+// looks for what the run would lack, and stores run and fire in one transaction.
+// existing says that the fire, or its request, has a run already. The error is a
+// *notFiredError where this fire can't become a run; any other one is the
+// engine's, and the fire is still to be decided.
+func (e *Engine) startTriggered(ctx context.Context, f firing) (runID string, existing bool, err error) {
+	now := e.project.config.Now().UTC().Round(0)
+	inputs, err := e.triggerInputs(ctx, f, now)
+	if err != nil {
+		return "", false, err
+	}
+	options := startOptions{
+		requestID: f.requestID, by: f.by, trigger: f.trigger.Name, triggerKind: f.trigger.Kind, triggerAt: f.at,
+		item: f.item, outputs: f.outputs, fire: f.row(now),
+	}
+	if f.trigger.Kind.Scheduled() {
+		options.scheduledAt = f.at
+	}
+	runID, existing, err = e.begin(ctx, f.rev.checked, inputs, options)
+	return runID, existing, refusedFire(err)
+}
+
+// triggerInputs are the complete inputs of the run.
+func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (json.RawMessage, error) {
+	code, err := f.rev.code()
+	if err != nil {
+		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: err.Error()}
+	}
+	values, failure := code.Inputs(f.trigger, f.roots, now)
+	if failure != nil {
+		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: e.project.redactor.Redact(failure.Message)}
+	}
+	given := make(map[string]Input, len(values))
+	for name, value := range values {
+		given[name] = Input{JSON: value}
+	}
+	inputs, err := convertInputs(f.rev.workflow(), given)
+	if err != nil {
+		return nil, refusedFire(err)
+	}
+	if lacking := firstError(e.project.preflight(ctx, f.rev.workflow())); lacking != nil {
+		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: lacking.String()}
+	}
+	return inputs, nil
+}
+
+// row is the fire's row, complete but for the run.
+func (f firing) row(now time.Time) *plan.Fire {
+	if f.fire == nil {
+		return nil
+	}
+	row := *f.fire
+	row.Workflow, row.Trigger, row.Kind = f.rev.name(), f.trigger.Name, f.trigger.Kind
+	if row.Slot.IsZero() {
+		row.Slot = f.at.UTC()
+	}
+	if row.At.IsZero() {
+		row.At = now
+	}
+	if row.By == "" {
+		row.By = f.by
+	}
+	return &row
+}
+
+// refusedFire makes a *notFiredError of an error that is the fire's own.
+func refusedFire(err error) error {
+	var wrong *InputError
+	var full *boltstore.PressureError
+	var busy *BusyError
+	switch {
+	case errors.As(err, &wrong):
+		return &notFiredError{Skipped: plan.SkipInvalid, Note: wrong.Message}
+	case errors.As(err, &full):
+		return &notFiredError{Skipped: plan.SkipBusy, Note: full.Error(), cause: err}
+	case errors.As(err, &busy):
+		return &notFiredError{Skipped: plan.SkipBusy, Note: busy.Error(), cause: err}
+	}
+	return err
+}
+
+// skip stores the row of a fire that started no run, and tells the observer. Events
+// that fall together stand one behind the other; the end of a run that is told
+// twice has one row.
+func (e *Engine) skip(rev *revision, t *plan.Trigger, at time.Time, reason, note string) error {
+	row := plan.Fire{
+		Workflow: rev.name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.project.config.Now().UTC().Round(0),
+		Skipped: reason, Note: note,
+	}
+	for !t.Kind.Scheduled() {
+		taken, err := e.store.Fire(row.Workflow, row.Trigger, row.Slot)
+		if err != nil {
+			return e.fault(err)
+		}
+		if taken == nil {
+			break
+		}
+		if t.Kind == plan.TriggerAfter && taken.Skipped == reason && taken.Note == note {
+			return nil
+		}
+		row.Slot = row.Slot.Add(1)
+	}
+	if err := e.store.PutFires([]plan.Fire{row}, row.Workflow, row.Trigger, nil); err != nil {
+		return e.fault(err)
+	}
+	e.project.config.Observer.Fired(&row)
+	return nil
+}

@@ -1,0 +1,76 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// State is how a step of a run is. Text is a few letters beside its mark: how
+// long it took, how many items are done.
+type State struct {
+	Status plan.StepStatus
+	Text   string
+}
+
+// tags are the mark and the class of each status.
+var tags = map[plan.StepStatus]struct{ class, mark string }{
+	plan.StepPending:   {"t-calm", "M4 8h.1M8 8h.1M12 8h.1"},
+	plan.StepRunning:   {"t-run", "M8 3a5 5 0 1 1-5 5"},
+	plan.StepWaiting:   {"t-wait", "M8 3a5 5 0 1 1-.1 0M8 5v3l2 1.4"},
+	plan.StepRetrying:  {"t-wait", "M12.5 8A4.5 4.5 0 1 1 11 4.7M12.5 2.7v2.5H10"},
+	plan.StepSucceeded: {"t-ok", "m3.5 8.3 3 3 6-6.5"},
+	plan.StepFailed:    {"t-bad", "m4.5 4.5 7 7m0-7-7 7"},
+	plan.StepSkipped:   {"t-calm", "m4 4.5 3.5 3.5L4 11.5m5-7L12.5 8 9 11.5"},
+	plan.StepBlocked:   {"t-calm", "M4 8h8"},
+	plan.StepCanceled:  {"t-calm", "M8 3a5 5 0 1 1-.1 0M4.5 11.5l7-7"},
+	plan.StepUnknown:   {"t-hold", "M6 6a2 2 0 1 1 2 2.3v1.2M8 12h.1"},
+}
+
+func (s State) tone() string {
+	if found, known := tags[s.Status]; known {
+		return found.class
+	}
+	return "t-calm"
+}
+
+// words are the state for those who don't see the mark.
+func (s State) words() string { return strings.TrimSuffix(string(s.Status)+", "+s.Text, ", ") }
+
+// Sizes of a tag, in pixels.
+const (
+	tagHigh = 18
+	tagWide = 6.65 // of its 11 px letters
+	tagMark = 14
+)
+
+// tag writes a state over the upper right corner of a box, which ends at right
+// and begins at top.
+func (d *drawing) tag(right, top int, state State) {
+	width := tagMark + 8
+	if state.Text != "" {
+		width += textWidth(state.Text, tagWide) + 5
+	}
+	x, y := right-width-8, top-tagHigh+6
+	fmt.Fprintf(&d.body, "<g class=\"tag\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"9\"/>", x, y, width, tagHigh)
+	fmt.Fprintf(&d.body, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 16 16\"><path d=\"%s\"/></svg>",
+		x+4, y+2, tagMark, tagMark, tags[state.Status].mark)
+	d.text("", x+tagMark+7, y+13, state.Text, tagWide)
+	d.body.WriteString("</g>")
+}
+
+func (d *drawing) link(path string) string {
+	if d.options.Link == nil {
+		return ""
+	}
+	return d.options.Link(path)
+}
+
+// stateStyle has the colours of states, for a drawing with a style sheet.
+const stateStyle = `ROOT{--ok:#14713f;--bad:#b3261e;--run:#1d4fb8;--wait:#835500;--hold:#7336ab}
+@media (prefers-color-scheme:dark){ROOT{--ok:#62cf95;--bad:#ff938b;--run:#86b1ff;--wait:#e6b660;--hold:#cba3f3}}
+ROOT .t-ok{--c:var(--ok)}ROOT .t-bad{--c:var(--bad)}ROOT .t-run{--c:var(--run)}ROOT .t-wait{--c:var(--wait)}ROOT .t-hold{--c:var(--hold)}ROOT .t-calm{--c:var(--mute)}
+ROOT .in>rect{stroke:var(--c)}ROOT .out{opacity:.7}ROOT .tag rect{fill:var(--page);stroke:var(--c)}ROOT .tag path{fill:none;stroke:var(--c);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
+ROOT .tag text{fill:var(--c);font-size:11px}
+`

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// RunHistory is what a run did, in time: the calls and waits of its steps, and
+// what was done to it. Times are UTC.
+type RunHistory struct {
+	Spans []Span `json:"spans"` // in the order of their beginnings
+	Gaps  []Gap  `json:"gaps,omitempty"`
+	Marks []Mark `json:"marks,omitempty"`
+	Last  uint64 `json:"last"` // the sequence number of the newest record
+	// Truncated says that the journal is longer than what was read.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// SpanKind says what a span of a step is.
+type SpanKind string
+
+// The kinds of spans.
+const (
+	SpanCall   SpanKind = "call"   // one attempt of one page
+	SpanAsk    SpanKind = "ask"    // the question what became of a lost call
+	SpanChild  SpanKind = "child"  // the run of a sub-workflow
+	SpanRetry  SpanKind = "retry"  // the wait before the next attempt
+	SpanPoll   SpanKind = "poll"   // the wait before a pending answer is asked for again
+	SpanRepeat SpanKind = "repeat" // the wait before the next round of `repeat`
+	SpanSleep  SpanKind = "sleep"  // core.wait
+)
+
+// Waits reports whether nothing is done in the span but waiting.
+func (k SpanKind) Waits() bool {
+	return k == SpanRetry || k == SpanPoll || k == SpanRepeat || k == SpanSleep
+}
+
+// SpanEnd says how a span ended.
+type SpanEnd string
+
+// The ends of spans. The empty one stands for a span that is open.
+const (
+	EndOK       SpanEnd = "ok"
+	EndFailed   SpanEnd = "failed"
+	EndPending  SpanEnd = "pending"  // the answer was that it is not done yet
+	EndCanceled SpanEnd = "canceled" // by the run's end, or by the step's bound
+	EndLost     SpanEnd = "lost"     // the process died, and the answer with it
+)
+
+// Span is a call or a wait of a step. Input, with secrets as references, and what
+// it led to are set when the history of one step was asked for.
+type Span struct {
+	Step       string          `json:"step"`      // RunStep.Path
+	Operation  string          `json:"operation"` // the operation path: with page, window or round
+	Kind       SpanKind        `json:"kind"`
+	From       time.Time       `json:"from"`
+	To         time.Time       `json:"to,omitzero"` // zero = open
+	End        SpanEnd         `json:"end,omitempty"`
+	Due        time.Time       `json:"due,omitzero"` // of a wait: when it shall end
+	Attempt    int             `json:"attempt,omitempty"`
+	Error      *plan.Error     `json:"error,omitempty"`
+	Message    string          `json:"message,omitempty"` // of a pending answer
+	Cached     bool            `json:"cached,omitempty"`
+	Action     string          `json:"action,omitempty"`
+	Connection string          `json:"connection,omitempty"`
+	Effect     plan.Effect     `json:"effect,omitempty"`
+	Timeout    time.Duration   `json:"timeout,omitempty"`
+	PageCursor string          `json:"page_cursor,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Meta       json.RawMessage `json:"meta,omitempty"`
+}
+
+// Gap is a time in which nothing could go on: the run was paused or had ended, or
+// no process drove it.
+type Gap struct {
+	Why  string    `json:"why"` // "paused", "ended", "stopped", "died"
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Mark is something that was done to a run: resumed, canceled, answered.
+type Mark struct {
+	At   time.Time         `json:"at"`
+	Kind journal.EventKind `json:"kind"`
+	Path string            `json:"path,omitempty"`
+	By   string            `json:"by,omitempty"`
+}
+
+// maxHistory is how many records a history is made of.
+const maxHistory = 20_000
+
+// History returns what a run did so far, of all its steps or of one of them.
+// *RunNotFoundError, or ErrRunNotFound.
+func (e *Engine) History(ctx context.Context, id, step string) (*RunHistory, error) {
+	made := historian{only: step, open: map[string]int{}, steps: map[string]string{}}
+	for from, count := uint64(1), 0; ; {
+		records, err := e.store.Records(id, from, recordsPage)
+		if err != nil {
+			return nil, e.runFault(id, err)
+		}
+		for _, record := range records {
+			made.add(record)
+			from = record.Seq + 1
+		}
+		if count += len(records); len(records) < recordsPage {
+			break
+		}
+		if made.history.Truncated = count >= maxHistory; made.history.Truncated {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return &made.history, nil
+}
+
+// historian makes a history of records. Used by one goroutine.
+type historian struct {
+	only    string // "" = all steps
+	history RunHistory
+	open    map[string]int    // indexes of open spans by command path
+	steps   map[string]string // steps by operation path
+	stopped *Gap              // that has no end yet
+	ended   bool              // the run has its status
+	last    time.Time         // of the record before
+}
+
+func (h *historian) add(record *journal.Record) {
+	ev := &record.Event
+	h.whole(ev)
+	if at, open := h.open[ev.Path]; open && ev.Path != "" {
+		delete(h.open, ev.Path)
+		h.close(&h.history.Spans[at], ev)
+	}
+	for i := range record.Commands {
+		h.command(&record.Commands[i], ev.At)
+	}
+	h.history.Last, h.last = record.Seq, ev.At
+}
+
+// whole takes the events that concern the run and not one operation.
+func (h *historian) whole(ev *journal.Event) {
+	if h.stopped != nil && ev.Kind != journal.Signaled && ev.Kind != journal.Resolved && ev.Kind != journal.Replanned {
+		h.stopped.To = ev.At
+		h.history.Gaps = append(h.history.Gaps, *h.stopped)
+		h.stopped = nil
+	}
+	switch ev.Kind {
+	case journal.Driven:
+		if len(ev.Interrupted) > 0 && h.last.Before(ev.At) {
+			h.history.Gaps = append(h.history.Gaps, Gap{Why: "died", From: h.last, To: ev.At})
+		}
+		h.mark(ev)
+	case journal.Stopped:
+		h.stopped = &Gap{Why: "stopped", From: ev.At}
+		h.mark(ev)
+	case journal.Resumed:
+		if h.ended {
+			h.history.Gaps = append(h.history.Gaps, Gap{Why: "ended", From: h.last, To: ev.At})
+		}
+		h.ended = false
+		h.mark(ev)
+	case journal.CancelRun, journal.Signaled, journal.Resolved, journal.Replanned:
+		if ev.Cancel == nil || !ev.Cancel.Grace {
+			h.mark(ev)
+		}
+	}
+}
+
+func (h *historian) mark(ev *journal.Event) {
+	h.history.Marks = append(h.history.Marks, Mark{At: ev.At, Kind: ev.Kind, Path: ev.Path, By: ev.By})
+}
+
+// close ends a span by the event that answers it.
+func (h *historian) close(span *Span, ev *journal.Event) {
+	span.To, span.End = ev.At, EndOK
+	switch ev.Kind {
+	case journal.Failed:
+		span.End, span.Error = EndFailed, ev.Failed
+		if ev.Failed != nil && ev.Failed.Kind == plan.KindCanceled {
+			span.End = EndCanceled
+		}
+	case journal.Pending:
+		span.End = EndPending
+		if ev.Pending != nil {
+			span.Message = ev.Pending.Message
+		}
+	case journal.Completed:
+		if ev.Completed != nil {
+			span.Cached = ev.Completed.Cached
+			if h.only != "" {
+				span.Output, span.Meta = ev.Completed.Output, ev.Completed.Meta
+			}
+		}
+	case journal.ChildEnded:
+		if ev.Child != nil && ev.Child.Failed != nil {
+			span.End, span.Error = EndFailed, ev.Child.Failed
+		}
+	}
+}
+
+func (h *historian) command(command *journal.Command, at time.Time) {
+	switch command.Kind {
+	case journal.CommandCall:
+		h.call(command, at)
+	case journal.CommandTimer:
+		h.timer(command, at)
+	case journal.CommandChild:
+		h.begin(command.Path, Span{Step: command.Child.Step, Kind: SpanChild, From: at})
+	case journal.CommandCancel:
+		if i, open := h.open[command.Path]; open {
+			delete(h.open, command.Path)
+			h.history.Spans[i].To, h.history.Spans[i].End = at, EndCanceled
+		}
+	case journal.CommandFinish:
+		h.finish(command.Finish, at)
+	}
+}
+
+func (h *historian) call(command *journal.Command, at time.Time) {
+	call := command.Call
+	span := Span{
+		Step: call.Step, Kind: SpanCall, From: at, Attempt: call.Attempt, Action: call.Action, Connection: call.Connection,
+		Effect: call.Effect, Timeout: call.Timeout, PageCursor: call.PageCursor,
+	}
+	if call.Reconcile != "" {
+		span.Kind = SpanAsk
+	}
+	if h.only != "" {
+		span.Input = call.Input
+	}
+	h.steps[command.Path] = call.Step
+	if before, open := h.open[command.Path]; open { // it is sent once more: its answer was lost
+		h.history.Spans[before].To, h.history.Spans[before].End = h.last, EndLost
+	}
+	h.begin(command.Path, span)
+}
+
+func (h *historian) timer(command *journal.Command, at time.Time) {
+	kind := SpanKind(command.Timer.Reason)
+	if !kind.Waits() {
+		return
+	}
+	operation := command.Path
+	if i := strings.LastIndexByte(operation, '!'); i >= 0 {
+		operation = operation[:i]
+	}
+	step, known := h.steps[operation]
+	if !known {
+		step = operation
+	}
+	h.begin(command.Path, Span{Step: step, Operation: operation, Kind: kind, From: at, Due: command.Timer.At})
+}
+
+func (h *historian) begin(path string, span Span) {
+	if h.only != "" && span.Step != h.only {
+		return
+	}
+	if span.Operation == "" {
+		span.Operation = path
+	}
+	h.open[path] = len(h.history.Spans)
+	h.history.Spans = append(h.history.Spans, span)
+}
+
+// finish ends what the run's status ends: a paused run waits, and so does one
+// that has ended until somebody resumes it.
+func (h *historian) finish(finish *journal.Finish, at time.Time) {
+	switch {
+	case finish == nil:
+	case finish.Status == plan.RunPaused:
+		h.stopped = &Gap{Why: "paused", From: at}
+	case finish.Status.Ended():
+		h.ended = true // its handlers may follow
+	}
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// hookWindow is how far the time of a signed request may be from ours.
+const hookWindow = 5 * time.Minute
+
+// hookTokenHeader is where a sender's token may stand besides Authorization.
+const hookTokenHeader = "X-Webhook-Token"
+
+// hookSender is what is known of the sender of a request.
+type hookSender struct {
+	by string // for the fire's row
+	// replay is the signature of a request with a signed time: the same one again
+	// is the same request. "" = nothing tells.
+	replay string
+}
+
+// authenticate checks that the sender knows the webhook's secret. Comparing takes
+// as long for a wrong one as for the right one. *HookRefusedError.
+func (e *Engine) authenticate(ctx context.Context, t *plan.Trigger, r HookRequest, now time.Time) (hookSender, error) {
+	sender := hookSender{}
+	if r.Remote != "" {
+		sender.by = "webhook from " + r.Remote
+	}
+	if signed := t.Webhook.HMAC; signed != nil {
+		key, err := e.hookSecret(ctx, t, &signed.Secret)
+		if err != nil {
+			return sender, err
+		}
+		signature, err := checkSignature(signed, []byte(key), r, now)
+		if signed.TimestampHeader != "" {
+			sender.replay = signature
+		}
+		return sender, err
+	}
+	token, err := e.hookSecret(ctx, t, t.Webhook.Token)
+	if err != nil {
+		return sender, err
+	}
+	return sender, checkToken(token, r.Header)
+}
+
+// hookSecret reveals the secret of a webhook. One that is missing or empty lets
+// nobody in: an empty key is everybody's.
+func (e *Engine) hookSecret(ctx context.Context, t *plan.Trigger, reference *plan.Value) (string, error) {
+	notReady := refuseHook(http.StatusServiceUnavailable, "the webhook is not set up: the log of the server says why")
+	if reference == nil || reference.Kind != plan.ValueSecret {
+		return "", notReady
+	}
+	clear, err := e.project.services.Reveal(ctx, reference.Secret)
+	if err == nil && clear != "" {
+		return clear, nil
+	}
+	var missing *secret.NotFoundError
+	if err == nil || errors.As(err, &missing) {
+		e.project.config.Log.Warn("the secret of a webhook is not set", "trigger", t.Name, "secret", reference.Secret,
+			"hint", "set the environment variable "+secret.EnvName(reference.Secret))
+		return "", notReady
+	}
+	e.project.config.Log.Warn("the secret of a webhook can't be read", "trigger", t.Name, "secret", reference.Secret, "error", err)
+	return "", notReady
+}
+
+// checkSignature checks the HMAC-SHA256 of a request, in hex behind the prefix, and
+// returns it. What is signed is the body; with a header for the time it is that
+// header's text, a dot and the body, and the time must be near ours.
+func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now time.Time) (string, error) {
+	text, ok := onlyValue(r.Header, signed.Header)
+	if !ok {
+		return "", refuseHook(http.StatusUnauthorized, "the header %s must hold the signature, once", signed.Header)
+	}
+	rest, ok := strings.CutPrefix(text, signed.Prefix)
+	given, err := hex.DecodeString(rest)
+	if !ok || err != nil || len(given) != sha256.Size {
+		return "", refuseHook(http.StatusUnauthorized, "the header %s must be %q and the HMAC-SHA256 in hex", signed.Header, signed.Prefix)
+	}
+	mac := hmac.New(sha256.New, key)
+	what := "the body"
+	if signed.TimestampHeader != "" {
+		stamp, ok := onlyValue(r.Header, signed.TimestampHeader)
+		if !ok {
+			return "", refuseHook(http.StatusUnauthorized, "the header %s must hold the time, once", signed.TimestampHeader)
+		}
+		at, ok := parseStamp(stamp)
+		if !ok {
+			return "", refuseHook(http.StatusUnauthorized, "the header %s must be a Unix time in seconds", signed.TimestampHeader)
+		}
+		if distance := now.Sub(at).Abs(); distance > hookWindow {
+			return "", refuseHook(http.StatusUnauthorized, "the time in %s is more than %s from ours", signed.TimestampHeader, schema.FormatDuration(hookWindow))
+		}
+		mac.Write([]byte(stamp + "."))
+		what = "the text of " + signed.TimestampHeader + ", a dot and the body"
+	}
+	mac.Write(r.Body)
+	if !hmac.Equal(mac.Sum(nil), given) {
+		return "", refuseHook(http.StatusUnauthorized, "the signature in %s is not that of %s", signed.Header, what)
+	}
+	return hex.EncodeToString(given), nil
+}
+
+// onlyValue returns a header that stands once.
+func onlyValue(header http.Header, name string) (string, bool) {
+	values := header.Values(name)
+	if len(values) != 1 {
+		return "", false
+	}
+	return strings.TrimSpace(values[0]), true
+}
+
+// parseStamp reads a time as senders write it: seconds or milliseconds since 1970,
+// or RFC 3339.
+func parseStamp(text string) (time.Time, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if n > 1e11 || n < -1e11 { // seconds of the year 5138
+			return time.UnixMilli(n), true
+		}
+		return time.Unix(n, 0), true
+	}
+	at, err := schema.ParseTime(text)
+	return at, err == nil
+}
+
+// checkToken compares the bearer token of a request, or the one in its own header.
+func checkToken(token string, header http.Header) error {
+	given, ok := onlyValue(header, hookTokenHeader)
+	if !ok {
+		if given, ok = onlyValue(header, "Authorization"); ok {
+			scheme, rest, _ := strings.Cut(given, " ")
+			given, ok = strings.TrimSpace(rest), strings.EqualFold(scheme, "bearer")
+		}
+	}
+	want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
+	if subtle.ConstantTimeCompare(want[:], got[:]) != 1 || !ok {
+		return refuseHook(http.StatusUnauthorized, "the token of the webhook is missing or wrong: send `Authorization: Bearer TOKEN`")
+	}
+	return nil
+}

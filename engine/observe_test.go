@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// heard is an observer that keeps what it is told, in order.
+type heard struct {
+	mu      sync.Mutex
+	what    []string
+	commits int
+}
+
+func (h *heard) say(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.what = append(h.what, fmt.Sprintf(format, args...))
+}
+
+func (h *heard) observer() *plan.Observer {
+	return &plan.Observer{
+		Run: func(r *plan.Run) { h.say("run %s %s attempt %d closed %v", r.Workflow, r.Status, r.Attempt, r.Closed) },
+		Step: func(r *plan.Run, s *plan.RunStep) {
+			if s.Status.Ended() {
+				h.say("step %s %s", s.Path, s.Status)
+			}
+		},
+		Call: func(r *plan.Request) func(plan.Answer) {
+			h.say("call %s attempt %d", r.Action, r.Attempt)
+			return func(a plan.Answer) { h.say("answer %s", a.Failed.Kind) }
+		},
+		Commit: func(took time.Duration) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.commits++
+			if took < 0 {
+				h.what = append(h.what, "a commit took less than no time")
+			}
+		},
+	}
+}
+
+// said returns what was told so far.
+func (h *heard) said() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.what)
+}
+
+func TestTheObserverHearsOfEachRunStepCallAndCommit(t *testing.T) {
+	h := &heard{}
+	e, err := dbEngine(t, t.TempDir(), func(c *Config) { c.Observer = h.observer() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := runHello(t, e)
+	closeEngine(t, e)
+	want := []string{
+		"run hello succeeded attempt 1 closed true",
+		"step log succeeded",
+	}
+	got := h.said()
+	slices.Sort(got) // a run that ends with its first record is told before its steps
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("run %s (-want +got):\n%s", id, diff)
+	}
+	if h.commits == 0 {
+		t.Error("no commit was told")
+	}
+}
+
+func TestVitalsCountWhatIsThere(t *testing.T) {
+	e, err := dbEngine(t, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	id := runHello(t, e)
+	if _, err := e.Backup(t.Context(), BackupRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := e.Vitals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Runs[plan.RunSucceeded] != 1 || v.Active != 0 || v.InFlight != 0 || v.Pressure != 0 {
+		t.Errorf("runs %v, active %d, in flight %d, pressure %d", v.Runs, v.Active, v.InFlight, v.Pressure)
+	}
+	if v.Store.Commits == 0 || v.Store.Fsyncs < 2*v.Store.Commits || v.Writes < v.Store.Commits {
+		t.Errorf("store %+v with %d writes", v.Store, v.Writes)
+	}
+	if v.Usage.File == 0 || v.Usage.Max == 0 || v.Usage.DiskTotal == 0 || v.Backup.IsZero() {
+		t.Errorf("usage %+v, backup %v", v.Usage, v.Backup)
+	}
+	if row, err := e.Row(id); err != nil || row.Workflow != "hello" {
+		t.Errorf("row %+v: %v", row, err)
+	}
+	if _, err := e.Row("01arz3ndektsv4rrffq69g5fav"); err == nil {
+		t.Error("a run that is not there has a row")
+	}
+}
+
+// answering is a caller that keeps the request and answers with a failure.
+type answering struct{ request plan.Request }
+
+func (a *answering) Call(_ context.Context, request plan.Request, _ plan.Sink) plan.Answer {
+	a.request = request
+	return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout}}
+}
+
+func TestTheObserverSetsTheTraceContextOfACallAndHearsItsAnswer(t *testing.T) {
+	h, caller := &heard{}, &answering{}
+	observer := h.observer()
+	tell := observer.Call
+	observer.Call = func(r *plan.Request) func(plan.Answer) {
+		r.Traceparent = "00-1-2-01"
+		return tell(r)
+	}
+	observedCaller{Caller: caller, observer: observer}.Call(t.Context(), plan.Request{Action: "tasks.list", Attempt: 2}, nil)
+	if caller.request.Traceparent != "00-1-2-01" {
+		t.Errorf("the plugin was sent the trace context %q", caller.request.Traceparent)
+	}
+	if diff := cmp.Diff([]string{"call tasks.list attempt 2", "answer timeout"}, h.said()); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
+	var told []string
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	config := Config{Now: func() time.Time { return now }, Observer: &plan.Observer{
+		Wait: func(plugin, limiter string, took time.Duration) { told = append(told, plugin+" "+limiter+" "+took.String()) },
+	}}
+	passed := 0
+	onWait := func(time.Time) { passed++ }
+	begins, ended := observedWait(config, "tasks", "api", onWait)
+	begins(now.Add(time.Minute))
+	now = now.Add(2 * time.Second)
+	begins(now.Add(time.Minute)) // it takes longer than it seemed
+	now = now.Add(3 * time.Second)
+	ended()
+	_, endedAtOnce := observedWait(config, "tasks", "api", onWait)
+	endedAtOnce()
+	if diff := cmp.Diff([]string{"tasks api 5s"}, told); diff != "" || passed != 2 {
+		t.Errorf("told (-want +got):\n%s\npassed on %d times", diff, passed)
+	}
+	if begins, _ := observedWait(Config{}, "tasks", "api", nil); begins != nil {
+		t.Error("without an observer something is measured")
+	}
+}

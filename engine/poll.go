@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+const (
+	// maxPolled is how many items of one poll are looked at.
+	maxPolled = 10_000
+	// pollAttempts is how often a poll's call is made before it counts as failed:
+	// the same as that of a step.
+	pollAttempts = 4
+	// noteAt is how seldom a poll that finds nothing new must be to leave its time in
+	// the store: after a restart it waits for its next one.
+	noteAt = 5 * time.Minute
+)
+
+// polledItem is one item of a poll, with its key.
+type polledItem struct {
+	key     digest
+	content digest
+	value   any
+	encoded json.RawMessage
+}
+
+// onePoll is one poll of a trigger.
+type onePoll struct {
+	e   *Engine
+	rev *revision
+	t   *plan.Trigger
+	row *pollRow // as it will be stored
+	at  time.Time
+	by  string
+
+	started []string // the runs
+}
+
+// poll asks a trigger's action once and starts a run for each new or changed key. The
+// first poll of a definition, and the one after a pause or a restore, only notes
+// what is there. What a poll has done stays done when it ends early; the same item
+// never has two runs for one change (docs/reliability.md, P10). The error is a
+// *plan.Error where the call or its answer was at fault.
+func (e *Engine) poll(ctx context.Context, rev *revision, t *plan.Trigger, by string) ([]string, error) {
+	unlock := e.polls.lock(pollKey(rev.name(), t.Name))
+	defer unlock()
+	state, err := e.store.TriggerState(rev.name(), t.Name)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	if state != nil && state.Paused && by == "" {
+		return nil, nil
+	}
+	old, err := e.pollRow(rev.name(), t.Name)
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := e.store.Epoch()
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	p := &onePoll{e: e, rev: rev, t: t, at: e.project.config.Now().UTC().Round(0), by: by}
+	hash := pollHash(t.Poll)
+	noting := old == nil || old.Hash != hash || old.Epoch != epoch || state != nil && old.At.Before(state.Done)
+	p.row = &pollRow{Hash: hash, Epoch: epoch, At: p.at, seen: map[digest]seenKey{}}
+	if old != nil {
+		p.row.Poll = old.Poll
+		if !noting {
+			p.row.seen = old.seen
+			p.row.Failures = old.Failures
+		}
+	}
+	items, err := p.ask(ctx)
+	if err != nil {
+		return nil, p.failed(ctx, old, err)
+	}
+	return p.started, p.take(ctx, old, items, noting)
+}
+
+// pollHash is the hash of what decides which keys a poll sees.
+func pollHash(p *plan.Poll) string {
+	other := *p
+	other.Every, other.OutputSchema = 0, nil
+	other.Items.Pos, other.Key.Pos = plan.Pos{}, plan.Pos{}
+	data, err := json.Marshal(other)
+	if err != nil {
+		return "" // plain data always encodes
+	}
+	return plan.HashOf(data)
+}
+
+// take compares the items with those that were seen, starts the runs and stores
+// what was seen.
+func (p *onePoll) take(ctx context.Context, old *pollRow, items []polledItem, noting bool) error {
+	number := p.row.Poll // of before: the same one in the next poll when this one is cut off
+	changed := noting || old.Failures > 0
+	p.row.Failures = 0
+	var failed error
+	for _, item := range items {
+		seen, known := p.row.seen[item.key]
+		if !noting && (!known || seen.item != item.content) {
+			if failed != nil {
+				continue // it stays new
+			}
+			if failed = p.fire(ctx, item, number); failed != nil {
+				continue
+			}
+			changed = true
+		}
+		p.row.seen[item.key] = seenKey{item: item.content, poll: number + 1}
+	}
+	if !changed && p.t.Poll.Every < noteAt {
+		return failed
+	}
+	p.row.Poll = number + 1
+	return errors.Join(failed, p.e.putPollRow(p.rev.name(), p.t.Name, p.row))
+}
+
+// fire starts the run of an item. An item whose run can't be started is decided
+// too, with a row that says why; want of space is an error, and the item stays new.
+func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) error {
+	at := p.at.Add(time.Duration(len(p.started)))
+	event := fmt.Sprintf("%x %x %d %s", item.key, item.content, number, p.row.Hash)
+	id, existing, err := p.e.startTriggered(ctx, firing{
+		rev: p.rev, trigger: p.t, at: at, roots: map[string]any{"item": item.value}, item: item.encoded,
+		requestID: requestIDOf("poll", p.rev.name(), p.t.Name, event), fire: &plan.Fire{}, by: p.by,
+	})
+	var refused *notFiredError
+	switch {
+	case errors.As(err, &refused) && refused.Skipped != plan.SkipBusy:
+		return p.e.skip(p.rev, p.t, at, refused.Skipped, refused.Note)
+	case err != nil:
+		return err
+	case !existing:
+		p.started = append(p.started, id)
+	}
+	return nil
+}
+
+// ask calls the action and reads the items of its answer. The error is a
+// *plan.Error, or one of the engine.
+func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
+	poll := p.t.Poll
+	action, err := p.e.project.action(poll.Uses)
+	if err != nil {
+		return nil, p.e.unknownAction(poll.Uses, err)
+	}
+	code, err := p.rev.code()
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
+	}
+	request, input, failure := p.request(ctx, code, action)
+	if failure != nil {
+		return nil, failure
+	}
+	result, err := p.e.callUntilDone(ctx, action, request, input, p.sink())
+	if err != nil {
+		return nil, err
+	}
+	if result.Error != nil {
+		return nil, result.Error
+	}
+	output := action.Output
+	if len(poll.OutputSchema) > 0 {
+		output = poll.OutputSchema
+	}
+	value, failure := decodeOutput(output, result.Outputs)
+	if failure != nil {
+		return nil, failure
+	}
+	items, failure := p.items(code, value)
+	if failure != nil {
+		return nil, failure
+	}
+	return items, nil
+}
+
+// request is the call, with its input.
+func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action *plan.Action) (CallRequest, json.RawMessage, *plan.Error) {
+	poll := p.t.Poll
+	request := CallRequest{Action: poll.Uses, Attempts: pollAttempts}
+	invalid := func(text string) *plan.Error {
+		return &plan.Error{Kind: plan.KindInvalid, Action: poll.Uses, Applied: plan.NotApplied, Message: text}
+	}
+	if lacking := firstError(p.e.project.pollLacks(ctx, p.rev.workflow(), p.t)); lacking != nil {
+		return request, nil, invalid(lacking.String())
+	}
+	if poll.Connection != nil {
+		name, failure := code.Value(*poll.Connection, schema.Of(schema.String), nil, p.at)
+		if failure != nil {
+			return request, nil, failure
+		}
+		request.Connection, _ = name.(string)
+	}
+	accepts, err := schema.FromJSON(action.Input)
+	if err != nil {
+		return request, nil, invalid(fmt.Sprintf("input schema: %v", err))
+	}
+	var value any = map[string]any{}
+	if !poll.With.IsZero() {
+		resolved, failure := code.Value(poll.With, accepts, nil, p.at)
+		if failure != nil {
+			return request, nil, failure
+		}
+		value = resolved
+	}
+	accepted, err := accepts.Accept(value)
+	if err != nil {
+		return request, nil, invalid(err.Error())
+	}
+	input, err := schema.Encode(accepted)
+	if err != nil {
+		return request, nil, invalid(err.Error())
+	}
+	return request, input, nil
+}
+
+func decodeOutput(text, output json.RawMessage) (any, *plan.Error) {
+	t := schema.Of(schema.Any)
+	if len(text) > 0 {
+		parsed, err := schema.FromJSON(text)
+		if err != nil {
+			return nil, &plan.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("output schema: %v", err)}
+		}
+		t = parsed
+	}
+	value, err := t.Decode(output)
+	if err != nil {
+		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
+	}
+	return value, nil
+}
+
+// items evaluates the items of an answer and their keys, each key once: the first
+// item that has it.
+func (p *onePoll) items(code *interp.TriggerCode, result any) ([]polledItem, *plan.Error) {
+	value, failure := code.Expr(p.t.Poll.Items, map[string]any{"result": result}, p.at)
+	if failure != nil {
+		return nil, failure
+	}
+	list, ok := value.([]any)
+	switch {
+	case !ok:
+		return nil, wrongPoll("the items of the poll must be a list, got %s", schema.TypeOf(value))
+	case len(list) > maxPolled:
+		return nil, wrongPoll("the poll gave %d items, and at most %d are looked at; ask for less", len(list), maxPolled)
+	}
+	items := make([]polledItem, 0, len(list))
+	known := make(map[digest]bool, len(list))
+	for i, one := range list {
+		key, failure := code.Expr(p.t.Poll.Key, map[string]any{"item": one}, p.at)
+		if failure != nil {
+			return nil, failure
+		}
+		text, ok := keyOfItem(key)
+		if !ok {
+			return nil, wrongPoll("the key of item %d must be text or an integer, got %s", i, schema.TypeOf(key))
+		}
+		if known[digestOf([]byte(text))] {
+			continue
+		}
+		known[digestOf([]byte(text))] = true
+		encoded, err := interp.EncodeValue(one)
+		if err != nil {
+			return nil, wrongPoll("item %d: %v", i, err)
+		}
+		items = append(items, polledItem{key: digestOf([]byte(text)), content: digestOf(encoded), value: one, encoded: encoded})
+	}
+	return items, nil
+}
+
+// keyOfItem is a key as text: 7 and "7" differ.
+func keyOfItem(key any) (string, bool) {
+	switch key := key.(type) {
+	case string:
+		return "s" + key, true
+	case int:
+		return "i" + strconv.Itoa(key), true
+	case json.Number:
+		return "i" + string(key), true
+	}
+	return "", false
+}
+
+func wrongPoll(format string, args ...any) *plan.Error {
+	return &plan.Error{Kind: plan.KindInvalid, Reason: "expression", Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// failed records that a poll's call failed. The first of a row of failures, one that
+// differs from the one before and the last before a pause are visible rows. A stop
+// of the engine is no failure.
+func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
+	var failure *plan.Error
+	if ctx.Err() != nil || !errors.As(err, &failure) || failure.Kind == plan.KindCanceled {
+		return err
+	}
+	name, log := plan.TriggerID(p.rev.name(), p.t.Name), p.e.project.config.Log
+	text := p.e.project.redactor.Redact(failureText(failure))
+	log.Warn("poll failed", "trigger", name, "kind", failure.Kind, "error", text)
+	row := pollRow{seen: map[digest]seenKey{}}
+	if old != nil {
+		row = *old // keys and time stay: the next poll that ends well goes on from them
+	}
+	again := row.Failures > 0 && row.Error == text
+	row.Failures++
+	row.Error = text
+	n := p.t.PauseAfterFailures
+	pausing := n > 0 && row.Failures >= n
+	if !again || pausing {
+		if err := p.e.skip(p.rev, p.t, p.at, plan.SkipFailed, text); err != nil {
+			return err
+		}
+	}
+	if err := p.e.putPollRow(p.rev.name(), p.t.Name, &row); err != nil {
+		return err
+	}
+	if pausing {
+		return errors.Join(err, p.pause(row.Failures, text))
+	}
+	return err
+}
+
+// pause stops the poll until a person resumes it.
+func (p *onePoll) pause(failures int, text string) error {
+	reason := fmt.Sprintf("%d polls in a row failed: %s", failures, text)
+	_, err := p.e.store.EditTriggerState(p.rev.name(), p.t.Name, func(state *plan.TriggerState) {
+		if !state.Paused {
+			state.Paused, state.PausedAt, state.PausedBy, state.Reason = true, p.at, "", reason
+		}
+	})
+	if err != nil {
+		return p.e.fault(err)
+	}
+	p.e.project.config.Log.Warn("poll paused", "trigger", plan.TriggerID(p.rev.name(), p.t.Name), "reason", reason)
+	return nil
+}
+
+func failureText(failure *plan.Error) string {
+	text := string(failure.Kind) + ": " + failure.Message
+	if failure.Hint != "" {
+		text += "; " + failure.Hint
+	}
+	return text
+}
+
+// pollSink takes what a poll's call says: it goes to the log.
+type pollSink struct {
+	p *onePoll
+}
+
+func (p *onePoll) sink() plan.Sink { return pollSink{p} }
+
+// Log writes a line of the plugin.
+func (s pollSink) Log(line plan.Log) {
+	s.p.e.project.config.Log.Debug("poll", "trigger", plan.TriggerID(s.p.rev.name(), s.p.t.Name),
+		"message", s.p.e.project.redactor.Redact(line.Message))
+}
+
+// Progress is of no use here.
+func (pollSink) Progress(plan.Progress) {}

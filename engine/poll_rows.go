@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pollBucket is the store's bucket of what polls have seen.
+const pollBucket = "polls"
+
+// maxPollKeys is how many keys a poll remembers: those that it saw last.
+const maxPollKeys = 10_000
+
+// digest is the beginning of a SHA-256: enough to tell keys and items apart.
+type digest [16]byte
+
+func digestOf(data []byte) digest {
+	sum := sha256.Sum256(data)
+	return digest(sum[:16])
+}
+
+// seenKey is a key that a poll has seen, with the item that it had then.
+type seenKey struct {
+	item digest
+	poll uint64 // the number of the poll that saw it last
+}
+
+// pollRow is what is stored of a poll between two calls.
+type pollRow struct {
+	Hash     string    `json:"hash"`  // of the definition that the keys belong to
+	Epoch    uint64    `json:"epoch"` // of the store
+	Poll     uint64    `json:"poll"`  // how often the row was changed
+	At       time.Time `json:"at"`    // of the poll that wrote it
+	Failures int       `json:"failures,omitempty"`
+	Error    string    `json:"error,omitempty"` // of the last poll, where it failed
+	Keys     int       `json:"keys"`
+
+	seen map[digest]seenKey
+}
+
+const seenSize = 16 + 16 + 8
+
+// encode writes the row: a line of JSON and behind it the keys, in order.
+func (r *pollRow) encode() ([]byte, error) {
+	keys := make([]digest, 0, len(r.seen))
+	for key := range r.seen {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
+	r.Keys = len(keys)
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode the keys of a poll: %w", err)
+	}
+	data = append(data, '\n')
+	for _, key := range keys {
+		seen := r.seen[key]
+		data = append(data, key[:]...)
+		data = append(data, seen.item[:]...)
+		data = binary.BigEndian.AppendUint64(data, seen.poll)
+	}
+	return data, nil
+}
+
+var errPollRow = errors.New("what a poll has seen can't be read")
+
+func decodePollRow(data []byte) (*pollRow, error) {
+	head, rest, found := bytes.Cut(data, []byte{'\n'})
+	row := &pollRow{}
+	if !found || json.Unmarshal(head, row) != nil || row.Keys < 0 || len(rest) != row.Keys*seenSize {
+		return nil, errPollRow
+	}
+	row.seen = make(map[digest]seenKey, row.Keys)
+	for ; len(rest) > 0; rest = rest[seenSize:] {
+		row.seen[digest(rest[:16])] = seenKey{item: digest(rest[16:32]), poll: binary.BigEndian.Uint64(rest[32:seenSize])}
+	}
+	return row, nil
+}
+
+// forget drops the keys that were seen longest ago where there are too many.
+func (r *pollRow) forget(most int) {
+	if len(r.seen) <= most {
+		return
+	}
+	keys := make([]digest, 0, len(r.seen))
+	for key := range r.seen {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b digest) int {
+		return cmp.Or(cmp.Compare(r.seen[b].poll, r.seen[a].poll), bytes.Compare(a[:], b[:]))
+	})
+	for _, key := range keys[most:] {
+		delete(r.seen, key)
+	}
+}
+
+// pollKey is the key of a poll's row in the store. The name of a workflow holds no
+// slash.
+func pollKey(workflow, trigger string) string { return workflow + "/" + trigger }
+
+// pollRow reads what a poll has seen; nil where it has seen nothing yet. A row that
+// can't be read counts as none: the next poll notes what is there.
+func (e *Engine) pollRow(workflow, trigger string) (*pollRow, error) {
+	data, _, found, err := e.store.KV().Get(pollBucket, pollKey(workflow, trigger))
+	if err != nil {
+		return nil, e.fault(fmt.Errorf("read what the poll %s/%s has seen: %w", workflow, trigger, err))
+	}
+	if !found {
+		return nil, nil
+	}
+	row, err := decodePollRow(data)
+	if err != nil {
+		e.project.config.Log.Warn("poll begins anew", "workflow", workflow, "trigger", trigger, "error", err)
+		return nil, nil
+	}
+	return row, nil
+}
+
+func (e *Engine) putPollRow(workflow, trigger string, row *pollRow) error {
+	row.forget(maxPollKeys)
+	data, err := row.encode()
+	if err != nil {
+		return err
+	}
+	if _, err := e.store.KV().Put(pollBucket, pollKey(workflow, trigger), data, nil); err != nil {
+		return e.fault(fmt.Errorf("store what the poll %s/%s has seen: %w", workflow, trigger, err))
+	}
+	return nil
+}

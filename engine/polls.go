@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+const (
+	// pollsAtOnce bounds the polls in flight.
+	pollsAtOnce = 16
+	// pollLook is the longest time between two looks at the clock: a clock that is
+	// set moves the next poll.
+	pollLook = 30 * time.Second
+)
+
+// pollTrigger names a poll that is in force.
+type pollTrigger struct {
+	workflow, trigger string
+	every             time.Duration
+}
+
+// polls decides when each poll is due. One poll is never in flight twice. Safe for
+// concurrent use.
+type polls struct {
+	now   func() time.Time
+	after func(time.Duration) <-chan time.Time
+
+	mu    sync.Mutex
+	next  map[string]time.Time // by pollKey, of those in force while the loop runs
+	busy  map[string]bool
+	locks map[string]*sync.Mutex
+}
+
+func newPolls(now func() time.Time, after func(time.Duration) <-chan time.Time) *polls {
+	return &polls{now: now, after: after, next: map[string]time.Time{}, busy: map[string]bool{}, locks: map[string]*sync.Mutex{}}
+}
+
+// lock holds a poll; unlock must be called.
+func (p *polls) lock(key string) (unlock func()) {
+	p.mu.Lock()
+	held := p.locks[key]
+	if held == nil {
+		held = &sync.Mutex{}
+		p.locks[key] = held
+	}
+	p.mu.Unlock()
+	held.Lock()
+	return held.Unlock
+}
+
+// pollSource is where the loop finds its polls, and what makes them.
+type pollSource struct {
+	list    func(context.Context) ([]pollTrigger, error)
+	changed <-chan struct{} // gets a tick when the list may have changed
+	begin   func(pollTrigger) time.Time
+	poll    func(context.Context, pollTrigger)
+}
+
+// run makes the polls when they are due, until ctx ends, and waits for those in
+// flight.
+func (p *polls) run(ctx context.Context, source pollSource) {
+	var flying sync.WaitGroup
+	defer flying.Wait()
+	slots, done := make(chan struct{}, pollsAtOnce), make(chan struct{}, 1)
+	list, stale := []pollTrigger(nil), true
+	for ctx.Err() == nil {
+		if stale {
+			if fresh, err := source.list(ctx); err == nil {
+				list, stale = fresh, false
+				p.replan(list, source.begin)
+			}
+		}
+		wait := pollLook
+		for _, trigger := range list {
+			in, due := p.due(trigger)
+			wait = min(wait, in)
+			if !due {
+				continue
+			}
+			flying.Go(func() {
+				defer p.ended(trigger, done)
+				select {
+				case slots <- struct{}{}:
+					defer func() { <-slots }()
+					source.poll(ctx, trigger)
+				case <-ctx.Done():
+				}
+			})
+		}
+		select {
+		case <-ctx.Done():
+		case <-source.changed:
+			stale = true
+		case <-done:
+		case <-p.after(max(wait, time.Millisecond)):
+		}
+	}
+}
+
+// replan takes over which polls are in force. A new one is due when begin says so.
+func (p *polls) replan(list []pollTrigger, begin func(pollTrigger) time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := make(map[string]time.Time, len(list))
+	for _, trigger := range list {
+		key := pollKey(trigger.workflow, trigger.trigger)
+		at, known := p.next[key]
+		if !known {
+			at = begin(trigger)
+		}
+		next[key] = at
+	}
+	p.next = next
+}
+
+// due reports whether a poll is to be made now, and marks it as begun; else in how
+// long it is.
+func (p *polls) due(trigger pollTrigger) (in time.Duration, due bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key, now := pollKey(trigger.workflow, trigger.trigger), p.now()
+	at, planned := p.next[key]
+	if !planned || p.busy[key] {
+		return pollLook, false
+	}
+	if latest := now.Add(trigger.every); at.After(latest) { // a shorter `every`, or a clock that was set back
+		at = latest
+		p.next[key] = at
+	}
+	if at.After(now) {
+		return at.Sub(now), false
+	}
+	p.busy[key] = true
+	p.next[key] = now.Add(trigger.every)
+	return trigger.every, true
+}
+
+func (p *polls) ended(trigger pollTrigger, done chan<- struct{}) {
+	p.mu.Lock()
+	delete(p.busy, pollKey(trigger.workflow, trigger.trigger))
+	p.mu.Unlock()
+	select {
+	case done <- struct{}{}:
+	default:
+	}
+}
+
+// runPolls makes the polls of all workflows in force until ctx ends.
+func (e *Engine) runPolls(ctx context.Context) {
+	ticks, stop := e.revisions.changed()
+	defer stop()
+	e.polls.run(ctx, pollSource{list: e.pollTriggers, changed: ticks, begin: e.firstPoll, poll: e.pollInBackground})
+}
+
+func (e *Engine) pollTriggers(ctx context.Context) ([]pollTrigger, error) {
+	revs, err := e.revisions.all(ctx)
+	var list []pollTrigger
+	for _, rev := range revs {
+		for i := range rev.workflow().Triggers {
+			if t := &rev.workflow().Triggers[i]; t.Poll != nil {
+				list = append(list, pollTrigger{rev.name(), t.Name, t.Poll.Every})
+			}
+		}
+	}
+	return list, err
+}
+
+// firstPoll is when a poll is due that this process has not made yet: where the last
+// one left its time, as long after it as the workflow says.
+func (e *Engine) firstPoll(trigger pollTrigger) time.Time {
+	now := e.project.config.Now()
+	row, err := e.pollRow(trigger.workflow, trigger.trigger)
+	if err != nil || row == nil || row.At.After(now) {
+		return now
+	}
+	return row.At.Add(trigger.every)
+}
+
+// pollInBackground makes one poll of a trigger as it is in force now. What goes wrong
+// is in the log and in the trigger's rows.
+func (e *Engine) pollInBackground(ctx context.Context, trigger pollTrigger) {
+	rev, err := e.revisions.named(ctx, trigger.workflow)
+	if err != nil {
+		return // it is gone; the next list does not have it
+	}
+	t := rev.trigger(trigger.trigger)
+	if t == nil || t.Poll == nil {
+		return
+	}
+	var failure *plan.Error
+	if _, err := e.poll(ctx, rev, t, ""); err != nil && !errors.As(err, &failure) && ctx.Err() == nil {
+		e.project.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
+	}
+}
+
+// nextPoll is when a poll is due; false while nobody makes them.
+func (e *Engine) nextPoll(workflow, trigger string) (time.Time, bool) {
+	e.polls.mu.Lock()
+	defer e.polls.mu.Unlock()
+	at, ok := e.polls.next[pollKey(workflow, trigger)]
+	return at, ok
+}
+
+// pollNow makes a poll that a person asks for, and returns the runs that it started.
+// *ConflictError where there is nothing new, or where the call failed.
+func (e *Engine) pollNow(ctx context.Context, rev *revision, t *plan.Trigger, by string) ([]string, error) {
+	if by == "" {
+		by = "a person"
+	}
+	runs, err := e.poll(ctx, rev, t, by)
+	var failure *plan.Error
+	switch {
+	case errors.As(err, &failure):
+		return runs, &ConflictError{Message: "the poll failed: " + e.project.redactor.Redact(failureText(failure))}
+	case err != nil:
+		return runs, err
+	case len(runs) == 0:
+		return nil, &ConflictError{
+			Message: fmt.Sprintf("the poll of %s found nothing new", plan.TriggerID(rev.name(), t.Name)),
+			Hint:    "it starts a run for each new or changed item; the first poll only notes what is there",
+		}
+	}
+	return runs, nil
+}

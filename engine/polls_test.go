@@ -1,0 +1,391 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+const pollWorkflow = `flowrun: v1
+name: items
+inputs: {id: {type: integer}, title: {type: string}}
+triggers:
+  new:
+    poll:
+      uses: feed.list
+      with: {limit: 50}
+      every: 10s
+      items: ${{ result.items }}
+      key: ${{ item.id }}
+    inputs: {id: "${{ item.id }}", title: "${{ item.title }}"}
+    pause_after_failures: 3
+steps:
+  - {id: say, uses: core.log, with: {text: "${{ inputs.title }}"}}
+outputs:
+  text: ${{ string(inputs.id) + " " + inputs.title + " " + string(trigger.item?.seen ?? 0) + " " + trigger.kind }}
+`
+
+// polled is an engine that polls a list which a test writes.
+type polled struct {
+	*Engine
+	t     *testing.T
+	dir   string
+	clock *testClock
+}
+
+func newPolled(t *testing.T) *polled {
+	t.Helper()
+	p := &polled{t: t, dir: t.TempDir(), clock: &testClock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	writePlain(t, p.dir, "flowrun.yaml", "workflows: [items.yaml]\nconnections: {feed: {plugin: feed, config: {file: "+filepath.Join(p.dir, "list.json")+", token: \"${{ secrets.TOKEN }}\"}}}\n")
+	writePlain(t, p.dir, "items.yaml", pollWorkflow)
+	p.open(nil)
+	t.Cleanup(func() { closeEngine(t, p.Engine) })
+	return p
+}
+
+func (p *polled) open(change func(*Config)) {
+	p.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.Engine = openTriggered(p.t, p.dir, p.clock, func(c *Config) {
+		c.Executable, c.Bundled = program, []string{"feed"}
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
+// reopen closes the engine and opens its store again, as a restart does.
+func (p *polled) reopen() {
+	p.t.Helper()
+	closeEngine(p.t, p.Engine)
+	p.open(nil)
+}
+
+// list puts items into the list, "ID:TITLE:SEEN".
+func (p *polled) list(items ...string) {
+	p.t.Helper()
+	list := []map[string]any{}
+	for _, item := range items {
+		parts := strings.Split(item, ":")
+		list = append(list, map[string]any{"id": json.Number(parts[0]), "title": parts[1], "seen": json.Number(parts[2])})
+	}
+	data, err := json.Marshal(map[string]any{"items": list})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	writePlain(p.t, p.dir, "list.json", string(data))
+}
+
+// poll makes one poll and returns the outputs of the runs that it started.
+func (p *polled) poll() ([]string, error) {
+	p.t.Helper()
+	p.clock.move(10 * time.Second)
+	rev, err := p.revisions.named(p.t.Context(), "items")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ids, err := p.Engine.poll(p.t.Context(), rev, rev.trigger("new"), "")
+	return p.texts(ids), err
+}
+
+func (p *polled) texts(ids []string) []string {
+	p.t.Helper()
+	var texts []string
+	for _, id := range ids {
+		result, err := p.Wait(p.t.Context(), id)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		var text string
+		if err := json.Unmarshal(result.Outputs["text"], &text); err != nil {
+			p.t.Fatalf("run %s is %s: %v", id, result.Run.Status, err)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func (p *polled) want(what string, want ...string) {
+	p.t.Helper()
+	got, err := p.poll()
+	if err != nil || !slices.Equal(got, want) {
+		p.t.Errorf("%s: runs %q, want %q (%v)", what, got, want, err)
+	}
+}
+
+func TestAPollFiresForNewAndChangedKeys(t *testing.T) {
+	p := newPolled(t)
+	p.list("1:one:0", "2:two:0")
+	p.want("the first poll notes what is there")
+	p.want("nothing new")
+	p.list("3:three:0", "1:one:0", "2:two:0")
+	p.want("a new item", "3 three 0 poll")
+	p.list("3:three:0", "1:one:0", "2:zwei:0")
+	p.want("a changed one", "2 zwei 0 poll")
+	p.list("3:three:0")
+	p.want("some are gone")
+	p.list("3:three:0", "1:one:0", "2:zwei:0")
+	p.want("and come again as they were")
+	p.list("3:three:0", "1:one:0", "2:two:0")
+	p.want("changed back", "2 two 0 poll")
+	p.list("5:five:0", "4:four:0", "4:vier:0")
+	p.want("two in order, and a key that stands twice", "5 five 0 poll", "4 four 0 poll")
+	p.reopen()
+	p.want("after a restart")
+	p.list("4:four:1", "6:six:0")
+	p.want("what came while nobody was there", "4 four 1 poll", "6 six 0 poll")
+
+	fires := firesOf(t, p.Engine, "items", "new")
+	if len(fires) != 7 || fires[0].Kind != plan.TriggerPoll || fires[0].Run == "" || fires[0].Skipped != "" {
+		t.Errorf("fires: %+v", fires)
+	}
+	row, err := p.store.Run(fires[0].Run)
+	if err != nil || row.Trigger != "new" || row.Fire == nil || !row.Fire.Slot.Equal(fires[0].Slot) {
+		t.Errorf("row: %+v %v", row, err)
+	}
+}
+
+func TestAPollBeginsAnewWhereItsKeysMeanSomethingElse(t *testing.T) {
+	p := newPolled(t)
+	p.list("1:one:0")
+	p.want("first")
+	p.list("1:one:0", "2:two:0")
+	writeFile(t, p.Engine, "items.yaml", strings.Replace(pollWorkflow, "key: ${{ item.id }}", "key: ${{ item.title }}", 1))
+	p.want("another key")
+	p.list("1:one:0", "2:two:0", "3:three:0")
+	writeFile(t, p.Engine, "items.yaml", strings.NewReplacer("key: ${{ item.id }}", "key: ${{ item.title }}", "every: 10s", "every: 20s", "cases", "x").Replace(pollWorkflow))
+	p.want("another `every` is the same poll", "3 three 0 poll")
+
+	// Paused and resumed: what came meanwhile is noted.
+	pause := func(edit func(*plan.TriggerState)) {
+		t.Helper()
+		if _, err := p.store.EditTriggerState("items", "new", edit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause(func(s *plan.TriggerState) { s.Paused = true })
+	p.list("1:one:0", "2:two:0", "3:three:0", "4:four:0")
+	p.want("paused")
+	p.clock.move(time.Minute)
+	pause(func(s *plan.TriggerState) { s.Paused, s.Done = false, p.clock.now() })
+	p.want("resumed")
+	p.list("4:four:0", "5:five:0")
+	p.want("the next new one", "5 five 0 poll")
+}
+
+func TestAFailedPollIsSeenAndPauses(t *testing.T) {
+	p := newPolled(t)
+	p.list("1:one:0")
+	p.want("first")
+	fail := func(text string) {
+		t.Helper()
+		writePlain(t, p.dir, "list.json", `{"fail":"`+text+`"}`)
+		var failure *plan.Error
+		if _, err := p.poll(); !errors.As(err, &failure) || failure.Kind != "forbidden" || !strings.Contains(failure.Message, strings.ReplaceAll(text, "t0kent0ken", "[redacted]")) {
+			t.Errorf("%v", err)
+		}
+	}
+	fail("no entry")
+	fail("no entry")
+	p.list("1:one:0", "2:two:0")
+	p.want("one that ends well", "2 two 0 poll")
+	fail("no entry for t0kent0ken")
+	fail("still none")
+	if state, err := p.store.TriggerState("items", "new"); err != nil || state == nil || state.Paused {
+		t.Fatalf("paused too early: %+v %v", state, err)
+	}
+	fail("still none")
+	state, err := p.store.TriggerState("items", "new")
+	if err != nil || !state.Paused || state.PausedBy != "" || !strings.HasPrefix(state.Reason, "3 polls in a row failed: forbidden: still none; ") || state.PausedAt.IsZero() {
+		t.Errorf("state: %+v %v", state, err)
+	}
+	p.list("1:one:0", "2:two:0", "3:three:0")
+	p.want("paused")
+	var notes []string
+	for _, fire := range firesOf(t, p.Engine, "items", "new") {
+		note, _, _ := strings.Cut(fire.Note, ";")
+		notes = append(notes, fire.Skipped+" "+note)
+	}
+	want := []string{"failed forbidden: still none", "failed forbidden: still none", "failed forbidden: no entry for [redacted]", " ", "failed forbidden: no entry"}
+	if !slices.Equal(notes, want) {
+		t.Errorf("rows: %q, want %q", notes, want)
+	}
+	rev, err := p.revisions.named(t.Context(), "items")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := p.pollNow(t.Context(), rev, rev.trigger("new"), "ann")
+	if got := p.texts(ids); err != nil || !slices.Equal(got, []string{"3 three 0 poll"}) {
+		t.Errorf("a person may poll while it is paused: %q %v", got, err)
+	}
+	var conflict *ConflictError
+	if _, err := p.pollNow(t.Context(), rev, rev.trigger("new"), "ann"); !errors.As(err, &conflict) {
+		t.Errorf("nothing new: %v", err)
+	}
+}
+
+func TestAnItemThatCanNotBeARunIsDecided(t *testing.T) {
+	p := newPolled(t)
+	writeFile(t, p.Engine, "items.yaml", strings.Replace(pollWorkflow, "title: {type: string}}", "title: {type: string, maxLength: 5}}", 1))
+	p.list("1:one:0")
+	p.want("first")
+	p.list("1:one:0", "2:much too long:0", "3:three:0")
+	p.want("one of two", "3 three 0 poll")
+	p.want("it is not tried again")
+	fires := firesOf(t, p.Engine, "items", "new")
+	if len(fires) != 2 || fires[1].Skipped != plan.SkipInvalid && fires[0].Skipped != plan.SkipInvalid {
+		t.Errorf("fires: %+v", fires)
+	}
+}
+
+func TestAPollWithoutItsSecretSaysSo(t *testing.T) {
+	p := newPolled(t)
+	closeEngine(t, p.Engine)
+	p.open(func(c *Config) { c.Environ = nil })
+	p.list("1:one:0")
+	if _, err := p.poll(); err == nil || !strings.Contains(err.Error(), "needs the secret TOKEN") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAPollThatIsCutOffFiresOnce ends a poll between the start of a run and the
+// note of its key: the same item must not get a second run.
+func TestAPollThatIsCutOffFiresOnce(t *testing.T) {
+	for _, forgetful := range []bool{false, true} {
+		p := newPolled(t)
+		p.list("1:one:0")
+		p.want("first")
+		before, err := p.pollRow("items", "new")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.list("1:one:0", "2:two:0")
+		p.want("a new one", "2 two 0 poll")
+		if forgetful {
+			before.Poll += 7 // the control: another number is another event
+		}
+		if err := p.putPollRow("items", "new", before); err != nil { // as if the process had died before
+			t.Fatal(err)
+		}
+		want := []string(nil)
+		if forgetful {
+			want = []string{"2 two 0 poll"}
+		}
+		p.want(fmt.Sprintf("forgetful %v", forgetful), want...)
+	}
+}
+
+func TestTheKeysOfAPollAreBounded(t *testing.T) {
+	row := &pollRow{Hash: "h", seen: map[digest]seenKey{}}
+	for i := range 100 {
+		row.seen[digestOf(fmt.Appendf(nil, "%d", i))] = seenKey{poll: uint64(i)}
+	}
+	row.forget(30)
+	data, err := row.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := decodePollRow(data)
+	if err != nil || len(read.seen) != 30 || read.Hash != "h" {
+		t.Fatalf("%+v %v", read, err)
+	}
+	for i := 70; i < 100; i++ {
+		if _, ok := read.seen[digestOf(fmt.Appendf(nil, "%d", i))]; !ok {
+			t.Errorf("key %d is among the last seen", i)
+		}
+	}
+	for _, cut := range []int{0, 1, len(data) / 2, len(data) - 1} {
+		if _, err := decodePollRow(data[:cut]); err == nil {
+			t.Errorf("a row cut at %d was read", cut)
+		}
+	}
+}
+
+// TestPollsAreMadeWhenTheyAreDue runs the loop on a clock of its own.
+func TestPollsAreMadeWhenTheyAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var mu sync.Mutex
+		var made []string
+		var slow time.Duration
+		list := []pollTrigger{{"w", "a", 10 * time.Second}, {"w", "b", time.Minute}}
+		ticks := make(chan struct{}, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		p := newPolls(time.Now, time.After)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			p.run(ctx, pollSource{
+				changed: ticks,
+				list: func(context.Context) ([]pollTrigger, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return slices.Clone(list), nil
+				},
+				begin: func(one pollTrigger) time.Time {
+					if one.trigger == "b" {
+						return begun.Add(25 * time.Second)
+					}
+					return time.Now()
+				},
+				poll: func(ctx context.Context, one pollTrigger) {
+					mu.Lock()
+					made = append(made, fmt.Sprintf("%s@%d", one.trigger, int(time.Since(begun).Seconds())))
+					wait := slow
+					mu.Unlock()
+					select {
+					case <-time.After(wait):
+					case <-ctx.Done():
+					}
+				},
+			})
+		}()
+		want := func(texts ...string) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(made, texts) {
+				t.Errorf("after %s: %v, want %v", time.Since(begun), made, texts)
+			}
+			made = nil
+		}
+		time.Sleep(31 * time.Second)
+		want("a@0", "a@10", "a@20", "b@25", "a@30")
+		mu.Lock()
+		slow = 25 * time.Second
+		list = append(list, pollTrigger{"w", "c", time.Hour})
+		mu.Unlock()
+		ticks <- struct{}{}
+		time.Sleep(30 * time.Second) // 61: the poll of 40 is in flight until 65
+		want("c@31", "a@40")
+		time.Sleep(5 * time.Second) // 66
+		want("a@65")
+		mu.Lock()
+		list = list[1:]
+		list[1].every = time.Minute // the poll of c is due an hour after 31, or a minute
+		mu.Unlock()
+		ticks <- struct{}{}
+		time.Sleep(61 * time.Second)
+		want("b@85", "c@126")
+		cancel()
+		<-ended
+		if at, ok := p.next["w/a"]; ok {
+			t.Errorf("a poll that is gone is due at %s", at)
+		}
+	})
+}

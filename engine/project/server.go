@@ -1,0 +1,106 @@
+package project
+
+import (
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// Server is how `flowrun serve` is reached; the zero value is the default.
+type Server struct {
+	Listen  string   // host:port; "" = the default
+	Hosts   []string // further names that requests may be sent to, as name or name:port
+	TLSCert string   // path of a certificate with its chain, relative to the project's root
+	TLSKey  string
+	Pos     diag.Pos // of Listen, else of the mapping
+}
+
+// isHost reports whether text is the name of a host, or an address, in brackets
+// where it is IPv6.
+func isHost(text string) bool {
+	if inner, found := strings.CutPrefix(text, "["); found {
+		ip := net.ParseIP(strings.TrimSuffix(inner, "]"))
+		return ip != nil && strings.HasSuffix(inner, "]")
+	}
+	for label := range strings.SplitSeq(text, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || strings.IndexFunc(label, isNoHostLetter) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isNoHostLetter(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+}
+
+func (p *parser) server(n *spec.Node) {
+	server := &p.project.Server
+	server.Pos = n.Pos
+	p.keys(n, "`server`", map[string]func(*spec.Node){
+		"listen": func(v *spec.Node) {
+			if server.Listen = p.text(v, "`listen`"); server.Listen == "" {
+				return
+			}
+			server.Pos = v.Pos
+			if err := CheckListen(server.Listen); err != "" {
+				p.problems.Errorf(v.Pos, "FR5022", "`%s` is not an address to listen on: %s", server.Listen, err).Hint = "write host:port, such as 127.0.0.1:7070"
+			}
+		},
+		"hosts":    func(v *spec.Node) { p.serverHosts(v) },
+		"tls_cert": func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
+		"tls_key":  func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
+	})
+	if (server.TLSCert == "") != (server.TLSKey == "") {
+		p.problems.Errorf(n.Pos, "FR5023", "`tls_cert` and `tls_key` belong together: one of them is missing")
+	}
+}
+
+func (p *parser) serverHosts(v *spec.Node) {
+	for _, item := range p.items(v, "`hosts`") {
+		text := p.text(item, "`hosts`")
+		name := text
+		if host, port, err := net.SplitHostPort(text); err == nil && isPort(port) {
+			name = host
+			if strings.Contains(host, ":") {
+				name = "[" + host + "]"
+			}
+		}
+		if text != "" && !isHost(name) {
+			p.problems.Errorf(item.Pos, "FR5022", "`%s` is not the name of a host", text).Hint = "write name or name:port, such as flowrun.example.com; no scheme, no path, no *"
+			continue
+		}
+		p.project.Server.Hosts = append(p.project.Server.Hosts, strings.ToLower(text))
+	}
+}
+
+// optional reads text that may be empty.
+func (p *parser) optional(n *spec.Node, what string) string {
+	if n.Kind == spec.Scalar && n.Text == "" && !n.IsPlain() {
+		return ""
+	}
+	return p.text(n, what)
+}
+
+// CheckListen says what is wrong with an address to listen on, "" when nothing
+// is. A host that must be resolved is not looked up.
+func CheckListen(text string) string {
+	host, port, err := net.SplitHostPort(text)
+	switch {
+	case err != nil:
+		return "it has no port"
+	case !isPort(port):
+		return "the port must be a number from 0 to 65535"
+	case strings.ContainsAny(host, "/@ ${}"):
+		return "the host is neither a name nor an address"
+	}
+	return ""
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && strconv.FormatUint(port, 10) == text
+}

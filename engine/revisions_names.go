@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// NameClashes finds workflow files of one project that have the same name: an error
+// at each but the one that a server would take. sources are the files' bytes by
+// their names.
+func NameClashes(sources map[string][]byte) diag.List {
+	loaded := &loadedFiles{}
+	for _, file := range slices.Sorted(maps.Keys(sources)) {
+		one := &workflowFile{file: file, name: stem(file)}
+		tree, _ := spec.Parse(file, sources[file])
+		if tree == nil {
+			continue
+		}
+		if tree.Name != nil {
+			one.name, one.look.named = tree.Name.Text, tree.Name.Pos
+		}
+		loaded.files = append(loaded.files, one)
+	}
+	byName := map[string][]*workflowFile{}
+	for _, one := range loaded.files {
+		byName[one.name] = append(byName[one.name], one)
+	}
+	var problems diag.List
+	for name, files := range byName {
+		slices.SortFunc(files, func(a, b *workflowFile) int { return byRight(name, a, b) })
+		for _, loser := range files[1:] {
+			loser.clashWith(name, files[0])
+			problems = append(problems, loser.clash...)
+		}
+	}
+	slices.SortFunc(problems, func(a, b diag.Problem) int { return cmp.Compare(a.File, b.File) })
+	return problems
+}

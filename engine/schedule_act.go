@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schedule"
+)
+
+// PauseSchedule stops a schedule or poll from firing until it is resumed. One
+// that is paused already stays as it is. *UnknownError.
+func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
+	found, err := e.revisions.schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.changeSchedule(found, func(*plan.TriggerState) error {
+		now := e.project.config.Now()
+		_, err := e.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
+			if !s.Paused {
+				s.Paused, s.PausedAt, s.PausedBy, s.Reason = true, now, r.By, r.Reason
+			}
+		})
+		return err
+	})
+}
+
+// ResumeSchedule lets a paused schedule fire again, from its next slot on: what
+// the pause left out stays out, as a visible row. The failures in a row count from
+// 0 again. *UnknownError.
+func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
+	found, err := e.revisions.schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.changeSchedule(found, func(state *plan.TriggerState) error {
+		now := e.project.config.Now()
+		if !state.Paused && !state.Done.After(now) {
+			return nil
+		}
+		if found.trigger.Kind == plan.TriggerPoll {
+			return e.store.PutFires(nil, found.workflow(), found.trigger.Name, func(s *plan.TriggerState) { resumed(s, now) })
+		}
+		t, err := found.read()
+		if err != nil {
+			return err
+		}
+		p := t.Resume(schedule.View{Now: now, Epoch: e.scheduler.epoch, State: *state})
+		var rows []plan.Fire
+		for _, step := range p.Steps {
+			row := plan.Fire{
+				Workflow: found.workflow(), Trigger: found.trigger.Name, Kind: found.trigger.Kind,
+				Slot: step.Slot.UTC(), At: now.UTC().Round(0), Skipped: step.Skipped, Note: step.Note,
+			}
+			if step.Slots > 1 {
+				row.Slots = step.Slots
+			}
+			rows = append(rows, row)
+		}
+		return e.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
+			resumed(s, p.Done)
+			s.Hash, s.Epoch = t.Hash(), e.scheduler.epoch
+		})
+	})
+}
+
+func resumed(s *plan.TriggerState, done time.Time) {
+	s.Paused, s.PausedAt, s.PausedBy, s.Reason, s.Failures, s.Done = false, time.Time{}, "", "", 0, done
+}
+
+// changeSchedule changes what is kept of a schedule while the loop decides
+// nothing, and returns the schedule as it is then.
+func (e *Engine) changeSchedule(found namedTrigger, change func(*plan.TriggerState) error) (item *ScheduleItem, err error) {
+	err = e.scheduler.loop.Exclusively(func() error {
+		state, err := e.scheduleState(found)
+		if err != nil {
+			return err
+		}
+		if err := change(state); err != nil {
+			return e.fault(err)
+		}
+		if state, err = e.scheduleState(found); err != nil {
+			return err
+		}
+		item, err = e.scheduleItem(found, state)
+		return err
+	})
+	return item, err
+}
+
+// scheduleState returns what is kept of a schedule, which may be nothing but its
+// name.
+func (e *Engine) scheduleState(found namedTrigger) (*plan.TriggerState, error) {
+	state, err := e.store.TriggerState(found.workflow(), found.trigger.Name)
+	if state == nil {
+		state = &plan.TriggerState{Workflow: found.workflow(), Trigger: found.trigger.Name}
+	}
+	return state, e.fault(err)
+}
+
+// TriggerSchedule starts a run of a schedule by hand, with the trigger's inputs;
+// its slots stay as they are. With At it is the run of that slot: a slot has one
+// run at most. A poll polls now. *UnknownError, *InputError, *ConflictError.
+func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerRequest) (*plan.Run, error) {
+	found, err := e.revisions.schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	by := cmp.Or(r.By, "somebody")
+	if found.trigger.Kind == plan.TriggerPoll {
+		if !r.At.IsZero() {
+			return nil, &InputError{Input: "at", Message: "a poll has no slots: it can only poll now"}
+		}
+		runs, err := e.pollNow(ctx, found.rev, found.trigger, by)
+		if err != nil || len(runs) == 0 {
+			return nil, err
+		}
+		return e.storedRun(runs[0])
+	}
+	now := e.project.config.Now().UTC().Round(0)
+	f := firing{rev: found.rev, trigger: found.trigger, at: cmp.Or(r.At.UTC(), now), by: by}
+	if r.RequestID != "" {
+		f.requestID = "trigger/" + id + "/" + r.RequestID
+		if known, err := e.store.Requested(f.requestID); err != nil || known != "" {
+			return e.askedBefore(known, err)
+		}
+	}
+	if f.fire, err = e.handFire(found, r, now); err != nil {
+		return nil, err
+	}
+	run, existing, err := e.startTriggered(ctx, f)
+	if err != nil {
+		return nil, handError(err)
+	}
+	if existing && f.requestID == "" {
+		return nil, slotConflict(id, f.at, run)
+	}
+	return e.storedRun(run)
+}
+
+func (e *Engine) askedBefore(id string, err error) (*plan.Run, error) {
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	return e.storedRun(id)
+}
+
+// handFire is the row of a run that is started by hand. Without a slot of its own
+// it lies at the moment, and beside the slots of the clock.
+func (e *Engine) handFire(found namedTrigger, r TriggerRequest, now time.Time) (*plan.Fire, error) {
+	fire := &plan.Fire{Slot: now, At: now}
+	if !r.At.IsZero() {
+		fire.Slot, fire.Backfill = r.At.UTC().Round(0), true
+		row, err := e.store.Fire(found.workflow(), found.trigger.Name, fire.Slot)
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		if row != nil && row.Run != "" {
+			return nil, slotConflict(found.id, fire.Slot, row.Run)
+		}
+		return fire, nil
+	}
+	t, err := found.read()
+	if err != nil {
+		return nil, err
+	}
+	slot, err := e.freeSlot(found, t, now)
+	fire.Slot = slot
+	return fire, err
+}
+
+// freeSlot returns the first moment from a time on that is no slot of the clock's
+// and has no fire.
+func (e *Engine) freeSlot(found namedTrigger, t *schedule.Trigger, at time.Time) (time.Time, error) {
+	for {
+		if slot, ok := t.Next(at.Add(-1)); !ok || !slot.Equal(at) {
+			row, err := e.store.Fire(found.workflow(), found.trigger.Name, at)
+			if err != nil || row == nil {
+				return at, e.fault(err)
+			}
+		}
+		at = at.Add(1)
+	}
+}
+
+func slotConflict(id string, slot time.Time, run string) error {
+	return &ConflictError{
+		Message: fmt.Sprintf("the slot %s of %s has its run already: %s", slot.Format(time.RFC3339), id, run),
+		Hint:    "`flowrun runs rerun " + run + "` starts another run with its inputs",
+	}
+}
+
+// handError is what a person gets whose fire can't become a run.
+func handError(err error) error {
+	var refused *notFiredError
+	switch {
+	case errors.As(err, &refused) && refused.cause != nil:
+		return refused.cause
+	case errors.As(err, &refused) && refused.Skipped == plan.SkipInvalid:
+		return &InputError{Message: refused.Note}
+	case errors.As(err, &refused):
+		return &ConflictError{Message: refused.Note}
+	case errors.Is(err, boltstore.ErrSlotTaken):
+		return &ConflictError{Message: "the slot was decided just now"}
+	}
+	return err
+}

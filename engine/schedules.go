@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schedule"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// maxNextFires is how many coming slots are told at most.
+const maxNextFires = 1000
+
+// namedTrigger is a trigger of a workflow in force that people can pause: cron, every or
+// poll.
+type namedTrigger struct {
+	id      string
+	rev     *revision
+	trigger *plan.Trigger
+	reads   *scheduleReads
+}
+
+func (n namedTrigger) workflow() string { return n.rev.name() }
+
+// read reads a cron or every trigger.
+func (n namedTrigger) read() (*schedule.Trigger, error) {
+	return n.reads.read(n.id, *n.trigger.Schedule)
+}
+
+// scheduleReads keeps schedules that were read, since lists ask for all of them
+// each time. The zero value is ready; safe for concurrent use.
+type scheduleReads struct {
+	mu    sync.Mutex
+	known map[readKey]*schedule.Trigger
+}
+
+type readKey struct {
+	id string
+	plan.Schedule
+}
+
+// maxReads bounds what is kept: past it all is read again.
+const maxReads = 10_000
+
+func (r *scheduleReads) read(id string, s plan.Schedule) (*schedule.Trigger, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := readKey{id, s}
+	if known := r.known[key]; known != nil {
+		return known, nil
+	}
+	t, err := schedule.Read(id, &s)
+	if err != nil {
+		return nil, err
+	}
+	if r.known == nil || len(r.known) >= maxReads {
+		r.known = map[readKey]*schedule.Trigger{}
+	}
+	r.known[key] = t
+	return t, nil
+}
+
+// isSchedule reports whether a trigger fires by the clock: polls do too, in their
+// way.
+func isSchedule(kind plan.TriggerKind) bool { return kind.Scheduled() || kind == plan.TriggerPoll }
+
+// schedules returns the schedules and polls in force, by id.
+func (r *revisions) schedules(ctx context.Context) ([]namedTrigger, error) {
+	all, err := r.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []namedTrigger
+	for _, rev := range all {
+		triggers := rev.workflow().Triggers
+		for i := range triggers {
+			if isSchedule(triggers[i].Kind) {
+				found = append(found, namedTrigger{plan.TriggerID(rev.name(), triggers[i].Name), rev, &triggers[i], &r.reads})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b namedTrigger) int { return cmp.Compare(a.id, b.id) })
+	return found, nil
+}
+
+// schedule returns the schedule or poll of an id. *UnknownError.
+func (r *revisions) schedule(ctx context.Context, id string) (namedTrigger, error) {
+	workflow, name, ok := plan.SplitTriggerID(id)
+	if !ok {
+		return namedTrigger{}, r.unknownSchedule(ctx, id)
+	}
+	rev, err := r.named(ctx, workflow)
+	var unknown *UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return namedTrigger{}, r.unknownSchedule(ctx, id)
+	case err != nil:
+		return namedTrigger{}, err
+	}
+	t := rev.trigger(name)
+	if t == nil {
+		return namedTrigger{}, r.unknownSchedule(ctx, id)
+	}
+	if !isSchedule(t.Kind) {
+		return namedTrigger{}, &UnknownError{
+			What: "schedule", Name: id, Hint: "`" + name + "` is a trigger of kind " + string(t.Kind) + "; schedules are cron, every and poll",
+		}
+	}
+	return namedTrigger{id, rev, t, &r.reads}, nil
+}
+
+func (r *revisions) unknownSchedule(ctx context.Context, id string) error {
+	unknown := &UnknownError{What: "schedule", Name: id, Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"}
+	known, err := r.schedules(ctx)
+	if err != nil {
+		return unknown // that there is none is said all the same
+	}
+	ids := make([]string, len(known))
+	for i := range known {
+		ids[i] = known[i].id
+	}
+	if near := diag.DidYouMean(id, ids); near != "" {
+		unknown.Hint = near
+	}
+	return unknown
+}
+
+// item is what the definition alone says of a schedule. state is nil where
+// nothing is kept of it.
+func (n namedTrigger) item(state *plan.TriggerState, now time.Time) (ScheduleItem, error) {
+	item := ScheduleItem{ID: n.id, Workflow: n.workflow(), Trigger: n.trigger.Name, Kind: n.trigger.Kind, Timezone: time.UTC.String()}
+	if state != nil {
+		item.Paused, item.PausedBy, item.PausedReason, item.Failures = state.Paused, state.PausedBy, state.Reason, state.Failures
+		if state.Paused && !state.PausedAt.IsZero() {
+			item.PausedAt = &state.PausedAt
+		}
+	}
+	if n.trigger.Kind == plan.TriggerPoll {
+		item.Every = schema.FormatDuration(n.trigger.Poll.Every)
+		return item, nil
+	}
+	item.Cron, item.Timezone = n.trigger.Schedule.Cron, n.trigger.Schedule.Timezone
+	if item.Cron == "" {
+		item.Every = schema.FormatDuration(n.trigger.Schedule.Every)
+	}
+	t, err := n.read()
+	if err != nil {
+		return item, err
+	}
+	if next, ok := t.Next(nextAfter(t, state, now)); ok && !item.Paused {
+		item.Next = &next
+	}
+	return item, nil
+}
+
+// nextAfter is the time that coming slots follow: now, or the last decided slot
+// where the clock was set back behind it.
+func nextAfter(t *schedule.Trigger, state *plan.TriggerState, now time.Time) time.Time {
+	if state != nil && state.Hash == t.Hash() && state.Done.After(now) {
+		return state.Done
+	}
+	return now
+}
+
+// Schedules returns all schedules and polls, by id.
+func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
+	found, err := e.revisions.schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := e.store.TriggerStates()
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	states := make(map[string]*plan.TriggerState, len(kept))
+	for i := range kept {
+		states[plan.TriggerID(kept[i].Workflow, kept[i].Trigger)] = &kept[i]
+	}
+	items := make([]ScheduleItem, 0, len(found))
+	for _, n := range found {
+		item, err := e.scheduleItem(n, states[n.id])
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, *item)
+	}
+	return items, nil
+}
+
+// Schedules returns the schedules and polls as the files alone say: for where
+// there is no store yet.
+func (p *Project) Schedules(ctx context.Context) ([]ScheduleItem, error) {
+	found, err := newRevisions(p).schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]ScheduleItem, 0, len(found))
+	for _, n := range found {
+		item, err := n.item(nil, p.config.Now())
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// scheduleItem adds what the store and the running parts know.
+func (e *Engine) scheduleItem(n namedTrigger, state *plan.TriggerState) (*ScheduleItem, error) {
+	item, err := n.item(state, e.project.config.Now())
+	if err != nil {
+		return nil, err
+	}
+	item.Running = e.always.on()
+	if next, ok := e.nextPoll(n.workflow(), n.trigger.Name); ok && n.trigger.Kind == plan.TriggerPoll && !item.Paused {
+		item.Next = &next
+	}
+	last, _, err := e.store.Fires(boltstore.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	if len(last) > 0 {
+		item.Last = &last[0]
+	}
+	if state == nil || state.LastRun == "" {
+		return &item, nil
+	}
+	switch row, err := e.store.Run(state.LastRun); {
+	case err == nil:
+		e.noteUndriven(row)
+		item.LastRun = row
+	case !errors.Is(err, boltstore.ErrRunNotFound):
+		return nil, e.fault(err)
+	}
+	return &item, nil
+}
+
+// NextFires returns the next n slots of a schedule after from (zero = now).
+// *UnknownError.
+func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
+	found, err := e.revisions.schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	state, err := e.store.TriggerState(found.workflow(), found.trigger.Name)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	next, err := found.next(state, from, e.project.config.Now(), n)
+	if at, ok := e.nextPoll(found.workflow(), found.trigger.Name); ok && err == nil && found.trigger.Kind == plan.TriggerPoll && from.IsZero() {
+		next.put(polledFrom(at, found.trigger.Poll.Every, n))
+	}
+	return next, err
+}
+
+// NextFires returns the coming slots as the files alone say.
+func (p *Project) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
+	found, err := newRevisions(p).schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return found.next(nil, from, p.config.Now(), n)
+}
+
+func (n namedTrigger) next(state *plan.TriggerState, from, now time.Time, count int) (*NextFires, error) {
+	count = min(max(count, 1), maxNextFires)
+	item, err := n.item(state, now)
+	if err != nil {
+		return nil, err
+	}
+	next := &NextFires{
+		ID: n.id, Workflow: item.Workflow, Trigger: item.Trigger, Cron: item.Cron, Every: item.Every, Timezone: item.Timezone,
+		Next: []time.Time{}, Fires: []NextFire{}, Paused: item.Paused,
+	}
+	if n.trigger.Kind == plan.TriggerPoll {
+		next.put(polledFrom(schedule.NextEvery(cmp.Or(from, now), n.trigger.Poll.Every), n.trigger.Poll.Every, count))
+		return next, nil
+	}
+	t, err := n.read()
+	if err != nil {
+		return nil, err
+	}
+	if from.IsZero() {
+		from = nextAfter(t, state, now)
+	}
+	var fires []NextFire
+	for range count {
+		slot, ok := t.Next(from)
+		if !ok {
+			break
+		}
+		fires = append(fires, NextFire{At: slot, Note: t.Note(from, slot)})
+		from = slot
+	}
+	next.put(fires)
+	return next, nil
+}
+
+// put sets the coming fires.
+func (n *NextFires) put(fires []NextFire) {
+	n.Next, n.Fires = make([]time.Time, 0, len(fires)), append([]NextFire{}, fires...)
+	for _, fire := range fires {
+		n.Next = append(n.Next, fire.At)
+	}
+}
+
+// polledFrom are the times of a poll, as long as nothing delays it.
+func polledFrom(first time.Time, every time.Duration, count int) []NextFire {
+	fires := make([]NextFire, min(max(count, 1), maxNextFires))
+	for i := range fires {
+		fires[i] = NextFire{At: first.Add(time.Duration(i) * every).UTC()}
+	}
+	return fires
+}
+
+// Fires returns what triggers did, the newest slot first, and the cursor of the
+// next page, "" at the end. *InputError.
+func (e *Engine) Fires(_ context.Context, f FireFilter) ([]plan.Fire, string, error) {
+	if f.Trigger != "" && f.Workflow == "" {
+		workflow, trigger, ok := plan.SplitTriggerID(f.Trigger)
+		if !ok {
+			return nil, "", &InputError{Message: "a trigger is asked for with its workflow", Hint: "an id is WORKFLOW/TRIGGER"}
+		}
+		f.Workflow, f.Trigger = workflow, trigger
+	}
+	fires, next, err := e.store.Fires(boltstore.FireFilter{
+		Workflow: f.Workflow, Trigger: f.Trigger, Since: f.Since, Until: f.Until, Limit: f.Limit, Cursor: f.Cursor,
+	})
+	return fires, next, e.fault(err)
+}

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"path/filepath"
+)
+
+// DefaultListen is where a server listens that nobody told otherwise.
+const DefaultListen = "127.0.0.1:7070"
+
+// ServerSettings are `server` of flowrun.yaml.
+type ServerSettings struct {
+	Listen  string // host:port; "" = DefaultListen
+	Hosts   []string
+	TLSCert string // absolute paths; both or none
+	TLSKey  string
+}
+
+// ServerSettings returns how flowrun.yaml wants the server to be reached.
+func (p *Project) ServerSettings() ServerSettings {
+	server := p.file.Server
+	settings := ServerSettings{Listen: server.Listen, Hosts: server.Hosts}
+	if server.TLSCert != "" {
+		settings.TLSCert, settings.TLSKey = p.path(server.TLSCert), p.path(server.TLSKey)
+	}
+	return settings
+}
+
+// path resolves a path of flowrun.yaml against the project's root.
+func (p *Project) path(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(p.config.Dir, filepath.FromSlash(name))
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// startOptions say what a new run is besides its plan and inputs.
+type startOptions struct {
+	scheduledAt time.Time // zero = the time of acceptance
+	requestID   string
+	by          string // who asked for it; "" = nobody did
+	rerunOf     string
+	edited      []string // of a rerun: the inputs that differ
+	from        string   // of a rerun: the step that it begins at
+	taken       map[string]*journal.Taken
+
+	// What the run's `trigger` holds: item and outputs as interp.EncodeValue
+	// writes them. trigger "" is a start by hand.
+	trigger       string
+	triggerKind   plan.TriggerKind
+	triggerAt     time.Time // zero = scheduledAt
+	item, outputs json.RawMessage
+	fire          *plan.Fire // stored in one transaction with the run; nil = none
+}
+
+// start is begin for those who show the run.
+func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
+	id, _, err := e.begin(ctx, checked, inputs, options)
+	if err != nil {
+		return nil, err
+	}
+	return e.storedRun(id)
+}
+
+// begin stores a run and drives it. existing says that the request, or the slot of
+// the fire, had its run already: that one may be removed by now. A slot that was
+// skipped is boltstore.ErrSlotTaken, inputs that do not fit an *InputError, a store
+// that takes no run a *PressureError, and an engine with too many a *BusyError.
+func (e *Engine) begin(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (id string, existing bool, err error) {
+	if id, err := e.admitted(options); id != "" || err != nil {
+		return id, true, err
+	}
+	request, err := e.newRun(checked, inputs, options)
+	if err != nil {
+		return "", false, err
+	}
+	id, err = e.driver.Start(ctx, *request)
+	if refused := (*plan.Error)(nil); errors.As(err, &refused) {
+		return "", false, &InputError{Message: refused.Message, Hint: refused.Hint}
+	}
+	if err != nil {
+		return "", false, e.fault(fmt.Errorf("start run of %s: %w", checked.workflow.Name, err))
+	}
+	existing = id != request.Row.ID
+	if fire := request.Row.Fire; fire != nil && !existing {
+		e.project.config.Observer.Fired(fire)
+	}
+	return id, existing, nil
+}
+
+// admitted refuses a new run where too many are there. A request that has its run
+// already, and a slot, are answered all the same: id is the run then.
+func (e *Engine) admitted(options startOptions) (id string, err error) {
+	busy := e.admit()
+	if busy == nil {
+		return "", nil
+	}
+	if options.requestID != "" {
+		if id, err = e.store.Requested(options.requestID); id != "" || err != nil {
+			return id, e.fault(err)
+		}
+	}
+	if fire := options.fire; fire != nil && fire.Kind.Scheduled() {
+		stored, err := e.store.Fire(fire.Workflow, fire.Trigger, fire.Slot)
+		if err != nil {
+			return "", e.fault(err)
+		}
+		if stored != nil && stored.Run != "" {
+			return stored.Run, nil
+		}
+	}
+	return "", busy
+}
+
+// newRun makes the row and the first event of a run.
+func (e *Engine) newRun(checked *checkedPlan, inputs json.RawMessage, options startOptions) (*local.StartRequest, error) {
+	workflow := checked.workflow
+	stored, err := checked.stored()
+	if err != nil {
+		return nil, err
+	}
+	now := e.project.config.Now().UTC().Round(0)
+	id, err := e.newID(now)
+	if err != nil {
+		return nil, err
+	}
+	scheduledAt := options.scheduledAt.UTC()
+	if scheduledAt.IsZero() {
+		scheduledAt = now
+	}
+	trigger := options.trigger
+	if trigger == "" {
+		trigger = string(plan.TriggerManual)
+	}
+	row := plan.Run{
+		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: trigger,
+		Labels: workflow.Labels, RerunOf: options.rerunOf, RerunFrom: options.from, Edited: options.edited,
+		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.hash, Fire: fireOf(options.fire, id),
+	}
+	return &local.StartRequest{
+		Row: row, Workflow: workflow, PlanBytes: stored.encoded, RequestID: options.requestID, By: options.by,
+		Start: journal.Start{
+			RunID: id, Inputs: inputs, Trigger: trigger, ScheduledAt: scheduledAt,
+			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
+			EditedInputs: options.edited, From: options.from, Taken: options.taken,
+			TriggerKind: options.triggerKind, TriggerAt: options.triggerAt.UTC(), TriggerItem: options.item, TriggerOutputs: options.outputs,
+		},
+	}, nil
+}
+
+// fireOf is the fire of a new run, in the form that is stored.
+func fireOf(fire *plan.Fire, id string) *plan.Fire {
+	if fire == nil {
+		return nil
+	}
+	own := *fire
+	own.Run, own.Slot, own.At = id, own.Slot.UTC().Round(0), own.At.UTC().Round(0)
+	return &own
+}

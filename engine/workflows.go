@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// WorkflowList returns the workflow files of the project, by name. One that is
+// broken is listed with its problems, and with the revision that is in force if
+// there is one.
+func (e *Engine) WorkflowList(ctx context.Context) ([]WorkflowInfo, error) {
+	loaded, err := e.revisions.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.workflowInfos(loaded)
+}
+
+func (e *Engine) workflowInfos(loaded *loadedFiles) ([]WorkflowInfo, error) {
+	list := make([]WorkflowInfo, 0, len(loaded.files))
+	for _, file := range loaded.files {
+		info, err := e.workflowInfo(file)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, info)
+	}
+	slices.SortStableFunc(list, func(a, b WorkflowInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (e *Engine) workflowInfo(file *workflowFile) (WorkflowInfo, error) {
+	info := WorkflowInfo{Name: file.name, File: file.file, Problems: file.allProblems(), Triggers: []TriggerInfo{}}
+	if info.Problems == nil {
+		info.Problems = diag.List{}
+	}
+	rev := file.inForce
+	if rev == nil {
+		return info, nil
+	}
+	w := rev.workflow()
+	info.Name, info.Description, info.Labels = w.Name, w.Description, w.Labels
+	info.Hash, info.LoadedAt, info.Stale, info.Steps = rev.hash, rev.loadedAt, rev.stale, countSteps(w.Steps)
+	for i := range w.Triggers {
+		info.Triggers = append(info.Triggers, triggerInfo(w.Name, &w.Triggers[i]))
+	}
+	newest, _, err := e.store.Runs(boltstore.Filter{Workflow: w.Name, Limit: 1})
+	if err != nil {
+		return info, e.fault(fmt.Errorf("look for the last run of %s: %w", w.Name, err))
+	}
+	if len(newest) > 0 {
+		e.noteUndriven(&newest[0])
+		info.LastRun = &newest[0]
+	}
+	return info, nil
+}
+
+// countSteps counts the steps as they are written, those of loops too.
+func countSteps(steps []plan.Step) int {
+	n := len(steps)
+	for i := range steps {
+		if loop := steps[i].Loop; loop != nil {
+			n += countSteps(loop.Steps)
+		}
+	}
+	return n
+}
+
+func triggerInfo(workflow string, t *plan.Trigger) TriggerInfo {
+	return TriggerInfo{ID: plan.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t)}
+}
+
+// triggerText says in one line when a trigger fires.
+func triggerText(workflow string, t *plan.Trigger) string {
+	switch {
+	case t.Schedule != nil && t.Schedule.Cron != "":
+		return t.Schedule.Cron + " " + t.Schedule.Timezone
+	case t.Schedule != nil:
+		return "every " + schema.FormatDuration(t.Schedule.Every)
+	case t.Webhook != nil:
+		return "POST " + HookPath(workflow, t.Name)
+	case t.Poll != nil:
+		return fmt.Sprintf("poll %s every %s", t.Poll.Uses, schema.FormatDuration(t.Poll.Every))
+	case t.After != nil:
+		words := make([]string, len(t.After.Status))
+		for i, status := range t.After.Status {
+			words[i] = string(status)
+		}
+		return fmt.Sprintf("after %s: %s", t.After.Workflow, strings.Join(words, ", "))
+	}
+	return string(t.Kind)
+}
+
+// Workflow returns one workflow by its name. *UnknownError.
+func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, error) {
+	file, err := e.revisions.file(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := e.workflowInfo(file)
+	if err != nil {
+		return nil, err
+	}
+	detail := &WorkflowDetail{WorkflowInfo: info, Inputs: json.RawMessage(`{"type":"object","properties":{}}`), Source: string(file.source())}
+	if file.inForce == nil {
+		return detail, nil
+	}
+	w := file.inForce.workflow()
+	detail.Workflow, detail.Source, detail.Outputs = w, w.Source, w.OutputSchema
+	if len(w.Inputs) > 0 {
+		detail.Inputs = w.Inputs
+	}
+	return detail, nil
+}
+
+// StartNamed starts a run of a workflow of the project: of its revision in force.
+// *UnknownError, *InputError; a broken file without a good revision is a
+// diag.List, and so is what the run would lack.
+func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*plan.Run, diag.List, error) {
+	rev, err := e.revisions.named(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.RequestID != "" {
+		first, err := e.store.Requested(r.RequestID)
+		if err != nil {
+			return nil, nil, e.fault(err)
+		}
+		if first != "" { // whatever the file and the inputs are now
+			row, err := e.storedRun(first)
+			return row, nil, err
+		}
+	}
+	inputs, err := convertInputs(rev.workflow(), r.Inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if lacking := e.project.preflight(ctx, rev.workflow()); lacking.HasErrors() {
+		return nil, lacking, nil
+	}
+	row, err := e.start(ctx, rev.checked, inputs, startOptions{scheduledAt: r.ScheduledAt, requestID: r.RequestID, by: r.By})
+	return row, nil, err
+}
+
+// Reload reads all workflow files again. A broken one keeps its last good
+// revision.
+func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
+	before := e.revisions.current.Load()
+	if before == nil {
+		before = &loadedFiles{}
+	}
+	now, err := e.revisions.refresh(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	result := &ReloadResult{At: e.project.config.Now().UTC(), Changed: []string{}, Removed: []string{}, Broken: []string{}}
+	result.compare(before, now)
+	result.Workflows, err = e.workflowInfos(now)
+	return result, err
+}
+
+func (r *ReloadResult) compare(before, now *loadedFiles) {
+	old := map[string]*workflowFile{}
+	for _, file := range before.files {
+		old[file.file] = file
+	}
+	for _, file := range now.files {
+		was := old[file.file]
+		delete(old, file.file)
+		switch {
+		case firstError(file.allProblems()) != nil:
+			r.Broken = append(r.Broken, file.file)
+		case was == nil || was.inForce == nil || file.inForce == nil || was.inForce.hash != file.inForce.hash:
+			r.Changed = append(r.Changed, file.file)
+		}
+	}
+	for file := range old {
+		r.Removed = append(r.Removed, file)
+	}
+	slices.Sort(r.Removed)
+}
+
+// followWorkflows puts changes of the workflow files in force until ctx ends.
+func (e *Engine) followWorkflows(ctx context.Context) { e.revisions.follow(ctx, time.After) }

@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) schedulesCommand() *cobra.Command {
+	list := a.schedulesListCommand()
+	c := &cobra.Command{
+		Use: "schedules", Short: "What starts by the clock: look, pause, resume, trigger, backfill", PreRunE: list.PreRunE, RunE: list.RunE,
+		Long: "Schedules are the cron, every and poll triggers of the project's workflows. `flowrun serve` starts their runs.\n" +
+			"A schedule is named WORKFLOW/TRIGGER.",
+	}
+	group(c)
+	c.AddCommand(list, a.schedulesNextCommand(), a.schedulesFiresCommand(), a.schedulesPauseCommand(), a.schedulesResumeCommand(), a.schedulesTriggerCommand(), a.schedulesBackfillCommand())
+	for _, sub := range c.Commands() {
+		sub.ValidArgsFunction = cobra.NoFileCompletions
+		a.sandboxFlag(sub, "the schedules of the sandbox")
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	return c
+}
+
+func (a *app) schedulesListCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "list", Short: "List the schedules with their next and last fire", Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) listSchedules(ctx context.Context, output string) error {
+	page, err := a.readSchedules(ctx)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, page)
+	}
+	if len(page.Items) == 0 {
+		a.note("no schedules: they are `triggers` of a workflow, such as `daily: {cron: \"0 9 * * *\"}`")
+		return nil
+	}
+	a.page(a.sys.Stdout).Schedules(a.sys.Stdout, page.Items)
+	if !page.Items[0].Running {
+		a.note("nothing starts by itself now: no server runs (`%s`)", a.commandText("serve"))
+	}
+	return nil
+}
+
+// readSchedules asks the owner of the store; where there is no store, the files
+// alone.
+func (a *app) readSchedules(ctx context.Context) (page *web.SchedulePage, err error) {
+	err = a.visit(ctx, func(c *web.Client) error {
+		page, err = c.Schedules(ctx)
+		return err
+	})
+	if !errors.Is(err, errNoStore) {
+		return page, err
+	}
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer project.Close()
+	items, err := project.Schedules(ctx)
+	page = &web.SchedulePage{Page: web.Page[engine.ScheduleItem]{Items: items}}
+	page.Version, page.Source = project.TZData()
+	return page, err
+}
+
+// nextFlags are the flags of schedules next.
+type nextFlags struct {
+	n            int
+	from, output string
+}
+
+func (a *app) schedulesNextCommand() *cobra.Command {
+	flags := new(nextFlags)
+	c := &cobra.Command{
+		Use: "next [WORKFLOW[/TRIGGER]]", Short: "Show the coming fires, and what changes of the clock do to them", Args: rangeArgs(0, "WORKFLOW[/TRIGGER]"),
+		Long: "Next shows when schedules fire next: in local time, and in the schedule's own zone where that is another one.\n" +
+			"With -o json the times are UTC, and tzdata names the version of the time zone rules.",
+		Example: "  flowrun schedules next weekly-digest/monday -n 5\n  flowrun schedules next --from 2026-10-24T00:00:00Z",
+		RunE: func(c *cobra.Command, args []string) error {
+			which := ""
+			if len(args) > 0 {
+				which = args[0]
+			}
+			return a.nextFires(c.Context(), which, flags)
+		},
+	}
+	c.Flags().IntVarP(&flags.n, "n", "n", 10, "how many of each schedule, at most 1000")
+	c.Flags().StringVar(&flags.from, "from", "", "those after a time (RFC 3339; default: now)")
+	outputFlag(c, &flags.output, "text", "json")
+	return c
+}
+
+// nextPage is what schedules next prints as JSON.
+type nextPage struct {
+	web.Page[engine.NextFires]
+	web.TZData
+}
+
+func (a *app) nextFires(ctx context.Context, which string, flags *nextFlags) error {
+	if flags.n < 1 || flags.n > 1000 {
+		return usageError(fmt.Errorf("-n takes 1 to 1000, not %d", flags.n), "")
+	}
+	from, err := parseTimeFlag("--from", flags.from)
+	if err != nil {
+		return err
+	}
+	page, err := a.readNext(ctx, which, from, flags.n)
+	if err != nil {
+		return err
+	}
+	if flags.output == "json" {
+		return view.JSON(a.sys.Stdout, page)
+	}
+	if len(page.Items) == 0 {
+		a.note("no schedules")
+		return nil
+	}
+	a.page(a.sys.Stdout).NextFires(a.sys.Stdout, page.Items, a.sys.Now())
+	a.note("time zone rules: %s", zoneRules(page.TZData))
+	return nil
+}
+
+func zoneRules(data web.TZData) string {
+	if data.Version == "" {
+		return data.Source
+	}
+	return data.Version + ", " + data.Source
+}
+
+// asksNext tells the coming fires of a schedule.
+type asksNext func(id string) (*engine.NextFires, error)
+
+func (a *app) readNext(ctx context.Context, which string, from time.Time, n int) (page *nextPage, err error) {
+	err = a.visit(ctx, func(c *web.Client) error {
+		schedules, err := c.Schedules(ctx)
+		if err != nil {
+			return err
+		}
+		page, err = gatherNext(which, schedules.Items, func(id string) (*engine.NextFires, error) {
+			answer, err := c.NextFires(ctx, id, from, n)
+			if err != nil {
+				return nil, err
+			}
+			return &answer.NextFires, nil
+		})
+		if err == nil {
+			page.TZData = schedules.TZData
+		}
+		return err
+	})
+	if !errors.Is(err, errNoStore) {
+		return page, err
+	}
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer project.Close()
+	items, err := project.Schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err = gatherNext(which, items, func(id string) (*engine.NextFires, error) { return project.NextFires(ctx, id, from, n) })
+	if err == nil {
+		page.Version, page.Source = project.TZData()
+	}
+	return page, err
+}
+
+// gatherNext asks for one schedule, those of a workflow, or all ("").
+func gatherNext(which string, items []engine.ScheduleItem, ask asksNext) (*nextPage, error) {
+	page := &nextPage{Page: web.Page[engine.NextFires]{Items: []engine.NextFires{}}}
+	var ids []string
+	for _, item := range items {
+		ids = append(ids, item.ID)
+		if which != "" && which != item.ID && which != item.Workflow {
+			continue
+		}
+		next, err := ask(item.ID)
+		if err != nil {
+			return nil, err
+		}
+		page.Items = append(page.Items, *next)
+	}
+	if which == "" || len(page.Items) > 0 {
+		return page, nil
+	}
+	if strings.Contains(which, "/") { // why it is none is known by whoever has the files
+		next, err := ask(which)
+		if err != nil {
+			return nil, scheduleError(err)
+		}
+		page.Items = append(page.Items, *next)
+		return page, nil
+	}
+	var workflows []string
+	for _, item := range items {
+		workflows = append(workflows, item.Workflow)
+	}
+	hint := diag.DidYouMean(which, append(workflows, ids...))
+	if hint == "" {
+		hint = "`flowrun schedules` lists the schedules"
+	}
+	return nil, notFoundError(fmt.Errorf("there is no workflow %q with a schedule", which), hint)
+}
+
+// scheduleError gives the errors of a project without a store the exit codes that
+// the API's have.
+func scheduleError(err error) error {
+	if unknown := (*engine.UnknownError)(nil); errors.As(err, &unknown) {
+		return notFoundError(unknown, unknown.Hint)
+	}
+	return err
+}
+
+func parseTimeFlag(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usageError(fmt.Errorf("%s %q is not an RFC 3339 time", flag, text), "such as 2026-03-01T09:00:00Z")
+	}
+	return at, nil
+}
+
+// firesFlags are the flags of schedules fires.
+type firesFlags struct {
+	since, cursor, output string
+	limit                 int
+}
+
+func (a *app) schedulesFiresCommand() *cobra.Command {
+	flags := new(firesFlags)
+	c := &cobra.Command{
+		Use: "fires [WORKFLOW[/TRIGGER]]", Short: "Show what triggers did: runs, and slots that were skipped with the reason", Args: rangeArgs(0, "WORKFLOW[/TRIGGER]"),
+		Long: "Fires lists the fires of triggers, the newest slot first. Webhooks, polls and `after` are among them.",
+		RunE: func(c *cobra.Command, args []string) error {
+			which := ""
+			if len(args) > 0 {
+				which = args[0]
+			}
+			return a.listFires(c.Context(), which, flags)
+		},
+	}
+	c.Flags().StringVar(&flags.since, "since", "", "only slots since a time (RFC 3339) or a duration ago (24h, 7d)")
+	c.Flags().IntVar(&flags.limit, "limit", 20, "how many, at most 1000")
+	c.Flags().StringVar(&flags.cursor, "cursor", "", "go on where a list ended (its next_cursor)")
+	outputFlag(c, &flags.output, "text", "json")
+	return c
+}
+
+func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) error {
+	if flags.limit < 1 || flags.limit > 1000 {
+		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
+	}
+	filter := engine.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
+	if workflow, trigger, ok := plan.SplitTriggerID(which); ok {
+		filter.Workflow, filter.Trigger = workflow, trigger
+	}
+	if flags.since != "" {
+		since, err := a.parseSince(flags.since)
+		if err != nil {
+			return err
+		}
+		filter.Since = since
+	}
+	var page *web.Page[plan.Fire]
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		page, err = c.Fires(ctx, filter)
+		return err
+	})
+	if errors.Is(err, errNoStore) {
+		page, err = &web.Page[plan.Fire]{Items: []plan.Fire{}}, nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case flags.output == "json":
+		return view.JSON(a.sys.Stdout, page)
+	case len(page.Items) == 0:
+		a.note("no fires")
+		return nil
+	}
+	a.page(a.sys.Stdout).Fires(a.sys.Stdout, page.Items)
+	if page.NextCursor != nil {
+		a.note("there are more: --limit N, or --cursor %s", *page.NextCursor)
+	}
+	return nil
+}

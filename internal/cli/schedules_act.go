@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+const scheduleArg = "WORKFLOW/TRIGGER"
+
+// scheduleArgs takes the id of a schedule. One that no schedule can have goes
+// nowhere.
+func scheduleArgs(c *cobra.Command, args []string) error {
+	if err := exactArgs(scheduleArg)(c, args); err != nil {
+		return err
+	}
+	if _, _, ok := plan.SplitTriggerID(args[0]); !ok {
+		return notFoundError(fmt.Errorf("there is no schedule %q", args[0]), "a schedule is named WORKFLOW/TRIGGER; `flowrun schedules` lists them")
+	}
+	return nil
+}
+
+func (a *app) schedulesPauseCommand() *cobra.Command {
+	var reason, output string
+	c := &cobra.Command{
+		Use: "pause " + scheduleArg, Short: "Keep a schedule or poll from firing until it is resumed", Args: scheduleArgs,
+		Long: "Pause leaves a row in `schedules fires` for each slot that it skips. A pause lasts over restarts.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*engine.ScheduleItem, error) {
+				return client.PauseSchedule(c.Context(), args[0], engine.PauseRequest{Reason: reason, By: a.user()})
+			})
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at it")
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) schedulesResumeCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "resume " + scheduleArg, Short: "Let a paused schedule fire again, from its next slot on", Args: scheduleArgs,
+		Long: "Resume runs nothing of what the pause left out: `schedules backfill` does. It is also the way on for a schedule\n" +
+			"whose slots were decided while the clock was ahead.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*engine.ScheduleItem, error) {
+				return client.ResumeSchedule(c.Context(), args[0], engine.PauseRequest{By: a.user()})
+			})
+		},
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+// turnSchedule pauses or resumes a schedule and says how it is then.
+func (a *app) turnSchedule(ctx context.Context, id, output string, turn func(*web.Client) (*engine.ScheduleItem, error)) error {
+	session, err := a.connect(ctx, roleLook)
+	if err != nil {
+		return err
+	}
+	var item *engine.ScheduleItem
+	err = session.tryAnyway(ctx, func(c *web.Client) (err error) {
+		item, err = turn(c)
+		return err
+	})
+	if err := errors.Join(err, session.close(nil)); err != nil {
+		return err
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, item)
+	}
+	switch {
+	case item.Paused:
+		fmt.Fprintf(a.sys.Stdout, "%s is paused\n", item.ID)
+	case item.Next != nil:
+		fmt.Fprintf(a.sys.Stdout, "%s fires next at %s\n", item.ID, a.times.Full(*item.Next))
+	default:
+		fmt.Fprintf(a.sys.Stdout, "%s fires again\n", item.ID)
+	}
+	return nil
+}
+
+// triggerFlags are the flags of schedules trigger.
+type triggerFlags struct {
+	followFlags
+	at string
+}
+
+func (a *app) schedulesTriggerCommand() *cobra.Command {
+	flags := new(triggerFlags)
+	c := &cobra.Command{
+		Use: "trigger " + scheduleArg, Short: "Start a run of a schedule now, and wait for its end", Args: scheduleArgs,
+		Long: "Trigger starts a run with the trigger's inputs; the slots of the schedule stay as they are. With --at it is the\n" +
+			"run of that slot, which must not have one. A poll polls now.",
+		Example: "  flowrun schedules trigger weekly-digest/monday\n  flowrun schedules trigger weekly-digest/monday --at 2026-03-02T01:30:00Z",
+		RunE:    func(c *cobra.Command, args []string) error { return a.triggerSchedule(c.Context(), args[0], flags) },
+	}
+	c.Flags().StringVar(&flags.at, "at", "", "the run's slot and scheduled_at, RFC 3339 (default: now, beside the slots)")
+	flags.add(c)
+	return c
+}
+
+func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlags) error {
+	at, err := parseTimeFlag("--at", flags.at)
+	if err != nil {
+		return err
+	}
+	session, err := a.connect(ctx, flags.role())
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	var run *plan.Run
+	err = session.try(ctx, func(c *web.Client) (err error) {
+		run, err = c.TriggerSchedule(ctx, id, engine.TriggerRequest{At: at, By: a.user()})
+		return err
+	})
+	if err != nil {
+		return session.abandon(err)
+	}
+	return session.attend(ctx, run, &flags.followFlags, nil)
+}
+
+// backfillFlags are the flags of schedules backfill.
+type backfillFlags struct {
+	from, until, output string
+	all, dryRun         bool
+	parallel            int
+}
+
+func (a *app) schedulesBackfillCommand() *cobra.Command {
+	flags := new(backfillFlags)
+	c := &cobra.Command{
+		Use: "backfill " + scheduleArg, Short: "Start the runs of past slots that have none", Args: scheduleArgs,
+		Long: "Backfill takes the slots from --from on, up to --until, which is not among them. Those that have a run are left\n" +
+			"out, unless --all is given. Without a server the command stays until all runs have ended.",
+		Example: "  flowrun schedules backfill weekly-digest/monday --from 2026-01-01T00:00:00Z --dry-run",
+		RunE:    func(c *cobra.Command, args []string) error { return a.backfill(c.Context(), args[0], flags) },
+	}
+	c.Flags().StringVar(&flags.from, "from", "", "the first slot: a time (RFC 3339), or a duration ago (24h, 7d)")
+	c.Flags().StringVar(&flags.until, "until", "", "slots before this time, RFC 3339 (default: now)")
+	c.Flags().BoolVar(&flags.all, "all", false, "slots that have a run too")
+	c.Flags().BoolVar(&flags.dryRun, "dry-run", false, "only say which slots get a run")
+	c.Flags().IntVar(&flags.parallel, "max-parallel", 1, "how many of its runs go on at a time, at most 100")
+	outputFlag(c, &flags.output, "text", "json")
+	return c
+}
+
+func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) error {
+	request, err := a.backfillRequest(flags)
+	if err != nil {
+		return err
+	}
+	role := roleWork
+	if flags.dryRun {
+		role = roleLook
+	}
+	session, err := a.connect(ctx, role)
+	if err != nil {
+		return err
+	}
+	session.announceSandbox()
+	var result *engine.BackfillResult
+	err = session.try(ctx, func(c *web.Client) (err error) {
+		result, err = c.Backfill(ctx, id, request)
+		return err
+	})
+	var problem *web.Problem
+	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+		err = usageError(errors.New(problem.Detail), problem.Hint)
+	}
+	if err != nil {
+		return session.abandon(err)
+	}
+	if flags.output == "json" {
+		err = view.JSON(a.sys.Stdout, result)
+	} else {
+		a.page(a.sys.Stdout).Backfill(a.sys.Stdout, result)
+	}
+	if len(result.Slots) > 0 && !flags.dryRun && session.owner != nil {
+		session.owner.announced = true
+		a.note("staying until its runs have ended (Ctrl-C leaves the rest; the same backfill goes on then)")
+	}
+	stop, end := a.interrupted(ctx)
+	defer end()
+	return errors.Join(err, session.close(stop))
+}
+
+func (a *app) backfillRequest(flags *backfillFlags) (r engine.BackfillRequest, err error) {
+	if flags.from == "" {
+		return r, usageError(errors.New("--from is missing"), "the first slot, such as --from 2026-03-01T00:00:00Z or --from 7d")
+	}
+	if r.From, err = a.parseSince(flags.from); err != nil {
+		return r, usageError(fmt.Errorf("--from %q is neither an RFC 3339 time nor a duration", flags.from), "such as 2026-03-01T09:00:00Z, or 7d")
+	}
+	if r.Until, err = parseTimeFlag("--until", flags.until); err != nil {
+		return r, err
+	}
+	if flags.parallel < 1 || flags.parallel > 100 {
+		return r, usageError(fmt.Errorf("--max-parallel takes 1 to 100, not %d", flags.parallel), "")
+	}
+	if r.Until.IsZero() {
+		r.Until = a.sys.Now()
+	}
+	r.All, r.DryRun, r.MaxParallel, r.By = flags.all, flags.dryRun, flags.parallel, a.user()
+	return r, nil
+}
+
+// interrupted returns a channel that closes at the first Ctrl-C: what is left is
+// to be taken up again.
+func (a *app) interrupted(ctx context.Context) (stop <-chan struct{}, end func()) {
+	signals, release := a.signals()
+	closed, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			close(closed)
+		case <-ctx.Done():
+		case <-done:
+		}
+	}()
+	return closed, func() {
+		close(done)
+		release()
+	}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) tokensCommand() *cobra.Command {
+	list := a.tokensListCommand()
+	c := &cobra.Command{
+		Use: "tokens", Short: "The tokens of the HTTP API: make, list, remove; login links of the web page",
+		PreRunE: list.PreRunE, RunE: list.RunE,
+	}
+	group(c)
+	c.AddCommand(a.tokensCreateCommand(), list, a.tokensRemoveCommand(), a.tokensLinkCommand())
+	for _, sub := range c.Commands() {
+		sub.ValidArgsFunction = cobra.NoFileCompletions
+		a.sandboxFlag(sub, "those of the sandbox")
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	return c
+}
+
+// tokenFlags are the flags of tokens create.
+type tokenFlags struct {
+	name, scope, expires, output string
+}
+
+func (a *app) tokensCreateCommand() *cobra.Command {
+	flags := new(tokenFlags)
+	c := &cobra.Command{
+		Use: "create [NAME]", Short: "Make a token and print it, this once", Args: rangeArgs(0, "NAME"),
+		Long: "Create prints a new token on stdout. It is stored as a hash: nobody can print it again. A viewer reads, an\n" +
+			"operator starts and ends runs, decides and pauses schedules, an admin does all else.",
+		Example: "  flowrun tokens create ci --scope operator --expires 90d\n  TOKEN=$(flowrun tokens create)",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if flags.name != "" && flags.name != args[0] {
+					return usageError(errors.New("the name is given twice"), "")
+				}
+				flags.name = args[0]
+			}
+			return a.createToken(c.Context(), flags)
+		},
+	}
+	c.Flags().StringVar(&flags.name, "name", "", "name of the token (default: its scope and a number)")
+	c.Flags().StringVar(&flags.scope, "scope", "viewer", "what it allows: viewer, operator or admin")
+	c.Flags().StringVar(&flags.expires, "expires", "", "how long it is good, such as 90d, or until when, in RFC 3339 (default: until it is removed)")
+	completeFlag(c, "scope", engine.AccessTokenScopes()...)
+	outputFlag(c, &flags.output, "text", "json")
+	return c
+}
+
+func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
+	request := engine.NewAccessToken{Name: flags.name, Scope: flags.scope, By: a.user()}
+	var err error
+	if request.ExpiresAt, err = a.expiry(flags.expires); err != nil {
+		return err
+	}
+	session, err := a.connect(ctx, roleLook)
+	if err != nil {
+		return err
+	}
+	var made *web.TokenAnswer
+	err = session.try(ctx, func(c *web.Client) error { // asked twice it would be two tokens
+		made, err = c.CreateToken(ctx, request)
+		return err
+	})
+	if err := errors.Join(err, session.close(nil)); err != nil {
+		return a.tokenError(err)
+	}
+	if flags.output == "json" {
+		return view.JSON(a.sys.Stdout, made)
+	}
+	fmt.Fprintln(a.sys.Stdout, made.Token)
+	until := "until it is removed"
+	if made.ExpiresAt != nil {
+		until = "until " + a.times.Full(*made.ExpiresAt)
+	}
+	a.note("token %s (%s), good %s; it is not shown again", made.Name, made.Scope, until)
+	return nil
+}
+
+// tokenError is a refusal in the words of the command line.
+func (a *app) tokenError(err error) error {
+	var problem *web.Problem
+	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+		return usageError(errors.New(problem.Detail), problem.Hint)
+	}
+	return err
+}
+
+// expiry reads a length of time or a point in time; "" is never.
+func (a *app) expiry(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if strings.Contains(text, "T") || strings.Count(text, "-") == 2 {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			if at, err = time.ParseInLocation(time.DateOnly, text, a.times.Location); err != nil {
+				return time.Time{}, usageError(fmt.Errorf("--expires %q is no RFC 3339 time", text), "such as 2026-12-31T00:00:00Z, or a length such as 90d")
+			}
+		}
+		return at, nil
+	}
+	length, err := plan.ParseDuration(text)
+	if err != nil || length <= 0 {
+		return time.Time{}, usageError(fmt.Errorf("--expires %q is no length of time", text), "such as 90d, 12h, or an RFC 3339 time")
+	}
+	return a.sys.Now().Add(length), nil
+}
+
+func (a *app) tokensListCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "list", Short: "List the tokens: never their text", Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context(), output) },
+	}
+	outputFlag(c, &output, "text", "json")
+	return c
+}
+
+func (a *app) listTokens(ctx context.Context, output string) error {
+	var tokens []engine.AccessToken
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		tokens, err = c.Tokens(ctx)
+		return err
+	})
+	if err != nil && !errors.Is(err, errNoStore) {
+		return err
+	}
+	if output == "json" {
+		return view.JSON(a.sys.Stdout, web.Page[engine.AccessToken]{Items: append([]engine.AccessToken{}, tokens...)})
+	}
+	if len(tokens) == 0 {
+		a.note("no tokens; `%s` makes one", a.commandText("tokens", "create"))
+		return nil
+	}
+	a.page(a.sys.Stdout).Tokens(a.sys.Stdout, tokens)
+	return nil
+}
+
+func (a *app) tokensRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME", Short: "Remove a token, by its name or id: it is good no more, at once", Args: exactArgs("NAME"),
+		RunE: func(c *cobra.Command, args []string) error { return a.removeToken(c.Context(), args[0]) },
+	}
+}
+
+func (a *app) removeToken(ctx context.Context, name string) error {
+	err := a.visit(ctx, func(c *web.Client) error { return c.RemoveToken(ctx, name) })
+	if errors.Is(err, errNoStore) {
+		return notFoundError(fmt.Errorf("there is no token %q: nothing has run here yet", name), "")
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.sys.Stdout, "removed token %s\n", name)
+	return nil
+}
+
+func (a *app) tokensLinkCommand() *cobra.Command {
+	var scope string
+	c := &cobra.Command{
+		Use: "link", Short: "Print a link that logs a browser in to the web page, once", Args: exactArgs(),
+		Long: "Link asks the `flowrun serve` that owns the store for a login link. It is good once, for 15 minutes.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.printLink(c.Context(), scope) },
+	}
+	c.Flags().StringVar(&scope, "scope", "admin", "what the session allows: viewer, operator or admin")
+	completeFlag(c, "scope", engine.AccessTokenScopes()...)
+	return c
+}
+
+func (a *app) printLink(ctx context.Context, scope string) error {
+	at, err := a.locate()
+	if err != nil {
+		return err
+	}
+	client, info, err := web.Dial(ctx, at.stateDir)
+	var gone *web.GoneError
+	if errors.As(err, &gone) || err == nil && !info.Serve {
+		return &codedError{code: exitNoServer, err: errors.New("no `flowrun serve` runs here"), hint: "`" + a.commandText("serve") + "` starts one"}
+	}
+	if err != nil {
+		return err
+	}
+	link, err := client.LoginLink(ctx, web.LinkRequest{Scope: scope, By: a.user()})
+	if err != nil {
+		var problem *web.Problem
+		if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, engine.AccessTokenScopes()))
+		}
+		return err
+	}
+	fmt.Fprintln(a.sys.Stdout, link)
+	return nil
+}

@@ -1,0 +1,190 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// Schedules prints schedules, one a line.
+func (p Page) Schedules(out io.Writer, items []engine.ScheduleItem) {
+	table := Table{Head: []string{"SCHEDULE", "WHEN", "NEXT", "LAST", "WHAT CAME OF IT"}}
+	for _, item := range items {
+		next := "-"
+		switch {
+		case item.Paused:
+			next = "paused"
+		case item.Next != nil:
+			next = p.Times.Short(*item.Next)
+		}
+		last, result := "-", ""
+		if item.Last != nil {
+			last, result = p.Times.Short(item.Last.Slot), fireText(*item.Last)
+		}
+		if item.LastRun != nil && item.Last != nil && item.LastRun.ID == item.Last.Run {
+			result += " " + runStatusText(*item.LastRun)
+		}
+		if item.Paused {
+			result = strings.TrimPrefix(result+"; "+pausedText(item), "; ")
+		}
+		table.Rows = append(table.Rows, []string{term.Clean(item.ID), term.Clean(when(item.Kind, item.Cron, item.Every, item.Timezone)), next, last, term.Clean(result)})
+	}
+	table.Paint = func(column int, cell string) string {
+		if column == 2 && cell == "paused" {
+			return p.Style.Yellow(cell)
+		}
+		return cell
+	}
+	table.Write(out)
+}
+
+// when says in a few words when a schedule fires.
+func when(kind plan.TriggerKind, cron, every, zone string) string {
+	switch {
+	case kind == plan.TriggerPoll:
+		return "poll every " + every
+	case cron == "":
+		return "every " + every
+	}
+	return cron + " " + zone
+}
+
+func pausedText(item engine.ScheduleItem) string {
+	text := "paused"
+	if item.PausedBy != "" {
+		text += " by " + item.PausedBy
+	}
+	if item.PausedReason != "" {
+		text += ": " + item.PausedReason
+	}
+	return text
+}
+
+// fireText says what became of a fire.
+func fireText(fire plan.Fire) string {
+	switch {
+	case fire.Run != "":
+		return fire.Run
+	case fire.Slots > 1:
+		return fmt.Sprintf("%d skipped: %s", fire.Slots, fire.Skipped)
+	}
+	return "skipped: " + fire.Skipped
+}
+
+// NextFires prints coming fires, those of a schedule below its name.
+func (p Page) NextFires(out io.Writer, schedules []engine.NextFires, now time.Time) {
+	for i, s := range schedules {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		kind := plan.TriggerEvery
+		if s.Cron != "" {
+			kind = plan.TriggerCron
+		}
+		paused := ""
+		if s.Paused {
+			paused = "  " + p.Style.Yellow("(paused: nothing fires until it is resumed)")
+		}
+		fmt.Fprintf(out, "%s  %s%s\n", p.Style.Bold(term.Clean(s.ID)), term.Clean(when(kind, s.Cron, s.Every, s.Timezone)), paused)
+		p.coming(out, s, now)
+		if len(s.Fires) == 0 {
+			fmt.Fprintln(out, "  never again")
+		}
+	}
+}
+
+func (p Page) coming(out io.Writer, s engine.NextFires, now time.Time) {
+	zone, err := time.LoadLocation(s.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	for _, fire := range s.Fires {
+		line := "  " + fire.At.In(p.location()).Format("Mon 2006-01-02 15:04:05 MST")
+		if s.Cron != "" && !sameClock(fire.At, zone, p.location()) {
+			line += fire.At.In(zone).Format("  = Mon 15:04:05 MST there")
+		}
+		if in := fire.At.Sub(now); in > 0 {
+			line += "  " + p.Style.Dim("in "+distance(in))
+		}
+		if fire.Note != "" {
+			line += "  " + p.Style.Yellow("! "+fire.Note)
+		}
+		fmt.Fprintln(out, line)
+	}
+}
+
+func (p Page) location() *time.Location {
+	if p.Times.Location == nil {
+		return time.UTC
+	}
+	return p.Times.Location
+}
+
+func sameClock(at time.Time, a, b *time.Location) bool {
+	_, first := at.In(a).Zone()
+	_, second := at.In(b).Zone()
+	return first == second
+}
+
+// distance says roughly how far a time lies ahead.
+func distance(d time.Duration) string {
+	if d >= 48*time.Hour {
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+	return Duration(d.Truncate(time.Second))
+}
+
+// Fires prints fires, one a line.
+func (p Page) Fires(out io.Writer, fires []plan.Fire) {
+	table := Table{Head: []string{"SLOT", "TRIGGER", "RUN", "NOTE"}}
+	for _, fire := range fires {
+		note := fire.Note
+		if fire.Backfill {
+			note = strings.TrimPrefix(note+"; backfill", "; ")
+		}
+		if fire.By != "" {
+			note = strings.TrimPrefix(note+"; by "+fire.By, "; ")
+		}
+		table.Rows = append(table.Rows, []string{
+			p.Times.Short(fire.Slot), term.Clean(plan.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note),
+		})
+	}
+	table.Paint = func(column int, cell string) string {
+		if column == 2 && strings.Contains(cell, "skipped: ") {
+			return p.Style.Yellow(cell)
+		}
+		return cell
+	}
+	table.Write(out)
+}
+
+// Backfill prints what a backfill starts, or would.
+func (p Page) Backfill(out io.Writer, result *engine.BackfillResult) {
+	verb := "starts"
+	if result.DryRun {
+		verb = "would start"
+	}
+	fmt.Fprintf(out, "backfill of %s %s %s", term.Clean(result.ID), verb, plural(len(result.Slots), "run"))
+	if n := len(result.Skipped); n > 0 {
+		fmt.Fprintf(out, "; %s a run already", map[bool]string{true: "1 slot has", false: fmt.Sprintf("%d slots have", n)}[n == 1])
+	}
+	fmt.Fprintln(out)
+	for _, fire := range result.Slots {
+		line := "  " + p.Times.Full(fire.Slot)
+		switch {
+		case fire.Run != "":
+			line += "  " + fire.Run
+		case !result.DryRun:
+			line += "  later"
+		}
+		if fire.Note != "" {
+			line += "  ! " + fire.Note
+		}
+		fmt.Fprintln(out, strings.TrimRight(term.Clean(line), " "))
+	}
+}

@@ -1,0 +1,72 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web/guard"
+)
+
+func registerCatalog(t *typed, s *server) {
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "validate", Method: http.MethodPost, Path: Prefix + "/validate", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap,
+		Summary: "Check the text of a workflow",
+		Description: "All problems at once, with places. Over TCP no file is read: a workflow that calls others can only be checked " +
+			"where it lies, by `flowrun validate` or by GET /api/v1/workflows.",
+	}, s.validate)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listPlugins", Method: http.MethodGet, Path: Prefix + "/plugins", Tags: []string{"plugins"},
+		Summary: "List the plugins",
+	}, s.plugins)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listActions", Method: http.MethodGet, Path: Prefix + "/plugins/{name}/actions", Tags: []string{"plugins"},
+		Summary: "List the actions of a plugin with their schemas", Description: "The plugin `core` holds the built-in ones.",
+	}, s.actions)
+}
+
+type validateInput struct{ Body ValidateRequest }
+
+func (s *server) validate(ctx context.Context, in *validateInput) (ValidateAnswer, *Problem) {
+	_, list := s.checkText(ctx, in.Body.File, in.Body.Source)
+	if list == nil {
+		list = diag.List{}
+	}
+	return ValidateAnswer{Problems: list, Files: 1}, nil
+}
+
+// checkText checks the text of a workflow. What comes over TCP leads to no file:
+// its own name is for messages alone.
+func (s *server) checkText(ctx context.Context, file, source string) (*plan.Workflow, diag.List) {
+	if _, remote := guard.CallerOf(ctx); remote {
+		return s.Catalog.CheckText(ctx, file, []byte(source))
+	}
+	return s.Catalog.Check(ctx, file, []byte(source))
+}
+
+func (s *server) plugins(ctx context.Context, _ *struct{}) (Page[engine.PluginInfo], *Problem) {
+	return newPage(s.Catalog.Plugins(ctx), ""), nil
+}
+
+type pluginRef struct {
+	Name string `path:"name" doc:"The plugin's name." example:"netinfo"`
+}
+
+func (s *server) actions(ctx context.Context, in *pluginRef) (Page[ActionItem], *Problem) {
+	if !ValidID(in.Name) {
+		return Page[ActionItem]{}, newProblem(CodeNotFound, "there is no such plugin")
+	}
+	actions, err := s.Catalog.Actions(ctx, in.Name)
+	if err != nil {
+		return Page[ActionItem]{}, problemOf(err)
+	}
+	items := make([]ActionItem, 0, len(actions))
+	for _, action := range actions {
+		items = append(items, NewActionItem(action))
+	}
+	return newPage(items, ""), nil
+}

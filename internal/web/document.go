@@ -1,0 +1,197 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// apiVersion is the version of the paths and their types: it is that of Prefix,
+// not of the program.
+const apiVersion = "1.0.0"
+
+// apiText is what the document says of itself.
+const apiText = "The HTTP API of a flowrun server. Errors are problems (RFC 9457) with a stable `code`. " +
+	"Lists have `items` and `next_cursor`: given back as `cursor` it leads to the next page, null is the last one. " +
+	"Times are RFC 3339 in UTC. Each operation names the scope that a token needs: admin holds operator, operator holds viewer."
+
+// bearer names how callers prove themselves.
+const bearer = "token"
+
+// newDocument returns the document without its operations.
+func newDocument() *huma.OpenAPI {
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "flowrun", Version: apiVersion, Description: apiText,
+			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+		},
+		Servers: []*huma.Server{{URL: "http://127.0.0.1:7070", Description: "`flowrun serve` where nothing else is configured"}},
+		Tags: []*huma.Tag{
+			{Name: "runs", Description: "What runs and what ran."},
+			{Name: "workflows", Description: "The workflow files of the project."},
+			{Name: "schedules", Description: "Triggers that fire by time, and what fired."},
+			{Name: "connections", Description: "The services that workflows use."},
+			{Name: "plugins", Description: "What actions there are."},
+			{Name: "server", Description: "The server itself."},
+		},
+		Components: &huma.Components{
+			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				bearer: {Type: "http", Scheme: "bearer", Description: "A token of `flowrun tokens create`. The unix socket asks for none: its mode is the authority."},
+			},
+		},
+	}
+}
+
+const schemaPrefix = "#/components/schemas/"
+
+// schemaName names a type in the document: generic ones in words, and a problem
+// of a workflow apart from one of a request.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[diag.Problem]() {
+		return "Finding"
+	}
+	name := huma.DefaultSchemaNamer(t, hint)
+	if of, isPage := strings.CutPrefix(name, "Page"); isPage {
+		return of + "Page"
+	}
+	return name
+}
+
+// describe completes an operation with what holds for all.
+func describe(api huma.API, scope Scope, op *huma.Operation) {
+	schema := func(t reflect.Type) *huma.Schema { return api.OpenAPI().Components.Schemas.Schema(t, true, "") }
+	switch scope {
+	case ScopeOpen, ScopeHook:
+		op.Security = []map[string][]string{}
+	default:
+		op.Security = []map[string][]string{{bearer: {}}}
+		op.Extensions = map[string]any{"x-scope": string(scope)}
+		op.Description = strings.TrimSpace(op.Description + " Scope: " + string(scope) + ".")
+	}
+	op.Responses = map[string]*huma.Response{}
+	if make, ok := op.Metadata[responses].(responsesOf); ok {
+		op.Responses = make(schema)
+	}
+	op.Responses["default"] = &huma.Response{
+		Description: "What is wrong. `code` is for programs.",
+		Content: map[string]*huma.MediaType{
+			problemType: {Schema: schema(reflect.TypeFor[Problem]())},
+		},
+	}
+}
+
+// OpenAPI returns the OpenAPI 3.1 document of the API, indented: what every
+// server of this version has at /api/v1/openapi.json.
+func OpenAPI() ([]byte, error) {
+	document := newServer(Options{}).typed().document()
+	addPlain(document)
+	finish(document)
+	data, err := json.MarshalIndent(document, "", "  ")
+	return append(data, '\n'), err
+}
+
+// openAPI serves the document. It is made when it is asked for.
+func (s *server) openAPI(w http.ResponseWriter, _ *http.Request) *Problem {
+	data, err := OpenAPI()
+	if err != nil {
+		return newProblem(CodeInternal, "write the OpenAPI document: "+err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(data) // the client is gone: nobody is left to tell
+	return nil
+}
+
+// finish makes the schemas say what is sent. A pointer or a map without omitempty
+// may be null; an answer may get new fields, a body has none but those named; and
+// huma's own model of an error is not ours.
+func finish(document *huma.OpenAPI) {
+	registry := document.Components.Schemas
+	schemas := registry.Map()
+	delete(schemas, "ErrorModel")
+	delete(schemas, "ErrorDetail")
+	bodies := bodySchemas(document)
+	for name, schema := range schemas {
+		if !bodies[name] {
+			schema.AdditionalProperties = openEnded(schema.AdditionalProperties)
+		}
+		t := registry.TypeFromRef(schemaPrefix + name)
+		if t == nil || t.Kind() != reflect.Struct {
+			continue
+		}
+		for _, field := range reflect.VisibleFields(t) {
+			markNull(schema, field)
+		}
+	}
+}
+
+// openEnded drops `additionalProperties: false`.
+func openEnded(additional any) any {
+	if closed, isBool := additional.(bool); isBool && !closed {
+		return nil
+	}
+	return additional
+}
+
+// bodySchemas names the schemas that requests are made of.
+func bodySchemas(document *huma.OpenAPI) map[string]bool {
+	named := map[string]bool{}
+	for _, item := range document.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if op == nil || op.RequestBody == nil {
+				continue
+			}
+			for _, media := range op.RequestBody.Content {
+				if media.Schema != nil {
+					named[strings.TrimPrefix(media.Schema.Ref, schemaPrefix)] = true
+				}
+			}
+		}
+	}
+	return named
+}
+
+func markNull(schema *huma.Schema, field reflect.StructField) {
+	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+	property := schema.Properties[name]
+	if property == nil {
+		return
+	}
+	property.Enum = append(property.Enum, valuesOf(field.Type)...)
+	leftOut := strings.Contains(options, "omit")
+	switch field.Type.Kind() {
+	case reflect.Pointer:
+		if property.Ref != "" && !leftOut {
+			schema.Properties[name] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}, Description: property.Description}
+		}
+	case reflect.Map:
+		property.Nullable = !leftOut
+	case reflect.Slice:
+		property.Nullable = !leftOut && name != "items" && property.Type == huma.TypeArray
+	}
+}
+
+// valuesOf returns the values of the types that have few.
+func valuesOf(t reflect.Type) []any {
+	switch t {
+	case reflect.TypeFor[plan.RunStatus]():
+		return []any{
+			plan.RunQueued, plan.RunRunning, plan.RunWaiting, plan.RunPaused, plan.RunSucceeded, plan.RunFailed, plan.RunCanceled, plan.RunTimedOut,
+		}
+	case reflect.TypeFor[plan.StepStatus]():
+		return []any{
+			plan.StepPending, plan.StepRunning, plan.StepWaiting, plan.StepRetrying, plan.StepSucceeded, plan.StepFailed, plan.StepSkipped,
+			plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
+		}
+	case reflect.TypeFor[plan.TriggerKind]():
+		return []any{plan.TriggerManual, plan.TriggerCron, plan.TriggerEvery, plan.TriggerWebhook, plan.TriggerPoll, plan.TriggerAfter}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web/guard"
+)
+
+// fakeWorkflows is a project with the workflow oddName, which is good, and the
+// workflow broken, which never was.
+type fakeWorkflows struct {
+	started []engine.NamedStart
+	lacking diag.List // what a run would lack; nil = nothing
+	err     error
+}
+
+func (f *fakeWorkflows) WorkflowList(context.Context) ([]engine.WorkflowInfo, error) {
+	return []engine.WorkflowInfo{{Name: oddName, File: "workflows/a.yaml", Problems: diag.List{}, Triggers: []engine.TriggerInfo{}}}, f.err
+}
+
+func (f *fakeWorkflows) Workflow(_ context.Context, name string) (*engine.WorkflowDetail, error) {
+	detail := &engine.WorkflowDetail{WorkflowInfo: engine.WorkflowInfo{Name: name, Problems: diag.List{}, Triggers: []engine.TriggerInfo{}}, Inputs: json.RawMessage(`{"type":"object"}`)}
+	switch name {
+	case oddName, "w":
+		detail.Workflow = &plan.Workflow{Name: name, Steps: []plan.Step{{ID: "say", Uses: "core.log"}}}
+	case "broken":
+		detail.Problems.Errorf(diag.Pos{File: "b.yaml", Line: 1, Column: 1}, "FR1001", "it is wrong")
+	default:
+		return nil, &engine.UnknownError{What: "workflow", Name: name, Hint: "did you mean `w`?"}
+	}
+	return detail, f.err
+}
+
+func (f *fakeWorkflows) StartNamed(_ context.Context, name string, r engine.NamedStart) (*plan.Run, diag.List, error) {
+	f.started = append(f.started, r)
+	if f.lacking != nil {
+		return nil, f.lacking, nil
+	}
+	return &plan.Run{ID: knownRun, Workflow: name, Status: plan.RunQueued}, nil, f.err
+}
+
+func (f *fakeWorkflows) Definition(context.Context, string) (*engine.RunDefinition, error) {
+	return &engine.RunDefinition{Workflow: &plan.Workflow{Name: "w", Steps: []plan.Step{{ID: "then", Uses: "core.log"}}}}, f.err
+}
+
+// fakeSchedules is an engine with the schedule scheduleKnown.
+type fakeSchedules struct {
+	asked  []any
+	filter engine.FireFilter
+	err    error
+}
+
+func (f *fakeSchedules) known(id string) error {
+	if id != scheduleKnown {
+		return &engine.UnknownError{What: "schedule", Name: id, Hint: "look"}
+	}
+	return f.err
+}
+
+// scheduleKnown has letters that a path must escape.
+const scheduleKnown = "über . &%/nightly"
+
+func (f *fakeSchedules) item(id string) *engine.ScheduleItem {
+	workflow, trigger, _ := plan.SplitTriggerID(id)
+	return &engine.ScheduleItem{ID: id, Workflow: workflow, Trigger: trigger, Kind: plan.TriggerCron, Timezone: "UTC"}
+}
+
+func (f *fakeSchedules) Schedules(context.Context) ([]engine.ScheduleItem, error) {
+	return []engine.ScheduleItem{*f.item(scheduleKnown)}, f.err
+}
+
+func (f *fakeSchedules) NextFires(_ context.Context, id string, from time.Time, n int) (*engine.NextFires, error) {
+	f.asked = append(f.asked, from, n)
+	return &engine.NextFires{ID: id, Next: []time.Time{}, Fires: []engine.NextFire{}}, f.known(id)
+}
+
+func (f *fakeSchedules) Fires(_ context.Context, filter engine.FireFilter) ([]plan.Fire, string, error) {
+	f.filter = filter
+	return []plan.Fire{{Workflow: "w", Trigger: "t", Run: knownRun}}, "more", f.err
+}
+
+func (f *fakeSchedules) PauseSchedule(_ context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error) {
+	item := f.item(id)
+	item.Paused, item.PausedBy, item.PausedReason = true, r.By, r.Reason
+	return item, f.known(id)
+}
+
+func (f *fakeSchedules) ResumeSchedule(_ context.Context, id string, _ engine.PauseRequest) (*engine.ScheduleItem, error) {
+	return f.item(id), f.known(id)
+}
+
+func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r engine.TriggerRequest) (*plan.Run, error) {
+	f.asked = append(f.asked, r)
+	return &plan.Run{ID: knownRun}, f.known(id)
+}
+
+func (f *fakeSchedules) Backfill(_ context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error) {
+	f.asked = append(f.asked, r)
+	return &engine.BackfillResult{ID: id, DryRun: r.DryRun, Slots: []plan.Fire{}, Skipped: []plan.Fire{}}, f.known(id)
+}
+
+func (f *fakeSchedules) TZData() (version, source string) { return "2026a", "embedded" }
+
+// fakeHooks takes webhooks of the trigger w/hook.
+type fakeHooks struct {
+	requests []engine.HookRequest
+	answer   engine.HookAnswer
+	err      error
+}
+
+func (f *fakeHooks) Hook(_ context.Context, workflow, trigger string, r engine.HookRequest) (*engine.HookAnswer, error) {
+	if f.err == nil && plan.TriggerID(workflow, trigger) != scheduleKnown {
+		return nil, &engine.UnknownError{What: "webhook", Name: "secret things", Hint: "did you mean `other`?"}
+	}
+	f.requests = append(f.requests, r)
+	return &f.answer, f.err
+}
+
+// alwaysOn is an API over fakes of what a server has.
+type alwaysOn struct {
+	runs      *fakeRuns
+	workflows *fakeWorkflows
+	schedules *fakeSchedules
+	hooks     *fakeHooks
+	gate      *Gate
+}
+
+func newAlwaysOn(t *testing.T) *alwaysOn {
+	t.Helper()
+	a := &alwaysOn{runs: new(fakeRuns), workflows: new(fakeWorkflows), schedules: new(fakeSchedules), hooks: new(fakeHooks), gate: NewGate()}
+	t.Cleanup(a.gate.Close)
+	return a
+}
+
+func (a *alwaysOn) options() Options {
+	return Options{
+		Runs: a.runs, Catalog: fakeCatalog{}, Access: new(fakeAccess), Memory: new(fakeMemory),
+		Workflows: a.workflows, Schedules: a.schedules, Hooks: a.hooks, Gate: a.gate,
+	}
+}
+
+func (a *alwaysOn) client() *Client { return NewClient(InProcess(NewSocketHandler(a.options()))) }
+
+// remote is the API as a caller of the guard has it, over TCP.
+func (a *alwaysOn) remote(caller guard.Caller) http.Handler {
+	mux := http.NewServeMux()
+	for _, route := range API(a.options()) {
+		mux.Handle(route.Pattern, route.Handler)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(w, r.WithContext(guard.WithCaller(r.Context(), caller)))
+	})
+}
+
+func ci() guard.Caller {
+	return guard.Caller{ID: "t1", Name: "token ci", Scope: guard.Operator, Remote: "10.0.0.1"}
+}

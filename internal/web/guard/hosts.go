@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// knowsHost reports whether a request was sent to a name of ours. A name of
+// somebody else's that resolves to our address is how a foreign page reaches a
+// server on a private address (DNS rebinding): it is refused.
+func (g *Guard) knowsHost(r *http.Request) bool {
+	host := strings.ToLower(r.Host)
+	name := hostName(host)
+	if name == "" {
+		return false
+	}
+	if slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+		return true
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	reached := ipOf(local)
+	if name == "localhost" {
+		return reached.IsLoopback()
+	}
+	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	if err != nil {
+		return false
+	}
+	return reached.IsValid() && ip.Unmap() == reached // a page can't make a browser write an address that it did not connect to
+}
+
+// hostName takes the port off a Host header; "" when it is none.
+func hostName(host string) string {
+	if host == "" || strings.ContainsAny(host, "/@?#% ") {
+		return ""
+	}
+	end := strings.LastIndexByte(host, ':')
+	if end < 0 || strings.HasSuffix(host, "]") {
+		return host
+	}
+	for _, r := range host[end+1:] {
+		if r < '0' || r > '9' {
+			return ""
+		}
+	}
+	return host[:end]
+}
+
+// ipOf returns the address of a connection's end, the zero value where it is no
+// TCP.
+func ipOf(address net.Addr) netip.Addr {
+	if address == nil {
+		return netip.Addr{}
+	}
+	end, err := netip.ParseAddrPort(address.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return end.Addr().Unmap().WithZone("")
+}
+
+// isOwnOrigin reports whether a request comes from a page of ours, or from no
+// page at all. Requests of other sites are refused whatever their method: there
+// is nothing here that they may read.
+func (g *Guard) isOwnOrigin(r *http.Request) bool {
+	for _, origin := range r.Header.Values("Origin") {
+		parsed, err := url.Parse(origin)
+		if err != nil || parsed.Host == "" || !strings.EqualFold(parsed.Host, r.Host) || parsed.Scheme != g.scheme() {
+			return false
+		}
+	}
+	return g.origins.Check(r) == nil
+}
+
+func (g *Guard) scheme() string {
+	if g.options.Secure {
+		return "https"
+	}
+	return "http"
+}
+
+// addressOf returns the address that a request came from, without its port.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

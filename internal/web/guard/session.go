@@ -1,0 +1,317 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// How long sessions and login links are good.
+const (
+	sessionIdle = 12 * time.Hour
+	sessionLife = 7 * 24 * time.Hour
+	linkLife    = 15 * time.Minute
+	maxSessions = 1000 // the one that was idle longest is ended then
+	maxLinks    = 100
+)
+
+// session is a person's browser. Fields but used are never changed.
+type session struct {
+	id      string // hash of the cookie's value
+	name    string // "page of ann", "page of token ci"
+	grant   string // id of the token it was made with; "" = a login link
+	scope   Scope
+	csrf    string
+	created time.Time
+	used    time.Time // guarded by sessions.mu
+}
+
+func (s *session) caller(remote string) Caller {
+	return Caller{Name: s.name, Scope: s.scope, Remote: remote, CSRF: s.csrf}
+}
+
+// link is a login link that nobody has used yet.
+type link struct {
+	name    string
+	scope   Scope
+	created time.Time
+}
+
+// sessions holds the sessions and login links, by the hash of their secret. They
+// end with the process. Safe for concurrent use.
+type sessions struct {
+	now     func() time.Time
+	entropy io.Reader
+
+	mu    sync.Mutex
+	byID  map[string]*session
+	links map[string]link
+	known map[string]bool // grants that have let somebody in
+}
+
+func newSessions(now func() time.Time, entropy io.Reader) *sessions {
+	return &sessions{now: now, entropy: entropy, byID: map[string]*session{}, links: map[string]link{}, known: map[string]bool{}}
+}
+
+// secret makes 256 random bits. The lock is held: a reader may not be safe.
+func (s *sessions) secret() (string, error) {
+	data := make([]byte, 32)
+	if _, err := io.ReadFull(s.entropy, data); err != nil {
+		return "", fmt.Errorf("make a session: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(data), nil
+}
+
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// begin makes a session and returns the value of its cookie.
+func (s *sessions) begin(name, grant string, scope Scope) (cookie string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cookie, err = s.secret()
+	if err != nil {
+		return "", err
+	}
+	csrf, err := s.secret()
+	if err != nil {
+		return "", err
+	}
+	now := s.now()
+	s.sweep(now)
+	if len(s.byID) >= maxSessions {
+		s.dropIdlest()
+	}
+	id := hashOf(cookie)
+	s.byID[id] = &session{id: id, name: name, grant: grant, scope: scope, csrf: csrf, created: now, used: now}
+	return cookie, nil
+}
+
+func (s *sessions) sweep(now time.Time) {
+	for id, found := range s.byID {
+		if found.over(now) {
+			delete(s.byID, id)
+		}
+	}
+}
+
+func (s *session) over(now time.Time) bool {
+	return now.Sub(s.used) >= sessionIdle || now.Sub(s.created) >= sessionLife
+}
+
+func (s *sessions) dropIdlest() {
+	var idlest *session
+	for _, found := range s.byID {
+		if idlest == nil || found.used.Before(idlest.used) {
+			idlest = found
+		}
+	}
+	delete(s.byID, idlest.id)
+}
+
+// get returns the session of that id, nil when there is none. use says that its
+// person is there now.
+func (s *sessions) get(id string, use bool) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, now := s.byID[id], s.now()
+	if found == nil {
+		return nil
+	}
+	if found.over(now) {
+		delete(s.byID, id)
+		return nil
+	}
+	if use {
+		found.used = now
+	}
+	return found
+}
+
+// end forgets a session.
+func (s *sessions) end(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, id)
+}
+
+// newLink makes the secret of a login link.
+func (s *sessions) newLink(name string, scope Scope) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, err := s.secret()
+	if err != nil {
+		return "", err
+	}
+	now := s.now()
+	for id, old := range s.links {
+		if now.Sub(old.created) >= linkLife {
+			delete(s.links, id)
+		}
+	}
+	if len(s.links) >= maxLinks {
+		return "", errors.New("make a login link: too many are waiting to be used; each lasts 15 minutes")
+	}
+	s.links[hashOf(text)] = link{name: name, scope: scope, created: now}
+	return text, nil
+}
+
+// useLink takes a login link: it is good once.
+func (s *sessions) useLink(text string) (link, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := hashOf(text)
+	found, ok := s.links[id]
+	delete(s.links, id)
+	return found, ok && s.now().Sub(found.created) < linkLife
+}
+
+// remember notes that a grant has let somebody in.
+func (s *sessions) remember(grant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[grant] = true
+}
+
+func (s *sessions) knows(grant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[grant]
+}
+
+// cookieName tells servers on different ports of one host apart, which share
+// their cookies.
+func (g *Guard) cookieName() string {
+	name := "flowrun_session"
+	if address, ok := g.options.Listen.(*net.TCPAddr); ok {
+		name = fmt.Sprintf("flowrun_session_%d", address.Port)
+	}
+	if g.options.Secure {
+		name = "__Host-" + name
+	}
+	return name
+}
+
+func (g *Guard) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: g.cookieName(), Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: g.options.Secure, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// sessionOf returns the session of the request's cookie.
+func (g *Guard) sessionOf(r *http.Request) (*session, bool) {
+	cookies := r.CookiesNamed(g.cookieName())
+	if len(cookies) != 1 {
+		return nil, false
+	}
+	found := g.sessions.get(hashOf(cookies[0].Value), true)
+	if found == nil || !g.holds(r.Context(), found) {
+		return nil, false
+	}
+	return found, true
+}
+
+// holds reports whether a session's token is still good. A session ends with it.
+func (g *Guard) holds(ctx context.Context, s *session) bool {
+	if s.grant == "" || g.options.Authority.Holds(ctx, s.grant) {
+		return true
+	}
+	g.sessions.end(s.id)
+	return false
+}
+
+// session returns the request's session, or answers the request with the login
+// form. A token is not looked at.
+func (g *Guard) session(w http.ResponseWriter, r *http.Request) (*session, bool) {
+	if found, ok := g.sessionOf(r); ok {
+		return found, true
+	}
+	if len(r.CookiesNamed(g.cookieName())) > 0 {
+		g.setCookie(w, "", -time.Second) // it is of no use any more
+	}
+	g.askLogin(w, r)
+	return nil, false
+}
+
+// checkForm wants the session's mark in what changes something, besides all that
+// keeps foreign pages out; it answers the request when it is missing.
+func (g *Guard) checkForm(w http.ResponseWriter, r *http.Request, s *session) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	if !g.parseForm(w, r) {
+		return false
+	}
+	mark := r.Header.Get("X-CSRF-Token")
+	if mark == "" {
+		mark = r.PostForm.Get("csrf")
+	}
+	if subtle.ConstantTimeCompare([]byte(mark), []byte(s.csrf)) != 1 {
+		g.refuse(w, r, http.StatusForbidden, "forbidden", "the form is not of this session", "load the page again, then send the form")
+		return false
+	}
+	return true
+}
+
+// parseForm reads a form of at most 1 MiB, or answers the request.
+func (g *Guard) parseForm(w http.ResponseWriter, r *http.Request) bool {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "application/x-www-form-urlencoded" {
+		g.refuse(w, r, http.StatusUnsupportedMediaType, "unsupported_media_type", "a form must be application/x-www-form-urlencoded", "")
+		return false
+	}
+	err = r.ParseForm()
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		g.refuse(w, r, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the form is larger than %d bytes", bodyCap), "")
+		return false
+	case err != nil:
+		g.refuse(w, r, http.StatusBadRequest, "bad_request", "the form can't be read", "")
+		return false
+	}
+	return true
+}
+
+// Recheck ends the requests whose token or session is good no more.
+func (g *Guard) Recheck(ctx context.Context) {
+	for _, credential := range g.live.credentials() {
+		if found := g.sessions.get(credential, false); found != nil {
+			if g.holds(ctx, found) {
+				continue
+			}
+		} else if g.options.Authority.Holds(ctx, credential) {
+			continue
+		}
+		g.live.end(credential)
+	}
+}
+
+// Run looks again and again whether those who are served may still be, until ctx
+// ends.
+func (g *Guard) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.options.After(recheckEvery):
+			g.Recheck(ctx)
+		}
+	}
+}
+
+// recheckEvery is how long a stream may go on with a token that was removed.
+const recheckEvery = 10 * time.Second

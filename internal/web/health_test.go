@@ -1,0 +1,77 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/flowrun/flowrun/internal/web/guard"
+)
+
+func TestHealthTellsOfTheProcessAndReadinessOfItsWork(t *testing.T) {
+	a := newAlwaysOn(t)
+	failure := error(nil)
+	options := a.options()
+	options.Ready = func() error { return failure }
+	handler := NewSocketHandler(options)
+	ask := func(what string, health, ready int) {
+		t.Helper()
+		for path, want := range map[string]int{"/healthz": health, "/readyz": ready} {
+			if w := send(handler, "GET", path, ""); w.Code != want {
+				t.Errorf("%s: %s says %d, want %d: %s", what, path, w.Code, want, w.Body)
+			}
+		}
+	}
+	ask("a working owner", 200, 200)
+	failure = errors.New("the store has stopped")
+	ask("a failed store", 200, 503)
+	failure = nil
+	a.gate.Close()
+	ask("a closing owner", 200, 503)
+	if w := send(handler, "GET", Prefix+"/runs", ""); problemCode(t, w) != CodeClosing {
+		t.Errorf("a closing owner lists runs: %s", w.Body)
+	}
+}
+
+func TestRoutesOverTCPHaveTheirFaces(t *testing.T) {
+	faces := map[guard.Face]int{}
+	for _, route := range API(newAlwaysOn(t).options()) {
+		faces[route.Face]++
+		path := strings.Fields(route.Pattern)[1]
+		switch route.Face {
+		case guard.FaceOpen:
+			if path != "/healthz" && path != "/readyz" {
+				t.Errorf("%s is open to anybody", route.Pattern)
+			}
+		case guard.FaceHook:
+			if !strings.HasPrefix(path, "/hooks/") {
+				t.Errorf("%s is taken for a webhook", route.Pattern)
+			}
+		case guard.FaceAPI:
+			if !strings.HasPrefix(path, Prefix+"/") || strings.Contains(path, "/local/") || !guard.Admin.Allows(route.Scope) {
+				t.Errorf("%s with scope %q", route.Pattern, route.Scope)
+			}
+		default:
+			t.Errorf("%s has the face %q", route.Pattern, route.Face)
+		}
+	}
+	if faces[guard.FaceOpen] != 2 || faces[guard.FaceHook] != 1 || faces[guard.FaceAPI] < 30 {
+		t.Errorf("faces %v", faces)
+	}
+}
+
+// TestAPanicIsNotToldOverTCP: the stack is the log's.
+func TestAPanicIsNotToldOverTCP(t *testing.T) {
+	a := newAlwaysOn(t)
+	options := a.options()
+	options.Runs = nil
+	mux := http.NewServeMux()
+	for _, route := range API(options) {
+		mux.Handle(route.Pattern, route.Handler)
+	}
+	w := send(mux, "GET", Prefix+"/runs", "")
+	if problemCode(t, w) != CodeInternal || strings.Contains(w.Body.String(), "goroutine") || strings.Contains(w.Body.String(), ".go:") {
+		t.Errorf("%s", w.Body)
+	}
+}

@@ -1,0 +1,171 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// ExposedError says that an address is reached by other machines, and that what
+// is said there would be said in clear.
+type ExposedError struct {
+	Address string
+	Reached string // the address that is no loopback
+}
+
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("%s is reached by other machines (%s), and there is no TLS: tokens would travel in clear", e.Address, e.Reached)
+}
+
+// Resolver looks up the addresses of a name. *net.Resolver is one.
+type Resolver interface {
+	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
+}
+
+// ResolveListen returns the address that a server is to listen on: that of a
+// loopback interface, or with TLS any other. *ExposedError.
+func ResolveListen(ctx context.Context, resolver Resolver, address string, secure bool) (*net.TCPAddr, error) {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", portText)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	if host == "" {
+		if !secure {
+			return nil, &ExposedError{Address: address, Reached: "all addresses of this machine"}
+		}
+		return &net.TCPAddr{Port: port}, nil
+	}
+	addresses := []net.IPAddr{}
+	if ip := net.ParseIP(host); ip != nil {
+		addresses = append(addresses, net.IPAddr{IP: ip})
+	} else if addresses, err = resolver.LookupIPAddr(ctx, host); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	for _, found := range addresses {
+		if !secure && !found.IP.IsLoopback() {
+			reached := found.IP.String()
+			if found.IP.IsUnspecified() {
+				reached = "all addresses of this machine"
+			}
+			return nil, &ExposedError{Address: address, Reached: reached}
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("listen on %s: the name has no address", address)
+	}
+	chosen := addresses[0]
+	for _, found := range addresses { // of localhost the one that everybody tries
+		if found.IP.To4() != nil {
+			chosen = found
+			break
+		}
+	}
+	return &net.TCPAddr{IP: chosen.IP, Port: port, Zone: chosen.Zone}, nil
+}
+
+// Certificate is a TLS certificate from two files, read again by Load. Safe for
+// concurrent use.
+type Certificate struct {
+	cert, key string
+
+	mu      sync.RWMutex
+	current *tls.Certificate
+}
+
+// NewCertificate reads a certificate with its chain and its key.
+func NewCertificate(cert, key string) (*Certificate, error) {
+	c := &Certificate{cert: cert, key: key}
+	return c, c.Load()
+}
+
+// Load reads the files again. The certificate from before stays when they are
+// not good.
+func (c *Certificate) Load() error {
+	if info, err := os.Stat(c.key); err == nil && info.Mode()&fs.ModePerm&0o007 != 0 {
+		return fmt.Errorf("the TLS key %s may be read by everybody: take that away with chmod o-rwx", c.key)
+	}
+	loaded, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return fmt.Errorf("read the TLS certificate %s and its key: %w", c.cert, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current = &loaded
+	return nil
+}
+
+// Expires returns when the certificate is good no more.
+func (c *Certificate) Expires() time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.current.Leaf.NotAfter
+}
+
+func (c *Certificate) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			c.mu.RLock()
+			defer c.mu.RUnlock()
+			return c.current, nil
+		},
+	}
+}
+
+// limitListener accepts no more than so many connections at a time.
+type limitListener struct {
+	net.Listener
+	slots  chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newLimitListener(inner net.Listener, most int) *limitListener {
+	return &limitListener{Listener: inner, slots: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+// Accept waits for a free slot first.
+func (l *limitListener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	connection, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &limitedConn{Conn: connection, release: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+// Close ends Accept.
+func (l *limitListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type limitedConn struct {
+	net.Conn
+	release func()
+}
+
+// Close gives the slot back.
+func (c *limitedConn) Close() error {
+	err := c.Conn.Close()
+	c.release()
+	return err
+}
+
+// isClosed reports whether serving ended because we ended it.
+func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -1,0 +1,49 @@
+package page
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// errorBox is a failure as it is shown: where, what, and what to do.
+type errorBox struct {
+	*plan.Error
+	URL   string // of the step's page; "" = the error is the run's own
+	Facts []string
+}
+
+func newErrorBox(run string, e *plan.Error) *errorBox {
+	box := &errorBox{Error: e}
+	if e.Step != "" {
+		box.URL = stepURL(run, e.Step)
+	}
+	add := func(format string, args ...any) { box.Facts = append(box.Facts, fmt.Sprintf(format, args...)) }
+	add("%s", e.Kind)
+	if e.Reason != "" {
+		add("reason %s", e.Reason)
+	}
+	if e.Attempt > 1 {
+		add("attempt %d", e.Attempt)
+	}
+	if e.HTTPStatus != 0 {
+		add("HTTP %d", e.HTTPStatus)
+	}
+	if text, known := appliedTexts[e.Applied]; known {
+		add("%s", text)
+	}
+	if e.Pointer != "" {
+		add("at %s of its input", e.Pointer)
+	}
+	if e.RetryAfterS > 0 {
+		add("again after %s", duration(time.Duration(e.RetryAfterS*float64(time.Second))))
+	}
+	return box
+}
+
+// appliedTexts tell people whether a failed call changed anything.
+var appliedTexts = map[plan.Applied]string{
+	plan.NotApplied: "nothing was changed", plan.AppliedUnknown: "it may have been done",
+	plan.AppliedFully: "it was done", plan.AppliedPartly: "a part of it was done",
+}

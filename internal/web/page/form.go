@@ -1,0 +1,287 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// form is what a JSON Schema asks for, as controls that work without a script:
+// the inputs of a run, the answer to an approval, the payload of a signal. What
+// was typed stays in it whatever is wrong. Used by one request.
+type form struct {
+	Fields []*field
+	Error  string // of the form as a whole
+	Hint   string
+
+	schema json.RawMessage
+	zone   *time.Location
+}
+
+// field is one control with what it shows.
+type field struct {
+	engine.FormField
+	ID      string // of the control's element
+	Input   string // the control's name: "in.site"
+	Control string // input, area, select, check, time
+	Type    string // of an input: text, number, datetime-local
+	Label   string
+	Value   string
+	Checked bool
+	AsJSON  bool // the value is shown and read as JSON, since its control can't hold it
+	Options []option
+	Zones   []option // of a time without an offset
+	Rows    int
+	Step    string
+	Low     string // the least value, "" for none
+	High    string
+	Help    string // what it takes
+	Error   string
+	Hint    string
+
+	zone *time.Location
+}
+
+// option is one choice of a select.
+type option struct {
+	Value    string
+	Text     string
+	Selected bool
+}
+
+// The controls.
+const (
+	controlInput  = "input"
+	controlArea   = "area"
+	controlSelect = "select"
+	controlCheck  = "check"
+	controlTime   = "time"
+)
+
+// prefix of the controls' names, so that an input may be called like one of the
+// page's own fields.
+const fieldPrefix = "in."
+
+// newForm makes the form of a schema. Values, by name, stand in the place of the
+// schema's defaults; times without an offset are of UTC.
+func newForm(schema json.RawMessage, values map[string]json.RawMessage) *form {
+	return newFormIn(time.UTC, schema, values)
+}
+
+// newFormIn is newForm with the zone that times are shown in and may be given
+// in.
+func newFormIn(zone *time.Location, schema json.RawMessage, values map[string]json.RawMessage) *form {
+	f := &form{schema: schema, zone: zone}
+	fields, err := engine.FormOf(schema)
+	if err != nil {
+		f.Error = err.Error()
+		return f
+	}
+	for i, described := range fields {
+		one := &field{
+			FormField: described, ID: "in-" + strconv.Itoa(i), Input: fieldPrefix + described.Name, Label: described.Name,
+			Help: helpOf(described), zone: zone,
+		}
+		if one.Label == "" {
+			one.Label = "payload"
+		}
+		one.Required = described.Required && !described.Nullable // an empty control is null
+		value, given := values[described.Name]
+		if !given {
+			value = described.Default
+		}
+		one.show(value)
+		f.Fields = append(f.Fields, one)
+	}
+	return f
+}
+
+// Wrong lists the fields with an error, for the summary above them.
+func (f *form) Wrong() []*field {
+	var wrong []*field
+	for _, one := range f.Fields {
+		if one.Error != "" {
+			wrong = append(wrong, one)
+		}
+	}
+	return wrong
+}
+
+// read takes what was sent and keeps it as it was typed. The inputs are those
+// that were given: what was left empty and has a default is not among them. ok
+// is false when something is wrong, which stands beside its field then.
+func (f *form) read(values url.Values) (inputs map[string]engine.Input, ok bool) {
+	inputs = map[string]engine.Input{}
+	for _, one := range f.Fields {
+		posted := values[one.Input]
+		if len(posted) == 0 {
+			continue
+		}
+		input, given, err := one.take(posted[len(posted)-1], values)
+		switch {
+		case err != nil:
+			one.Error = err.Error()
+		case given:
+			inputs[one.Name] = input
+		}
+	}
+	if f.Error != "" {
+		return nil, false
+	}
+	wrong, err := engine.CheckForm(f.schema, inputs)
+	if err != nil {
+		f.Error = err.Error()
+		return nil, false
+	}
+	for _, one := range f.Fields {
+		if found := wrong[one.Name]; found != nil && one.Error == "" {
+			one.refuse(found)
+		}
+	}
+	return inputs, len(f.Wrong()) == 0
+}
+
+// fail puts the refusal of what was read beside its field, or above them all.
+// False means that err is not about the form.
+func (f *form) fail(err error) bool {
+	var wrong *engine.InputError
+	if !errors.As(err, &wrong) {
+		return false
+	}
+	for _, one := range f.Fields {
+		if one.Name == wrong.Input {
+			one.refuse(wrong)
+			return true
+		}
+	}
+	f.Error, f.Hint = wrong.Message, wrong.Hint
+	return true
+}
+
+// refuse notes what is wrong with a field. A hint for the command line says
+// nothing here.
+func (f *field) refuse(wrong *engine.InputError) {
+	f.Error, f.Hint = wrong.Message, wrong.Hint
+	if strings.Contains(f.Hint, "-i ") || strings.Contains(f.Error, strings.TrimPrefix(f.Hint, "it takes ")) {
+		f.Hint = ""
+	}
+	if f.Kind != engine.FieldList {
+		return
+	}
+	pointer, rest, found := strings.Cut(f.Error, ": ")
+	if place, err := strconv.Atoi(strings.TrimPrefix(pointer, "/")); found && err == nil && strings.HasPrefix(pointer, "/") {
+		f.Error = fmt.Sprintf("item %d: %s", place+1, rest)
+	}
+}
+
+// DescribedBy names the elements that tell more of a control.
+func (f *field) DescribedBy() string {
+	var ids []string
+	if f.Error != "" {
+		ids = append(ids, f.ID+"-error")
+	}
+	if f.Doc != "" {
+		ids = append(ids, f.ID+"-doc")
+	}
+	if f.Help != "" {
+		ids = append(ids, f.ID+"-help")
+	}
+	return strings.Join(ids, " ")
+}
+
+// helpOf says in one line what a field takes.
+func helpOf(f engine.FormField) string {
+	var parts []string
+	if f.Kind != engine.FieldChoice && f.Kind != engine.FieldBoolean {
+		parts = append(parts, f.Type)
+	}
+	if low, high := boundText(f.Min), boundText(f.Max); low != "" || high != "" {
+		parts = append(parts, rangeText(low, high, ""))
+	}
+	unit := "characters"
+	if f.Kind == engine.FieldList || f.Kind == engine.FieldJSON {
+		unit = "items"
+	}
+	if low, high := countText(f.MinLength), countText(f.MaxLength); low != "" || high != "" {
+		parts = append(parts, rangeText(low, high, " "+unit))
+	}
+	if f.Pattern != "" {
+		parts = append(parts, "matches "+f.Pattern)
+	}
+	switch f.Kind {
+	case engine.FieldList:
+		parts = append(parts, "one a line, or a JSON list")
+		if len(f.Choices) > 0 {
+			parts = append(parts, "of "+strings.Join(choiceTexts(f.Choices), ", "))
+		}
+	case engine.FieldJSON:
+		parts = append(parts, "as JSON")
+	case engine.FieldDuration:
+		parts = append(parts, "such as 30s, 6h, 7d")
+	}
+	switch {
+	case f.Default != nil && string(f.Default) != "null" && f.Kind != engine.FieldBoolean && f.Kind != engine.FieldChoice && len(f.Default) < 80:
+		parts = append(parts, "default "+string(f.Default))
+	case f.Nullable && f.Kind != engine.FieldChoice && f.Kind != engine.FieldBoolean:
+		parts = append(parts, "empty is null")
+	}
+	if text := strings.Join(parts, "; "); text != "text" { // an empty line to type in says that much
+		return text
+	}
+	return ""
+}
+
+func boundText(bound *float64) string {
+	if bound == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*bound, 'f', -1, 64)
+}
+
+func countText(bound *int) string {
+	if bound == nil {
+		return ""
+	}
+	return strconv.Itoa(*bound)
+}
+
+func rangeText(low, high, unit string) string {
+	switch {
+	case high == "":
+		return "at least " + low + unit
+	case low == "":
+		return "at most " + high + unit
+	case low == high:
+		return "exactly " + low + unit
+	}
+	return low + " to " + high + unit
+}
+
+func choiceTexts(choices []json.RawMessage) []string {
+	texts := make([]string, len(choices))
+	for i, choice := range choices {
+		texts[i] = plainText(choice)
+	}
+	return texts
+}
+
+// plainText shows a JSON value: a string as its text.
+func plainText(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// isChoice reports whether the value is one of the choices.
+func (f *field) isChoice(value string) bool {
+	return slices.ContainsFunc(f.Choices, func(choice json.RawMessage) bool { return string(choice) == value })
+}

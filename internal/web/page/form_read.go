@@ -1,0 +1,231 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// take keeps what was sent as it is and makes an input of it. given is false for
+// what counts as not filled in.
+func (f *field) take(text string, values url.Values) (input engine.Input, given bool, err error) {
+	text = strings.ReplaceAll(text, "\r\n", "\n") // as HTML sends every line's end
+	if values.Get(f.Input+".as") == "json" {
+		f.AsJSON, f.Control, f.Value, f.Rows = true, controlArea, text, rowsOf(text, 3)
+		return f.takeJSON(text)
+	}
+	f.AsJSON = false
+	switch f.Kind {
+	case engine.FieldChoice:
+		return f.takeChoice(text)
+	case engine.FieldBoolean:
+		return f.takeBoolean(text)
+	case engine.FieldTime:
+		return f.takeTime(text, values.Get(f.Input+".zone"))
+	case engine.FieldList:
+		f.Control, f.Value, f.Rows = controlArea, text, rowsOf(text, 3)
+		if strings.TrimSpace(text) == "" && f.Nullable {
+			return null(), true, nil
+		}
+		items, err := f.items(text)
+		return engine.Input{JSON: items}, true, err
+	case engine.FieldJSON:
+		f.Control, f.Value, f.Rows = controlArea, text, rowsOf(text, 4)
+		return f.takeJSON(text)
+	case engine.FieldText:
+		return f.takeText(text)
+	case engine.FieldInteger, engine.FieldNumber:
+		f.showNumber(text)
+	case engine.FieldSecret: // it is not shown again
+	default:
+		f.Value = text
+	}
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return f.nothing()
+	}
+	return engine.Input{Text: text}, true, nil
+}
+
+func null() engine.Input { return engine.Input{JSON: json.RawMessage("null")} }
+
+// nothing is what an empty control stands for: null where that is a value, else
+// the default, or that it is missing.
+func (f *field) nothing() (engine.Input, bool, error) {
+	if f.Nullable {
+		return null(), true, nil
+	}
+	return engine.Input{}, false, nil
+}
+
+// takeText takes a text as it is. An empty one is a text where another stood
+// there from the beginning.
+func (f *field) takeText(text string) (engine.Input, bool, error) {
+	f.Control, f.Type, f.Value = controlInput, "text", text
+	if strings.Contains(text, "\n") || len(text) >= longText || f.MaxLength != nil && *f.MaxLength >= longText {
+		f.Control, f.Rows = controlArea, rowsOf(text, 4)
+	}
+	if text == "" && (f.Nullable || f.Default == nil) {
+		return f.nothing()
+	}
+	return textInput(text)
+}
+
+func textInput(text string) (engine.Input, bool, error) {
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		return engine.Input{}, false, fmt.Errorf("encode what was typed: %w", err)
+	}
+	return engine.Input{JSON: encoded}, true, nil
+}
+
+func (f *field) takeChoice(text string) (engine.Input, bool, error) {
+	if text == "" {
+		f.showChoice(nil)
+		return engine.Input{}, false, nil
+	}
+	if !f.isChoice(text) && text != "null" {
+		encoded, err := json.Marshal(text)
+		if err != nil {
+			return engine.Input{}, false, fmt.Errorf("encode what was chosen: %w", err)
+		}
+		if !f.isChoice(string(encoded)) {
+			f.showChoice(encoded)
+			return engine.Input{JSON: encoded}, true, nil // refused with the values that are allowed
+		}
+		text = string(encoded)
+	}
+	f.showChoice(json.RawMessage(text))
+	return engine.Input{JSON: json.RawMessage(text)}, true, nil
+}
+
+func (f *field) takeBoolean(text string) (engine.Input, bool, error) {
+	f.showBoolean(json.RawMessage(text))
+	if text == "" {
+		return f.nothing()
+	}
+	return engine.Input{Text: text}, true, nil
+}
+
+func (f *field) takeJSON(text string) (engine.Input, bool, error) {
+	if strings.TrimSpace(text) == "" {
+		return f.nothing()
+	}
+	if err := checkJSON(text); err != nil {
+		return engine.Input{}, false, err
+	}
+	return engine.Input{JSON: json.RawMessage(strings.TrimSpace(text))}, true, nil
+}
+
+// checkJSON names the place at which a text stops to be JSON.
+func checkJSON(text string) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	err := decoder.Decode(&value)
+	if err == nil {
+		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		return fmt.Errorf("this is not JSON: something follows the value at %s", textPlace(text, decoder.InputOffset()))
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("this is not JSON: %w at %s", err, textPlace(text, syntax.Offset-1))
+	}
+	return fmt.Errorf("this is not JSON: it ends too early")
+}
+
+// textPlace names a byte of a text by line and column, both from 1.
+func textPlace(text string, offset int64) string {
+	before := text[:max(0, min(int(offset), len(text)))]
+	line := strings.Count(before, "\n") + 1
+	column := len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
+
+// items reads a list: JSON, or one item a line, where empty lines count nothing.
+func (f *field) items(text string) (json.RawMessage, error) {
+	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "[") && json.Valid([]byte(trimmed)) {
+		return json.RawMessage(trimmed), nil
+	}
+	items := []json.RawMessage{}
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		item, err := f.item(line)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return json.Marshal(items)
+}
+
+// item is the JSON of a line. What does not fit its type is sent as text, which
+// is refused with what was typed.
+func (f *field) item(line string) (json.RawMessage, error) {
+	encoded, err := json.Marshal(line)
+	if err != nil {
+		return nil, fmt.Errorf("encode what was typed: %w", err)
+	}
+	plain := json.RawMessage(line)
+	switch f.Item {
+	case engine.FieldChoice:
+		if !f.isChoice(string(encoded)) && f.isChoice(line) {
+			return plain, nil
+		}
+	case engine.FieldInteger, engine.FieldNumber, engine.FieldBoolean:
+		if json.Valid(plain) && !bytes.ContainsAny(plain, `"[{`) {
+			return plain, nil
+		}
+	}
+	return encoded, nil
+}
+
+// takeTime reads a time with its offset, or one of the clock of a zone.
+func (f *field) takeTime(text, zoneName string) (engine.Input, bool, error) {
+	text = strings.TrimSpace(text)
+	f.Control, f.Type, f.Step, f.Value = controlTime, "datetime-local", "1", text
+	zone := f.zone
+	if zoneName == "UTC" {
+		zone = time.UTC
+	}
+	f.showZones(zone.String())
+	if text == "" {
+		return f.nothing()
+	}
+	for _, layout := range []string{"2006-01-02T15:04", localTime, "2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		at, err := time.ParseInLocation(layout, text, zone)
+		if err != nil {
+			continue
+		}
+		if at.Nanosecond() != 0 {
+			f.Step = "0.001"
+		}
+		return f.civilTime(at, text, zone)
+	}
+	f.Type = "text"
+	return engine.Input{Text: text}, true, nil
+}
+
+// civilTime refuses what a clock never shows, and what it shows twice.
+func (f *field) civilTime(at time.Time, text string, zone *time.Location) (engine.Input, bool, error) {
+	shown := at.Format("2006-01-02T15:04")
+	switch {
+	case strings.Replace(text, " ", "T", 1)[:len(shown)] != shown:
+		return engine.Input{}, false, fmt.Errorf("this time does not exist in %s: the clock is put forward there", zoneText(zone))
+	case len(civil(at, zone)) > 1:
+		return engine.Input{}, false, fmt.Errorf("the clock of %s shows this time twice: give it in UTC", zoneText(zone))
+	}
+	return engine.Input{Text: at.Format(time.RFC3339Nano)}, true, nil
+}

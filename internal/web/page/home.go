@@ -1,0 +1,267 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// homeData is what the first page shows: first what needs somebody.
+type homeData struct {
+	Attention []attention
+	More      int // that are not shown
+	Running   []running
+	Next      []engine.ScheduleItem
+	NextNote  string
+	Workflows []pulse
+	Hours     template.HTML
+	HoursText string
+	Empty     bool // nothing has ever run
+}
+
+// attention is one thing that somebody should look at.
+type attention struct {
+	Tone string
+	Icon string
+	URL  string
+	Text string // what
+	Note string // why
+	At   time.Time
+	CLI  []any
+	rank int
+}
+
+// running is a run in progress.
+type running struct {
+	Run   plan.Run
+	Done  int // of its steps
+	Of    int
+	Share string // of the bar, in per cent
+	Now   string // what it does
+}
+
+// pulse is a workflow with its latest runs.
+type pulse struct {
+	Name    string
+	URL     string
+	Last    plan.Run
+	Runs    template.HTML
+	Failed  int // in a row, the newest
+	Typical string
+}
+
+const (
+	homeRuns      = 300 // how many of the newest runs the page is made of
+	pulseRuns     = 18
+	homeRows      = 12
+	homeWorkflows = 20
+	nextStarts    = 8
+)
+
+// home is the first page.
+func (s *site) home(r *http.Request) (*screen, error) {
+	ctx := r.Context()
+	newest, _, err := s.Engine.List(ctx, engine.RunFilter{Limit: homeRuns})
+	if err != nil {
+		return nil, err
+	}
+	data := homeData{Empty: len(newest) == 0, Workflows: pulses(newest)}
+	if err := s.lookAround(ctx, &data); err != nil {
+		return nil, err
+	}
+	data.Hours, data.HoursText = hoursChart(newest, s.Now(), s.Location)
+	slices.SortStableFunc(data.Attention, func(a, b attention) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), b.At.Compare(a.At))
+	})
+	if more := len(data.Attention) - homeRows; more > 0 {
+		data.More, data.Attention = more, data.Attention[:homeRows]
+	}
+	data.Workflows = data.Workflows[:min(len(data.Workflows), homeWorkflows)]
+	return &screen{Title: "Home", Nav: "/", Template: "home", Data: data, Live: live{Runs: true, Every: homeEvery}}, nil
+}
+
+// homeEvery is how often the first page is looked at again though no run has
+// changed: schedules and logins do without one.
+const homeEvery = 15 * time.Second
+
+// lookAround collects what needs somebody, what runs and what comes.
+func (s *site) lookAround(ctx context.Context, data *homeData) error {
+	failingOnes(data)
+	asked, err := s.approvalsData(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range asked.Asked {
+		data.Attention = append(data.Attention, attention{
+			Tone: "wait", Icon: "person", URL: one.StepURL, Text: one.Run.Workflow + ": " + one.Step.Path + " asks", Note: oneLine(one.Step.Message),
+			At: stepTime(one.Step, one.Run), CLI: []any{"runs", "approve", one.Run.ID, one.Step.Path}, rank: 1,
+		})
+	}
+	for _, one := range asked.Stuck {
+		data.Attention = append(data.Attention, stuckOne(one))
+	}
+	if err := s.brokenFiles(ctx, data); err != nil {
+		return err
+	}
+	s.endingLogins(ctx, data)
+	if err := s.runningOnes(ctx, data); err != nil {
+		return err
+	}
+	schedules, err := s.Engine.Schedules(ctx)
+	if err != nil {
+		return err
+	}
+	s.nextStarts(data, schedules)
+	return nil
+}
+
+// failingOnes are the workflows whose newest run has failed.
+func failingOnes(data *homeData) {
+	for _, one := range data.Workflows {
+		if one.Failed == 0 {
+			continue
+		}
+		found := attention{
+			Tone: "bad", Icon: "bad", URL: runURL(one.Last.ID), Text: one.Name + " failed", Note: runText(one.Last), At: one.Last.StartedAt,
+			CLI: []any{"runs", "show", one.Last.ID},
+		}
+		if one.Failed > 1 {
+			found.Text = fmt.Sprintf("%s failed %d times in a row", one.Name, one.Failed)
+		}
+		data.Attention = append(data.Attention, found)
+	}
+}
+
+func stepTime(step plan.RunStep, run plan.Run) time.Time {
+	if step.StartedAt != nil {
+		return *step.StartedAt
+	}
+	return run.StartedAt
+}
+
+func stuckOne(one waitingStep) attention {
+	found := attention{
+		Tone: "hold", Icon: "pause", URL: one.StepURL, Text: one.Run.Workflow + " is paused at " + one.Step.Path, Note: pauseTexts[one.Run.Paused],
+		At: stepTime(one.Step, one.Run), CLI: []any{"runs", "resume", one.Run.ID}, rank: 2,
+	}
+	if one.Step.Error != nil {
+		found.Note = oneLine(one.Step.Error.Message)
+	}
+	return found
+}
+
+// brokenFiles are the workflow files with errors.
+func (s *site) brokenFiles(ctx context.Context, data *homeData) error {
+	workflows, err := s.broken.recent(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range workflows {
+		found := attention{Tone: "bad", Icon: "late", URL: "/workflows", Text: w.File + " is broken", Note: oneLine(w.Problems[0].Message), CLI: []any{"validate", w.File}, rank: 3}
+		if w.Name != "" {
+			found.URL = workflowURL(w.Name)
+		}
+		if w.Stale {
+			found.Note = "its last good revision is in force: " + found.Note
+		}
+		data.Attention = append(data.Attention, found)
+	}
+	return nil
+}
+
+// loginSoon is how early the end of a login is told.
+const loginSoon = 3 * 24 * time.Hour
+
+// endingLogins are the logins that have ended or will soon.
+func (s *site) endingLogins(ctx context.Context, data *homeData) {
+	for _, c := range s.links.recent(ctx) {
+		found := attention{
+			Tone: "wait", Icon: "link", URL: connectionURL(c.Name), Text: "the login of " + c.Name, CLI: []any{"connections", "login", c.Name}, rank: 4,
+		}
+		switch {
+		case c.Error != "":
+			found.Tone, found.Text, found.Note = "bad", "connection "+c.Name, oneLine(c.Error)
+			found.CLI = []any{"connections", "test", c.Name}
+		case c.Login == nil:
+			continue
+		case c.Login.State == "auth_required", c.Login.State == "expired" && c.Login.RefreshExpiresAt == nil:
+			found.Text += " has ended"
+			found.Note = c.Login.Reason
+		case c.Login.RefreshExpiresAt != nil && c.Login.RefreshExpiresAt.Sub(s.Now()) < loginSoon:
+			found.Text += " ends in " + distance(c.Login.RefreshExpiresAt.Sub(s.Now()))
+		default:
+			continue
+		}
+		data.Attention = append(data.Attention, found)
+	}
+}
+
+// runningOnes are the runs in progress, with how far they are.
+func (s *site) runningOnes(ctx context.Context, data *homeData) error {
+	for _, status := range []plan.RunStatus{plan.RunRunning, plan.RunQueued, plan.RunWaiting} {
+		runs, _, err := s.Engine.List(ctx, engine.RunFilter{Status: status, Limit: homeRows})
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if len(data.Running) == homeRows {
+				return nil
+			}
+			one := running{Run: run, Now: runText(run)}
+			if steps, err := s.Engine.Steps(ctx, run.ID); err == nil { // else it was removed meanwhile
+				one.count(steps)
+			}
+			data.Running = append(data.Running, one)
+		}
+	}
+	return nil
+}
+
+// count says how far a run is by its steps; those of items count inside of their
+// loops.
+func (r *running) count(steps []plan.RunStep) {
+	share := 0.0
+	for _, step := range steps {
+		if strings.ContainsAny(step.Path, "[:") {
+			continue
+		}
+		r.Of++
+		switch {
+		case step.Status.Ended():
+			r.Done++
+			share++
+		case step.Items > 0:
+			share += float64(step.Done) / float64(step.Items)
+		}
+		if text, _ := stepDetail(step); r.Now == "" && !step.Status.Ended() && step.Status != plan.StepPending {
+			r.Now = strings.TrimSuffix(step.Path+" · "+text, " · ")
+		}
+	}
+	if r.Of > 0 {
+		r.Share = percent(100 * share / float64(r.Of))
+	}
+}
+
+// nextStarts are the coming slots of all schedules, the nearest first.
+func (s *site) nextStarts(data *homeData, schedules []engine.ScheduleItem) {
+	acted := false
+	for _, one := range schedules {
+		acted = acted || one.Running
+		if one.Next != nil && !one.Paused {
+			data.Next = append(data.Next, one)
+		}
+	}
+	slices.SortStableFunc(data.Next, func(a, b engine.ScheduleItem) int { return a.Next.Compare(*b.Next) })
+	data.Next = data.Next[:min(len(data.Next), nextStarts)]
+	if len(data.Next) > 0 && !acted {
+		data.NextNote = "No scheduler runs: nothing starts by itself."
+	}
+}

@@ -1,0 +1,365 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// stepRow is one line of a run's steps.
+type stepRow struct {
+	Depth    int
+	Group    string // the head of a handler's list, before the row
+	Path     string
+	URL      string // "" = an item of several steps, which has no page
+	Name     string
+	Title    string // what the author calls it
+	Uses     string
+	Status   plan.StepStatus
+	Attempts int
+	Took     template.HTML
+	Detail   string
+	Wrong    bool // Detail is an error
+	Until    *time.Time
+	Bars     template.HTML
+	More     []tab  // of a loop: to see its items
+	Parts    []part // of an item: its steps
+}
+
+// part is a step of an item in the item's own row.
+type part struct {
+	URL    string
+	Name   string
+	Status plan.StepStatus
+}
+
+// How many items of a loop a page shows: all of a short loop, else the failed
+// ones, until more are asked for.
+const (
+	shortLoop   = 8
+	failedItems = 8
+	itemsPage   = 100
+)
+
+// rowMaker makes the rows of a run. Used by one request.
+type rowMaker struct {
+	site  *site
+	run   plan.Run
+	now   time.Time
+	scale *scale
+	spans map[string][]engine.Span
+	gaps  []engine.Gap
+	open  string // the loop whose items are all shown
+	from  int    // the first of them
+	rows  []stepRow
+}
+
+func (m *rowMaker) groups(groups []group) []stepRow {
+	for _, g := range groups {
+		first := len(m.rows)
+		m.nodes(g.nodes, 0)
+		if g.name != "" && first < len(m.rows) {
+			m.rows[first].Group = g.name
+		}
+	}
+	return m.rows
+}
+
+func (m *rowMaker) nodes(nodes []*node, depth int) {
+	for _, n := range nodes {
+		m.rows = append(m.rows, m.row(n, depth, stepName(n)))
+		if n.def != nil && n.def.Loop != nil {
+			m.items(n, depth)
+		}
+	}
+}
+
+// stepName is what a step is called in its row: its id without the item before it.
+func stepName(n *node) string {
+	if n.def == nil {
+		return n.step.Path
+	}
+	if strings.HasPrefix(n.def.ID, "_") && n.def.Title != "" {
+		return n.def.Title
+	}
+	return n.def.ID
+}
+
+func (m *rowMaker) row(n *node, depth int, name string) stepRow {
+	step := n.step
+	row := stepRow{
+		Depth: depth, Path: step.Path, URL: stepURL(m.run.ID, step.Path), Name: name, Uses: step.Uses, Status: step.Status,
+		Attempts: step.Attempts, Took: span(step.StartedAt, step.FinishedAt, m.now), Until: step.Until,
+	}
+	row.Detail, row.Wrong = stepDetail(step)
+	if n.def != nil {
+		row.Title = n.def.Title
+		if row.Uses == "" && n.def.Kind != plan.StepAction {
+			row.Uses = kindWords[n.def.Kind]
+		}
+	}
+	if step.Status == plan.StepPending || step.Status == plan.StepSkipped || step.Status == plan.StepBlocked {
+		row.Took = ""
+	}
+	row.Bars = m.stepBars(n)
+	return row
+}
+
+var kindWords = map[plan.StepKind]string{plan.StepLet: "let", plan.StepSetState: "set_state", plan.StepLoop: "foreach"}
+
+// stepBars are the calls and waits of a step, or the items of a loop.
+func (m *rowMaker) stepBars(n *node) template.HTML {
+	if n.def != nil && n.def.Loop != nil && len(n.items) > 0 {
+		return m.loopBars(n)
+	}
+	return m.scale.bars(append(m.gapBars(), m.barsOf(n)...), barWords(n.step, m.now))
+}
+
+// barsOf are the calls and waits of a step; the whole step where it has none.
+func (m *rowMaker) barsOf(n *node) []bar {
+	var list []bar
+	for _, span := range m.spans[n.step.Path] {
+		list = append(list, spanBar(span, m.now))
+	}
+	if len(list) == 0 && n.step.StartedAt != nil {
+		list = append(list, m.wholeBar(n.step))
+	}
+	return list
+}
+
+// wholeBar is a step without calls of its own: what is computed, and what waits
+// for a person.
+func (m *rowMaker) wholeBar(step plan.RunStep) bar {
+	b := bar{from: *step.StartedAt, to: m.now, tone: toneOf(string(step.Status)), title: string(step.Status)}
+	if step.FinishedAt != nil {
+		b.to = *step.FinishedAt
+	}
+	if step.Form != nil || step.Decision != nil || step.Uses == "core.approve" || step.Uses == "core.wait" {
+		b.kind, b.tone, b.title = "wait", "wait", "waits for an answer: "+duration(b.to.Sub(b.from))
+	}
+	return b
+}
+
+const maxLanes = 8
+
+func (m *rowMaker) loopBars(n *node) template.HTML {
+	var list []bar
+	for _, one := range n.items {
+		from, to := times(one.nodes)
+		if from.IsZero() {
+			continue
+		}
+		if to.IsZero() {
+			to = m.now
+		}
+		list = append(list, bar{from: from, to: to, tone: toneOf(string(statusOf(one.nodes))), kind: "item", title: one.key + ": " + duration(to.Sub(from))})
+	}
+	lanes(list, min(max(n.def.Loop.MaxParallel, 1), maxLanes))
+	return m.scale.bars(append(m.gapBars(), thin(m.scale, list)...), barWords(n.step, m.now))
+}
+
+// thin joins bars of a lane that would lie on the same spot, so that a loop of
+// thousands of items stays small.
+func thin(s *scale, list []bar) []bar {
+	if len(list) <= 200 {
+		return list
+	}
+	var kept []bar
+	last := map[int]int{} // indexes in kept by lane
+	for _, b := range list {
+		if i, ok := last[b.lane]; ok && s.x(b.to)-s.x(kept[i].from) < 0.4 {
+			if b.to.After(kept[i].to) {
+				kept[i].to = b.to
+			}
+			if b.tone == "bad" {
+				kept[i].tone = "bad"
+			}
+			kept[i].title = ""
+			continue
+		}
+		last[b.lane] = len(kept)
+		kept = append(kept, b)
+	}
+	return kept
+}
+
+func (m *rowMaker) gapBars() []bar {
+	var list []bar
+	for _, gap := range m.gaps {
+		list = append(list, bar{from: gap.From, to: gap.To, tone: "calm", kind: "gap", title: gapWords[gap.Why] + ": " + duration(gap.To.Sub(gap.From))})
+	}
+	return list
+}
+
+var gapWords = map[string]string{
+	"paused": "the run was paused", "ended": "the run had ended", "stopped": "no process drove the run", "died": "the process had died",
+}
+
+// barWords says in words what a row shows.
+func barWords(step plan.RunStep, now time.Time) string {
+	words := string(step.Status)
+	if step.StartedAt == nil {
+		return words
+	}
+	end := now
+	if step.FinishedAt != nil {
+		end = *step.FinishedAt
+	}
+	words += ", " + duration(end.Sub(*step.StartedAt))
+	if step.Attempts > 1 {
+		words += ", " + plural(step.Attempts, "attempt")
+	}
+	return words
+}
+
+// stepDetail is what is worth knowing of a step at a glance.
+func stepDetail(step plan.RunStep) (text string, wrong bool) {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case step.Error != nil && step.Status != plan.StepSucceeded:
+		if step.Status == plan.StepRetrying {
+			add("%s; after %s", step.Wait, oneLine(step.Error.Message))
+		} else {
+			add("%s", oneLine(step.Error.Message))
+		}
+		wrong = step.Status == plan.StepFailed
+	case step.Status == plan.StepSkipped && step.Message == "":
+		add("its condition is false")
+	case step.Status == plan.StepBlocked && step.Message == "":
+		add("a step before it failed")
+	case step.Wait != "":
+		add("%s", waitText(step.Wait))
+	}
+	if step.Message != "" && step.Error == nil {
+		add("%s", oneLine(step.Message))
+	}
+	if step.Items > 0 {
+		add("%d of %s", step.Done, plural(step.Items, "item"))
+	}
+	if step.ItemErrors > 0 {
+		add("%d failed", step.ItemErrors)
+	}
+	if step.Pages > 1 {
+		add("%d pages", step.Pages)
+	}
+	if step.Cached {
+		add("from the cache")
+	}
+	if step.TakenFrom != "" {
+		add("taken over from %s", shortID(step.TakenFrom))
+	}
+	if d := step.Decision; d != nil && d.By != "" {
+		add("%s by %s", decisionWord(step), d.By)
+	}
+	return strings.Join(parts, " · "), wrong
+}
+
+func decisionWord(step plan.RunStep) string {
+	switch {
+	case step.Decision.Rejected:
+		return "rejected"
+	case step.Uses == "core.approve":
+		return "approved"
+	}
+	return "answered"
+}
+
+// waitText says what a step waits for.
+func waitText(wait string) string {
+	switch wait {
+	case "approval":
+		return "waits for an approval"
+	case "signal":
+		return "waits for a signal"
+	case "login":
+		return "waits for a login"
+	case "resolve":
+		return "its outcome is not known"
+	case "resume":
+		return "waits for a resume"
+	case "poll":
+		return "asks again later"
+	}
+	return wait
+}
+
+// items adds the rows of a loop's items that are shown.
+func (m *rowMaker) items(n *node, depth int) {
+	shown, from := n.items, 0
+	row := &m.rows[len(m.rows)-1]
+	whole := m.open == n.step.Path
+	switch {
+	case whole:
+		from = min(m.from, max(len(n.items)-1, 0))
+		shown = n.items[from:min(from+itemsPage, len(n.items))]
+		row.More = m.pages(n, from)
+	case len(n.items) > shortLoop:
+		shown = nil
+		for _, one := range n.items {
+			if status := statusOf(one.nodes); (status == plan.StepFailed || status == plan.StepUnknown) && len(shown) < failedItems {
+				shown = append(shown, one)
+			}
+		}
+		row.More = []tab{{Path: m.itemsURL(n, 0), Text: "show " + plural(len(n.items), "item")}}
+	}
+	for _, one := range shown {
+		m.item(one, depth+1)
+	}
+}
+
+func (m *rowMaker) itemsURL(n *node, from int) string {
+	query := url.Values{"items": {n.step.Path}}
+	if from > 0 {
+		query.Set("from", strconv.Itoa(from))
+	}
+	return runURL(m.run.ID) + "?" + query.Encode()
+}
+
+func (m *rowMaker) pages(n *node, from int) []tab {
+	links := []tab{{Path: runURL(m.run.ID), Text: "show fewer"}}
+	if from > 0 {
+		links = append(links, tab{Path: m.itemsURL(n, max(from-itemsPage, 0)), Text: "items before"})
+	}
+	if from+itemsPage < len(n.items) {
+		links = append(links, tab{Path: m.itemsURL(n, from+itemsPage), Text: fmt.Sprintf("items from %d", from+itemsPage+1)})
+	}
+	return links
+}
+
+// item adds the row of one item, and below it a row for each of its steps that
+// has something to say.
+func (m *rowMaker) item(one *item, depth int) {
+	if len(one.nodes) == 1 && len(one.nodes[0].items) == 0 {
+		m.rows = append(m.rows, m.row(one.nodes[0], depth, one.key))
+		return
+	}
+	if len(one.nodes) == 0 {
+		return
+	}
+	from, to := times(one.nodes)
+	row := stepRow{Depth: depth, Path: one.path, Name: one.key, Status: statusOf(one.nodes)}
+	var end *time.Time
+	if !to.IsZero() {
+		end = &to
+	}
+	row.Took = span(&from, end, m.now)
+	bars := m.gapBars()
+	for _, n := range one.nodes {
+		row.Parts = append(row.Parts, part{stepURL(m.run.ID, n.step.Path), stepName(n), n.step.Status})
+		bars = append(bars, m.barsOf(n)...)
+	}
+	row.Bars = m.scale.bars(bars, string(row.Status))
+	m.rows = append(m.rows, row)
+	for _, n := range one.nodes {
+		if len(n.items) > 0 || n.step.Error != nil || n.step.Form != nil && n.step.Decision == nil {
+			m.nodes([]*node{n}, depth+1)
+		}
+	}
+}

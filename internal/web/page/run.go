@@ -1,0 +1,339 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/graph"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// runHead is what stands above every page of a run.
+type runHead struct {
+	Run      plan.Run
+	Error    *errorBox
+	Waiting  []*waiting // steps that need a person
+	Tabs     []tab
+	Actions  runActs
+	Undriven bool
+}
+
+// runActs are what may be done to a run now.
+type runActs struct {
+	Cancel, Resume, Rerun bool
+	// Why the run may be resumed: what a resume does.
+	ResumeText string
+}
+
+// runData is the overview of a run.
+type runData struct {
+	runHead
+	Rows    []stepRow
+	Axis    template.HTML
+	Graph   template.HTML
+	Fit     bool // the graph is made as narrow as its place
+	Wide    bool // the graph stands below the steps, not beside them
+	Counts  []count
+	Outputs []value
+	Cut     bool // the history is not drawn in full
+}
+
+// count is how many steps have a status.
+type count struct {
+	Status plan.StepStatus
+	N      int
+}
+
+// seen is all that is read of a run for a page.
+type seen struct {
+	result *plan.Result
+	steps  []plan.RunStep
+	def    *engine.RunDefinition
+}
+
+// look reads a run. One that does not exist is not asked for.
+func (s *site) look(ctx context.Context, id string) (*seen, error) {
+	if !cursorPattern.MatchString(id) {
+		return nil, notFound("run", id)
+	}
+	result, err := s.Engine.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := s.Engine.Steps(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	def, err := s.Engine.Definition(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &seen{result, steps, def}, nil
+}
+
+// head makes what stands above every page of a run. tab is the path of the
+// current page below the run's own.
+func (s *site) head(found *seen, current string) runHead {
+	run := found.result.Run
+	head := runHead{Run: run, Actions: actsOf(run), Tabs: runTabs(run.ID, current), Undriven: run.Undriven}
+	if found.result.Error != nil {
+		head.Error = newErrorBox(run.ID, found.result.Error)
+	}
+	for _, step := range found.steps {
+		if waits := s.waitingFor(run, step); waits != nil && len(head.Waiting) < maxWaiting {
+			head.Waiting = append(head.Waiting, waits)
+		}
+	}
+	if len(head.Waiting) > 1 { // their forms are on their own pages
+		for _, one := range head.Waiting {
+			one.Short = true
+		}
+	}
+	return head
+}
+
+// maxWaiting is how many waiting steps a page of a run shows with their forms.
+const maxWaiting = 20
+
+func actsOf(run plan.Run) runActs {
+	acts := runActs{Rerun: true, Cancel: !run.Status.Ended()}
+	switch {
+	case run.Parent != nil:
+		return runActs{} // its parent's step is what is acted on
+	case run.Undriven:
+		acts.Resume, acts.ResumeText = true, "No process drives this run. It goes on where it stopped."
+	case run.Status == plan.RunPaused:
+		acts.Resume, acts.ResumeText = true, "It goes on where it stopped, with fresh attempts of what failed."
+	case run.Closed && run.Status != plan.RunSucceeded:
+		acts.Resume, acts.ResumeText = true, "The same run goes on: steps that ended well keep their results, what failed gets fresh attempts."
+	}
+	return acts
+}
+
+func runTabs(id, current string) []tab {
+	tabs := []tab{{Text: "Overview"}, {Path: "/logs", Text: "Logs"}, {Path: "/data", Text: "Data"}, {Path: "/events", Text: "Events"}, {Path: "/source", Text: "Source"}}
+	for i := range tabs {
+		tabs[i].Current = tabs[i].Path == current
+		tabs[i].Path = runURL(id) + tabs[i].Path
+	}
+	return tabs
+}
+
+// runScreen is a page of a run: it follows the run while it is open.
+func (s *site) runScreen(found *seen, name string, data any) *screen {
+	run := found.result.Run
+	made := &screen{Title: string(run.Status) + " · " + run.Workflow, Nav: "/runs", Template: name, Data: data}
+	if !run.Closed {
+		made.Live.Run = run.ID
+	}
+	return made
+}
+
+// How often the page of an open run is drawn again though nothing has happened:
+// its bars grow.
+const (
+	tickLive = time.Second
+	tickWait = 5 * time.Second // of one that waits
+)
+
+// tickOf is how often a page of a run is drawn again by the clock; 0 = never.
+func tickOf(run plan.Run) time.Duration {
+	switch {
+	case run.Undriven:
+		return 0
+	case run.Status == plan.RunRunning:
+		return tickLive
+	case run.Status == plan.RunWaiting:
+		return tickWait
+	}
+	return 0
+}
+
+// run is the overview: graph, steps and time line.
+func (s *site) run(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	run := found.result.Run
+	history, err := s.Engine.History(r.Context(), run.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	groups := newTree(found.steps, found.def.Workflow)
+	line := timeLine(found, history, now)
+	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // anything else means the first
+	rows := rowMaker{
+		site: s, run: run, now: now, scale: line, spans: spansOf(history), gaps: history.Gaps,
+		open: r.URL.Query().Get("items"), from: max(from, 0),
+	}
+	data := runData{
+		runHead: s.head(found, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
+		Graph: s.graph(run, found.def.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(found.result, newRoom()),
+	}
+	width := drawnWidth(string(data.Graph))
+	data.Fit, data.Wide = width <= shrinkWidth, width > besideWidth
+	made := s.runScreen(found, "run", data)
+	made.Live.Every = tickOf(run)
+	return made, nil
+}
+
+// spansOf sorts spans by their steps.
+func spansOf(history *engine.RunHistory) map[string][]engine.Span {
+	spans := map[string][]engine.Span{}
+	for _, span := range history.Spans {
+		spans[span.Step] = append(spans[span.Step], span)
+	}
+	return spans
+}
+
+// timeLine is the axis of a run: from its start to its end, or to now.
+func timeLine(found *seen, history *engine.RunHistory, now time.Time) *scale {
+	run := found.result.Run
+	from, to, open := run.StartedAt, now, !run.Closed
+	if run.Closed || run.Undriven || run.Status == plan.RunPaused {
+		to, open = run.StartedAt, false
+	}
+	if run.FinishedAt != nil && run.FinishedAt.After(to) {
+		to = *run.FinishedAt
+	}
+	var busy []interval
+	reach := func(t time.Time) {
+		if t.After(to) && !open {
+			to = t
+		}
+		if t.Before(from) {
+			from = t
+		}
+	}
+	for _, span := range history.Spans {
+		end := span.To
+		if end.IsZero() {
+			end = now
+			if !open {
+				end = span.From
+			}
+		}
+		reach(span.From)
+		reach(end)
+		if !span.Kind.Waits() {
+			busy = append(busy, interval{span.From, end})
+		}
+	}
+	for _, step := range found.steps {
+		for _, at := range []*time.Time{step.StartedAt, step.FinishedAt} {
+			if at != nil {
+				reach(*at)
+				busy = append(busy, interval{*at, *at})
+			}
+		}
+	}
+	for _, mark := range history.Marks {
+		reach(mark.At)
+	}
+	return newScale(from, to, busy, open)
+}
+
+// countSteps counts the steps of all lists by their status, worst first; steps of
+// items are not among them.
+func countSteps(groups []group) []count {
+	counts := map[plan.StepStatus]int{}
+	for _, g := range groups {
+		for _, n := range g.nodes {
+			counts[n.step.Status]++
+		}
+	}
+	var list []count
+	for _, status := range []plan.StepStatus{
+		plan.StepFailed, plan.StepUnknown, plan.StepRunning, plan.StepRetrying, plan.StepWaiting, plan.StepSucceeded,
+		plan.StepPending, plan.StepBlocked, plan.StepCanceled, plan.StepSkipped,
+	} {
+		if counts[status] > 0 {
+			list = append(list, count{status, counts[status]})
+		}
+	}
+	return list
+}
+
+// graph draws the workflow with the states of its steps.
+func (s *site) graph(run plan.Run, w *plan.Workflow, groups []group, now time.Time) template.HTML {
+	states, links := map[string]graph.State{}, map[string]string{}
+	inner := map[string][]*node{}
+	for _, g := range groups {
+		for _, n := range g.nodes {
+			if n.graph == "" {
+				continue
+			}
+			states[n.graph] = nodeState(n, now)
+			links[n.graph] = stepURL(run.ID, n.step.Path)
+			for _, one := range n.items {
+				walk(one.nodes, func(n *node) { inner[n.graph] = append(inner[n.graph], n) })
+			}
+		}
+	}
+	for path, nodes := range inner {
+		status := worstOf(nodes)
+		ended := 0
+		for _, n := range nodes {
+			if n.step.Status.Ended() {
+				ended++
+			}
+		}
+		states[path] = graph.State{Status: status, Text: strconv.Itoa(ended) + "/" + strconv.Itoa(len(nodes))}
+		for _, n := range nodes {
+			if n.step.Status == status {
+				links[path] = stepURL(run.ID, n.step.Path)
+				break
+			}
+		}
+	}
+	for path, state := range states {
+		if state.Status == plan.StepPending {
+			delete(states, path)
+		}
+	}
+	drawn := graph.Draw(w, graph.Options{Bare: true, States: states, Link: func(path string) string { return links[path] }})
+	return template.HTML(drawn) //nolint:gosec // graph escapes what it writes
+}
+
+// How wide a drawing may be to stand beside the steps, and to be made as narrow
+// as the page: at a smaller scale nobody reads it.
+const (
+	besideWidth = 800
+	shrinkWidth = 2300
+)
+
+// drawnWidth is the width of a drawing in pixels.
+func drawnWidth(drawn string) int {
+	_, rest, _ := strings.Cut(drawn, ` width="`)
+	width, _, _ := strings.Cut(rest, `"`)
+	pixels, err := strconv.Atoi(width)
+	if err != nil {
+		return 0
+	}
+	return pixels
+}
+
+// nodeState is the tag of a step: how long it took, or how far it is.
+func nodeState(n *node, now time.Time) graph.State {
+	step := n.step
+	state := graph.State{Status: step.Status}
+	switch {
+	case step.Items > 0:
+		state.Text = strconv.Itoa(step.Done) + "/" + strconv.Itoa(step.Items)
+	case step.Status == plan.StepRetrying, step.Status == plan.StepWaiting:
+		state.Text = cmp.Or(step.Wait, string(step.Status))
+	case step.StartedAt != nil && step.FinishedAt != nil && step.Status != plan.StepSkipped:
+		state.Text = duration(step.FinishedAt.Sub(*step.StartedAt))
+	case step.StartedAt != nil && step.FinishedAt == nil:
+		state.Text = duration(now.Sub(*step.StartedAt).Truncate(time.Second))
+	}
+	return state
+}

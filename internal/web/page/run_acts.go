@@ -1,0 +1,265 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/guard"
+)
+
+func (s *site) runViews() []view {
+	return []view{
+		{pattern: "/{$}", build: s.home},
+		{pattern: "/runs", build: s.runs},
+		{pattern: "/runs/{id}", build: s.run},
+		{pattern: "/runs/{id}/logs", build: s.runLogs},
+		{pattern: "/runs/{id}/data", build: s.runValues},
+		{pattern: "/runs/{id}/events", build: s.runEvents},
+		{pattern: "/runs/{id}/source", build: s.runSource},
+		{pattern: "/runs/{id}/rerun", scope: guard.Operator, build: s.rerunForm},
+		{pattern: "/runs/{id}/steps/{step}", build: s.step},
+	}
+}
+
+func (s *site) files() []file {
+	return []file{
+		{"/runs/{id}/inputs", s.readInputs},
+		{"/runs/{id}/outputs/{name}", s.readOutput},
+		{"/runs/{id}/steps/{step}/outputs", s.readStepOutputs},
+	}
+}
+
+func (s *site) runActions() []action {
+	acts := []action{
+		{"/runs/{id}/cancel", guard.Operator, s.cancel},
+		{"/runs/{id}/resume", guard.Operator, s.resume},
+		{"/runs/{id}/rerun", guard.Operator, s.rerun},
+	}
+	for _, act := range []engine.Act{engine.ActApprove, engine.ActReject, engine.ActSignal, engine.ActResolve} {
+		acts = append(acts, action{"/runs/{id}/steps/{step}/" + string(act), guard.Operator, s.decide(act)})
+	}
+	return acts
+}
+
+// runID is the id in the path. One that no run can have goes nowhere.
+func runID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !cursorPattern.MatchString(id) {
+		return "", notFound("run", id)
+	}
+	return id, nil
+}
+
+// by is how events name who sent a form.
+func by(r *http.Request) string { return callerOf(r).By() }
+
+// back is where a form leads to: the page that it was on.
+func back(r *http.Request, or string) *outcome {
+	if path := r.PostFormValue("back"); isOwnPath(path) {
+		return &outcome{to: path}
+	}
+	return &outcome{to: or}
+}
+
+func (s *site) cancel(r *http.Request) (*outcome, error) {
+	id, err := runID(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Engine.Cancel(r.Context(), id, by(r)); err != nil {
+		return nil, err
+	}
+	return back(r, runURL(id)), nil
+}
+
+func (s *site) resume(r *http.Request) (*outcome, error) {
+	id, err := runID(r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Engine.Resume(r.Context(), id, engine.ResumeRequest{
+		Latest: r.PostFormValue("latest") != "", DiscardWrites: r.PostFormValue("discard") != "", By: by(r),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return back(r, runURL(id)), nil
+}
+
+// rerunData is the form of a rerun.
+type rerunData struct {
+	runHead
+	Form  *form
+	From  string
+	Steps []string
+	Wrong string // with the request as a whole
+	Help  string
+}
+
+func (s *site) rerunForm(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.rerunScreen(found, r.URL.Query().Get("from"), s.formOf(found)), nil
+}
+
+func (s *site) formOf(found *seen) *form {
+	values := map[string]json.RawMessage{}
+	_ = json.Unmarshal(found.def.Inputs, &values) // what can't be read is not filled in
+	return newFormIn(s.Location, found.def.Workflow.Inputs, values)
+}
+
+func (s *site) rerunScreen(found *seen, from string, inputs *form) *screen {
+	data := rerunData{runHead: s.head(found, "/rerun"), Form: inputs, From: from}
+	data.Waiting = nil
+	for i := range found.def.Workflow.Steps {
+		data.Steps = append(data.Steps, found.def.Workflow.Steps[i].ID)
+	}
+	return &screen{Title: "Rerun " + found.result.Run.Workflow, Nav: "/runs", Template: "rerun", Data: data}
+}
+
+func (s *site) rerun(r *http.Request) (*outcome, error) {
+	id, err := runID(r)
+	if err != nil {
+		return nil, err
+	}
+	request := engine.RerunRequest{From: r.PostFormValue("from"), By: by(r)}
+	var shown func(error) *outcome
+	if r.PostFormValue("edited") != "" {
+		found, err := s.look(r.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		inputs := s.formOf(found)
+		shown = func(err error) *outcome {
+			made := s.rerunScreen(found, request.From, inputs)
+			if err != nil && !inputs.fail(err) {
+				data := made.Data.(rerunData)
+				problem := s.problem(r, err).Data.(problemData)
+				data.Wrong, data.Help = problem.Message, problem.Hint
+				made.Data = data
+			}
+			return &outcome{screen: made}
+		}
+		given, ok := inputs.read(r.PostForm)
+		if !ok {
+			return shown(nil), nil
+		}
+		request.Inputs = given
+	}
+	started, problems, err := s.Engine.Rerun(r.Context(), id, request)
+	switch {
+	case err != nil && shown != nil:
+		return shown(err), nil
+	case err != nil:
+		return nil, err
+	case started == nil:
+		return nil, problems
+	}
+	return &outcome{to: runURL(started.ID)}, nil
+}
+
+// decide serves the forms of a waiting step. What does not fit is shown again
+// with what was typed.
+func (s *site) decide(act engine.Act) func(*http.Request) (*outcome, error) {
+	return func(r *http.Request) (*outcome, error) {
+		id, err := runID(r)
+		if err != nil {
+			return nil, err
+		}
+		step := r.PathValue("step")
+		request := engine.DecideRequest{Comment: strings.TrimSpace(r.PostFormValue("comment")), By: by(r)}
+		var typed *form
+		switch act {
+		case engine.ActApprove, engine.ActSignal:
+			found, err := s.look(r.Context(), id)
+			if err != nil {
+				return nil, err
+			}
+			given, read, ok := s.answer(r, found, step)
+			if typed = read; !ok {
+				return s.stepAgain(r, found, step, &waiting{Form: typed, Typed: request.Comment}), nil
+			}
+			request.Form = given
+			if whole, only := given[""]; only { // the schema is no object
+				request.Form, request.Payload = nil, whole.JSON
+			}
+		case engine.ActResolve:
+			request.Outcome = r.PostFormValue("outcome")
+			if output := strings.TrimSpace(r.PostFormValue("output")); output != "" && request.Outcome == "happened" {
+				request.Payload = json.RawMessage(output)
+			}
+		}
+		_, err = s.decided(r, id, step, act, request)
+		if err == nil {
+			return back(r, stepURL(id, step)), nil
+		}
+		found, lookErr := s.look(r.Context(), id)
+		if lookErr != nil || !isWrongInput(err) {
+			return nil, err
+		}
+		again := &waiting{Form: typed, Typed: request.Comment, Output: r.PostFormValue("output")}
+		if typed == nil || !typed.fail(err) {
+			problem := s.problem(r, err).Data.(problemData)
+			again.Error, again.Hint = problem.Message, problem.Hint
+		}
+		return s.stepAgain(r, found, step, again), nil
+	}
+}
+
+// isWrongInput reports whether a form can be mended by who sent it.
+func isWrongInput(err error) bool {
+	var wrong *engine.InputError
+	return errors.As(err, &wrong)
+}
+
+// decided tells the engine. The outputs of a resolve must be JSON.
+func (s *site) decided(r *http.Request, id, step string, act engine.Act, request engine.DecideRequest) (*engine.DecideResult, error) {
+	if len(request.Payload) > 0 && !json.Valid(request.Payload) {
+		return nil, &engine.InputError{Message: "the outputs are not JSON", Hint: `write them like {"id": 7}`}
+	}
+	return s.Engine.Decide(r.Context(), id, step, act, request)
+}
+
+// answer reads the form of a step that waits for an approval or a signal.
+func (s *site) answer(r *http.Request, found *seen, step string) (map[string]engine.Input, *form, bool) {
+	for _, one := range found.steps {
+		if one.Path == step && len(one.Form) > 0 {
+			made := newFormIn(s.Location, one.Form, map[string]json.RawMessage{})
+			given, ok := made.read(r.PostForm)
+			return given, made, ok
+		}
+	}
+	return nil, nil, true // the engine says why it can't be answered
+}
+
+// stepAgain shows the page of a step with a form that was refused.
+func (s *site) stepAgain(r *http.Request, found *seen, step string, typed *waiting) *outcome {
+	made, err := s.stepScreen(r, found, step)
+	if err != nil {
+		return &outcome{screen: s.problem(r, err)}
+	}
+	data := made.Data.(stepData)
+	if data.Waits == nil {
+		return &outcome{screen: s.problem(r, &engine.ConflictError{
+			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: "look at the run: " + runURL(found.result.Run.ID),
+		})}
+	}
+	if typed.Form != nil {
+		data.Waits.Form = typed.Form
+	}
+	data.Waits.Error, data.Waits.Hint, data.Waits.Typed, data.Waits.Output = typed.Error, typed.Hint, typed.Typed, typed.Output
+	made.Data, made.Live = data, live{}
+	return &outcome{screen: made}
+}
+
+// Action is where the form of an act is sent.
+func (w *waiting) Action(act string) string {
+	return runURL(w.Run.ID) + "/steps/" + url.PathEscape(w.Step.Path) + "/" + act
+}

@@ -1,0 +1,356 @@
+package page
+
+import (
+	"encoding/json"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// logsData is the log of a run.
+type logsData struct {
+	runHead
+	Lines  []plan.Log
+	Left   int // lines that are not shown: the oldest
+	Step   string
+	Level  string
+	Levels []choice
+	Steps  []string
+	All    int
+}
+
+// shownLines is how many lines of a log a page shows: the newest.
+const shownLines = 500
+
+var logLevels = []choice{{"", "all levels"}, {"info", "info and above"}, {"warn", "warn and above"}, {"error", "error"}}
+
+var levelRank = map[string]int{"debug": 0, "info": 1, "warn": 2, "error": 3}
+
+func (s *site) runLogs(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	query := r.URL.Query()
+	data := logsData{runHead: s.head(found, "/logs"), Step: query.Get("step"), Level: query.Get("level"), Levels: logLevels}
+	lines, err := s.Engine.Logs(r.Context(), found.result.Run.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	data.All = len(lines)
+	for _, line := range lines {
+		if line.Step != "" && !slices.Contains(data.Steps, line.Step) && len(data.Steps) < 200 {
+			data.Steps = append(data.Steps, line.Step)
+		}
+	}
+	data.Lines = slices.DeleteFunc(lines, func(line plan.Log) bool {
+		return data.Step != "" && line.Step != data.Step || levelRank[line.Level] < levelRank[data.Level]
+	})
+	if more := len(data.Lines) - shownLines; more > 0 {
+		data.Left, data.Lines = more, data.Lines[more:]
+	}
+	return s.runScreen(found, "run-logs", data), nil
+}
+
+// dataData are the values of a run.
+type dataData struct {
+	runHead
+	Inputs  []value
+	Outputs []value
+	Steps   []stepValue
+	Plugins []plan.PluginPin
+}
+
+// stepValue is a step's outputs in a list.
+type stepValue struct {
+	Step  plan.RunStep
+	Value value
+}
+
+// shownSteps is how many steps the page of a run's data shows.
+const shownSteps = 40
+
+func (s *site) runValues(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	space := newRoom()
+	data := dataData{runHead: s.head(found, "/data"), Plugins: found.result.Plugins, Inputs: inputValues(found.def, space)}
+	data.Outputs = s.outputs(found.result, space)
+	for _, step := range found.steps {
+		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && !strings.Contains(step.Path, "[") {
+			one := stepValue{step, space.value("", step.Outputs)}
+			one.Value.Save = stepURL(found.result.Run.ID, step.Path) + "/outputs"
+			data.Steps = append(data.Steps, one)
+		}
+	}
+	return s.runScreen(found, "run-data", data), nil
+}
+
+// inputValues are a run's inputs in the order of their names.
+func inputValues(def *engine.RunDefinition, space *room) []value {
+	inputs := map[string]json.RawMessage{}
+	if json.Unmarshal(def.Inputs, &inputs) != nil {
+		return []value{space.value("inputs", def.Inputs)}
+	}
+	var list []value
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		list = append(list, space.value(name, inputs[name]))
+	}
+	return list
+}
+
+// eventsData is the journal of a run.
+type eventsData struct {
+	runHead
+	Events []eventRow
+	First  string // the path of the first page
+	Next   string
+}
+
+// eventRow is one record of a journal.
+type eventRow struct {
+	Seq    uint64
+	At     time.Time
+	Kind   string
+	Tone   string
+	Path   string
+	By     string
+	Text   string
+	JSON   template.HTML
+	Offset string // since the run's start
+}
+
+// eventsPage is how many records a page shows.
+const eventsPage = 50
+
+func (s *site) runEvents(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	run := found.result.Run
+	from, err := strconv.ParseUint(r.URL.Query().Get("from"), 10, 64)
+	if err != nil || from == 0 {
+		from = 1
+	}
+	records, err := s.Engine.Events(r.Context(), run.ID, from, eventsPage)
+	if err != nil {
+		return nil, err
+	}
+	data := eventsData{runHead: s.head(found, "/events")}
+	last := from
+	for _, raw := range records {
+		row := newEventRow(raw, run.StartedAt)
+		last = row.Seq
+		data.Events = append(data.Events, row)
+	}
+	path := runURL(run.ID) + "/events"
+	if from > 1 {
+		data.First = path
+	}
+	if len(records) == eventsPage {
+		data.Next = path + "?" + url.Values{"from": {strconv.FormatUint(last+1, 10)}}.Encode()
+	}
+	return s.runScreen(found, "run-events", data), nil
+}
+
+// eventTones are the colours of the kinds of events that stand out.
+var eventTones = map[string]string{
+	"failed": "bad", "completed": "ok", "cancel": "calm", "resumed": "run", "started": "run", "pending": "wait", "signal": "hold",
+	"resolved": "hold", "replanned": "hold", "refused": "bad", "moved": "bad",
+}
+
+func newEventRow(raw json.RawMessage, start time.Time) eventRow {
+	var record struct {
+		Seq   uint64
+		Event struct {
+			Kind   string
+			At     time.Time
+			Path   string
+			By     string
+			Failed *plan.Error
+		}
+		Commands []struct {
+			Kind string
+			Path string
+		}
+	}
+	if err := json.Unmarshal(raw, &record); err != nil {
+		return eventRow{Kind: "?", Tone: "calm", JSON: template.HTML(escapeText(string(raw)))} //nolint:gosec // escaped
+	}
+	ev := record.Event
+	row := eventRow{Seq: record.Seq, At: ev.At, Kind: ev.Kind, Tone: eventTones[ev.Kind], Path: ev.Path, By: ev.By}
+	if row.Tone == "" {
+		row.Tone = "calm"
+	}
+	if !ev.At.Before(start) {
+		row.Offset = "+" + duration(ev.At.Sub(start))
+	}
+	var parts []string
+	if ev.Failed != nil {
+		parts = append(parts, oneLine(ev.Failed.Message))
+	}
+	for i, command := range record.Commands {
+		if i == 4 {
+			parts = append(parts, plural(len(record.Commands)-i, "more command"))
+			break
+		}
+		parts = append(parts, strings.TrimSpace(command.Kind+" "+command.Path))
+	}
+	row.Text = strings.Join(parts, " · ")
+	row.Text = oneLine(row.Text)
+	row.JSON = template.HTML(escapeText(recordText(raw))) //nolint:gosec // escaped
+	return row
+}
+
+// recordText is a record for people: indented, with references to secrets hidden,
+// and cut where it is long.
+func recordText(raw json.RawMessage) string {
+	const most = 1500
+	text := maskRefs(string(raw))
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "… (`flowrun runs events` has all)"
+	}
+	return indentJSON(json.RawMessage(text))
+}
+
+// sourceData is the workflow's file as the run goes by it.
+type sourceData struct {
+	runHead
+	File  string
+	Hash  string
+	Lines []sourceLine
+}
+
+func (s *site) runSource(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	w := found.def.Workflow
+	data := sourceData{runHead: s.head(found, "/source"), File: w.File, Hash: found.result.Run.PlanHash}
+	if latest := found.result.Run.LatestPlan; latest != "" {
+		data.Hash = latest
+	}
+	marked := map[int]string{}
+	for _, g := range newTree(found.steps, w) {
+		walk(g.nodes, func(n *node) {
+			if n.def == nil {
+				return
+			}
+			before, known := marked[n.def.Pos.Line]
+			if status := string(n.step.Status); !known || statusRank[n.step.Status] > statusRank[plan.StepStatus(before)] {
+				marked[n.def.Pos.Line] = status
+			}
+		})
+	}
+	data.Lines = sourceLines(w.Source, 1, marked)
+	return s.runScreen(found, "run-source", data), nil
+}
+
+// sourceLine is a line of a workflow.
+type sourceLine struct {
+	Number int
+	HTML   template.HTML
+	Status string // of the step that begins on it
+}
+
+// sourceLines splits a source into lines, the first of which has the number
+// first. marked has the statuses of the steps by the lines that they begin on.
+func sourceLines(source string, first int, marked map[int]string) []sourceLine {
+	var lines []sourceLine
+	for i, text := range strings.Split(strings.TrimRight(source, "\n"), "\n") {
+		number := first + i
+		lines = append(lines, sourceLine{Number: number, HTML: colourYAML(text), Status: marked[number]})
+	}
+	return lines
+}
+
+// colourYAML marks the key and the comment of a line.
+func colourYAML(line string) template.HTML {
+	var out strings.Builder
+	body, comment := line, ""
+	if trimmed := strings.TrimLeft(line, " "); strings.HasPrefix(trimmed, "#") {
+		body, comment = line[:len(line)-len(trimmed)], trimmed
+	} else if i := strings.Index(line, " #"); i >= 0 && strings.Count(line[:i], `"`)%2 == 0 && strings.Count(line[:i], `'`)%2 == 0 {
+		body, comment = line[:i], line[i:]
+	}
+	key := strings.TrimLeft(body, " -")
+	if i := strings.Index(key, ":"); i > 0 && !strings.ContainsAny(key[:i], ` "'{[`) && (i+1 == len(key) || key[i+1] == ' ') {
+		lead := body[:len(body)-len(key)]
+		out.WriteString(escapeText(lead))
+		mark(&out, "jk", key[:i])
+		body = key[i:]
+	}
+	out.WriteString(escapeText(body))
+	if comment != "" {
+		mark(&out, "jc", comment)
+	}
+	return template.HTML(out.String()) //nolint:gosec // all parts are escaped
+}
+
+// readOutput is one output of a run as a file: a text as it is, all else as JSON.
+func (s *site) readOutput(r *http.Request) (string, []byte, error) {
+	id, err := runID(r)
+	if err != nil {
+		return "", nil, err
+	}
+	result, err := s.Engine.Get(r.Context(), id)
+	if err != nil {
+		return "", nil, err
+	}
+	name := r.PathValue("name")
+	raw, found := result.Outputs[name]
+	if !found {
+		return "", nil, notFound("output", name)
+	}
+	return asFile(name, raw)
+}
+
+// readInputs are a run's inputs as a file.
+func (s *site) readInputs(r *http.Request) (string, []byte, error) {
+	id, err := runID(r)
+	if err != nil {
+		return "", nil, err
+	}
+	def, err := s.Engine.Definition(r.Context(), id)
+	if err != nil {
+		return "", nil, err
+	}
+	return asFile("inputs", def.Inputs)
+}
+
+// readStepOutputs are the outputs of a step as a file.
+func (s *site) readStepOutputs(r *http.Request) (string, []byte, error) {
+	id, err := runID(r)
+	if err != nil {
+		return "", nil, err
+	}
+	result, err := s.Engine.Get(r.Context(), id)
+	if err != nil {
+		return "", nil, err
+	}
+	step, found := result.Steps[r.PathValue("step")]
+	if !found || len(step.Outputs) == 0 {
+		return "", nil, notFound("output of step", r.PathValue("step"))
+	}
+	return asFile(step.Path, step.Outputs)
+}
+
+func asFile(name string, raw json.RawMessage) (string, []byte, error) {
+	var text string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return name + ".txt", []byte(text), nil
+	}
+	return name + ".json", []byte(indentJSON(raw) + "\n"), nil
+}

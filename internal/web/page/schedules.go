@@ -1,0 +1,232 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// How much of a schedule a page names.
+const (
+	nextShown  = 10
+	firesShown = 25
+)
+
+// schedulesData is what the list of schedules shows.
+type schedulesData struct {
+	Page    listPage[scheduleRow]
+	Axis    template.HTML
+	Paused  int
+	Running bool // a scheduler acts on them
+}
+
+// scheduleRow is one schedule in the list.
+type scheduleRow struct {
+	engine.ScheduleItem
+	URL         string
+	WorkflowURL string
+	Text        string
+	Strip       *strip
+}
+
+func (s *site) schedules(r *http.Request) (*screen, error) {
+	all, err := s.Engine.Schedules(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	data := schedulesData{Axis: axis(s.Now(), s.Location), Running: true}
+	rows := make([]scheduleRow, len(all))
+	for i, item := range all {
+		rows[i] = scheduleRow{
+			ScheduleItem: item, URL: scheduleURL(item.Workflow, item.Trigger), WorkflowURL: workflowURL(item.Workflow), Text: scheduleText(&item),
+		}
+		if item.Paused {
+			data.Paused++
+		}
+		data.Running = data.Running && item.Running
+	}
+	data.Page = pageOf(r, rows, func(row *scheduleRow, word string) bool {
+		return contains(word, row.ID, row.Text, row.Timezone) || word == "paused" && row.Paused
+	})
+	known := newRunsKnown(s.Engine, s.Now())
+	for i := range data.Page.Items {
+		row := &data.Page.Items[i]
+		if row.Strip, err = s.strip(r.Context(), &row.ScheduleItem, known); err != nil {
+			return nil, err
+		}
+	}
+	return &screen{Title: "Schedules", Nav: "/schedules", Template: "schedules", Data: data, Live: live{Runs: true, Every: liveEvery}}, nil
+}
+
+// liveEvery is how often a page is looked at again that changes by the clock.
+const liveEvery = 15 * time.Second
+
+// scheduleText is what a schedule says of itself.
+func scheduleText(item *engine.ScheduleItem) string {
+	switch {
+	case item.Cron != "":
+		return item.Cron
+	case item.Kind == plan.TriggerPoll:
+		return "poll every " + item.Every
+	}
+	return "every " + item.Every
+}
+
+// scheduleData is what the page of one schedule shows.
+type scheduleData struct {
+	scheduleRow
+	Axis    template.HTML
+	Coming  *engine.NextFires
+	Fires   []fireRow
+	Older   string // path of the next page of fires
+	First   string
+	Pause   string // the reason that was typed
+	At      *field // of a run by hand
+	From    *field // of a backfill
+	Until   *field
+	All     bool
+	AtOnce  string
+	Error   string
+	Preview *engine.BackfillResult
+	Started *engine.BackfillResult
+}
+
+// Clock is a slot as the schedule's zone shows it.
+func (d *scheduleData) Clock(at time.Time) string {
+	zone, err := time.LoadLocation(d.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+}
+
+// FromText and UntilText are a backfill's bounds in a command.
+func (d *scheduleData) FromText() string { return boundOf(d.From, "2026-01-01T00:00:00Z") }
+
+// UntilText is the end.
+func (d *scheduleData) UntilText() string { return boundOf(d.Until, "2026-01-02T00:00:00Z") }
+
+// boundOf is what a control says as a command takes it, or an example.
+func boundOf(f *field, example string) string {
+	if input, given, err := f.take(f.Value, url.Values{f.Input + ".zone": {f.chosenZone()}}); err == nil && given {
+		return input.Text
+	}
+	return example
+}
+
+// fireRow is one fire with its run.
+type fireRow struct {
+	plan.Fire
+	RunURL string
+	Status plan.RunStatus // "" where it is not known
+	Why    string
+}
+
+func (s *site) schedule(r *http.Request) (*screen, error) {
+	data, err := s.scheduleData(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.scheduleScreen(data), nil
+}
+
+func (s *site) scheduleScreen(data *scheduleData) *screen {
+	return &screen{Title: "Schedule " + data.ID, Nav: "/schedules", Template: "schedule", Data: data, Live: live{Runs: true, Every: liveEvery}}
+}
+
+// scheduleID is the schedule that the path names.
+func scheduleID(r *http.Request) string {
+	return plan.TriggerID(r.PathValue("workflow"), r.PathValue("trigger"))
+}
+
+func (s *site) scheduleData(r *http.Request) (*scheduleData, error) {
+	item, err := s.findSchedule(r)
+	if err != nil {
+		return nil, err
+	}
+	data := &scheduleData{Axis: axis(s.Now(), s.Location), AtOnce: "1"}
+	data.scheduleRow = scheduleRow{
+		ScheduleItem: *item, URL: scheduleURL(item.Workflow, item.Trigger), WorkflowURL: workflowURL(item.Workflow), Text: scheduleText(item),
+	}
+	known := newRunsKnown(s.Engine, s.Now())
+	if data.Strip, err = s.strip(r.Context(), item, known); err != nil {
+		return nil, err
+	}
+	if data.Coming, err = s.Engine.NextFires(r.Context(), item.ID, time.Time{}, nextShown); err != nil {
+		return nil, err
+	}
+	data.At, data.From, data.Until = s.timeField("at"), s.timeField("from"), s.timeField("until")
+	return data, s.readFires(r, data, known)
+}
+
+func (s *site) findSchedule(r *http.Request) (*engine.ScheduleItem, error) {
+	all, err := s.Engine.Schedules(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	id := scheduleID(r)
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i], nil
+		}
+	}
+	return nil, notFound("schedule", id)
+}
+
+// readFires reads the page of fires that the URL asks for.
+func (s *site) readFires(r *http.Request, data *scheduleData, known *runsKnown) error {
+	cursor := r.URL.Query().Get("cursor")
+	fires, next, err := s.Engine.Fires(r.Context(), engine.FireFilter{Workflow: data.Workflow, Trigger: data.Trigger, Limit: firesShown, Cursor: cursor})
+	if err != nil {
+		return err
+	}
+	if len(fires) > 0 {
+		runs, err := known.of(r.Context(), data.Workflow)
+		if err != nil {
+			return err
+		}
+		for _, fire := range fires {
+			row := fireRow{Fire: fire, Why: skipText(fire.Skipped)}
+			if fire.Run != "" {
+				row.RunURL, row.Status = runURL(fire.Run), runs.statuses[fire.Run]
+			}
+			data.Fires = append(data.Fires, row)
+		}
+	}
+	if next != "" {
+		data.Older = data.URL + "?" + encodeQuery("cursor", next)
+	}
+	if cursor != "" {
+		data.First = data.URL
+	}
+	return nil
+}
+
+// timeField is a control for a time, in the page's zone.
+func (s *site) timeField(name string) *field {
+	one := &field{FormField: engine.FormField{Name: name, Kind: engine.FieldTime}, ID: "f-" + name, Input: name, Label: name, zone: s.Location}
+	one.showTime("", true)
+	return one
+}
+
+// readTime reads such a control; the zero time where it is empty.
+func readTime(one *field, r *http.Request) time.Time {
+	input, given, err := one.take(r.PostFormValue(one.Input), r.PostForm)
+	if err != nil {
+		one.Error = err.Error()
+		return time.Time{}
+	}
+	if !given {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, input.Text)
+	if err != nil {
+		one.Error = fmt.Sprintf("%q is not a time", input.Text)
+	}
+	return at
+}

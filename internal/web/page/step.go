@@ -1,0 +1,244 @@
+package page
+
+import (
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// stepData is the page of a step: its failure first, then what was asked and what
+// came.
+type stepData struct {
+	runHead
+	Step     plan.RunStep
+	Name     string
+	Title    string // what the author calls it
+	Uses     string
+	Effect   plan.Effect
+	About    string // what the action does
+	Fail     *errorBox
+	Waits    *waiting
+	Detail   string
+	Calls    []callRow
+	LeftOut  int // calls that are not shown: the oldest
+	Axis     template.HTML
+	Bars     template.HTML
+	Input    *value
+	InputOf  string // which call's input it is
+	Result   *value
+	Logs     []plan.Log
+	Source   []sourceLine
+	Before   *tab
+	After    *tab
+	Items    []itemLink
+	MoreItem int
+	Decision string
+}
+
+// callRow is one call or wait of a step.
+type callRow struct {
+	engine.Span
+	Tone string
+	Word string
+	Part string // page, window or round
+	Took template.HTML
+	Fail *errorBox
+}
+
+// itemLink is one item of a loop.
+type itemLink struct {
+	URL    string
+	Key    string
+	Status plan.StepStatus
+	Took   template.HTML
+}
+
+const (
+	shownCalls = 40
+	shownItems = 100
+	stepLogs   = 50
+)
+
+func (s *site) step(r *http.Request) (*screen, error) {
+	found, err := s.look(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.stepScreen(r, found, r.PathValue("step"))
+}
+
+func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, error) {
+	n, before, after := findStep(found, path)
+	if n == nil {
+		return nil, notFound("step", path)
+	}
+	run, step, now := found.result.Run, n.step, s.Now()
+	history, err := s.Engine.History(r.Context(), run.ID, path)
+	if err != nil {
+		return nil, err
+	}
+	data := stepData{
+		runHead: s.head(found, ""), Step: step, Name: stepName(n), Uses: step.Uses, Waits: s.waitingFor(run, step),
+		Before: stepTab(run.ID, before), After: stepTab(run.ID, after),
+	}
+	data.Waiting, data.Error = nil, nil
+	if step.Error != nil {
+		data.Fail = newErrorBox(run.ID, step.Error)
+	}
+	if data.Waits == nil {
+		if data.Detail, _ = stepDetail(step); data.Fail != nil || step.Decision != nil {
+			data.Detail = "" // it is told already
+		}
+	}
+	s.describeStep(&data, n, found.def.Workflow)
+	space := newRoom()
+	s.stepCalls(&data, n, history, timeLine(found, history, now), space)
+	if len(step.Outputs) > 0 {
+		v := space.value("", step.Outputs)
+		v.Save = stepURL(run.ID, path) + "/outputs"
+		data.Result = &v
+	}
+	if data.Logs, err = s.Engine.Logs(r.Context(), run.ID, path); err != nil {
+		return nil, err
+	}
+	data.Logs = data.Logs[max(len(data.Logs)-stepLogs, 0):]
+	made := s.runScreen(found, "step", data)
+	made.Title = string(step.Status) + " · " + path + " · " + run.Workflow
+	if !step.Status.Ended() {
+		made.Live.Every = tickOf(run)
+	}
+	return made, nil
+}
+
+// findStep looks for a step, and for those before and behind it.
+func findStep(found *seen, path string) (n *node, before, after *plan.RunStep) {
+	for i := range found.steps {
+		if found.steps[i].Path != path {
+			continue
+		}
+		if i > 0 {
+			before = &found.steps[i-1]
+		}
+		if i+1 < len(found.steps) {
+			after = &found.steps[i+1]
+		}
+		n = &node{step: found.steps[i]}
+	}
+	if n == nil {
+		return nil, nil, nil
+	}
+	for _, g := range newTree(found.steps, found.def.Workflow) {
+		walk(g.nodes, func(one *node) {
+			if one.step.Path == path {
+				n = one
+			}
+		})
+	}
+	return n, before, after
+}
+
+func stepTab(run string, step *plan.RunStep) *tab {
+	if step == nil {
+		return nil
+	}
+	return &tab{Path: stepURL(run, step.Path), Text: step.Path}
+}
+
+// describeStep says what the workflow says of a step.
+func (s *site) describeStep(data *stepData, n *node, w *plan.Workflow) {
+	if n.def == nil {
+		return
+	}
+	data.Title = n.def.Title
+	if data.Uses == "" {
+		data.Uses = kindWords[n.def.Kind]
+	}
+	if action := w.Actions[n.def.Uses]; action != nil {
+		data.Effect, data.About = action.Effect, firstSentence(action.Doc)
+	}
+	data.Source = stepSource(w.Source, n.def.Pos.Line)
+	for _, one := range n.items {
+		if len(data.Items) == shownItems {
+			data.MoreItem = len(n.items) - shownItems
+			break
+		}
+		if len(one.nodes) > 0 {
+			data.Items = append(data.Items, s.itemLink(data.Run.ID, one))
+		}
+	}
+}
+
+// itemLink leads to the step of an item that says most: the one that its state is
+// of.
+func (s *site) itemLink(run string, one *item) itemLink {
+	from, to := times(one.nodes)
+	link := itemLink{Key: one.key, Status: statusOf(one.nodes), URL: stepURL(run, one.nodes[0].step.Path)}
+	for _, n := range one.nodes {
+		if n.step.Status == link.Status {
+			link.URL = stepURL(run, n.step.Path)
+			break
+		}
+	}
+	var end *time.Time
+	if !to.IsZero() {
+		end = &to
+	}
+	link.Took = span(&from, end, s.Now())
+	return link
+}
+
+// stepSource is the part of a workflow's file that a step is written in.
+func stepSource(source string, line int) []sourceLine {
+	lines := strings.Split(source, "\n")
+	if line < 1 || line > len(lines) {
+		return nil
+	}
+	indent := func(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
+	first, end := line-1, line
+	for end < len(lines) && end < line+60 && (strings.TrimSpace(lines[end]) == "" || indent(lines[end]) > indent(lines[first])) {
+		end++
+	}
+	return sourceLines(strings.Join(lines[first:end], "\n"), line, nil)
+}
+
+// stepCalls are the attempts and waits of a step, and the input of the last one.
+func (s *site) stepCalls(data *stepData, n *node, history *engine.RunHistory, line *scale, space *room) {
+	now := s.Now()
+	m := rowMaker{site: s, run: data.Run, now: now, scale: line, spans: map[string][]engine.Span{n.step.Path: history.Spans}, gaps: history.Gaps}
+	data.Axis, data.Bars = line.axis(), m.stepBars(n)
+	spans := history.Spans
+	data.LeftOut = max(len(spans)-shownCalls, 0)
+	for _, span := range spans[data.LeftOut:] {
+		data.Calls = append(data.Calls, newCallRow(data.Run.ID, span, now))
+	}
+	for i := len(spans) - 1; i >= 0; i-- {
+		if len(spans[i].Input) > 0 {
+			v := space.value("", spans[i].Input)
+			data.Input, data.InputOf = &v, strings.TrimPrefix(spans[i].Operation, n.step.Path)
+			break
+		}
+	}
+	if d := n.step.Decision; d != nil {
+		data.Decision = decisionWord(n.step)
+	}
+}
+
+func newCallRow(run string, call engine.Span, now time.Time) callRow {
+	row := callRow{Span: call, Tone: spanBar(call, now).tone, Word: spanWords[call.Kind]}
+	if _, part, found := strings.Cut(call.Operation, "#"); found {
+		row.Part, _, _ = strings.Cut(part, "!")
+	}
+	var to *time.Time
+	if !call.To.IsZero() {
+		to = &call.To
+	}
+	row.Took = span(&call.From, to, now)
+	if call.Error != nil {
+		row.Fail = newErrorBox(run, call.Error)
+	}
+	return row
+}

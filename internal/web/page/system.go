@@ -1,0 +1,134 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// countedFor is how long a count of the whole store is good enough for a page.
+const countedFor = time.Minute
+
+// counts keeps the last count of the store, which reads all of it. Safe for
+// concurrent use.
+type counts struct {
+	mu    sync.Mutex
+	at    time.Time
+	stats *engine.DBStats
+}
+
+// get counts unless the last count is young; fresh asks for a new one.
+func (c *counts) get(ctx context.Context, store Store, now time.Time, fresh bool) (*engine.DBStats, time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stats != nil && !fresh && now.Sub(c.at) < countedFor && !now.Before(c.at) {
+		return c.stats, c.at, nil
+	}
+	stats, err := store.DBStats(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	c.stats, c.at = stats, now
+	return stats, now, nil
+}
+
+// systemData is what the page of the system shows.
+type systemData struct {
+	Stats    *engine.DBStats
+	Counted  time.Time
+	Work     engine.StoreStats
+	Active   int
+	Busy     int
+	Runs     []runCount
+	Backup   *engine.BackupReport // made just now
+	Used     int                  // percent of what the file may grow to
+	Disk     int                  // percent of the disk that is used
+	Pressure string
+	Since    time.Time
+	Version  string
+	Config   string
+	StateDir string
+	Metrics  bool
+}
+
+// runCount is how many runs have a status.
+type runCount struct {
+	Status plan.RunStatus
+	Count  int
+	URL    string
+}
+
+func (s *site) system(r *http.Request) (*screen, error) { return s.systemScreen(r, nil) }
+
+func (s *site) systemScreen(r *http.Request, made *engine.BackupReport) (*screen, error) {
+	stats, at, err := s.counts.get(r.Context(), s.Engine, s.Now(), made != nil || r.URL.Query().Get("count") != "")
+	if err != nil {
+		return nil, err
+	}
+	data := systemData{
+		Stats: stats, Counted: at, Work: s.Engine.StoreStats(), Active: s.Engine.Active(), Busy: s.Engine.Busy(), Backup: made, Pressure: stats.Pressure,
+		Since: s.Since, Version: s.Version, Config: s.Config, StateDir: s.StateDir, Metrics: s.Metrics,
+		Used: percentOf(float64(stats.UsedBytes), float64(stats.MaxBytes)), Disk: percentOf(float64(stats.DiskTotal)-float64(stats.DiskFree), float64(stats.DiskTotal)),
+	}
+	for _, status := range runStatuses {
+		if n := stats.Runs[status]; n > 0 {
+			data.Runs = append(data.Runs, runCount{status, n, runFilter{Status: string(status)}.path()})
+		}
+	}
+	return &screen{Title: "System", Nav: "/system", Template: "system", Data: data, Live: live{Every: liveEvery}}, nil
+}
+
+func percentOf(part, whole float64) int {
+	if whole <= 0 {
+		return 0
+	}
+	return int(100 * part / whole)
+}
+
+// Bytes writes a size: "12 KiB", "3.4 GiB".
+func (d systemData) Bytes(size any) string {
+	var n float64
+	switch size := size.(type) {
+	case int64:
+		n = float64(size)
+	case uint64:
+		n = float64(size)
+	}
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for n >= 1024 && unit < len(units)-1 {
+		n, unit = n/1024, unit+1
+	}
+	if unit == 0 || n >= 100 {
+		return fmt.Sprintf("%.0f %s", n, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", n, units[unit])
+}
+
+// BytesWritten is what the store has written.
+func (d systemData) BytesWritten() uint64 { return d.Work.Bytes }
+
+// Filled are the kinds of rows that there are.
+func (d systemData) Filled() []engine.DBBucket {
+	return slices.DeleteFunc(slices.Clone(d.Stats.Buckets), func(b engine.DBBucket) bool { return b.Keys == 0 })
+}
+
+// backup writes a copy of the store into the state folder.
+func (s *site) backup(r *http.Request) (*outcome, error) {
+	report, err := s.Engine.Backup(r.Context(), engine.BackupRequest{})
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.systemScreen(r, report)
+	if err != nil {
+		return nil, err
+	}
+	made.Status = http.StatusOK
+	return &outcome{screen: made}, nil
+}

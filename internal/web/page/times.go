@@ -1,0 +1,126 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// duration writes 12ms, 3.4s, 2m05s or 3h20m.
+func duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0ms"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		if d%time.Second == 0 {
+			return fmt.Sprintf("%ds", d/time.Second)
+		}
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// distance writes how far off a time is, in one unit.
+func distance(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+// timeOf takes what templates have of times.
+func timeOf(value any) (time.Time, bool) {
+	switch t := value.(type) {
+	case time.Time:
+		return t, !t.IsZero()
+	case *time.Time:
+		if t != nil {
+			return *t, !t.IsZero()
+		}
+	}
+	return time.Time{}, false
+}
+
+// when is a time of the day, with the day unless it is today's; the whole time in
+// UTC stands in its title.
+func (s *site) when(value any) template.HTML {
+	t, ok := timeOf(value)
+	if !ok {
+		return "–"
+	}
+	here, now := t.In(s.Location), s.Now().In(s.Location)
+	layout := "Jan 2 15:04"
+	switch {
+	case here.YearDay() == now.YearDay() && here.Year() == now.Year():
+		layout = "15:04:05"
+	case here.Year() != now.Year():
+		layout = "2006-01-02 15:04"
+	}
+	return timeTag(t, "", here.Format(layout))
+}
+
+// clock is the time of the day to the millisecond.
+func (s *site) clock(t time.Time) template.HTML {
+	return timeTag(t, "", t.In(s.Location).Format("15:04:05.000"))
+}
+
+// ago says how long ago a time was, or how far off it is; app.js counts on.
+func (s *site) ago(value any) template.HTML {
+	t, ok := timeOf(value)
+	if !ok {
+		return "–"
+	}
+	text := ""
+	switch d := s.Now().Sub(t); {
+	case d >= time.Second:
+		text = distance(d) + " ago"
+	case d > -time.Second:
+		text = "now"
+	default:
+		text = "in " + distance(-d)
+	}
+	return timeTag(t, ` data-ago`, text)
+}
+
+// span is how long something takes so far: app.js counts on where end is not set.
+func span(from, to *time.Time, now time.Time) template.HTML {
+	switch {
+	case from == nil || from.IsZero():
+		return ""
+	case to != nil:
+		return template.HTML(duration(to.Sub(*from))) //nolint:gosec // digits and units
+	}
+	return template.HTML(fmt.Sprintf(`<span data-since="%d">%s</span>`, from.UnixMilli(), duration(now.Sub(*from)))) //nolint:gosec // digits and units
+}
+
+// runDuration is how long a run took, or takes so far.
+func runDuration(run plan.Run, now time.Time) template.HTML {
+	if run.FinishedAt == nil && run.StateOf() == plan.SlotQueued {
+		return "–"
+	}
+	if run.FinishedAt != nil {
+		return template.HTML(duration(time.Duration(run.DurationMS) * time.Millisecond)) //nolint:gosec // digits and units
+	}
+	return span(&run.StartedAt, nil, now)
+}
+
+func timeTag(t time.Time, attrs, text string) template.HTML {
+	utc := t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s"%s title="%s">%s</time>`, //nolint:gosec // digits, units and names of months
+		utc.Format(time.RFC3339), attrs, utc.Format("2006-01-02 15:04:05 UTC"), text))
+}

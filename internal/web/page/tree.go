@@ -1,0 +1,170 @@
+package page
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// node is a step of a run with its place in the workflow.
+type node struct {
+	step  plan.RunStep
+	def   *plan.Step // nil where the plan does not have it
+	graph string     // its path in the drawing
+	items []*item
+}
+
+// item is one item of a loop with its steps.
+type item struct {
+	path  string // domains[example.com]
+	key   string // example.com
+	nodes []*node
+}
+
+// group is a list of a workflow: the main one, or a handler's.
+type group struct {
+	name  string // "" = main, else finally, on_failure, on_success
+	nodes []*node
+}
+
+// newTree puts the steps of a run, which come in file order, into the shape of
+// its workflow.
+func newTree(steps []plan.RunStep, w *plan.Workflow) []group {
+	t := &tree{steps: steps}
+	main := group{nodes: t.list(w.Steps, "", "")}
+	for len(t.steps) > 0 && !strings.Contains(t.steps[0].Path, ":") { // of a plan that is another one
+		main.nodes = append(main.nodes, &node{step: t.steps[0], graph: t.steps[0].Path})
+		t.steps = t.steps[1:]
+	}
+	groups := []group{main}
+	for len(t.steps) > 0 {
+		name, _, found := strings.Cut(t.steps[0].Path, ":")
+		defs := map[string][]plan.Step{"finally": w.Finally, "on_failure": w.OnFailure, "on_success": w.OnSuccess}[name]
+		nodes := t.list(defs, name+":", name+".")
+		if !found || len(nodes) == 0 {
+			nodes = []*node{{step: t.steps[0]}}
+			t.steps = t.steps[1:]
+		}
+		groups = append(groups, group{name, nodes})
+	}
+	return groups
+}
+
+// tree takes steps from the front of a list.
+type tree struct{ steps []plan.RunStep }
+
+// list takes the steps of one list: those whose paths are prefix and their ids.
+func (t *tree) list(defs []plan.Step, prefix, drawn string) []*node {
+	var nodes []*node
+	for i := range defs {
+		def := &defs[i]
+		if len(t.steps) == 0 || t.steps[0].Path != prefix+def.ID {
+			continue
+		}
+		n := &node{step: t.steps[0], def: def, graph: drawn + def.ID}
+		t.steps = t.steps[1:]
+		nodes = append(nodes, n)
+		if def.Loop != nil {
+			t.loop(n)
+		}
+	}
+	return nodes
+}
+
+// loop takes the steps of a loop's items.
+func (t *tree) loop(n *node) {
+	open := n.step.Path + "["
+	for len(t.steps) > 0 && strings.HasPrefix(t.steps[0].Path, open) {
+		defs := n.def.Loop.Steps
+		prefix, found := strings.CutSuffix(t.steps[0].Path, "]."+defs[0].ID)
+		if !found {
+			return
+		}
+		one := &item{path: prefix + "]", key: plainKey(strings.TrimPrefix(prefix, open))}
+		one.nodes = t.list(defs, prefix+"].", n.graph+".")
+		n.items = append(n.items, one)
+	}
+}
+
+// plainKey is a key as the workflow has it: in paths some letters are escaped.
+func plainKey(escaped string) string {
+	if key, err := url.PathUnescape(escaped); err == nil {
+		return key
+	}
+	return escaped
+}
+
+// statusOf is how an item is: what one of its steps does now, else the worst that
+// became of them.
+func statusOf(nodes []*node) plan.StepStatus {
+	now, ended := plan.StepStatus(""), 0
+	for _, n := range nodes {
+		switch status := n.step.Status; {
+		case status.Ended():
+			ended++
+		case status != plan.StepPending && statusRank[status] > statusRank[now]:
+			now = status
+		}
+	}
+	switch {
+	case now != "":
+		return now
+	case ended == 0:
+		return plan.StepPending
+	case ended < len(nodes) && worstOf(nodes) != plan.StepFailed:
+		return plan.StepRunning // between two steps
+	}
+	return worstOf(nodes)
+}
+
+// worstOf is the worst that became of some steps.
+func worstOf(nodes []*node) plan.StepStatus {
+	worst := plan.StepSkipped
+	for _, n := range nodes {
+		if statusRank[n.step.Status] > statusRank[worst] {
+			worst = n.step.Status
+		}
+	}
+	return worst
+}
+
+var statusRank = map[plan.StepStatus]int{
+	plan.StepSkipped: 0, plan.StepBlocked: 1, plan.StepSucceeded: 2, plan.StepPending: 3, plan.StepCanceled: 4, plan.StepWaiting: 5,
+	plan.StepRetrying: 6, plan.StepRunning: 7, plan.StepUnknown: 8, plan.StepFailed: 9,
+}
+
+// times are when the first of some steps began and the last ended; to is zero
+// while one goes on.
+func times(nodes []*node) (from, to time.Time) {
+	open := false
+	walk(nodes, func(n *node) {
+		if n.step.StartedAt == nil {
+			return
+		}
+		if from.IsZero() || n.step.StartedAt.Before(from) {
+			from = *n.step.StartedAt
+		}
+		switch end := n.step.FinishedAt; {
+		case end == nil:
+			open = true
+		case end.After(to):
+			to = *end
+		}
+	})
+	if open {
+		to = time.Time{}
+	}
+	return from, to
+}
+
+// walk calls see with each node and those below it.
+func walk(nodes []*node, see func(*node)) {
+	for _, n := range nodes {
+		see(n)
+		for _, one := range n.items {
+			walk(one.nodes, see)
+		}
+	}
+}

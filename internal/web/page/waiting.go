@@ -1,0 +1,69 @@
+package page
+
+import (
+	"encoding/json"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// waiting is a step that goes on when a person says something.
+type waiting struct {
+	Run   plan.Run
+	Step  plan.RunStep
+	Kind  string // approve, signal, resolve, login, resume
+	Form  *form  // of approve and signal
+	URL   string // of the step's page
+	Error string // what was wrong with what was sent
+	Hint  string
+	Typed string // the comment as it was sent
+
+	Output string // of resolve, as it was sent
+	Short  bool   // one of several: shown in one line
+}
+
+// waitingFor returns what a step waits for; nil when it waits for nobody.
+func (s *site) waitingFor(run plan.Run, step plan.RunStep) *waiting {
+	made := &waiting{Run: run, Step: step, URL: stepURL(run.ID, step.Path)}
+	switch {
+	case run.Status.Ended(), step.Decision != nil:
+		return nil
+	case step.Wait == "resolve":
+		made.Kind = "resolve"
+	case step.Prompt != nil && step.Status == plan.StepWaiting, step.Wait == "login":
+		made.Kind = "login"
+	case step.Wait == "resume":
+		made.Kind = "resume"
+	case step.Status != plan.StepWaiting || step.Run != "":
+		return nil
+	case step.Wait == "approval":
+		made.Kind = "approve"
+	case step.Wait == "signal":
+		made.Kind = "signal"
+	default:
+		return nil
+	}
+	if made.Kind == "approve" || made.Kind == "signal" {
+		made.Form = newFormIn(s.Location, step.Form, map[string]json.RawMessage{})
+	}
+	return made
+}
+
+// command is the same on a terminal.
+func (w *waiting) Command() []any {
+	switch w.Kind {
+	case "resolve":
+		return []any{"runs", "resolve", w.Run.ID, w.Step.Path, "--happened"}
+	case "resume", "login":
+		return []any{"runs", "resume", w.Run.ID}
+	}
+	args := []any{"runs", w.Kind, w.Run.ID, w.Step.Path}
+	if w.Form == nil {
+		return args
+	}
+	for _, f := range w.Form.Fields {
+		if f.Name != "" {
+			args = append(args, "--form", f.Name+"=…")
+		}
+	}
+	return args
+}

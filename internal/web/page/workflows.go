@@ -1,0 +1,261 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/graph"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// workflowsData is what the list of workflows shows.
+type workflowsData struct {
+	Page   listPage[workflowRow]
+	Broken int // files with an error
+	Reload *engine.ReloadResult
+}
+
+// workflowRow is one workflow in the list.
+type workflowRow struct {
+	engine.WorkflowInfo
+	URL      string // "" where no revision ever was good
+	Errors   int
+	Warnings int
+}
+
+func (s *site) workflows(r *http.Request) (*screen, error) {
+	data, err := s.workflowsData(r)
+	if err != nil {
+		return nil, err
+	}
+	return &screen{Title: "Workflows", Nav: "/workflows", Template: "workflows", Data: data, Live: live{Runs: true, Every: liveEvery}}, nil
+}
+
+func (s *site) workflowsData(r *http.Request) (*workflowsData, error) {
+	all, err := s.Engine.WorkflowList(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	data := new(workflowsData)
+	rows := make([]workflowRow, len(all))
+	for i, info := range all {
+		rows[i] = workflowRow{WorkflowInfo: info, URL: workflowURL(info.Name)}
+		for _, problem := range info.Problems {
+			if problem.Severity == diag.Error {
+				rows[i].Errors++
+			} else {
+				rows[i].Warnings++
+			}
+		}
+		if rows[i].Errors > 0 {
+			data.Broken++
+		}
+	}
+	// What is broken comes first: it does not run as its author thinks.
+	slices.SortStableFunc(rows, func(a, b workflowRow) int { return cmp.Compare(min(b.Errors, 1), min(a.Errors, 1)) })
+	data.Page = pageOf(r, rows, func(row *workflowRow, word string) bool {
+		return contains(word, row.Name, row.File, row.Description, strings.Join(labelList(row.Labels), " "))
+	})
+	return data, nil
+}
+
+// reload reads the workflow files again and says what it found.
+func (s *site) reload(r *http.Request) (*outcome, error) {
+	found, err := s.Engine.Reload(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.workflows(r)
+	if err != nil {
+		return nil, err
+	}
+	if data, ok := made.Data.(*workflowsData); ok {
+		data.Reload = found
+	}
+	made.Status = http.StatusOK
+	return &outcome{screen: made}, nil
+}
+
+// workflowData is what the page of one workflow shows.
+type workflowData struct {
+	*engine.WorkflowDetail
+	URL      string
+	Runnable bool
+	Broken   bool // the file as it is now has errors
+	Form     *form
+	Triggers []triggerRow
+	Runs     []plan.Run
+	RunsURL  string
+	Graph    template.HTML
+	Lines    []fileLine
+	CLI      []any
+}
+
+// triggerRow is one trigger with what comes next.
+type triggerRow struct {
+	engine.TriggerInfo
+	URL      string // of its schedule; "" for what does not fire by the clock
+	Schedule *engine.ScheduleItem
+	Next     *engine.NextFires
+	zone     *time.Location
+}
+
+// Clock is a slot as the schedule's zone shows it.
+func (t triggerRow) Clock(at time.Time) string {
+	return at.In(t.zone).Format("Mon 2006-01-02 15:04 MST")
+}
+
+// fileLine is one line of a workflow file with the problems found there.
+type fileLine struct {
+	Number   int
+	HTML     template.HTML
+	Problems []diag.Problem
+}
+
+// workflowRuns is how many of its runs a workflow's page shows.
+const workflowRuns = 8
+
+func (s *site) workflow(r *http.Request) (*screen, error) {
+	detail, err := s.Engine.Workflow(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	return s.workflowScreen(r, detail, newFormIn(s.Location, detail.Inputs, nil))
+}
+
+func (s *site) workflowScreen(r *http.Request, detail *engine.WorkflowDetail, inputs *form) (*screen, error) {
+	data := &workflowData{
+		WorkflowDetail: detail, URL: workflowURL(detail.Name), Runnable: detail.Hash != "", Broken: detail.Problems.HasErrors(), Form: inputs,
+		RunsURL: runFilter{Workflow: detail.Name}.path(), Lines: fileLines(detail), CLI: runCommand(detail, inputs),
+	}
+	runs, _, err := s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Limit: workflowRuns})
+	if err != nil {
+		return nil, err
+	}
+	data.Runs = runs
+	if detail.Workflow != nil {
+		data.Graph = template.HTML(graph.Draw(detail.Workflow, graph.Options{Bare: true})) //nolint:gosec // it escapes its texts
+	}
+	if data.Triggers, err = s.triggerRows(r, detail); err != nil {
+		return nil, err
+	}
+	return &screen{Title: detail.Name, Nav: "/workflows", Template: "workflow", Data: data, Live: live{Runs: true}}, nil
+}
+
+// triggerRows adds the state and the next slots to what fires by the clock.
+func (s *site) triggerRows(r *http.Request, detail *engine.WorkflowDetail) ([]triggerRow, error) {
+	var schedules []engine.ScheduleItem
+	rows := make([]triggerRow, 0, len(detail.Triggers))
+	for _, trigger := range detail.Triggers {
+		row := triggerRow{TriggerInfo: trigger, zone: time.UTC}
+		if trigger.Kind == plan.TriggerCron || trigger.Kind == plan.TriggerEvery || trigger.Kind == plan.TriggerPoll {
+			if schedules == nil {
+				var err error
+				if schedules, err = s.Engine.Schedules(r.Context()); err != nil {
+					return nil, err
+				}
+			}
+			at := slices.IndexFunc(schedules, func(item engine.ScheduleItem) bool { return item.ID == trigger.ID })
+			if at >= 0 {
+				if err := s.addNext(r, &row, &schedules[at]); err != nil {
+					return nil, err
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (s *site) addNext(r *http.Request, row *triggerRow, item *engine.ScheduleItem) error {
+	row.Schedule, row.URL = item, scheduleURL(item.Workflow, item.Trigger)
+	if zone, err := time.LoadLocation(item.Timezone); err == nil {
+		row.zone = zone
+	}
+	next, err := s.Engine.NextFires(r.Context(), item.ID, time.Time{}, nextShown)
+	row.Next = next
+	return err
+}
+
+// fileLines cuts the source into lines. Problems are shown in it only where it
+// is the file that they were found in.
+func fileLines(detail *engine.WorkflowDetail) []fileLine {
+	var lines []fileLine
+	number := 0
+	for text := range strings.SplitSeq(strings.TrimSuffix(detail.Source, "\n"), "\n") {
+		number++
+		line := fileLine{Number: number, HTML: colourYAML(text)}
+		if !detail.Stale {
+			for _, problem := range detail.Problems {
+				if problem.Line == number && problem.File == detail.File {
+					line.Problems = append(line.Problems, problem)
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// runCommand is the command that starts a run with what the form holds.
+func runCommand(detail *engine.WorkflowDetail, inputs *form) []any {
+	args := []any{"run", detail.File}
+	for _, one := range inputs.Fields {
+		switch {
+		case one.Required && one.Value == "" && one.Control != controlSelect:
+			args = append(args, "-i", one.Name+"=…")
+		case one.Required:
+			args = append(args, "-i", one.Name+"="+one.current())
+		}
+	}
+	return append(args, "--detach")
+}
+
+// current is what a control holds, as a command takes it.
+func (f *field) current() string {
+	for _, choice := range f.Options {
+		if choice.Selected && choice.Value != "" {
+			return plainText([]byte(choice.Value))
+		}
+	}
+	if f.Value == "" {
+		return "…"
+	}
+	return f.Value
+}
+
+// startRun starts a run with what the form holds. What is wrong is shown beside
+// its field.
+func (s *site) startRun(r *http.Request) (*outcome, error) {
+	detail, err := s.Engine.Workflow(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	inputs := newFormIn(s.Location, detail.Inputs, nil)
+	given, ok := inputs.read(r.PostForm)
+	if ok {
+		run, problems, err := s.Engine.StartNamed(r.Context(), detail.Name, engine.NamedStart{Inputs: given, RequestID: requestID(r), By: by(r)})
+		switch {
+		case err == nil && run != nil:
+			return &outcome{to: runURL(run.ID)}, nil
+		case err == nil && problems.HasErrors():
+			inputs.Error = problems.Error()
+		case err == nil:
+			return nil, fmt.Errorf("start %s: no run and no problem came back", detail.Name)
+		case !inputs.fail(err):
+			if !isRefusal(err) {
+				return nil, err
+			}
+			inputs.Error = err.Error()
+		}
+	}
+	made, err := s.workflowScreen(r, detail, inputs)
+	return &outcome{screen: made}, err
+}

@@ -1,0 +1,177 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// defaultPage is the length of a page of a list that nobody chose.
+const defaultPage = 50
+
+// RunRef names a run in a path.
+type RunRef struct {
+	ID string `path:"id" doc:"The run's id, a lower-case ULID." example:"01k8zq4c0vdx3y6t7k9m2n5p8r"`
+}
+
+// check refuses an id that can't be a run's: it never reaches the store.
+func (p RunRef) check() *Problem {
+	if !ValidID(p.ID) {
+		return noRun(shorten(p.ID))
+	}
+	return nil
+}
+
+// PageQuery selects a page of a list.
+type PageQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"The length of the page; 50 where it is not given."`
+	Cursor string `query:"cursor" doc:"The next_cursor of the page before."`
+}
+
+func registerRuns(t *typed, s *server) {
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listRuns", Method: http.MethodGet, Path: Prefix + "/runs", Tags: []string{"runs"},
+		Summary: "List runs, the newest first",
+	}, s.runs)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "getRun", Method: http.MethodGet, Path: Prefix + "/runs/{id}", Tags: []string{"runs"},
+		Summary: "Get a run with its steps and outputs", Description: "What `flowrun run -o json` prints.",
+	}, s.run)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listSteps", Method: http.MethodGet, Path: Prefix + "/runs/{id}/steps", Tags: []string{"runs"},
+		Summary: "List the steps of a run in the order of the file",
+	}, s.steps)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listLogs", Method: http.MethodGet, Path: Prefix + "/runs/{id}/logs", Tags: []string{"runs"},
+		Summary: "List the log lines of a run, or of one step of it",
+	}, s.logs)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listEvents", Method: http.MethodGet, Path: Prefix + "/runs/{id}/events", Tags: []string{"runs"},
+		Summary: "List the stored records of a run", Description: "The journal as it is stored; `cursor` is a sequence number.",
+	}, s.events)
+}
+
+type runsQuery struct {
+	PageQuery
+	Workflow string         `query:"workflow" doc:"Only runs of this workflow."`
+	Status   plan.RunStatus `query:"status" enum:"queued,running,waiting,paused,succeeded,failed,canceled,timed_out" doc:"Only runs of this status."`
+	Labels   []string       `query:"label,explode" doc:"Only runs with this label, as name=value. Where it is given twice both must hold."`
+	Since    time.Time      `query:"since" doc:"Only runs that began at this time or later."`
+}
+
+func (s *server) runs(ctx context.Context, in *runsQuery) (Page[plan.Run], *Problem) {
+	filter := engine.RunFilter{Workflow: in.Workflow, Status: in.Status, Since: in.Since, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
+	if in.Cursor != "" && !ValidCursor(in.Cursor) {
+		return Page[plan.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
+	}
+	for _, label := range in.Labels {
+		name, value, found := strings.Cut(label, "=")
+		if !found || name == "" {
+			return Page[plan.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
+		}
+		filter.Labels[name] = value
+	}
+	runs, next, err := s.Runs.List(ctx, filter)
+	if err != nil {
+		return Page[plan.Run]{}, problemOf(err)
+	}
+	return newPage(runs, next), nil
+}
+
+func (s *server) run(ctx context.Context, in *RunRef) (*plan.Result, *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	result, err := s.Runs.Get(ctx, in.ID)
+	if err != nil {
+		return nil, runProblem(in.ID, err)
+	}
+	return result, nil
+}
+
+func (s *server) steps(ctx context.Context, in *RunRef) (Page[plan.RunStep], *Problem) {
+	if problem := in.check(); problem != nil {
+		return Page[plan.RunStep]{}, problem
+	}
+	steps, err := s.Runs.Steps(ctx, in.ID)
+	if err != nil {
+		return Page[plan.RunStep]{}, runProblem(in.ID, err)
+	}
+	return newPage(steps, ""), nil
+}
+
+type logsQuery struct {
+	RunRef
+	Step string `query:"step" doc:"Only lines of this step; one of a loop's item is domains[example.com].whois."`
+}
+
+func (s *server) logs(ctx context.Context, in *logsQuery) (Page[plan.Log], *Problem) {
+	if problem := in.check(); problem != nil {
+		return Page[plan.Log]{}, problem
+	}
+	logs, err := s.Runs.Logs(ctx, in.ID, in.Step)
+	if err != nil {
+		return Page[plan.Log]{}, runProblem(in.ID, err)
+	}
+	return newPage(logs, ""), nil
+}
+
+type eventsQuery struct {
+	RunRef
+	PageQuery
+}
+
+func (s *server) events(ctx context.Context, in *eventsQuery) (Page[json.RawMessage], *Problem) {
+	if problem := in.check(); problem != nil {
+		return Page[json.RawMessage]{}, problem
+	}
+	from, limit := uint64(1), defaultPage
+	if in.Limit > 0 {
+		limit = in.Limit
+	}
+	if in.Cursor != "" {
+		seq, err := strconv.ParseUint(in.Cursor, 10, 64)
+		if err != nil {
+			return Page[json.RawMessage]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not a sequence number", shorten(in.Cursor)))
+		}
+		from = seq
+	}
+	records, err := s.Runs.Events(ctx, in.ID, from, limit)
+	if err != nil {
+		return Page[json.RawMessage]{}, runProblem(in.ID, err)
+	}
+	next := ""
+	if len(records) == limit {
+		next = strconv.FormatUint(nextSeq(records, from), 10)
+	}
+	return newPage(records, next), nil
+}
+
+// nextSeq returns the sequence number after the last record's own.
+func nextSeq(records []json.RawMessage, from uint64) uint64 {
+	var last struct{ Seq uint64 }
+	if err := json.Unmarshal(records[len(records)-1], &last); err == nil && last.Seq > 0 {
+		return last.Seq + 1
+	}
+	return from + uint64(len(records))
+}
+
+func newPage[T any](items []T, next string) Page[T] {
+	page := Page[T]{Items: items}
+	if items == nil {
+		page.Items = []T{}
+	}
+	if next != "" {
+		page.NextCursor = &next
+	}
+	return page
+}

@@ -1,0 +1,239 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Schedules is what the API needs of an engine to act on schedules and polls. An
+// id is that of plan.TriggerID.
+type Schedules interface {
+	Schedules(ctx context.Context) ([]engine.ScheduleItem, error)
+	NextFires(ctx context.Context, id string, from time.Time, n int) (*engine.NextFires, error)
+	Fires(ctx context.Context, f engine.FireFilter) ([]plan.Fire, string, error)
+	PauseSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
+	ResumeSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
+	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*plan.Run, error)
+	Backfill(ctx context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error)
+}
+
+// TZData says which time zone rules slots are worked out by.
+type TZData struct {
+	Version string `json:"tzdata" doc:"The version of the time zone rules: 2026a. Empty where it can't be told."`
+	Source  string `json:"tzdata_source" doc:"Where the rules lie."`
+}
+
+// SchedulePage is one page of schedules with the zone rules of their next slots.
+type SchedulePage struct {
+	Page[engine.ScheduleItem]
+	TZData
+}
+
+// NextAnswer is the answer of GET /schedules/{id}/next.
+type NextAnswer struct {
+	engine.NextFires
+	TZData
+}
+
+// ScheduleRef names a schedule in a path.
+type ScheduleRef struct {
+	ID string `path:"id" doc:"WORKFLOW/TRIGGER, percent-encoded: report/nightly is report%2Fnightly. The same paths take it as two segments." example:"report%2Fnightly"`
+}
+
+// maxScheduleID bounds the id of a schedule in bytes: names have at most 100
+// letters each.
+const maxScheduleID = 1024
+
+func (r ScheduleRef) check() *Problem {
+	if _, _, ok := plan.SplitTriggerID(r.ID); !ok || len(r.ID) > maxScheduleID {
+		return problemOf(&engine.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"})
+	}
+	return nil
+}
+
+// schedulePattern is the path of one schedule, splitPattern the other form of it,
+// which takes its id as it is written.
+const (
+	schedulePattern = Prefix + "/schedules/{id}/"
+	splitPattern    = Prefix + "/schedules/{workflow}/{trigger}/"
+)
+
+// joinID serves the other form of a schedule's path.
+func joinID(handle func(*server, http.ResponseWriter, *http.Request) *Problem) func(*server, http.ResponseWriter, *http.Request) *Problem {
+	return func(s *server, w http.ResponseWriter, r *http.Request) *Problem {
+		r.SetPathValue("id", plan.TriggerID(r.PathValue("workflow"), r.PathValue("trigger")))
+		return handle(s, w, r)
+	}
+}
+
+func registerSchedules(t *typed, s *server) {
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listSchedules", Method: http.MethodGet, Path: Prefix + "/schedules", Tags: []string{"schedules"},
+		Summary: "List the schedules and polls of all workflows",
+	}, s.schedules)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "nextFires", Method: http.MethodGet, Path: schedulePattern + "next", Tags: []string{"schedules"},
+		Summary: "List the coming slots of a schedule", Description: "With a note where a change of the clock moves or drops one.",
+	}, s.nextFires)
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "pauseSchedule", Method: http.MethodPost, Path: schedulePattern + "pause", Tags: []string{"schedules"},
+		Summary: "Stop a schedule from firing until it is resumed",
+	}, func(ctx context.Context, in *pauseInput) (*engine.ScheduleItem, *Problem) {
+		return s.turn(ctx, in, s.Schedules.PauseSchedule)
+	})
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "resumeSchedule", Method: http.MethodPost, Path: schedulePattern + "resume", Tags: []string{"schedules"},
+		Summary: "Let a paused schedule fire again", Description: "From its next slot on: what was due meanwhile is not made up for.",
+	}, func(ctx context.Context, in *pauseInput) (*engine.ScheduleItem, *Problem) {
+		return s.turn(ctx, in, s.Schedules.ResumeSchedule)
+	})
+	registerWhole(t, ScopeOperator, huma.Operation{
+		OperationID: "triggerSchedule", Method: http.MethodPost, Path: schedulePattern + "trigger", Tags: []string{"schedules"}, DefaultStatus: http.StatusCreated,
+		Summary: "Start a run of a schedule now", Description: "Its slots stay as they are.",
+	}, s.triggerSchedule)
+	registerWhole(t, ScopeOperator, huma.Operation{
+		OperationID: "backfillSchedule", Method: http.MethodPost, Path: schedulePattern + "backfill", Tags: []string{"schedules"}, DefaultStatus: http.StatusAccepted,
+		Summary: "Start runs of past slots", Description: "Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200.",
+		Metadata: map[string]any{responses: responsesOf(backfillResponses)},
+	}, s.backfill)
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "listFires", Method: http.MethodGet, Path: Prefix + "/fires", Tags: []string{"schedules"},
+		Summary: "List what triggers did, the newest slot first", Description: "Each is a run, or the reason why there is none.",
+	}, s.fires)
+}
+
+// tzData asks for the zone rules.
+func (s *server) tzData() TZData {
+	teller, known := s.Schedules.(interface {
+		TZData() (version, source string)
+	})
+	if !known {
+		return TZData{}
+	}
+	version, source := teller.TZData()
+	return TZData{Version: version, Source: source}
+}
+
+func (s *server) schedules(ctx context.Context, _ *struct{}) (SchedulePage, *Problem) {
+	items, err := s.Schedules.Schedules(ctx)
+	if err != nil {
+		return SchedulePage{}, problemOf(err)
+	}
+	return SchedulePage{newPage(items, ""), s.tzData()}, nil
+}
+
+// defaultNext is how many coming slots are told where nobody says.
+const defaultNext = 10
+
+type nextQuery struct {
+	ScheduleRef
+	N    int       `query:"n" minimum:"1" maximum:"1000" doc:"How many; 10 where it is not given."`
+	From time.Time `query:"from" doc:"Only slots after this time; now where it is not given."`
+}
+
+func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, *Problem) {
+	if problem := in.check(); problem != nil {
+		return NextAnswer{}, problem
+	}
+	n := defaultNext
+	if in.N > 0 {
+		n = in.N
+	}
+	next, err := s.Schedules.NextFires(ctx, in.ID, in.From, n)
+	if err != nil {
+		return NextAnswer{}, problemOf(err)
+	}
+	return NextAnswer{*next, s.tzData()}, nil
+}
+
+type firesQuery struct {
+	PageQuery
+	Workflow string    `query:"workflow" doc:"Only fires of this workflow."`
+	Trigger  string    `query:"trigger" doc:"Only fires of the trigger of this name."`
+	Since    time.Time `query:"since" doc:"Only slots at this time or later."`
+	Until    time.Time `query:"until" doc:"Only slots before this time."`
+}
+
+func (s *server) fires(ctx context.Context, in *firesQuery) (Page[plan.Fire], *Problem) {
+	fires, next, err := s.Schedules.Fires(ctx, engine.FireFilter{
+		Workflow: in.Workflow, Trigger: in.Trigger, Since: in.Since, Until: in.Until, Limit: in.Limit, Cursor: in.Cursor,
+	})
+	if err != nil {
+		return Page[plan.Fire]{}, problemOf(err)
+	}
+	return newPage(fires, next), nil
+}
+
+type pauseInput struct {
+	ScheduleRef
+	Body *engine.PauseRequest
+}
+
+func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Context, string, engine.PauseRequest) (*engine.ScheduleItem, error)) (*engine.ScheduleItem, *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	request := orZero(in.Body)
+	request.By = by(ctx, request.By)
+	item, err := act(ctx, in.ID, request)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return item, nil
+}
+
+type triggerInput struct {
+	ScheduleRef
+	Body *engine.TriggerRequest
+}
+
+func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*made[RunAnswer], *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	request := orZero(in.Body)
+	request.By = by(ctx, request.By)
+	if request.RequestID != "" {
+		request.RequestID = requestID(ctx, in.ID, request.RequestID)
+	}
+	run, err := s.Schedules.TriggerSchedule(ctx, in.ID, request)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &made[RunAnswer]{Location: runLocation(run.ID), Body: RunAnswer{Run: run}}, nil
+}
+
+type backfillInput struct {
+	ScheduleRef
+	Body engine.BackfillRequest
+}
+
+func backfillResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {
+		Description: "What would be started.",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[engine.BackfillResult]())}},
+	}}
+}
+
+func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*engine.BackfillResult], *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	in.Body.By = by(ctx, in.Body.By)
+	result, err := s.Schedules.Backfill(ctx, in.ID, in.Body)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	answer := &outcome[*engine.BackfillResult]{Body: result}
+	if result.DryRun {
+		answer.Status = http.StatusOK
+	}
+	return answer, nil
+}

@@ -1,0 +1,171 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web/guard"
+)
+
+// Bounds of a request that starts a run.
+const (
+	maxWait = 10 * time.Minute
+	maxKey  = 255 // letters of an Idempotency-Key
+)
+
+// StartBody says how a run of a workflow begins.
+type StartBody struct {
+	GivenInputs
+	ScheduledAt time.Time `json:"scheduled_at,omitzero" doc:"What run.scheduled_at is; now where it is not given. The run begins at once."`
+	By          string    `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
+}
+
+type startInput struct {
+	WorkflowRef
+	Wait string `query:"wait" doc:"How long to wait for the end: 30s, at most 10m." example:"30s"`
+	Key  string `header:"Idempotency-Key" doc:"1 to 255 visible ASCII characters."`
+	Body *StartBody
+}
+
+// StartAnswer is a run that was started. Of one that has ended while the request
+// waited it is the whole result, as `flowrun run -o json` prints it.
+type StartAnswer struct {
+	Run      *plan.Run                  `json:"run"`
+	Outputs  map[string]json.RawMessage `json:"outputs" required:"false"`
+	Steps    map[string]plan.RunStep    `json:"steps" required:"false"`
+	Error    *plan.Error                `json:"error" required:"false"`
+	Problems diag.List                  `json:"problems,omitempty"`
+	ended    bool
+}
+
+// MarshalJSON leaves out what is not known before the end.
+func (a StartAnswer) MarshalJSON() ([]byte, error) {
+	if !a.ended {
+		return json.Marshal(RunAnswer{Run: a.Run, Problems: a.Problems})
+	}
+	type whole StartAnswer
+	return json.Marshal(whole(a))
+}
+
+func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAnswer], *Problem) {
+	if problem := in.check(); problem != nil {
+		return nil, problem
+	}
+	wait, problem := parseWait(in.Wait)
+	if problem != nil {
+		return nil, problem
+	}
+	body := orZero(in.Body)
+	request := engine.NamedStart{Inputs: inputsOf(body.Inputs, body.Texts), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By)}
+	if in.Key != "" {
+		if !validKey(in.Key) {
+			return nil, newProblem(CodeBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d visible ASCII characters", maxKey))
+		}
+		request.RequestID = requestID(ctx, in.Name, in.Key)
+	}
+	run, list, err := s.Workflows.StartNamed(ctx, in.Name, request)
+	switch {
+	case err != nil:
+		return nil, problemOf(err)
+	case run == nil:
+		return nil, invalidWorkflow(list)
+	}
+	answer := &made[StartAnswer]{Location: runLocation(run.ID), Body: StartAnswer{Run: run, Problems: list}}
+	if wait > 0 {
+		return answer, s.addResult(ctx, answer, wait)
+	}
+	return answer, nil
+}
+
+// addResult waits for the end of a run and adds what it gave; one that takes
+// longer is accepted and no more.
+func (s *server) addResult(ctx context.Context, answer *made[StartAnswer], wait time.Duration) *Problem {
+	body := &answer.Body
+	if err := s.waitForEnd(ctx, body.Run.ID, wait); err != nil {
+		return runProblem(body.Run.ID, err)
+	}
+	result, err := s.Runs.Get(ctx, body.Run.ID)
+	if err != nil {
+		return runProblem(body.Run.ID, err)
+	}
+	body.Run = &result.Run
+	if !result.Run.Status.Ended() {
+		answer.Status = http.StatusAccepted
+		return nil
+	}
+	body.ended, body.Outputs, body.Steps, body.Error = true, result.Outputs, result.Steps, result.Error
+	if body.Outputs == nil {
+		body.Outputs = map[string]json.RawMessage{}
+	}
+	if body.Steps == nil {
+		body.Steps = map[string]plan.RunStep{}
+	}
+	return nil
+}
+
+func startResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
+	return map[string]*huma.Response{"202": {
+		Description: "The run was started, and has not ended within `wait`.",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[RunAnswer]())}},
+	}}
+}
+
+// waitForEnd returns when a run is over or paused, after wait, or when the owner
+// ends.
+func (s *server) waitForEnd(ctx context.Context, id string, wait time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates, err := s.Runs.Watch(ctx, id, 0)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case _, open := <-updates:
+			if !open {
+				return nil
+			}
+		case <-timer.C:
+			return nil
+		case <-s.Gate.Done():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func parseWait(text string) (time.Duration, *Problem) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 || wait > maxWait {
+		return 0, newProblem(CodeBadRequest, fmt.Sprintf("wait %q is not a duration of at most 10m, such as 30s", shorten(text)))
+	}
+	return wait, nil
+}
+
+// validKey reports whether an Idempotency-Key may be one.
+func validKey(key string) bool {
+	return len(key) <= maxKey && !strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' })
+}
+
+// requestID is what the store knows a request by: a key counts for the token that
+// gives it and for one workflow or schedule.
+func requestID(ctx context.Context, of, key string) string {
+	caller, _ := guard.CallerOf(ctx)
+	return strings.Join([]string{"api", caller.ID, of, key}, "/")
+}

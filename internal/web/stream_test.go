@@ -1,0 +1,137 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/guard"
+)
+
+// frames splits a stream into its events: id, name, and whether it is a reset.
+func frames(body string) []string {
+	var found []string
+	for frame := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
+		id, name, rest := "", "", ""
+		for line := range strings.SplitSeq(frame, "\n") {
+			if text, ok := strings.CutPrefix(line, "id: "); ok {
+				id = text
+			}
+			if text, ok := strings.CutPrefix(line, "event: "); ok {
+				name = text
+			}
+			if strings.Contains(line, `"reset":true`) {
+				rest = " reset"
+			}
+		}
+		found = append(found, id+" "+name+rest)
+	}
+	return found
+}
+
+func TestAStreamOfAllRuns(t *testing.T) {
+	handler := NewSocketHandler(newAlwaysOn(t).options())
+	for last, want := range map[string]string{"": "7 runs, 8 runs", "7": "8 runs", "9": "8 runs reset"} {
+		w := send(handler, "GET", Prefix+"/stream?topics=runs", "", "Last-Event-ID", last)
+		if got := strings.Join(frames(w.Body.String()), ", "); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || got != want {
+			t.Errorf("after %q: %d, %s, want %s", last, w.Code, got, want)
+		}
+	}
+}
+
+func TestAStreamOfSeveralTopicsGoesOnInEachOfThem(t *testing.T) {
+	a := newAlwaysOn(t)
+	a.runs.feed = []engine.Update{{Kind: engine.UpdateRecord, Seq: 1}, {Kind: engine.UpdateRecord, Seq: 2}, {Kind: engine.UpdateEnd, Seq: 2}}
+	handler := NewSocketHandler(a.options())
+	target := Prefix + "/stream?topics=run:" + knownRun + ",runs"
+	body := send(handler, "GET", target, "").Body.String()
+	if got := frames(body); len(got) != 5 || !strings.HasPrefix(got[4], "2/8 ") {
+		t.Errorf("from the beginning: %v", got)
+	}
+	for last, want := range map[string]int{"2/7": 1, "1/8": 2, "2/8": 0, "0/9": 4} {
+		got := 0
+		for _, frame := range frames(send(handler, "GET", target, "", "Last-Event-ID", last).Body.String()) {
+			if frame != " " {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("after %s: %d events, want %d", last, got, want)
+		}
+	}
+}
+
+func TestStreamsThatAreRefused(t *testing.T) {
+	handler := NewSocketHandler(newAlwaysOn(t).options())
+	many := strings.Repeat("run:"+knownRun+",", maxTopics) + "runs"
+	for name, test := range map[string]struct {
+		topics, last string
+		want         Code
+	}{
+		"no topic":              {"", "", CodeBadRequest},
+		"an unknown topic":      {"jobs", "", CodeBadRequest},
+		"an empty one":          {"runs,", "", CodeBadRequest},
+		"the same twice":        {"runs,runs", "", CodeBadRequest},
+		"too many":              {many, "", CodeBadRequest},
+		"an unknown run":        {"runs,run:01zzz", "", CodeNotFound},
+		"a place of two topics": {"runs", "1/2", CodeBadRequest},
+		"a place of one topic":  {"runs,run:" + knownRun, "1", CodeBadRequest},
+		"a place that is none":  {"runs", "x", CodeBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := send(handler, "GET", Prefix+"/stream?topics="+test.topics, "", "Last-Event-ID", test.last)
+			if got := problemCode(t, w); got != test.want {
+				t.Errorf("code %s, want %s: %s", got, test.want, w.Body)
+			}
+		})
+	}
+}
+
+// TestARefusedStreamHoldsNoPlace: the cap counts those that are open.
+func TestARefusedStreamHoldsNoPlace(t *testing.T) {
+	handler := NewSocketHandler(newAlwaysOn(t).options())
+	for range 2 * streamCap {
+		if w := send(handler, "GET", Prefix+"/stream?topics=runs,run:01zzz", ""); w.Code != http.StatusNotFound {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	for range 2 * streamCap {
+		if w := send(handler, "GET", Prefix+"/stream?topics=runs", ""); w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// TestAReaderThatTakesNothingIsCutOff: its place is free again. The clock stands
+// still, so that the time for each write is over already.
+func TestAReaderThatTakesNothingIsCutOff(t *testing.T) {
+	a := newAlwaysOn(t)
+	a.runs.feed = []engine.Update{{Kind: engine.UpdateRecord, Seq: 1}}
+	a.runs.hold = make(chan struct{})
+	defer close(a.runs.hold)
+	options := a.options()
+	options.Now = func() time.Time { return time.Unix(0, 0) }
+	mux := http.NewServeMux()
+	ended := make(chan struct{})
+	for _, route := range API(options) {
+		mux.Handle(route.Pattern, route.Handler)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		mux.ServeHTTP(w, r.WithContext(guard.WithCaller(r.Context(), ci())))
+	}))
+	defer server.Close()
+	response, err := http.Get(server.URL + Prefix + "/stream?topics=run:" + knownRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	<-ended
+	if body, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("the stream ended as if it were whole: %q", body)
+	}
+}

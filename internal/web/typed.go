@@ -1,0 +1,270 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// typed is the documented part of the API. huma reads parameters and bodies,
+// checks them against the types of the handlers and writes the OpenAPI document.
+// An operation is given to huma when it is first asked for, since most processes
+// answer a few of them, and without the schemas of its answer: these are worked out
+// for the document alone.
+type typed struct{ operations []operation }
+
+// operation is one of the typed operations. serve gives it to huma to be served,
+// document to be described.
+type operation struct {
+	huma.Operation
+	scope           Scope
+	serve, document func(huma.API, huma.Operation)
+}
+
+// routes returns the operations as lines of the route table.
+func (t *typed) routes() []Route {
+	routes := make([]Route, 0, len(t.operations))
+	for _, o := range t.operations {
+		serve := sync.OnceValue(o.build)
+		routes = append(routes, Route{
+			Pattern: o.Method + " " + o.Path, Scope: o.scope,
+			handle: func(_ *server, w http.ResponseWriter, r *http.Request) *Problem { return serve()(w, r) },
+		})
+	}
+	return routes
+}
+
+// build makes the handler of an operation.
+func (o *operation) build() func(http.ResponseWriter, *http.Request) *Problem {
+	built := new(adapter)
+	o.serve(newAPI(built), o.Operation)
+	return built.serve
+}
+
+// document returns the document of all operations.
+func (t *typed) document() *huma.OpenAPI {
+	api := newAPI(new(adapter))
+	for _, o := range t.operations {
+		o.document(api, o.Operation)
+	}
+	return api.OpenAPI()
+}
+
+func newAPI(a *adapter) huma.API {
+	format := huma.Format{Marshal: writeEncoded, Unmarshal: json.Unmarshal}
+	return huma.NewAPI(huma.Config{
+		OpenAPI:                      newDocument(),
+		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{encodeProblem},
+	}, a)
+}
+
+// answer is what a handler gives: it writes itself.
+type answer interface {
+	write(x huma.Context, status int)
+}
+
+// outcome is the answer of most operations. Status 0 is that of the operation.
+type outcome[T any] struct {
+	Status int
+	Body   T
+}
+
+func (o *outcome[T]) write(x huma.Context, status int) {
+	writeAnswer(x, cmp.Or(o.Status, status), o.Body)
+}
+
+// made is the answer of an operation that makes something. Status 0 is that of the
+// operation.
+type made[T any] struct {
+	Status   int
+	Location string `header:"Location" doc:"The path of what was made."`
+	Body     T
+}
+
+func (m *made[T]) write(x huma.Context, status int) {
+	x.SetHeader("Location", m.Location)
+	writeAnswer(x, cmp.Or(m.Status, status), m.Body)
+}
+
+// streamed is an answer that is written while it comes to be.
+type streamed struct{ Body func(huma.Context) }
+
+func (s *streamed) write(x huma.Context, _ int) { s.Body(x) }
+
+func writeAnswer(x huma.Context, status int, body any) {
+	_, w := humago.Unwrap(x)
+	writeJSON(w, status, body)
+}
+
+// register adds an operation whose handler gives the body of its answer.
+func register[I, T any](t *typed, scope Scope, op huma.Operation, handle func(context.Context, *I) (T, *Problem)) {
+	registerWhole(t, scope, op, func(ctx context.Context, in *I) (*outcome[T], *Problem) {
+		body, problem := handle(ctx, in)
+		return &outcome[T]{Body: body}, problem
+	})
+}
+
+// registerWhole adds an operation whose handler gives the whole answer, with its
+// headers.
+func registerWhole[I, O any, A interface {
+	*O
+	answer
+}](t *typed, scope Scope, op huma.Operation, handle func(context.Context, *I) (A, *Problem),
+) {
+	if op.MaxBodyBytes == 0 {
+		op.MaxBodyBytes = bodyCap
+	}
+	op.MaxBodyBytes++ // huma refuses what reaches its limit
+	serve := func(api huma.API, op huma.Operation) {
+		status := cmp.Or(op.DefaultStatus, http.StatusOK)
+		huma.Register(api, op, func(ctx context.Context, in *I) (*streamed, error) {
+			answer, problem := handle(ctx, in)
+			if problem != nil {
+				return nil, problem
+			}
+			return &streamed{func(x huma.Context) { answer.write(x, status) }}, nil
+		})
+	}
+	document := func(api huma.API, op huma.Operation) {
+		describe(api, scope, &op)
+		huma.Register(api, op, func(context.Context, *I) (*O, error) { return nil, errors.New("this is for the document alone") })
+	}
+	t.operations = append(t.operations, operation{op, scope, serve, document})
+}
+
+// adapter is huma's router: the last operation that huma has registered.
+type adapter struct {
+	serve func(http.ResponseWriter, *http.Request) *Problem
+}
+
+// Handle takes an operation that huma has registered.
+func (a *adapter) Handle(op *huma.Operation, handle func(huma.Context)) {
+	a.serve = func(w http.ResponseWriter, r *http.Request) *Problem {
+		if problem := checkRequest(op, r); problem != nil {
+			return problem
+		}
+		if op.Metadata[longAnswers] != nil {
+			longAnswer(w)
+		}
+		handle(&exchange{humaContext: humago.NewContext(op, r, w)})
+		return nil
+	}
+}
+
+// ServeHTTP is part of huma.Adapter. The route table serves, not this.
+func (a *adapter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	writeProblem(w, newProblem(CodeNotFound, "there is no such path"))
+}
+
+// checkRequest refuses what huma would take: a parameter that is given twice, and
+// a body that is not JSON by its own word.
+func checkRequest(op *huma.Operation, r *http.Request) *Problem {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return newProblem(CodeBadRequest, "the query can't be read: "+err.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if len(query[name]) > 1 && !repeatable(op, name) {
+			return newProblem(CodeBadRequest, fmt.Sprintf("%q is given twice", shorten(name)))
+		}
+	}
+	declared := r.Header.Get("Content-Type")
+	if op.RequestBody == nil || r.ContentLength == 0 && declared == "" {
+		return nil
+	}
+	if !isJSON(declared) {
+		return newProblem(CodeMediaType, "the body must be application/json")
+	}
+	return nil
+}
+
+// repeatable reports whether a parameter of the query is a list.
+func repeatable(op *huma.Operation, name string) bool {
+	return slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
+		return p.In == "query" && p.Name == name && p.Schema.Type == huma.TypeArray
+	})
+}
+
+// humaContext has a name of its own since a huma.Context has a method Context.
+type humaContext = huma.Context
+
+// exchange is a request with its answer as huma sees them.
+type exchange struct {
+	humaContext
+	refused int // the status in place of the one that huma has chosen; 0 = that one
+}
+
+// Unwrap lets humago.Unwrap find the request and the writer.
+func (x *exchange) Unwrap() huma.Context { return x.humaContext }
+
+// SetReadDeadline does nothing: who listens sets the deadlines.
+func (x *exchange) SetReadDeadline(time.Time) error { return nil }
+
+// SetStatus begins the answer.
+func (x *exchange) SetStatus(status int) {
+	if x.refused != 0 {
+		status = x.refused
+	}
+	x.humaContext.SetStatus(status)
+}
+
+// encoded is a problem in its final form.
+type encoded []byte
+
+// encodeProblem turns huma's own refusals into ours. Handlers write their answers
+// themselves: what comes here is a problem.
+func encodeProblem(ctx huma.Context, _ string, value any) (any, error) {
+	if model, refused := value.(*huma.ErrorModel); refused {
+		value = refuse(ctx, refusal(model))
+	}
+	data, err := encodeJSON(value)
+	return encoded(data), err
+}
+
+// writeEncoded writes what encodeProblem made.
+func writeEncoded(w io.Writer, value any) error {
+	_, err := w.Write(value.(encoded))
+	return err
+}
+
+// refuse makes a problem the answer of an exchange that has not begun.
+func refuse(ctx huma.Context, problem *Problem) *Problem {
+	if x, ok := ctx.(*exchange); ok {
+		x.refused = problem.Status
+		x.SetHeader("Content-Type", problemType)
+	}
+	return problem
+}
+
+// What the metadata of an operation may hold: that its answer may take its time,
+// and the responses that huma does not know of, as responsesOf.
+const (
+	longAnswers = "long"
+	responses   = "responses"
+)
+
+// responsesOf makes responses of a status with the schemas of types.
+type responsesOf func(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response
+
+// longAnswer lets an answer take its time: whoever listens bounds the usual ones.
+func longAnswer(w http.ResponseWriter) {
+	controller := http.NewResponseController(w)
+	_ = controller.SetWriteDeadline(time.Time{}) // a writer without deadlines has none to lift
+	_ = controller.SetReadDeadline(time.Time{})
+}
