@@ -1,8 +1,8 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench examples
-.PHONY: faults power syscalls full-disk corruption kill crash triggers backups soak sim sim-driver replay timers tokens evil shutdown hostile
+.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers
+.PHONY: faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -36,13 +36,16 @@ golden: ## rewrite golden files from what the code prints now
 bench: ## the benchmarks of bench/
 	$(GO) test -run '^$$' -bench . ./bench/...
 
+peers: ## what other libraries do with the same schedules
+	$(GO) -C bench/peers test -v ./...
+
 examples: ## the plugins of third parties build and pass
 	./scripts/examples
 
 # The fault suites at their full size; `go test ./...` runs each of them shortened. FLOWRUN_SEED=n repeats one.
 FAULT = $(GO) test -count=1 -v
 
-faults: power syscalls full-disk corruption kill crash triggers backups sim replay timers tokens evil shutdown hostile ## all but the soak: some hours
+faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil shutdown hostile ## all but the soak: some hours
 
 power: ## P1, P4, P10, P15, P19: images of what a power loss leaves
 	FLOWRUN_POWER_IMAGES=$(or $(IMAGES),100000) $(FAULT) -timeout 90m -run 'P1_|P4_|P10_|P15_|P19_' ./test/storefaults
@@ -64,6 +67,9 @@ crash: ## a kill before and after each commit
 
 triggers: ## P10: webhooks, polls and ended runs under kill -9, at random and at each commit
 	FLOWRUN_TRIGGER_STAGES=all FLOWRUN_TRIGGER_KILLS=$(or $(KILLS),500) $(FAULT) -timeout 60m ./test/triggers
+
+schedules: ## P10: schedules under kill -9 and jumps of the clock, a restored store
+	FLOWRUN_SCHEDULE_FIRES=$(or $(FIRES),10000) $(FAULT) -timeout 30m ./test/schedules
 
 backups: ## P15: backups under load
 	FLOWRUN_BACKUPS=$(or $(BACKUPS),100) $(FAULT) -timeout 20m -run TestP15 ./test/killloop

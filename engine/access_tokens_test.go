@@ -163,7 +163,7 @@ func TestTheUseOfATokenIsNotedNowAndThen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return uint64(te.StoreStats().Commits - before), *token.LastUsedAt
+		return te.StoreStats().Commits - before, *token.LastUsedAt
 	}
 	first := te.now
 	if commits, at := use(); commits != 1 || !at.Equal(first) {

@@ -128,7 +128,7 @@ func refusedFire(err error) error {
 func (e *Engine) skip(rev *revision, t *plan.Trigger, at time.Time, reason, note string) error {
 	row := plan.Fire{
 		Workflow: rev.name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.project.config.Now().UTC().Round(0),
-		Skipped: reason, Note: note,
+		Skipped: reason, Note: e.project.redactor.Redact(note),
 	}
 	for !t.Kind.Scheduled() {
 		taken, err := e.store.Fire(row.Workflow, row.Trigger, row.Slot)
@@ -138,7 +138,7 @@ func (e *Engine) skip(rev *revision, t *plan.Trigger, at time.Time, reason, note
 		if taken == nil {
 			break
 		}
-		if t.Kind == plan.TriggerAfter && taken.Skipped == reason && taken.Note == note {
+		if t.Kind == plan.TriggerAfter && taken.Skipped == reason && taken.Note == row.Note {
 			return nil
 		}
 		row.Slot = row.Slot.Add(1)

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -77,6 +78,10 @@ func (e *Engine) hookSecret(ctx context.Context, t *plan.Trigger, reference *pla
 	return "", notReady
 }
 
+// versionPattern is what stands before the = of the prefix of a sender that signs
+// VERSION:TIME:BODY, as several do ("v0=").
+var versionPattern = regexp.MustCompile(`^v[0-9]+$`)
+
 // checkSignature checks the HMAC-SHA256 of a request, in hex behind the prefix, and
 // returns it. What is signed is the body; with a header for the time it is that
 // header's text, a dot and the body, and the time must be near ours.
@@ -90,8 +95,7 @@ func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now tim
 	if !ok || err != nil || len(given) != sha256.Size {
 		return "", refuseHook(http.StatusUnauthorized, "the header %s must be %q and the HMAC-SHA256 in hex", signed.Header, signed.Prefix)
 	}
-	mac := hmac.New(sha256.New, key)
-	what := "the body"
+	what, before := "the body", []string{""}
 	if signed.TimestampHeader != "" {
 		stamp, ok := onlyValue(r.Header, signed.TimestampHeader)
 		if !ok {
@@ -104,11 +108,19 @@ func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now tim
 		if distance := now.Sub(at).Abs(); distance > hookWindow {
 			return "", refuseHook(http.StatusUnauthorized, "the time in %s is more than %s from ours", signed.TimestampHeader, schema.FormatDuration(hookWindow))
 		}
-		mac.Write([]byte(stamp + "."))
-		what = "the text of " + signed.TimestampHeader + ", a dot and the body"
+		what, before = "the text of "+signed.TimestampHeader+", a dot and the body", []string{stamp + "."}
+		if version, ok := strings.CutSuffix(signed.Prefix, "="); ok && versionPattern.MatchString(version) {
+			before = append(before, version+":"+stamp+":")
+		}
 	}
-	mac.Write(r.Body)
-	if !hmac.Equal(mac.Sum(nil), given) {
+	right := false
+	for _, text := range before {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(text))
+		mac.Write(r.Body)
+		right = hmac.Equal(mac.Sum(nil), given) || right
+	}
+	if !right {
 		return "", refuseHook(http.StatusUnauthorized, "the signature in %s is not that of %s", signed.Header, what)
 	}
 	return hex.EncodeToString(given), nil

@@ -43,6 +43,9 @@ triggers:
     webhook:
       auth: {hmac_sha256: {secret: "${{ secrets.HOOK }}", header: X-Signature, timestamp_header: X-Timestamp}}
     inputs: {site: "${{ toJSON(request.body) }}"}
+  versioned:
+    webhook: {auth: {hmac_sha256: {secret: "${{ secrets.HOOK }}", header: X-Signature, prefix: v0=, timestamp_header: X-Timestamp}}}
+    inputs: {site: x}
   token:
     webhook: {auth: {token: "${{ secrets.TOKEN }}"}, body: {type: object, properties: {site: {type: string}}, additionalProperties: false}}
     inputs: {site: "${{ request.body.site ?? 'none' }}"}
@@ -243,6 +246,10 @@ func TestWhoDoesNotKnowTheSecretGetsNothing(t *testing.T) {
 		"no time":                            {"timed", set("X-Signature", timed), "401 the header X-Timestamp must hold the time, once"},
 		"another time than the signed one":   {"timed", set("X-Signature", timed, "X-Timestamp", stamp[:9]+"9"), "401 the signature in X-Signature is not that of the text of X-Timestamp, a dot and the body"},
 		"no time at all":                     {"timed", set("X-Signature", timed, "X-Timestamp", "soon"), "401 the header X-Timestamp must be a Unix time in seconds"},
+		"a version before the time":          {"versioned", set("X-Signature", "v0="+signature("s3cret", "v0:"+stamp+":"+body), "X-Timestamp", stamp), "202"},
+		"a dot, with a version":              {"versioned", set("X-Signature", "v0="+signature("s3cret", stamp+"."+body), "X-Timestamp", stamp), "202"},
+		"another version":                    {"versioned", set("X-Signature", "v0="+signature("s3cret", "v1:"+stamp+":"+body), "X-Timestamp", stamp), "401 the signature in X-Signature is not that of the text of X-Timestamp, a dot and the body"},
+		"a version where none is":            {"timed", set("X-Signature", signature("s3cret", "v0:"+stamp+":"+body), "X-Timestamp", stamp), "401 the signature in X-Signature is not that of the text of X-Timestamp, a dot and the body"},
 		"no token":                           {"token", set(), "401 the token of the webhook is missing or wrong: send `Authorization: Bearer TOKEN`"},
 		"an empty token":                     {"token", set("Authorization", "Bearer "), "401 the token of the webhook is missing or wrong: send `Authorization: Bearer TOKEN`"},
 		"another scheme":                     {"token", set("Authorization", "Basic t0kent0ken"), "401 the token of the webhook is missing or wrong: send `Authorization: Bearer TOKEN`"},

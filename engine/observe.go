@@ -18,6 +18,15 @@ type observedCaller struct {
 
 // Call makes one attempt. The observer may give it its trace context.
 func (c observedCaller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+	if c.observer == nil {
+		return c.Caller.Call(ctx, request, sink)
+	}
+	return c.tell(ctx, request, sink)
+}
+
+// tell is Call with an observer. It is apart so that only then the request needs
+// room of its own.
+func (c observedCaller) tell(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
 	ended := c.observer.CallSent(&request)
 	answer := c.Caller.Call(ctx, request, sink)
 	ended(answer)

@@ -135,11 +135,25 @@ func TestTheObserverSetsTheTraceContextOfACallAndHearsItsAnswer(t *testing.T) {
 	}
 }
 
+// silent is a caller that answers at once.
+type silent struct{}
+
+func (silent) Call(context.Context, plan.Request, plan.Sink) plan.Answer { return plan.Answer{} }
+
+func TestACallThatNobodyObservesCostsNothingMore(t *testing.T) {
+	caller, ctx := observedCaller{Caller: silent{}}, t.Context()
+	if allocations := testing.AllocsPerRun(100, func() { caller.Call(ctx, plan.Request{Action: "tasks.list"}, nil) }); allocations > 0 {
+		t.Errorf("%g allocations", allocations)
+	}
+}
+
 func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
 	var told []string
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	config := Config{Now: func() time.Time { return now }, Observer: &plan.Observer{
-		Wait: func(plugin, limiter string, took time.Duration) { told = append(told, plugin+" "+limiter+" "+took.String()) },
+		Wait: func(plugin, limiter string, took time.Duration) {
+			told = append(told, plugin+" "+limiter+" "+took.String())
+		},
 	}}
 	passed := 0
 	onWait := func(time.Time) { passed++ }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -210,6 +211,13 @@ func (p *Project) describe(plugin string) (*pluginhost.Description, error) {
 	found, err := p.host.Describe(ctx, plugin)
 	p.descriptions[plugin] = description{found, err}
 	return found, err
+}
+
+// forgetFailures lets the plugins that could not be described be asked again.
+func (p *Project) forgetFailures() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.descriptions, func(_ string, d description) bool { return d.err != nil })
 }
 
 // action finds an action by its full name.

@@ -376,3 +376,26 @@ func TestAServerSaysWhatTriggersLack(t *testing.T) {
 		t.Errorf("%q", problems)
 	}
 }
+
+func TestAReloadAsksAPluginAgain(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	plugin := filepath.Join(dir, "feed")
+	writePlain(t, dir, "feed", "#!/bin/sh\nexit 3\n")
+	if err := os.Chmod(plugin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writePlain(t, dir, "flowrun.yaml", "workflows: [a.yaml]\nplugins: {feed: {source: ./feed}}\nconnections: {feed: {plugin: feed, config: {file: x, token: \"${{ secrets.TOKEN }}\"}}}\n")
+	writePlain(t, dir, "a.yaml", "flowrun: v1\nname: a\nsteps:\n  - {uses: feed.list}\n")
+	e := triggered(t, dir, &testClock{at: time.Now()}, nil)
+	wantForce(t, e, "!a.yaml")
+	writePlain(t, dir, "feed", "#!/bin/sh\nexec "+program+" plugins serve feed\n")
+	wantForce(t, e, "!a.yaml") // it is not asked at every look
+	if _, err := e.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantForce(t, e, "a=a.yaml")
+}

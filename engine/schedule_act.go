@@ -62,10 +62,16 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 			}
 			rows = append(rows, row)
 		}
-		return e.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
+		err = e.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
 			resumed(s, p.Done)
 			s.Hash, s.Epoch = t.Hash(), e.scheduler.epoch
 		})
+		for i := range rows {
+			if err == nil {
+				e.project.config.Observer.Fired(&rows[i])
+			}
+		}
+		return err
 	})
 }
 

@@ -333,5 +333,9 @@ func (e *Engine) Fires(_ context.Context, f FireFilter) ([]plan.Fire, string, er
 	fires, next, err := e.store.Fires(boltstore.FireFilter{
 		Workflow: f.Workflow, Trigger: f.Trigger, Since: f.Since, Until: f.Until, Limit: f.Limit, Cursor: f.Cursor,
 	})
+	stopped := errors.Is(err, boltstore.ErrFailed) || errors.Is(err, boltstore.ErrCorrupt)
+	if err != nil && f.Cursor != "" && !stopped {
+		return nil, "", &InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: "take the next_cursor of the list before"}
+	}
 	return fires, next, e.fault(err)
 }

@@ -412,7 +412,9 @@ func TestFiresAreAskedForByTheirTrigger(t *testing.T) {
 		}
 	}
 	var wrong *InputError
-	if _, _, err := s.Fires(t.Context(), FireFilter{Trigger: "daily"}); !errors.As(err, &wrong) {
-		t.Error(err)
+	for _, f := range []FireFilter{{Trigger: "daily"}, {Cursor: "no"}, {Cursor: "AAAAAAAAAAAAAAAAAAAA", Workflow: "report"}} {
+		if _, _, err := s.Fires(t.Context(), f); !errors.As(err, &wrong) {
+			t.Errorf("%+v: %v", f, err)
+		}
 	}
 }

@@ -151,13 +151,14 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*pl
 	return row, nil, err
 }
 
-// Reload reads all workflow files again. A broken one keeps its last good
-// revision.
+// Reload reads all workflow files again, and asks plugins again that could not be
+// described. A broken file keeps its last good revision.
 func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
 	before := e.revisions.current.Load()
 	if before == nil {
 		before = &loadedFiles{}
 	}
+	e.project.forgetFailures()
 	now, err := e.revisions.refresh(ctx, true)
 	if err != nil {
 		return nil, err

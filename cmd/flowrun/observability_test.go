@@ -279,7 +279,7 @@ func TestNoSecretReachesFiguresTracesOrTheLogAndATraceReachesTheService(t *testi
 	}
 }
 
-func TestARunWithoutACollectorTracesNothingAndOneWithADeadCollectorSucceeds(t *testing.T) {
+func TestARunIsTracedWhereACollectorIsNamedAndADeadOneDoesNotFailIt(t *testing.T) {
 	binary, dir := buildBinary(t), t.TempDir()
 	service := newFakeService(t)
 	write(t, dir, "flowrun.yaml", "workflows: [watched.yaml]\nconnections:\n  tasks: {plugin: tasks, config: {base_url: \""+service.URL+"\", token: t0ken-of-tests}}\n")
@@ -291,6 +291,14 @@ func TestARunWithoutACollectorTracesNothingAndOneWithADeadCollectorSucceeds(t *t
 		if given != "" {
 			t.Errorf("the service was sent the trace context %q", given)
 		}
+	}
+	traces := newFakeCollector(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", traces.URL)
+	if out, stderr, err := flowrun(t, binary, dir, "run", "watched.yaml"); err != nil {
+		t.Fatalf("run with a collector: %v\n%s%s", err, out, stderr)
+	}
+	if len(traces.spans) != 3 { // the run, its step, one attempt: the service refuses at once now
+		t.Errorf("a run sent %d spans, want 3", len(traces.spans))
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	_, stderr, err := flowrun(t, binary, dir, "run", "watched.yaml")

@@ -125,3 +125,6 @@ func ResealForTest(t *testing.T, path string, edit func(bucket string, payload [
 	})
 	return changed
 }
+
+// ExpireBatch is how many runs are removed side by side now.
+func (s *Store) ExpireBatch() int { return s.expireBatch() }

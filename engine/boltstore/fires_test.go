@@ -1,12 +1,8 @@
 package boltstore_test
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -237,123 +233,6 @@ func TestNoChangeOfATriggersStateIsLost(t *testing.T) {
 	states, err := s.TriggerStates()
 	if err != nil || len(states) != 2 || states[0].Workflow != "a" || !states[0].Paused || states[1].Failures != 50 {
 		t.Errorf("states %+v, %v", states, err)
-	}
-}
-
-// names that reach into one another's keys if they are only joined.
-func hostileTriggers() [][2]string {
-	return [][2]string{{"a", "b"}, {"a", "bc"}, {"ab", "c"}, {"a\x00", "b"}, {"a", "\x00b"}, {"a", "\x7f\x7f"}, {"", "b"}}
-}
-
-func TestFiresAreListedAsAPlainListWouldBe(t *testing.T) {
-	s := newStore(t)
-	seed := testSeed(t)
-	random := rand.New(rand.NewPCG(seed, 1))
-	var all []plan.Fire
-	for i, name := range hostileTriggers() {
-		for range 200 {
-			f := plan.Fire{
-				Workflow: name[0], Trigger: name[1], Kind: plan.TriggerEvery, Skipped: plan.SkipLate,
-				Slot: startOfTime.Add(time.Duration(random.IntN(300)-150) * time.Hour * 24 * 30).UTC(), At: startOfTime,
-			}
-			if !slices.ContainsFunc(all, func(o plan.Fire) bool {
-				return o.Workflow == f.Workflow && o.Trigger == f.Trigger && o.Slot.Equal(f.Slot)
-			}) {
-				all = append(all, f)
-			}
-		}
-		if err := s.PutFires(all[slices.IndexFunc(all, func(f plan.Fire) bool { return f.Workflow == name[0] && f.Trigger == name[1] }):], name[0], name[1], nil); err != nil {
-			t.Fatal(i, err)
-		}
-	}
-	for range 100 {
-		name := hostileTriggers()[random.IntN(len(hostileTriggers()))]
-		filter := boltstore.FireFilter{Limit: 1 + random.IntN(40)}
-		if random.IntN(3) > 0 {
-			filter.Workflow = name[0]
-		}
-		if filter.Workflow != "" && random.IntN(2) > 0 {
-			filter.Trigger = name[1]
-		}
-		if random.IntN(2) > 0 {
-			filter.Since = startOfTime.Add(time.Duration(random.IntN(300)-150) * time.Hour * 24 * 30)
-		}
-		if random.IntN(2) > 0 {
-			filter.Until = startOfTime.Add(time.Duration(random.IntN(300)-150) * time.Hour * 24 * 30)
-		}
-		want := plainList(all, filter)
-		got := readFires(t, s, filter)
-		if d := diff.Diff(want, got); d != "" {
-			t.Fatalf("seed %d, filter %+v (-want +got):\n%s", seed, filter, d)
-		}
-	}
-}
-
-func readFires(t *testing.T, s *boltstore.Store, filter boltstore.FireFilter) []string {
-	t.Helper()
-	got := []string{}
-	for {
-		page, next, err := s.Fires(filter)
-		if err != nil || len(page) > filter.Limit {
-			t.Fatalf("%d fires, %v", len(page), err)
-		}
-		for _, f := range page {
-			got = append(got, fireText(f))
-		}
-		if next == "" {
-			return got
-		}
-		filter.Cursor = next
-	}
-}
-
-func fireText(f plan.Fire) string {
-	return fmt.Sprintf("%s %q %q", f.Slot.Format(time.RFC3339), f.Workflow, f.Trigger)
-}
-
-func plainList(all []plan.Fire, filter boltstore.FireFilter) []string {
-	chosen := slices.DeleteFunc(slices.Clone(all), func(f plan.Fire) bool {
-		return filter.Workflow != "" && f.Workflow != filter.Workflow || filter.Trigger != "" && f.Trigger != filter.Trigger ||
-			!filter.Since.IsZero() && f.Slot.Before(filter.Since) || !filter.Until.IsZero() && !f.Slot.Before(filter.Until)
-	})
-	slices.SortFunc(chosen, func(a, b plan.Fire) int {
-		return cmp.Or(b.Slot.Compare(a.Slot), cmp.Compare(len(b.Workflow), len(a.Workflow)), cmp.Compare(b.Workflow, a.Workflow),
-			cmp.Compare(len(b.Trigger), len(a.Trigger)), cmp.Compare(b.Trigger, a.Trigger))
-	})
-	got := []string{}
-	for _, f := range chosen {
-		got = append(got, fireText(f))
-	}
-	return got
-}
-
-func TestACursorOfFiresThatNobodyGaveIsRefused(t *testing.T) {
-	s := newStore(t)
-	for _, cursor := range []string{"x", "!", "AAAA", "AAAAAAAAAAAAAAAB", id(1)} {
-		if _, _, err := s.Fires(boltstore.FireFilter{Cursor: cursor}); err == nil {
-			t.Errorf("cursor %q is taken", cursor)
-		}
-	}
-}
-
-func TestFiresBetweenIsOldestFirstAndBounded(t *testing.T) {
-	s := newStore(t)
-	var rows []plan.Fire
-	for n := range 1200 {
-		rows = append(rows, skipped("nightly", n, plan.SkipLate))
-	}
-	if err := s.PutFires(rows, "weekly", "nightly", nil); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.FiresBetween("weekly", "nightly", slot(3), slot(1100), 0)
-	if err != nil || len(got) != 1097 || !got[0].Slot.Equal(slot(3)) || !got[1096].Slot.Equal(slot(1099)) {
-		t.Errorf("%d fires, %v", len(got), err)
-	}
-	if got, err = s.FiresBetween("weekly", "nightly", slot(0), slot(1100), 2); err != nil || len(got) != 2 {
-		t.Errorf("%d fires, %v", len(got), err)
-	}
-	if got, err = s.FiresBetween("weekly", "night", time.Time{}, slot(1100).AddDate(9999, 0, 0), 0); err != nil || len(got) != 0 {
-		t.Errorf("another trigger: %d fires, %v", len(got), err)
 	}
 }
 

@@ -132,6 +132,25 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 	}
 }
 
+// Each removal writes its neighbours anew before their pages are free: a file that
+// is nearly full has room for one at a time, whatever is free inside it.
+func TestP12AsManyRunsAreRemovedAtATimeAsThereIsRoomFor(t *testing.T) {
+	for limit, want := range map[int]int{16 << 20: 1, 64 << 20: 7, 8 << 30: 32} {
+		options := quick()
+		options.MaxSize, options.InitialMmapSize = limit, 32<<10
+		s, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.ExpireBatch(); got != want {
+			t.Errorf("limit %d: %d runs at a time, want %d", limit, got, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestKernelWarning(t *testing.T) {
 	for release, warns := range map[string]bool{
 		"5.10.93": true, "5.10.93-generic": true, "5.10.94": false, "5.10": true, "5.15.16-1-pve": true, "5.15.17": false,

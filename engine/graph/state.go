@@ -71,6 +71,6 @@ func (d *drawing) link(path string) string {
 const stateStyle = `ROOT{--ok:#14713f;--bad:#b3261e;--run:#1d4fb8;--wait:#835500;--hold:#7336ab}
 @media (prefers-color-scheme:dark){ROOT{--ok:#62cf95;--bad:#ff938b;--run:#86b1ff;--wait:#e6b660;--hold:#cba3f3}}
 ROOT .t-ok{--c:var(--ok)}ROOT .t-bad{--c:var(--bad)}ROOT .t-run{--c:var(--run)}ROOT .t-wait{--c:var(--wait)}ROOT .t-hold{--c:var(--hold)}ROOT .t-calm{--c:var(--mute)}
-ROOT .in>rect{stroke:var(--c)}ROOT .out{opacity:.7}ROOT .tag rect{fill:var(--page);stroke:var(--c)}ROOT .tag path{fill:none;stroke:var(--c);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
+ROOT .in>rect{stroke:var(--c)}ROOT .out .title{fill:var(--mute)}ROOT .tag rect{fill:var(--page);stroke:var(--c)}ROOT .tag path{fill:none;stroke:var(--c);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 ROOT .tag text{fill:var(--c);font-size:11px}
 `

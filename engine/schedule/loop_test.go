@@ -376,7 +376,9 @@ func TestP10LoopErrorsOfTheEngineAreTriedAgain(t *testing.T) {
 		w.holds(t, "m")
 		w.pass(again)
 		w.holds(t, "m", "00:10:00 run")
+		w.mu.Lock()
 		w.refuse = &SkippedError{Reason: plan.SkipInvalid, Note: "no such input"}
+		w.mu.Unlock()
 		w.pass(10 * time.Minute)
 		w.holds(t, "m", "00:10:00 run", "00:20:00 invalid")
 		w.stop()
@@ -502,5 +504,17 @@ func (w *world) eachOnce(t *testing.T, trigger *Trigger, name string, newest tim
 	}
 	if len(rows) == 0 {
 		t.Errorf("%s has no rows", name)
+	}
+}
+
+// A machine that sleeps stops the monotonic clock: were the loop to reckon by it,
+// the slots of the night would pass for slots that it was there for.
+func TestLoopReckonsByTheClockOnTheWall(t *testing.T) {
+	l := NewLoop(Options{Now: time.Now})
+	if text := l.now().String(); strings.Contains(text, "m=") {
+		t.Errorf("%s has a monotonic reading", text)
+	}
+	if !strings.Contains(time.Now().String(), "m=") {
+		t.Error("control: the clock has none")
 	}
 }

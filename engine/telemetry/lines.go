@@ -89,8 +89,11 @@ func (l *lines) fire(fire *plan.Fire) {
 		return
 	}
 	level := slog.LevelInfo
-	if fire.Skipped == plan.SkipInvalid {
+	switch fire.Skipped {
+	case plan.SkipInvalid:
 		level = slog.LevelWarn
+	case plan.SkipPaused: // as somebody wanted, at each slot
+		level = slog.LevelDebug
 	}
 	l.say(level, "trigger started no run", about, slog.String("reason", fire.Skipped), slog.Int("slots", max(1, fire.Slots)), slog.String("note", fire.Note))
 }

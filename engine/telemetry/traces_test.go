@@ -367,3 +367,31 @@ func TestARunThatHasEndedLeavesNothingInMemory(t *testing.T) {
 		t.Errorf("%d and %d runs are kept", c.traces.Open(), metrics.Open())
 	}
 }
+
+func TestManyRunsMayBeToldAtOnce(t *testing.T) {
+	c := newTraced(t)
+	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: c.wall.now, Version: "test", Spans: c.traces.Spans})
+	both := telemetry.Join(metrics.Observer(), c.traces.Observer())
+	c.traces.LookUp(func(id string) (*plan.Run, error) { return &plan.Run{ID: id, Workflow: "parent", Attempt: 1}, nil })
+	var workers sync.WaitGroup
+	for n := range byte(16) {
+		workers.Go(func() {
+			at := c.wall.now()
+			row := &plan.Run{ID: runID(at, n), Workflow: "report", Status: plan.RunRunning, StartedAt: at, Attempt: 1}
+			if n%4 == 3 {
+				row.Parent = &plan.ParentStep{Run: runID(at, 100+n), Step: "sub"}
+			}
+			both.RunStored(row)
+			for range 20 {
+				request := &plan.Request{Action: "tasks.list", RunID: row.ID, Step: "read", Operation: "read#page1", Attempt: 1}
+				both.CallSent(request)(done)
+				both.StepStored(row, &plan.RunStep{Path: "read", Status: plan.StepSucceeded, StartedAt: &at, FinishedAt: &at})
+			}
+			row.Status, row.Closed, row.FinishedAt = plan.RunSucceeded, true, &at
+			both.RunStored(row)
+			fetch(t, metrics)
+		})
+	}
+	workers.Wait()
+	wants(t, fetch(t, metrics), `flowrun_calls_total{action="tasks.list",outcome="completed"} 320`, `flowrun_runs_finished_total{status="succeeded",workflow="report"} 16`)
+}

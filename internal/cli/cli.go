@@ -87,7 +87,9 @@ type app struct {
 
 	endedBy atomic.Int32 // the exit code of the signal
 	log     *slog.Logger // what the engine says of itself; nil = what FLOWRUN_LOG asks for
-	logSink *logSink     // of a server's log
+
+	jsonNotes bool     // notes are lines of log
+	logSink   *logSink // of a server's log
 
 	root     string // the project's root, once located: file names of problems may be relative to it
 	settings []setting
@@ -227,8 +229,13 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// note prints a line of the command itself on stderr.
+// note prints a line of the command itself on stderr, of a server whose log is
+// JSON as a line of that.
 func (a *app) note(format string, args ...any) {
+	if a.jsonNotes {
+		a.log.Info(term.Clean(fmt.Sprintf(format, args...)))
+		return
+	}
 	fmt.Fprintf(a.sys.Stderr, "%s\n", a.style.Dim(term.Clean(fmt.Sprintf(format, args...))))
 }
 

@@ -286,7 +286,7 @@ func (d *doctor) checkDisk(context.Context) {
 		d.fail(check, "", exitStoreIO, fmt.Sprintf("ask for the free space of %s: %v", dir, err), "")
 		return
 	}
-	free, total := int64(stat.Bavail)*int64(stat.Bsize), int64(stat.Blocks)*int64(stat.Bsize)
+	free, total := int64(stat.Bavail)*int64(stat.Bsize), int64(stat.Blocks)*int64(stat.Bsize) //nolint:unconvert // Bsize has another type on other systems
 	text := fmt.Sprintf("%s free of %s", view.Size(free), view.Size(total))
 	switch {
 	case free < diskFail || free < total/20:

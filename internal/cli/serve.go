@@ -50,7 +50,7 @@ func (a *app) serve(ctx context.Context, flags *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	a.log = log
+	a.log, a.jsonNotes = log, flags.logFormat == "json"
 	at, err := a.locate()
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func (s *serving) start(o *owner, session *session, project *engine.Project, api
 	s.engine = o.engine
 	server, err := web.NewServer(s.listener, web.ServerOptions{
 		API: api, Hosts: s.settings.Hosts, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
-		LoginPage: page.Login, Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
+		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
 			Engine: o.engine, Catalog: project, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
 			Config: session.at.projectFile, StateDir: session.at.stateDir, Since: api.Owner.Since, Metrics: true, Go: s.run,
@@ -123,8 +123,8 @@ const aliveWithin = 5 * time.Second
 // announce tells people and the service manager that the server is there.
 func (s *serving) announce() error {
 	s.app.note("flowrun serves %s (Ctrl-C ends it)", s.server.URL())
-	if s.toJournal() {
-		s.app.note("log in with a token: `%s` makes one", s.app.commandText("tokens", "create", "--scope", "admin"))
+	if s.app.jsonNotes || s.toJournal() { // where more people read than may log in
+		s.app.note("log in with a link or a token: `%s`, `%s`", s.app.commandText("tokens", "link"), s.app.commandText("tokens", "create", "--scope", "admin"))
 	} else {
 		link, err := s.loginLink(s.app.user(), guard.Admin)
 		if err != nil {

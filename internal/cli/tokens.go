@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -89,7 +90,30 @@ func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
 		until = "until " + a.times.Full(*made.ExpiresAt)
 	}
 	a.note("token %s (%s), good %s; it is not shown again", made.Name, made.Scope, until)
+	if a.onlySandboxServes(ctx) {
+		a.note("the server that runs here is one of the sandbox, which has tokens of its own: `%s --sandbox`", a.commandText("tokens", "create"))
+	}
 	return nil
+}
+
+// onlySandboxServes reports whether a server of the sandbox runs beside the store
+// of this command, and none of the store itself.
+func (a *app) onlySandboxServes(ctx context.Context) bool {
+	at, err := a.locate()
+	if err != nil || a.sandbox {
+		return false
+	}
+	return !serves(ctx, at.stateDir) && serves(ctx, filepath.Join(at.stateDir, sandboxFolder))
+}
+
+// serves reports whether a server owns the store of a state folder.
+func serves(ctx context.Context, stateDir string) bool {
+	client, info, err := web.Dial(ctx, stateDir)
+	if err != nil {
+		return false
+	}
+	client.Close()
+	return info.Serve
 }
 
 // tokenError is a refusal in the words of the command line.
@@ -191,7 +215,11 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 	client, info, err := web.Dial(ctx, at.stateDir)
 	var gone *web.GoneError
 	if errors.As(err, &gone) || err == nil && !info.Serve {
-		return &codedError{code: exitNoServer, err: errors.New("no `flowrun serve` runs here"), hint: "`" + a.commandText("serve") + "` starts one"}
+		hint := "`" + a.commandText("serve") + "` starts one"
+		if a.onlySandboxServes(ctx) {
+			hint = "one of the sandbox does: `" + a.commandText("tokens", "link") + " --sandbox`"
+		}
+		return &codedError{code: exitNoServer, err: errors.New("no `flowrun serve` runs here"), hint: hint}
 	}
 	if err != nil {
 		return err

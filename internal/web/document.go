@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"reflect"
 	"strings"
 
@@ -98,9 +99,9 @@ func OpenAPI() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// openAPI serves the document. It is made when it is asked for.
+// openAPI serves the document. It is made when it is first asked for.
 func (s *server) openAPI(w http.ResponseWriter, _ *http.Request) *Problem {
-	data, err := OpenAPI()
+	data, err := s.document()
 	if err != nil {
 		return newProblem(CodeInternal, "write the OpenAPI document: "+err.Error())
 	}
@@ -117,7 +118,7 @@ func finish(document *huma.OpenAPI) {
 	schemas := registry.Map()
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
-	bodies := bodySchemas(document)
+	bodies, texts := bodySchemas(document), documentTexts()
 	for name, schema := range schemas {
 		if !bodies[name] {
 			schema.AdditionalProperties = openEnded(schema.AdditionalProperties)
@@ -126,10 +127,36 @@ func finish(document *huma.OpenAPI) {
 		if t == nil || t.Kind() != reflect.Struct {
 			continue
 		}
+		schema.Description = texts[textKey(t, "")]
 		for _, field := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if property := schema.Properties[name]; property != nil && property.Description == "" {
+				property.Description = texts[textKey(declaring(t, field), field.Name)]
+			}
 			markNull(schema, field)
 		}
 	}
+}
+
+// textKey is what documentTexts knows a field by; "" = the type itself.
+func textKey(t reflect.Type, field string) string {
+	key := path.Base(t.PkgPath()) + "." + t.Name()
+	if field != "" {
+		key += "." + field
+	}
+	return key
+}
+
+// declaring returns the struct that a field is written in: t, or one in it.
+func declaring(t reflect.Type, field reflect.StructField) reflect.Type {
+	if len(field.Index) == 1 {
+		return t
+	}
+	owner := t.FieldByIndex(field.Index[:len(field.Index)-1]).Type
+	if owner.Kind() == reflect.Pointer {
+		return owner.Elem()
+	}
+	return owner
 }
 
 // openEnded drops `additionalProperties: false`.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -124,11 +125,12 @@ type Options struct {
 
 type server struct {
 	Options
-	streams chan struct{} // one slot per open stream
+	streams  chan struct{} // one slot per open stream
+	document func() ([]byte, error)
 }
 
 func newServer(o Options) *server {
-	return &server{Options: o, streams: make(chan struct{}, streamCap)}
+	return &server{Options: o, streams: make(chan struct{}, streamCap), document: sync.OnceValues(OpenAPI)}
 }
 
 // NewSocketHandler returns the API as the unix socket serves it: every route,

@@ -191,17 +191,20 @@ func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Cont
 
 type triggerInput struct {
 	ScheduleRef
+	KeyHeader
 	Body *engine.TriggerRequest
 }
 
 func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*made[RunAnswer], *Problem) {
-	if problem := in.check(); problem != nil {
+	problem := in.check()
+	if problem != nil {
 		return nil, problem
 	}
 	request := orZero(in.Body)
 	request.By = by(ctx, request.By)
-	if request.RequestID != "" {
-		request.RequestID = requestID(ctx, in.ID, request.RequestID)
+	request.RequestID, problem = in.requestID(ctx, in.ID, request.RequestID)
+	if problem != nil {
+		return nil, problem
 	}
 	run, err := s.Schedules.TriggerSchedule(ctx, in.ID, request)
 	if err != nil {

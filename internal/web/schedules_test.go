@@ -115,6 +115,13 @@ func TestWhoActsOverTCPIsTheToken(t *testing.T) {
 	if got := a.schedules.asked[0].(engine.TriggerRequest); got.By != by || got.RequestID != "api/t1/"+scheduleKnown+"/r" {
 		t.Errorf("trigger: %+v", got)
 	}
+	send(handler, "POST", path+"/trigger", "", "Idempotency-Key", "k")
+	if got := a.schedules.asked[1].(engine.TriggerRequest); got.RequestID != "api/t1/"+scheduleKnown+"/k" {
+		t.Errorf("trigger with a key: %+v", got)
+	}
+	if w := send(handler, "POST", path+"/trigger", "", "Idempotency-Key", "k k"); problemCode(t, w) != CodeBadRequest {
+		t.Errorf("a key with a space: %s", w.Body)
+	}
 	if w := send(handler, "POST", Prefix+"/runs/"+knownRun+"/cancel", `{"by":"the boss"}`); w.Code != http.StatusAccepted || a.runs.canceled[0] != knownRun+" by "+by {
 		t.Errorf("cancel: %d %v", w.Code, a.runs.canceled)
 	}

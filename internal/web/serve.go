@@ -47,7 +47,9 @@ type ServerOptions struct {
 func ServerRoutes(o ServerOptions) []guard.Route {
 	routes := API(o.API)
 	if o.Metrics != nil {
-		routes = append(routes, guard.Route{Pattern: "GET /metrics", Face: guard.FaceAPI, Scope: guard.Viewer, Handler: o.Metrics})
+		routes = append(routes,
+			guard.Route{Pattern: "GET /metrics", Face: guard.FaceAPI, Scope: guard.Viewer, Handler: o.Metrics},
+			guard.Route{Pattern: "GET /system/metrics", Face: guard.FacePage, Scope: guard.Viewer, Handler: o.Metrics}) // the same, for people
 	}
 	for _, route := range o.Page {
 		switch {

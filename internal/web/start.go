@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,9 +33,29 @@ type StartBody struct {
 
 type startInput struct {
 	WorkflowRef
+	KeyHeader
 	Wait string `query:"wait" doc:"How long to wait for the end: 30s, at most 10m." example:"30s"`
-	Key  string `header:"Idempotency-Key" doc:"1 to 255 visible ASCII characters."`
 	Body *StartBody
+}
+
+// KeyHeader makes a request that is sent again the same request.
+type KeyHeader struct {
+	Key string `header:"Idempotency-Key" doc:"1 to 255 visible ASCII characters. The same key again is the run that the first request has made."`
+}
+
+// requestID is what the store knows a request by: a key counts for the token that
+// gives it and for one workflow or schedule. named is the key of a body, where it
+// can have one; "" = none.
+func (h KeyHeader) requestID(ctx context.Context, of, named string) (string, *Problem) {
+	key := cmp.Or(h.Key, named)
+	if key == "" {
+		return "", nil
+	}
+	if len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }) {
+		return "", newProblem(CodeBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d visible ASCII characters", maxKey))
+	}
+	caller, _ := guard.CallerOf(ctx)
+	return strings.Join([]string{"api", caller.ID, of, key}, "/"), nil
 }
 
 // StartAnswer is a run that was started. Of one that has ended while the request
@@ -67,11 +88,8 @@ func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAns
 	}
 	body := orZero(in.Body)
 	request := engine.NamedStart{Inputs: inputsOf(body.Inputs, body.Texts), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By)}
-	if in.Key != "" {
-		if !validKey(in.Key) {
-			return nil, newProblem(CodeBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d visible ASCII characters", maxKey))
-		}
-		request.RequestID = requestID(ctx, in.Name, in.Key)
+	if request.RequestID, problem = in.requestID(ctx, in.Name, ""); problem != nil {
+		return nil, problem
 	}
 	run, list, err := s.Workflows.StartNamed(ctx, in.Name, request)
 	switch {
@@ -156,16 +174,4 @@ func parseWait(text string) (time.Duration, *Problem) {
 		return 0, newProblem(CodeBadRequest, fmt.Sprintf("wait %q is not a duration of at most 10m, such as 30s", shorten(text)))
 	}
 	return wait, nil
-}
-
-// validKey reports whether an Idempotency-Key may be one.
-func validKey(key string) bool {
-	return len(key) <= maxKey && !strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' })
-}
-
-// requestID is what the store knows a request by: a key counts for the token that
-// gives it and for one workflow or schedule.
-func requestID(ctx context.Context, of, key string) string {
-	caller, _ := guard.CallerOf(ctx)
-	return strings.Join([]string{"api", caller.ID, of, key}, "/")
 }

@@ -28,6 +28,7 @@
   const ids = new Set();
   for (const e of document.querySelectorAll("[id]")) {
     if (ids.has(e.id)) say("the id stands twice (" + e.id + ")", e);
+    if (/\s/.test(e.id)) say("an id with a blank", e);
     ids.add(e.id);
   }
   if (document.querySelectorAll("h1").length !== 1) say(document.querySelectorAll("h1").length + " headings of the first level");
@@ -120,6 +121,10 @@
     if (!seen(e)) continue;
     const got = contrast(over(rgba(getComputedStyle(e).borderTopColor), ground(e.parentElement)), ground(e.parentElement));
     if (got < 3) say("the edge has a contrast of " + got.toFixed(2), e);
+    if (!e.placeholder) continue;
+    const behind = over(rgba(getComputedStyle(e).backgroundColor), ground(e.parentElement)), hint = getComputedStyle(e, "::placeholder");
+    const colour = rgba(hint.color), read = contrast(over([...colour.slice(0, 3), colour[3] * Number(hint.opacity)], behind), behind);
+    if (read < 4.5) say("contrast " + read.toFixed(2) + " of the placeholder", e);
   }
 
   // Focus.

@@ -67,7 +67,6 @@ func run(m *testing.M) int {
 type server struct {
 	t       *testing.T
 	project string
-	state   string
 	url     string
 }
 
@@ -78,7 +77,7 @@ func serve(t *testing.T, shipped ...string) *server {
 	if browserPath() == "" {
 		t.Skip("there is no browser: install chromium, or name one with FLOWRUN_BROWSER")
 	}
-	s := &server{t: t, project: t.TempDir(), state: t.TempDir()}
+	s := &server{t: t, project: t.TempDir()}
 	if err := os.CopyFS(s.project, os.DirFS(filepath.Join("testdata", "project"))); err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +90,8 @@ func serve(t *testing.T, shipped ...string) *server {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command(binary, "serve", "--sandbox", "--listen", "127.0.0.1:0", "--state", s.state, "--config", filepath.Join(s.project, "flowrun.yaml"))
-	command.Dir, command.Env = s.project, append(os.Environ(), "TZ=Europe/Berlin", "HOME="+s.state)
+	command := exec.Command(binary, "serve", "--sandbox", "--listen", "127.0.0.1:0")
+	command.Dir, command.Env = s.project, append(os.Environ(), "TZ=Europe/Berlin", "HOME="+s.project)
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +139,8 @@ var servesAt = regexp.MustCompile(`flowrun serves (https?://\S+)`)
 // flowrun runs a command against the server's store.
 func (s *server) flowrun(args ...string) string {
 	s.t.Helper()
-	command := exec.Command(binary, append(args, "--sandbox", "--state", s.state, "--config", filepath.Join(s.project, "flowrun.yaml"))...)
-	command.Dir = s.project
+	command := exec.Command(binary, append(args, "--sandbox")...)
+	command.Dir, command.Env = s.project, append(os.Environ(), "HOME="+s.project)
 	out, err := command.CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("flowrun %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -152,12 +151,10 @@ func (s *server) flowrun(args ...string) string {
 // loginLink makes a link that is good for one login.
 func (s *server) loginLink() string {
 	s.t.Helper()
-	command := exec.Command(binary, "tokens", "link", "--state", s.state, "--config", filepath.Join(s.project, "flowrun.yaml"), "--sandbox")
-	command.Dir = s.project
-	out, err := command.CombinedOutput()
-	link := regexp.MustCompile(`https?://\S+`).FindString(string(out))
-	if err != nil || link == "" {
-		s.t.Fatalf("flowrun tokens link: %v\n%s", err, out)
+	out := s.flowrun("tokens", "link")
+	link := regexp.MustCompile(`https?://\S+`).FindString(out)
+	if link == "" {
+		s.t.Fatalf("flowrun tokens link: %s", out)
 	}
 	return link
 }

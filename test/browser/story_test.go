@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -245,4 +246,34 @@ func TestThePageWorksWithoutJavaScript(t *testing.T) {
 	b.sees("Paused: by hand")
 	b.goTo("/workflows?q=" + url.QueryEscape("greet"))
 	b.sees("1 workflow")
+}
+
+func TestABackupIsMadeAndMetricsAreShown(t *testing.T) {
+	b := serve(t).open()
+	b.goTo("/system")
+	b.button("Back up now")
+	b.sees("The backup is written and checked")
+	b.goTo("/system")
+	b.button("Metrics")
+	b.sees("# TYPE flowrun_")
+}
+
+// TestASessionEnds logs out and wants to be let in nowhere any more.
+func TestASessionEnds(t *testing.T) {
+	b := serve(t).open()
+	b.expect("401") // what is asked for then
+	b.goTo("/runs")
+	b.clickAt(`[...document.querySelectorAll("form[action='/logout'] button")]`)
+	b.until(`document.querySelector("input[name=token]")`)
+	b.goTo("/runs")
+	b.until(`document.querySelector("input[name=token]")`)
+	token := regexp.MustCompile(`frt_[A-Za-z0-9_-]+`).FindString(b.server.flowrun("tokens", "create", "ann", "--scope", "viewer"))
+	b.fill(`input[name=token]`, token)
+	b.clickAt(`[...document.querySelectorAll("button.main")]`)
+	b.until(`location.pathname == "/runs" && document.querySelector("main h1").innerText == "Runs"`)
+	b.goTo("/workflows/greet")
+	b.sees("Starting a run needs the operator's scope")
+	if eval[bool](b, `!!document.querySelector("main form[method=post]")`) {
+		b.fail("a viewer is shown a form")
+	}
 }

@@ -150,7 +150,7 @@ func TestWorkflowsAndSchedulesAreShown(t *testing.T) {
 	if resumed, err := client.ResumeScheduleWithResponse(ctx, id, api.PauseRequest{}); err != nil || resumed.JSON200 == nil || resumed.JSON200.Paused {
 		t.Errorf("resume: %v %s", err, resumed.Body)
 	}
-	triggered, err := client.TriggerScheduleWithResponse(ctx, id, api.TriggerRequest{})
+	triggered, err := client.TriggerScheduleWithResponse(ctx, id, nil, api.TriggerRequest{})
 	if err != nil || triggered.JSON201 == nil || triggered.JSON201.Run.Trigger == "" {
 		t.Errorf("trigger: %v %s", err, triggered.Body)
 	}

@@ -66,8 +66,8 @@ type rule struct {
 	exclusive bool
 }
 
-// judge returns what is wrong, at most twenty lines. from is when the triggers were
-// seen first at the earliest, until the time up to which all slots must be decided.
+// judge returns what is wrong, at most twenty lines. until is the time up to which
+// all slots must be decided; zero = nobody knows.
 func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 	say := func(format string, args ...any) {
 		if len(wrong) < 20 {
@@ -113,7 +113,9 @@ func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 // and each row has its reason.
 func (r rule) judge(name string, rows []plan.Fire, until time.Time, say func(string, ...any)) {
 	if len(rows) == 0 {
-		say("%s never fired", name)
+		if !until.IsZero() {
+			say("%s never fired", name)
+		}
 		return
 	}
 	next := rows[0].Slot

@@ -67,7 +67,7 @@ func TestP10EachSlotHasOneRun(t *testing.T) {
 			ahead += time.Duration(chance.IntN(45)-10) * time.Second
 			setClock(t, dir, ahead)
 		}
-		server.live(t, 2*time.Second)
+		server.live(t, 3*time.Second)
 		kills++
 		switch chance.IntN(8) { // while it does not
 		case 0:
@@ -81,15 +81,23 @@ func TestP10EachSlotHasOneRun(t *testing.T) {
 			ahead += time.Duration(chance.IntN(40)) * time.Second
 		}
 		if lives%5 == 4 {
-			runs = len(look(t, dir).runs)
+			s := look(t, dir)
+			runs = len(s.runs)
+			if wrong := s.judge(rules, time.Time{}); len(wrong) > 0 {
+				t.Fatalf("after %d kills:\n%s", kills, strings.Join(wrong, "\n"))
+			}
 		}
 	}
 	ahead += 30 * time.Second // past all that a clock that was set back hides
 	setClock(t, dir, ahead)
-	server := role{Dir: dir}.start(t)
-	server.live(t, 4*time.Second)
-	until := time.Now().Add(ahead - 3*time.Second)
-	s := look(t, dir)
+	until := time.Now().Add(ahead)
+	var s stored
+	for range 10 { // a busy machine needs more than one life for what is left
+		role{Dir: dir}.start(t).live(t, 4*time.Second)
+		if s = look(t, dir); len(s.judge(rules, until)) == 0 {
+			break
+		}
+	}
 	for _, line := range s.judge(rules, until) {
 		t.Error(line)
 	}

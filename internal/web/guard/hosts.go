@@ -18,7 +18,7 @@ func (g *Guard) knowsHost(r *http.Request) bool {
 	if name == "" {
 		return false
 	}
-	if slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+	if g.isNamed(r) {
 		return true
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -69,18 +69,32 @@ func ipOf(address net.Addr) netip.Addr {
 func (g *Guard) isOwnOrigin(r *http.Request) bool {
 	for _, origin := range r.Header.Values("Origin") {
 		parsed, err := url.Parse(origin)
-		if err != nil || parsed.Host == "" || !strings.EqualFold(parsed.Host, r.Host) || parsed.Scheme != g.scheme() {
+		if err != nil || parsed.Host == "" || !strings.EqualFold(parsed.Host, r.Host) || !g.ownScheme(parsed.Scheme, r) {
 			return false
 		}
 	}
 	return g.origins.Check(r) == nil
 }
 
-func (g *Guard) scheme() string {
+// ownScheme reports whether a page of ours may have come with that scheme. Under
+// a name of flowrun.yaml a proxy may speak TLS in front of us.
+func (g *Guard) ownScheme(scheme string, r *http.Request) bool {
 	if g.options.Secure {
-		return "https"
+		return scheme == "https"
 	}
-	return "http"
+	return scheme == "http" || scheme == "https" && g.isNamed(r)
+}
+
+// isNamed reports whether a request was sent to a name of flowrun.yaml.
+func (g *Guard) isNamed(r *http.Request) bool {
+	host := strings.ToLower(r.Host)
+	return slices.Contains(g.hosts, host) || slices.Contains(g.hosts, hostName(host))
+}
+
+// overTLS reports whether the browser is known to speak TLS, with us or with a
+// proxy: its origin, which is our own, says so.
+func (g *Guard) overTLS(r *http.Request) bool {
+	return g.options.Secure || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
 
 // addressOf returns the address that a request came from, without its port.

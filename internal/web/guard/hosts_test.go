@@ -141,3 +141,27 @@ func TestTheOriginOfAServerWithTLS(t *testing.T) {
 		t.Error("browsers are not told to stay with TLS")
 	}
 }
+
+// TestAProxyThatSpeaksTLS: its pages come from https, under a name of
+// flowrun.yaml and no other.
+func TestAProxyThatSpeaksTLS(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Hosts = []string{"flow.example.com"} })
+	login := func(host, origin string) *http.Response {
+		return f.ask("POST", "/login", "token=viewer", append(formType, "Host", host, "Origin", origin, "Sec-Fetch-Site", "same-origin")...)
+	}
+	if cookie := cookieOf(t, login("flow.example.com", "https://flow.example.com")); !cookie.Secure {
+		t.Errorf("the cookie may travel in clear: %+v", cookie)
+	}
+	if cookie := cookieOf(t, login("127.0.0.1:7070", "http://127.0.0.1:7070")); cookie.Secure {
+		t.Errorf("the cookie does not travel: %+v", cookie)
+	}
+	for host, origin := range map[string]string{
+		"127.0.0.1:7070":   "https://127.0.0.1:7070",
+		"flow.example.com": "https://evil.example",
+		"localhost:7070":   "https://flow.example.com",
+	} {
+		if got := login(host, origin).StatusCode; got != http.StatusForbidden {
+			t.Errorf("%s from %s: %d", host, origin, got)
+		}
+	}
+}

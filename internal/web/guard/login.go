@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // LoginView is what the page with the login form shows.
@@ -95,7 +96,7 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request, name, grant string
 		g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "")
 		return
 	}
-	g.setCookie(w, cookie, sessionLife)
+	g.setCookie(w, r, cookie, sessionLife)
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
@@ -108,7 +109,7 @@ func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 	if found, ok := g.sessionOf(r); ok {
 		g.leave(found)
 	}
-	g.setCookie(w, "", -1)
+	g.setCookie(w, r, "", -time.Second)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 

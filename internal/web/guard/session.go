@@ -204,9 +204,9 @@ func (g *Guard) cookieName() string {
 	return name
 }
 
-func (g *Guard) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+func (g *Guard) setCookie(w http.ResponseWriter, r *http.Request, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
-		Name: g.cookieName(), Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: g.options.Secure, HttpOnly: true,
+		Name: g.cookieName(), Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: g.overTLS(r), HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
 	})
 }
@@ -240,7 +240,7 @@ func (g *Guard) session(w http.ResponseWriter, r *http.Request) (*session, bool)
 		return found, true
 	}
 	if len(r.CookiesNamed(g.cookieName())) > 0 {
-		g.setCookie(w, "", -time.Second) // it is of no use any more
+		g.setCookie(w, r, "", -time.Second) // it is of no use any more
 	}
 	g.askLogin(w, r)
 	return nil, false

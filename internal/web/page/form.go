@@ -78,6 +78,7 @@ func newForm(schema json.RawMessage, values map[string]json.RawMessage) *form {
 // newFormIn is newForm with the zone that times are shown in and may be given
 // in.
 func newFormIn(zone *time.Location, schema json.RawMessage, values map[string]json.RawMessage) *form {
+	zone = plainZone(zone)
 	f := &form{schema: schema, zone: zone}
 	fields, err := engine.FormOf(schema)
 	if err != nil {
@@ -205,11 +206,14 @@ func helpOf(f engine.FormField) string {
 	if low, high := boundText(f.Min), boundText(f.Max); low != "" || high != "" {
 		parts = append(parts, rangeText(low, high, ""))
 	}
-	unit := "characters"
+	unit := "character"
 	if f.Kind == engine.FieldList || f.Kind == engine.FieldJSON {
-		unit = "items"
+		unit = "item"
 	}
 	if low, high := countText(f.MinLength), countText(f.MaxLength); low != "" || high != "" {
+		if high != "1" && (high != "" || low != "1") {
+			unit += "s"
+		}
 		parts = append(parts, rangeText(low, high, " "+unit))
 	}
 	if f.Pattern != "" {

@@ -203,12 +203,28 @@ func (f *field) showZones(chosen string) {
 	}
 }
 
-// zoneText names a zone for people: the one of the machine has no name of its own.
-func zoneText(zone *time.Location) string {
-	if zone == time.Local {
-		return "the server's zone"
+// plainZone is UTC for the zone of a machine that has no other.
+func plainZone(zone *time.Location) *time.Location {
+	for _, month := range []time.Month{time.January, time.July} {
+		if name, offset := time.Date(2026, month, 1, 0, 0, 0, 0, zone).Zone(); name != "UTC" || offset != 0 {
+			return zone
+		}
 	}
-	return zone.String()
+	return time.UTC
+}
+
+// zoneText names a zone for people: that of the machine has no name of its own but
+// those of its winter and its summer.
+func zoneText(zone *time.Location) string {
+	if zone != time.Local {
+		return zone.String()
+	}
+	winter, _ := time.Date(2026, time.January, 1, 0, 0, 0, 0, zone).Zone()
+	summer, _ := time.Date(2026, time.July, 1, 0, 0, 0, 0, zone).Zone()
+	if winter == summer {
+		return winter
+	}
+	return winter + "/" + summer
 }
 
 // chosenZone is the zone that a time's control shows.

@@ -64,17 +64,17 @@ type Options struct {
 func Routes(o Options) []guard.Route {
 	s := newSite(o)
 	routes := []guard.Route{
-		{Pattern: "GET /static/{file}", Face: guard.FaceOpen, Handler: http.HandlerFunc(s.static)},
+		{Pattern: "GET /static/{file}", Face: guard.FaceOpen, Handler: gzipped(http.HandlerFunc(s.static))},
 		{Pattern: "GET /ui/stream", Face: guard.FacePage, Scope: guard.Viewer, Handler: http.HandlerFunc(s.stream)},
 	}
 	for _, v := range s.views() {
-		routes = append(routes, guard.Route{Pattern: "GET " + v.pattern, Face: guard.FacePage, Scope: v.needs(), Handler: s.show(v)})
+		routes = append(routes, guard.Route{Pattern: "GET " + v.pattern, Face: guard.FacePage, Scope: v.needs(), Handler: gzipped(s.show(v))})
 	}
 	for _, f := range s.files() {
 		routes = append(routes, guard.Route{Pattern: "GET " + f.pattern, Face: guard.FacePage, Scope: guard.Viewer, Handler: s.download(f)})
 	}
 	for _, a := range s.actions() {
-		routes = append(routes, guard.Route{Pattern: "POST " + a.pattern, Face: guard.FacePage, Scope: a.scope, Handler: s.act(a)})
+		routes = append(routes, guard.Route{Pattern: "POST " + a.pattern, Face: guard.FacePage, Scope: a.scope, Handler: gzipped(s.act(a))})
 	}
 	return routes
 }

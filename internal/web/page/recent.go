@@ -17,30 +17,56 @@ const brokenKept = 5 * time.Second
 type broken struct {
 	engine Workflows
 	now    func() time.Time
+	start  func(func(context.Context)) // runs what goes on after a request; nil = there is none
 
 	mu   sync.Mutex
 	at   time.Time
+	busy bool
 	list []engine.WorkflowInfo
 }
 
-// recent returns what is known, and asks anew when that is old.
+// recent returns what is known. It waits for the answer only where nothing is
+// known yet, or nothing goes on after a request.
 func (b *broken) recent(ctx context.Context) ([]engine.WorkflowInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if age := b.now().Sub(b.at); !b.at.IsZero() && age >= 0 && age < brokenKept {
+	age := b.now().Sub(b.at)
+	switch {
+	case b.busy, !b.at.IsZero() && age >= 0 && age < brokenKept:
+		return b.list, nil
+	case !b.at.IsZero() && b.start != nil:
+		b.busy = true
+		b.start(func(ctx context.Context) {
+			found, err := b.read(ctx)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.busy = false
+			b.keep(found, err)
+		})
 		return b.list, nil
 	}
+	found, err := b.read(ctx)
+	b.keep(found, err)
+	return found, err
+}
+
+// read asks the engine.
+func (b *broken) read(ctx context.Context) ([]engine.WorkflowInfo, error) {
 	all, err := b.engine.WorkflowList(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b.list, b.at = nil, b.now()
+	var found []engine.WorkflowInfo
 	for i := range all {
 		if all[i].Problems.HasErrors() {
-			b.list = append(b.list, all[i])
+			found = append(found, all[i])
 		}
 	}
-	return b.list, nil
+	return found, err
+}
+
+// keep takes an answer; after an error the next request asks again.
+func (b *broken) keep(found []engine.WorkflowInfo, err error) {
+	if err == nil {
+		b.list, b.at = found, b.now()
+	}
 }
 
 // linksKept is how long the states of logins are kept: asking costs a call of

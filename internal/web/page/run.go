@@ -90,7 +90,7 @@ func (s *site) head(found *seen, current string) runHead {
 			head.Waiting = append(head.Waiting, waits)
 		}
 	}
-	if len(head.Waiting) > 1 { // their forms are on their own pages
+	if len(head.Waiting) > 1 || current != "" { // their forms are on their own pages
 		for _, one := range head.Waiting {
 			one.Short = true
 		}

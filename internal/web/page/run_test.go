@@ -227,3 +227,19 @@ outputs:
 	page := d.get(runURL(id), http.StatusOK)
 	has(t, page, "digest", "# Title", "&lt;b&gt;not html&lt;/b&gt;")
 }
+
+func TestTheLoginFormHasItsHint(t *testing.T) {
+	var out strings.Builder
+	write := NewLogin()
+	if err := write(&out, guard.LoginView{Error: "wrong <token>", Hint: "make one", Next: `/runs?x="y"`}); err != nil {
+		t.Fatal(err)
+	}
+	page := out.String()
+	has(t, page, "wrong &lt;token&gt;", "make one", `name="next" value="/runs?x=&#34;y&#34;"`, `<label class="f" for="token">`)
+	lacks(t, page, "http-equiv", "style=")
+	out.Reset()
+	if err := write(&out, guard.LoginView{Again: true}); err != nil {
+		t.Fatal(err)
+	}
+	has(t, out.String(), `http-equiv="refresh"`)
+}

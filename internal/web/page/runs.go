@@ -13,7 +13,7 @@ import (
 )
 
 // pageRows is how many runs a page of the list has.
-const pageRows = 50
+const pageRows = 40
 
 // sinceChoices are the periods of the filter, with their words.
 var sinceChoices = []choice{{"", "any time"}, {"1h", "last hour"}, {"24h", "last 24 hours"}, {"7d", "last 7 days"}, {"30d", "last 30 days"}}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -32,6 +33,7 @@ type scheduleRow struct {
 	WorkflowURL string
 	Text        string
 	Strip       *strip
+	LastStatus  plan.RunStatus // of the run of its last fire; "" where it is not known
 }
 
 func (s *site) schedules(r *http.Request) (*screen, error) {
@@ -56,11 +58,23 @@ func (s *site) schedules(r *http.Request) (*screen, error) {
 	known := newRunsKnown(s.Engine, s.Now())
 	for i := range data.Page.Items {
 		row := &data.Page.Items[i]
-		if row.Strip, err = s.strip(r.Context(), &row.ScheduleItem, known); err != nil {
+		if err := s.fillRow(r.Context(), row, known); err != nil {
 			return nil, err
 		}
 	}
 	return &screen{Title: "Schedules", Nav: "/schedules", Template: "schedules", Data: data, Live: live{Runs: true, Every: liveEvery}}, nil
+}
+
+// fillRow adds what has to be looked up.
+func (s *site) fillRow(ctx context.Context, row *scheduleRow, known *runsKnown) (err error) {
+	if row.Strip, err = s.strip(ctx, &row.ScheduleItem, known); err != nil || row.Last == nil || row.Last.Run == "" {
+		return err
+	}
+	runs, err := known.of(ctx, row.Workflow)
+	if err == nil {
+		row.LastStatus = runs.statuses[row.Last.Run]
+	}
+	return err
 }
 
 // liveEvery is how often a page is looked at again that changes by the clock.
@@ -105,11 +119,20 @@ func (d *scheduleData) Clock(at time.Time) string {
 	return at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
 
-// FromText and UntilText are a backfill's bounds in a command.
-func (d *scheduleData) FromText() string { return boundOf(d.From, "2026-01-01T00:00:00Z") }
-
-// UntilText is the end.
-func (d *scheduleData) UntilText() string { return boundOf(d.Until, "2026-01-02T00:00:00Z") }
+// BackfillCommand is the command that does what the form says.
+func (d *scheduleData) BackfillCommand() []any {
+	args := []any{"schedules", "backfill", d.ID, "--from", boundOf(d.From, "7d")}
+	if until := boundOf(d.Until, ""); until != "" {
+		args = append(args, "--until", until)
+	}
+	if d.All {
+		args = append(args, "--all")
+	}
+	if d.AtOnce != "" && d.AtOnce != "1" {
+		args = append(args, "--max-parallel", d.AtOnce)
+	}
+	return append(args, "--dry-run")
+}
 
 // boundOf is what a control says as a command takes it, or an example.
 func boundOf(f *field, example string) string {
@@ -154,7 +177,7 @@ func (s *site) scheduleData(r *http.Request) (*scheduleData, error) {
 		ScheduleItem: *item, URL: scheduleURL(item.Workflow, item.Trigger), WorkflowURL: workflowURL(item.Workflow), Text: scheduleText(item),
 	}
 	known := newRunsKnown(s.Engine, s.Now())
-	if data.Strip, err = s.strip(r.Context(), item, known); err != nil {
+	if err := s.fillRow(r.Context(), &data.scheduleRow, known); err != nil {
 		return nil, err
 	}
 	if data.Coming, err = s.Engine.NextFires(r.Context(), item.ID, time.Time{}, nextShown); err != nil {
@@ -209,7 +232,7 @@ func (s *site) readFires(r *http.Request, data *scheduleData, known *runsKnown) 
 
 // timeField is a control for a time, in the page's zone.
 func (s *site) timeField(name string) *field {
-	one := &field{FormField: engine.FormField{Name: name, Kind: engine.FieldTime}, ID: "f-" + name, Input: name, Label: name, zone: s.Location}
+	one := &field{FormField: engine.FormField{Name: name, Kind: engine.FieldTime}, ID: "f-" + name, Input: name, Label: name, zone: plainZone(s.Location)}
 	one.showTime("", true)
 	return one
 }

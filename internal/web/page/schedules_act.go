@@ -1,7 +1,10 @@
 package page
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -75,14 +78,19 @@ func isRefusal(err error) bool {
 	return errors.As(err, &input) || errors.As(err, &conflict)
 }
 
-// requestID makes a form that is sent twice one request: it names the form as it
-// was shown. "" where the form had no name.
+// requestID makes a form that is sent twice, as by an impatient click, one
+// request: it names the form as it was shown and what was filled in. "" where the
+// form had no name.
 func requestID(r *http.Request) string {
 	once := r.PostFormValue("once")
 	if once == "" || len(once) > 64 {
 		return ""
 	}
-	return "page/" + callerOf(r).Name + "/" + once
+	filled := maps.Clone(r.PostForm)
+	delete(filled, "csrf")
+	delete(filled, "back")
+	sum := sha256.Sum256([]byte(r.URL.Path + "?" + filled.Encode()))
+	return "page/" + callerOf(r).Name + "/" + once + "/" + hex.EncodeToString(sum[:8])
 }
 
 // maxAtOnce bounds the runs of one backfill at a time.
@@ -103,9 +111,7 @@ func (s *site) backfill(r *http.Request) (*outcome, error) {
 		return &outcome{screen: made}, nil
 	case from.IsZero():
 		data.From.Error = "is missing: the first slot that is looked at"
-	case until.IsZero():
-		data.Until.Error = "is missing: the end, which is not among them"
-	case !until.After(from):
+	case !until.IsZero() && !until.After(from):
 		data.Until.Error = "must lie after the begin"
 	case err != nil || atOnce < 1 || atOnce > maxAtOnce:
 		data.Error = "runs at a time: 1 to " + strconv.Itoa(maxAtOnce)

@@ -37,7 +37,7 @@ type site struct {
 func newSite(o Options) *site {
 	s := &site{Options: o, assets: readAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), logins: newLogins(o)}
 	s.links = &links{engine: o.Engine, now: o.Now, start: o.Go}
-	s.broken = &broken{engine: o.Engine, now: o.Now}
+	s.broken = &broken{engine: o.Engine, now: o.Now, start: o.Go}
 	if s.Location == nil {
 		s.Location = time.UTC
 	}

@@ -89,10 +89,8 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 	if step.Error != nil {
 		data.Fail = newErrorBox(run.ID, step.Error)
 	}
-	if data.Waits == nil {
-		if data.Detail, _ = stepDetail(step); data.Fail != nil || step.Decision != nil {
-			data.Detail = "" // it is told already
-		}
+	if data.Waits == nil && data.Fail == nil && step.Decision == nil && step.Status != plan.StepSucceeded {
+		data.Detail, _ = stepDetail(step)
 	}
 	s.describeStep(&data, n, found.def.Workflow)
 	space := newRoom()

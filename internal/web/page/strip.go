@@ -208,15 +208,15 @@ func (s *strip) ticks() []time.Time {
 func axis(now time.Time, location *time.Location) template.HTML {
 	s := &strip{now: now, location: location}
 	var b strings.Builder
-	b.WriteString(`<svg class="strip axis" aria-hidden="true" width="100%" height="18">`)
+	b.WriteString(`<svg class="strip hours" aria-hidden="true" width="100%" height="18">`)
 	for _, tick := range s.ticks() {
 		place := s.place(tick)
-		if place < 3 || place > 97 || place > 45 && place < 55 {
+		if place < 3 || place > 97 || place > 43 && place < 57 {
 			continue
 		}
 		class := ""
-		if tick.In(location).Hour()%6 != 0 {
-			class = ` class="odd"`
+		if tick.In(location).Hour()%6 != 0 || place > 36 && place < 64 {
+			class = ` class="odd"` // left out where there is little room
 		}
 		fmt.Fprintf(&b, `<text%s x="%s" y="13" text-anchor="middle">%s</text>`, class, percent(place), tick.In(location).Format("15:04"))
 	}

@@ -23,12 +23,13 @@ type value struct {
 	Short bool
 }
 
-// Sizes of what a page shows of values, in bytes before colours: a page with its
-// assets stays below 60 KiB, however large they are.
+// Sizes of what a page shows of values, in bytes: a page with its assets stays
+// below 60 KiB, however large they are.
 const (
-	roomOfPage  = 11 << 10
-	roomOfValue = 4 << 10
-	leastRoom   = 160 // of each, when the page is full
+	roomOfPage  = 18 << 10 // with the colours
+	roomOfValue = 4 << 10  // without
+	leastRoom   = 120      // of each, when the page is full
+	colourCost  = 3        // how much longer a text becomes by its colours
 )
 
 // room is what a page has left for values. Used by one request.
@@ -50,7 +51,7 @@ func (s *site) outputs(result *plan.Result, r *room) []value {
 // indented, with colours, as far as there is room.
 func (r *room) value(name string, raw json.RawMessage) value {
 	v := value{Name: name, Size: len(raw)}
-	most := max(min(r.left, roomOfValue), leastRoom)
+	most := max(min(r.left/colourCost, roomOfValue), leastRoom)
 	var text string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil && strings.Contains(text, "\n") {
 		v.Text, v.Cut = cutText(text, most)
@@ -58,8 +59,8 @@ func (r *room) value(name string, raw json.RawMessage) value {
 		return v
 	}
 	shown, cut := cutText(maskRefs(indentJSON(raw)), most)
-	r.left -= len(shown)
 	v.HTML, v.Cut = colourJSON(shown), cut
+	r.left -= len(v.HTML)
 	v.Short = name != "" && len(shown) <= 100 && !strings.Contains(shown, "\n")
 	return v
 }

@@ -221,7 +221,7 @@ func (e ListRunsParamsStatus) Valid() bool {
 	}
 }
 
-// ActionItem defines model for ActionItem.
+// ActionItem ActionItem is one action of GET /plugins/{name}/actions.
 type ActionItem struct {
 	Action       string         `json:"action"`
 	Deprecated   *string        `json:"deprecated,omitempty"`
@@ -244,56 +244,86 @@ type ActionItemPage struct {
 	NextCursor *string      `json:"next_cursor"`
 }
 
-// BackfillRequest defines model for BackfillRequest.
+// BackfillRequest BackfillRequest asks for runs of the slots in [From, Until).
 type BackfillRequest struct {
-	All         *bool     `json:"all,omitempty"`
-	By          *string   `json:"by,omitempty"`
-	DryRun      *bool     `json:"dry_run,omitempty"`
-	From        time.Time `json:"from"`
+	// All also slots that have a run; else only missing ones
+	All    *bool     `json:"all,omitempty"`
+	By     *string   `json:"by,omitempty"`
+	DryRun *bool     `json:"dry_run,omitempty"`
+	From   time.Time `json:"from"`
+
+	// MaxParallel runs of this backfill at a time; 0 = 1
 	MaxParallel *int64    `json:"max_parallel,omitempty"`
 	Until       time.Time `json:"until"`
 }
 
-// BackfillResult defines model for BackfillResult.
+// BackfillResult BackfillResult says what a backfill starts, or would. With DryRun no run has an id. Runs of one that is bounded start later: `runs list` shows them.
 type BackfillResult struct {
-	DryRun  *bool   `json:"dry_run,omitempty"`
-	Id      string  `json:"id"`
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Id WORKFLOW/TRIGGER
+	Id string `json:"id"`
+
+	// Skipped slots that have a run already
 	Skipped *[]Fire `json:"skipped"`
-	Slots   *[]Fire `json:"slots"`
+
+	// Slots what is started, oldest first
+	Slots *[]Fire `json:"slots"`
 }
 
-// CallLine defines model for CallLine.
+// CallLine CallLine is one line of the answer to a call: what it says while it runs, and last its result or the problem that kept it from running.
 type CallLine struct {
-	Log      *Log        `json:"log,omitempty"`
-	Problem  *Problem    `json:"problem,omitempty"`
-	Progress *Progress   `json:"progress,omitempty"`
-	Prompt   *Prompt     `json:"prompt,omitempty"`
-	Result   *CallResult `json:"result,omitempty"`
+	// Log Log is one line that a plugin or core.log wrote while a step ran.
+	Log *Log `json:"log,omitempty"`
+
+	// Problem Problem is an error answer (RFC 9457, application/problem+json) and the error that the client returns for it.
+	Problem *Problem `json:"problem,omitempty"`
+
+	// Progress Progress is how far a running call says it is. Fraction is 0 to 1.
+	Progress *Progress `json:"progress,omitempty"`
+
+	// Prompt Prompt is something that a person must do, such as a device login.
+	Prompt *Prompt `json:"prompt,omitempty"`
+
+	// Result CallResult is what `flowrun call -o json` prints: outputs and meta, or error.
+	Result *CallResult `json:"result,omitempty"`
 }
 
-// CallResult defines model for CallResult.
+// CallResult CallResult is what `flowrun call -o json` prints: outputs and meta, or error.
 type CallResult struct {
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
 	Error   *Error      `json:"error,omitempty"`
 	Meta    interface{} `json:"meta,omitempty"`
 	Outputs interface{} `json:"outputs,omitempty"`
 }
 
-// CancelBody defines model for CancelBody.
+// CancelBody CancelBody says who cancels.
 type CancelBody struct {
 	// By Who asks. Over TCP it is ignored.
 	By *string `json:"by,omitempty"`
 }
 
-// ConnectionStatus defines model for ConnectionStatus.
+// ConnectionStatus ConnectionStatus is one connection for lists.
 type ConnectionStatus struct {
-	Config    interface{} `json:"config,omitempty"`
-	Error     *string     `json:"error,omitempty"`
-	Login     *LoginState `json:"login"`
-	Name      string      `json:"name"`
-	Plugin    string      `json:"plugin"`
-	Rate      *string     `json:"rate,omitempty"`
-	TokenFrom *string     `json:"token_from,omitempty"`
-	Url       *string     `json:"url,omitempty"`
+	// Config secrets as references, clear ones left out
+	Config interface{} `json:"config,omitempty"`
+
+	// Error what is wrong with it
+	Error *string `json:"error,omitempty"`
+
+	// Login nil where there is no login
+	Login  *LoginState `json:"login"`
+	Name   string      `json:"name"`
+	Plugin string      `json:"plugin"`
+
+	// Rate that holds: the override, else the plugin's first limit
+	Rate *string `json:"rate,omitempty"`
+
+	// TokenFrom the connection that its token comes from
+	TokenFrom *string `json:"token_from,omitempty"`
+
+	// Url the root that its requests go to
+	Url *string `json:"url,omitempty"`
 }
 
 // ConnectionStatusPage defines model for ConnectionStatusPage.
@@ -302,17 +332,20 @@ type ConnectionStatusPage struct {
 	NextCursor *string            `json:"next_cursor"`
 }
 
-// ConnectionTest defines model for ConnectionTest.
+// ConnectionTest ConnectionTest is what `connections test` found.
 type ConnectionTest struct {
+	// Account "" = the plugin does not tell
 	Account    *string `json:"account,omitempty"`
 	DurationMs int64   `json:"duration_ms"`
-	Error      *Error  `json:"error,omitempty"`
-	Name       string  `json:"name"`
-	Ok         bool    `json:"ok"`
-	Plugin     string  `json:"plugin"`
+
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
+	Error  *Error `json:"error,omitempty"`
+	Name   string `json:"name"`
+	Ok     bool   `json:"ok"`
+	Plugin string `json:"plugin"`
 }
 
-// DecideBody defines model for DecideBody.
+// DecideBody DecideBody is what a person, or whoever sends a signal, says to a step.
 type DecideBody struct {
 	// By Who decides. Over TCP it is ignored.
 	By *string `json:"by,omitempty"`
@@ -336,7 +369,7 @@ type DecideBody struct {
 	Payload interface{} `json:"payload,omitempty"`
 }
 
-// DecideResult defines model for DecideResult.
+// DecideResult DecideResult says what became of it. Held: it is recorded, and takes effect when the run is resumed. Early: no step waits for the signal yet, it is kept.
 type DecideResult struct {
 	Early *bool   `json:"early,omitempty"`
 	Held  *bool   `json:"held,omitempty"`
@@ -344,47 +377,53 @@ type DecideResult struct {
 	Step  *string `json:"step,omitempty"`
 }
 
-// Decision defines model for Decision.
+// Decision Decision is what a person, or whoever sent a signal, did to a waiting step. At is UTC.
 type Decision struct {
-	At       time.Time `json:"at"`
-	By       *string   `json:"by,omitempty"`
-	Comment  *string   `json:"comment,omitempty"`
-	Held     *bool     `json:"held,omitempty"`
-	Rejected *bool     `json:"rejected,omitempty"`
+	At      time.Time `json:"at"`
+	By      *string   `json:"by,omitempty"`
+	Comment *string   `json:"comment,omitempty"`
+
+	// Held Held says that no process drove the run when it was recorded: the run goes by it as soon as one does.
+	Held     *bool `json:"held,omitempty"`
+	Rejected *bool `json:"rejected,omitempty"`
 }
 
-// Error defines model for Error.
+// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
 type Error struct {
-	Action      *string     `json:"action,omitempty"`
-	Applied     *string     `json:"applied,omitempty"`
-	Attempt     *int64      `json:"attempt,omitempty"`
-	Details     interface{} `json:"details,omitempty"`
-	Hint        *string     `json:"hint,omitempty"`
-	HttpStatus  *int64      `json:"http_status,omitempty"`
-	Kind        string      `json:"kind"`
-	Limiter     *string     `json:"limiter,omitempty"`
-	Message     string      `json:"message"`
-	Pointer     *string     `json:"pointer,omitempty"`
-	Reason      *string     `json:"reason,omitempty"`
-	RetryAfterS *float64    `json:"retry_after_s,omitempty"`
-	Step        *string     `json:"step,omitempty"`
+	Action     *string     `json:"action,omitempty"`
+	Applied    *string     `json:"applied,omitempty"`
+	Attempt    *int64      `json:"attempt,omitempty"`
+	Details    interface{} `json:"details,omitempty"`
+	Hint       *string     `json:"hint,omitempty"`
+	HttpStatus *int64      `json:"http_status,omitempty"`
+	Kind       string      `json:"kind"`
+
+	// Limiter with rate_limited: the limiter that is closed
+	Limiter *string `json:"limiter,omitempty"`
+	Message string  `json:"message"`
+	Pointer *string `json:"pointer,omitempty"`
+	Reason  *string `json:"reason,omitempty"`
+
+	// RetryAfterS seconds
+	RetryAfterS *float64 `json:"retry_after_s,omitempty"`
+	Step        *string  `json:"step,omitempty"`
 }
 
-// Example defines model for Example.
+// Example Example is a valid input of an action, and perhaps its output.
 type Example struct {
 	Input  interface{} `json:"input"`
 	Name   string      `json:"name"`
 	Output interface{} `json:"output,omitempty"`
 }
 
-// Fault defines model for Fault.
+// Fault Fault is a failure that an action declares.
 type Fault struct {
 	Doc    *string `json:"doc,omitempty"`
 	Kind   string  `json:"kind"`
 	Reason *string `json:"reason,omitempty"`
 }
 
-// Finding defines model for Finding.
+// Finding Problem is one finding. Code is stable (FR and four digits) and has a page under `flowrun explain`. Message is one lower-case sentence without a full stop; Hint says what to do next.
 type Finding struct {
 	Code      string     `json:"code"`
 	Column    int64      `json:"column"`
@@ -398,21 +437,38 @@ type Finding struct {
 	Severity  string     `json:"severity"`
 }
 
-// Fire defines model for Fire.
+// Fire Fire is one fire of a trigger and what became of it: a run, or the reason why there is none. (Workflow, Trigger, Slot) is unique in a store (docs/reliability.md, P10). Times are UTC.
 type Fire struct {
+	// At when it was decided
 	At       time.Time `json:"at"`
 	Backfill *bool     `json:"backfill,omitempty"`
-	By       *string   `json:"by,omitempty"`
-	Depth    *int64    `json:"depth,omitempty"`
-	From     *string   `json:"from,omitempty"`
-	Kind     FireKind  `json:"kind"`
-	Note     *string   `json:"note,omitempty"`
-	Run      *string   `json:"run,omitempty"`
-	Skipped  *string   `json:"skipped,omitempty"`
-	Slot     time.Time `json:"slot"`
-	Slots    *int64    `json:"slots,omitempty"`
-	Trigger  string    `json:"trigger"`
-	Workflow string    `json:"workflow"`
+
+	// By who asked for it; "" = the clock
+	By *string `json:"by,omitempty"`
+
+	// Depth of after: how many runs stand before it that follow each other
+	Depth *int64 `json:"depth,omitempty"`
+
+	// From of after: the run that it follows
+	From *string  `json:"from,omitempty"`
+	Kind FireKind `json:"kind"`
+
+	// Note for people: "02:30 does not exist on this day"
+	Note *string `json:"note,omitempty"`
+
+	// Run "" = none was started
+	Run *string `json:"run,omitempty"`
+
+	// Skipped why there is none
+	Skipped *string `json:"skipped,omitempty"`
+
+	// Slot the nominal time; of other kinds than schedules when it happened
+	Slot time.Time `json:"slot"`
+
+	// Slots how many skipped slots the row stands for, when more than one: Slot is the first
+	Slots    *int64 `json:"slots,omitempty"`
+	Trigger  string `json:"trigger"`
+	Workflow string `json:"workflow"`
 }
 
 // FireKind defines model for Fire.Kind.
@@ -424,18 +480,19 @@ type FirePage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// HealthAnswer defines model for HealthAnswer.
+// HealthAnswer HealthAnswer is what /healthz and /readyz say when all is well.
 type HealthAnswer struct {
+	// Status "ok"
 	Status string `json:"status"`
 }
 
-// HookAnswer defines model for HookAnswer.
+// HookAnswer HookAnswer is what the sender gets: 202 with the new run, 200 with the run that the same event has made before.
 type HookAnswer struct {
 	Repeated *bool  `json:"repeated,omitempty"`
 	Run      string `json:"run"`
 }
 
-// LimiterItem defines model for LimiterItem.
+// LimiterItem LimiterItem is a limiter with its window in seconds.
 type LimiterItem struct {
 	FixedWindow   bool      `json:"fixed_window"`
 	MaxConcurrent *int64    `json:"max_concurrent,omitempty"`
@@ -445,13 +502,15 @@ type LimiterItem struct {
 	WindowS       float64   `json:"window_s"`
 }
 
-// Log defines model for Log.
+// Log Log is one line that a plugin or core.log wrote while a step ran.
 type Log struct {
-	At      time.Time   `json:"at"`
-	Fields  interface{} `json:"fields,omitempty"`
-	Level   string      `json:"level"`
-	Message string      `json:"message"`
-	Step    *string     `json:"step,omitempty"`
+	At     time.Time   `json:"at"`
+	Fields interface{} `json:"fields,omitempty"`
+
+	// Level debug, info, warn, error
+	Level   string  `json:"level"`
+	Message string  `json:"message"`
+	Step    *string `json:"step,omitempty"`
 }
 
 // LogPage defines model for LogPage.
@@ -460,29 +519,36 @@ type LogPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// LoginRequest defines model for LoginRequest.
+// LoginRequest LoginRequest asks for a login. Scopes empty means those of the connection's config, else the usual ones.
 type LoginRequest struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 }
 
-// LoginState defines model for LoginState.
+// LoginState LoginState is what is known of a connection's token without asking the service.
 type LoginState struct {
 	Error            *string    `json:"error,omitempty"`
 	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
 	Reason           *string    `json:"reason,omitempty"`
 	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty"`
 	Scopes           *[]string  `json:"scopes,omitempty"`
-	State            string     `json:"state"`
+
+	// State none, valid, expired, auth_required; unknown with Error
+	State string `json:"state"`
 }
 
-// LogoutResult defines model for LogoutResult.
+// LogoutResult LogoutResult says what a logout did.
 type LogoutResult struct {
-	Error     *Error `json:"error,omitempty"`
-	Forgotten bool   `json:"forgotten"`
-	Revoked   bool   `json:"revoked"`
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
+	Error *Error `json:"error,omitempty"`
+
+	// Forgotten no token is stored any more
+	Forgotten bool `json:"forgotten"`
+
+	// Revoked the service has withdrawn the token
+	Revoked bool `json:"revoked"`
 }
 
-// NextAnswer defines model for NextAnswer.
+// NextAnswer NextAnswer is the answer of GET /schedules/{id}/next.
 type NextAnswer struct {
 	Cron     *string      `json:"cron,omitempty"`
 	Every    *string      `json:"every,omitempty"`
@@ -501,36 +567,43 @@ type NextAnswer struct {
 	Workflow     string `json:"workflow"`
 }
 
-// NextFire defines model for NextFire.
+// NextFire NextFire is one coming slot.
 type NextFire struct {
-	At   time.Time `json:"at"`
-	Note *string   `json:"note,omitempty"`
+	At time.Time `json:"at"`
+
+	// Note what a change of the clock does to it
+	Note *string `json:"note,omitempty"`
 }
 
-// NoBody defines model for NoBody.
+// NoBody NoBody is the body of a request that has nothing to say.
 type NoBody = map[string]interface{}
 
-// Paging defines model for Paging.
+// Paging Paging names the fields of a paginated action.
 type Paging struct {
-	CursorField string  `json:"cursor_field"`
-	ItemsField  *string `json:"items_field,omitempty"`
-	NextField   string  `json:"next_field"`
+	CursorField string `json:"cursor_field"`
+
+	// ItemsField "" = the only array of the output
+	ItemsField *string `json:"items_field,omitempty"`
+	NextField  string  `json:"next_field"`
 }
 
-// ParentStep defines model for ParentStep.
+// ParentStep ParentStep names the step that a sub-workflow's run belongs to.
 type ParentStep struct {
+	// Path the operation path, which names the start of the run
 	Path string `json:"path"`
 	Run  string `json:"run"`
+
+	// Step RunStep.Path
 	Step string `json:"step"`
 }
 
-// PauseRequest defines model for PauseRequest.
+// PauseRequest PauseRequest pauses or resumes a schedule.
 type PauseRequest struct {
 	By     *string `json:"by,omitempty"`
 	Reason *string `json:"reason,omitempty"`
 }
 
-// PlanRequest defines model for PlanRequest.
+// PlanRequest PlanRequest names a workflow of the project, or holds the text of one.
 type PlanRequest struct {
 	// File The name of the text in messages.
 	File *string `json:"file,omitempty"`
@@ -548,15 +621,19 @@ type PlanRequest struct {
 	Workflow *string `json:"workflow,omitempty"`
 }
 
-// PluginInfo defines model for PluginInfo.
+// PluginInfo PluginInfo describes one plugin for lists.
 type PluginInfo struct {
 	Actions int64   `json:"actions"`
 	Digest  *string `json:"digest,omitempty"`
 	Doc     *string `json:"doc,omitempty"`
-	Error   *string `json:"error,omitempty"`
-	Name    string  `json:"name"`
-	Source  string  `json:"source"`
-	Version string  `json:"version"`
+
+	// Error why it can't be described
+	Error *string `json:"error,omitempty"`
+	Name  string  `json:"name"`
+
+	// Source "bundled" or the path
+	Source  string `json:"source"`
+	Version string `json:"version"`
 }
 
 // PluginInfoPage defines model for PluginInfoPage.
@@ -565,7 +642,7 @@ type PluginInfoPage struct {
 	NextCursor *string      `json:"next_cursor"`
 }
 
-// PluginPin defines model for PluginPin.
+// PluginPin PluginPin is a plugin as a run uses it. Digest is the SHA-256 of its executable, Contract that of the used actions as the plugin described them: two plugins of the same contract do the same for the run. Both are hex.
 type PluginPin struct {
 	Contract string  `json:"contract"`
 	Digest   *string `json:"digest,omitempty"`
@@ -573,30 +650,34 @@ type PluginPin struct {
 	Version  *string `json:"version,omitempty"`
 }
 
-// Preview defines model for Preview.
+// Preview Preview is what a run of a workflow would do, as far as that is known before: `plan -o json` prints it. It holds no time and nothing of this computer, so that two of them can be compared. No service is called.
 type Preview struct {
 	Connections *[]PreviewConnection `json:"connections"`
 	Cursors     *[]PreviewCursor     `json:"cursors"`
-	Estimate    PreviewEstimate      `json:"estimate"`
-	Finally     *[]PreviewStep       `json:"finally"`
-	Hosts       *[]string            `json:"hosts"`
-	Inputs      *[]PreviewInput      `json:"inputs"`
-	OnFailure   *[]PreviewStep       `json:"on_failure"`
-	OnSuccess   *[]PreviewStep       `json:"on_success"`
-	Plugins     *[]PreviewPlugin     `json:"plugins"`
-	Secrets     *[]string            `json:"secrets"`
-	Steps       *[]PreviewStep       `json:"steps"`
-	Workflow    PreviewWorkflow      `json:"workflow"`
-	Writes      *[]PreviewWrite      `json:"writes"`
+
+	// Estimate PreviewEstimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
+	Estimate  PreviewEstimate  `json:"estimate"`
+	Finally   *[]PreviewStep   `json:"finally"`
+	Hosts     *[]string        `json:"hosts"`
+	Inputs    *[]PreviewInput  `json:"inputs"`
+	OnFailure *[]PreviewStep   `json:"on_failure"`
+	OnSuccess *[]PreviewStep   `json:"on_success"`
+	Plugins   *[]PreviewPlugin `json:"plugins"`
+	Secrets   *[]string        `json:"secrets"`
+	Steps     *[]PreviewStep   `json:"steps"`
+
+	// Workflow PreviewWorkflow names the workflow.
+	Workflow PreviewWorkflow `json:"workflow"`
+	Writes   *[]PreviewWrite `json:"writes"`
 }
 
-// PreviewCalls defines model for PreviewCalls.
+// PreviewCalls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
 type PreviewCalls struct {
 	Max *int64 `json:"max"`
 	Min int64  `json:"min"`
 }
 
-// PreviewConnection defines model for PreviewConnection.
+// PreviewConnection PreviewConnection is a connection that the workflow uses.
 type PreviewConnection struct {
 	Error     *string   `json:"error,omitempty"`
 	Name      string    `json:"name"`
@@ -607,7 +688,7 @@ type PreviewConnection struct {
 	Url       *string   `json:"url,omitempty"`
 }
 
-// PreviewCursor defines model for PreviewCursor.
+// PreviewCursor PreviewCursor is where an incremental step reads on. Positions is null when the store was not asked, empty when nothing was read yet.
 type PreviewCursor struct {
 	Action    string    `json:"action"`
 	Name      string    `json:"name"`
@@ -615,14 +696,17 @@ type PreviewCursor struct {
 	Step      string    `json:"step"`
 }
 
-// PreviewEstimate defines model for PreviewEstimate.
+// PreviewEstimate PreviewEstimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
 type PreviewEstimate struct {
-	Calls   PreviewCalls    `json:"calls"`
-	Limits  *[]PreviewLimit `json:"limits"`
-	Minutes PreviewMinutes  `json:"minutes"`
+	// Calls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+	Calls  PreviewCalls    `json:"calls"`
+	Limits *[]PreviewLimit `json:"limits"`
+
+	// Minutes PreviewMinutes are those of the slowest limit.
+	Minutes PreviewMinutes `json:"minutes"`
 }
 
-// PreviewInput defines model for PreviewInput.
+// PreviewInput PreviewInput is one input. Value is null where it is not given and has no default: Missing then.
 type PreviewInput struct {
 	Given   bool        `json:"given"`
 	Missing *bool       `json:"missing,omitempty"`
@@ -630,55 +714,74 @@ type PreviewInput struct {
 	Value   interface{} `json:"value"`
 }
 
-// PreviewLimit defines model for PreviewLimit.
+// PreviewLimit PreviewLimit is one rate limit with the calls that it counts.
 type PreviewLimit struct {
-	Calls       PreviewCalls   `json:"calls"`
-	Connections *[]string      `json:"connections"`
-	Minutes     PreviewMinutes `json:"minutes"`
-	Name        string         `json:"name"`
-	Plugin      string         `json:"plugin"`
-	Rate        string         `json:"rate"`
+	// Calls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+	Calls       PreviewCalls `json:"calls"`
+	Connections *[]string    `json:"connections"`
+
+	// Minutes PreviewMinutes are those of the slowest limit.
+	Minutes PreviewMinutes `json:"minutes"`
+	Name    string         `json:"name"`
+	Plugin  string         `json:"plugin"`
+	Rate    string         `json:"rate"`
 }
 
-// PreviewMinutes defines model for PreviewMinutes.
+// PreviewMinutes PreviewMinutes are those of the slowest limit.
 type PreviewMinutes struct {
 	Max *float64 `json:"max"`
 	Min float64  `json:"min"`
 }
 
-// PreviewPlugin defines model for PreviewPlugin.
+// PreviewPlugin PreviewPlugin is a plugin that the workflow uses.
 type PreviewPlugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// PreviewStep defines model for PreviewStep.
+// PreviewStep PreviewStep is one step. Level counts from 1: a step of a level follows some step of the level above. Values that are known are written out, others as the expressions they are.
 type PreviewStep struct {
-	After       *[]string      `json:"after,omitempty"`
-	Cache       *string        `json:"cache,omitempty"`
-	Calls       *PreviewCalls  `json:"calls,omitempty"`
-	Connection  *string        `json:"connection,omitempty"`
-	Effect      *string        `json:"effect,omitempty"`
-	Id          string         `json:"id"`
-	If          *string        `json:"if,omitempty"`
-	IfValue     *bool          `json:"if_value,omitempty"`
-	Incremental *string        `json:"incremental,omitempty"`
-	Items       *int64         `json:"items,omitempty"`
-	Kind        string         `json:"kind"`
-	Level       int64          `json:"level"`
-	Reads       *[]string      `json:"reads,omitempty"`
-	RunIf       *string        `json:"run_if,omitempty"`
-	Static      bool           `json:"static"`
-	Steps       *[]PreviewStep `json:"steps,omitempty"`
-	Title       *string        `json:"title,omitempty"`
-	Uses        *string        `json:"uses,omitempty"`
-	Values      interface{}    `json:"values,omitempty"`
-	Windows     *int64         `json:"windows,omitempty"`
-	With        interface{}    `json:"with,omitempty"`
-	Writes      *bool          `json:"writes,omitempty"`
+	After *[]string `json:"after,omitempty"`
+	Cache *string   `json:"cache,omitempty"`
+
+	// Calls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+	Calls      *PreviewCalls `json:"calls,omitempty"`
+	Connection *string       `json:"connection,omitempty"`
+	Effect     *string       `json:"effect,omitempty"`
+	Id         string        `json:"id"`
+	If         *string       `json:"if,omitempty"`
+
+	// IfValue where the condition is known already
+	IfValue     *bool   `json:"if_value,omitempty"`
+	Incremental *string `json:"incremental,omitempty"`
+
+	// Items of a loop over a known list
+	Items *int64    `json:"items,omitempty"`
+	Kind  string    `json:"kind"`
+	Level int64     `json:"level"`
+	Reads *[]string `json:"reads,omitempty"`
+
+	// RunIf where it is not ok
+	RunIf *string `json:"run_if,omitempty"`
+
+	// Static all of With or Values is known
+	Static bool `json:"static"`
+
+	// Steps of a loop; their calls are those of one item
+	Steps *[]PreviewStep `json:"steps,omitempty"`
+	Title *string        `json:"title,omitempty"`
+	Uses  *string        `json:"uses,omitempty"`
+
+	// Values of let and set_state
+	Values interface{} `json:"values,omitempty"`
+
+	// Windows into which a range is cut
+	Windows *int64      `json:"windows,omitempty"`
+	With    interface{} `json:"with,omitempty"`
+	Writes  *bool       `json:"writes,omitempty"`
 }
 
-// PreviewWorkflow defines model for PreviewWorkflow.
+// PreviewWorkflow PreviewWorkflow names the workflow.
 type PreviewWorkflow struct {
 	Description *string `json:"description,omitempty"`
 	File        string  `json:"file"`
@@ -686,15 +789,17 @@ type PreviewWorkflow struct {
 	Timeout     string  `json:"timeout"`
 }
 
-// PreviewWrite defines model for PreviewWrite.
+// PreviewWrite PreviewWrite is a step that changes something at a service.
 type PreviewWrite struct {
 	Action     string  `json:"action"`
 	Connection *string `json:"connection,omitempty"`
 	Effect     string  `json:"effect"`
-	Step       string  `json:"step"`
+
+	// Step its path: "each.label"
+	Step string `json:"step"`
 }
 
-// Problem defines model for Problem.
+// Problem Problem is an error answer (RFC 9457, application/problem+json) and the error that the client returns for it.
 type Problem struct {
 	Code     string     `json:"code"`
 	Detail   string     `json:"detail"`
@@ -706,13 +811,13 @@ type Problem struct {
 	Type     string     `json:"type"`
 }
 
-// Progress defines model for Progress.
+// Progress Progress is how far a running call says it is. Fraction is 0 to 1.
 type Progress struct {
 	Fraction float64 `json:"fraction"`
 	Message  *string `json:"message,omitempty"`
 }
 
-// Prompt defines model for Prompt.
+// Prompt Prompt is something that a person must do, such as a device login.
 type Prompt struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Message   *string    `json:"message,omitempty"`
@@ -721,7 +826,7 @@ type Prompt struct {
 	UserCode  *string    `json:"user_code,omitempty"`
 }
 
-// RangeItem defines model for RangeItem.
+// RangeItem RangeItem is a range limit with its length in seconds.
 type RangeItem struct {
 	FromField string  `json:"from_field"`
 	MaxS      float64 `json:"max_s"`
@@ -734,7 +839,7 @@ type RawMessagePage struct {
 	NextCursor *string       `json:"next_cursor"`
 }
 
-// Related defines model for Related.
+// Related Related is another place that belongs to a problem, such as the first use of a duplicate key.
 type Related struct {
 	Column    int64  `json:"column"`
 	EndColumn *int64 `json:"end_column,omitempty"`
@@ -744,7 +849,7 @@ type Related struct {
 	Message   string `json:"message"`
 }
 
-// RerunBody defines model for RerunBody.
+// RerunBody RerunBody says what the new run does otherwise.
 type RerunBody struct {
 	// By Who asks. Over TCP it is ignored.
 	By *string `json:"by,omitempty"`
@@ -759,16 +864,20 @@ type RerunBody struct {
 	Inputs *map[string]interface{} `json:"inputs,omitempty"`
 }
 
-// Result defines model for Result.
+// Result Result is a run with its steps and outputs: what `run -o json` prints.
 type Result struct {
 	Error   *Error                  `json:"error"`
 	Outputs *map[string]interface{} `json:"outputs"`
-	Plugins *[]PluginPin            `json:"plugins,omitempty"`
-	Run     Run                     `json:"run"`
-	Steps   *map[string]RunStep     `json:"steps"`
+
+	// Plugins that the run was accepted with
+	Plugins *[]PluginPin `json:"plugins,omitempty"`
+
+	// Run Run is the row of a run: what lists show. Times are UTC.
+	Run   Run                 `json:"run"`
+	Steps *map[string]RunStep `json:"steps"`
 }
 
-// ResumeBody defines model for ResumeBody.
+// ResumeBody ResumeBody says how to go on. The hidden fields name and hold files: they are for the socket alone.
 type ResumeBody struct {
 	// By Who asks. Over TCP it is ignored.
 	By *string `json:"by,omitempty"`
@@ -780,36 +889,61 @@ type ResumeBody struct {
 	Latest *bool `json:"latest,omitempty"`
 }
 
-// Run defines model for Run.
+// Run Run is the row of a run: what lists show. Times are UTC.
 type Run struct {
-	Attempt        int64              `json:"attempt"`
-	Closed         *bool              `json:"closed,omitempty"`
-	Concurrency    *Slot              `json:"concurrency,omitempty"`
-	DurationMs     int64              `json:"duration_ms"`
-	EditedInputs   *[]string          `json:"edited_inputs,omitempty"`
-	Error          *Error             `json:"error,omitempty"`
-	FinishedAt     *time.Time         `json:"finished_at,omitempty"`
-	Fire           *Fire              `json:"fire,omitempty"`
-	Id             string             `json:"id"`
-	Labels         *map[string]string `json:"labels,omitempty"`
-	LatestPlanHash *string            `json:"latest_plan_hash,omitempty"`
-	Parent         *ParentStep        `json:"parent,omitempty"`
-	Paused         *string            `json:"paused,omitempty"`
-	PlanHash       *string            `json:"plan_hash,omitempty"`
-	RerunFrom      *string            `json:"rerun_from,omitempty"`
-	RerunOf        *string            `json:"rerun_of,omitempty"`
-	ScheduledAt    time.Time          `json:"scheduled_at"`
-	StartedAt      time.Time          `json:"started_at"`
-	Status         RunStatus          `json:"status"`
-	Trigger        string             `json:"trigger"`
-	Undriven       *bool              `json:"undriven,omitempty"`
-	Workflow       string             `json:"workflow"`
+	// Attempt 1, and one more for every resume
+	Attempt int64 `json:"attempt"`
+
+	// Closed ended, and its handlers too
+	Closed *bool `json:"closed,omitempty"`
+
+	// Concurrency Slot is a run's place under `concurrency`. It is a part of the run's row, so that both change in one transaction.
+	Concurrency *Slot `json:"concurrency,omitempty"`
+	DurationMs  int64 `json:"duration_ms"`
+
+	// EditedInputs of a rerun: the inputs that differ from those of RerunOf
+	EditedInputs *[]string `json:"edited_inputs,omitempty"`
+
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
+	Error      *Error     `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// Fire Fire is one fire of a trigger and what became of it: a run, or the reason why there is none. (Workflow, Trigger, Slot) is unique in a store (docs/reliability.md, P10). Times are UTC.
+	Fire *Fire `json:"fire,omitempty"`
+
+	// Id lower-case ULID
+	Id     string             `json:"id"`
+	Labels *map[string]string `json:"labels,omitempty"`
+
+	// LatestPlanHash of a run that was resumed with an edited file: the hash of its newest plan
+	LatestPlanHash *string `json:"latest_plan_hash,omitempty"`
+
+	// Parent ParentStep names the step that a sub-workflow's run belongs to.
+	Parent *ParentStep `json:"parent,omitempty"`
+
+	// Paused why, when Status is paused
+	Paused   *string `json:"paused,omitempty"`
+	PlanHash *string `json:"plan_hash,omitempty"`
+
+	// RerunFrom of a rerun: the step that it begins at; the results before it are taken over
+	RerunFrom   *string   `json:"rerun_from,omitempty"`
+	RerunOf     *string   `json:"rerun_of,omitempty"`
+	ScheduledAt time.Time `json:"scheduled_at"`
+	StartedAt   time.Time `json:"started_at"`
+	Status      RunStatus `json:"status"`
+
+	// Trigger the trigger's name; "manual", "workflow" for a sub-workflow
+	Trigger string `json:"trigger"`
+
+	// Undriven Undriven says that the run is open and that no process drives it: `runs resume` goes on with it. It is never stored.
+	Undriven *bool  `json:"undriven,omitempty"`
+	Workflow string `json:"workflow"`
 }
 
 // RunStatus defines model for Run.Status.
 type RunStatus string
 
-// RunAnswer defines model for RunAnswer.
+// RunAnswer RunAnswer is the answer to a request that made or moved a run. Problems holds the warnings of the check.
 type RunAnswer struct {
 	Problems *[]Finding `json:"problems,omitempty"`
 	Run      *Run       `json:"run"`
@@ -821,30 +955,52 @@ type RunPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// RunStep defines model for RunStep.
+// RunStep RunStep is the state of one step, or of one step of a loop's item, for views.
 type RunStep struct {
-	Attempts   int64         `json:"attempts"`
-	Cached     *bool         `json:"cached,omitempty"`
-	Crashes    *int64        `json:"crashes,omitempty"`
-	Decision   *Decision     `json:"decision,omitempty"`
-	Done       *int64        `json:"done,omitempty"`
-	Error      *Error        `json:"error,omitempty"`
-	FinishedAt *time.Time    `json:"finished_at,omitempty"`
-	Form       interface{}   `json:"form,omitempty"`
-	ItemErrors *int64        `json:"item_errors,omitempty"`
-	Items      *int64        `json:"items,omitempty"`
-	Message    *string       `json:"message,omitempty"`
-	Outputs    interface{}   `json:"outputs,omitempty"`
-	Pages      *int64        `json:"pages,omitempty"`
-	Path       string        `json:"path"`
-	Prompt     *Prompt       `json:"prompt,omitempty"`
-	Run        *string       `json:"run,omitempty"`
-	StartedAt  *time.Time    `json:"started_at,omitempty"`
-	Status     RunStepStatus `json:"status"`
-	TakenFrom  *string       `json:"taken_from,omitempty"`
-	Until      *time.Time    `json:"until,omitempty"`
-	Uses       *string       `json:"uses,omitempty"`
-	Wait       *string       `json:"wait,omitempty"`
+	Attempts int64 `json:"attempts"`
+	Cached   *bool `json:"cached,omitempty"`
+
+	// Crashes how often the engine died while its call at hand was in flight
+	Crashes *int64 `json:"crashes,omitempty"`
+
+	// Decision Decision is what a person, or whoever sent a signal, did to a waiting step. At is UTC.
+	Decision *Decision `json:"decision,omitempty"`
+
+	// Done a loop: how many have ended
+	Done *int64 `json:"done,omitempty"`
+
+	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
+	Error      *Error     `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// Form of a step that waits for a person or a signal: the JSON Schema of the answer
+	Form       interface{} `json:"form,omitempty"`
+	ItemErrors *int64      `json:"item_errors,omitempty"`
+
+	// Items a loop: how many it has
+	Items   *int64      `json:"items,omitempty"`
+	Message *string     `json:"message,omitempty"`
+	Outputs interface{} `json:"outputs,omitempty"`
+	Pages   *int64      `json:"pages,omitempty"`
+
+	// Path domains[example.com].whois; handlers: finally:log
+	Path string `json:"path"`
+
+	// Prompt Prompt is something that a person must do, such as a device login.
+	Prompt *Prompt `json:"prompt,omitempty"`
+
+	// Run of a sub-workflow: the run's id
+	Run       *string       `json:"run,omitempty"`
+	StartedAt *time.Time    `json:"started_at,omitempty"`
+	Status    RunStepStatus `json:"status"`
+
+	// TakenFrom of a rerun: the run whose result this is
+	TakenFrom *string    `json:"taken_from,omitempty"`
+	Until     *time.Time `json:"until,omitempty"`
+	Uses      *string    `json:"uses,omitempty"`
+
+	// Wait why it waits: "retry 2 of 4", "approval", "poll"
+	Wait *string `json:"wait,omitempty"`
 }
 
 // RunStepStatus defines model for RunStep.Status.
@@ -856,37 +1012,51 @@ type RunStepPage struct {
 	NextCursor *string   `json:"next_cursor"`
 }
 
-// RunsUpdate defines model for RunsUpdate.
+// RunsUpdate RunsUpdate is one message of the feed of all runs. Seq rises within a process; Reset says that the reader has missed something and must read the list again.
 type RunsUpdate struct {
 	Reset *bool `json:"reset,omitempty"`
-	Run   *Run  `json:"run,omitempty"`
-	Seq   int64 `json:"seq"`
+
+	// Run Run is the row of a run: what lists show. Times are UTC.
+	Run *Run  `json:"run,omitempty"`
+	Seq int64 `json:"seq"`
 }
 
-// ScheduleItem defines model for ScheduleItem.
+// ScheduleItem ScheduleItem is one cron or every trigger in a list; polls are among them.
 type ScheduleItem struct {
-	Cron         *string          `json:"cron,omitempty"`
-	Every        *string          `json:"every,omitempty"`
-	Failures     *int64           `json:"failures,omitempty"`
-	Id           string           `json:"id"`
-	Kind         ScheduleItemKind `json:"kind"`
-	Last         *Fire            `json:"last"`
-	LastRun      *Run             `json:"last_run,omitempty"`
-	Next         *time.Time       `json:"next"`
-	Paused       bool             `json:"paused"`
-	PausedAt     *time.Time       `json:"paused_at,omitempty"`
-	PausedBy     *string          `json:"paused_by,omitempty"`
-	PausedReason *string          `json:"paused_reason,omitempty"`
-	Running      bool             `json:"running"`
-	Timezone     string           `json:"timezone"`
-	Trigger      string           `json:"trigger"`
-	Workflow     string           `json:"workflow"`
+	Cron  *string `json:"cron,omitempty"`
+	Every *string `json:"every,omitempty"`
+
+	// Failures in a row
+	Failures *int64 `json:"failures,omitempty"`
+
+	// Id WORKFLOW/TRIGGER
+	Id   string           `json:"id"`
+	Kind ScheduleItemKind `json:"kind"`
+
+	// Last the newest fire
+	Last *Fire `json:"last"`
+
+	// LastRun Run is the row of a run: what lists show. Times are UTC.
+	LastRun *Run `json:"last_run,omitempty"`
+
+	// Next nil while it is paused
+	Next         *time.Time `json:"next"`
+	Paused       bool       `json:"paused"`
+	PausedAt     *time.Time `json:"paused_at,omitempty"`
+	PausedBy     *string    `json:"paused_by,omitempty"`
+	PausedReason *string    `json:"paused_reason,omitempty"`
+
+	// Running a scheduler acts on it now: `serve` runs
+	Running  bool   `json:"running"`
+	Timezone string `json:"timezone"`
+	Trigger  string `json:"trigger"`
+	Workflow string `json:"workflow"`
 }
 
 // ScheduleItemKind defines model for ScheduleItem.Kind.
 type ScheduleItemKind string
 
-// SchedulePage defines model for SchedulePage.
+// SchedulePage SchedulePage is one page of schedules with the zone rules of their next slots.
 type SchedulePage struct {
 	Items      []ScheduleItem `json:"items"`
 	NextCursor *string        `json:"next_cursor"`
@@ -898,18 +1068,24 @@ type SchedulePage struct {
 	TzdataSource string `json:"tzdata_source"`
 }
 
-// Slot defines model for Slot.
+// Slot Slot is a run's place under `concurrency`. It is a part of the run's row, so that both change in one transaction.
 type Slot struct {
-	By       *string `json:"by,omitempty"`
-	Discard  *bool   `json:"discard,omitempty"`
-	Key      string  `json:"key"`
-	Limit    int64   `json:"limit"`
-	Resolved *bool   `json:"resolved,omitempty"`
-	Resume   *bool   `json:"resume,omitempty"`
-	State    *string `json:"state,omitempty"`
+	By *string `json:"by,omitempty"`
+
+	// Discard of a resume: its success writes nothing
+	Discard *bool  `json:"discard,omitempty"`
+	Key     string `json:"key"`
+	Limit   int64  `json:"limit"`
+
+	// Resolved by what a person said of an unknown outcome
+	Resolved *bool `json:"resolved,omitempty"`
+
+	// Resume by a resume: with fresh attempts of what failed
+	Resume *bool   `json:"resume,omitempty"`
+	State  *string `json:"state,omitempty"`
 }
 
-// StartAnswer defines model for StartAnswer.
+// StartAnswer StartAnswer is a run that was started. Of one that has ended while the request waited it is the whole result, as `flowrun run -o json` prints it.
 type StartAnswer struct {
 	Error    *Error                  `json:"error,omitempty"`
 	Outputs  *map[string]interface{} `json:"outputs,omitempty"`
@@ -918,7 +1094,7 @@ type StartAnswer struct {
 	Steps    *map[string]RunStep     `json:"steps,omitempty"`
 }
 
-// StartBody defines model for StartBody.
+// StartBody StartBody says how a run of a workflow begins.
 type StartBody struct {
 	// By Who asks. Over TCP it is ignored.
 	By *string `json:"by,omitempty"`
@@ -933,82 +1109,120 @@ type StartBody struct {
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 }
 
-// TriggerInfo defines model for TriggerInfo.
+// TriggerInfo TriggerInfo is one trigger of a workflow in a list.
 type TriggerInfo struct {
+	// Id WORKFLOW/TRIGGER
 	Id   string          `json:"id"`
 	Kind TriggerInfoKind `json:"kind"`
 	Name string          `json:"name"`
-	Text string          `json:"text"`
+
+	// Text "0 9 * * 1-5 Europe/Berlin", "every 15m", "POST /hooks/w/t", "after nightly: succeeded"
+	Text string `json:"text"`
 }
 
 // TriggerInfoKind defines model for TriggerInfo.Kind.
 type TriggerInfoKind string
 
-// TriggerRequest defines model for TriggerRequest.
+// TriggerRequest TriggerRequest starts a run of a schedule now, or for a slot.
 type TriggerRequest struct {
+	// At the run's scheduled_at; zero = now
 	At        *time.Time `json:"at,omitempty"`
 	By        *string    `json:"by,omitempty"`
 	RequestId *string    `json:"request_id,omitempty"`
 }
 
-// Update defines model for Update.
+// Update Update is one message of a run's feed. What it tells of steps and runs was durable before it was sent. Seq is the journal's sequence number that led to it, 0 for what is not stored.
 type Update struct {
-	Kind     string      `json:"kind"`
-	Log      *Log        `json:"log,omitempty"`
-	Path     *string     `json:"path,omitempty"`
+	Kind string `json:"kind"`
+
+	// Log Log is one line that a plugin or core.log wrote while a step ran.
+	Log  *Log    `json:"log,omitempty"`
+	Path *string `json:"path,omitempty"`
+
+	// Progress Progress is how far a running call says it is. Fraction is 0 to 1.
 	Progress *Progress   `json:"progress,omitempty"`
 	Record   interface{} `json:"record,omitempty"`
-	Run      *Run        `json:"run,omitempty"`
-	RunId    string      `json:"run_id"`
-	Seq      *int64      `json:"seq,omitempty"`
-	Step     *RunStep    `json:"step,omitempty"`
-	Until    *time.Time  `json:"until,omitempty"`
-	Wait     *string     `json:"wait,omitempty"`
+
+	// Run Run is the row of a run: what lists show. Times are UTC.
+	Run   *Run   `json:"run,omitempty"`
+	RunId string `json:"run_id"`
+	Seq   *int64 `json:"seq,omitempty"`
+
+	// Step RunStep is the state of one step, or of one step of a loop's item, for views.
+	Step  *RunStep   `json:"step,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
+	Wait  *string    `json:"wait,omitempty"`
 }
 
-// ValidateAnswer defines model for ValidateAnswer.
+// ValidateAnswer ValidateAnswer holds the problems of the files that were checked.
 type ValidateAnswer struct {
 	Files    int64      `json:"files"`
 	Problems *[]Finding `json:"problems"`
 }
 
-// ValidateRequest defines model for ValidateRequest.
+// ValidateRequest ValidateRequest asks for the problems of one file.
 type ValidateRequest struct {
 	File   string `json:"file"`
 	Source string `json:"source"`
 }
 
-// WorkflowDetail defines model for WorkflowDetail.
+// WorkflowDetail WorkflowDetail is one workflow with all that a page needs of it.
 type WorkflowDetail struct {
-	Description *string            `json:"description,omitempty"`
-	File        string             `json:"file"`
-	Hash        *string            `json:"hash,omitempty"`
-	Inputs      interface{}        `json:"inputs"`
-	Labels      *map[string]string `json:"labels,omitempty"`
-	LastRun     *Run               `json:"last_run,omitempty"`
-	LoadedAt    *time.Time         `json:"loaded_at,omitempty"`
-	Name        string             `json:"name"`
-	Outputs     interface{}        `json:"outputs,omitempty"`
-	Problems    *[]Finding         `json:"problems"`
-	Source      string             `json:"source"`
-	Stale       *bool              `json:"stale,omitempty"`
-	Steps       int64              `json:"steps"`
-	Triggers    *[]TriggerInfo     `json:"triggers"`
+	Description *string `json:"description,omitempty"`
+
+	// File relative to the project's root
+	File string `json:"file"`
+
+	// Hash of the plan in force
+	Hash *string `json:"hash,omitempty"`
+
+	// Inputs JSON Schema of type object
+	Inputs interface{}        `json:"inputs"`
+	Labels *map[string]string `json:"labels,omitempty"`
+
+	// LastRun Run is the row of a run: what lists show. Times are UTC.
+	LastRun  *Run       `json:"last_run,omitempty"`
+	LoadedAt *time.Time `json:"loaded_at,omitempty"`
+
+	// Name "" where the file never was good enough to say
+	Name    string      `json:"name"`
+	Outputs interface{} `json:"outputs,omitempty"`
+
+	// Problems of the file as it is now
+	Problems *[]Finding `json:"problems"`
+	Source   string     `json:"source"`
+
+	// Stale the file is broken: the last good revision is in force
+	Stale    *bool          `json:"stale,omitempty"`
+	Steps    int64          `json:"steps"`
+	Triggers *[]TriggerInfo `json:"triggers"`
 }
 
-// WorkflowInfo defines model for WorkflowInfo.
+// WorkflowInfo WorkflowInfo is one workflow file of the project as it is in force.
 type WorkflowInfo struct {
-	Description *string            `json:"description,omitempty"`
-	File        string             `json:"file"`
-	Hash        *string            `json:"hash,omitempty"`
-	Labels      *map[string]string `json:"labels,omitempty"`
-	LastRun     *Run               `json:"last_run,omitempty"`
-	LoadedAt    *time.Time         `json:"loaded_at,omitempty"`
-	Name        string             `json:"name"`
-	Problems    *[]Finding         `json:"problems"`
-	Stale       *bool              `json:"stale,omitempty"`
-	Steps       int64              `json:"steps"`
-	Triggers    *[]TriggerInfo     `json:"triggers"`
+	Description *string `json:"description,omitempty"`
+
+	// File relative to the project's root
+	File string `json:"file"`
+
+	// Hash of the plan in force
+	Hash   *string            `json:"hash,omitempty"`
+	Labels *map[string]string `json:"labels,omitempty"`
+
+	// LastRun Run is the row of a run: what lists show. Times are UTC.
+	LastRun  *Run       `json:"last_run,omitempty"`
+	LoadedAt *time.Time `json:"loaded_at,omitempty"`
+
+	// Name "" where the file never was good enough to say
+	Name string `json:"name"`
+
+	// Problems of the file as it is now
+	Problems *[]Finding `json:"problems"`
+
+	// Stale the file is broken: the last good revision is in force
+	Stale    *bool          `json:"stale,omitempty"`
+	Steps    int64          `json:"steps"`
+	Triggers *[]TriggerInfo `json:"triggers"`
 }
 
 // WorkflowInfoPage defines model for WorkflowInfoPage.
@@ -1086,6 +1300,12 @@ type NextFiresParams struct {
 	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
 }
 
+// TriggerScheduleParams defines parameters for TriggerSchedule.
+type TriggerScheduleParams struct {
+	// IdempotencyKey 1 to 255 visible ASCII characters. The same key again is the run that the first request has made.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // StreamParams defines parameters for Stream.
 type StreamParams struct {
 	// Topics What to hear of: run:ID, runs, or several of them with commas.
@@ -1106,7 +1326,7 @@ type StartRunParams struct {
 	// Wait How long to wait for the end: 30s, at most 10m.
 	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
 
-	// IdempotencyKey 1 to 255 visible ASCII characters.
+	// IdempotencyKey 1 to 255 visible ASCII characters. The same key again is the run that the first request has made.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1518,7 +1738,7 @@ type ClientInterface interface {
 
 	// BackfillScheduleWithBody Start runs of past slots
 	//
-	// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+	// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1527,7 +1747,7 @@ type ClientInterface interface {
 
 	// BackfillSchedule Start runs of past slots
 	//
-	// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+	// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1584,7 +1804,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-	TriggerScheduleWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	TriggerScheduleWithBody(ctx context.Context, id string, params *TriggerScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TriggerSchedule Start a run of a schedule now
 	//
@@ -1593,7 +1813,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-	TriggerSchedule(ctx context.Context, id string, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	TriggerSchedule(ctx context.Context, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Stream Follow runs
 	//
@@ -2295,7 +2515,7 @@ func (c *Client) ListSchedules(ctx context.Context, reqEditors ...RequestEditorF
 
 // BackfillScheduleWithBody Start runs of past slots
 //
-// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2314,7 +2534,7 @@ func (c *Client) BackfillScheduleWithBody(ctx context.Context, id string, conten
 
 // BackfillSchedule Start runs of past slots
 //
-// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2431,8 +2651,8 @@ func (c *Client) ResumeSchedule(ctx context.Context, id string, body ResumeSched
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-func (c *Client) TriggerScheduleWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTriggerScheduleRequestWithBody(c.Server, id, contentType, body)
+func (c *Client) TriggerScheduleWithBody(ctx context.Context, id string, params *TriggerScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTriggerScheduleRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2450,8 +2670,8 @@ func (c *Client) TriggerScheduleWithBody(ctx context.Context, id string, content
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-func (c *Client) TriggerSchedule(ctx context.Context, id string, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewTriggerScheduleRequest(c.Server, id, body)
+func (c *Client) TriggerSchedule(ctx context.Context, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTriggerScheduleRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3999,18 +4219,18 @@ func NewResumeScheduleRequestWithBody(server string, id string, contentType stri
 }
 
 // NewTriggerScheduleRequest calls the generic TriggerSchedule builder with application/json body
-func NewTriggerScheduleRequest(server string, id string, body TriggerScheduleJSONRequestBody) (*http.Request, error) {
+func NewTriggerScheduleRequest(server string, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewTriggerScheduleRequestWithBody(server, id, "application/json", bodyReader)
+	return NewTriggerScheduleRequestWithBody(server, id, params, "application/json", bodyReader)
 }
 
 // NewTriggerScheduleRequestWithBody constructs an http.Request for the TriggerSchedule method, with any body, and a specified content type
-func NewTriggerScheduleRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
+func NewTriggerScheduleRequestWithBody(server string, id string, params *TriggerScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -4041,6 +4261,21 @@ func NewTriggerScheduleRequestWithBody(server string, id string, contentType str
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -4816,7 +5051,7 @@ type ClientWithResponsesInterface interface {
 
 	// BackfillScheduleWithBodyWithResponse Start runs of past slots
 	//
-	// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+	// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4825,7 +5060,7 @@ type ClientWithResponsesInterface interface {
 
 	// BackfillScheduleWithResponse Start runs of past slots
 	//
-	// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+	// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4884,7 +5119,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-	TriggerScheduleWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error)
+	TriggerScheduleWithBodyWithResponse(ctx context.Context, id string, params *TriggerScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error)
 
 	// TriggerScheduleWithResponse Start a run of a schedule now
 	//
@@ -4893,7 +5128,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-	TriggerScheduleWithResponse(ctx context.Context, id string, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error)
+	TriggerScheduleWithResponse(ctx context.Context, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error)
 
 	// StreamWithResponse Follow runs
 	//
@@ -6059,10 +6294,17 @@ func (r ListSchedulesResponse) ContentType() string {
 type BackfillScheduleResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BackfillResult
 	// JSON202 the response for an HTTP 202 `application/json` response
 	JSON202 *BackfillResult
 	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BackfillScheduleResponse) GetJSON200() *BackfillResult {
+	return r.JSON200
 }
 
 // GetJSON202 returns the response for an HTTP 202 `application/json` response
@@ -7246,7 +7488,7 @@ func (c *ClientWithResponses) ListSchedulesWithResponse(ctx context.Context, req
 
 // BackfillScheduleWithBodyWithResponse Start runs of past slots
 //
-// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7261,7 +7503,7 @@ func (c *ClientWithResponses) BackfillScheduleWithBodyWithResponse(ctx context.C
 
 // BackfillScheduleWithResponse Start runs of past slots
 //
-// Slots from `from` on and before `until`. With `dry_run` it is only told which. Scope: operator.
+// Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200. Scope: operator.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7356,8 +7598,8 @@ func (c *ClientWithResponses) ResumeScheduleWithResponse(ctx context.Context, id
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-func (c *ClientWithResponses) TriggerScheduleWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error) {
-	rsp, err := c.TriggerScheduleWithBody(ctx, id, contentType, body, reqEditors...)
+func (c *ClientWithResponses) TriggerScheduleWithBodyWithResponse(ctx context.Context, id string, params *TriggerScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error) {
+	rsp, err := c.TriggerScheduleWithBody(ctx, id, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -7371,8 +7613,8 @@ func (c *ClientWithResponses) TriggerScheduleWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /api/v1/schedules/{id}/trigger (the `TriggerSchedule` operationId).
-func (c *ClientWithResponses) TriggerScheduleWithResponse(ctx context.Context, id string, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error) {
-	rsp, err := c.TriggerSchedule(ctx, id, body, reqEditors...)
+func (c *ClientWithResponses) TriggerScheduleWithResponse(ctx context.Context, id string, params *TriggerScheduleParams, body TriggerScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*TriggerScheduleResponse, error) {
+	rsp, err := c.TriggerSchedule(ctx, id, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -8301,6 +8543,13 @@ func ParseBackfillScheduleResponse(rsp *http.Response) (*BackfillScheduleRespons
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BackfillResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
 		var dest BackfillResult
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {

@@ -54,6 +54,10 @@ func object(schema map[string]any) {
 		delete(schema, "examples")
 		schema["example"] = examples[0]
 	}
+	if reference := schema["$ref"]; reference != nil { // nothing may stand beside it
+		clear(schema)
+		schema["$ref"] = reference
+	}
 	if schema["contentEncoding"] == "base64" {
 		delete(schema, "contentEncoding")
 		schema["format"] = "byte"

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +18,7 @@ func main() {
 		target = os.Args[1]
 	}
 	if err := generate(filepath.Join("..", "..", "docs", "openapi.json"), target); err != nil {
-		fmt.Fprintln(os.Stderr, "gen:", err)
-		os.Exit(1)
+		log.Fatalln("gen:", err)
 	}
 }
 
@@ -41,9 +41,8 @@ func generate(source, target string) error {
 		return err
 	}
 	command := exec.Command("go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "api", "-o", target, file)
-	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("oapi-codegen: %w", err)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("oapi-codegen: %w\n%s", err, out)
 	}
 	return nil
 }

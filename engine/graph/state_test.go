@@ -1,0 +1,92 @@
+package graph_test
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/flowrun/flowrun/engine/graph"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// sampleStates has a state of every status.
+func sampleStates() map[string]graph.State {
+	return map[string]graph.State{
+		"range": {Status: plan.StepSucceeded, Text: "12ms"}, "rows": {Status: plan.StepRetrying, Text: "retry 2 of 4"},
+		"each": {Status: plan.StepRunning, Text: "3/10"}, "each.one": {Status: plan.StepFailed, Text: "<&>"}, "each.two": {Status: plan.StepSkipped},
+		"finally.end": {Status: "of a later version"},
+	}
+}
+
+func link(path string) string {
+	if path == "repair" {
+		return ""
+	}
+	return `/runs/x/steps/"` + path + `"&`
+}
+
+func TestStatesGolden(t *testing.T) {
+	golden(t, "states.svg", graph.Draw(sample(), graph.Options{States: sampleStates(), Link: link}))
+	golden(t, "bare.svg", graph.Draw(sample(), graph.Options{States: sampleStates(), Link: link, Bare: true}))
+}
+
+func TestADrawingForAPageHasNoStyleOfItsOwn(t *testing.T) {
+	drawn := graph.Draw(sample(), graph.Options{Bare: true, States: sampleStates(), Link: link})
+	for _, lacks := range []string{"<style", "style=", `class="page"`, `class="name"`, "/steps/\"repair"} {
+		if strings.Contains(drawn, lacks) {
+			t.Errorf("it has %s", lacks)
+		}
+	}
+	for _, want := range []string{
+		`role="group"`, `class="step loop maybe in t-run" data-step="each"`, `class="step action in t-bad" data-step="each.one"`,
+		`class="step action maybe out" data-step="repair"`, `aria-label="rows; svc.list; retrying, retry 2 of 4"`, "&lt;&amp;&gt;",
+		`href="/runs/x/steps/&quot;each&quot;&amp;"`,
+	} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("it lacks %s", want)
+		}
+	}
+}
+
+func TestLinksAreNotInsideOfLinks(t *testing.T) {
+	decoder := xml.NewDecoder(strings.NewReader(graph.Draw(sample(), graph.Options{States: sampleStates(), Link: link})))
+	depth, links := 0, 0
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if token.Name.Local == "a" {
+				if links++; depth > 0 {
+					t.Error("a link is inside of a link")
+				}
+				depth++
+			}
+		case xml.EndElement:
+			if token.Name.Local == "a" {
+				depth--
+			}
+		}
+	}
+	if links != 6 {
+		t.Errorf("%d links", links)
+	}
+}
+
+func TestEveryStatusHasATag(t *testing.T) {
+	for _, status := range []plan.StepStatus{
+		plan.StepPending, plan.StepRunning, plan.StepWaiting, plan.StepRetrying, plan.StepSucceeded, plan.StepFailed, plan.StepSkipped,
+		plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
+	} {
+		drawn := graph.Draw(sample(), graph.Options{States: map[string]graph.State{"range": {Status: status}}})
+		if strings.Contains(drawn, `<path d=""/>`) || !strings.Contains(drawn, `class="tag"`) {
+			t.Errorf("%s has no mark", status)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// recorded makes a journal: each record is a second after the one before.
+func recorded(records ...journal.Record) []*journal.Record {
+	var list []*journal.Record
+	for i := range records {
+		record := records[i]
+		record.Seq = uint64(i + 1)
+		record.Event.At = time.Date(2026, 3, 1, 0, 0, i, 0, time.UTC)
+		list = append(list, &record)
+	}
+	return list
+}
+
+func call(path, step string, attempt int) journal.Command {
+	return journal.Command{Kind: journal.CommandCall, Path: path, Call: &journal.Call{
+		Step: step, Action: "svc.get", Attempt: attempt, Input: json.RawMessage(`{"n":1}`), Effect: plan.EffectRead,
+	}}
+}
+
+func timer(path, reason string) journal.Command {
+	return journal.Command{Kind: journal.CommandTimer, Path: path, Timer: &journal.Timer{Reason: reason, At: time.Date(2026, 3, 1, 1, 0, 0, 0, time.UTC)}}
+}
+
+func commands(list ...journal.Command) []journal.Command { return list }
+
+func historyOf(only string, records []*journal.Record) *RunHistory {
+	made := historian{only: only, open: map[string]int{}, steps: map[string]string{}}
+	for _, record := range records {
+		made.add(record)
+	}
+	return &made.history
+}
+
+// lines writes spans for a table: step, kind, from, to in seconds, end.
+func lines(history *RunHistory) string {
+	var out []string
+	second := func(t time.Time) string {
+		if t.IsZero() {
+			return "-"
+		}
+		return t.Format("5")
+	}
+	for _, s := range history.Spans {
+		out = append(out, strings.TrimSpace(s.Operation+" "+s.Step+" "+string(s.Kind)+" "+second(s.From)+" "+second(s.To)+" "+string(s.End)))
+	}
+	for _, g := range history.Gaps {
+		out = append(out, "gap "+g.Why+" "+second(g.From)+" "+second(g.To))
+	}
+	for _, m := range history.Marks {
+		out = append(out, "mark "+string(m.Kind)+" "+m.By)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestHistoryTellsCallsAndWaits(t *testing.T) {
+	failed := &plan.Error{Kind: plan.KindUnavailable, Message: "down"}
+	history := historyOf("", recorded(
+		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("get", "get", 1), timer("!run", "run_timeout"))},
+		journal.Record{Event: journal.Event{Kind: journal.Failed, Path: "get", Failed: failed}, Commands: commands(timer("get!retry1", "retry"))},
+		journal.Record{Event: journal.Event{Kind: journal.TimerFired, Path: "get!retry1"}, Commands: commands(call("get", "get", 2))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "get", Completed: &plan.Completed{Cached: true}}, Commands: commands(call("all#page2", "all", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Pending, Path: "all#page2", Pending: &plan.Pending{Message: "soon"}}, Commands: commands(timer("all#page2!poll1@2", "poll"))},
+		journal.Record{Event: journal.Event{Kind: journal.CancelRun, By: "ann", Cancel: &journal.Cancel{}}, Commands: commands(
+			journal.Command{Kind: journal.CommandCancel, Path: "all#page2!poll1@2"}, journal.Command{Kind: journal.CommandCancel, Path: "!run"})},
+	))
+	want := `get get call 0 1 failed
+get get retry 1 2 ok
+get get call 2 3 ok
+all#page2 all call 3 4 pending
+all#page2 all poll 4 5 canceled
+mark cancel ann`
+	if got := lines(history); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if s := history.Spans; s[0].Error != failed || !s[2].Cached || s[3].Message != "soon" || s[1].Due.IsZero() || s[0].Input != nil || history.Last != 6 {
+		t.Errorf("%+v", history)
+	}
+}
+
+func TestHistoryTellsWhenNothingCouldGoOn(t *testing.T) {
+	finish := func(status plan.RunStatus) []journal.Command {
+		return commands(journal.Command{Kind: journal.CommandFinish, Finish: &journal.Finish{Status: status}})
+	}
+	history := historyOf("", recorded(
+		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("a", "a", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Driven, Interrupted: []string{"a"}}, Commands: commands(call("a", "a", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &plan.Completed{}}, Commands: finish(plan.RunPaused)},
+		journal.Record{Event: journal.Event{Kind: journal.Resolved, Path: "b", By: "bob"}},
+		journal.Record{Event: journal.Event{Kind: journal.Resumed, By: "ann"}, Commands: commands(call("c", "c", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Stopped}},
+		journal.Record{Event: journal.Event{Kind: journal.Driven}},
+		journal.Record{Event: journal.Event{Kind: journal.Failed, Path: "c", Failed: &plan.Error{}}, Commands: append(finish(plan.RunFailed), call("finally:d", "finally:d", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "finally:d", Completed: &plan.Completed{}}},
+		journal.Record{Event: journal.Event{Kind: journal.Resumed}},
+	))
+	want := `a a call 0 0 lost
+a a call 1 2 ok
+c c call 4 7 failed
+finally:d finally:d call 7 8 ok
+gap died 0 1
+gap paused 2 4
+gap stopped 5 6
+gap ended 8 9
+mark driven
+mark resolved bob
+mark resumed ann
+mark stopped
+mark driven
+mark resumed`
+	got := strings.ReplaceAll(lines(history)+"\n", " \n", "\n")
+	if strings.TrimSpace(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestHistoryOfOneStepHasItsInputs(t *testing.T) {
+	records := recorded(
+		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("a", "a", 1), call("b", "b", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "b", Completed: &plan.Completed{Output: json.RawMessage(`7`)}}},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &plan.Completed{}}},
+	)
+	history := historyOf("b", records)
+	if len(history.Spans) != 1 || string(history.Spans[0].Input) != `{"n":1}` || string(history.Spans[0].Output) != "7" {
+		t.Errorf("%+v", history.Spans)
+	}
+}
+
+func TestHistoryAndDefinitionOfARun(t *testing.T) {
+	dir := t.TempDir()
+	writePlain(t, dir, "flowrun.yaml", "workflows: [flow.yaml]\n")
+	writePlain(t, dir, "flow.yaml", "flowrun: v1\nname: nap\ninputs:\n  n: {type: integer, default: 3}\nsteps:\n  - {id: rest, uses: core.sleep, with: {for: 1ms}}\n")
+	e := triggered(t, dir, &testClock{at: time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)}, func(c *Config) { c.Now = time.Now })
+	run, problems, err := e.StartNamed(t.Context(), "nap", NamedStart{})
+	if err != nil || run == nil {
+		t.Fatal(err, problems)
+	}
+	if _, err := e.Wait(t.Context(), run.ID); err != nil {
+		t.Fatal(err)
+	}
+	history, err := e.History(t.Context(), run.ID, "")
+	if err != nil || len(history.Spans) != 1 || history.Spans[0].Kind != SpanSleep || history.Spans[0].End != EndOK || history.Spans[0].Step != "rest" {
+		t.Errorf("%+v %v", history, err)
+	}
+	found, err := e.Definition(t.Context(), run.ID)
+	if err != nil || found.Workflow.Name != "nap" || string(found.Inputs) != `{"n":3}` {
+		t.Errorf("%+v %v", found, err)
+	}
+	for name, err := range map[string]error{
+		"history":    func() error { _, err := e.History(t.Context(), "01k8zq4c0vdx3y6t7k9m2n5p8r", ""); return err }(),
+		"definition": func() error { _, err := e.Definition(t.Context(), "01k8zq4c0vdx3y6t7k9m2n5p8r"); return err }(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "run not found") {
+			t.Errorf("%s of a run that is not there: %v", name, err)
+		}
+	}
+}

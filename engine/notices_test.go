@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/notify"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// hookServer notes what is posted to it; status says what it answers.
+type hookServer struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int
+	got    []notify.Message
+	keys   []string
+}
+
+func newHookServer(t *testing.T) *hookServer {
+	h := &hookServer{status: http.StatusOK}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var message notify.Message
+		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
+			t.Error(err)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.got = append(h.got, message)
+		h.keys = append(h.keys, r.Header.Get("Idempotency-Key"))
+		w.WriteHeader(h.status)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hookServer) events() (events []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.got {
+		events = append(events, m.Event+" "+m.Workflow)
+	}
+	return events
+}
+
+func noticeProject(h *hookServer) map[string]string {
+	return map[string]string{
+		"flowrun.yaml": fmt.Sprintf(`workflows: [flows]
+notify:
+  ops: {webhook: "%s/ops", on: [failed, paused, recovered]}
+  quiet: {webhook: "%s/quiet"}
+`, h.URL, h.URL),
+		"flows/may.yaml": `flowrun: v1
+name: may
+inputs: {fail: {type: boolean, default: false}, pause: {type: boolean, default: false}}
+steps:
+  - {id: bad, if: inputs.fail, uses: core.fail, with: {message: broken}}
+  - {id: hold, if: inputs.pause, uses: core.fail, with: {message: look at it}, on_error: pause}
+`,
+	}
+}
+
+func startMay(t *testing.T, e *Engine, inputs map[string]string) *plan.Result {
+	t.Helper()
+	given := map[string]Input{}
+	for name, text := range inputs {
+		given[name] = Input{Text: text}
+	}
+	run, problems, err := e.StartNamed(t.Context(), "may", NamedStart{Inputs: given})
+	if err != nil || run == nil {
+		t.Fatal(err, problems)
+	}
+	return ended(t, e, run.ID)
+}
+
+func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
+	h := newHookServer(t)
+	dir := t.TempDir()
+	e := serving(t, dir, noticeProject(h), nil)
+	startMay(t, e, nil)
+	failed := startMay(t, e, map[string]string{"fail": "true"})
+	startMay(t, e, map[string]string{"fail": "true"})
+	startMay(t, e, nil)
+	startMay(t, e, nil)
+	startMay(t, e, map[string]string{"pause": "true"})
+	want := []string{"failed may", "failed may", "recovered may", "paused may"}
+	eventually(t, "the target is told", func() bool { return len(h.events()) >= len(want) })
+	closeEngine(t, e)
+	if got := h.events(); !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+	first := h.got[0]
+	if first.Run != failed.Run.ID || first.To != "ops" || first.Step != "bad" || !strings.Contains(first.Text, "broken") {
+		t.Errorf("the first notice: %+v", first)
+	}
+	if !strings.Contains(h.got[1].Text, "2 in a row") || !strings.Contains(h.got[2].Text, "after 2 in a row") || !strings.Contains(h.got[3].Text, "look at it") {
+		t.Errorf("texts: %q, %q, %q", h.got[1].Text, h.got[2].Text, h.got[3].Text)
+	}
+	if slices.Sort(h.keys); len(slices.Compact(h.keys)) != len(want) {
+		t.Errorf("keys %v", h.keys)
+	}
+	// What was told is not told again.
+	e = serving(t, dir, nil, nil)
+	startMay(t, e, map[string]string{"fail": "true"})
+	eventually(t, "the target is told", func() bool { return len(h.events()) > len(want) })
+	closeEngine(t, e)
+	if got := h.events(); !slices.Equal(got, append(want, "failed may")) {
+		t.Errorf("after a restart: %v", got)
+	}
+}
+
+// The place of a reader was lost in a crash: it reads what it had handed on.
+func TestANoticeIsSentOnceThoughItsPlaceIsLost(t *testing.T) {
+	h := newHookServer(t)
+	e := serving(t, t.TempDir(), noticeProject(h), nil)
+	defer closeEngine(t, e)
+	startMay(t, e, map[string]string{"fail": "true"})
+	eventually(t, "the target is told", func() bool { return len(h.events()) == 1 })
+	n := &notices{engine: e, target: &e.project.file.Notify[0], after: time.After}
+	eventually(t, "that is noted", func() bool {
+		known, err := n.known("may")
+		return err == nil && known.Failing == 1
+	})
+	entry := plan.OutboxEntry{Seq: 1, Kind: plan.OutboxClosed, Run: plan.Run{ID: "x", Workflow: "may", Status: plan.RunFailed}}
+	if err := n.take(t.Context(), entry, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.events(); len(got) != 1 {
+		t.Errorf("told %v", got)
+	}
+	entry.Seq = 99
+	if err := n.take(t.Context(), entry, plan.SkipLate); err != nil || len(h.events()) != 1 {
+		t.Errorf("what comes too late is told: %v, %v", h.events(), err)
+	}
+	if known, err := n.known("may"); err != nil || known.Failing != 2 {
+		t.Errorf("what comes too late is not counted: %+v, %v", known, err)
+	}
+}
+
+func TestATargetThatRefusesIsGivenUp(t *testing.T) {
+	h := newHookServer(t)
+	e := serving(t, t.TempDir(), noticeProject(h), nil)
+	defer closeEngine(t, e)
+	for _, status := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
+		attempts := 1
+		if status == http.StatusServiceUnavailable {
+			attempts += len(noticeDelays())
+		}
+		h.mu.Lock()
+		h.status, h.got = status, nil
+		h.mu.Unlock()
+		var waits []time.Duration
+		n := &notices{engine: e, target: &e.project.file.Notify[0], after: func(d time.Duration) <-chan time.Time {
+			waits = append(waits, d)
+			now := make(chan time.Time, 1)
+			now <- time.Time{}
+			return now
+		}}
+		entry := plan.OutboxEntry{Seq: uint64(status), Kind: plan.OutboxPaused, Run: plan.Run{ID: "x", Workflow: "may", Status: plan.RunPaused}}
+		if err := n.take(t.Context(), entry, ""); err != nil || len(h.events()) != attempts || len(waits) != attempts-1 {
+			t.Errorf("status %d: %d attempts, waits %v, %v", status, len(h.events()), waits, err)
+		}
+	}
+}
+
+// Nobody else would tell that a trigger does not fire any more.
+func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
+	h := newHookServer(t)
+	files := noticeProject(h)
+	files["flows/often.yaml"] = strings.Replace(oftenWorkflow, "pause_after_failures: 3", "pause_after_failures: 1", 1)
+	e := serving(t, t.TempDir(), files, nil)
+	defer closeEngine(t, e)
+	found, problems := e.project.checkedIn(t.Context(), "flows/often.yaml", e.project.Root(), []byte(files["flows/often.yaml"]))
+	if found == nil {
+		t.Fatal(problems)
+	}
+	stored, err := found.stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := startMay(t, e, nil) // its plan is that of another workflow: nothing is paused
+	if err := e.countFailures(closedRun(1, plan.RunFailed, ok.Run.PlanHash)); err != nil {
+		t.Fatal(err)
+	}
+	run, _, err := e.begin(t.Context(), found, json.RawMessage("{}"), startOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, e, run)
+	if err := e.countFailures(closedRun(2, plan.RunFailed, stored.hash)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the target is told", func() bool { return len(h.events()) > 0 })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	want := "schedule often/tick is paused: 2 failures in a row\nflowrun schedules resume often/tick"
+	if got := h.got[0]; len(h.got) != 1 || got.Text != want || got.Event != "paused" || got.Workflow != "often" || got.Run != "" {
+		t.Errorf("told %+v", h.got)
+	}
+}
+
+func TestTheNameOfATriggerIsQuotedForAShell(t *testing.T) {
+	for name, want := range map[string]string{"a/b": "a/b", "täglich.1/b_c-d": "täglich.1/b_c-d", "site report/x": "'site report/x'", "it's/x": `'it'\''s/x'`} {
+		if got := shellWord(name); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// closedRun is the outbox entry of a run that a trigger started.
+func closedRun(seq uint64, status plan.RunStatus, hash string) plan.OutboxEntry {
+	return plan.OutboxEntry{Seq: seq, Kind: plan.OutboxClosed, At: time.Date(2026, 3, 1, 0, 0, int(seq), 0, time.UTC), Run: plan.Run{
+		ID: "x", Workflow: "often", Status: status, PlanHash: hash, Closed: true,
+		Fire: &plan.Fire{Workflow: "often", Trigger: "tick", Kind: plan.TriggerEvery},
+	}}
+}
+
+const oftenWorkflow = `flowrun: v1
+name: often
+triggers:
+  tick: {every: 1h, pause_after_failures: 3}
+steps:
+  - {id: say, uses: core.log, with: {text: hello}}
+`
+
+func TestFailuresInARowAreCountedOnceAndPauseTheTrigger(t *testing.T) {
+	e := stateProject(t, time.Now, map[string]string{"often.yaml": oftenWorkflow})
+	run, problems, err := e.Start(t.Context(), StartRequest{File: "often.yaml", Source: []byte(oftenWorkflow)})
+	if err != nil || run == nil {
+		t.Fatal(err, problems)
+	}
+	hash := run.PlanHash
+	tell := func(entry plan.OutboxEntry) plan.TriggerState {
+		t.Helper()
+		for range 2 { // each is told twice
+			if err := e.countFailures(entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state, err := e.store.TriggerState("often", "tick")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state == nil {
+			return plan.TriggerState{}
+		}
+		return *state
+	}
+	if state := tell(closedRun(1, plan.RunSucceeded, hash)); state.Trigger != "" {
+		t.Errorf("a success without a failure is written: %+v", state)
+	}
+	tell(closedRun(2, plan.RunFailed, hash))
+	if state := tell(closedRun(3, plan.RunTimedOut, hash)); state.Failures != 2 || state.Paused {
+		t.Errorf("two failures: %+v", state)
+	}
+	if state := tell(closedRun(4, plan.RunCanceled, hash)); state.Failures != 2 {
+		t.Errorf("a canceled run counts: %+v", state)
+	}
+	if state := tell(closedRun(5, plan.RunSucceeded, hash)); state.Failures != 0 {
+		t.Errorf("after a success: %+v", state)
+	}
+	back := closedRun(6, plan.RunFailed, hash)
+	back.Run.Fire.Backfill = true
+	if state := tell(back); state.Failures != 0 {
+		t.Errorf("a backfill counts: %+v", state)
+	}
+	tell(closedRun(7, plan.RunFailed, hash))
+	tell(closedRun(2, plan.RunFailed, hash)) // told again, long after
+	tell(closedRun(8, plan.RunFailed, hash))
+	state := tell(closedRun(9, plan.RunFailed, hash))
+	if state.Failures != 3 || !state.Paused || state.PausedBy != "" || state.Reason != "3 failures in a row" || state.PausedAt.IsZero() {
+		t.Errorf("three failures: %+v", state)
+	}
+	gone := closedRun(10, plan.RunFailed, strings.Repeat("0", 64))
+	if state := tell(gone); state.Failures != 4 {
+		t.Errorf("a run that is removed: %+v", state)
+	}
+}
+
+func TestOldEntriesAreLateAndRestoredOnesAreSaidSo(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	e := stateProject(t, func() time.Time { return now }, nil)
+	r := &outboxReader{engine: e, begin: 10}
+	for name, test := range map[string]struct {
+		entry plan.OutboxEntry
+		want  string
+	}{
+		"it has just happened":                 {plan.OutboxEntry{Seq: 10, At: now}, ""},
+		"it waited for an hour":                {plan.OutboxEntry{Seq: 10, At: now.Add(-time.Hour)}, ""},
+		"it waited for longer":                 {plan.OutboxEntry{Seq: 10, At: now.Add(-time.Hour - 1)}, plan.SkipLate},
+		"it came while the server was there":   {plan.OutboxEntry{Seq: 11, At: now.Add(-2 * time.Hour)}, ""},
+		"it comes from before the restore":     {plan.OutboxEntry{Seq: 10, At: now, Epoch: 7}, plan.SkipRestored},
+		"and is old at the same time":          {plan.OutboxEntry{Seq: 10, At: now.Add(-2 * time.Hour), Epoch: 7}, plan.SkipRestored},
+		"a clock that was set back makes none": {plan.OutboxEntry{Seq: 10, At: now.Add(time.Hour)}, ""},
+	} {
+		if got := r.skip(test.entry); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// What all readers are past is dropped, and nothing before that.
+func TestTheOutboxIsEmptiedWhenAllHaveReadIt(t *testing.T) {
+	dir := t.TempDir()
+	h := newHookServer(t)
+	e := serving(t, dir, noticeProject(h), nil)
+	for range 5 {
+		startMay(t, e, nil)
+	}
+	closeEngine(t, e)
+	store, err := boltstore.Open(filepath.Join(dir, "state", StoreFile), boltstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if entries, err := store.Outbox(0, 100); err != nil || len(entries) > 4 {
+		t.Errorf("%d entries are left, %v", len(entries), err)
+	}
+}
+
+func TestEntriesAreTriedAgainUntilTheyAreHandedOn(t *testing.T) {
+	e := stateProject(t, time.Now, nil)
+	var got []uint64
+	var waits []time.Duration
+	r := &outboxReader{engine: e, name: "test", others: &outboxPlaces{places: map[string]uint64{}}, wake: make(chan struct{}),
+		after: func(d time.Duration) <-chan time.Time {
+			waits = append(waits, d)
+			now := make(chan time.Time, 1)
+			now <- time.Time{}
+			return now
+		}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r.take = func(_ context.Context, entry plan.OutboxEntry, _ string) error {
+		got = append(got, entry.Seq)
+		if entry.Seq == 2 && len(got) < 6 {
+			return errors.New("not now")
+		}
+		if entry.Seq == 3 {
+			cancel()
+		}
+		return nil
+	}
+	for range 3 {
+		runHello(t, e)
+	}
+	r.run(ctx)
+	if !slices.Equal(got, []uint64{1, 2, 2, 2, 2, 2, 3}) || !slices.Equal(waits[:4], []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}) {
+		t.Errorf("handed on %v, waits %v", got, waits)
+	}
+	if place, err := e.outboxPlace("test"); err != nil || place != 3 {
+		t.Errorf("its place is %d, %v", place, err)
+	}
+}
