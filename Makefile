@@ -1,7 +1,7 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers
+.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser
 .PHONY: faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -35,6 +35,9 @@ golden: ## rewrite golden files from what the code prints now
 
 bench: ## the benchmarks of bench/
 	$(GO) test -run '^$$' -bench . ./bench/...
+
+browser: ## the page in Chromium (scripts/install-chromium)
+	$(GO) -C test/browser test -count=1 -timeout 15m -v ./...
 
 peers: ## what other libraries do with the same schedules
 	$(GO) -C bench/peers test -v ./...

@@ -83,12 +83,14 @@ type RerunRequest struct {
 	By     string           `json:"by,omitempty"`
 }
 
-// RunFilter selects runs; the newest come first.
+// RunFilter selects runs; the newest come first. Query is an expression that must
+// be true of a run's row (docs/commands.md, "Find runs").
 type RunFilter struct {
 	Workflow string            `json:"workflow,omitempty"`
 	Status   plan.RunStatus    `json:"status,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Since    time.Time         `json:"since,omitzero"`
+	Query    string            `json:"query,omitempty"`
 	Limit    int               `json:"limit,omitempty"` // 0 = 50
 	Cursor   string            `json:"cursor,omitempty"`
 }

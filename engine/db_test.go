@@ -231,8 +231,11 @@ func TestP12_CallsWaitWhileTheDiskIsAlmostFull(t *testing.T) {
 	looks := make(chan time.Time)
 	gate.after = func(time.Duration) <-chan time.Time { return looks }
 	entered := make(chan error, 1)
-	go func() { entered <- gate.Enter(t.Context(), func(string, time.Time) {}) }()
-	looks <- time.Now() // still full
+	waits := make(chan struct{})
+	go func() { entered <- gate.Enter(t.Context(), func(string, time.Time) { waits <- struct{}{} }) }()
+	<-waits
+	looks <- time.Now()
+	<-waits // still full
 	free.Store(50 << 30)
 	looks <- time.Now()
 	if err := <-entered; err != nil {

@@ -197,19 +197,33 @@ func (d *decider) signal() (*journal.Event, error) {
 		}
 		return d.signaled(d.step, journal.Signal{Name: await.Signal, Payload: payload}), nil
 	}
-	return d.signalByName()
+	names, open := d.machine.Signals()
+	if name, known := d.machine.SignalOf(d.step); known && !slices.Contains(names, d.step) {
+		return d.signalAhead(name)
+	}
+	return d.signalByName(d.step, names, open)
 }
 
-func (d *decider) signalByName() (*journal.Event, error) {
-	names, open := d.machine.Signals()
-	if !open && !slices.Contains(names, d.step) {
-		hint := diag.DidYouMean(d.step, names)
+// signalAhead keeps the signal of a step that does not wait for it yet. Where
+// another step waits for a signal of that name, it would take this one: then it has
+// to be sent by name.
+func (d *decider) signalAhead(name string) (*journal.Event, error) {
+	ahead := !slices.ContainsFunc(d.machine.Steps(), func(s plan.RunStep) bool { return s.Path == d.step && s.Status != plan.StepPending })
+	if !ahead || len(d.machine.AwaitingSignal(name)) > 0 {
+		return nil, d.notWaiting("the signal " + name)
+	}
+	return d.signalByName(name, []string{name}, false)
+}
+
+func (d *decider) signalByName(name string, names []string, open bool) (*journal.Event, error) {
+	if !open && !slices.Contains(names, name) {
+		hint := diag.DidYouMean(name, names)
 		if hint == "" && len(names) > 0 {
 			hint = "the workflow waits for " + names[0]
 		}
-		return nil, &UnknownError{What: "signal", Name: d.step, Hint: hint}
+		return nil, &UnknownError{What: "signal", Name: name, Hint: hint}
 	}
-	waiting := d.machine.AwaitingSignal(d.step)
+	waiting := d.machine.AwaitingSignal(name)
 	t := &schema.Type{}
 	if len(waiting) > 0 {
 		t = waiting[0].Type
@@ -228,7 +242,7 @@ func (d *decider) signalByName() (*journal.Event, error) {
 			break
 		}
 	}
-	return d.signaled("", journal.Signal{Name: d.step, Payload: payload}), nil
+	return d.signaled("", journal.Signal{Name: name, Payload: payload}), nil
 }
 
 // check reads a payload by the type that a step declares, whatever its `match`.

@@ -44,12 +44,14 @@ type Engine struct {
 	outside   *outsideCalls
 	revisions *revisions
 	hookLocks hookLocks
-	polls     *polls
-	feed      *runsFeed
-	always    *always
-	scheduler *scheduler
-	failed    chan error // gets the store's first failure
-	broken    atomic.Pointer[error]
+	// signaturesDropped is the minute in which old signatures were removed last.
+	signaturesDropped atomic.Int64
+	polls             *polls
+	feed              *runsFeed
+	always            *always
+	scheduler         *scheduler
+	failed            chan error // gets the store's first failure
+	broken            atomic.Pointer[error]
 
 	accessTokens accessTokens // changes of the tokens of the server
 

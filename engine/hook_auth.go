@@ -30,6 +30,7 @@ type hookSender struct {
 	// replay is the signature of a request with a signed time: the same one again
 	// is the same request. "" = nothing tells.
 	replay string
+	at     time.Time // that time
 }
 
 // authenticate checks that the sender knows the webhook's secret. Comparing takes
@@ -44,9 +45,9 @@ func (e *Engine) authenticate(ctx context.Context, t *plan.Trigger, r HookReques
 		if err != nil {
 			return sender, err
 		}
-		signature, err := checkSignature(signed, []byte(key), r, now)
+		signature, at, err := checkSignature(signed, []byte(key), r, now)
 		if signed.TimestampHeader != "" {
-			sender.replay = signature
+			sender.replay, sender.at = signature, at
 		}
 		return sender, err
 	}
@@ -83,30 +84,30 @@ func (e *Engine) hookSecret(ctx context.Context, t *plan.Trigger, reference *pla
 var versionPattern = regexp.MustCompile(`^v[0-9]+$`)
 
 // checkSignature checks the HMAC-SHA256 of a request, in hex behind the prefix, and
-// returns it. What is signed is the body; with a header for the time it is that
+// returns it, and the time that is signed. What is signed is the body; with a header for the time it is that
 // header's text, a dot and the body, and the time must be near ours.
-func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now time.Time) (string, error) {
+func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now time.Time) (signature string, at time.Time, err error) {
 	text, ok := onlyValue(r.Header, signed.Header)
 	if !ok {
-		return "", refuseHook(http.StatusUnauthorized, "the header %s must hold the signature, once", signed.Header)
+		return "", at, refuseHook(http.StatusUnauthorized, "the header %s must hold the signature, once", signed.Header)
 	}
 	rest, ok := strings.CutPrefix(text, signed.Prefix)
 	given, err := hex.DecodeString(rest)
 	if !ok || err != nil || len(given) != sha256.Size {
-		return "", refuseHook(http.StatusUnauthorized, "the header %s must be %q and the HMAC-SHA256 in hex", signed.Header, signed.Prefix)
+		return "", at, refuseHook(http.StatusUnauthorized, "the header %s must be %q and the HMAC-SHA256 in hex", signed.Header, signed.Prefix)
 	}
 	what, before := "the body", []string{""}
 	if signed.TimestampHeader != "" {
 		stamp, ok := onlyValue(r.Header, signed.TimestampHeader)
 		if !ok {
-			return "", refuseHook(http.StatusUnauthorized, "the header %s must hold the time, once", signed.TimestampHeader)
+			return "", at, refuseHook(http.StatusUnauthorized, "the header %s must hold the time, once", signed.TimestampHeader)
 		}
-		at, ok := parseStamp(stamp)
+		at, ok = parseStamp(stamp)
 		if !ok {
-			return "", refuseHook(http.StatusUnauthorized, "the header %s must be a Unix time in seconds", signed.TimestampHeader)
+			return "", at, refuseHook(http.StatusUnauthorized, "the header %s must be a Unix time in seconds", signed.TimestampHeader)
 		}
 		if distance := now.Sub(at).Abs(); distance > hookWindow {
-			return "", refuseHook(http.StatusUnauthorized, "the time in %s is more than %s from ours", signed.TimestampHeader, schema.FormatDuration(hookWindow))
+			return "", at, refuseHook(http.StatusUnauthorized, "the time in %s is more than %s from ours", signed.TimestampHeader, schema.FormatDuration(hookWindow))
 		}
 		what, before = "the text of "+signed.TimestampHeader+", a dot and the body", []string{stamp + "."}
 		if version, ok := strings.CutSuffix(signed.Prefix, "="); ok && versionPattern.MatchString(version) {
@@ -121,9 +122,9 @@ func checkSignature(signed *plan.WebhookHMAC, key []byte, r HookRequest, now tim
 		right = hmac.Equal(mac.Sum(nil), given) || right
 	}
 	if !right {
-		return "", refuseHook(http.StatusUnauthorized, "the signature in %s is not that of %s", signed.Header, what)
+		return "", at, refuseHook(http.StatusUnauthorized, "the signature in %s is not that of %s", signed.Header, what)
 	}
-	return hex.EncodeToString(given), nil
+	return hex.EncodeToString(given), at, nil
 }
 
 // onlyValue returns a header that stands once.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -96,15 +95,19 @@ func (e *Engine) takeHook(ctx context.Context, rev *revision, t *plan.Trigger, r
 	if err != nil {
 		return nil, err
 	}
+	event, err := e.eventOf(rev, t, key, sender, now)
+	if err != nil {
+		return nil, err
+	}
 	var ids []string // of the requests that are this one, the newest first
 	switch {
-	case key != "":
-		ids = dedupeIDs(rev.name(), t.Name, key, now)
-		lock := e.hookLocks.of(ids[0][:strings.LastIndexByte(ids[0], '/')])
+	case event.dated:
+		ids = dedupeIDs(event.id, now)
+		lock := e.hookLocks.of(event.id)
 		lock.Lock()
 		defer lock.Unlock()
-	case sender.replay != "":
-		ids = []string{requestIDOf("hook", rev.name(), t.Name, "signature "+sender.replay)}
+	case event.id != "":
+		ids = []string{event.id}
 	}
 	if first, err := e.firstRun(ids, now); err != nil || first != "" {
 		return e.repeated(rev, t, first, now), err
@@ -172,9 +175,8 @@ func requestIDOf(kind, workflow, trigger, event string) string {
 
 // dedupeIDs are the ids under which the first request with a key may have made its
 // run: that of today and that of the day before.
-func dedupeIDs(workflow, trigger, key string, now time.Time) []string {
+func dedupeIDs(id string, now time.Time) []string {
 	day := now.Unix() / int64(dedupeFor/time.Second)
-	id := requestIDOf("hook", workflow, trigger, "key "+key)
 	return []string{fmt.Sprintf("%s/%d", id, day), fmt.Sprintf("%s/%d", id, day-1)}
 }
 

@@ -43,6 +43,11 @@ triggers:
     webhook:
       auth: {hmac_sha256: {secret: "${{ secrets.HOOK }}", header: X-Signature, timestamp_header: X-Timestamp}}
     inputs: {site: "${{ toJSON(request.body) }}"}
+  keyed:
+    webhook:
+      auth: {hmac_sha256: {secret: "${{ secrets.HOOK }}", header: X-Signature, timestamp_header: X-Timestamp}}
+      dedupe: ${{ request.headers["x-event-id"] ?? "" }}
+    inputs: {site: "${{ toJSON(request.body) }}"}
   versioned:
     webhook: {auth: {hmac_sha256: {secret: "${{ secrets.HOOK }}", header: X-Signature, prefix: v0=, timestamp_header: X-Timestamp}}}
     inputs: {site: x}
@@ -116,11 +121,17 @@ func openTriggered(t *testing.T, dir string, clock *testClock, change func(*Conf
 
 func hooks(t *testing.T) (*Engine, *testClock) {
 	t.Helper()
-	dir := t.TempDir()
-	clock := &testClock{at: time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)}
+	dir, clock := hookProject(t)
+	return triggered(t, dir, clock, nil), clock
+}
+
+func hookProject(t *testing.T) (dir string, clock *testClock) {
+	t.Helper()
+	dir = t.TempDir()
+	clock = &testClock{at: time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)}
 	writePlain(t, dir, "flowrun.yaml", "workflows: [flow.yaml]\n")
 	writePlain(t, dir, "flow.yaml", hookWorkflow)
-	return triggered(t, dir, clock, nil), clock
+	return dir, clock
 }
 
 // signature is what a sender puts into the header.
@@ -318,6 +329,72 @@ func TestASignedTimeIsNotReplayed(t *testing.T) {
 	clock.move(time.Second)
 	if again := send(t, e, "timed", r); !strings.HasPrefix(again, "401 ") {
 		t.Errorf("replayed after its time: %s", again)
+	}
+}
+
+func TestAnUnsignedKeyOpensNoReplay(t *testing.T) {
+	dir, clock := hookProject(t)
+	e := openTriggered(t, dir, clock, nil)
+	defer func() { closeEngine(t, e) }()
+	request := func(stamp, id string) HookRequest {
+		r := HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
+		r.Header.Set("X-Timestamp", stamp)
+		r.Header.Set("X-Signature", signature("s3cret", stamp+`."x"`))
+		if id != "" {
+			r.Header.Set("X-Event-Id", id)
+		}
+		return r
+	}
+	start := clock.now()
+	for i, first := range []string{"", "e1"} {
+		stamp := seconds(start.Add(time.Duration(i) * time.Second))
+		run := send(t, e, "keyed", request(stamp, first))
+		if !strings.HasPrefix(run, "202 ") {
+			t.Fatalf("key %q: %s", first, run)
+		}
+		for _, other := range []string{"e2", "", first, "e3"} {
+			if again := send(t, e, "keyed", request(stamp, other)); again != "200 "+run[4:] {
+				t.Errorf("key %q, copied with %q: %s after %s", first, other, again, run)
+			}
+		}
+	}
+	// Many copies at once, each with a key of its own, are one run; also after a restart.
+	answers := make([]string, 16)
+	var all sync.WaitGroup
+	stamp := seconds(start.Add(time.Minute))
+	for i := range answers {
+		all.Go(func() { answers[i] = send(t, e, "keyed", request(stamp, "m"+strconv.Itoa(i))) })
+	}
+	all.Wait()
+	closeEngine(t, e)
+	e = openTriggered(t, dir, clock, nil)
+	answers = append(answers, send(t, e, "keyed", request(stamp, "after")))
+	ids := map[string]bool{}
+	for _, answer := range answers {
+		ids[answer[4:]] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("runs of one signature: %v", answers)
+	}
+	// The sender's own second try has another time, and the same key.
+	if again := send(t, e, "keyed", request(seconds(start.Add(2*time.Minute)), "e1")); !strings.HasPrefix(again, "200 ") {
+		t.Errorf("another signature, the same key: %s", again)
+	}
+	// Signatures whose time is over go with the next one that is stored.
+	rows := func() int {
+		keys, err := e.store.KV().List(signatureBucket, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(keys)
+	}
+	if got := rows(); got != 4 {
+		t.Errorf("%d signatures", got)
+	}
+	clock.move(3 * hookWindow)
+	send(t, e, "keyed", request(seconds(clock.now()), "late"))
+	if got := rows(); got != 1 {
+		t.Errorf("%d signatures after %s", got, 3*hookWindow)
 	}
 }
 

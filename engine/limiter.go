@@ -106,9 +106,11 @@ func (l *limiter) writeRows() {
 // close writes what is left and ends the writer.
 func (l *limiter) close() {
 	l.mu.Lock()
-	l.closed = true
-	close(l.ending)
-	close(l.wake)
+	if !l.closed {
+		l.closed = true
+		close(l.ending)
+		close(l.wake)
+	}
 	l.mu.Unlock()
 	l.writer.Wait()
 }

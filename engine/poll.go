@@ -41,7 +41,8 @@ type onePoll struct {
 	at  time.Time
 	by  string
 
-	started []string // the runs
+	resumed time.Time // when a person resumed it the last time
+	started []string  // the runs
 }
 
 // poll asks a trigger's action once and starts a run for each new or changed key. The
@@ -68,6 +69,9 @@ func (e *Engine) poll(ctx context.Context, rev *revision, t *plan.Trigger, by st
 		return nil, e.fault(err)
 	}
 	p := &onePoll{e: e, rev: rev, t: t, at: e.project.config.Now().UTC().Round(0), by: by}
+	if state != nil {
+		p.resumed = state.Done
+	}
 	hash := pollHash(t.Poll)
 	noting := old == nil || old.Hash != hash || old.Epoch != epoch || state != nil && old.At.Before(state.Done)
 	p.row = &pollRow{Hash: hash, Epoch: epoch, At: p.at, seen: map[digest]seenKey{}}

@@ -23,9 +23,12 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 	if old != nil {
 		row = *old // keys and time stay: the next poll that ends well goes on from them
 	}
+	if row.FailedAt.Before(p.resumed) {
+		row.Failures = 0 // a resume begins to count anew
+	}
 	again := row.Failures > 0 && row.Error == text
 	row.Failures++
-	row.Error = text
+	row.Error, row.FailedAt = text, p.at
 	n := p.t.PauseAfterFailures
 	pausing := n > 0 && row.Failures >= n
 	if !again || pausing {

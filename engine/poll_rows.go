@@ -34,12 +34,13 @@ type seenKey struct {
 
 // pollRow is what is stored of a poll between two calls.
 type pollRow struct {
-	Hash     string    `json:"hash"`  // of the definition that the keys belong to
-	Epoch    uint64    `json:"epoch"` // of the store
-	Poll     uint64    `json:"poll"`  // how often the row was changed
-	At       time.Time `json:"at"`    // of the poll that wrote it
-	Failures int       `json:"failures,omitempty"`
-	Error    string    `json:"error,omitempty"` // of the last poll, where it failed
+	Hash     string    `json:"hash"`               // of the definition that the keys belong to
+	Epoch    uint64    `json:"epoch"`              // of the store
+	Poll     uint64    `json:"poll"`               // how often the row was changed
+	At       time.Time `json:"at"`                 // of the poll that wrote it
+	Failures int       `json:"failures,omitempty"` // in a row, since the poll was resumed
+	Error    string    `json:"error,omitempty"`    // of the last poll, where it failed
+	FailedAt time.Time `json:"failed_at,omitzero"` // of that poll
 	Keys     int       `json:"keys"`
 
 	seen map[digest]seenKey

@@ -236,6 +236,30 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	if _, err := p.pollNow(t.Context(), rev, rev.trigger("new"), "ann"); !errors.As(err, &conflict) {
 		t.Errorf("nothing new: %v", err)
 	}
+
+	// A resume begins to count anew, whether polls failed before it or not.
+	resume := func() {
+		t.Helper()
+		p.clock.move(time.Second)
+		if _, err := p.ResumeSchedule(t.Context(), "items/new", PauseRequest{By: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		p.clock.move(time.Second)
+	}
+	resume()
+	fail("no entry")
+	fail("no entry")
+	fail("no entry")
+	if state, err := p.store.TriggerState("items", "new"); err != nil || !state.Paused {
+		t.Fatalf("not paused again: %+v %v", state, err)
+	}
+	resume()
+	for _, paused := range []bool{false, false, true} {
+		fail("no entry")
+		if state, err := p.store.TriggerState("items", "new"); err != nil || state.Paused != paused {
+			t.Fatalf("paused must be %v: %+v %v", paused, state, err)
+		}
+	}
 }
 
 func TestAnItemThatCanNotBeARunIsDecided(t *testing.T) {

@@ -55,7 +55,7 @@ type ScheduleItem struct {
 	Workflow     string           `json:"workflow"`
 	Trigger      string           `json:"trigger"`
 	Kind         plan.TriggerKind `json:"kind"`
-	Cron         string           `json:"cron,omitempty"`
+	Cron         string           `json:"cron"` // "" for every and poll
 	Every        string           `json:"every,omitempty"`
 	Timezone     string           `json:"timezone"`
 	Paused       bool             `json:"paused"`
@@ -81,7 +81,7 @@ type NextFires struct {
 	ID       string      `json:"id"`
 	Workflow string      `json:"workflow"`
 	Trigger  string      `json:"trigger"`
-	Cron     string      `json:"cron,omitempty"`
+	Cron     string      `json:"cron"` // "" for every and poll
 	Every    string      `json:"every,omitempty"`
 	Timezone string      `json:"timezone"`
 	Next     []time.Time `json:"next"`

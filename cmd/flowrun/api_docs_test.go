@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -169,10 +170,10 @@ func curlRequest(command string, variables map[string]string) (*http.Request, er
 	if err != nil || len(words) == 0 || words[0] != "curl" {
 		return nil, fmt.Errorf("this is no curl command: %w", err)
 	}
-	method, url, body, header := "", "", "", http.Header{}
+	method, url, body, header, asked := "", "", "", http.Header{}, neturl.Values{}
 	for i := 1; i < len(words); i++ {
 		switch word := words[i]; {
-		case word == "-N":
+		case word == "-N", word == "-G":
 		case !strings.HasPrefix(word, "-"):
 			url = word
 		case i+1 == len(words):
@@ -184,6 +185,10 @@ func curlRequest(command string, variables map[string]string) (*http.Request, er
 			i++
 			name, value, _ := strings.Cut(words[i], ": ")
 			header.Add(name, value)
+		case word == "--data-urlencode": // with -G
+			i++
+			name, value, _ := strings.Cut(words[i], "=")
+			asked.Add(name, value)
 		case word == "-d":
 			i++
 			body = words[i]
@@ -193,6 +198,9 @@ func curlRequest(command string, variables map[string]string) (*http.Request, er
 		default:
 			return nil, fmt.Errorf("the test does not know %s", word)
 		}
+	}
+	if len(asked) > 0 {
+		url += "?" + asked.Encode()
 	}
 	request, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err == nil {

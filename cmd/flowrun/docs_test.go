@@ -149,7 +149,11 @@ func checkMarked(t *testing.T, binary, dir string, b block, refused []string) {
 		}
 		return
 	}
-	output, code := flowrunIn(t, binary, dir, strings.Fields(b.argument)[1:]...)
+	words, err := shellWords(b.argument+"\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, code := flowrunIn(t, binary, dir, words[1:]...)
 	if (code == 0) != (b.kind == "runs") {
 		t.Errorf("%s exits with %d:\n%s", b.argument, code, output)
 	}

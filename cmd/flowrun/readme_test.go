@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,11 +40,18 @@ func pageIsTrue(t *testing.T, page string) {
 	for _, match := range markedBlock.FindAllStringSubmatch(string(text), -1) {
 		b := block{match[1], match[2], match[3]}
 		if b.kind == "file" {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, b.argument)), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			write(t, dir, b.argument, b.text)
 			continue
 		}
 		commands++
-		command := exec.Command(binary, strings.Fields(b.argument)[1:]...)
+		words, err := shellWords(b.argument+"\n", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(binary, words[1:]...)
 		command.Dir, command.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
 		output, err := command.CombinedOutput()
 		if (err == nil) != (b.kind == "runs") {

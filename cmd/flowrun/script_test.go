@@ -116,7 +116,7 @@ func runid(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("RUN", firstID(ts.ReadFile("stdout")))
 }
 
-// until runs a command again and again until its stdout matches:
+// until runs a command again and again until it succeeds and its stdout matches:
 // `until '"status":"queued"' flowrun runs -o json`.
 func until(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 2 {
@@ -125,12 +125,12 @@ func until(ts *testscript.TestScript, negated bool, args []string) {
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
 	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		ts.Check(ts.Exec(args[1], args[2:]...))
-		if pattern.MatchString(ts.ReadFile("stdout")) {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("%v never printed %s", args[1:], args[0])
+			ts.Fatalf("%v never printed %s (%v)", args[1:], args[0], err)
 		}
 	}
 }

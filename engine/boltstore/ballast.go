@@ -35,7 +35,7 @@ func (b *ballast) lay() {
 
 // reserve takes real blocks: a file with holes gives nothing back.
 func reserve(file *os.File, size int64) error {
-	err := syscall.Fallocate(int(file.Fd()), 0, 0, size)
+	err := allocate(file, size)
 	if !errors.Is(err, syscall.EOPNOTSUPP) && !errors.Is(err, syscall.ENOSYS) {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // BenchmarkAppend measures one record, waited for, with so many runs at a time.
@@ -62,6 +63,20 @@ func BenchmarkListRuns(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := s.Runs(boltstore.Filter{}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkListRunsOfNoMatch reads 2,000 rows of which none is selected.
+func BenchmarkListRunsOfNoMatch(b *testing.B) {
+	s := benchStore(b)
+	for n := range 2000 {
+		create(b, s, row(n), n)
+	}
+	none := boltstore.Filter{Match: func(*plan.Run) (bool, error) { return false, nil }}
+	for b.Loop() {
+		if runs, _, err := s.Runs(none); err != nil || len(runs) > 0 {
+			b.Fatal(len(runs), err)
 		}
 	}
 }

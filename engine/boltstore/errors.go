@@ -14,7 +14,8 @@ var (
 	ErrRunNotFound  = errors.New("run not found")
 	ErrRunExists    = errors.New("run exists already")
 	ErrPlanNotFound = errors.New("plan not found")
-	ErrConflict     = errors.New("version conflict") // a KV write with another version than the stored one
+	ErrConflict     = errors.New("version conflict")           // a KV write with another version than the stored one
+	ErrEnough       = errors.New("enough rows were looked at") // Filter.Match ends a page with it
 	ErrClosed       = errors.New("store is closed")
 	ErrNewer        = errors.New("store was written by a newer version") // matches *NewerError
 	ErrCorrupt      = errors.New("store is corrupt")                     // matches *CorruptError

@@ -80,3 +80,38 @@ func changedRows(tx *bolt.Tx, bucket, after string, limit int, change func(key s
 	}
 	return rows, "", nil
 }
+
+// removeAtOnce bounds what one DeleteBefore takes out in its transaction.
+const removeAtOnce = 10_000
+
+// DeleteBefore removes the rows of a bucket whose keys stand before key, at most
+// 10,000 of them, in one transaction, after the fsync.
+func (kv *KV) DeleteBefore(bucket, key string) error {
+	err := kv.store.do(0, func(w *writer) (bool, error) {
+		b := w.Bucket(bucketKV).Bucket([]byte(bucket))
+		if b == nil {
+			return false, nil
+		}
+		var old [][]byte // first: a bucket must not change under its cursor
+		cursor := b.Cursor()
+		for k, _ := cursor.First(); k != nil && string(k) < key && len(old) < removeAtOnce; k, _ = cursor.Next() {
+			old = append(old, bytes.Clone(k))
+		}
+		if len(old) == 0 {
+			return false, nil
+		}
+		at := newLocation(string(bucketKV), kvName(bucket))
+		return true, inTx(func() error {
+			for _, k := range old {
+				if err := w.removeFrom(b, &at, k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("delete from %s: %w", bucket, err)
+	}
+	return nil
+}

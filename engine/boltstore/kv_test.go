@@ -79,6 +79,18 @@ func TestKVFollowsItsModel(t *testing.T) {
 				delete(model.values, at)
 				delete(model.versions, at)
 			},
+			"delete before": func(t *rapid.T) {
+				b, k := bucket.Draw(t, "bucket"), key.Draw(t, "key")
+				if err := s.KV().DeleteBefore(b, k); err != nil {
+					t.Fatal(err)
+				}
+				for _, other := range []string{"x", "y", "x\x00", "\xff"} {
+					if other < k {
+						delete(model.values, b+"|"+other)
+						delete(model.versions, b+"|"+other)
+					}
+				}
+			},
 			"": func(t *rapid.T) {
 				b, k := bucket.Draw(t, "bucket"), key.Draw(t, "key")
 				value, version, found, err := s.KV().Get(b, k)

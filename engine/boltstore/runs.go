@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,11 @@ type Filter struct {
 	Since    time.Time         // compared with the time in the run's id, its acceptance
 	Limit    int               // 0 = 50
 	Cursor   string            // of the page before
+	// Match has the last word on a row that the rest of the filter selects; it may
+	// change the row. It is called outside of transactions, in the order of the list.
+	// With ErrEnough, but not for the first row, the page ends before this row and the
+	// next one begins with it. Any other error is that of Runs. Nil selects all.
+	Match func(row *plan.Run) (bool, error)
 }
 
 // defaultLimit is the length of a page of runs.
@@ -42,9 +48,9 @@ func (s *Store) Run(id string) (row *plan.Run, err error) {
 }
 
 // Runs returns the newest runs that the filter selects, newest first, and the
-// cursor of the next page ("" = none). A cursor that is not a run id is an
-// error. It reads in short transactions: a page may see a run's change that
-// happened meanwhile, but never a run twice.
+// cursor of the next page ("" = none): the last run that was looked at. A cursor
+// that is not a run id is an error. It reads in short transactions: a page may
+// see a run's change that happened meanwhile, but never a run twice.
 func (s *Store) Runs(filter Filter) (runs []plan.Run, next string, err error) {
 	scan, err := newScan(filter)
 	if err != nil {
@@ -54,20 +60,48 @@ func (s *Store) Runs(filter Filter) (runs []plan.Run, next string, err error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	for done := false; !done && len(runs) <= limit; {
+	last := filter.Cursor
+	for wanted, done := limit+1, false; !done; wanted = filter.next(wanted, limit+1-len(runs)) {
+		var found []plan.Run
 		err := s.view(func(tx *bolt.Tx) (err error) {
-			runs, done, err = scan.step(tx, runs, limit+1)
+			found, done, err = scan.step(tx, wanted)
 			return err
 		})
 		if err != nil {
 			return nil, "", err
 		}
+		for i := range found {
+			selected, err := filter.matches(&found[i])
+			switch {
+			case errors.Is(err, ErrEnough):
+				return runs, last, nil
+			case err != nil:
+				return nil, "", err
+			case selected && len(runs) == limit:
+				return runs, last, nil
+			case selected:
+				runs = append(runs, found[i])
+			}
+			last = found[i].ID
+		}
 	}
-	if len(runs) > limit {
-		runs = runs[:limit]
-		next = runs[limit-1].ID
+	return runs, "", nil
+}
+
+// next is how many rows are to be read: those that are missing, and more and more
+// where Match takes few of them.
+func (f Filter) next(wanted, missing int) int {
+	if f.Match == nil {
+		return missing
 	}
-	return runs, next, nil
+	return min(2*wanted, scanRows)
+}
+
+func (f Filter) matches(row *plan.Run) (bool, error) {
+	if f.Match == nil {
+		return true, nil
+	}
+	return f.Match(row)
 }
 
 // OpenRuns returns the runs that a start of the engine must take up, oldest
@@ -155,12 +189,16 @@ func newScan(filter Filter) (*scan, error) {
 	return sc, nil
 }
 
-// step looks at the next rows; done says that there are no more.
-func (sc *scan) step(tx *bolt.Tx, runs []plan.Run, wanted int) (_ []plan.Run, done bool, err error) {
+// step returns the next rows that the filter selects, at most wanted; done says
+// that there are no more.
+func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []plan.Run, done bool, err error) {
 	cursor := tx.Bucket(sc.bucket).Cursor()
 	key, _ := sc.seek(cursor)
 	for range scanRows {
-		if len(runs) == wanted || !bytes.HasPrefix(key, sc.prefix) || len(key) != len(sc.prefix)+runKeySize {
+		if len(runs) == wanted {
+			return runs, false, nil
+		}
+		if !bytes.HasPrefix(key, sc.prefix) || len(key) != len(sc.prefix)+runKeySize {
 			return runs, true, nil
 		}
 		run := key[len(sc.prefix):]

@@ -3,6 +3,7 @@ package boltstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -237,6 +238,81 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 	}
 	if _, _, err := s.Runs(boltstore.Filter{Cursor: "../x"}); err == nil {
 		t.Error("a cursor that is no run id was taken")
+	}
+}
+
+func TestAMatchHasTheLastWordOnARow(t *testing.T) {
+	s := newStore(t)
+	const count = 1300
+	var even, evenFailed []string
+	for n := range count {
+		run := row(n)
+		if n%3 == 0 {
+			run.Status = plan.RunFailed
+		}
+		if n%2 == 0 {
+			even = append([]string{run.ID}, even...)
+			if n%3 == 0 {
+				evenFailed = append([]string{run.ID}, evenFailed...)
+			}
+		}
+		run.Attempt = n
+		create(t, s, run, n)
+	}
+	for name, test := range map[string]struct {
+		filter boltstore.Filter
+		enough int // rows that a page looks at; 0 = all
+		want   []string
+	}{
+		"pages of fifty":                {boltstore.Filter{Limit: 50}, 0, even},
+		"pages of one":                  {boltstore.Filter{Limit: 1}, 0, even},
+		"pages as long as the list":     {boltstore.Filter{Limit: len(even)}, 0, even},
+		"pages that end after one row":  {boltstore.Filter{Limit: 10}, 1, even},
+		"pages that end after some":     {boltstore.Filter{Limit: 10}, 7, even},
+		"pages that end late":           {boltstore.Filter{Limit: 1000}, 700, even},
+		"an index is used first":        {boltstore.Filter{Limit: 10, Status: plan.RunFailed}, 0, evenFailed},
+		"an index, and short pages too": {boltstore.Filter{Limit: 10, Status: plan.RunFailed}, 3, evenFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			looked := map[string]int{}
+			for filter, page := test.filter, 0; page == 0 || filter.Cursor != ""; page++ {
+				rows := 0
+				filter.Match = func(row *plan.Run) (bool, error) {
+					if rows++; test.enough > 0 && rows > test.enough {
+						return false, fmt.Errorf("row %d: %w", rows, boltstore.ErrEnough)
+					}
+					looked[row.ID]++
+					row.Undriven = true
+					return row.Attempt%2 == 0, nil
+				}
+				runs, next, err := s.Runs(filter)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.enough == 0 && next != "" && len(runs) != filter.Limit {
+					t.Fatalf("a page of %d before the end", len(runs))
+				}
+				for _, run := range runs {
+					if got = append(got, run.ID); !run.Undriven {
+						t.Fatal("what Match changed is lost")
+					}
+				}
+				filter.Cursor = next
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("ids (-want +got):\n%s", diff)
+			}
+			for id, times := range looked {
+				if times > 2 { // the first of a page may be the one that the page before ended at
+					t.Fatalf("%s was looked at %d times", id, times)
+				}
+			}
+		})
+	}
+	broken := errors.New("broken")
+	if _, _, err := s.Runs(boltstore.Filter{Match: func(*plan.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
+		t.Errorf("a match that fails: %v", err)
 	}
 }
 

@@ -89,6 +89,14 @@ func (p *Program) Expression() *Expression { return p.expression }
 // the same result or error every time; a computed result has at most 256 KiB
 // as JSON and 64 levels. The error is a *RunError.
 func (p *Program) Run(env map[string]any, at time.Time) (any, error) {
+	v, _, err := p.RunCounted(env, at)
+	return v, err
+}
+
+// RunCounted is Run that also tells what the evaluation took, in steps: a step is
+// at most about a microsecond. For callers that run one program many times and
+// bound the whole.
+func (p *Program) RunCounted(env map[string]any, at time.Time) (result any, steps int, err error) {
 	m := p.machines.Get().(*machine)
 	m.reset(env, at, p.slots)
 	defer func() {
@@ -96,15 +104,23 @@ func (p *Program) Run(env map[string]any, at time.Time) (any, error) {
 		p.machines.Put(m)
 	}()
 	v, err := p.evaluate(m)
+	steps = p.took(m)
 	if err != nil {
-		return nil, p.located(err)
+		return nil, steps, p.located(err)
 	}
 	if p.computed && !isPlain(v) {
 		if _, err := measure(v, maxResult); err != nil {
-			return nil, p.located(tooLarge(err))
+			return nil, steps, p.located(tooLarge(err))
 		}
 	}
-	return v, nil
+	return v, steps, nil
+}
+
+// took counts what a run used of all budgets. The parts of an expression that take
+// nothing from them are bounded by the length of its text.
+func (p *Program) took(m *machine) int {
+	text, units := (maxBytes-m.bytes)/bytesPerStep, maxUnits-m.units
+	return 1 + len(p.expression.source)/64 + min(maxSteps-m.steps, maxSteps) + text + units
 }
 
 // evaluate turns a panic, which would be a fault of this package, into an error

@@ -277,3 +277,31 @@ func TestEveryFunctionIsDocumentedAndItsExampleCompiles(t *testing.T) {
 		}
 	}
 }
+
+func TestACountedRunTellsWhatItTook(t *testing.T) {
+	for source, least := range map[string]int{
+		`true`:                               1,
+		`all(1..5000, {# > 0})`:              10_000, // as many turns, and a list of 5,000
+		`len(repeat("a", 1000000)) > 0`:      1_000_000 / bytesPerStep,
+		`len(1..100000) > 0`:                 100_000,
+		`1 == 1` + strings.Repeat(" ", 6400): 100,
+	} {
+		program, err := Compile(source)
+		if err != nil {
+			t.Fatalf("%.40s: %v", source, err)
+		}
+		for range 2 { // the same each time
+			result, steps, err := program.RunCounted(nil, time.Time{})
+			if err != nil || result != true || steps < least || steps > 2*least+1 {
+				t.Errorf("%.40s: %v after %d steps, about %d are due: %v", source, result, steps, least, err)
+			}
+		}
+	}
+	program, err := Compile(`all(1..90000, {all(1..90000, {# > 0})})`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, steps, err := program.RunCounted(nil, time.Time{}); err == nil || steps < maxSteps || steps > maxSteps+2*maxUnits {
+		t.Errorf("beyond a limit: %d steps, %v", steps, err)
+	}
+}

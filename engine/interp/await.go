@@ -326,19 +326,11 @@ func signalsOf(steps []plan.Step) (names []string, open bool) {
 		if step.Uses != actionWait || step.Kind != plan.StepAction {
 			continue
 		}
-		var with struct{ Signal string }
-		switch {
-		case step.With.Kind == plan.ValueLiteral && json.Unmarshal(step.With.Literal, &with) == nil:
-			names = append(names, with.Signal)
-			continue
-		case step.With.Kind == plan.ValueObject:
-			value, _ := part(step.With, "signal")
-			if value.Kind == plan.ValueLiteral && json.Unmarshal(value.Literal, &with.Signal) == nil {
-				names = append(names, with.Signal)
-				continue
-			}
+		if name, known := signalOf(step); known {
+			names = append(names, name)
+		} else {
+			open = true
 		}
-		open = true
 	}
 	return names, open
 }
@@ -352,4 +344,30 @@ func (m *Machine) CheckOutcome(path string, output json.RawMessage) error {
 	}
 	_, err := s.decode(output)
 	return err
+}
+
+// SignalOf returns the name of the signal that a step outside of loops waits for,
+// or will wait for. known is false where there is no such step, or where it computes
+// the name.
+func (m *Machine) SignalOf(id string) (name string, known bool) {
+	steps := m.program.workflow.Steps
+	i := slices.IndexFunc(steps, func(s plan.Step) bool { return s.ID == id && s.Kind == plan.StepAction && s.Uses == actionWait })
+	if i < 0 {
+		return "", false
+	}
+	return signalOf(&steps[i])
+}
+
+// signalOf reads the name out of a core.wait step.
+func signalOf(step *plan.Step) (name string, known bool) {
+	var with struct{ Signal string }
+	switch step.With.Kind {
+	case plan.ValueLiteral:
+		known = json.Unmarshal(step.With.Literal, &with) == nil
+		return with.Signal, known
+	case plan.ValueObject:
+		value, _ := part(step.With, "signal")
+		known = value.Kind == plan.ValueLiteral && json.Unmarshal(value.Literal, &name) == nil
+	}
+	return name, known
 }

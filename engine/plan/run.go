@@ -20,6 +20,12 @@ const (
 	RunTimedOut  RunStatus = "timed_out"
 )
 
+// RunStatuses returns every status of a run, in the order in which a run may have
+// them.
+func RunStatuses() []RunStatus {
+	return []RunStatus{RunQueued, RunRunning, RunWaiting, RunPaused, RunSucceeded, RunFailed, RunCanceled, RunTimedOut}
+}
+
 // Ended reports whether the status is final.
 func (s RunStatus) Ended() bool {
 	return s == RunSucceeded || s == RunFailed || s == RunCanceled || s == RunTimedOut
@@ -59,6 +65,11 @@ const (
 	PausedCrashLoop      = "crash_loop"
 	PausedReplayMismatch = "replay_mismatch"
 )
+
+// PausedReasons returns every reason of a paused run.
+func PausedReasons() []string {
+	return []string{PausedAuthRequired, PausedUnknownOutcome, PausedError, PausedCrashLoop, PausedReplayMismatch}
+}
 
 // Run is the row of a run: what lists show. Times are UTC.
 type Run struct {

@@ -94,16 +94,16 @@ func (o *owner) answer(ctx context.Context, s *session, project *engine.Project)
 	if s.role == roleLook {
 		return nil
 	}
-	socket, err := web.Listen(s.at.stateDir, info, handler)
-	if err != nil {
-		return err
-	}
-	o.socket = socket
 	if o.serving != nil {
 		if err := o.serving.start(o, s, project, api); err != nil {
 			return err
 		}
 	}
+	socket, err := web.Listen(s.at.stateDir, info, handler)
+	if err != nil {
+		return err
+	}
+	o.socket = socket
 	o.watchTermination()
 	return nil
 }

@@ -73,23 +73,29 @@ func (a *app) visitRun(ctx context.Context, id string, ask func(*web.Client) err
 
 // listFlags are the flags of runs list.
 type listFlags struct {
-	workflow, status, since, cursor, output string
-	labels                                  []string
-	limit                                   int
+	workflow, status, since, query, cursor, output string
+	queried                                        bool // --query was given
+	labels                                         []string
+	limit                                          int
 }
 
 func (a *app) runsListCommand() *cobra.Command {
 	flags := new(listFlags)
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first", Args: exactArgs(),
-		Example: "  flowrun runs list --status failed --since 24h\n  flowrun runs list --label area=learning -o json",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.listRuns(c.Context(), flags) },
+		Example: "  flowrun runs list --status failed --since 24h\n  flowrun runs list --label area=learning -o json\n" +
+			`  flowrun runs list --query 'status == "failed" && duration_ms > 60000 && started_at > now() - duration("24h")'`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			flags.queried = c.Flags().Changed("query")
+			return a.listRuns(c.Context(), flags)
+		},
 	}
 	c.Flags().StringVar(&flags.workflow, "workflow", "", "only runs of this workflow")
 	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(runStatuses(), ", "))
 	completeFlag(c, "status", runStatuses()...)
 	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with the label NAME=VALUE (repeatable)")
 	c.Flags().StringVar(&flags.since, "since", "", "only runs started since a time (RFC 3339) or a duration ago (24h, 7d)")
+	c.Flags().StringVar(&flags.query, "query", "", "only runs of which an expression is true; it reads a run's fields, such as status and labels.team")
 	c.Flags().IntVar(&flags.limit, "limit", 20, "how many, at most 1000")
 	c.Flags().StringVar(&flags.cursor, "cursor", "", "go on where a list ended (its next_cursor)")
 	outputFlag(c, &flags.output, "text", "json")
@@ -110,14 +116,14 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 	}
 	var page *web.Page[plan.Run]
 	err = a.visit(ctx, func(c *web.Client) error {
-		page, err = c.Runs(ctx, filter)
+		page, err = fullPage(ctx, c, filter)
 		return err
 	})
 	if errors.Is(err, errNoStore) {
 		page, err = &web.Page[plan.Run]{Items: []plan.Run{}}, nil
 	}
 	if err != nil {
-		return err
+		return a.queryFault(flags.query, err)
 	}
 	if flags.output == "json" {
 		return view.JSON(a.sys.Stdout, page)
@@ -163,6 +169,10 @@ func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 			return filter, err
 		}
 		filter.Since = since
+	}
+	if flags.queried {
+		filter.Query = flags.query
+		return filter, a.queryFault(flags.query, engine.CheckRunQuery(flags.query))
 	}
 	return filter, nil
 }

@@ -48,7 +48,7 @@ func (a *app) runsSignalCommand() *cobra.Command {
 	flags := new(decideFlags)
 	c := a.decideCommand(engine.ActSignal, flags, "signal RUN STEP|NAME", "Send a signal to a step that waits for it, or by its name")
 	c.Long = "Signal sends a signal to one step of a run, or by its name to the first step that waits for it.\n" +
-		"A signal by name that no step waits for yet is kept for 24 hours."
+		"One that no step waits for yet is kept for 24 hours."
 	c.Example = "  flowrun runs signal 01jq… paid --payload '{\"id\": 7}'\n  flowrun runs signal 01jq… 'each[a].wait' --form id=7"
 	addForm(c, flags)
 	c.Flags().StringVar(&flags.payload, "payload", "", "the whole payload as JSON, or @FILE")

@@ -76,6 +76,7 @@ func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[plan.Run],
 	}
 	set("workflow", f.Workflow)
 	set("status", string(f.Status))
+	set("query", f.Query)
 	set("cursor", f.Cursor)
 	if f.Limit > 0 {
 		set("limit", strconv.Itoa(f.Limit))

@@ -89,6 +89,7 @@ func problemOf(err error) *Problem {
 		unknown  *engine.UnknownError
 		plugin   *engine.PluginChangedError
 		busy     *engine.BusyError
+		query    *engine.QueryError
 		list     diag.List
 	)
 	switch {
@@ -115,6 +116,10 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &input):
 		answer := newProblem(CodeInvalidInput, input.Message)
 		answer.Input, answer.Hint = input.Input, input.Hint
+		return answer
+	case errors.As(err, &query):
+		answer := newProblem(CodeBadRequest, query.Error())
+		answer.Hint, answer.Problems = query.Hint(), query.Problems
 		return answer
 	case errors.As(err, &list):
 		return invalidWorkflow(list)

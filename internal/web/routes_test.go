@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
 )
@@ -106,6 +109,30 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestAWrongQueryIsToldOverHTTP(t *testing.T) {
+	runs := &fakeRuns{err: engine.CheckRunQuery(`statuss == "failed"`)}
+	handler, _ := newTestHandler(t, runs)
+	w := request(handler, "GET", Prefix+"/runs?query="+url.QueryEscape(`statuss == "failed"`), "", "")
+	var problem Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
+		t.Fatal(err)
+	}
+	if len(problem.Problems) != 1 || problem.Problems[0].EndColumn != 8 || problem.Problems[0].Code != "FR3005" {
+		t.Errorf("problems %+v", problem.Problems)
+	}
+	problem.Problems = nil
+	want := Problem{
+		Type: "about:blank", Title: "Bad Request", Status: 400, Code: CodeBadRequest,
+		Detail: "the query is wrong: column 1: unknown name `statuss` [FR3005]", Hint: "did you mean `status`?",
+	}
+	if diff := cmp.Diff(want, problem); diff != "" || w.Code != 400 || w.Header().Get("Content-Type") != problemType {
+		t.Errorf("%d (-want +got):\n%s", w.Code, diff)
+	}
+	if len(runs.filters) != 1 || runs.filters[0].Query != `statuss == "failed"` {
+		t.Errorf("asked for %+v", runs.filters)
+	}
+}
+
 func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 	tests := map[string]struct {
 		err  error
@@ -118,6 +145,7 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 		"store newer":  {&engine.StoreError{Fault: engine.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
 		"store io":     {&engine.StoreError{Fault: engine.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
 		"too many":     {&engine.BusyError{Runs: 11_000}, CodeTooMany},
+		"query":        {engine.CheckRunQuery("statuss"), CodeBadRequest},
 		"anything":     {fmt.Errorf("x"), CodeInternal},
 	}
 	for name, test := range tests {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -366,11 +366,7 @@ func indent(text string) string {
 }
 
 func indentJSON(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
-		return term.CleanText(string(raw))
-	}
-	return term.CleanText(out.String())
+	return term.CleanText(engine.ReadableJSON(raw))
 }
 
 // Data prints a JSON value for people.

@@ -70,7 +70,7 @@ const flowEvery = 2 * time.Second
 
 func (s *site) connectionRow(one engine.ConnectionStatus) connectionRow {
 	row := connectionRow{
-		ConnectionStatus: one, URL: connectionURL(one.Name), PluginURL: "/plugins/" + one.Plugin, Settings: indented(one.Config), Flow: s.logins.view(one.Name),
+		ConnectionStatus: one, URL: connectionURL(one.Name), PluginURL: "/plugins/" + one.Plugin, Settings: engine.ReadableJSON(one.Config), Flow: s.logins.view(one.Name),
 		now: s.Now(),
 	}
 	if one.TokenFrom != "" {

@@ -71,24 +71,16 @@ func (f *field) showText(value json.RawMessage, empty bool) {
 func lostByControls(r rune) bool { return r == '\r' || r == 0 || unicode.Is(unicode.Cs, r) }
 
 func (f *field) asJSON(value json.RawMessage) {
-	f.AsJSON, f.Control, f.Value = true, controlArea, indented(value)
+	f.AsJSON, f.Control, f.Value = true, controlArea, engine.ReadableJSON(value)
 	f.Rows = rowsOf(f.Value, 3)
 }
 
 func (f *field) showJSON(value json.RawMessage, empty bool) {
 	f.Control = controlArea
 	if !empty {
-		f.Value = indented(value)
+		f.Value = engine.ReadableJSON(value)
 	}
 	f.Rows = rowsOf(f.Value, 4)
-}
-
-func indented(value json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, value, "", "  ") != nil {
-		return string(value)
-	}
-	return out.String()
 }
 
 // rowsOf is the height of an area: what is in it, within bounds.

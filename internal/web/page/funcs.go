@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -193,4 +194,4 @@ func labelList(labels map[string]string) []string {
 }
 
 // prettyJSON indents a value; what is no JSON stays as it is.
-func prettyJSON(raw json.RawMessage) string { return indentJSON(raw) }
+func prettyJSON(raw json.RawMessage) string { return engine.ReadableJSON(raw) }

@@ -108,14 +108,14 @@ func (s *site) lookAround(ctx context.Context, data *homeData) error {
 	for _, one := range asked.Stuck {
 		data.Attention = append(data.Attention, stuckOne(one))
 	}
-	if err := s.brokenFiles(ctx, data); err != nil {
+	if err := s.brokenOnes(ctx, data); err != nil {
 		return err
 	}
 	s.endingLogins(ctx, data)
 	if err := s.runningOnes(ctx, data); err != nil {
 		return err
 	}
-	schedules, err := s.Engine.Schedules(ctx)
+	schedules, err := s.known.schedules.get(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func stuckOne(one waitingStep) attention {
 	return found
 }
 
-// brokenFiles are the workflow files with errors.
-func (s *site) brokenFiles(ctx context.Context, data *homeData) error {
-	workflows, err := s.broken.recent(ctx)
+// brokenOnes are the workflow files with errors.
+func (s *site) brokenOnes(ctx context.Context, data *homeData) error {
+	workflows, err := s.known.broken.get(ctx)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,8 @@ const loginSoon = 3 * 24 * time.Hour
 
 // endingLogins are the logins that have ended or will soon.
 func (s *site) endingLogins(ctx context.Context, data *homeData) {
-	for _, c := range s.links.recent(ctx) {
+	list, _ := s.known.links.get(ctx) // what is wrong with a connection stands in its row
+	for _, c := range list {
 		found := attention{
 			Tone: "wait", Icon: "link", URL: connectionURL(c.Name), Text: "the login of " + c.Name, CLI: []any{"connections", "login", c.Name}, rank: 4,
 		}

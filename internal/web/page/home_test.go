@@ -86,14 +86,13 @@ func TestTheDayIsCountedByTheHour(t *testing.T) {
 
 // slowLogins are connections that take a while to tell how they are.
 type slowLogins struct {
-	Connections
 	asked int
 	list  []engine.ConnectionStatus
 }
 
-func (s *slowLogins) ListConnections(context.Context) []engine.ConnectionStatus {
+func (s *slowLogins) read(context.Context) ([]engine.ConnectionStatus, error) {
 	s.asked++
-	return s.list
+	return s.list, nil
 }
 
 func TestEndingLoginsAreTold(t *testing.T) {
@@ -107,8 +106,8 @@ func TestEndingLoginsAreTold(t *testing.T) {
 		{Name: "wrong", Error: "no such setting"},
 	}}
 	now := noon
-	clock := func() time.Time { return now }
-	s := &site{Options: Options{Now: clock}, links: &links{engine: asked, now: clock}}
+	s := &site{Options: Options{Now: func() time.Time { return now }}}
+	s.known = &known{links: kept[[]engine.ConnectionStatus]{age: linksKept, now: s.Now, later: true, read: asked.read}}
 	for range 2 {
 		var data homeData
 		s.endingLogins(t.Context(), &data)
@@ -125,80 +124,95 @@ func TestEndingLoginsAreTold(t *testing.T) {
 		t.Errorf("asked %d times within a minute", asked.asked)
 	}
 	now = now.Add(2 * linksKept)
-	s.links.recent(t.Context())
+	s.endingLogins(t.Context(), new(homeData))
 	if asked.asked != 2 {
 		t.Errorf("asked %d times after a minute", asked.asked)
 	}
 }
 
-func TestLoginsAreAskedForBehindThePage(t *testing.T) {
-	asked := &slowLogins{list: []engine.ConnectionStatus{{Name: "a"}}}
-	var tasks []func(context.Context)
-	l := &links{engine: asked, now: func() time.Time { return noon }, start: func(task func(context.Context)) { tasks = append(tasks, task) }}
-	if got := l.recent(t.Context()); got != nil || l.recent(t.Context()) != nil || len(tasks) != 1 {
-		t.Fatalf("%v, %d tasks", got, len(tasks))
-	}
-	tasks[0](t.Context())
-	if got := l.recent(t.Context()); len(got) != 1 || len(tasks) != 1 {
-		t.Errorf("%v, %d tasks", got, len(tasks))
-	}
-}
-
-// listing is a project with a list of workflows.
-type listing struct {
-	Workflows
+// answers gives one number after the other.
+type answers struct {
 	asked int
 	fails bool
 }
 
-func (l *listing) WorkflowList(context.Context) ([]engine.WorkflowInfo, error) {
-	l.asked++
-	if l.fails {
-		return nil, errors.New("no disk")
+func (a *answers) read(context.Context) (int, error) {
+	a.asked++
+	if a.fails {
+		return 0, errors.New("no disk")
 	}
+	return a.asked, nil
+}
+
+func TestAnAnswerIsKeptForAMoment(t *testing.T) {
+	now, source := noon, &answers{}
+	k := &kept[int]{read: source.read, age: time.Minute, now: func() time.Time { return now }}
+	want := func(value, asked int) {
+		t.Helper()
+		if got, err := k.get(t.Context()); err != nil || got != value || source.asked != asked {
+			t.Errorf("%d %v after %d questions, want %d after %d", got, err, source.asked, value, asked)
+		}
+	}
+	want(1, 1)
+	want(1, 1)
+	now = now.Add(time.Minute)
+	source.fails = true
+	if _, err := k.get(t.Context()); err == nil {
+		t.Error("a failure is not told")
+	}
+	source.fails = false
+	want(3, 3) // an error is not kept
+	now = now.Add(-time.Hour)
+	want(4, 4) // the clock was put back
+}
+
+func TestAnOldAnswerIsRenewedBehindThePage(t *testing.T) {
+	for name, later := range map[string]bool{"the first one is waited for": false, "nobody waits": true} {
+		t.Run(name, func(t *testing.T) {
+			now, source := noon, &answers{}
+			var tasks []func(context.Context)
+			k := &kept[int]{
+				read: source.read, age: time.Minute, now: func() time.Time { return now }, later: later,
+				start: func(task func(context.Context)) { tasks = append(tasks, task) },
+			}
+			first, err := k.get(t.Context())
+			if err != nil || (first == 0) != later || (len(tasks) == 1) != later {
+				t.Fatalf("%d %v, %d tasks", first, err, len(tasks))
+			}
+			for _, task := range tasks {
+				task(t.Context())
+			}
+			now, tasks = now.Add(time.Minute), nil
+			for range 2 {
+				if got, err := k.get(t.Context()); err != nil || got != 1 || len(tasks) != 1 {
+					t.Errorf("%d %v, %d tasks", got, err, len(tasks))
+				}
+			}
+			source.fails = true
+			tasks[0](t.Context()) // what was known stays
+			source.fails = false
+			if got, err := k.get(t.Context()); err != nil || got != 1 || len(tasks) != 2 {
+				t.Errorf("%d %v, %d tasks", got, err, len(tasks))
+			}
+			tasks[1](t.Context())
+			if got, err := k.get(t.Context()); err != nil || got != 3 || len(tasks) != 2 {
+				t.Errorf("%d %v, %d tasks", got, err, len(tasks))
+			}
+		})
+	}
+}
+
+// listing is a project with a list of workflows.
+type listing struct{ Workflows }
+
+func (listing) WorkflowList(context.Context) ([]engine.WorkflowInfo, error) {
 	broken := engine.WorkflowInfo{File: "b.yaml", Stale: true}
 	broken.Problems.Errorf(diag.Pos{File: "b.yaml", Line: 1, Column: 1}, "FR1001", "it is wrong")
 	return []engine.WorkflowInfo{{Name: "good"}, broken}, nil
 }
 
-func TestBrokenFilesAreKeptForAMoment(t *testing.T) {
-	now := noon
-	list := &listing{}
-	b := &broken{engine: list, now: func() time.Time { return now }}
-	for range 3 {
-		if got, err := b.recent(t.Context()); err != nil || len(got) != 1 || got[0].File != "b.yaml" {
-			t.Errorf("%v %v", got, err)
-		}
-	}
-	if list.asked != 1 {
-		t.Errorf("asked %d times", list.asked)
-	}
-	now, list.fails = now.Add(brokenKept), true
-	if _, err := b.recent(t.Context()); err == nil {
-		t.Error("a failure is not told")
-	}
-	now, list.fails = now.Add(-time.Hour), false // the clock was put back
-	if _, err := b.recent(t.Context()); err != nil || list.asked != 3 {
-		t.Errorf("%v, asked %d times", err, list.asked)
-	}
-}
-
-func TestOldBrokenFilesAreReadBehindThePage(t *testing.T) {
-	now := noon
-	list := &listing{}
-	var tasks []func(context.Context)
-	b := &broken{engine: list, now: func() time.Time { return now }, start: func(task func(context.Context)) { tasks = append(tasks, task) }}
-	if got, err := b.recent(t.Context()); err != nil || len(got) != 1 || len(tasks) != 0 {
-		t.Fatalf("%v %v", got, err)
-	}
-	now = now.Add(brokenKept)
-	for range 2 {
-		if got, err := b.recent(t.Context()); err != nil || len(got) != 1 || len(tasks) != 1 || list.asked != 1 {
-			t.Errorf("%v %v, %d tasks", got, err, len(tasks))
-		}
-	}
-	tasks[0](t.Context())
-	if _, err := b.recent(t.Context()); err != nil || list.asked != 2 || len(tasks) != 1 {
-		t.Errorf("%v, asked %d times", err, list.asked)
+func TestOnlyBrokenFilesAreKept(t *testing.T) {
+	if got, err := brokenFiles(t.Context(), listing{}); err != nil || len(got) != 1 || got[0].File != "b.yaml" {
+		t.Errorf("%v %v", got, err)
 	}
 }

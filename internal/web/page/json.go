@@ -1,21 +1,10 @@
 package page
 
 import (
-	"bytes"
-	"encoding/json"
 	"html/template"
 	"regexp"
 	"strings"
 )
-
-// indentJSON indents a value; what is no JSON stays as it is.
-func indentJSON(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return out.String()
-}
 
 // secretRef is a reference to a secret in JSON that is indented.
 var secretRef = regexp.MustCompile(`\{\s*"\$secret":\s*"([^"]*)"\s*\}`)

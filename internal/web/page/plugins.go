@@ -155,13 +155,13 @@ func (s *site) pluginAction(r *http.Request) (*screen, error) {
 	}
 	data := &actionData{Action: action, ActionDoc: doc, Effects: effectTexts[action.Effect], Limits: limitTexts(action.Limiters)}
 	for _, example := range action.Examples {
-		data.Examples = append(data.Examples, exampleText{example.Name, indented(example.Input), indented(example.Output)})
+		data.Examples = append(data.Examples, exampleText{example.Name, engine.ReadableJSON(example.Input), engine.ReadableJSON(example.Output)})
 	}
 	for _, one := range []struct {
 		name   string
 		schema json.RawMessage
 	}{{"Inputs", action.Input}, {"Outputs", action.Output}} {
-		data.Schemas = append(data.Schemas, schemaText{one.name, indented(one.schema)})
+		data.Schemas = append(data.Schemas, schemaText{one.name, engine.ReadableJSON(one.schema)})
 	}
 	if action.DefaultTimeout > 0 {
 		data.Time = duration(action.DefaultTimeout)

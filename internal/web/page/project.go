@@ -78,7 +78,7 @@ func actionURL(plugin, action string) string {
 
 // listRows is how many rows a page of a list has that the engine gives as a
 // whole.
-const listRows = 25
+const listRows = 18
 
 // listPage is one page of such a list, with the links to its neighbours. Pages
 // count from 1.

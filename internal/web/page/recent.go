@@ -8,51 +8,86 @@ import (
 	"github.com/flowrun/flowrun/engine"
 )
 
-// brokenKept is how long the list of broken files is kept: with a thousand
-// workflows it takes longer to make than the rest of a page.
-const brokenKept = 5 * time.Second
+// How long the first page shows what it knows before it asks again. With a
+// thousand workflows each of these takes longer than the rest of the page, and
+// the state of a login costs a call of its plugin.
+const (
+	brokenKept    = 5 * time.Second
+	schedulesKept = 2 * time.Second
+	linksKept     = time.Minute
+)
 
-// broken are the workflow files with errors as they were a moment ago. Safe for
-// concurrent use.
-type broken struct {
-	engine Workflows
-	now    func() time.Time
-	start  func(func(context.Context)) // runs what goes on after a request; nil = there is none
+// kept is an answer as it was a moment ago. Safe for concurrent use.
+type kept[T any] struct {
+	read  func(context.Context) (T, error)
+	age   time.Duration // how old an answer may be
+	now   func() time.Time
+	start func(func(context.Context)) // runs what goes on after a request; nil = there is none
+	later bool                        // nobody waits for the first answer either
 
-	mu   sync.Mutex
-	at   time.Time
-	busy bool
-	list []engine.WorkflowInfo
+	mu    sync.Mutex
+	at    time.Time // of the answer; zero = there is none
+	busy  bool
+	value T
 }
 
-// recent returns what is known. It waits for the answer only where nothing is
-// known yet, or nothing goes on after a request.
-func (b *broken) recent(ctx context.Context) ([]engine.WorkflowInfo, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	age := b.now().Sub(b.at)
+// get returns what is known, and asks anew when that is old: behind the request
+// where there is something that goes on after it. After an error the next one
+// asks again.
+func (k *kept[T]) get(ctx context.Context) (T, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	age, known := k.now().Sub(k.at), !k.at.IsZero()
 	switch {
-	case b.busy, !b.at.IsZero() && age >= 0 && age < brokenKept:
-		return b.list, nil
-	case !b.at.IsZero() && b.start != nil:
-		b.busy = true
-		b.start(func(ctx context.Context) {
-			found, err := b.read(ctx)
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.busy = false
-			b.keep(found, err)
-		})
-		return b.list, nil
+	case k.busy, known && age >= 0 && age < k.age:
+		return k.value, nil
+	case (known || k.later) && k.start != nil:
+		k.busy = true
+		k.start(k.renew)
+		return k.value, nil
 	}
-	found, err := b.read(ctx)
-	b.keep(found, err)
-	return found, err
+	value, err := k.read(ctx)
+	if err == nil {
+		k.value, k.at = value, k.now()
+	}
+	return value, err
 }
 
-// read asks the engine.
-func (b *broken) read(ctx context.Context) ([]engine.WorkflowInfo, error) {
-	all, err := b.engine.WorkflowList(ctx)
+// renew asks while nobody waits.
+func (k *kept[T]) renew(ctx context.Context) {
+	value, err := k.read(ctx)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.busy = false
+	if err == nil {
+		k.value, k.at = value, k.now()
+	}
+}
+
+// known is what the first page keeps between requests.
+type known struct {
+	broken    kept[[]engine.WorkflowInfo]
+	schedules kept[[]engine.ScheduleItem]
+	links     kept[[]engine.ConnectionStatus]
+}
+
+func newKnown(o Options) *known {
+	k := &known{}
+	k.broken = kept[[]engine.WorkflowInfo]{age: brokenKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.WorkflowInfo, error) {
+		return brokenFiles(ctx, o.Engine)
+	}}
+	k.schedules = kept[[]engine.ScheduleItem]{age: schedulesKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.ScheduleItem, error) {
+		return o.Engine.Schedules(ctx)
+	}}
+	k.links = kept[[]engine.ConnectionStatus]{age: linksKept, now: o.Now, start: o.Go, later: true, read: func(ctx context.Context) ([]engine.ConnectionStatus, error) {
+		return o.Engine.ListConnections(ctx), nil
+	}}
+	return k
+}
+
+// brokenFiles are the workflow files with errors.
+func brokenFiles(ctx context.Context, workflows Workflows) ([]engine.WorkflowInfo, error) {
+	all, err := workflows.WorkflowList(ctx)
 	var found []engine.WorkflowInfo
 	for i := range all {
 		if all[i].Problems.HasErrors() {
@@ -60,50 +95,4 @@ func (b *broken) read(ctx context.Context) ([]engine.WorkflowInfo, error) {
 		}
 	}
 	return found, err
-}
-
-// keep takes an answer; after an error the next request asks again.
-func (b *broken) keep(found []engine.WorkflowInfo, err error) {
-	if err == nil {
-		b.list, b.at = found, b.now()
-	}
-}
-
-// linksKept is how long the states of logins are kept: asking costs a call of
-// each plugin.
-const linksKept = time.Minute
-
-// links are the states of the connections as they were a moment ago. Safe for
-// concurrent use.
-type links struct {
-	engine Connections
-	now    func() time.Time
-	start  func(func(context.Context)) // runs what goes on after a request; nil = there is none
-
-	mu   sync.Mutex
-	at   time.Time
-	busy bool
-	list []engine.ConnectionStatus
-}
-
-// recent returns what is known and asks anew when that is old, without waiting
-// for the answer.
-func (l *links) recent(ctx context.Context) []engine.ConnectionStatus {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy || !l.at.IsZero() && l.now().Sub(l.at) < linksKept {
-		return l.list
-	}
-	if l.start == nil {
-		l.list, l.at = l.engine.ListConnections(ctx), l.now()
-		return l.list
-	}
-	l.busy = true
-	l.start(func(ctx context.Context) {
-		list := l.engine.ListConnections(ctx)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.list, l.at, l.busy = list, l.now(), false
-	})
-	return l.list
 }

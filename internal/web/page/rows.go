@@ -158,7 +158,7 @@ func (m *rowMaker) loopBars(n *node) template.HTML {
 		if to.IsZero() {
 			to = m.now
 		}
-		list = append(list, bar{from: from, to: to, tone: toneOf(string(statusOf(one.nodes))), kind: "item", title: one.key + ": " + duration(to.Sub(from))})
+		list = append(list, bar{from: from, to: to, tone: toneOf(string(itemStatus(one.nodes))), kind: "item", title: one.key + ": " + duration(to.Sub(from))})
 	}
 	lanes(list, min(max(n.def.Loop.MaxParallel, 1), maxLanes))
 	return m.scale.bars(append(m.gapBars(), thin(m.scale, list)...), barWords(n.step, m.now))
@@ -303,7 +303,7 @@ func (m *rowMaker) items(n *node, depth int) {
 	case len(n.items) > shortLoop:
 		shown = nil
 		for _, one := range n.items {
-			if status := statusOf(one.nodes); (status == plan.StepFailed || status == plan.StepUnknown) && len(shown) < failedItems {
+			if status := itemStatus(one.nodes); (status == plan.StepFailed || status == plan.StepUnknown) && len(shown) < failedItems {
 				shown = append(shown, one)
 			}
 		}
@@ -344,7 +344,7 @@ func (m *rowMaker) item(one *item, depth int) {
 		return
 	}
 	from, to := times(one.nodes)
-	row := stepRow{Depth: depth, Path: one.path, Name: one.key, Status: statusOf(one.nodes)}
+	row := stepRow{Depth: depth, Path: one.path, Name: one.key, Status: itemStatus(one.nodes)}
 	var end *time.Time
 	if !to.IsZero() {
 		end = &to

@@ -221,7 +221,7 @@ func recordText(raw json.RawMessage) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "… (`flowrun runs events` has all)"
 	}
-	return indentJSON(json.RawMessage(text))
+	return engine.ReadableJSON(json.RawMessage(text))
 }
 
 // sourceData is the workflow's file as the run goes by it.
@@ -352,5 +352,5 @@ func asFile(name string, raw json.RawMessage) (string, []byte, error) {
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
 		return name + ".txt", []byte(text), nil
 	}
-	return name + ".json", []byte(indentJSON(raw) + "\n"), nil
+	return name + ".json", []byte(engine.ReadableJSON(raw) + "\n"), nil
 }

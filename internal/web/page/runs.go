@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -43,16 +44,16 @@ type tab struct {
 
 // runFilter is the filter as it stands in the URL.
 type runFilter struct {
-	Workflow, Status, Label, Since, Cursor string
+	Workflow, Status, Label, Since, Query, Cursor string
 }
 
-func (f runFilter) Any() bool { return f.Workflow+f.Status+f.Label+f.Since != "" }
+func (f runFilter) Any() bool { return f.Workflow+f.Status+f.Label+f.Since+f.Query != "" }
 
 // path is the list with this filter.
 func (f runFilter) path() string {
 	query := url.Values{}
 	for name, value := range map[string]string{
-		"workflow": f.Workflow, "status": f.Status, "label": f.Label, "since": f.Since, "cursor": f.Cursor,
+		"workflow": f.Workflow, "status": f.Status, "label": f.Label, "since": f.Since, "query": f.Query, "cursor": f.Cursor,
 	} {
 		if value != "" {
 			query.Set(name, value)
@@ -67,7 +68,7 @@ func (f runFilter) path() string {
 // command is the filter as arguments of `flowrun runs`.
 func (f runFilter) command() []any {
 	args := []any{"runs", "list"}
-	for _, flag := range []choice{{"--workflow", f.Workflow}, {"--status", f.Status}, {"--label", f.Label}, {"--since", f.Since}} {
+	for _, flag := range []choice{{"--workflow", f.Workflow}, {"--status", f.Status}, {"--label", f.Label}, {"--since", f.Since}, {"--query", f.Query}} {
 		if flag.Text != "" {
 			args = append(args, flag.Value, flag.Text)
 		}
@@ -110,7 +111,21 @@ func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
 		}
 		asked.Cursor = f.Cursor
 	}
+	if asked.Query = f.Query; f.Query != "" {
+		if err := engine.CheckRunQuery(f.Query); err != nil {
+			return asked, queryText(err)
+		}
+	}
 	return asked, ""
+}
+
+// queryText is what is wrong with a query, and what to do about it.
+func queryText(err error) string {
+	var wrong *engine.QueryError
+	if !errors.As(err, &wrong) || wrong.Hint() == "" {
+		return err.Error()
+	}
+	return wrong.Error() + ": " + wrong.Hint()
 }
 
 // runs is the list of runs. Its filter stands in the URL.
@@ -118,16 +133,22 @@ func (s *site) runs(r *http.Request) (*screen, error) {
 	query := r.URL.Query()
 	filter := runFilter{
 		Workflow: strings.TrimSpace(query.Get("workflow")), Status: query.Get("status"), Label: strings.TrimSpace(query.Get("label")),
-		Since: query.Get("since"), Cursor: query.Get("cursor"),
+		Since: query.Get("since"), Query: strings.TrimSpace(query.Get("query")), Cursor: query.Get("cursor"),
 	}
 	data := runsData{Filter: filter, Statuses: statusTabs(filter), Since: sinceChoices, CLI: filter.command()}
 	made := &screen{Title: "Runs", Nav: "/runs", Template: "runs", Live: live{Runs: true}}
 	asked, wrong := filter.asked(s.Now())
 	if wrong != "" {
-		data.Wrong, made.Data, made.Status = wrong, data, http.StatusBadRequest
+		data.Wrong = wrong
+		made.Data, made.Status = data, http.StatusBadRequest
 		return made, nil
 	}
 	found, next, err := s.Engine.List(r.Context(), asked)
+	if failed := (*engine.QueryError)(nil); errors.As(err, &failed) {
+		data.Wrong = queryText(failed)
+		made.Data, made.Status = data, http.StatusBadRequest
+		return made, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,15 +29,13 @@ type site struct {
 	mux       *http.ServeMux // of the views, for the stream
 	logins    *logins
 	counts    counts
-	links     *links
-	broken    *broken
+	known     *known
 	streams   chan struct{} // one entry for each open stream
 }
 
 func newSite(o Options) *site {
 	s := &site{Options: o, assets: readAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), logins: newLogins(o)}
-	s.links = &links{engine: o.Engine, now: o.Now, start: o.Go}
-	s.broken = &broken{engine: o.Engine, now: o.Now, start: o.Go}
+	s.known = newKnown(o)
 	if s.Location == nil {
 		s.Location = time.UTC
 	}

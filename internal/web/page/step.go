@@ -174,7 +174,7 @@ func (s *site) describeStep(data *stepData, n *node, w *plan.Workflow) {
 // of.
 func (s *site) itemLink(run string, one *item) itemLink {
 	from, to := times(one.nodes)
-	link := itemLink{Key: one.key, Status: statusOf(one.nodes), URL: stepURL(run, one.nodes[0].step.Path)}
+	link := itemLink{Key: one.key, Status: itemStatus(one.nodes), URL: stepURL(run, one.nodes[0].step.Path)}
 	for _, n := range one.nodes {
 		if n.step.Status == link.Status {
 			link.URL = stepURL(run, n.step.Path)

@@ -194,3 +194,32 @@ func TestATreeKeepsStepsThatThePlanDoesNotHave(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestAnItemIsAsItsStepsAre(t *testing.T) {
+	failed := func(reaction plan.Reaction) *node {
+		return &node{step: plan.RunStep{Status: plan.StepFailed, Error: &plan.Error{Kind: plan.KindNotFound}}, def: &plan.Step{OnErrorAll: reaction}}
+	}
+	with := func(status plan.StepStatus) *node {
+		return &node{step: plan.RunStep{Status: status}, def: &plan.Step{}}
+	}
+	byKind := failed(plan.ReactFail)
+	byKind.def.OnError = map[plan.ErrorKind]plan.Reaction{plan.KindNotFound: plan.ReactContinue}
+	for name, c := range map[string]struct {
+		nodes []*node
+		want  plan.StepStatus
+	}{
+		"all went well":                       {[]*node{with(plan.StepSucceeded), with(plan.StepSkipped)}, plan.StepSucceeded},
+		"one failed":                          {[]*node{failed(plan.ReactFail), with(plan.StepBlocked)}, plan.StepFailed},
+		"one failed and the item goes on":     {[]*node{failed(plan.ReactContinue), with(plan.StepSucceeded)}, plan.StepSucceeded},
+		"the same for its kind of error":      {[]*node{byKind, with(plan.StepSucceeded)}, plan.StepSucceeded},
+		"its only step failed, which is fine": {[]*node{failed(plan.ReactContinue)}, plan.StepSucceeded},
+		"one waits after a failure":           {[]*node{failed(plan.ReactFail), with(plan.StepWaiting)}, plan.StepWaiting},
+		"between two steps":                   {[]*node{with(plan.StepSucceeded), with(plan.StepPending)}, plan.StepRunning},
+		"not begun":                           {[]*node{with(plan.StepPending), with(plan.StepPending)}, plan.StepPending},
+		"an outcome is not known":             {[]*node{with(plan.StepUnknown), with(plan.StepSucceeded)}, plan.StepUnknown},
+	} {
+		if got := itemStatus(c.nodes); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -130,6 +130,32 @@ func worstOf(nodes []*node) plan.StepStatus {
 	return worst
 }
 
+// itemStatus is statusOf for the steps of one item: a failure that `on_error` says
+// to go on after is none of the item's.
+func itemStatus(nodes []*node) plan.StepStatus {
+	var counted []*node
+	for _, n := range nodes {
+		if !n.continued() {
+			counted = append(counted, n)
+		}
+	}
+	if len(counted) == 0 {
+		return plan.StepSucceeded
+	}
+	return statusOf(counted)
+}
+
+func (n *node) continued() bool {
+	if n.def == nil || n.step.Status != plan.StepFailed || n.step.Error == nil {
+		return false
+	}
+	reaction, set := n.def.OnError[n.step.Error.Kind]
+	if !set {
+		reaction = n.def.OnErrorAll
+	}
+	return reaction == plan.ReactContinue
+}
+
 var statusRank = map[plan.StepStatus]int{
 	plan.StepSkipped: 0, plan.StepBlocked: 1, plan.StepSucceeded: 2, plan.StepPending: 3, plan.StepCanceled: 4, plan.StepWaiting: 5,
 	plan.StepRetrying: 6, plan.StepRunning: 7, plan.StepUnknown: 8, plan.StepFailed: 9,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -58,7 +59,7 @@ func (r *room) value(name string, raw json.RawMessage) value {
 		r.left -= len(v.Text)
 		return v
 	}
-	shown, cut := cutText(maskRefs(indentJSON(raw)), most)
+	shown, cut := cutText(maskRefs(engine.ReadableJSON(raw)), most)
 	v.HTML, v.Cut = colourJSON(shown), cut
 	r.left -= len(v.HTML)
 	v.Short = name != "" && len(shown) <= 100 && !strings.Contains(shown, "\n")

@@ -550,7 +550,8 @@ type LogoutResult struct {
 
 // NextAnswer NextAnswer is the answer of GET /schedules/{id}/next.
 type NextAnswer struct {
-	Cron     *string      `json:"cron,omitempty"`
+	// Cron "" for every and poll
+	Cron     string       `json:"cron"`
 	Every    *string      `json:"every,omitempty"`
 	Fires    *[]NextFire  `json:"fires"`
 	Id       string       `json:"id"`
@@ -1023,7 +1024,8 @@ type RunsUpdate struct {
 
 // ScheduleItem ScheduleItem is one cron or every trigger in a list; polls are among them.
 type ScheduleItem struct {
-	Cron  *string `json:"cron,omitempty"`
+	// Cron "" for every and poll
+	Cron  string  `json:"cron"`
 	Every *string `json:"every,omitempty"`
 
 	// Failures in a row
@@ -1271,6 +1273,9 @@ type ListRunsParams struct {
 
 	// Since Only runs that began at this time or later.
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Query Only runs of which this expression is true. It reads the fields of a run. With a query a page may be short, or empty, before the end: next_cursor is null at the end alone.
+	Query *string `form:"query,omitempty" json:"query,omitempty"`
 }
 
 // ListRunsParamsStatus defines parameters for ListRuns.
@@ -3395,6 +3400,18 @@ func NewListRunsRequest(server string, params *ListRunsParams) (*http.Request, e
 		if params.Since != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// signatureBucket is the store's bucket of the signatures whose time is good still.
+const signatureBucket = "hook_signatures"
+
+// hookEvent is what a request counts as: the same event is the same run.
+type hookEvent struct {
+	id    string // "" = each request is an event of its own
+	dated bool   // it is a key, which counts for a day
+}
+
+// eventOf tells which event a request is. With a signed time the first request with
+// a signature decides: `dedupe` may read headers that nobody has signed, and a copy
+// with another one must not be another event (docs/triggers.md). That is stored
+// before the run, so that it holds after a crash too.
+func (e *Engine) eventOf(rev *revision, t *plan.Trigger, key string, sender hookSender, now time.Time) (hookEvent, error) {
+	event := hookEvent{}
+	switch {
+	case key != "":
+		event = hookEvent{id: requestIDOf("hook", rev.name(), t.Name, "key "+key), dated: true}
+	case sender.replay != "":
+		event.id = requestIDOf("hook", rev.name(), t.Name, "signature "+sender.replay)
+	}
+	if sender.replay == "" {
+		return event, nil
+	}
+	// The time is signed, so that the same signature has the same row.
+	row := fmt.Sprintf("%012d %s", sender.at.Unix(), requestIDOf("signature", rev.name(), t.Name, sender.replay))
+	known, err := e.signatureRow(row)
+	if err != nil || known != nil {
+		return eventOr(known, event), err
+	}
+	if t.Webhook.Dedupe == nil {
+		return event, nil // the signature is the event
+	}
+	e.dropSignatures(now)
+	absent, value := uint64(0), "signature "+event.id
+	if event.dated {
+		value = "key " + event.id
+	}
+	_, err = e.store.KV().Put(signatureBucket, row, []byte(value), &absent)
+	if errors.Is(err, boltstore.ErrConflict) { // another request was faster
+		known, err = e.signatureRow(row)
+		return eventOr(known, event), err
+	}
+	return event, e.fault(err)
+}
+
+func eventOr(known *hookEvent, event hookEvent) hookEvent {
+	if known != nil {
+		return *known
+	}
+	return event
+}
+
+// signatureRow reads which event a signature belongs to; nil where it is new.
+func (e *Engine) signatureRow(row string) (*hookEvent, error) {
+	value, _, found, err := e.store.KV().Get(signatureBucket, row)
+	if err != nil || !found {
+		return nil, e.fault(err)
+	}
+	kind, id, _ := strings.Cut(string(value), " ")
+	return &hookEvent{id: id, dated: kind == "key"}, nil
+}
+
+// dropSignatures forgets those whose time is over, once a minute. One that stays
+// longer does no harm.
+func (e *Engine) dropSignatures(now time.Time) {
+	minute := now.Unix() / 60
+	if e.signaturesDropped.Swap(minute) == minute {
+		return
+	}
+	over := fmt.Sprintf("%012d", now.Add(-2*hookWindow).Unix())
+	if err := e.store.KV().DeleteBefore(signatureBucket, over); err != nil {
+		e.project.config.Log.Warn("old signatures of webhooks not removed", "error", err)
+	}
+}
