@@ -85,7 +85,7 @@ func writeProject(b *testing.B, dir string, schedules int) {
 			b.Fatal(err)
 		}
 	}
-	write("flowrun.yaml", "workflows: [workflows]\n")
+	write("flowrun.yaml", "workflows: [workflows]\nretention: {max_runs: 1000000}\n")
 	for i := range schedules {
 		write(fmt.Sprintf("workflows/w%04d.yaml", i), workflowText(i))
 	}
@@ -263,7 +263,7 @@ func median(b *testing.B, body func()) {
 }
 
 // BenchmarkServe measures the pages and lists of a server with 1,000 schedules
-// and 10,000 runs: docs/observability.md has the goals and the figures.
+// and 10,000 runs: docs/performance.md has the goals and the figures.
 func BenchmarkServe(b *testing.B) {
 	runs := benchRuns
 	if text := os.Getenv("FLOWRUN_BENCH_RUNS"); text != "" {
