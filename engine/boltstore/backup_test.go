@@ -61,7 +61,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := whole(t, path)
-		if uint64(report.Records) < before || !report.Closed || info.Bytes != report.Bytes || !info.At.Equal(startOfTime) || info.Schema != 3 {
+		if uint64(report.Records) < before || !report.Closed || info.Bytes != report.Bytes || !info.At.Equal(startOfTime) || info.Schema != 4 {
 			t.Errorf("backup %d: %d records, %d were acknowledged; %+v", n, report.Records, before, info)
 		}
 		sidecar, err := os.ReadFile(path + ".sha256")
@@ -192,7 +192,7 @@ func TestP15ABackupOfAnOlderSchemaCanBeRestored(t *testing.T) {
 	if err != nil || info.Old != "" || info.Parked != 4 || info.Sidecar {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	if report := whole(t, path); report.Schema != 3 || report.Epoch != uint64(startOfTime.Unix()) {
+	if report := whole(t, path); report.Schema != 4 || report.Epoch != uint64(startOfTime.Unix()) {
 		t.Errorf("report %+v", report)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))

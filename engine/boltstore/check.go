@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -130,7 +131,7 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (e
 		for err := range tx.Check() {
 			report.add(&CorruptError{Detail: err.Error()})
 		}
-		c := &contentCheck{tx: tx, report: report, schema: schema, deep: deep, expected: map[string]uint64{}}
+		c := &contentCheck{tx: tx, report: report, schema: schema, deep: deep, expected: map[string]uint64{}, runs: map[countDelta]int{}}
 		return c.all(ctx)
 	})
 }
@@ -151,7 +152,8 @@ type contentCheck struct {
 	report   *Report
 	schema   uint64
 	deep     bool
-	expected map[string]uint64 // rows of each index that follow from runs and journals
+	expected map[string]uint64  // rows of each index that follow from runs and journals
+	runs     map[countDelta]int // counts of runs that follow from the runs
 }
 
 func (c *contentCheck) all(ctx context.Context) error {
@@ -169,9 +171,13 @@ func (c *contentCheck) all(ctx context.Context) error {
 		{bucketFires, c.fire},
 		{bucketTriggers, c.trigger},
 		{bucketOutbox, c.entry},
+		{bucketCounts, c.counts},
+		{bucketAttention, c.attention},
+		{bucketLooks, c.look},
+		{bucketSessions, c.session},
 	} {
 		b := c.tx.Bucket(part.bucket)
-		if b == nil {
+		if b == nil || c.later(part.bucket) {
 			continue // of a later schema
 		}
 		if err := c.eachRow(ctx, part.bucket, part.bucket, b, part.each); err != nil {
@@ -185,7 +191,7 @@ func (c *contentCheck) all(ctx context.Context) error {
 func (c *contentCheck) others(ctx context.Context) error {
 	done := [][]byte{
 		bucketRuns, bucketJournal, bucketPlans, bucketBlobs, bucketRequests, bucketLogs, bucketLogSizes,
-		bucketFires, bucketTriggers, bucketOutbox,
+		bucketFires, bucketTriggers, bucketOutbox, bucketCounts, bucketAttention, bucketLooks, bucketSessions,
 	}
 	err := c.tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 		for _, bucket := range done {
@@ -198,16 +204,23 @@ func (c *contentCheck) others(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs, bucketFiresBySlot} {
+	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs, bucketFiresBySlot, bucketByWorkflowStatus, bucketAttentionBy} {
 		b := c.tx.Bucket(index)
-		if b == nil || c.schema < 2 && (bytes.Equal(index, bucketByLabel) || bytes.Equal(index, bucketRefs)) {
+		if b == nil || c.later(index) || c.schema < 2 && (bytes.Equal(index, bucketByLabel) || bytes.Equal(index, bucketRefs)) {
 			continue
 		}
 		if got, want := uint64(b.Stats().KeyN), c.expected[string(index)]; got > want {
 			c.report.add(&CorruptError{Detail: fmt.Sprintf("bucket %s: it holds %d rows, %d belong to something", index, got, want)})
 		}
 	}
+	c.sums()
 	return nil
+}
+
+// later reports whether a bucket is of a later schema, to which a migration was on
+// its way.
+func (c *contentCheck) later(bucket []byte) bool {
+	return c.schema < 4 && slices.ContainsFunc(bucketsOfFour(), func(of []byte) bool { return bytes.Equal(of, bucket) })
 }
 
 // checkEvery is after how many rows a check looks whether it shall end.
@@ -239,7 +252,7 @@ func (c *contentCheck) eachRow(ctx context.Context, name, path []byte, b *bolt.B
 // expect wants a row of an index, which holds nothing.
 func (c *contentCheck) expect(bucket, key []byte, of string) {
 	b := c.tx.Bucket(bucket)
-	if b == nil {
+	if b == nil || c.later(bucket) {
 		return
 	}
 	c.expected[string(bucket)]++

@@ -34,6 +34,7 @@ func (c *contentCheck) run(key, payload []byte) {
 		}
 		c.expect(index.bucket, index.key, "run "+row.ID+" wants it")
 	}
+	c.countRun(key, row)
 	if c.tx.Bucket(bucketJournal).Get(seqKey(key, 1)) == nil {
 		c.damaged(bucketJournal, seqKey(key, 1), "the first record of run %s is missing", row.ID)
 	}

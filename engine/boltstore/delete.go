@@ -170,6 +170,14 @@ func deleteRow(w *writer, run []byte, row *plan.Run) error {
 			return err
 		}
 	}
+	workflow, err := workflowPrefix(row.Workflow)
+	if err != nil {
+		return err
+	}
+	w.count(workflow, run, row.Status, -1)
+	if err := dropAttention(w, run, row); err != nil {
+		return err
+	}
 	if err := dropPlan(w, row.PlanHash, run); err != nil {
 		return err
 	}
@@ -186,7 +194,8 @@ func indexKeys(row *plan.Run, run []byte) (keys []indexKey, err error) {
 		return nil, err
 	}
 	keys = append(keys, indexKey{bucketByWorkflow, join(workflow, run)},
-		indexKey{bucketByStatus, join(statusPrefix(row.Status), run)})
+		indexKey{bucketByStatus, join(statusPrefix(row.Status), run)},
+		indexKey{bucketByWorkflowStatus, join(join(workflow, statusPrefix(row.Status)), run)})
 	if open(row) {
 		keys = append(keys, indexKey{bucketOpen, run})
 	}

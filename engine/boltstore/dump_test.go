@@ -2,10 +2,12 @@ package boltstore_test
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
@@ -28,6 +30,11 @@ type content struct {
 	Fires   []plan.Fire
 	States  []plan.TriggerState
 	Outbox  []plan.OutboxEntry
+
+	Counts    []boltstore.WorkflowCounts
+	All       boltstore.Counts
+	Hours     []boltstore.HourCounts
+	Attention []string
 }
 
 func read(t *testing.T, s *boltstore.Store) *content {
@@ -72,7 +79,23 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	c.States, err = s.TriggerStates()
 	must(err)
 	c.Outbox = outboxOf(t, s)
+	readCounts(t, s, c)
 	return c
+}
+
+func readCounts(t *testing.T, s *boltstore.Store, c *content) {
+	t.Helper()
+	var err, err2, err3 error
+	c.Counts, err = s.WorkflowCounts()
+	c.All, err2 = s.Counts("")
+	c.Hours, err3 = s.HourCounts("", time.Time{})
+	rows, _, err4 := s.Runs(boltstore.Filter{Attention: true, Limit: 1000})
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		c.Attention = append(c.Attention, row.ID)
+	}
 }
 
 func readRows(t *testing.T, s *boltstore.Store, c *content) {

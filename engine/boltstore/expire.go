@@ -70,11 +70,7 @@ func (s *Store) Expire(ctx context.Context, keep time.Duration, maxRuns int, now
 // excessRuns returns how many runs there are above a number.
 func (s *Store) excessRuns(maxRuns int) (excess int, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
-		stored, err := getSealed(tx.Bucket(bucketMeta), bucketMeta, keyCensus)
-		if err != nil {
-			return err
-		}
-		counted, _, _, err := decodeCensus(stored)
+		counted, err := storedCensus(tx)
 		if err != nil {
 			return err
 		}

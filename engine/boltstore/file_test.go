@@ -130,7 +130,7 @@ func TestANewerSchemaIsRefused(t *testing.T) { // P19
 	path := closedStore(t)
 	boltstore.SetSchemaForTest(t, path, 7, "2.5.0")
 	_, err := boltstore.Open(path, quick())
-	want := &boltstore.NewerError{Path: path, Schema: 7, Known: 3, Needs: "2.5.0"}
+	want := &boltstore.NewerError{Path: path, Schema: 7, Known: 4, Needs: "2.5.0"}
 	var newer *boltstore.NewerError
 	if !errors.As(err, &newer) || !errors.Is(err, boltstore.ErrNewer) {
 		t.Fatalf("err = %v", err)

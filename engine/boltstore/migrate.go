@@ -35,7 +35,7 @@ func (s *Store) Migrated() (from uint64, backup string) { return s.migrated.from
 // that goes on where another was killed between two steps copies it again. A step
 // may begin anew at any moment: the version changes with its last transaction.
 func (s *Store) migrate() error {
-	steps := map[uint64]func() error{1: s.migrateToTwo, 2: s.migrateToThree}
+	steps := map[uint64]func() error{1: s.migrateToTwo, 2: s.migrateToThree, 3: s.migrateToFour}
 	for s.schema < schemaVersion {
 		step := steps[s.schema]
 		if step == nil {
@@ -195,7 +195,7 @@ func (s *Store) eachRow(bucket []byte, each func(w *writer, key, payload []byte)
 			for rows := 0; key != nil; key, value = cursor.Next() {
 				if rows++; rows > migrationRows {
 					next = bytes.Clone(key)
-					return nil
+					return s.finishPart(w)
 				}
 				payload, err := unseal(bucket, key, value)
 				if err != nil {
@@ -205,13 +205,21 @@ func (s *Store) eachRow(bucket []byte, each func(w *writer, key, payload []byte)
 					return err
 				}
 			}
-			return nil
+			return s.finishPart(w)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// finishPart ends a transaction of a migration. Before schema 2 there is no census.
+func (s *Store) finishPart(w *writer) error {
+	if s.schema < 2 {
+		return nil
+	}
+	return w.finish(censusRunning)
 }
 
 func refsOfRow(w *writer, run, payload []byte) error {

@@ -12,21 +12,33 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 )
 
-const schema1, schema2 = "schema1.db.gz", "schema2.db.gz"
+const schema1, schema2, schema3 = "schema1.db.gz", "schema2.db.gz", "schema3.db.gz"
 
 // olderStores are the kept files of older schemas, each written by a program of
 // its time.
-func olderStores() map[uint64]string { return map[uint64]string{1: schema1, 2: schema2} }
+func olderStores() map[uint64]string { return map[uint64]string{1: schema1, 2: schema2, 3: schema3} }
 
-// fixtureContent is what the fixtures' stores hold, written by this program. They
-// know no triggers yet.
-func fixtureContent(t *testing.T) *content {
+// fixtureContent is what the fixture of a schema holds, written by this program.
+// Before schema 3 there are no triggers.
+func fixtureContent(t *testing.T, schema uint64) *content {
 	t.Helper()
 	s := newStore(t)
 	fillFixture(t, s)
+	if schema >= 3 {
+		fillTriggers(t, s)
+		return read(t, s)
+	}
 	c := read(t, s)
 	c.Outbox = nil
 	return c
+}
+
+// fixtureSize is how many runs the fixture of a schema holds.
+func fixtureSize(schema uint64) int {
+	if schema >= 3 {
+		return fixtureRuns + 1
+	}
+	return fixtureRuns - 1
 }
 
 func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
@@ -37,7 +49,7 @@ func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := openStore(t, path)
-		if diff := cmp.Diff(fixtureContent(t), read(t, s)); diff != "" {
+		if diff := cmp.Diff(fixtureContent(t, schema), read(t, s)); diff != "" {
 			t.Errorf("schema %d: content (-want +got):\n%s", schema, diff)
 		}
 		want := fmt.Sprintf("%s.schema%d.bak", path, schema)
@@ -52,11 +64,13 @@ func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
 		if copies, err := filepath.Glob(path + ".*"); err != nil || len(copies) != 1 {
 			t.Errorf("copies %v, %v", copies, err)
 		}
-		fillTriggers(t, s)
+		if schema < 3 {
+			fillTriggers(t, s)
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if report := whole(t, path); report.Schema != 3 || report.Runs != fixtureRuns+1 || report.Blobs != 2 || !report.Closed {
+		if report := whole(t, path); report.Schema != 4 || report.Runs != fixtureRuns+1 || report.Blobs != 2 || !report.Closed {
 			t.Errorf("report %+v", report)
 		}
 		again := openStore(t, path)
@@ -69,14 +83,14 @@ func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
 // An older schema lacks what came later, but all else is checked.
 func TestP19AnOlderStoreCanBeChecked(t *testing.T) {
 	for schema, name := range olderStores() {
-		if report := whole(t, unpack(t, name)); report.Schema != schema || report.Runs != fixtureRuns-1 {
+		if report := whole(t, unpack(t, name)); report.Schema != schema || report.Runs != fixtureSize(schema) {
 			t.Errorf("report %+v", report)
 		}
 	}
 }
 
 func TestP19AMigrationKilledAtAnyCommitBeginsAnew(t *testing.T) {
-	for schema, least := range map[uint64]int{1: 6, 2: 1} {
+	for schema, least := range map[uint64]int{1: 10, 2: 5, 3: 4} {
 		path := unpack(t, olderStores()[schema])
 		options, taken := images(t, path, quick())
 		s, err := boltstore.Open(path, options)
@@ -90,7 +104,7 @@ func TestP19AMigrationKilledAtAnyCommitBeginsAnew(t *testing.T) {
 		if len(steps) < least {
 			t.Fatalf("the migration from %d has %d commits", schema, len(steps))
 		}
-		want := fixtureContent(t)
+		want := fixtureContent(t, schema)
 		for i, image := range steps {
 			s := openStore(t, image)
 			if diff := cmp.Diff(want, read(t, s)); diff != "" {

@@ -151,6 +151,17 @@ func (r *restore) edit(w *writer) error {
 	if at, err := time.Parse(time.RFC3339Nano, string(saved)); err == nil {
 		r.info.SavedAt = at
 	}
+	// A login of then may have been ended since.
+	var sessions [][]byte
+	if err := w.Bucket(bucketSessions).ForEach(func(key, _ []byte) error {
+		sessions = append(sessions, bytes.Clone(key))
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := removeSessions(w, sessions); err != nil {
+		return err
+	}
 	return r.park(w)
 }
 

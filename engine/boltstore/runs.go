@@ -19,9 +19,11 @@ type Filter struct {
 	Workflow string
 	Status   plan.RunStatus
 	Labels   map[string]string // all of them
-	Since    time.Time         // compared with the time in the run's id, its acceptance
-	Limit    int               // 0 = 50
-	Cursor   string            // of the page before
+	// Attention selects the runs that need somebody: see Look.
+	Attention bool
+	Since     time.Time // compared with the time in the run's id, its acceptance
+	Limit     int       // 0 = 50
+	Cursor    string    // of the page before
 	// Match has the last word on a row that the rest of the filter selects; it may
 	// change the row. It is called outside of transactions, in the order of the list.
 	// With ErrEnough, but not for the first row, the page ends before this row and the
@@ -161,7 +163,14 @@ func newScan(filter Filter) (*scan, error) {
 		if err != nil {
 			return nil, err
 		}
-		sc.bucket, sc.prefix = bucketByWorkflow, prefix
+		switch sc.bucket, sc.prefix = bucketByWorkflow, prefix; {
+		case filter.Attention:
+			sc.bucket = bucketAttentionBy
+		case filter.Status != "":
+			sc.bucket, sc.prefix = bucketByWorkflowStatus, join(prefix, statusPrefix(filter.Status))
+		}
+	case filter.Attention:
+		sc.bucket = bucketAttention
 	case len(filter.Labels) > 0:
 		name := slices.Min(slices.Collect(maps.Keys(filter.Labels)))
 		prefix, err := labelPrefix(name, filter.Labels[name])

@@ -10,7 +10,7 @@ import (
 
 // schemaVersion is the version of the file's layout. A newer file is refused; an
 // older one is moved up step by step (migrate.go).
-const schemaVersion = 3
+const schemaVersion = 4
 
 // schemaNeeds is the first flowrun version that reads schemaVersion: an older
 // program names it when it refuses the file (P19).
@@ -45,6 +45,13 @@ var (
 	bucketFiresBySlot = []byte("fires_by_slot") // the same in the order of time
 	bucketTriggers    = []byte("triggers")      // len16 workflow len16 trigger -> state
 	bucketOutbox      = []byte("outbox")        // seq64 -> what others wait to hear of a run
+
+	bucketByWorkflowStatus = []byte("runs_by_workflow_status") // len16 workflow, status 0, run -> nothing
+	bucketCounts           = []byte("run_counts")              // of workflows, statuses and hours, see counts.go
+	bucketAttention        = []byte("attention")               // run -> nothing: it needs somebody, see attention.go
+	bucketAttentionBy      = []byte("attention_by_workflow")   // len16 workflow, run -> nothing
+	bucketLooks            = []byte("looks")                   // run -> who looked at its failure
+	bucketSessions         = []byte("sessions")                // sha256 -> when it ends, and what the server notes
 )
 
 // buckets are those of a schema.
@@ -61,7 +68,16 @@ func buckets(schema uint64) [][]byte {
 	if schema < 3 {
 		return second
 	}
-	return append(second, bucketFires, bucketFiresBySlot, bucketTriggers, bucketOutbox)
+	third := append(second, bucketFires, bucketFiresBySlot, bucketTriggers, bucketOutbox)
+	if schema < 4 {
+		return third
+	}
+	return append(third, bucketsOfFour()...)
+}
+
+// bucketsOfFour are those that came with schema 4.
+func bucketsOfFour() [][]byte {
+	return [][]byte{bucketByWorkflowStatus, bucketCounts, bucketAttention, bucketAttentionBy, bucketLooks, bucketSessions}
 }
 
 var (

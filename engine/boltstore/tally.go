@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // A census is what each bucket holds: how many keys, and a sum over them that
@@ -128,6 +130,16 @@ func decodeCensus(data []byte) (c census, closed bool, txid uint64, err error) {
 		data = data[n+8:]
 	}
 	return c, closed, txid, nil
+}
+
+// storedCensus is what the last transaction left.
+func storedCensus(tx *bolt.Tx) (census, error) {
+	stored, err := getSealed(tx.Bucket(bucketMeta), bucketMeta, keyCensus)
+	if err != nil {
+		return nil, err
+	}
+	counted, _, _, err := decodeCensus(stored)
+	return counted, err
 }
 
 // compare returns a *CorruptError that names the first bucket whose content is

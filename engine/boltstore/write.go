@@ -277,6 +277,9 @@ func (c *rowChange) put(w *writer) error {
 	if err := c.indexStatus(w); err != nil {
 		return err
 	}
+	if err := c.indexAttention(w); err != nil {
+		return err
+	}
 	if err := c.indexSlot(w); err != nil {
 		return err
 	}
@@ -312,16 +315,32 @@ func (c *rowChange) indexWorkflow(w *writer) error {
 	return w.put(bucketByWorkflow, join(c.workflow, c.key))
 }
 
+// indexStatus moves the rows that lead to runs by their status, and what counts
+// them.
 func (c *rowChange) indexStatus(w *writer) error {
+	status := statusPrefix(c.row.Status)
 	if old := c.old; old != nil {
-		if old.Status == c.row.Status {
+		if old.Status == c.row.Status && old.Workflow == c.row.Workflow {
 			return nil
 		}
-		if err := w.remove(bucketByStatus, join(statusPrefix(old.Status), c.key)); err != nil {
+		workflow, err := workflowPrefix(old.Workflow)
+		if err != nil {
 			return err
 		}
+		before := statusPrefix(old.Status)
+		if err := w.remove(bucketByStatus, join(before, c.key)); err != nil {
+			return err
+		}
+		if err := w.remove(bucketByWorkflowStatus, join(join(workflow, before), c.key)); err != nil {
+			return err
+		}
+		w.count(workflow, c.key, old.Status, -1)
 	}
-	return w.put(bucketByStatus, join(statusPrefix(c.row.Status), c.key))
+	w.count(c.workflow, c.key, c.row.Status, 1)
+	if err := w.put(bucketByWorkflowStatus, join(join(c.workflow, status), c.key)); err != nil {
+		return err
+	}
+	return w.put(bucketByStatus, join(status, c.key))
 }
 
 func getRow(tx *bolt.Tx, key []byte) (*plan.Run, error) {

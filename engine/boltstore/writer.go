@@ -14,11 +14,12 @@ import (
 type writer struct {
 	*bolt.Tx
 	census census
-	tells  bool             // changes of runs go to the outbox
-	clock  func() time.Time // nil = the times of runs stand for it
-	told   bool             // something went to the outbox
-	rows   []plan.Run       // rows of runs that it wrote, for Options.OnRuns
-	shows  bool             // rows are wanted
+	tells  bool               // changes of runs go to the outbox
+	clock  func() time.Time   // nil = the times of runs stand for it
+	told   bool               // something went to the outbox
+	rows   []plan.Run         // rows of runs that it wrote, for Options.OnRuns
+	shows  bool               // rows are wanted
+	counts map[countDelta]int // by how much counts of runs change
 }
 
 // changed notes a run's new row.
@@ -82,8 +83,12 @@ func (w *writer) nextOf(b *bolt.Bucket, at *location) (uint64, error) {
 	return sequence, nil
 }
 
-// finish stores the census: the last write of every transaction.
+// finish stores the counts of runs, then the census: the last write of every
+// transaction.
 func (w *writer) finish(state byte) error {
+	if err := w.putCounts(); err != nil {
+		return err
+	}
 	return w.put(bucketMeta, keyCensus, w.census.encode(state, uint64(w.ID())))
 }
 

@@ -46,7 +46,7 @@ func olderStore(t *testing.T, schema uint64) []byte {
 
 // Power is lost while a store is moved up to the schema of this program.
 func TestP19_AMigrationSurvivesPowerLoss(t *testing.T) {
-	for schema := uint64(1); schema <= 2; schema++ {
+	for schema := uint64(1); schema <= 3; schema++ {
 		t.Run(fmt.Sprintf("from schema %d", schema), func(t *testing.T) { migrationUnderPowerLoss(t, schema) })
 	}
 }

@@ -1,0 +1,215 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// A run that failed, ran out of time or is paused needs somebody. It stands in an
+// index of its own, in the order of time and by its workflow, from the transaction
+// that says so. It leaves the index when a run of its workflow that was accepted
+// after it succeeds, when somebody has looked at it, when it goes on, or when it is
+// removed. A paused run waits for an act: neither a look nor a later run is one.
+
+// Look is who looked at a run that had failed, and when.
+type Look struct {
+	At time.Time `json:"at"`
+	By string    `json:"by,omitempty"`
+}
+
+// needsLook reports whether a run belongs into the index when it takes its status.
+// The failure of a sub-workflow's run is its parent's matter.
+func needsLook(row *plan.Run) bool {
+	switch row.Status {
+	case plan.RunPaused:
+		return true
+	case plan.RunFailed, plan.RunTimedOut:
+		return row.Parent == nil
+	}
+	return false
+}
+
+// indexAttention moves a run into the index or out of it when its status changes.
+func (c *rowChange) indexAttention(w *writer) error {
+	old := c.old
+	again := old != nil && old.Attempt != c.row.Attempt
+	if old != nil && old.Status == c.row.Status && old.Workflow == c.row.Workflow && !again {
+		return nil
+	}
+	if old != nil {
+		if err := dropAttention(w, c.key, old); err != nil {
+			return err
+		}
+	}
+	if c.row.Status == plan.RunSucceeded {
+		return w.settle(c.workflow, c.key)
+	}
+	if !needsLook(c.row) {
+		return nil
+	}
+	if err := w.put(bucketAttention, c.key); err != nil {
+		return err
+	}
+	return w.put(bucketAttentionBy, join(c.workflow, c.key))
+}
+
+// dropAttention takes a run out of the index, with what was noted of looks.
+func dropAttention(w *writer, run []byte, row *plan.Run) error {
+	if !needsLook(row) {
+		return nil
+	}
+	if err := w.remove(bucketLooks, run); err != nil {
+		return err
+	}
+	return unlist(w, run, row.Workflow)
+}
+
+func unlist(w *writer, run []byte, workflow string) error {
+	prefix, err := workflowPrefix(workflow)
+	if err != nil {
+		return err
+	}
+	if err := w.remove(bucketAttention, run); err != nil {
+		return err
+	}
+	return w.remove(bucketAttentionBy, join(prefix, run))
+}
+
+// settle takes the failed runs of a workflow out of the index that were accepted
+// before a run that has succeeded.
+func (w *writer) settle(workflow, success []byte) error {
+	var settled [][]byte
+	cursor := w.Bucket(bucketAttentionBy).Cursor()
+	for key, _ := cursor.Seek(workflow); bytes.HasPrefix(key, workflow); key, _ = cursor.Next() {
+		run := key[len(workflow):]
+		if bytes.Compare(run, success) >= 0 {
+			break
+		}
+		settled = append(settled, bytes.Clone(run))
+	}
+	for _, run := range settled {
+		row, err := indexedRow(w.Tx, bucketAttentionBy, run)
+		if err != nil {
+			return err
+		}
+		if row.Status == plan.RunPaused {
+			continue
+		}
+		if err := unlist(w, run, row.Workflow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AttentionCount returns how many runs of a workflow ("" = of all) need somebody.
+func (s *Store) AttentionCount(workflow string) (n int, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		if workflow == "" {
+			counted, err := storedCensus(tx)
+			n = int(counted[string(bucketAttention)].keys)
+			return err
+		}
+		prefix, err := workflowPrefix(workflow)
+		if err != nil {
+			return err
+		}
+		cursor := tx.Bucket(bucketAttentionBy).Cursor()
+		for key, _ := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// lookRows is how many runs one transaction takes out of the index.
+const lookRows = 500
+
+// Look notes that somebody has looked at runs that have failed or ran out of time:
+// they need nobody any more. It returns those that did until now. Runs that are
+// paused stay, those that are not there or need nobody are passed over.
+func (s *Store) Look(ids []string, by string, at time.Time) (looked []string, err error) {
+	note, err := json.Marshal(Look{At: at, By: by})
+	if err != nil {
+		return nil, fmt.Errorf("note a look: %w", err)
+	}
+	for part := range slices.Chunk(ids, lookRows) {
+		var taken []string
+		err := s.do(len(part)*len(note), func(w *writer) (bool, error) {
+			rows, err := toLookAt(w.Tx, part)
+			if err != nil || len(rows) == 0 {
+				return false, err
+			}
+			return true, inTx(func() error {
+				for _, row := range rows {
+					key, err := runKey(row.ID)
+					if err != nil {
+						return err
+					}
+					if err := unlist(w, key, row.Workflow); err != nil {
+						return err
+					}
+					if err := w.put(bucketLooks, key, note); err != nil {
+						return err
+					}
+					taken = append(taken, row.ID)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return looked, fmt.Errorf("note a look: %w", err)
+		}
+		looked = append(looked, taken...)
+	}
+	return looked, nil
+}
+
+// toLookAt returns the rows of those runs that a look takes out of the index.
+func toLookAt(tx *bolt.Tx, ids []string) (rows []*plan.Run, err error) {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		key, err := runKey(id)
+		if err != nil || seen[id] || tx.Bucket(bucketAttention).Get(key) == nil {
+			continue
+		}
+		seen[id] = true
+		row, err := indexedRow(tx, bucketAttention, key)
+		if err != nil {
+			return nil, err
+		}
+		if row.Status != plan.RunPaused {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// Looked returns who looked at a run, and whether it still needs somebody.
+func (s *Store) Looked(id string) (look *Look, needed bool, err error) {
+	key, err := runKey(id)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		needed = tx.Bucket(bucketAttention).Get(key) != nil
+		stored, err := getSealed(tx.Bucket(bucketLooks), bucketLooks, key)
+		if err != nil || stored == nil {
+			return err
+		}
+		look = new(Look)
+		if err := json.Unmarshal(stored, look); err != nil {
+			return &CorruptError{Bucket: string(bucketLooks), Key: hexKey(key), Detail: err.Error()}
+		}
+		return nil
+	})
+	return look, needed, err
+}

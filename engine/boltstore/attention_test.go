@@ -1,0 +1,91 @@
+package boltstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// finish gives a run its status.
+func finish(t *testing.T, s *boltstore.Store, n int, status plan.RunStatus, edit func(*plan.Run)) {
+	t.Helper()
+	run := row(n)
+	run.Status = status
+	if edit != nil {
+		edit(run)
+	}
+	if err := appendWait(s, run.ID, nil, run); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func needing(t *testing.T, s *boltstore.Store, workflow string) (numbers []int) {
+	t.Helper()
+	rows, _, err := s.Runs(boltstore.Filter{Attention: true, Workflow: workflow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, err := s.AttentionCount(workflow)
+	if err != nil || count != len(rows) {
+		t.Errorf("%d counted, %d listed, %v", count, len(rows), err)
+	}
+	for _, one := range rows {
+		numbers = append(numbers, int(one.StartedAt.Sub(startOfTime)/time.Second))
+	}
+	return numbers
+}
+
+func TestIssue12_18AFailureNeedsSomebodyUntilItIsSettled(t *testing.T) {
+	s := newStore(t)
+	for n := range 8 {
+		create(t, s, row(n), n)
+	}
+	want := func(what string, numbers ...int) {
+		t.Helper()
+		if diff := cmp.Diff(numbers, needing(t, s, "")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+		if diff := cmp.Diff(numbers, needing(t, s, "weekly")); diff != "" {
+			t.Errorf("%s, of the workflow (-want +got):\n%s", what, diff)
+		}
+	}
+	finish(t, s, 1, plan.RunFailed, nil)
+	finish(t, s, 2, plan.RunTimedOut, nil)
+	finish(t, s, 3, plan.RunPaused, nil)
+	finish(t, s, 4, plan.RunFailed, func(run *plan.Run) { run.Parent = &plan.ParentStep{Run: id(0), Path: "call"} })
+	finish(t, s, 6, plan.RunFailed, nil)
+	want("the newest first, without a sub-workflow's", 6, 3, 2, 1)
+
+	finish(t, s, 0, plan.RunSucceeded, nil)
+	want("a run from before them settles nothing", 6, 3, 2, 1)
+
+	looked, err := s.Look([]string{id(1), id(3), id(7)}, "ann", startOfTime)
+	if diff := cmp.Diff([]string{id(1)}, looked); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	want("one was looked at, a paused one waits for an act", 6, 3, 2)
+	look, needed, err := s.Looked(id(1))
+	if err != nil || needed || look == nil || look.By != "ann" || !look.At.Equal(startOfTime) {
+		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
+	}
+
+	finish(t, s, 5, plan.RunSucceeded, nil)
+	want("a later success settles what failed before it", 6, 3)
+
+	finish(t, s, 1, plan.RunRunning, func(run *plan.Run) { run.Attempt = 2 })
+	finish(t, s, 1, plan.RunFailed, func(run *plan.Run) { run.Attempt = 2 })
+	want("one that was resumed failed again", 6, 3, 1)
+	if look, needed, err := s.Looked(id(1)); err != nil || !needed || look != nil {
+		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
+	}
+	finish(t, s, 3, plan.RunCanceled, nil)
+	want("one that was paused is canceled", 6, 1)
+	if err := s.DeleteRun(id(6)); err != nil {
+		t.Fatal(err)
+	}
+	want("one was removed", 1)
+}

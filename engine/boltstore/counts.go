@@ -1,0 +1,271 @@
+package boltstore
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Counts are how many runs have each status; statuses that no run has are absent.
+type Counts map[plan.RunStatus]int
+
+// Total is the number of all runs.
+func (c Counts) Total() (total int) {
+	for _, n := range c {
+		total += n
+	}
+	return total
+}
+
+// WorkflowCounts are the counts of one workflow's runs.
+type WorkflowCounts struct {
+	Workflow string
+	Runs     Counts
+}
+
+// HourCounts are the counts of the runs that were accepted in an hour.
+type HourCounts struct {
+	Hour time.Time // its begin, UTC
+	Runs Counts
+}
+
+// Counts are kept in rows, changed in the transaction that changes the runs: key
+// len16 workflow, then countTotal, or countHour and the hour of acceptance; the
+// name of a row over all workflows is one that no workflow has. A row that counts
+// nothing is absent. A run is counted in the hour of its id, which never changes.
+const (
+	countTotal byte = iota
+	countHour
+)
+
+const hourMS = int64(time.Hour / time.Millisecond)
+
+// allWorkflows stands for the length of a name: names end at 4 KiB.
+func allWorkflows() []byte { return []byte{0xff, 0xff} }
+
+// countDelta is by how much a transaction changes a count.
+type countDelta struct {
+	key    string
+	status plan.RunStatus
+}
+
+// count notes that a run with a status is one more, or one less. All of a
+// transaction's changes are put together: a run that began and ended in one group
+// changes the rows once.
+func (w *writer) count(workflow, run []byte, status plan.RunStatus, by int) {
+	if w.counts == nil {
+		w.counts = map[countDelta]int{}
+	}
+	hour := hourKey(acceptedAt(run))
+	for _, prefix := range [][]byte{workflow, allWorkflows()} {
+		w.counts[countDelta{string(join(prefix, []byte{countTotal})), status}] += by
+		w.counts[countDelta{string(join(prefix, hour)), status}] += by
+	}
+}
+
+func hourKey(at time.Time) []byte {
+	return binary.BigEndian.AppendUint32([]byte{countHour}, uint32(at.UnixMilli()/hourMS))
+}
+
+// putCounts writes what count has noted.
+func (w *writer) putCounts() error {
+	changes := make([]countDelta, 0, len(w.counts))
+	for change, by := range w.counts {
+		if by != 0 {
+			changes = append(changes, change)
+		}
+	}
+	slices.SortFunc(changes, func(a, b countDelta) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.status, b.status))
+	})
+	for len(changes) > 0 {
+		key := changes[0].key
+		n := slices.IndexFunc(changes, func(c countDelta) bool { return c.key != key })
+		if n < 0 {
+			n = len(changes)
+		}
+		if err := w.putCount([]byte(key), changes[:n]); err != nil {
+			return err
+		}
+		changes = changes[n:]
+	}
+	w.counts = nil
+	return nil
+}
+
+func (w *writer) putCount(key []byte, changes []countDelta) error {
+	stored, err := getSealed(w.Bucket(bucketCounts), bucketCounts, key)
+	if err != nil {
+		return err
+	}
+	counts, err := decodeCounts(key, stored)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		now := counts[change.status] + w.counts[change]
+		switch {
+		case now < 0:
+			return &CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: fmt.Sprintf("it counts fewer runs that are %s than there are", change.status)}
+		case now == 0:
+			delete(counts, change.status)
+		default:
+			counts[change.status] = now
+		}
+	}
+	if len(counts) == 0 {
+		return w.remove(bucketCounts, key)
+	}
+	return w.put(bucketCounts, key, counts.encode())
+}
+
+// encode writes for each status: length of the name, name, count.
+func (c Counts) encode() []byte {
+	var data []byte
+	for _, status := range plan.RunStatuses() {
+		if n := c[status]; n > 0 {
+			data = append(append(data, byte(len(status))), status...)
+			data = binary.AppendUvarint(data, uint64(n))
+		}
+	}
+	return data
+}
+
+func decodeCounts(key, data []byte) (Counts, error) {
+	counts := Counts{}
+	for len(data) > 0 {
+		length := int(data[0])
+		if len(data) < 1+length {
+			return nil, countDamage(key)
+		}
+		status := plan.RunStatus(data[1 : 1+length])
+		n, size := binary.Uvarint(data[1+length:])
+		if size <= 0 || n == 0 || n > 1<<48 || !slices.Contains(plan.RunStatuses(), status) {
+			return nil, countDamage(key)
+		}
+		counts[status] = int(n)
+		data = data[1+length+size:]
+	}
+	return counts, nil
+}
+
+func countDamage(key []byte) error {
+	return &CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: "not counts of runs"}
+}
+
+// Counts returns how many runs of a workflow ("" = of all) have each status. It
+// reads one row, however many runs there are.
+func (s *Store) Counts(workflow string) (counts Counts, err error) {
+	prefix, err := countPrefix(workflow)
+	if err != nil {
+		return nil, err
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		counts, err = getCounts(tx, join(prefix, []byte{countTotal}))
+		return err
+	})
+	return counts, err
+}
+
+func getCounts(tx *bolt.Tx, key []byte) (Counts, error) {
+	stored, err := getSealed(tx.Bucket(bucketCounts), bucketCounts, key)
+	if err != nil {
+		return nil, err
+	}
+	return decodeCounts(key, stored)
+}
+
+func countPrefix(workflow string) ([]byte, error) {
+	if workflow == "" {
+		return allWorkflows(), nil
+	}
+	return workflowPrefix(workflow)
+}
+
+// WorkflowCounts returns the counts of each workflow that has runs. It reads a row
+// of each.
+func (s *Store) WorkflowCounts() (all []WorkflowCounts, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		all, err = workflowCounts(tx)
+		return err
+	})
+	slices.SortFunc(all, func(a, b WorkflowCounts) int { return cmp.Compare(a.Workflow, b.Workflow) })
+	return all, err
+}
+
+func workflowCounts(tx *bolt.Tx) (all []WorkflowCounts, err error) {
+	cursor := tx.Bucket(bucketCounts).Cursor()
+	for key, stored := cursor.First(); key != nil && !bytes.HasPrefix(key, allWorkflows()); {
+		prefix, ok := countedWorkflow(key)
+		if !ok || key[len(prefix)] != countTotal {
+			return nil, countDamage(key)
+		}
+		payload, err := unseal(bucketCounts, key, stored)
+		if err != nil {
+			return nil, err
+		}
+		counts, err := decodeCounts(key, payload)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, WorkflowCounts{Workflow: string(prefix[2:]), Runs: counts})
+		key, stored = cursor.Seek(join(prefix, []byte{countHour + 1}))
+	}
+	return all, nil
+}
+
+// countedWorkflow cuts the part of a key that names the workflow.
+func countedWorkflow(key []byte) (prefix []byte, ok bool) {
+	if len(key) < 2 {
+		return nil, false
+	}
+	length := 2
+	if !bytes.HasPrefix(key, allWorkflows()) {
+		length += int(binary.BigEndian.Uint16(key))
+	}
+	if len(key) <= length {
+		return nil, false
+	}
+	return bytes.Clone(key[:length]), true
+}
+
+// HourCounts returns the counts of a workflow's runs ("" = of all) that were
+// accepted from since on, hour by hour, the oldest first. Hours without runs are
+// absent.
+func (s *Store) HourCounts(workflow string, since time.Time) (hours []HourCounts, err error) {
+	prefix, err := countPrefix(workflow)
+	if err != nil {
+		return nil, err
+	}
+	from, within := join(prefix, hourKey(since)), join(prefix, []byte{countHour})
+	if since.UnixMilli() < 0 {
+		from = within
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		cursor := tx.Bucket(bucketCounts).Cursor()
+		for key, stored := cursor.Seek(from); bytes.HasPrefix(key, within); key, stored = cursor.Next() {
+			if len(key) != len(within)+4 {
+				return countDamage(key)
+			}
+			payload, err := unseal(bucketCounts, key, stored)
+			if err != nil {
+				return err
+			}
+			counts, err := decodeCounts(key, payload)
+			if err != nil {
+				return err
+			}
+			at := int64(binary.BigEndian.Uint32(key[len(within):])) * hourMS
+			hours = append(hours, HourCounts{Hour: time.UnixMilli(at).UTC(), Runs: counts})
+		}
+		return nil
+	})
+	return hours, err
+}
