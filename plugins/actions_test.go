@@ -35,7 +35,7 @@ const (
 // documented is the table, in the order of the plugins' names.
 func documented() []row {
 	const read, idempotent, once = plan.EffectRead, plan.EffectIdempotent, plan.EffectOnce
-	cursor := &plan.Paging{CursorField: "cursor", ItemsField: "items", NextField: "next_cursor"}
+	cursor := &plan.Paging{CursorField: "cursor", ItemsField: "items", NextField: "next_cursor", Identity: "*"}
 	completed := "since! until! workspace_id project_id section_id parent_id filter_query filter_lang" + pageIn
 	return []row{
 		{action: "analytics.aggregate", effect: read, outputs: "rows count",
@@ -54,14 +54,14 @@ func documented() []row {
 		{action: "auth.resource_get", effect: read, inputs: "url! token_in headers", outputs: "status headers body"},
 		{action: "auth.deployments_list", effect: read, inputs: "credential", outputs: "response"},
 		{action: "auth.scim_users_list", effect: read, inputs: "count start_index scim_scheme", outputs: "users total next_cursor response",
-			paging: &plan.Paging{CursorField: "start_index", ItemsField: "users", NextField: "next_cursor"}},
+			paging: &plan.Paging{CursorField: "start_index", ItemsField: "users", NextField: "next_cursor", Identity: "id"}},
 
 		{action: "dictionary.word", effect: read, inputs: "word!", outputs: "id word british american cx jbjs url", limiter: "60/1m0s"},
 		{action: "dictionary.synonyms", effect: read, inputs: "word!", outputs: "word synonyms count", limiter: "60/1m0s"},
 		{action: "dictionary.antonyms", effect: read, inputs: "word!", outputs: "word antonyms count", limiter: "60/1m0s"},
 		{action: "dictionary.abbr", effect: read, inputs: "id!", outputs: "id abbr full prc meaning category_id url", limiter: "60/1m0s"},
 		{action: "dictionary.letter", effect: read, inputs: "letter! page per_page items_field", outputs: "items next_cursor data", limiter: "60/1m0s",
-			paging: &plan.Paging{CursorField: "page", ItemsField: "items", NextField: "next_cursor"}},
+			paging: &plan.Paging{CursorField: "page", ItemsField: "items", NextField: "next_cursor", Identity: "id"}},
 		{action: "dictionary.stats", effect: read, outputs: "word_count abbr_count scene_count cat_word_count", limiter: "60/1m0s"},
 		{action: "dictionary.search", effect: read, inputs: "q!", outputs: "words", limiter: "60/1m0s"},
 

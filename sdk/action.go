@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"time"
@@ -26,6 +27,7 @@ type action struct {
 
 	limiters    []string
 	paging      *pluginv1.Paging
+	identity    string // of its items, "" = as a whole
 	rng         *pluginv1.Range
 	incremental bool
 	timeout     time.Duration
@@ -139,8 +141,12 @@ func (a *action) checkDeclarations(p *Plugin) {
 			p.failf("action %s: %s %q is not a field of its input", a.name, what, field)
 		}
 	}
-	if a.paging != nil {
+	switch {
+	case a.paging != nil:
 		needInput("cursor field", a.paging.CursorField)
+		a.paging.Identity = cmp.Or(a.identity, itemsAsWhole)
+	case a.identity != "":
+		p.failf("action %s: it says what its items are, and is not Paged", a.name)
 	}
 	if a.rng != nil {
 		needInput("range field", a.rng.FromField)

@@ -45,10 +45,12 @@ type core struct {
 	checkpoint []byte
 	pageCursor string
 	watermark  []byte
+	pageNote   []byte
 
 	mu           sync.Mutex
 	next         string
 	newWatermark []byte
+	newPageNote  []byte
 	meta         map[string]json.RawMessage
 }
 
@@ -76,6 +78,18 @@ func (c *Call[C]) Next(cursor string) {
 	c.core.mu.Lock()
 	defer c.core.mu.Unlock()
 	c.core.next = cursor
+}
+
+// PageNote returns what the page before left with LeaveNote; empty on the first.
+func (c *Call[C]) PageNote() []byte { return c.core.pageNote }
+
+// LeaveNote leaves something for the call of the next page, at most 4 KiB and no
+// secrets: it is as durable as the page's items, and every attempt of the next
+// page gets it. ReadPage leaves one of its own.
+func (c *Call[C]) LeaveNote(note []byte) {
+	c.core.mu.Lock()
+	defer c.core.mu.Unlock()
+	c.core.newPageNote = append([]byte(nil), note...)
 }
 
 // Watermark returns the stored watermark, the same on every page; empty means

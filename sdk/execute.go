@@ -111,6 +111,7 @@ func (c *core) completedPage(encoded json.RawMessage) *pluginv1.Completed {
 		Output:     &pluginv1.Value{Json: encoded, Sensitive: sensitivePointers(c.action.output, encoded)},
 		NextCursor: c.next,
 		Watermark:  c.newWatermark,
+		PageNote:   c.newPageNote,
 	}
 	if len(c.meta) > 0 {
 		if meta, err := marshalJSON(c.meta); err == nil && len(meta) <= maxLogText {

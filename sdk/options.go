@@ -18,12 +18,32 @@ func Limits(names ...string) ActionOption {
 
 // Paged declares that one call is one page: the input that names the first
 // page, the output array that is concatenated ("" = the only array), and the
-// output that shows the next cursor. The action sets it with Call.Next.
+// output that shows the next cursor. The action sets it with Call.Next, or
+// leaves that to Call.ReadPage. With `paginate` the engine fails a reading in
+// which a later page gives an item of an earlier one again: an item that is the
+// same as a whole, unless ItemsNamedBy or ItemsMayRepeat say otherwise.
 func Paged(cursorField, itemsField, nextField string) ActionOption {
 	return func(_ *Plugin, a *action) {
 		a.paging = &pluginv1.Paging{CursorField: cursorField, ItemsField: itemsField, NextField: nextField}
 	}
 }
+
+// ItemsNamedBy declares the field that names an item of a paged action, such as
+// "id": with it, two items of one name are the same, whatever else they hold. An
+// item without the field counts as a whole.
+func ItemsNamedBy(field string) ActionOption {
+	return func(_ *Plugin, a *action) { a.identity = field }
+}
+
+// ItemsMayRepeat declares that a paged action may give the same item on several
+// pages, and that each counts: measured values, lines of a log.
+func ItemsMayRepeat() ActionOption { return func(_ *Plugin, a *action) { a.identity = itemsMayRepeat } }
+
+// What Paging.identity says where it is no name of a field.
+const (
+	itemsAsWhole   = "*"
+	itemsMayRepeat = "-"
+)
 
 // RangeMax declares that the input's [from, to) may not be longer than max;
 // with `paginate` the engine cuts longer ranges into windows. Whole hours.

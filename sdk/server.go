@@ -195,5 +195,6 @@ func (s *Server) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStr
 	c := s.newCore(stream.Context(), a, request.GetRun())
 	c.events = &eventStream{send: stream.Send}
 	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
+	c.pageNote = request.GetPageNote()
 	return c.events.end(s.execute(c, request))
 }

@@ -75,6 +75,7 @@ func deeds(c *sdk.Call[serverConfig], in doIn) (doOut, error) {
 	case "page":
 		c.Next(c.PageCursor() + "+")
 		c.SetWatermark(append(c.Watermark(), '!'))
+		c.LeaveNote(append(c.PageNote(), '?'))
 		c.Meta("fine", true)
 		c.Meta("broken", math.NaN())
 	case "where":
@@ -209,9 +210,9 @@ func TestExecuteOutputs(t *testing.T) {
 }
 
 func TestExecutePages(t *testing.T) {
-	result := openDoer(t).Call("do", doIn{What: "page"}, sdktest.Page("p2"), sdktest.Watermark([]byte("w")))
-	if result.Next != "p2+" || string(result.Watermark) != "w!" {
-		t.Errorf("next %q, watermark %q", result.Next, result.Watermark)
+	result := openDoer(t).Call("do", doIn{What: "page"}, sdktest.Page("p2"), sdktest.Watermark([]byte("w")), sdktest.Note([]byte("n")))
+	if result.Next != "p2+" || string(result.Watermark) != "w!" || string(result.Note) != "n?" {
+		t.Errorf("next %q, watermark %q, note %q", result.Next, result.Watermark, result.Note)
 	}
 	if diff := cmp.Diff(map[string]any{"fine": true}, result.Meta); diff != "" {
 		t.Errorf("meta (-want +got):\n%s", diff)

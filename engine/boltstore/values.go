@@ -40,6 +40,7 @@ func eachValue(record *journal.Record, visit func(at place, value []byte, isJSON
 		v.json("completed.output", &e.Completed.Output)
 		v.json("completed.meta", &e.Completed.Meta)
 		v.bytes("completed.watermark", &e.Completed.Watermark)
+		v.bytes("completed.page_note", &e.Completed.PageNote)
 	}
 	if e.Pending != nil {
 		v.bytes("pending.checkpoint", &e.Pending.Checkpoint)
@@ -74,6 +75,7 @@ func (v valueVisitor) eachOfCommand(command *journal.Command) {
 	if call := command.Call; call != nil {
 		v.json("call.input", &call.Input)
 		v.bytes("call.checkpoint", &call.Checkpoint)
+		v.bytes("call.page_note", &call.PageNote)
 	}
 	if command.Child != nil {
 		v.json("child.inputs", &command.Child.Inputs)

@@ -125,6 +125,7 @@ func (s *step) callNow() *journal.Call {
 		Attempt:    a.attempt,
 		PageCursor: a.paging.cursor,
 		Checkpoint: a.checkpoint,
+		PageNote:   a.paging.note,
 		Cursor:     step.Incremental,
 		Timeout:    s.timeout(),
 		Cache:      step.Cache,

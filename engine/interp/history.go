@@ -36,7 +36,7 @@ func (h *history) addEvent(ev journal.Event) {
 func (h *history) addCommands(commands []journal.Command) {
 	for i := range commands {
 		if call := commands[i].Call; call != nil {
-			h.bytes += len(call.Input) + len(call.Checkpoint)
+			h.bytes += len(call.Input) + len(call.Checkpoint) + len(call.PageNote)
 		}
 	}
 }

@@ -20,7 +20,8 @@ import (
 //	   resume a loop that had begun waits for what it follows, like every step,
 //	   and its items see that anew; an expired page cursor drops the checkpoint of
 //	   its page too; a page that fails its step is not counted
-const Version = 2
+//	3: an item that an earlier page of a reading gave fails the step
+const Version = 3
 
 // since reports whether the run began with at least this version of the
 // behaviour.

@@ -19,16 +19,22 @@ const (
 // pageCode says where one page's items are: in a field, or "" = the output is
 // the list itself.
 type pageCode struct {
-	field string
+	field    string
+	identity string // what tells its items apart, as the plugin declared it
 }
 
 // compilePage finds the items of a page: the declared field, or the only list.
 func compilePage(action *plan.Action, output *schema.Type) (*pageCode, error) {
+	code := &pageCode{}
+	if action.Paging != nil {
+		code.identity = action.Paging.Identity
+	}
 	if action.Paging != nil && action.Paging.ItemsField != "" {
-		return &pageCode{field: action.Paging.ItemsField}, nil
+		code.field = action.Paging.ItemsField
+		return code, nil
 	}
 	if output.Kind == schema.List {
-		return &pageCode{}, nil
+		return code, nil
 	}
 	var lists []string
 	for _, field := range output.Fields {
@@ -39,7 +45,8 @@ func compilePage(action *plan.Action, output *schema.Type) (*pageCode, error) {
 	if len(lists) != 1 {
 		return nil, fmt.Errorf("the output of %s has %d lists: which one a page consists of is not known", action.FullName(), len(lists))
 	}
-	return &pageCode{field: lists[0]}, nil
+	code.field = lists[0]
+	return code, nil
 }
 
 // items returns the items of a page: as values and as they were written.
@@ -70,7 +77,9 @@ type paging struct {
 	page      int    // from 1, in the window at hand
 	cursor    string // of the page at hand; "" = the first
 	seen      map[string]bool
-	pages     int // read, of all windows
+	known     pageItems
+	note      []byte // what the page before left for the one at hand
+	pages     int    // read, of all windows
 	values    []any
 	items     []json.RawMessage
 	restarted int // the window, from 1, in which a cursor expired; 0 = none
@@ -110,7 +119,8 @@ func (s *step) restartPaging() bool {
 	if s.list.m.since(2) {
 		s.action.checkpoint, s.action.polls = nil, 0
 	}
-	p.page, p.cursor, p.seen = 1, "", nil
+	p.known.drop(p.window+1, 0)
+	p.page, p.cursor, p.seen, p.note = 1, "", nil, nil
 	p.pages = p.keptPages
 	p.values, p.items = p.values[:p.kept:p.kept], p.items[:p.kept:p.kept]
 	return true
@@ -125,9 +135,14 @@ func (s *step) pageDone(answer *plan.Completed, result any) {
 		s.attemptFailed(unreadable(err))
 		return
 	}
+	if failure := s.repeated(values); failure != nil {
+		s.fail(failure)
+		return
+	}
 	defer func() {
 		if s.status == plan.StepFailed && s.list.m.since(2) { // a resume reads the page again
 			p.pages, p.values, p.items = before.pages, before.values, before.items
+			p.known.drop(before.window+1, before.page)
 		}
 	}()
 	p.values, p.items = append(p.values, values...), append(p.items, raw...)
@@ -146,12 +161,25 @@ func (s *step) pageDone(answer *plan.Completed, result any) {
 	}
 	switch {
 	case answer.NextCursor != "":
-		s.nextPage(answer.NextCursor)
+		s.nextPage(answer)
 	case more:
 		s.nextWindow()
 	default:
 		s.pagesDone("", false)
 	}
+}
+
+// repeated notes the items of the page at hand; its error names one that an
+// earlier page of the reading gave.
+func (s *step) repeated(values []any) *plan.Error {
+	if !s.list.m.since(3) {
+		return nil
+	}
+	p := &s.action.paging
+	if p.known == nil {
+		p.known = pageItems{}
+	}
+	return p.known.add(values, s.code.page.identity, p.window+1, p.page)
 }
 
 func (s *step) pageBounds() plan.Paginate {
@@ -165,8 +193,8 @@ func (s *step) pageBounds() plan.Paginate {
 	return bounds
 }
 
-func (s *step) nextPage(cursor string) {
-	p := &s.action.paging
+func (s *step) nextPage(answer *plan.Completed) {
+	p, cursor := &s.action.paging, answer.NextCursor
 	if p.seen == nil {
 		p.seen = map[string]bool{}
 	}
@@ -180,7 +208,7 @@ func (s *step) nextPage(cursor string) {
 	}
 	p.seen[cursor] = true
 	p.page++
-	p.cursor = cursor
+	p.cursor, p.note = cursor, answer.PageNote
 	s.nextCall()
 }
 

@@ -200,7 +200,8 @@ type Call struct {
 	Attempt    int             `json:"attempt"`
 	PageCursor string          `json:"page_cursor,omitempty"`
 	Checkpoint []byte          `json:"checkpoint,omitempty"`
-	Cursor     string          `json:"cursor,omitempty"` // name of the incremental cursor whose watermark goes along
+	PageNote   []byte          `json:"page_note,omitempty"` // of the page before
+	Cursor     string          `json:"cursor,omitempty"`    // name of the incremental cursor whose watermark goes along
 	Timeout    time.Duration   `json:"timeout"`
 	Cache      time.Duration   `json:"cache,omitempty"`
 	// Reconcile, where it is set, makes the call a question: what became of the

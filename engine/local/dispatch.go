@@ -117,6 +117,7 @@ func (r *run) request(command journal.Command) plan.Request {
 		Input:          command.Call.Input,
 		PageCursor:     command.Call.PageCursor,
 		Checkpoint:     command.Call.Checkpoint,
+		PageNote:       command.Call.PageNote,
 		ScheduledAt:    r.row.ScheduledAt,
 		Timeout:        command.Call.Timeout,
 	}

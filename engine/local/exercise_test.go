@@ -175,7 +175,7 @@ func (e *virtualEngine) Call(ctx context.Context, request plan.Request, _ plan.S
 	e.mu.Lock()
 	e.calls = append(e.calls, enginetest.Call{Path: request.Operation, Attempt: request.Attempt, After: after, Command: journal.Call{
 		Step: request.Step, Action: request.Action, Connection: request.Connection, Input: request.Input,
-		Attempt: request.Attempt, PageCursor: request.PageCursor, Checkpoint: request.Checkpoint, Timeout: request.Timeout,
+		Attempt: request.Attempt, PageCursor: request.PageCursor, Checkpoint: request.Checkpoint, PageNote: request.PageNote, Timeout: request.Timeout,
 	}})
 	e.mu.Unlock()
 	answer := e.script.Next(request.Operation)

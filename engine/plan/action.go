@@ -59,7 +59,16 @@ type Paging struct {
 	CursorField string `json:"cursor_field"`
 	ItemsField  string `json:"items_field,omitempty"` // "" = the only array of the output
 	NextField   string `json:"next_field"`
+	Identity    string `json:"identity,omitempty"` // a field's name, or one of the constants below
 }
+
+// What tells the items of a paginated action apart, where it is not the name of
+// a field. An item without that field counts as a whole.
+const (
+	IdentityObject = ""  // an object as a whole; other values may repeat
+	IdentityWhole  = "*" // any item as a whole
+	IdentityNone   = "-" // items may repeat
+)
 
 // Range is a limit on [from, to) that the engine cuts longer ranges into.
 type Range struct {

@@ -20,6 +20,7 @@ type Request struct {
 	Input          json.RawMessage
 	PageCursor     string // "" = first page, or the input's own cursor
 	Checkpoint     []byte // of the pending answer before
+	PageNote       []byte // of the page before; empty on the first
 	Watermark      []byte
 	ScheduledAt    time.Time
 	Timeout        time.Duration
@@ -40,6 +41,7 @@ type Completed struct {
 	NextCursor string          `json:"next_cursor,omitempty"`
 	Watermark  []byte          `json:"watermark,omitempty"`
 	Meta       json.RawMessage `json:"meta,omitempty"`
+	PageNote   []byte          `json:"page_note,omitempty"` // goes with the call of the next page
 	Cached     bool            `json:"cached,omitempty"`
 	Cursor     *CursorRead     `json:"cursor,omitempty"` // of a call with `incremental`: what it was given
 }

@@ -40,6 +40,16 @@ func TestCallsShareOneWarmProcessAndConnection(t *testing.T) {
 	}
 }
 
+func TestWhatAPageLeavesGoesBothWays(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	answer := w.host.Call(context.Background(), plan.Request{
+		Action: "evil.note", Input: json.RawMessage(`{}`), PageCursor: "next", PageNote: []byte("words"),
+	}, Connection{Name: "main"}, nil)
+	if answer.Completed == nil || string(answer.Completed.PageNote) != "words!" || answer.Completed.NextCursor != "next" {
+		t.Errorf("the answer is %+v", answer)
+	}
+}
+
 // P18: faults of a plugin stay in the step.
 func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
 	w := newWorld(t, "good", nil)
@@ -54,6 +64,7 @@ func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
 		"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, plan.AppliedUnknown, "without an answer"},
 		"a stream with two ends":         {"twice", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "twice"},
 		"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, plan.AppliedUnknown, "odd"},
+		"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "page_note of 4097 bytes, the limit is 4096"},
 		"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "secret"},
 		"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, plan.NotApplied, `no action "ecko"`},
 		"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, plan.NotApplied, "the limit is"},

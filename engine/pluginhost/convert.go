@@ -17,6 +17,8 @@ import (
 const (
 	maxDetails = 64 << 10 // details and meta, each
 	maxMessage = 4 << 10
+
+	maxPageNote = 4 << 10 // what one page leaves for the next
 )
 
 func kindOf(code pluginv1.Code) plan.ErrorKind {
@@ -108,6 +110,7 @@ func completedOf(c *pluginv1.Completed) *plan.Completed {
 		NextCursor: c.GetNextCursor(),
 		Watermark:  c.GetWatermark(),
 		Meta:       documentOf(c.GetMeta()),
+		PageNote:   c.GetPageNote(),
 	}
 }
 
@@ -163,7 +166,7 @@ func executeRequestOf(req plan.Request, action, connection string, input clearDo
 	return &pluginv1.ExecuteRequest{
 		Action: action, Connection: connection,
 		Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
-		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark,
+		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark, PageNote: req.PageNote,
 	}
 }
 
@@ -214,7 +217,9 @@ func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limit
 		action.Limiters = append(action.Limiters, limiter)
 	}
 	if p := a.GetPaging(); p != nil {
-		action.Paging = &plan.Paging{CursorField: p.GetCursorField(), ItemsField: p.GetItemsField(), NextField: p.GetNextField()}
+		action.Paging = &plan.Paging{
+			CursorField: p.GetCursorField(), ItemsField: p.GetItemsField(), NextField: p.GetNextField(), Identity: valid(p.GetIdentity()),
+		}
 	}
 	if r := a.GetRange(); r != nil {
 		action.Range = &plan.Range{FromField: r.GetFromField(), ToField: r.GetToField(), Max: durationOf(r.GetMax())}

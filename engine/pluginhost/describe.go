@@ -17,7 +17,7 @@ import (
 
 // describeFormat is the version of the cached record: a record of another one
 // is asked for again.
-const describeFormat = 1
+const describeFormat = 2
 
 const nameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
 

@@ -98,6 +98,12 @@ func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan
 	switch end := end.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Completed:
 		completed := completedOf(end.Completed)
+		if size := len(completed.PageNote); size > maxPageNote {
+			return failed(&plan.Error{
+				Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+				Message: fmt.Sprintf("plugin %s gave a page_note of %d bytes, the limit is %d", e.contract.Name, size, maxPageNote),
+			})
+		}
 		output, failure := e.output(ctx, end.Completed.GetOutput())
 		if failure != nil {
 			return failed(failure)

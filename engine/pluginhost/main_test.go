@@ -142,7 +142,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note",
 	}
 }
 
@@ -312,6 +312,13 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 			Applied: pluginv1.Error_NOT_APPLIED, Reason: "slow_down", HttpStatus: 429, Pointer: "/text", Limiter: "all",
 			Details: []byte(`{"hint":"ask less","service":"evil"}`),
 		}))
+	case "note": // one byte longer than what came, or as long as the input says
+		event := completed(`{}`)
+		event.GetCompleted().NextCursor, event.GetCompleted().PageNote = "next", append(r.GetPageNote(), '!')
+		if strings.Contains(string(r.GetInput().GetJson()), "long") {
+			event.GetCompleted().PageNote = make([]byte, 4<<10+1)
+		}
+		return stream.Send(event)
 	case "secret":
 		return stream.Send(completed(`{"text":"a token","token":"s3cr3t-t0ken"}`))
 	case "sensitive":

@@ -114,7 +114,7 @@ func (p *plugin) readActions() []sdk.Part {
 			options(refused, sdk.Example("with the API key", map[string]any{"credential": "api_key"}, nil),
 				sdk.Example("with the login", map[string]any{"credential": "oauth"}, nil))...),
 		sdk.Read("scim_users_list", "Users of the SCIM API, one page.", p.scimUsersList,
-			options(refused, sdk.Paged("start_index", "users", "next_cursor"),
+			options(refused, sdk.Paged("start_index", "users", "next_cursor"), sdk.ItemsNamedBy("id"),
 				sdk.Example("the first page", map[string]any{}, nil),
 				sdk.Example("fifty from the hundredth on", map[string]any{"count": 50, "start_index": 101}, nil))...),
 	}

@@ -54,7 +54,7 @@ func NewWith(o Options) *sdk.Plugin {
 			options(sdk.Output(abbrSchema()), notFound("No abbreviation has this id."),
 				sdk.Example("an abbreviation", map[string]any{"id": 1}, nil))...),
 		sdk.Read("letter", "One page of the words that start with a letter. With paginate: all of them.", s.letter,
-			options(sdk.Paged("page", "items", "next_cursor"), notFound("The service has no such letter."),
+			options(sdk.Paged("page", "items", "next_cursor"), sdk.ItemsNamedBy("id"), notFound("The service has no such letter."),
 				sdk.Example("the first page", map[string]any{"letter": "S"}, nil),
 				sdk.Example("large pages", map[string]any{"letter": "s", "page": 2, "per_page": 100, "items_field": "words"}, nil))...),
 		sdk.Read("stats", "How many words, abbreviations, scenes and categorized words the service has.", s.stats,

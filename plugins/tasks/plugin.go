@@ -64,7 +64,7 @@ func options(own ...sdk.ActionOption) []sdk.ActionOption {
 // pageOptions adds what the paginated actions have.
 func pageOptions(own ...sdk.ActionOption) []sdk.ActionOption {
 	return options(append(own,
-		sdk.Paged("cursor", "items", "next_cursor"),
+		sdk.Paged("cursor", "items", "next_cursor"), // items are told apart as a whole: no field is documented
 		sdk.Fault(sdk.CodeCursorExpired, "", "The service does not take the cursor of a later page (400); the reading starts again, once."))...)
 }
 

@@ -17,6 +17,7 @@ type Result struct {
 	Output    json.RawMessage
 	Next      string // cursor of the next page
 	Watermark []byte
+	Note      []byte // what the page leaves for the next
 	Meta      map[string]any
 	Sensitive []string // JSON Pointers of secret parts of Output
 
@@ -59,6 +60,7 @@ func (r *Result) add(event *pluginv1.ExecuteEvent) bool {
 	case *pluginv1.ExecuteEvent_Completed:
 		r.Output, r.Sensitive = e.Completed.GetOutput().GetJson(), e.Completed.GetOutput().GetSensitive()
 		r.Next, r.Watermark = e.Completed.GetNextCursor(), e.Completed.GetWatermark()
+		r.Note = e.Completed.GetPageNote()
 		_ = json.Unmarshal(e.Completed.GetMeta(), &r.Meta)
 	case *pluginv1.ExecuteEvent_Pending:
 		r.Pending = sdkPending(e.Pending)

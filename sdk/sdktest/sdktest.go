@@ -174,6 +174,9 @@ func OnConnection(name string) Option {
 // Page asks for the page of a cursor.
 func Page(cursor string) Option { return func(r *pluginv1.ExecuteRequest) { r.PageCursor = cursor } }
 
+// Note gives what the page before left: Result.Note.
+func Note(note []byte) Option { return func(r *pluginv1.ExecuteRequest) { r.PageNote = note } }
+
 // Checkpoint goes on after a pending answer.
 func Checkpoint(checkpoint []byte) Option {
 	return func(r *pluginv1.ExecuteRequest) { r.Checkpoint = checkpoint }

@@ -907,6 +907,7 @@ type Paging struct {
 	CursorField   string                 `protobuf:"bytes,1,opt,name=cursor_field,json=cursorField,proto3" json:"cursor_field,omitempty"` // input that names the first page
 	ItemsField    string                 `protobuf:"bytes,2,opt,name=items_field,json=itemsField,proto3" json:"items_field,omitempty"`    // output array that is concatenated; "" = the only array
 	NextField     string                 `protobuf:"bytes,3,opt,name=next_field,json=nextField,proto3" json:"next_field,omitempty"`       // output that shows next_cursor
+	Identity      string                 `protobuf:"bytes,4,opt,name=identity,proto3" json:"identity,omitempty"`                          // what tells items apart across pages: "" = an object as a whole; "*" = any item as a whole;
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +959,13 @@ func (x *Paging) GetItemsField() string {
 func (x *Paging) GetNextField() string {
 	if x != nil {
 		return x.NextField
+	}
+	return ""
+}
+
+func (x *Paging) GetIdentity() string {
+	if x != nil {
+		return x.Identity
 	}
 	return ""
 }
@@ -1531,6 +1539,7 @@ type ExecuteRequest struct {
 	Checkpoint    []byte                 `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`                   // of the pending answer before, if any
 	PageCursor    string                 `protobuf:"bytes,6,opt,name=page_cursor,json=pageCursor,proto3" json:"page_cursor,omitempty"` // "" = first page, or the input's own cursor
 	Watermark     []byte                 `protobuf:"bytes,7,opt,name=watermark,proto3" json:"watermark,omitempty"`                     // the stored one, the same on every page; empty = read everything
+	PageNote      []byte                 `protobuf:"bytes,8,opt,name=page_note,json=pageNote,proto3" json:"page_note,omitempty"`       // of the page before, durable like its items; empty on the first page
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1610,6 +1619,13 @@ func (x *ExecuteRequest) GetPageCursor() string {
 func (x *ExecuteRequest) GetWatermark() []byte {
 	if x != nil {
 		return x.Watermark
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetPageNote() []byte {
+	if x != nil {
+		return x.PageNote
 	}
 	return nil
 }
@@ -1962,6 +1978,7 @@ type Completed struct {
 	NextCursor    string                 `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"` // "" = the last page
 	Watermark     []byte                 `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`                     // opaque; the last non-empty one of a reading is kept
 	Meta          []byte                 `protobuf:"bytes,4,opt,name=meta,proto3" json:"meta,omitempty"`                               // JSON for people (status, request id, rate); expressions cannot read it
+	PageNote      []byte                 `protobuf:"bytes,5,opt,name=page_note,json=pageNote,proto3" json:"page_note,omitempty"`       // opaque, at most 4 KiB: goes with the call of the next page
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2020,6 +2037,13 @@ func (x *Completed) GetWatermark() []byte {
 func (x *Completed) GetMeta() []byte {
 	if x != nil {
 		return x.Meta
+	}
+	return nil
+}
+
+func (x *Completed) GetPageNote() []byte {
+	if x != nil {
+		return x.PageNote
 	}
 	return nil
 }
@@ -3210,13 +3234,14 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"deprecated\x120\n" +
 	"\x06faults\x18\v \x03(\v2\x18.flowrun.plugin.v1.FaultR\x06faults\x12.\n" +
 	"\x05range\x18\f \x01(\v2\x18.flowrun.plugin.v1.RangeR\x05range\x12 \n" +
-	"\vincremental\x18\r \x01(\bR\vincremental\"k\n" +
+	"\vincremental\x18\r \x01(\bR\vincremental\"\x87\x01\n" +
 	"\x06Paging\x12!\n" +
 	"\fcursor_field\x18\x01 \x01(\tR\vcursorField\x12\x1f\n" +
 	"\vitems_field\x18\x02 \x01(\tR\n" +
 	"itemsField\x12\x1d\n" +
 	"\n" +
-	"next_field\x18\x03 \x01(\tR\tnextField\"n\n" +
+	"next_field\x18\x03 \x01(\tR\tnextField\x12\x1a\n" +
+	"\bidentity\x18\x04 \x01(\tR\bidentity\"n\n" +
 	"\x05Range\x12\x1d\n" +
 	"\n" +
 	"from_field\x18\x01 \x01(\tR\tfromField\x12\x19\n" +
@@ -3262,7 +3287,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"connection\"c\n" +
 	"\x17CheckConnectionResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.ErrorR\x05error\x12\x18\n" +
-	"\aaccount\x18\x02 \x01(\tR\aaccount\"\x88\x02\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\"\xa5\x02\n" +
 	"\x0eExecuteRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
@@ -3275,7 +3300,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"checkpoint\x12\x1f\n" +
 	"\vpage_cursor\x18\x06 \x01(\tR\n" +
 	"pageCursor\x12\x1c\n" +
-	"\twatermark\x18\a \x01(\fR\twatermark\"\xfc\x01\n" +
+	"\twatermark\x18\a \x01(\fR\twatermark\x12\x1b\n" +
+	"\tpage_note\x18\b \x01(\fR\bpageNote\"\xfc\x01\n" +
 	"\n" +
 	"RunContext\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x15\n" +
@@ -3305,13 +3331,14 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05ERROR\x10\x04\"@\n" +
 	"\bProgress\x12\x1a\n" +
 	"\bfraction\x18\x01 \x01(\x01R\bfraction\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\x90\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xad\x01\n" +
 	"\tCompleted\x120\n" +
 	"\x06output\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.ValueR\x06output\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
 	"nextCursor\x12\x1c\n" +
 	"\twatermark\x18\x03 \x01(\fR\twatermark\x12\x12\n" +
-	"\x04meta\x18\x04 \x01(\fR\x04meta\"\xb2\x01\n" +
+	"\x04meta\x18\x04 \x01(\fR\x04meta\x12\x1b\n" +
+	"\tpage_note\x18\x05 \x01(\fR\bpageNote\"\xb2\x01\n" +
 	"\aPending\x12:\n" +
 	"\vretry_after\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12\x1e\n" +
