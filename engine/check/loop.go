@@ -115,17 +115,20 @@ func (c *checker) loopKey(s *step, loop *plan.Loop) {
 	if node == nil || node.Bad {
 		return
 	}
-	if text := c.text(node); !text.bad && text.whole == nil {
-		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop is one expression, such as ${{ %s.id }}", s.as()).Hint =
+	if text := c.text(node); !text.bad && !text.hasExpr() {
+		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop has an expression, such as ${{ %s.id }}", s.as()).Hint =
 			"every item needs a key of its own"
 		return
 	}
 	v := valuer{c: c, scope: c.loopNames(s, c.scope(s, false, true))}
+	before := len(c.problems)
 	out := v.value(node, nil, "", false)
-	if v.bad {
+	if v.bad || len(c.problems) > before {
 		return
 	}
-	loop.Key = out.plan.Expr
+	if loop.Key = out.plan.Expr; loop.Key == nil {
+		loop.KeyText = &out.plan // text around expressions
+	}
 	switch kind := out.typ.Kind; {
 	case out.typ.HasSecret():
 		c.errorAt(node.Pos, CodeSecretText, "a secret can't be a loop's key")

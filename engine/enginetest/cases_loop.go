@@ -129,6 +129,19 @@ func loopFailureCases() []*Case {
 			},
 		},
 		{
+			Name: "rule 12: a loop that fails keeps what ended in it, for those who report or compensate",
+			Workflow: Workflow(Each("each", abc, body(), Key("item"), Collect("${{ item }}")),
+				With(Let("after", "got", "${{ steps.each.outputs }}"), Needs("each"), RunIf(plan.RunIfFailed))),
+			Script: Script{Answers: map[string][]Answer{"each[b].get": {Fail(plan.KindNotFound)}}},
+			Want: Want{
+				Status: plan.RunFailed, Count: 2, Error: &WantError{Kind: plan.KindNotFound, Step: "each[b].get"},
+				StepOut: map[string]string{
+					"each":  `{"items":["a"],"errors":[{"key":"b","index":1,"kind":"not_found","message":"scripted"}]}`,
+					"after": `{"got":{"errors":[{"index":1,"key":"b","kind":"not_found","message":"scripted"}],"items":["a"]}}`,
+				},
+			},
+		},
+		{
 			Name: "rule 12: on_error collect goes on and says what failed",
 			Workflow: Workflow(Each("each", abc, body(), Key("item"), Parallel(3), Collecting(),
 				Collect("${{ steps.get?.outputs?.value }}")), Do("next", "svc.read", nil)),

@@ -126,7 +126,11 @@ func (m *Machine) handlerEnv() map[string]any {
 	known := make(map[string]any, len(m.main.steps)+8)
 	for i := range m.main.steps {
 		s := &m.main.steps[i]
-		known[s.code.step.ID] = s.value()
+		value := s.value()
+		if s.loop != nil && s.result == nil && m.since(3) { // canceled on its way
+			value["outputs"] = s.loop.outputs()
+		}
+		known[s.code.step.ID] = value
 	}
 	env[rootSteps] = known
 	env[rootRun] = m.runValue(m.status)

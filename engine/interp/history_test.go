@@ -26,9 +26,9 @@ type storedHistory struct {
 
 // The histories of older versions of the interpreter are only read.
 const (
-	historyFolder  = "testdata/history/v2"
+	historyFolder  = "testdata/history/v3"
 	histories      = "testdata/history/*/*.json"
-	olderHistories = 20
+	olderHistories = 79
 )
 
 // kept are the cases whose histories are in the corpus, by a part of the name.
@@ -38,7 +38,7 @@ func kept() []string {
 		"ends with what the plugin says", "a question that a crash cut off", "a failed step goes on as the newer plan",
 		"step of a loop's item that failed is another",
 		"run_if failed runs after", "now() is the time", "tried again, with growing delays", "repeat asks again",
-		"resolved as did_not", "an expired cursor", "a long range is cut", "loops nest", "on_error collect goes on",
+		"resolved as did_not", "an expired cursor", "a long range is cut", "a loop that fails keeps", "loops nest", "on_error collect goes on",
 		"a resume of a loop", "on_failure, then finally", "a canceled run resumes", "other branches go on first",
 		"P3: a once call", "timed_out", "an approval gives the form", "an approval that was recorded", "match picks the step",
 		"a resume asks again after a rejection", "resolved while nobody drove",

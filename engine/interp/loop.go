@@ -86,7 +86,8 @@ func (m *Machine) foreachFailure(s *step, message, reason string) *plan.Error {
 // nameItems evaluates the keys: all of them before the first item starts.
 func (l *loop) nameItems() *plan.Error {
 	m, code := l.step.list.m, l.step.code.step.Loop
-	if code.Key == nil {
+	key := code.KeyValue()
+	if key.IsZero() {
 		for i := range l.items {
 			l.items[i].key = fmt.Sprint(i)
 		}
@@ -96,23 +97,36 @@ func (l *loop) nameItems() *plan.Error {
 	places := make(map[string]int, len(l.items))
 	for i := range l.items {
 		env[code.As], env[nameIndex] = l.items[i].value, i
-		value, failure := m.evaluate(code.Key, env)
+		value, failure := m.resolve(key, nil, env)
 		if failure != nil {
 			return failure
 		}
-		key, err := eval.Text(value)
+		text, err := eval.Text(value)
 		if err != nil {
-			return m.exprFailure(code.Key, fmt.Errorf("key of item %d: %w", i, err))
+			return m.exprFailure(keyExpr(key), fmt.Errorf("key of item %d: %w", i, err))
 		}
-		if first, double := places[key]; double {
-			failure := m.exprFailure(code.Key, fmt.Errorf("items %d and %d have the same key %q", first, i, key))
+		if first, double := places[text]; double {
+			failure := m.exprFailure(keyExpr(key), fmt.Errorf("items %d and %d have the same key %q", first, i, text))
 			failure.Reason, failure.Hint = "duplicate_key", "keys must be unique; uniqueBy(rows, \"field\") drops repeated rows"
 			return failure
 		}
-		places[key] = i
-		l.items[i].key = key
+		places[text] = i
+		l.items[i].key = text
 	}
 	return nil
+}
+
+// keyExpr is the expression whose place stands for a key: its first one.
+func keyExpr(key plan.Value) *plan.Expr {
+	if key.Expr != nil {
+		return key.Expr
+	}
+	for _, part := range key.Text {
+		if part.Expr != nil {
+			return part.Expr
+		}
+	}
+	return &plan.Expr{}
 }
 
 // escapeKey writes a key so that it can't be taken for another part of a path.
@@ -270,25 +284,39 @@ func (l *list) release() {
 // finish ends the loop: with its outputs, or with the failure of the first item
 // in input order.
 func (l *loop) finish() {
-	if l.stopped {
-		l.dropWaiting()
-		for i := range l.items {
-			if l.items[i].state == itemFailed {
-				l.step.fail(l.items[i].err)
-				return
-			}
-		}
+	if !l.stopped {
+		l.step.succeed(l.outputs(), nil)
+		return
 	}
-	items, failures := []any{}, []any{}
+	l.dropWaiting()
 	for i := range l.items {
-		it := &l.items[i]
-		if it.state == itemSucceeded {
-			items = append(items, it.result)
+		if l.items[i].state != itemFailed {
 			continue
 		}
-		failures = append(failures, map[string]any{
-			"key": it.key, "index": it.index, "kind": string(it.err.Kind), "message": it.err.Message,
-		})
+		if l.step.list.m.since(3) {
+			result := l.outputs()
+			if raw, err := encodeResult(result); err == nil {
+				l.step.result, l.step.outputs = result, raw
+			}
+		}
+		l.step.fail(l.items[i].err)
+		return
 	}
-	l.step.succeed(map[string]any{"items": items, "errors": failures}, nil)
+}
+
+// outputs are those of a loop with what has ended so far: what succeeded must
+// not be lost to those who report or compensate a failure.
+func (l *loop) outputs() map[string]any {
+	items, failures := []any{}, []any{}
+	for i := range l.items {
+		switch it := &l.items[i]; it.state {
+		case itemSucceeded:
+			items = append(items, it.result)
+		case itemFailed:
+			failures = append(failures, map[string]any{
+				"key": it.key, "index": it.index, "kind": string(it.err.Kind), "message": it.err.Message,
+			})
+		}
+	}
+	return map[string]any{"items": items, "errors": failures}
 }

@@ -297,7 +297,7 @@ func (c *compiler) loop(code *stepCode, handler bool) error {
 	if err := c.value(loop.Foreach); err != nil {
 		return err
 	}
-	if err := c.expr(loop.Key); err != nil {
+	if err := c.value(loop.KeyValue()); err != nil {
 		return err
 	}
 	if loop.Collect != nil {

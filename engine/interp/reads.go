@@ -23,7 +23,7 @@ func (b *bodyReads) loop(loop *plan.Loop) error {
 	if err := eachExpr(loop.Foreach, b.expr); err != nil {
 		return err
 	}
-	if err := b.expr(loop.Key); err != nil {
+	if err := eachExpr(loop.KeyValue(), b.expr); err != nil {
 		return err
 	}
 	if loop.Collect != nil {

@@ -194,6 +194,7 @@ func stripStep(s *plan.Step) {
 	s.Loop.MaxParallel = 0
 	stripValue(&s.Loop.Foreach)
 	stripExpr(s.Loop.Key)
+	stripValue(s.Loop.KeyText)
 	stripValue(s.Loop.Collect)
 	for i := range s.Loop.Steps {
 		body := &s.Loop.Steps[i]

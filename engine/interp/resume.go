@@ -76,6 +76,7 @@ func (s *step) reset() {
 		}
 	}
 	s.settled, s.parked, s.err, s.continued = false, "", nil, false
+	s.outputs, s.result = nil, nil
 	s.note, s.attempts, s.endedAt, s.decision = "", 0, time.Time{}, nil
 	s.status = plan.StepPending
 	if s.loop == nil {

@@ -118,11 +118,23 @@ type Step struct {
 type Loop struct {
 	Foreach     Value  `json:"foreach"`
 	As          string `json:"as"`
-	Key         *Expr  `json:"key,omitempty"` // nil = the index
+	Key         *Expr  `json:"key,omitempty"`      // one expression
+	KeyText     *Value `json:"key_text,omitempty"` // text with expressions; neither = the index
 	MaxParallel int    `json:"max_parallel"`
 	Collecting  bool   `json:"collecting,omitempty"` // on_error: collect
 	Collect     *Value `json:"collect,omitempty"`
 	Steps       []Step `json:"steps"`
+}
+
+// KeyValue is what tells the items apart: zero where it is the index.
+func (l *Loop) KeyValue() Value {
+	switch {
+	case l.Key != nil:
+		return Value{Kind: ValueExpr, Expr: l.Key}
+	case l.KeyText != nil:
+		return *l.KeyText
+	}
+	return Value{}
 }
 
 // Binding is a named value.
