@@ -59,6 +59,7 @@ type checker struct {
 	catalog  Catalog
 	problems diag.List
 	strict   bool // what stays unknown is an error
+	foreign  []foreign
 
 	texts   map[*spec.Node]*text
 	actions map[string]*action
@@ -111,6 +112,7 @@ func (c *checker) run() {
 	c.plan.Finally = c.steps(handlers[2])
 	c.outputs()
 	c.concurrency()
+	c.reportForeign()
 	c.plan.Actions = c.usedActions()
 	c.plan.Connections = c.readConnections()
 }

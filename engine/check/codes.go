@@ -24,6 +24,7 @@ const (
 	CodeFormat      = "FR2020"
 	CodeUnknownKey  = "FR2021"
 	CodeShape       = "FR2022"
+	CodeForeign     = "FR2023"
 
 	CodeStateName    = "FR2040"
 	CodeSetState     = "FR2041"
@@ -87,6 +88,7 @@ func Codes() map[string]string {
 		CodeFormat:      "an output can't have this format",
 		CodeUnknownKey:  "a key is not known here",
 		CodeShape:       "a value has the wrong shape",
+		CodeForeign:     "text looks like an expression of another product",
 
 		CodeStateName:    "no state of this name is declared",
 		CodeSetState:     "state can't be set here",

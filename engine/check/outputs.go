@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -29,8 +30,9 @@ func (c *checker) outputs() {
 // output checks one output and returns its type.
 func (c *checker) output(name string, node *spec.Node) *schema.Type {
 	format, content := (*spec.Node)(nil), node
-	if isFormatted(node) {
+	if node.Get("value") != nil {
 		format, content = node.Get("format"), node.Get("value")
+		c.formattedKeys(node)
 	}
 	whole := &step{list: &list{}} // stands for the place after all steps
 	scalars(content, func(n *spec.Node) { c.outputReads(whole, c.text(n)) })
@@ -73,12 +75,19 @@ func (c *checker) outputReads(whole *step, t *text) {
 	}
 }
 
-// isFormatted reports whether an output is {value, format}.
-func isFormatted(node *spec.Node) bool {
-	if node.Get("value") == nil {
-		return false
+// formattedKeys checks what stands beside `value` in an output: an output with a
+// format has no other keys.
+func (c *checker) formattedKeys(node *spec.Node) {
+	known := []string{"value", "format"}
+	for _, pair := range node.Pairs {
+		if slices.Contains(known, pair.Key.Text) {
+			continue
+		}
+		problem := c.errorAt(pair.Key.Pos, CodeUnknownKey, "an output has no key `%s` beside `value`", pair.Key.Text)
+		if problem.Hint = diag.DidYouMean(pair.Key.Text, known); problem.Hint == "" {
+			problem.Hint = "it has `format`; an object with a field `value` of its own stands below it: `value: {value: …}`"
+		}
 	}
-	return !slices.ContainsFunc(node.Pairs, func(p spec.Pair) bool { return p.Key.Text != "value" && p.Key.Text != "format" })
 }
 
 // format checks that a value can be shown in a format: text always can, rows

@@ -72,6 +72,7 @@ func (c *checker) text(node *spec.Node) *text {
 	if isWhole && !t.bad {
 		t.whole = t.expression(wholeSegment.Offset)
 	}
+	c.noteForeign(t)
 	return t
 }
 
@@ -106,6 +107,12 @@ func (c *checker) bare(node *spec.Node) *text {
 		at := strings.Index(source, "${{") + offset
 		c.errorAt(node.Span(at, at+3), CodeStatic, "`${{ }}` can't stand inside a condition").Hint =
 			"a condition is one expression: write it without `${{ }}`"
+		return t
+	}
+	if meant, ok := foreignCondition(source); ok {
+		t.bad = true
+		c.errorAt(node.Span(offset, offset+len(source)), CodeForeign, "`%s` is no condition", source).Hint =
+			"a condition is one expression: write `" + meant + "`"
 		return t
 	}
 	t.parts = []part{c.parse(t, source, offset)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 
@@ -23,25 +24,48 @@ func ParseNode(file string, src []byte, limits Limits) (*Node, diag.List) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(s.text))
-	var document yaml.Node
-	err := decoder.Decode(&document)
-	switch {
-	case errors.Is(err, io.EOF) || err == nil && isEmpty(&document):
-		problems.Errorf(diag.Pos{File: file, Line: 1, Column: 1}, CodeEmpty, "the file has no content, only comments")
-		return nil, problems
-	case err != nil:
-		syntaxProblem(s, err, &problems)
+	document, aside := decode(s, &problems)
+	if document == nil {
 		return nil, problems
 	}
-	checkEnd(s, decoder, &problems)
-	w := &walker{source: s, cursor: cursor{source: s}, limits: limits, problems: &problems}
+	w := &walker{source: s, cursor: cursor{source: s}, limits: limits, problems: &problems, aside: setAside{regions: aside}}
 	root := w.node(document.Content[0], -1, 0)
+	w.aside.end()
 	problems.Sort()
 	if w.exceeded {
 		return nil, problems
 	}
 	return root, problems
+}
+
+// decode reads the file's document, around the values that YAML can't read: those
+// are reported and returned in file order. The document is nil when the rest is
+// not YAML either.
+func decode(s *source, problems *diag.List) (*yaml.Node, []region) {
+	readable := *s // as s, without what is set aside
+	var aside []region
+	for {
+		decoder := yaml.NewDecoder(bytes.NewReader(readable.text))
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && isEmpty(&document):
+			problems.Errorf(diag.Pos{File: s.file, Line: 1, Column: 1}, CodeEmpty, "the file has no content, only comments")
+			return nil, nil
+		case err == nil:
+			checkEnd(&readable, decoder, problems)
+			slices.SortFunc(aside, func(a, b region) int { return a.from - b.from })
+			return &document, aside
+		}
+		problem, unreadable := syntaxProblem(&readable, err)
+		if unreadable.empty() || len(aside) == maxRepairs {
+			*problems = append(*problems, restUnchecked(problem))
+			return nil, nil
+		}
+		*problems = append(*problems, problem)
+		aside = append(aside, unreadable)
+		readable.text = masked(readable.text, unreadable)
+	}
 }
 
 func isEmpty(document *yaml.Node) bool {
@@ -59,7 +83,8 @@ func checkEnd(s *source, decoder *yaml.Decoder, problems *diag.List) {
 	switch {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		syntaxProblem(s, err, problems)
+		problem, _ := syntaxProblem(s, err)
+		*problems = append(*problems, restUnchecked(problem))
 	default:
 		at := s.offset(second.Line, second.Column)
 		problems.Errorf(s.span(at, at+3), CodeDocuments, "the file has a second YAML document").Hint =

@@ -13,24 +13,23 @@ import (
 
 // restUnchecked says what a text that is not YAML means for the rest of its
 // file.
-const restUnchecked = "until then nothing else in this file is checked"
+func restUnchecked(problem diag.Problem) diag.Problem {
+	if problem.Hint != "" {
+		problem.Hint += "; "
+	}
+	problem.Hint += "until then nothing else in this file is checked"
+	return problem
+}
 
-// syntaxProblem reports the syntax error that the library found. Its own places
+// syntaxProblem tells the syntax error that the library found. Its own places
 // are poor, so the text is read again by the library's successor, whose errors
-// carry line and column.
-func syntaxProblem(s *source, err error, problems *diag.List) {
-	defer func() {
-		last := &(*problems)[len(*problems)-1]
-		if last.Hint != "" {
-			last.Hint += "; "
-		}
-		last.Hint += restUnchecked
-	}()
+// carry line and column. The region is what has to be set aside to read on; it
+// is empty where nothing helps.
+func syntaxProblem(s *source, err error) (diag.Problem, region) {
 	var node yaml4.Node
 	var located *yaml4.LoadError
 	if !errors.As(yaml4.Unmarshal(s.text, &node), &located) {
-		*problems = append(*problems, unlocated(s, err))
-		return
+		return unlocated(s, err)
 	}
 	fault := syntaxFault{
 		source:  s,
@@ -39,17 +38,24 @@ func syntaxProblem(s *source, err error, problems *diag.List) {
 		at:      s.offset(located.Mark.Line, located.Mark.Column),
 		opening: s.offset(located.ContextMark.Line, located.ContextMark.Column),
 	}
-	for _, known := range []func(syntaxFault) (diag.Problem, bool){
-		unknownAlias, flowExpression, unclosed, ternary, missingColon, badStart, negation,
+	for _, known := range []func(syntaxFault) (diag.Problem, region, bool){
+		stays(unknownAlias), flowExpression, stays(unclosed), flowTernary, ternary, stays(missingColon), stays(badStart), stays(negation),
 	} {
-		if problem, ok := known(fault); ok {
-			*problems = append(*problems, problem)
-			return
+		if problem, unreadable, ok := known(fault); ok {
+			return problem, unreadable
 		}
 	}
 	problem := fault.problem(fault.at, plainMessage(fault.message))
 	problem.Hint = fault.hint()
-	*problems = append(*problems, problem)
+	return problem, region{}
+}
+
+// stays is a fault that nothing can be set aside for.
+func stays(known func(syntaxFault) (diag.Problem, bool)) func(syntaxFault) (diag.Problem, region, bool) {
+	return func(f syntaxFault) (diag.Problem, region, bool) {
+		problem, ok := known(f)
+		return problem, region{}, ok
+	}
 }
 
 // syntaxFault is what the library says of a syntax error, in byte offsets.
@@ -79,18 +85,39 @@ func unknownAlias(f syntaxFault) (diag.Problem, bool) {
 }
 
 // flowExpression finds ${{ }} without quotes inside { } or [ ].
-func flowExpression(f syntaxFault) (diag.Problem, bool) {
+func flowExpression(f syntaxFault) (diag.Problem, region, bool) {
 	if !strings.HasPrefix(f.context, "while parsing a flow") || f.at < f.opening {
-		return diag.Problem{}, false
+		return diag.Problem{}, region{}, false
 	}
 	part := string(f.source.text[f.opening:min(f.at+2, len(f.source.text))])
 	at := strings.LastIndex(part, "${")
 	if at < 0 || strings.ContainsAny(part[at:], "\"'\n") {
-		return diag.Problem{}, false
+		return diag.Problem{}, region{}, false
 	}
-	problem := f.problem(f.opening+at, "an expression inside `{ }` or `[ ]` needs quotes")
+	from := f.opening + at
+	problem := f.problem(from, "an expression inside `{ }` or `[ ]` needs quotes")
 	problem.Hint = "write \"${{ … }}\": YAML takes the braces and commas for its own"
-	return problem, true
+	text := string(f.source.text)
+	unreadable := region{}
+	if strings.HasPrefix(text[from:], "${{") {
+		if line, _, _ := strings.Cut(text[from:], "\n"); expressionEnd(line, 0) > 0 && strings.Contains(line, "}}") {
+			unreadable = region{from, from + expressionEnd(line, 0)}
+		}
+	}
+	return problem, unreadable, true
+}
+
+// flowTernary finds `a ? b : c` without quotes inside { } or [ ].
+func flowTernary(f syntaxFault) (diag.Problem, region, bool) {
+	text := string(f.source.text)
+	switch {
+	case !strings.HasPrefix(f.context, "while parsing a flow"), f.at >= len(text):
+		return diag.Problem{}, region{}, false
+	case text[f.at] == ':' || strings.HasPrefix(text[f.at:], "? "):
+		problem, unreadable := f.needsQuotes(flowValue(text, f.at), "a value with `?` or `: ` inside `{ }` or `[ ]` needs quotes")
+		return problem, unreadable, true
+	}
+	return diag.Problem{}, region{}, false
 }
 
 // unclosed finds brackets and quotes that are never closed.
@@ -101,7 +128,7 @@ func unclosed(f syntaxFault) (diag.Problem, bool) {
 		what = "the quote"
 	case f.context == "while scanning a quoted scalar" && strings.Contains(f.message, "unexpected document indicator"):
 		what = "the quote"
-	case strings.HasPrefix(f.context, "while parsing a flow") && !f.closes():
+	case strings.HasPrefix(f.context, "while parsing a flow") && f.opens() && !f.closes():
 		what = "the bracket"
 	default:
 		return diag.Problem{}, false
@@ -112,6 +139,11 @@ func unclosed(f syntaxFault) (diag.Problem, bool) {
 	}
 	problem.Pos = f.source.span(f.opening, f.opening+1)
 	return problem, true
+}
+
+// opens reports whether a bracket stands at f.opening.
+func (f syntaxFault) opens() bool {
+	return f.opening >= len(f.source.text) || strings.IndexByte("{[", f.source.text[f.opening]) >= 0
 }
 
 // closes reports whether the bracket at f.opening has its partner, quotes aside.
@@ -139,19 +171,33 @@ func (f syntaxFault) closes() bool {
 	return false
 }
 
-var ternaryBefore = regexp.MustCompile(`\s\?\s.*$`)
+var (
+	ternaryBefore = regexp.MustCompile(`\s\?\s.*$`)
+	keyStart      = regexp.MustCompile(`^\s*[A-Za-z_][\w-]*:$`)
+)
 
-func ternary(f syntaxFault) (diag.Problem, bool) {
+func ternary(f syntaxFault) (diag.Problem, region, bool) {
 	if !strings.HasPrefix(f.message, "mapping values are not allowed") {
-		return diag.Problem{}, false
+		return diag.Problem{}, region{}, false
 	}
 	text, column := f.line()
+	start := f.at - column
+	if name, like, deeper := f.deeperKey(); deeper {
+		problem := f.problem(start+indentOf(text), "`"+name+"` is indented deeper than the key above it, which has a value already")
+		problem.Pos = f.source.span(start+indentOf(text), f.at)
+		problem.Hint = "indent it like `" + like + "`"
+		return problem, region{}, true
+	}
+	if found := expressionAt(text, column); !found.empty() {
+		problem, _ := f.needsQuotes(region{start + found.from, start + found.to}, "an expression with `: ` needs quotes: YAML takes what stands before it for a key")
+		return problem, region{start + found.from, start + len(text)}, true
+	}
 	problem := f.problem(f.at, "`: ` inside an unquoted text starts a new key, which can't stand here")
 	problem.Hint = "quote the whole value"
 	if ternaryBefore.MatchString(text[:min(column, len(text))]) {
 		problem.Hint = "put an expression with `a ? b : c` into quotes"
 	}
-	return problem, true
+	return problem, region{f.at, start + len(text)}, true
 }
 
 func missingColon(f syntaxFault) (diag.Problem, bool) {
@@ -198,26 +244,29 @@ func negation(f syntaxFault) (diag.Problem, bool) {
 
 // unlocated is a problem of what the library refuses and its successor takes:
 // only the line is known, and perhaps not well.
-func unlocated(s *source, err error) diag.Problem {
+func unlocated(s *source, err error) (diag.Problem, region) {
 	line := lineOf(err, len(s.lines))
+	if found, ok := flowQuestion(s, line); ok {
+		return syntaxFault{source: s}.needsQuotes(found, "a value with `?` or `: ` inside `{ }` or `[ ]` needs quotes")
+	}
 	problem := diag.Problem{
 		Pos: diag.Pos{File: s.file, Line: line, Column: 1}, Code: CodeSyntax, Severity: diag.Error, Message: plainMessage(err.Error()),
 	}
 	if !strings.Contains(problem.Message, "alphabetic or numeric character") {
-		return problem
+		return problem, region{}
 	}
 	for ; line <= len(s.lines); line++ {
 		fault := syntaxFault{source: s, at: max(s.lineEnd(line), s.lines[line-1])}
 		if negated, ok := negation(fault); ok {
-			return negated
+			return negated, region{}
 		}
 		if at := nameSign.FindStringIndex(s.lineText(line)); at != nil {
 			problem = fault.problem(s.lines[line-1]+at[1]-1, "anchors and aliases are not allowed")
 			problem.Code, problem.Hint = CodeAnchor, "a text that starts with `&` or `*` needs quotes"
-			return problem
+			return problem, region{}
 		}
 	}
-	return problem
+	return problem, region{}
 }
 
 var nameSign = regexp.MustCompile(`(?:^|[\s\[{,])[&*]`)

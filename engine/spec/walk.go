@@ -14,6 +14,7 @@ type walker struct {
 	cursor   cursor
 	limits   Limits
 	problems *diag.List
+	aside    setAside
 	nodes    int
 	exceeded bool
 }
@@ -37,6 +38,7 @@ func (w *walker) node(from *yaml.Node, indent, depth int) *Node {
 	w.properties(n, from)
 	switch from.Kind {
 	case yaml.ScalarNode:
+		w.aside.scalar(n)
 		w.scalar(n, from, indent)
 		return n
 	case yaml.MappingNode:
@@ -127,6 +129,7 @@ func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
 		value := w.node(from.Content[i+1], indent, depth)
 		if !w.key(key, from.Content[i], from.Content[i+1]) {
 			n.Partial = true
+			n.Bad = n.Bad || key.Kind == Mapping && key.Flow && n.Flow // {{ … }} of another product
 			continue
 		}
 		if earlier, ok := first[key.Text]; ok {
@@ -146,8 +149,11 @@ func (w *walker) key(key *Node, from, value *yaml.Node) bool {
 	case w.exceeded || key.Bad:
 		return false
 	case key.Kind != Scalar:
-		w.problems.Errorf(key.Pos, CodeKeyType, "a %s can't be a key", key.Kind).Hint =
-			"put `${{ }}` and braces into quotes"
+		problem := w.problems.Errorf(key.Pos, CodeKeyType, "a %s can't be a key", key.Kind)
+		problem.Hint = "put `${{ }}` and braces into quotes"
+		if key.Flow && key.start > 0 && w.source.text[key.start-1] == '{' {
+			problem.Message, problem.Hint = "`{{ }}` is a map in a map to YAML", "an expression is written \"${{ … }}\""
+		}
 		return false
 	case key.Style != Plain:
 		return true
