@@ -13,7 +13,7 @@ import (
 // plain scalar becomes text that the input's type converts, everything else
 // JSON.
 func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
-	root, problems := spec.ParseNode(file, src, spec.DefaultLimits())
+	root, problems := spec.ParseNode(file, src, spec.DataLimits())
 	if root == nil || problems.HasErrors() {
 		return nil, problems
 	}

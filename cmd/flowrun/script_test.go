@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep},
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep, "fill": fill},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("USER", "ann")
@@ -100,6 +100,18 @@ func places(ts *testscript.TestScript, _ bool, args []string) {
 		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH")).Replace(ts.ReadFile(file))
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	}
+}
+
+// fill writes a file that is too long to be written out: `fill FILE BEFORE TEXT
+// TIMES AFTER`.
+func fill(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 5 {
+		ts.Fatalf("usage: fill FILE BEFORE TEXT TIMES AFTER")
+	}
+	times, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	content := strings.ReplaceAll(args[1], `\n`, "\n") + strings.Repeat(args[2], times) + strings.ReplaceAll(args[4], `\n`, "\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(content), 0o600))
 }
 
 // keep puts the stdout of the last command into a variable: `keep TOKEN`.

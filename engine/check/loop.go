@@ -2,8 +2,11 @@ package check
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -48,7 +51,33 @@ func (c *checker) foreach(s *step) plan.Value {
 	if out.typ.Kind == schema.List {
 		s.elem = out.typ.Element()
 	}
+	if n := c.knownLength(node); n > plan.MaxLoopItems {
+		c.errorAt(node.Pos, CodeLoopList, "the list has %d items; a loop takes at most %d", n, plan.MaxLoopItems).Hint =
+			"cut it into parts, one for each run or loop"
+	}
 	return out.plan
+}
+
+// knownLength is the length of a list that stands in the file: written out, or as
+// an expression that reads nothing. It is 0 for others.
+func (c *checker) knownLength(node *spec.Node) int {
+	if node.Kind == spec.Sequence {
+		return len(node.Items)
+	}
+	text := c.text(node)
+	if text.whole == nil || text.whole.parsed == nil || len(text.whole.parsed.Reads()) > 0 || strings.Contains(text.whole.source, "now(") {
+		return 0
+	}
+	program, err := eval.Compile(text.whole.source)
+	if err != nil {
+		return 0
+	}
+	value, err := program.Run(nil, time.Time{})
+	if err != nil {
+		return 0 // what fails is told where it runs
+	}
+	list, _ := value.([]any)
+	return len(list)
 }
 
 // loopStep checks a loop and what stands inside.

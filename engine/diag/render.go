@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +17,13 @@ type Renderer struct {
 	// leaves the line out.
 	Source func(file string) ([]byte, bool)
 	Color  bool // ANSI colours
+	Width  int  // of the terminal, in cells: longer lines of a file are cut around the place; 0 = 240
 }
+
+const (
+	defaultWidth = 240
+	leastWidth   = 40
+)
 
 // Write writes the problems in their order, with an empty line between two.
 func (r Renderer) Write(w io.Writer, problems List) error {
@@ -56,7 +63,8 @@ func (r Renderer) snippet(b *strings.Builder, pos Pos, margin, color string, lin
 		return
 	}
 	bar := r.paint("36", "|")
-	before, marked := split(text, pos)
+	room := cmp.Or(r.Width, defaultWidth) - len(margin) - len(" | ")
+	before, marked, text := window(text, pos, max(room, leastWidth))
 	fmt.Fprintf(b, "%s %s\n", margin, bar)
 	fmt.Fprintf(b, "%s %s %s\n", r.paint("36", strconv.Itoa(pos.Line)), bar, clean(text))
 	fmt.Fprintf(b, "%s %s %s%s\n", margin, bar, blank(before), r.paint(color, strings.Repeat("^", max(width(marked), 1))))
@@ -89,15 +97,54 @@ func (s *sourceLines) line(pos Pos) (string, bool) {
 	return strings.TrimSuffix(lines[pos.Line-1], "\r"), true
 }
 
-// split returns what stands before the place on its line, and the place's text.
-func split(line string, pos Pos) (before, marked string) {
+// window returns the part of a line that is shown in so many cells, what stands
+// in it before the place, and the place's text. What is left out at a side is
+// shown as one `…`.
+func window(line string, pos Pos, cells int) (before, marked, shown string) {
 	runes := []rune(line)
 	start := min(max(pos.Column-1, 0), len(runes))
 	end := min(start+1, len(runes))
 	if pos.EndLine == pos.Line && pos.EndColumn > pos.Column {
-		end = min(pos.EndColumn-1, len(runes))
+		end = max(min(pos.EndColumn-1, len(runes)), start)
 	}
-	return string(runes[:start]), string(runes[start:max(end, start)])
+	from, to := 0, len(runes)
+	if len(runes) > cells/2 && width(line) > cells {
+		cells -= 2 // the signs of what is left out
+		from = backward(runes, start, cells/2)
+		to = forward(runes, from, cells)
+		from = backward(runes, to, cells)
+	}
+	marked = string(runes[start:max(start, min(end, to))])
+	before, shown = string(runes[from:start]), string(runes[from:to])
+	if from > 0 {
+		before, shown = "…"+before, "…"+shown
+	}
+	if to < len(runes) {
+		shown += "…"
+	}
+	return before, marked, shown
+}
+
+// backward returns how far before a place the text of so many cells begins.
+func backward(runes []rune, at, cells int) int {
+	for at > 0 {
+		if cells -= width(string(runes[at-1])); cells < 0 {
+			break
+		}
+		at--
+	}
+	return at
+}
+
+// forward returns how far behind a place the text of so many cells ends.
+func forward(runes []rune, at, cells int) int {
+	for at < len(runes) {
+		if cells -= width(string(runes[at])); cells < 0 {
+			break
+		}
+		at++
+	}
+	return at
 }
 
 // blank makes text invisible, but keeps tabs, so that carets stand under it.

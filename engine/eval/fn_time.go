@@ -39,7 +39,7 @@ func timeFunctions() []*function {
 			},
 		},
 		{
-			signature: "parseTime(text: text, layout: text, zone?: text): time", doc: "The time of a text by a Go layout; a text without an offset is in the zone (by default UTC).", example: `parseTime("02.01.2026", "02.01.2006", "Europe/Berlin")`,
+			signature: "parseTime(text: text, layout: text, zone?: text): time", doc: "The time of a text by a Go layout; a text without an offset is in the zone (by default UTC), and the first of an hour that comes twice.", example: `parseTime("02.01.2026", "02.01.2006", "Europe/Berlin")`,
 			result: (*call).zoned,
 			run: func(m *machine, args []any) (any, error) {
 				zone, err := m.zone(args, 2)
@@ -54,10 +54,18 @@ func timeFunctions() []*function {
 				if err != nil {
 					return nil, failf("parseTime: %s does not have the layout %s", shorten(text), shorten(layout))
 				}
+				if !namesOffset(layout) {
+					t = firstOccurrence(t)
+				}
 				return schema.FixZone(t), nil
 			},
 		},
 	}
+}
+
+// namesOffset reports whether a layout reads the zone out of the text.
+func namesOffset(layout string) bool {
+	return strings.Contains(layout, "-07") || strings.Contains(layout, "Z07") || strings.Contains(layout, "MST")
 }
 
 // parseDuration reads the language's durations and Go's, such as "1.5h".
@@ -94,6 +102,9 @@ func (m *machine) date(args []any) (any, error) {
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			if !namesOffset(layout) {
+				t = firstOccurrence(t)
+			}
 			return schema.FixZone(t), nil
 		}
 	}

@@ -34,7 +34,7 @@ func zonedFunctions() []*function {
 			},
 		},
 		{
-			signature: "addTime(time: time, amount: text, zone?: text): time", doc: "The time moved by an amount of y, mo, w, d, h, m, s or ms such as 1mo, -2d or 1d12h. Days and longer are of the calendar in the zone (by default UTC); a day that a month lacks becomes its last.", example: `addTime(run.scheduled_at, "-1mo", "Europe/Berlin")`,
+			signature: "addTime(time: time, amount: text, zone?: text): time", doc: "The time moved by an amount of y, mo, w, d, h, m, s or ms such as 1mo, -2d or 1d12h. Days and longer are of the calendar in the zone (by default UTC); a day that a month lacks becomes its last, and an hour that comes twice is the first one.", example: `addTime(run.scheduled_at, "-1mo", "Europe/Berlin")`,
 			result: (*call).amountAndZone,
 			run: func(m *machine, args []any) (any, error) {
 				t, err := m.inZone(args[0].(time.Time), args, 2)
@@ -110,6 +110,22 @@ func firstOf(year int, month time.Month, day int, zone *time.Location) time.Time
 	return t
 }
 
+// firstOccurrence returns the earlier of the two moments that have the wall clock
+// of t where the clock was set back, as schedules take it; Go's Date gives either,
+// by the zone.
+func firstOccurrence(t time.Time) time.Time {
+	start, _ := t.ZoneBounds()
+	if start.IsZero() {
+		return t
+	}
+	_, offset := t.Zone()
+	_, before := start.Add(-time.Nanosecond).Zone()
+	if back := time.Duration(before-offset) * time.Second; back > 0 && t.Sub(start) < back {
+		return t.Add(-back)
+	}
+	return t
+}
+
 var amountPart = regexp.MustCompile(`^([0-9]{1,9})(ms|mo|y|w|d|h|m|s)`)
 
 // addTime moves a time by an amount such as "-1mo2d".
@@ -149,7 +165,10 @@ func addTime(t time.Time, amount string) (time.Time, error) {
 	if max(months, -months) > 12*20_000 || max(days, -days) > 400*20_000 {
 		return t, failf("addTime: %s is too far", shorten(amount))
 	}
-	t = addMonths(t, months).AddDate(0, 0, days).Add(exact)
+	if months != 0 || days != 0 {
+		t = firstOccurrence(addMonths(t, months).AddDate(0, 0, days))
+	}
+	t = t.Add(exact)
 	return t, checkYear(t)
 }
 

@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -86,17 +87,37 @@ func compareNumbers(a, b any) (int, bool) {
 		case int:
 			return cmp.Compare(x, y), true
 		case float64:
-			return cmp.Compare(float64(x), y), true
+			return compareMixed(x, y), true
 		}
 	case float64:
 		switch y := b.(type) {
 		case int:
-			return cmp.Compare(x, float64(y)), true
+			return -compareMixed(y, x), true
 		case float64:
 			return cmp.Compare(x, y), true
 		}
 	}
 	return compareLarge(a, b)
+}
+
+// compareMixed orders an integer and a number by what they are, not by what is
+// left of the integer as a number: beyond 2^53 that may be another one. A number
+// of the language is finite.
+func compareMixed(n int, f float64) int {
+	if n >= -1<<53 && n <= 1<<53 {
+		return cmp.Compare(float64(n), f)
+	}
+	switch {
+	case f >= 1<<63:
+		return -1
+	case f < -1<<63:
+		return 1
+	}
+	whole := math.Trunc(f)
+	if order := cmp.Compare(n, int(whole)); order != 0 {
+		return order
+	}
+	return cmp.Compare(whole, f)
 }
 
 // compareLarge handles whole numbers beyond 64 bits.

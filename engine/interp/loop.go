@@ -9,9 +9,6 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// maxLoopItems bounds how many items a loop takes (docs/reliability.md, "Limits").
-const maxLoopItems = 10_000
-
 // loop is a running foreach.
 type loop struct {
 	step    *step
@@ -58,8 +55,8 @@ func (s *step) startLoop() {
 		s.fail(m.foreachFailure(s, "`foreach` takes a list, got "+schema.TypeOf(value), reasonExpression))
 		return
 	}
-	if len(values) > maxLoopItems {
-		s.fail(m.foreachFailure(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", len(values), maxLoopItems), reasonLimit))
+	if len(values) > plan.MaxLoopItems {
+		s.fail(m.foreachFailure(s, fmt.Sprintf("the list has %d items; a loop takes at most %d", len(values), plan.MaxLoopItems), reasonLimit))
 		return
 	}
 	l := &loop{step: s, items: make([]item, len(values)), waiting: make([]int, len(values))}

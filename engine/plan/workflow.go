@@ -114,6 +114,9 @@ type Step struct {
 	Loop *Loop `json:"loop,omitempty"`
 }
 
+// MaxLoopItems is how many items a loop takes (docs/reliability.md, "Limits").
+const MaxLoopItems = 10_000
+
 // Loop is a foreach with its steps.
 type Loop struct {
 	Foreach     Value  `json:"foreach"`

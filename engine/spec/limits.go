@@ -14,3 +14,9 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{Bytes: 256 << 10, Nodes: 50_000, Depth: 64, Keys: 1_000, ScalarBytes: 64 << 10}
 }
+
+// DataLimits returns the limits of files that hold values alone, such as the
+// inputs of a run.
+func DataLimits() Limits {
+	return Limits{Bytes: 8 << 20, Nodes: 500_000, Depth: 64, Keys: 100_000, ScalarBytes: 8 << 20}
+}

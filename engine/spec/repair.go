@@ -172,7 +172,7 @@ func flowQuestion(s *source, line int) (region, bool) {
 				depth--
 			case b == '#' && i > 0 && isBlank(text[i-1]):
 				i = len(text)
-			case b == '?' && depth > 0 && i > 0 && isBlank(text[i-1]):
+			case b == '?' && depth > 0 && i > 0 && (isBlank(text[i-1]) || i+1 == len(text) || strings.IndexByte(" ,}]", text[i+1]) >= 0):
 				return flowValue(string(s.text), start+i), true
 			}
 		}

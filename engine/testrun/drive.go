@@ -202,6 +202,37 @@ func (d *driver) tooEarly(e event) string {
 	return ""
 }
 
+// unfit says why the engine refuses an answer before it reaches the run; nil
+// when it takes it.
+func (d *driver) unfit(e event) error {
+	switch e.kind {
+	case "approve":
+		return d.machine.CheckAnswer(e.step, e.payload())
+	case "resolve":
+		return d.machine.CheckOutcome(e.step, e.value)
+	case "signal":
+		payload := e.value
+		if len(payload) == 0 {
+			payload = json.RawMessage("null")
+		}
+		for _, await := range d.machine.AwaitingSignal(e.name) {
+			if _, err := await.Type.DecodeExact(payload); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// payload is what a decision gives: an approval without a form gives an empty
+// one.
+func (e event) payload() json.RawMessage {
+	if e.value == nil && e.kind == "approve" {
+		return json.RawMessage("{}")
+	}
+	return e.value
+}
+
 // perform does what an event says.
 func (d *driver) perform(e event) bool {
 	if why := d.tooEarly(e); why != "" {
@@ -210,6 +241,10 @@ func (d *driver) perform(e event) bool {
 			hint = ""
 		}
 		d.fail(e.pos, FailUnused, "the event `"+e.kind+"` has no effect: "+why, hint)
+		return true
+	}
+	if err := d.unfit(e); err != nil {
+		d.fail(e.pos, FailUnused, "the event `"+e.kind+"` is refused: the answer does not fit: "+err.Error(), "the step waits on, as in a real run")
 		return true
 	}
 	switch e.kind {
@@ -222,12 +257,8 @@ func (d *driver) perform(e event) bool {
 	case "resolve":
 		return d.apply(journal.Event{Kind: journal.Resolved, Path: e.step, By: "test", Resolution: &journal.Resolution{Outcome: e.text, Output: e.value}})
 	case "approve", "reject":
-		payload := e.value
-		if payload == nil && e.kind == "approve" {
-			payload = json.RawMessage("{}")
-		}
 		return d.apply(journal.Event{Kind: journal.Signaled, Path: e.step, By: "test", Signal: &journal.Signal{
-			Name: e.step, Payload: payload, Rejected: e.kind == "reject", Comment: e.text,
+			Name: e.step, Payload: e.payload(), Rejected: e.kind == "reject", Comment: e.text,
 		}})
 	}
 	return d.apply(journal.Event{Kind: journal.Signaled, By: "test", Signal: &journal.Signal{Name: e.name, Payload: e.value}})
