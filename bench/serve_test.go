@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,7 +176,7 @@ func serve(b *testing.B, binary, dir string) *served {
 		b.Fatal(err)
 	}
 	s.client = &http.Client{Jar: jar}
-	s.fetch(link, "")
+	s.logIn(link)
 	s.token = strings.TrimSpace(s.flowrun("tokens", "create", "bench", "--scope", "admin"))
 	if ids := runIDs.FindStringSubmatch(s.fetch(s.url+"/api/v1/runs?limit=1", s.token)); ids != nil {
 		s.run = ids[1]
@@ -193,6 +194,20 @@ func (s *served) flowrun(args ...string) string {
 		s.b.Fatalf("%v: %v\n%s", args, err, s.stderr)
 	}
 	return string(out)
+}
+
+// logIn presses the button of a login link's page.
+func (s *served) logIn(link string) {
+	s.b.Helper()
+	at, code, _ := strings.Cut(link, "?code=")
+	answer, err := s.client.PostForm(at, url.Values{"code": {code}})
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		s.b.Fatalf("log in: status %d", answer.StatusCode)
+	}
 }
 
 // fetch gets a page by the session, or with a token.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/netip"
 	"path/filepath"
 )
 
@@ -13,12 +14,15 @@ type ServerSettings struct {
 	Hosts   []string
 	TLSCert string // absolute paths; both or none
 	TLSKey  string
+	// TrustedProxies are the networks whose word on a client's address, host and
+	// scheme is believed.
+	TrustedProxies []netip.Prefix
 }
 
 // ServerSettings returns how flowrun.yaml wants the server to be reached.
 func (p *Project) ServerSettings() ServerSettings {
 	server := p.file.Server
-	settings := ServerSettings{Listen: server.Listen, Hosts: server.Hosts}
+	settings := ServerSettings{Listen: server.Listen, Hosts: server.Hosts, TrustedProxies: server.TrustedProxies}
 	if server.TLSCert != "" {
 		settings.TLSCert, settings.TLSKey = p.path(server.TLSCert), p.path(server.TLSKey)
 	}

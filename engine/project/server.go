@@ -1,7 +1,9 @@
 package project
 
 import (
+	"errors"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -15,7 +17,10 @@ type Server struct {
 	Hosts   []string // further names that requests may be sent to, as name or name:port
 	TLSCert string   // path of a certificate with its chain, relative to the project's root
 	TLSKey  string
-	Pos     diag.Pos // of Listen, else of the mapping
+	// TrustedProxies are the networks whose word on a client's address, host and
+	// scheme is believed.
+	TrustedProxies []netip.Prefix
+	Pos            diag.Pos // of Listen, else of the mapping
 }
 
 // isHost reports whether text is the name of a host, or an address, in brackets
@@ -50,9 +55,10 @@ func (p *parser) server(n *spec.Node) {
 				p.problems.Errorf(v.Pos, "FR5022", "`%s` is not an address to listen on: %s", server.Listen, err).Hint = "write host:port, such as 127.0.0.1:7070"
 			}
 		},
-		"hosts":    func(v *spec.Node) { p.serverHosts(v) },
-		"tls_cert": func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
-		"tls_key":  func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
+		"hosts":           func(v *spec.Node) { p.serverHosts(v) },
+		"trusted_proxies": func(v *spec.Node) { p.trustedProxies(v) },
+		"tls_cert":        func(v *spec.Node) { server.TLSCert = p.optional(v, "`tls_cert`") },
+		"tls_key":         func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
 	})
 	if (server.TLSCert == "") != (server.TLSKey == "") {
 		p.problems.Errorf(n.Pos, "FR5023", "`tls_cert` and `tls_key` belong together: one of them is missing")
@@ -75,6 +81,50 @@ func (p *parser) serverHosts(v *spec.Node) {
 		}
 		p.project.Server.Hosts = append(p.project.Server.Hosts, strings.ToLower(text))
 	}
+}
+
+// trustedProxies reads networks and addresses. A network of everybody would make
+// every client a proxy.
+func (p *parser) trustedProxies(v *spec.Node) {
+	for _, item := range p.items(v, "`trusted_proxies`") {
+		text := p.text(item, "`trusted_proxies`")
+		if text == "" {
+			continue
+		}
+		network, err := parseNetwork(text)
+		switch {
+		case err != nil:
+			p.problems.Errorf(item.Pos, "FR5022", "`%s` is not an address or a network", text).Hint = "write an address, such as 127.0.0.1, or a network, such as 10.0.0.0/8"
+			continue
+		case network.Bits() == 0:
+			p.problems.Errorf(item.Pos, "FR5022", "`%s` would believe everybody", text).Hint = "name the addresses of the proxies: whoever is in the list says where requests come from"
+			continue
+		}
+		p.project.Server.TrustedProxies = append(p.project.Server.TrustedProxies, network)
+	}
+}
+
+// parseNetwork reads a network; an address is the network of itself.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if !strings.Contains(text, "/") {
+		address, err := netip.ParseAddr(text)
+		if err != nil || address.Zone() != "" {
+			return netip.Prefix{}, errors.Join(err, errors.New("no address"))
+		}
+		address = address.Unmap()
+		return netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	network, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	if network.Addr().Is4In6() { // what is compared is the address in it
+		if network.Bits() < 96 {
+			return netip.Prefix{}, errors.New("a network of IPv4 inside of IPv6")
+		}
+		network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
+	}
+	return network.Masked(), nil
 }
 
 // optional reads text that may be empty.

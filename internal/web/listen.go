@@ -122,50 +122,5 @@ func (c *Certificate) config() *tls.Config {
 	}
 }
 
-// limitListener accepts no more than so many connections at a time.
-type limitListener struct {
-	net.Listener
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newLimitListener(inner net.Listener, most int) *limitListener {
-	return &limitListener{Listener: inner, slots: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-// Accept waits for a free slot first.
-func (l *limitListener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	connection, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &limitedConn{Conn: connection, release: sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-// Close ends Accept.
-func (l *limitListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-type limitedConn struct {
-	net.Conn
-	release func()
-}
-
-// Close gives the slot back.
-func (c *limitedConn) Close() error {
-	err := c.Conn.Close()
-	c.release()
-	return err
-}
-
 // isClosed reports whether serving ended because we ended it.
 func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"testing"
-	"time"
 )
 
 // fakeResolver knows the addresses of names.
@@ -92,44 +91,4 @@ func TestTheURLOfAServer(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-}
-
-// TestConnectionsWaitForASlot: no more are served than there is room for.
-func TestConnectionsWaitForASlot(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := newLimitListener(inner, 2)
-	accepted := make(chan net.Conn)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- conn
-		}
-	}()
-	for range 3 {
-		conn, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-	}
-	first, second := <-accepted, <-accepted
-	select {
-	case <-accepted:
-		t.Fatal("a third connection is served")
-	case <-time.After(50 * time.Millisecond): // it would be there
-	}
-	_, _ = first.Close(), first.Close() // twice gives one slot back
-	third := <-accepted
-	if err := errors.Join(second.Close(), third.Close(), listener.Close()); err != nil {
-		t.Error(err)
-	}
-	<-done
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,20 +27,26 @@ const (
 	idleTimeout    = 60 * time.Second
 	answerTimeout  = 60 * time.Second // of the whole answer; streams lift it
 	maxConnections = 512
+	maxOfAddress   = 128 // of them, from one address that is no trusted proxy and not this machine
 )
 
 // ServerOptions join the TCP server with its parts.
 type ServerOptions struct {
-	API      Options
-	Page     []guard.Route // of the web page
-	Metrics  http.Handler  // nil = none
-	Hosts    []string      // further names that requests may be sent to
-	TLS      *Certificate  // nil = plain HTTP
-	Now      func() time.Time
-	Entropy  io.Reader
-	Observe  func(pattern string, next http.Handler) http.Handler
-	Log      *slog.Logger
-	HostName string // of this machine, for links where no other name is known
+	API     Options
+	Page    []guard.Route // of the web page
+	Metrics http.Handler  // nil = none
+	Hosts   []string      // further names that requests may be sent to
+	// TrustedProxies are the networks whose word on a client's address, host and
+	// scheme is believed.
+	TrustedProxies []netip.Prefix
+	TLS            *Certificate // nil = plain HTTP
+	// HeaderTime bounds how long the header of a request may take; 0 = 5 s.
+	HeaderTime time.Duration
+	Now        func() time.Time
+	Entropy    io.Reader
+	Observe    func(pattern string, next http.Handler) http.Handler
+	Log        *slog.Logger
+	HostName   string // of this machine, for links where no other name is known
 	// LoginPage writes the page with the login form; nil = a plain one.
 	LoginPage func(io.Writer, guard.LoginView) error
 }
@@ -110,19 +119,36 @@ type Server struct {
 func NewServer(listener net.Listener, o ServerOptions) (*Server, error) {
 	g, err := guard.New(ServerRoutes(o), guard.Options{
 		Authority: authority{o.API.Tokens}, Now: o.Now, Entropy: o.Entropy, Hosts: o.Hosts, Listen: listener.Addr(), Secure: o.TLS != nil,
-		LoginPage: o.LoginPage, Observe: o.Observe, Log: o.Log,
+		TrustedProxies: o.TrustedProxies, Hold: hold, LoginPage: o.LoginPage, Observe: o.Observe, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{guard: g, url: ServerURL(listener.Addr(), o.TLS != nil, o.Hosts, o.HostName)}
 	s.server = &http.Server{
-		Handler: g, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: answerTimeout, MaxHeaderBytes: maxHeader,
+		Handler: g, ConnContext: withConn, ConnState: noteState, ReadHeaderTimeout: cmp.Or(o.HeaderTime, headerTimeout), IdleTimeout: idleTimeout, WriteTimeout: answerTimeout, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true,                                                // `OPTIONS *` is the guard's to refuse like all else
 		ErrorLog:                     slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what clients do wrong
 	}
-	s.serve(newLimitListener(listener, maxConnections), o)
+	s.serve(newBoundedListener(listener, maxConnections, maxOfAddress, sharedBy(o.TrustedProxies), fullText(o.TLS)), o)
 	return s, nil
+}
+
+// sharedBy reports of which addresses many clients may come: those of this machine
+// and of trusted proxies.
+func sharedBy(proxies []netip.Prefix) func(netip.Addr) bool {
+	return func(address netip.Addr) bool {
+		return address.IsLoopback() || slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+	}
+}
+
+// fullText is what is said without TLS to who finds no room; with TLS nothing can
+// be.
+func fullText(secure *Certificate) []byte {
+	if secure != nil {
+		return nil
+	}
+	return []byte(fullAnswer)
 }
 
 // serve starts the goroutines of the server. Close ends them and waits.

@@ -34,6 +34,7 @@ func (s *server) open() *tab {
 	b.do(chromedp.EmulateViewport(1280, 900))
 	b.watch()
 	b.do(chromedp.Navigate(s.loginLink()))
+	b.clickAt(`[...document.querySelectorAll("button.main")]`)
 	b.until(`location.pathname == "/"`)
 	return b
 }

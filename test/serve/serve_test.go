@@ -50,10 +50,10 @@ type product struct {
 	admin  string
 }
 
-const workflowFile = `version: 1
+const workflowFile = `flowrun: v1
 name: hello
 triggers:
-  morning: {schedule: {cron: "0 9 * * *", timezone: UTC}}
+  morning: {cron: "0 9 * * *", timezone: UTC}
 steps:
   - id: greet
     let: {text: hello}

@@ -49,6 +49,6 @@ func parse(text string) *template.Template { return template.Must(template.New("
 const refusalPage = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Title}} - flowrun</title><link rel="stylesheet" href="/static/app.css"></head>
-<body><main><h1>{{.Title}}</h1><p>{{.Detail}}</p>{{with .Hint}}<p>{{.}}</p>{{end}}<p><a href="/">Home</a></p></main></body>
+<body class="door"><main><h1>{{.Title}}</h1><p>{{.Detail}}</p>{{with .Hint}}<p>{{.}}</p>{{end}}<p><a href="/">Home</a></p></main></body>
 </html>
 `

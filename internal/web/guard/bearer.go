@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // bearer returns the grant of the request's token, or answers the request. A
@@ -19,38 +20,44 @@ func (g *Guard) bearer(w http.ResponseWriter, r *http.Request) (Grant, bool) {
 	if scheme, token, found := strings.Cut(headers[0], " "); found && len(headers) == 1 && strings.EqualFold(scheme, "Bearer") {
 		text = strings.TrimSpace(token)
 	}
-	return g.grant(w, r, text, func() {
+	grant, wait, err := g.grant(r, text)
+	switch {
+	case err == nil:
+		return grant, true
+	case !errors.Is(err, ErrNoToken):
+		g.refuseLookup(w, r, err)
+	case wait > 0:
+		w.Header().Set("Retry-After", retryAfter(wait))
+		writeProblem(w, http.StatusTooManyRequests, "too_many_requests", "the token is not known here, and too many wrong ones came from your address", "`flowrun tokens list` shows those that are good: a good one is taken at any time")
+	default:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="flowrun", error="invalid_token"`)
 		writeProblem(w, http.StatusUnauthorized, "unauthorized", "the token is not known here: it is wrong, has expired or was removed", "`flowrun tokens list` shows those that are good")
-	})
-}
-
-// grant asks the authority for a token that came with a request, and answers the
-// request when it is not good: with wrong, or with 429 where the address has
-// guessed too often. Then a token that was never used before is not looked at.
-func (g *Guard) grant(w http.ResponseWriter, r *http.Request, text string, wrong func()) (Grant, bool) {
-	network := networkOf(addressOf(r))
-	wait := g.failures.blocked(network)
-	grant, err := g.options.Authority.Token(r.Context(), text)
-	switch {
-	case err == nil && (wait <= 0 || g.sessions.knows(grant.ID)):
-		g.sessions.remember(grant.ID)
-		return grant, true
-	case err != nil && !errors.Is(err, ErrNoToken):
-		writeProblem(w, http.StatusServiceUnavailable, "unavailable", "the token can't be looked up: "+err.Error(), "")
-		return Grant{}, false
-	case wait > 0:
-		g.tooMany(w, r, network)
-		return Grant{}, false
 	}
-	g.failures.add(network)
-	g.options.Log.Warn("a wrong token", "remote", addressOf(r), "path", r.URL.Path)
-	wrong()
 	return Grant{}, false
 }
 
-// tooMany refuses an address that was wrong too often.
-func (g *Guard) tooMany(w http.ResponseWriter, r *http.Request, network string) {
-	w.Header().Set("Retry-After", retryAfter(g.failures.blocked(network)))
-	g.refuse(w, r, http.StatusTooManyRequests, "too_many_requests", "too many wrong tokens came from your address", "wait a minute")
+// grant asks the authority for a token that came with a request. A good one always
+// passes. A wrong one, for which err is ErrNoToken, is counted; wait says for how
+// long more of them will be too many.
+func (g *Guard) grant(r *http.Request, text string) (_ Grant, wait time.Duration, err error) {
+	grant, err := g.options.Authority.Token(r.Context(), text)
+	if errors.Is(err, ErrNoToken) {
+		return Grant{}, g.countWrong(r, "a wrong token"), err
+	}
+	return grant, 0, err
+}
+
+// countWrong counts a wrong credential of an address, and logs it while there are
+// not too many.
+func (g *Guard) countWrong(r *http.Request, what string) time.Duration {
+	wait := g.failures.add(networkOf(addressOf(r)))
+	if wait <= 0 {
+		g.options.Log.Warn(what, "remote", addressOf(r), "path", r.URL.Path)
+	}
+	return wait
+}
+
+// refuseLookup answers where nobody can say whether a token is good.
+func (g *Guard) refuseLookup(w http.ResponseWriter, r *http.Request, err error) {
+	g.refuse(w, r, http.StatusServiceUnavailable, "unavailable", "the token can't be looked up: "+err.Error(), "")
 }

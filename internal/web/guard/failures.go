@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// An address may be wrong so often within the window; what it sends then is not
-// looked at, unless it is known already.
+// An address may be wrong so often within the window; more wrong credentials are
+// answered with 429. What is right is never held up.
 const (
 	maxFailures   = 10
 	failureWindow = time.Minute
@@ -46,31 +46,21 @@ func networkOf(address string) string {
 	return network.String()
 }
 
-// add counts a failure.
-func (f *failures) add(key string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	times := append(f.recent(key, now), now)
-	if len(times) > maxFailures {
-		times = times[len(times)-maxFailures:]
-	}
-	if _, known := f.byKey[key]; !known && len(f.byKey) >= maxAddresses {
-		f.makeRoom(now)
-	}
-	f.byKey[key] = times
-}
-
-// blocked returns how long a key must wait, zero when it need not.
-func (f *failures) blocked(key string) time.Duration {
+// add counts a failure. It returns how long the key has been wrong too often for,
+// zero when it was not; what is too often is not counted, and prolongs nothing.
+func (f *failures) add(key string) (wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
 	times := f.recent(key, now)
-	if len(times) < maxFailures {
-		return 0
+	if len(times) >= maxFailures {
+		return times[0].Add(failureWindow).Sub(now)
 	}
-	return times[0].Add(failureWindow).Sub(now)
+	if _, known := f.byKey[key]; !known && len(f.byKey) >= maxAddresses {
+		f.makeRoom(now)
+	}
+	f.byKey[key] = append(times, now)
+	return 0
 }
 
 // recent returns the failures of a key within the window.
@@ -115,11 +105,9 @@ type failureWriter struct {
 // WriteHeader sends the status, or 429.
 func (w *failureWriter) WriteHeader(status int) {
 	if status == http.StatusUnauthorized {
-		if wait := w.failures.blocked(w.key); wait > 0 {
+		if wait := w.failures.add(w.key); wait > 0 {
 			w.Header().Set("Retry-After", retryAfter(wait))
 			status = http.StatusTooManyRequests
-		} else {
-			w.failures.add(w.key)
 		}
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -58,6 +59,12 @@ type Options struct {
 	Listen net.Addr
 	// Secure says that the server speaks TLS.
 	Secure bool
+	// TrustedProxies are the networks whose word on a client's address, host and
+	// scheme is believed.
+	TrustedProxies []netip.Prefix
+	// Hold keeps the connection of a request from being given up for others, until
+	// release; nil = nothing does. It is called for requests with a credential.
+	Hold func(ctx context.Context) (release func())
 	// LoginPage writes the page with the login form; nil = a plain one.
 	LoginPage func(io.Writer, LoginView) error
 	// Log gets what goes wrong here, and refused logins; nil = nowhere.
@@ -175,6 +182,7 @@ func (route Route) check() ([]string, error) {
 // ServeHTTP decides on a request and passes it on.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.setHeaders(w.Header())
+	r = g.asSent(r)
 	boundBody(w, r)
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -286,6 +294,9 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) {
 		var end func()
 		ctx, end = g.live.begin(ctx, credential)
 		defer end()
+		if g.options.Hold != nil {
+			defer g.options.Hold(ctx)()
+		}
 	}
 	if r.ContentLength > bodyCap {
 		g.refuse(w, r, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", bodyCap), "")

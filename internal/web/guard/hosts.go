@@ -77,10 +77,14 @@ func (g *Guard) isOwnOrigin(r *http.Request) bool {
 }
 
 // ownScheme reports whether a page of ours may have come with that scheme. Under
-// a name of flowrun.yaml a proxy may speak TLS in front of us.
+// a name of flowrun.yaml a proxy may speak TLS in front of us; one that is trusted
+// says whether it does.
 func (g *Guard) ownScheme(scheme string, r *http.Request) bool {
 	if g.options.Secure {
 		return scheme == "https"
+	}
+	if said := forwardedScheme(r); said != "" {
+		return scheme == said
 	}
 	return scheme == "http" || scheme == "https" && g.isNamed(r)
 }
@@ -92,16 +96,7 @@ func (g *Guard) isNamed(r *http.Request) bool {
 }
 
 // overTLS reports whether the browser is known to speak TLS, with us or with a
-// proxy: its origin, which is our own, says so.
+// proxy: a trusted one says so, or the browser's origin, which is our own.
 func (g *Guard) overTLS(r *http.Request) bool {
-	return g.options.Secure || strings.HasPrefix(r.Header.Get("Origin"), "https://")
-}
-
-// addressOf returns the address that a request came from, without its port.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
+	return g.options.Secure || forwardedScheme(r) == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +17,22 @@ type LoginView struct {
 	// Again says that the browser came from another site, whose links carry no
 	// cookie: the page loads itself once more, and has it then.
 	Again bool
+	// Link is a login link that waits for its button; nil = the form asks for a
+	// token.
+	Link *LinkView
+	// Kept is a form that nobody was logged in for; nil = none. It goes with the
+	// login.
+	Kept *KeptForm
+	// Resend is such a form after the login, in the place of all else.
+	Resend *Resend
+}
+
+// LinkView is a login link on its page. Programs that look at links for people see
+// that page too: the link is good until the button is pressed.
+type LinkView struct {
+	Code  string
+	Who   string // whom it logs in
+	Scope Scope
 }
 
 func (g *Guard) ownRoutes() []Route {
@@ -39,65 +56,125 @@ func (g *Guard) LoginPath(name string, scope Scope) (string, error) {
 	return "/login?code=" + code, nil
 }
 
-// loginPage shows the form, or takes the code of a login link.
+// loginPage shows the form, or the button of a login link.
 func (g *Guard) loginPage(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if !query.Has("code") {
 		g.showLogin(w, http.StatusOK, LoginView{Next: localPath(query.Get("next"))})
 		return
 	}
-	if r.Method != http.MethodGet {
-		g.showLogin(w, http.StatusOK, LoginView{}) // HEAD must not use it up
-		return
+	code := query.Get("code")
+	found, ok := g.sessions.peekLink(code)
+	switch {
+	case ok:
+		g.showLogin(w, http.StatusOK, LoginView{Link: &LinkView{Code: code, Who: strings.TrimPrefix(found.name, "page of "), Scope: found.scope}})
+	case g.isIn(r): // the link of this very session, once more
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	default:
+		g.refuseLogin(w, r, LoginView{Error: deadLink, Hint: newLinkHint})
 	}
-	network := networkOf(addressOf(r))
-	if g.failures.blocked(network) > 0 {
-		g.tooMany(w, r, network)
-		return
-	}
-	found, ok := g.sessions.useLink(query.Get("code"))
-	if !ok {
-		if _, in := g.sessionOf(r); in { // the link of this very session, once more
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
-		}
-		g.failures.add(network)
-		g.showLogin(w, http.StatusUnauthorized, LoginView{
-			Error: "this login link was used already, or is too old", Hint: "`flowrun tokens link` prints a new one",
-		})
-		return
-	}
-	g.enter(w, r, found.name, "", found.scope, "/")
 }
 
-// login takes a token from the form.
+// What a login link that is no good is answered with.
+const (
+	deadLink    = "this login link was used already, or is too old"
+	newLinkHint = "`flowrun tokens link` prints a new one"
+)
+
+func (g *Guard) isIn(r *http.Request) bool {
+	_, in := g.sessionOf(r)
+	return in
+}
+
+// refuseLogin counts a wrong credential and shows the form again. What is right is
+// taken all the same.
+func (g *Guard) refuseLogin(w http.ResponseWriter, r *http.Request, view LoginView) {
+	g.showWrong(w, g.countWrong(r, "a wrong login link"), view)
+}
+
+func (g *Guard) showWrong(w http.ResponseWriter, wait time.Duration, view LoginView) {
+	status := http.StatusUnauthorized
+	if wait > 0 {
+		status = http.StatusTooManyRequests
+		w.Header().Set("Retry-After", retryAfter(wait))
+		view.Error += "; too many wrong ones came from your address"
+	}
+	g.showLogin(w, status, view)
+}
+
+// login takes the button of a login link, or from the form a token or the text of
+// such a link.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request) {
 	if !g.parseForm(w, r) {
 		return
 	}
-	next := localPath(r.PostForm.Get("next"))
-	grant, ok := g.grant(w, r, strings.TrimSpace(r.PostForm.Get("token")), func() {
-		g.showLogin(w, http.StatusUnauthorized, LoginView{
-			Error: "the token is not known here: it is wrong, has expired or was removed", Hint: "`flowrun tokens create` makes one", Next: next,
+	to := destination{next: localPath(r.PostForm.Get("next")), kept: g.keptOf(r)}
+	text := strings.TrimSpace(r.PostForm.Get("token"))
+	code := r.PostForm.Get("code")
+	if code == "" {
+		code = linkCode(text)
+	}
+	if code != "" {
+		g.loginByLink(w, r, code, to)
+		return
+	}
+	grant, wait, err := g.grant(r, text)
+	switch {
+	case err == nil:
+		g.enter(w, r, session{name: "page of token " + grant.Name, grant: grant.ID, scope: grant.Scope}, to)
+	case !errors.Is(err, ErrNoToken):
+		g.refuseLookup(w, r, err)
+	default:
+		g.showWrong(w, wait, LoginView{
+			Error: "the token is not known here: it is wrong, has expired or was removed", Hint: "`flowrun tokens create` makes one", Next: to.next, Kept: to.kept,
 		})
-	})
-	if ok {
-		g.enter(w, r, "page of token "+grant.Name, grant.ID, grant.Scope, next)
 	}
 }
 
+// linkCode returns the code in the text of a login link, "" where it is none.
+func linkCode(text string) string {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Path != "/login" {
+		return ""
+	}
+	return parsed.Query().Get("code")
+}
+
+func (g *Guard) loginByLink(w http.ResponseWriter, r *http.Request, code string, to destination) {
+	found, ok := g.sessions.useLink(code)
+	switch {
+	case ok:
+		g.enter(w, r, session{name: found.name, scope: found.scope}, to)
+	case g.isIn(r): // the button was pressed twice
+		http.Redirect(w, r, to.next, http.StatusSeeOther)
+	default:
+		g.refuseLogin(w, r, LoginView{Error: deadLink, Hint: newLinkHint, Next: to.next, Kept: to.kept})
+	}
+}
+
+// destination is where a login leads: to a page, or to a form that was sent before
+// it.
+type destination struct {
+	next string
+	kept *KeptForm
+}
+
 // enter begins a session, in the place of the one that the browser had.
-func (g *Guard) enter(w http.ResponseWriter, r *http.Request, name, grant string, scope Scope, next string) {
+func (g *Guard) enter(w http.ResponseWriter, r *http.Request, who session, to destination) {
 	if old, ok := g.sessionOf(r); ok {
 		g.leave(old)
 	}
-	cookie, err := g.sessions.begin(name, grant, scope)
+	cookie, err := g.sessions.begin(who.name, who.grant, who.scope)
 	if err != nil {
 		g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "")
 		return
 	}
 	g.setCookie(w, r, cookie, sessionLife)
-	http.Redirect(w, r, next, http.StatusSeeOther)
+	if to.kept != nil {
+		g.showLogin(w, http.StatusOK, LoginView{Resend: to.kept.resend(markOf(cookie))})
+		return
+	}
+	http.Redirect(w, r, to.next, http.StatusSeeOther)
 }
 
 func (g *Guard) leave(s *session) {
@@ -119,7 +196,7 @@ func (g *Guard) askLogin(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusUnauthorized, "unauthorized", "this needs a session", "log in at /login; a token is for /api")
 		return
 	}
-	view := LoginView{Next: "/"}
+	view := LoginView{Next: "/", Kept: g.keep(w, r)}
 	if r.Method == http.MethodGet {
 		view.Next = localPath(r.URL.RequestURI())
 		view.Again = r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") == "navigate"
@@ -161,16 +238,25 @@ const plainLogin = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Log in - flowrun</title>
 {{- if .Again}}<meta http-equiv="refresh" content="0">{{end}}<link rel="stylesheet" href="/static/app.css"></head>
-<body><main>
-<h1>Log in</h1>
+<body class="door"><main>
 {{with .Error}}<p role="alert">{{.}}</p>{{end}}
 {{with .Hint}}<p>{{.}}</p>{{end}}
+{{with .Resend}}<h1>Send the form again?</h1>
+<form method="post" action="{{.Path}}">
+<input type="hidden" name="csrf" value="{{.CSRF}}">
+{{range .Fields}}<input type="hidden" name="{{.Name}}" value="{{.Value}}">{{end}}
+<dl>{{range .Shown}}<dt>{{.Name}}</dt><dd>{{.Value}}</dd>{{end}}</dl>
+<p><button type="submit">Send it now</button> <a href="{{.Back}}">Leave it</a></p>
+</form>
+{{else}}<h1>Log in</h1>
 <form method="post" action="/login">
 <input type="hidden" name="next" value="{{.Next}}">
-<p><label for="token">Token</label> <input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>
+{{with .Kept}}<input type="hidden" name="kept_path" value="{{.Path}}"><input type="hidden" name="kept_form" value="{{.Text}}">{{end}}
+{{with .Link}}<input type="hidden" name="code" value="{{.Code}}"><p>As {{.Who}}, with the scope {{.Scope}}</p>
+{{else}}<p><label for="token">Token</label> <input id="token" name="token" type="password" autocomplete="current-password" required autofocus></p>{{end}}
 <p><button type="submit">Log in</button></p>
 </form>
-<p>Open the login link that <code>flowrun serve</code> printed, or paste a token: <code>flowrun tokens create --scope admin</code> makes one.</p>
+<p>Open the login link that <code>flowrun serve</code> printed, or paste a token: <code>flowrun tokens create --scope admin</code> makes one.</p>{{end}}
 </main></body>
 </html>
 `

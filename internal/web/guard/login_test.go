@@ -28,7 +28,10 @@ func TestALoginLinkIsGoodOnce(t *testing.T) {
 	if got := f.ask("HEAD", path, "").StatusCode; got != http.StatusOK {
 		t.Errorf("HEAD: %d", got)
 	}
-	response := f.ask("GET", path, "")
+	if response := f.ask("GET", path, ""); response.StatusCode != http.StatusOK || len(response.Cookies()) > 0 || !strings.Contains(bodyOf(t, response), `name="code"`) {
+		t.Errorf("its page: %d, cookies %v", response.StatusCode, response.Cookies())
+	}
+	response := press(f, path)
 	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/" {
 		t.Fatalf("status %d to %q", response.StatusCode, response.Header.Get("Location"))
 	}
@@ -55,6 +58,34 @@ func TestALoginLinkIsGoodOnce(t *testing.T) {
 	}
 	if again := f.ask("GET", path, "", "Cookie", header); again.StatusCode != http.StatusSeeOther {
 		t.Errorf("once more by who is in: %d", again.StatusCode)
+	}
+	if pressed := f.ask("POST", "/login", "code="+strings.TrimPrefix(path, "/login?code="), append(formType, "Cookie", header)...); pressed.StatusCode != http.StatusSeeOther || len(pressed.Cookies()) > 0 {
+		t.Errorf("the button twice: %d", pressed.StatusCode)
+	}
+	if pressed := press(f, path); pressed.StatusCode != http.StatusUnauthorized || len(pressed.Cookies()) > 0 {
+		t.Errorf("the button by somebody else: %d", pressed.StatusCode)
+	}
+}
+
+// press presses the button of a login link's page.
+func press(f *fixture, path string) *http.Response {
+	return f.ask("POST", "/login", "code="+strings.TrimPrefix(path, "/login?code="), formType...)
+}
+
+// TestALoginLinkInTheForm: who finds the form in the place of a page has its link in
+// the clipboard.
+func TestALoginLinkInTheForm(t *testing.T) {
+	f := newFixture(t)
+	path, err := f.LoginPath("ann", Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"token": {"http://127.0.0.1:7070" + path + "\n"}, "next": {"/runs/a"}}.Encode()
+	if got := f.ask("POST", "/login", form, formType...); got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/runs/a" {
+		t.Errorf("%d to %q", got.StatusCode, got.Header.Get("Location"))
+	}
+	if got := f.ask("POST", "/login", form, formType...); got.StatusCode != http.StatusUnauthorized {
+		t.Errorf("once more: %d", got.StatusCode)
 	}
 }
 
@@ -92,7 +123,7 @@ func TestTheCookieOfAServerWithTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cookie := cookieOf(t, f.ask("GET", path, "")); !cookie.Secure || !strings.HasPrefix(cookie.Name, "__Host-") {
+	if cookie := cookieOf(t, press(f, path)); !cookie.Secure || !strings.HasPrefix(cookie.Name, "__Host-") {
 		t.Errorf("cookie %+v", cookie)
 	}
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -25,19 +26,27 @@ const (
 	maxLinks    = 100
 )
 
-// session is a person's browser. Fields but used are never changed.
+// session is a person's browser.
 type session struct {
 	id      string // hash of the cookie's value
 	name    string // "page of ann", "page of token ci"
 	grant   string // id of the token it was made with; "" = a login link
 	scope   Scope
-	csrf    string
 	created time.Time
-	used    time.Time // guarded by sessions.mu
+	used    time.Time
+	mark    string // of its forms; it is set where the cookie is known
 }
 
 func (s *session) caller(remote string) Caller {
-	return Caller{Name: s.name, Scope: s.scope, Remote: remote, CSRF: s.csrf}
+	return Caller{Name: s.name, Scope: s.scope, Remote: remote, CSRF: s.mark}
+}
+
+// markOf returns what the forms of a session hold. It is worked out of the cookie,
+// so that nothing but the cookie's hash must be kept.
+func markOf(cookie string) string {
+	mac := hmac.New(sha256.New, []byte(cookie))
+	mac.Write([]byte("forms of the page"))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // link is a login link that nobody has used yet.
@@ -56,11 +65,10 @@ type sessions struct {
 	mu    sync.Mutex
 	byID  map[string]*session
 	links map[string]link
-	known map[string]bool // grants that have let somebody in
 }
 
 func newSessions(now func() time.Time, entropy io.Reader) *sessions {
-	return &sessions{now: now, entropy: entropy, byID: map[string]*session{}, links: map[string]link{}, known: map[string]bool{}}
+	return &sessions{now: now, entropy: entropy, byID: map[string]*session{}, links: map[string]link{}}
 }
 
 // secret makes 256 random bits. The lock is held: a reader may not be safe.
@@ -85,17 +93,13 @@ func (s *sessions) begin(name, grant string, scope Scope) (cookie string, err er
 	if err != nil {
 		return "", err
 	}
-	csrf, err := s.secret()
-	if err != nil {
-		return "", err
-	}
 	now := s.now()
 	s.sweep(now)
 	if len(s.byID) >= maxSessions {
 		s.dropIdlest()
 	}
 	id := hashOf(cookie)
-	s.byID[id] = &session{id: id, name: name, grant: grant, scope: scope, csrf: csrf, created: now, used: now}
+	s.byID[id] = &session{id: id, name: name, grant: grant, scope: scope, created: now, used: now}
 	return cookie, nil
 }
 
@@ -121,8 +125,8 @@ func (s *sessions) dropIdlest() {
 	delete(s.byID, idlest.id)
 }
 
-// get returns the session of that id, nil when there is none. use says that its
-// person is there now.
+// get returns a copy of the session of that id, nil when there is none. use says
+// that its person is there now.
 func (s *sessions) get(id string, use bool) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +141,8 @@ func (s *sessions) get(id string, use bool) *session {
 	if use {
 		found.used = now
 	}
-	return found
+	same := *found
+	return &same
 }
 
 // end forgets a session.
@@ -168,6 +173,14 @@ func (s *sessions) newLink(name string, scope Scope) (string, error) {
 	return text, nil
 }
 
+// peekLink returns a login link and leaves it good.
+func (s *sessions) peekLink(text string) (link, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.links[hashOf(text)]
+	return found, ok && s.now().Sub(found.created) < linkLife
+}
+
 // useLink takes a login link: it is good once.
 func (s *sessions) useLink(text string) (link, bool) {
 	s.mu.Lock()
@@ -176,19 +189,6 @@ func (s *sessions) useLink(text string) (link, bool) {
 	found, ok := s.links[id]
 	delete(s.links, id)
 	return found, ok && s.now().Sub(found.created) < linkLife
-}
-
-// remember notes that a grant has let somebody in.
-func (s *sessions) remember(grant string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[grant] = true
-}
-
-func (s *sessions) knows(grant string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known[grant]
 }
 
 // cookieName tells servers on different ports of one host apart, which share
@@ -221,6 +221,7 @@ func (g *Guard) sessionOf(r *http.Request) (*session, bool) {
 	if found == nil || !g.holds(r.Context(), found) {
 		return nil, false
 	}
+	found.mark = markOf(cookies[0].Value)
 	return found, true
 }
 
@@ -259,7 +260,11 @@ func (g *Guard) checkForm(w http.ResponseWriter, r *http.Request, s *session) bo
 	if mark == "" {
 		mark = r.PostForm.Get("csrf")
 	}
-	if subtle.ConstantTimeCompare([]byte(mark), []byte(s.csrf)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(mark), []byte(s.mark)) != 1 {
+		if again, ok := g.resendOf(r, s.mark); ok {
+			g.showLogin(w, http.StatusForbidden, LoginView{Error: "the form is of a session that has ended; nothing was done", Resend: again})
+			return false
+		}
 		g.refuse(w, r, http.StatusForbidden, "forbidden", "the form is not of this session", "load the page again, then send the form")
 		return false
 	}
