@@ -77,6 +77,11 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 	if failed != nil {
 		return nil, failed
 	}
+	decode := inputType.Decode
+	if request.LiteralSecrets {
+		e.learnClear(input, inputType)
+		decode = inputType.DecodeClear
+	}
 	diagnostics, _, err := e.project.host.Validate(ctx, action.FullName(), input, nil)
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
@@ -86,7 +91,7 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 			return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: d.Summary, Hint: d.Detail, Pointer: d.Pointer}
 		}
 	}
-	if _, err := inputType.Decode(input); err != nil {
+	if _, err := decode(input); err != nil {
 		failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
 		var mismatch *schema.Mismatch
 		if errors.As(err, &mismatch) {
@@ -95,6 +100,38 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 		return nil, failed
 	}
 	return input, nil
+}
+
+// learnClear tells the redactor the values that stand in clear in the secret
+// fields of an input, before anything can say them.
+func (e *Engine) learnClear(input json.RawMessage, t *schema.Type) {
+	var fields map[string]any
+	if json.Unmarshal(input, &fields) != nil {
+		return
+	}
+	for name, value := range fields {
+		if field, known := t.Field(name); known && (field.Secret || field.HasSecret()) {
+			e.learnTexts(value)
+		}
+	}
+}
+
+func (e *Engine) learnTexts(value any) {
+	switch value := value.(type) {
+	case string:
+		e.project.redactor.Add(value)
+	case []any:
+		for _, part := range value {
+			e.learnTexts(part)
+		}
+	case map[string]any:
+		if schema.IsSecretRef(value) {
+			return
+		}
+		for _, part := range value {
+			e.learnTexts(part)
+		}
+	}
 }
 
 // refuseUnknownKeys finds a misspelt key before the one that it stands for is

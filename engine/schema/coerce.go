@@ -16,6 +16,7 @@ type coercion struct {
 	exact bool // names and durations as people must write them
 	own   bool // the value is ours to change in place
 	json  bool // the value came from JSON: 1.0 is a whole number
+	clear bool // what is marked secret may stand in clear
 	path  path
 
 	// inSecret counts the objects around that are secret as a whole: their
@@ -40,6 +41,9 @@ func (c *coercion) value(t *Type, v any) (any, bool, error) {
 		return nil, false, mismatchf(c.path, "a secret can't stand here").
 			hint("secrets go only into fields that are marked secret")
 	}
+	if t.Secret && t.Kind != Object && c.clear {
+		return c.clearSecret(t, v)
+	}
 	if t.Secret && t.Kind != Object {
 		return nil, false, mismatchf(c.path, "expects a secret, got a clear value").
 			hint("write ${{ secrets.NAME }} as the whole value")
@@ -50,6 +54,20 @@ func (c *coercion) value(t *Type, v any) (any, bool, error) {
 	}
 	if err := t.checkEnum(c.path, value); err != nil {
 		return nil, false, err
+	}
+	return value, changed, nil
+}
+
+// clearSecret checks a secret that stands in clear, without a word on what it is.
+func (c *coercion) clearSecret(t *Type, v any) (any, bool, error) {
+	open := *t
+	open.Secret = false
+	value, changed, err := c.kind(&open, v)
+	if err == nil {
+		err = open.checkEnum(c.path, value)
+	}
+	if err != nil {
+		return nil, false, mismatchf(c.path, "the secret value does not fit: the field takes %s", open.Article())
 	}
 	return value, changed, nil
 }

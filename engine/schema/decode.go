@@ -22,12 +22,21 @@ func (t *Type) Decode(data []byte) (any, error) { return t.decode(data, false) }
 // than 0.
 func (t *Type) DecodeExact(data []byte) (any, error) { return t.decode(data, true) }
 
+// DecodeClear is Decode for what a person gives to one call: what is marked secret
+// may stand in clear, or be a reference. A *Mismatch does not show a clear value.
+func (t *Type) DecodeClear(data []byte) (any, error) {
+	return t.decodeWith(data, coercion{own: true, json: true, clear: true})
+}
+
 func (t *Type) decode(data []byte, exact bool) (any, error) {
+	return t.decodeWith(data, coercion{exact: exact, own: true, json: true})
+}
+
+func (t *Type) decodeWith(data []byte, c coercion) (any, error) {
 	v, err := parseJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	c := coercion{exact: exact, own: true, json: true}
 	value, _, err := c.value(t, v)
 	if err != nil {
 		return nil, err

@@ -25,14 +25,15 @@ func (a *app) callCommand() *cobra.Command {
 		Use:   "call PLUGIN.ACTION",
 		Short: "Call one action, outside a workflow",
 		Long: "Call makes one call of an action with the checks, the rate limit and the redaction of a step.\n" +
-			"`plugins actions` lists the actions. Secrets are named by ${{ secrets.NAME }}.",
+			"`plugins actions` lists the actions. A secret input is ${{ secrets.NAME }}, or its value in a file or on stdin,\n" +
+			"never an argument; on a terminal one that is missing is asked for.",
 		Example: "  flowrun call netinfo.whois --with '{\"domain\":\"example.com\"}' --sandbox\n" +
 			"  flowrun call netinfo.dns --with @query.json -o json",
 		Args: exactArgs("PLUGIN.ACTION"),
 		RunE: func(c *cobra.Command, args []string) error { return a.call(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.connection, "connection", "", "the connection to use (default: the plugin's)")
-	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, or @FILE (@- for stdin)")
+	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, @FILE, or - for stdin")
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
 	outputFlag(c, &flags.output, "text", "json")
 	a.sandboxFlag(c, "call a simulator of the service")
@@ -42,6 +43,9 @@ func (a *app) callCommand() *cobra.Command {
 func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 	request, err := a.callRequest(action, flags)
 	if err != nil {
+		return err
+	}
+	if err := a.askForSecrets(ctx, &request); err != nil {
 		return err
 	}
 	session, err := a.connect(ctx, roleWork)
@@ -79,7 +83,11 @@ func (a *app) callRequest(action string, flags *callFlags) (engine.CallRequest, 
 		return request, nil
 	}
 	data := []byte(flags.with)
-	if file, isFile := strings.CutPrefix(flags.with, "@"); isFile {
+	file, isFile := strings.CutPrefix(flags.with, "@")
+	if flags.with == "-" {
+		file, isFile = "-", true
+	}
+	if isFile {
 		read, err := a.readInputFile("--with", file)
 		if err != nil {
 			return request, err

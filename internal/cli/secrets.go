@@ -186,30 +186,32 @@ func (a *app) readSecret(name string, flags *setFlags) (string, error) {
 	return string(data), nil
 }
 
-// askSecret asks twice, so that a slip is seen.
-func (a *app) askSecret(name string) (string, error) {
+// askHidden asks for a line on the terminal without showing it.
+func (a *app) askHidden(text string) ([]byte, error) {
 	signals, stop := a.sys.Signals()
 	defer stop()
-	ask := func(text string) ([]byte, error) {
-		fmt.Fprint(a.sys.Stderr, text)
-		line, signal, err := term.ReadPassword(a.sys.Stdin, signals)
-		fmt.Fprintln(a.sys.Stderr)
-		if signal != nil {
-			return nil, &codedError{code: exitOfSignal(signal), err: errSilent, silent: true}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil, usageError(errors.New("no value was given"), "")
-		}
-		return line, err
+	fmt.Fprint(a.sys.Stderr, text)
+	line, signal, err := term.ReadPassword(a.sys.Stdin, signals)
+	fmt.Fprintln(a.sys.Stderr)
+	switch {
+	case signal != nil:
+		return nil, &codedError{code: exitOfSignal(signal), err: errSilent, silent: true}
+	case errors.Is(err, io.EOF):
+		return nil, usageError(errors.New("no value was given"), "")
 	}
-	first, err := ask("value of " + name + " (not shown): ")
+	return line, err
+}
+
+// askSecret asks twice, so that a slip is seen.
+func (a *app) askSecret(name string) (string, error) {
+	first, err := a.askHidden("value of " + name + " (not shown): ")
 	if err != nil {
 		return "", err
 	}
 	if len(first) == 0 {
 		return "", usageError(errors.New("no value was given"), "")
 	}
-	second, err := ask("once more: ")
+	second, err := a.askHidden("once more: ")
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/cli/term"
+)
+
+// askForSecrets asks on a terminal for the secret inputs that an action needs and
+// --with does not give. Without a terminal, and for an action that is not known,
+// the call itself says what is wrong.
+func (a *app) askForSecrets(ctx context.Context, request *engine.CallRequest) error {
+	if !term.IsTerminalInput(a.sys.Stdin) || !term.IsTerminal(a.sys.Stderr) {
+		return nil
+	}
+	given := map[string]json.RawMessage{}
+	if len(request.Input) > 0 && json.Unmarshal(request.Input, &given) != nil {
+		return nil
+	}
+	asked := false
+	for _, field := range a.secretInputs(ctx, request.Action) {
+		value, there := given[field.Name]
+		if there && !request.LiteralSecrets && !namesSecret(value) {
+			return nil // it stands in the arguments, which is refused
+		}
+		if there || !field.Required {
+			continue
+		}
+		typed, err := a.askHidden(field.Name + " (not shown): ")
+		if err != nil {
+			return err
+		}
+		if len(typed) == 0 {
+			return usageError(errors.New("no value was given for "+field.Name), "")
+		}
+		if given[field.Name], err = json.Marshal(string(typed)); err != nil {
+			return err
+		}
+		asked = true
+	}
+	if !asked {
+		return nil
+	}
+	input, err := json.Marshal(given)
+	if err != nil {
+		return err
+	}
+	request.Input, request.LiteralSecrets = input, true
+	return nil
+}
+
+// namesSecret reports whether a value is `${{ secrets.NAME }}`.
+func namesSecret(value json.RawMessage) bool {
+	var text string
+	return json.Unmarshal(value, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "${{")
+}
+
+// secretInputs are the inputs of an action that are secret; none where the action
+// is not known.
+func (a *app) secretInputs(ctx context.Context, action string) []engine.FormField {
+	project, err := a.loadProject(ctx)
+	if err != nil {
+		return nil
+	}
+	defer project.Close()
+	plugin, _, _ := strings.Cut(action, ".")
+	actions, err := project.Actions(ctx, plugin)
+	if err != nil {
+		return nil
+	}
+	for _, known := range actions {
+		if known.FullName() != action {
+			continue
+		}
+		fields, err := engine.FormOf(known.Input)
+		if err != nil {
+			return nil
+		}
+		var secrets []engine.FormField
+		for _, field := range fields {
+			if field.Kind == engine.FieldSecret {
+				secrets = append(secrets, field)
+			}
+		}
+		return secrets
+	}
+	return nil
+}
