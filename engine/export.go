@@ -172,10 +172,22 @@ func (x *export) run(ctx context.Context, id string) {
 		x.line(id, ExportStep, step)
 	}
 	x.events(ctx, id)
-	logs, err := x.engine.Logs(ctx, id, "")
-	x.fail(err)
-	for _, log := range logs {
-		x.line(id, ExportLog, log)
+	x.logs(ctx, id)
+}
+
+func (x *export) logs(ctx context.Context, id string) {
+	for from := uint64(0); x.err == nil; {
+		page, err := x.engine.LogPage(ctx, id, LogQuery{From: from, Limit: recordsPage})
+		if err != nil {
+			x.fail(err)
+			return
+		}
+		for _, log := range page.Lines {
+			x.line(id, ExportLog, log)
+		}
+		if from = page.Next; from == 0 {
+			return
+		}
 	}
 }
 

@@ -120,12 +120,6 @@ func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([
 	return events, nil
 }
 
-// Logs returns the log lines of a run, or of one of its steps.
-func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
-	lines, _, err := e.store.Logs(id, step, 0, 0)
-	return lines, e.runFault(id, err)
-}
-
 // Watch sends what happened in a run after the sequence number from, how its
 // steps are, and what happens until it is closed or paused, or nobody drives
 // it. The channel is closed after UpdateEnd, with ctx, or when the reader lags

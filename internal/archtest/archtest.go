@@ -41,12 +41,13 @@ func ProductRules() Rules {
 	}
 	return Rules{
 		Allowed: map[string][]string{
-			"cmd/flowrun":        {"internal/cli"},
-			"internal/cli":       {"engine", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/cli/view":  {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
-			"internal/web":       {"engine", "engine/diag", "engine/plan", "engine/graph"},
-			"internal/web/guard": {},
-			"internal/web/page":  {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard"},
+			"cmd/flowrun":         {"internal/cli"},
+			"internal/cli":        {"engine", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli/view":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
+			"internal/web":        {"engine", "engine/diag", "engine/plan", "engine/graph"},
+			"internal/web/guard":  {},
+			"internal/web/packed": {},
+			"internal/web/page":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/packed"},
 
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},

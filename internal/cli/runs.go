@@ -295,50 +295,6 @@ func (a *app) checkStep(ctx context.Context, id, path string) error {
 	return err
 }
 
-func (a *app) runsLogsCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
-		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs("RUN", "STEP"),
-		RunE: func(c *cobra.Command, args []string) error {
-			step := ""
-			if len(args) == 2 {
-				step = args[1]
-			}
-			return a.showLogs(c.Context(), args[0], step, output)
-		},
-	}
-	outputFlag(c, &output, "text", "json", "jsonl")
-	return c
-}
-
-func (a *app) showLogs(ctx context.Context, id, step, output string) error {
-	var logs []plan.Log
-	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
-		logs, err = c.Logs(ctx, id, step)
-		return err
-	})
-	if err == nil && len(logs) == 0 && step != "" {
-		err = a.checkStep(ctx, id, step)
-	}
-	switch {
-	case err != nil:
-		return err
-	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[plan.Log]{Items: logs})
-	case output == "jsonl":
-		for _, log := range logs {
-			if err := view.JSON(a.sys.Stdout, log); err != nil {
-				return err
-			}
-		}
-	case len(logs) == 0:
-		a.note("no log lines")
-	default:
-		a.page(a.sys.Stdout).Logs(a.sys.Stdout, logs)
-	}
-	return nil
-}
-
 func (a *app) runsEventsCommand() *cobra.Command {
 	var output string
 	var from uint64

@@ -91,20 +91,6 @@ func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[plan.Run],
 	return page, c.get(ctx, "/runs?"+query.Encode(), page)
 }
 
-// Steps returns the steps of a run in file order, items in input order.
-func (c *Client) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
-	var page Page[plan.RunStep]
-	err := c.get(ctx, runPath(id, "/steps"), &page)
-	return page.Items, err
-}
-
-// Logs returns the log lines of a run, or of one step of it.
-func (c *Client) Logs(ctx context.Context, id, step string) ([]plan.Log, error) {
-	var page Page[plan.Log]
-	err := c.get(ctx, runPath(id, "/logs")+"?"+url.Values{"step": {step}}.Encode(), &page)
-	return page.Items, err
-}
-
 // Events returns stored records from sequence number from on, at most limit.
 func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) (*Page[json.RawMessage], error) {
 	query := url.Values{"cursor": {strconv.FormatUint(from, 10)}, "limit": {strconv.Itoa(limit)}}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -20,15 +22,19 @@ const knownRun = "01k8zq4c0vdx3y6t7k9m2n5p8r"
 // fakeRuns is an engine with one run. err, when set, is what every method
 // returns.
 type fakeRuns struct {
-	mu       sync.Mutex
-	err      error
-	started  []engine.StartRequest
-	canceled []string
-	filters  []engine.RunFilter
-	feed     []engine.Update // what Watch sends before it blocks
-	hold     chan struct{}   // Watch ends when it is closed; nil = at once
-	status   plan.RunStatus  // of the run; "" = running
-	calls    chan struct{}   // Call waits for it; nil = does not wait
+	mu         sync.Mutex
+	err        error
+	started    []engine.StartRequest
+	canceled   []string
+	filters    []engine.RunFilter
+	logQueries []engine.LogQuery
+	steps      []plan.RunStep
+	next       uint64          // of a page of logs
+	lines      int             // of the log
+	feed       []engine.Update // what Watch sends before it blocks
+	hold       chan struct{}   // Watch ends when it is closed; nil = at once
+	status     plan.RunStatus  // of the run; "" = running
+	calls      chan struct{}   // Call waits for it; nil = does not wait
 }
 
 func (f *fakeRuns) fail(id string) error {
@@ -78,6 +84,9 @@ func (f *fakeRuns) List(_ context.Context, filter engine.RunFilter) ([]plan.Run,
 }
 
 func (f *fakeRuns) Steps(_ context.Context, id string) ([]plan.RunStep, error) {
+	if f.steps != nil {
+		return slices.Clone(f.steps), nil
+	}
 	return []plan.RunStep{{Path: "b"}, {Path: "a"}}, f.fail(id)
 }
 
@@ -92,8 +101,36 @@ func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) 
 	return records, nil
 }
 
-func (f *fakeRuns) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
-	return []plan.Log{{Message: "of " + step}}, f.fail(id)
+func (f *fakeRuns) LogPage(_ context.Context, id string, q engine.LogQuery) (*engine.LogPage, error) {
+	f.mu.Lock()
+	f.logQueries = append(f.logQueries, q)
+	f.mu.Unlock()
+	if f.lines > 0 {
+		return f.numbered(q), nil
+	}
+	return &engine.LogPage{Lines: []plan.Log{{Message: "of " + q.Step}}, Next: f.next}, f.fail(id)
+}
+
+// numbered is a page of lines that are their numbers.
+func (f *fakeRuns) numbered(q engine.LogQuery) *engine.LogPage {
+	first, end := int(max(q.From, 1)), f.lines+1
+	if q.Back {
+		if q.From > 0 {
+			end = int(q.From)
+		}
+		first = max(end-q.Limit, 1)
+	}
+	page := new(engine.LogPage)
+	for n := first; n < min(end, first+q.Limit); n++ {
+		page.Lines = append(page.Lines, plan.Log{Message: strconv.Itoa(n)})
+	}
+	switch {
+	case q.Back && first > 1:
+		page.Next = uint64(first)
+	case !q.Back && first+q.Limit < end:
+		page.Next = uint64(first + q.Limit)
+	}
+	return page
 }
 
 func (f *fakeRuns) Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error) {

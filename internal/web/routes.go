@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/packed"
 )
 
 // Scope is what a caller must be allowed to use a route. The zero value allows
@@ -143,7 +144,7 @@ func NewSocketHandler(o Options) http.Handler {
 		}
 		mux.Handle(route.Pattern, s.handler(route))
 	}
-	return contain(refuseUnknown(mux), func(text string) string { return text })
+	return packed.Handler(contain(refuseUnknown(mux), func(text string) string { return text }))
 }
 
 // API returns the routes that a server has over TCP: all but /local. Their
@@ -152,7 +153,7 @@ func API(o Options) []guard.Route {
 	s := newServer(o)
 	var routes []guard.Route
 	for _, route := range s.routes() {
-		r := guard.Route{Pattern: route.Pattern, Handler: contain(s.handler(route), s.keepToLog)}
+		r := guard.Route{Pattern: route.Pattern, Handler: packed.Handler(contain(s.handler(route), s.keepToLog))}
 		switch route.Scope {
 		case ScopeOpen:
 			r.Face = guard.FaceOpen

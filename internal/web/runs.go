@@ -46,14 +46,8 @@ func registerRuns(t *typed, s *server) {
 		OperationID: "getRun", Method: http.MethodGet, Path: Prefix + "/runs/{id}", Tags: []string{"runs"},
 		Summary: "Get a run with its steps and outputs", Description: "What `flowrun run -o json` prints.",
 	}, s.run)
-	register(t, ScopeViewer, huma.Operation{
-		OperationID: "listSteps", Method: http.MethodGet, Path: Prefix + "/runs/{id}/steps", Tags: []string{"runs"},
-		Summary: "List the steps of a run in the order of the file",
-	}, s.steps)
-	register(t, ScopeViewer, huma.Operation{
-		OperationID: "listLogs", Method: http.MethodGet, Path: Prefix + "/runs/{id}/logs", Tags: []string{"runs"},
-		Summary: "List the log lines of a run, or of one step of it",
-	}, s.logs)
+	registerSteps(t, s)
+	registerLogs(t, s)
 	register(t, ScopeViewer, huma.Operation{
 		OperationID: "listEvents", Method: http.MethodGet, Path: Prefix + "/runs/{id}/events", Tags: []string{"runs"},
 		Summary: "List the stored records of a run", Description: "The journal as it is stored; `cursor` is a sequence number.",
@@ -97,33 +91,6 @@ func (s *server) run(ctx context.Context, in *RunRef) (*plan.Result, *Problem) {
 		return nil, runProblem(in.ID, err)
 	}
 	return result, nil
-}
-
-func (s *server) steps(ctx context.Context, in *RunRef) (Page[plan.RunStep], *Problem) {
-	if problem := in.check(); problem != nil {
-		return Page[plan.RunStep]{}, problem
-	}
-	steps, err := s.Runs.Steps(ctx, in.ID)
-	if err != nil {
-		return Page[plan.RunStep]{}, runProblem(in.ID, err)
-	}
-	return newPage(steps, ""), nil
-}
-
-type logsQuery struct {
-	RunRef
-	Step string `query:"step" doc:"Only lines of this step; one of a loop's item is domains[example.com].whois."`
-}
-
-func (s *server) logs(ctx context.Context, in *logsQuery) (Page[plan.Log], *Problem) {
-	if problem := in.check(); problem != nil {
-		return Page[plan.Log]{}, problem
-	}
-	logs, err := s.Runs.Logs(ctx, in.ID, in.Step)
-	if err != nil {
-		return Page[plan.Log]{}, runProblem(in.ID, err)
-	}
-	return newPage(logs, ""), nil
 }
 
 type eventsQuery struct {

@@ -25,7 +25,7 @@ type Runs interface {
 	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
 	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
 	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
-	Logs(ctx context.Context, id, step string) ([]plan.Log, error)
+	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
 	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)
 	Cancel(ctx context.Context, id, by string) error

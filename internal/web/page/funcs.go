@@ -28,6 +28,7 @@ func (s *site) funcs() template.FuncMap {
 		"dur":         duration,
 		"ms":          func(ms int64) string { return duration(time.Duration(ms) * time.Millisecond) },
 		"cli":         s.command,
+		"logsCLI":     s.logsCommand,
 		"shortID":     shortID,
 		"runURL":      runURL,
 		"stepURL":     stepURL,

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/packed"
 )
 
 // Engine is what the page needs of an engine.
@@ -28,7 +29,8 @@ type Runs interface {
 	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
 	Get(ctx context.Context, id string) (*plan.Result, error)
 	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
-	Logs(ctx context.Context, id, step string) ([]plan.Log, error)
+	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
+	LogSteps(ctx context.Context, id string, most int) ([]string, error)
 	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
 	Definition(ctx context.Context, id string) (*engine.RunDefinition, error)
 	History(ctx context.Context, id, step string) (*engine.RunHistory, error)
@@ -64,17 +66,18 @@ type Options struct {
 func Routes(o Options) []guard.Route {
 	s := newSite(o)
 	routes := []guard.Route{
-		{Pattern: "GET /static/{file}", Face: guard.FaceOpen, Handler: gzipped(http.HandlerFunc(s.static))},
+		{Pattern: "GET /static/{file}", Face: guard.FaceOpen, Handler: packed.Handler(http.HandlerFunc(s.static))},
 		{Pattern: "GET /ui/stream", Face: guard.FacePage, Scope: guard.Viewer, Handler: http.HandlerFunc(s.stream)},
 	}
 	for _, v := range s.views() {
-		routes = append(routes, guard.Route{Pattern: "GET " + v.pattern, Face: guard.FacePage, Scope: v.needs(), Handler: gzipped(s.show(v))})
+		routes = append(routes, guard.Route{Pattern: "GET " + v.pattern, Face: guard.FacePage, Scope: v.needs(), Handler: packed.Handler(s.show(v))})
 	}
 	for _, f := range s.files() {
-		routes = append(routes, guard.Route{Pattern: "GET " + f.pattern, Face: guard.FacePage, Scope: guard.Viewer, Handler: s.download(f)})
+		routes = append(routes, guard.Route{Pattern: "GET " + f.pattern, Face: guard.FacePage, Scope: guard.Viewer, Handler: packed.Handler(s.download(f))})
 	}
+	routes = append(routes, guard.Route{Pattern: "GET /runs/{id}/log.txt", Face: guard.FacePage, Scope: guard.Viewer, Handler: packed.Handler(http.HandlerFunc(s.saveLogs))})
 	for _, a := range s.actions() {
-		routes = append(routes, guard.Route{Pattern: "POST " + a.pattern, Face: guard.FacePage, Scope: a.scope, Handler: gzipped(s.act(a))})
+		routes = append(routes, guard.Route{Pattern: "POST " + a.pattern, Face: guard.FacePage, Scope: a.scope, Handler: packed.Handler(s.act(a))})
 	}
 	return routes
 }

@@ -15,51 +15,6 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// logsData is the log of a run.
-type logsData struct {
-	runHead
-	Lines  []plan.Log
-	Left   int // lines that are not shown: the oldest
-	Step   string
-	Level  string
-	Levels []choice
-	Steps  []string
-	All    int
-}
-
-// shownLines is how many lines of a log a page shows: the newest.
-const shownLines = 500
-
-var logLevels = []choice{{"", "all levels"}, {"info", "info and above"}, {"warn", "warn and above"}, {"error", "error"}}
-
-var levelRank = map[string]int{"debug": 0, "info": 1, "warn": 2, "error": 3}
-
-func (s *site) runLogs(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	query := r.URL.Query()
-	data := logsData{runHead: s.head(found, "/logs"), Step: query.Get("step"), Level: query.Get("level"), Levels: logLevels}
-	lines, err := s.Engine.Logs(r.Context(), found.result.Run.ID, "")
-	if err != nil {
-		return nil, err
-	}
-	data.All = len(lines)
-	for _, line := range lines {
-		if line.Step != "" && !slices.Contains(data.Steps, line.Step) && len(data.Steps) < 200 {
-			data.Steps = append(data.Steps, line.Step)
-		}
-	}
-	data.Lines = slices.DeleteFunc(lines, func(line plan.Log) bool {
-		return data.Step != "" && line.Step != data.Step || levelRank[line.Level] < levelRank[data.Level]
-	})
-	if more := len(data.Lines) - shownLines; more > 0 {
-		data.Left, data.Lines = more, data.Lines[more:]
-	}
-	return s.runScreen(found, "run-logs", data), nil
-}
-
 // dataData are the values of a run.
 type dataData struct {
 	runHead

@@ -31,6 +31,7 @@ type stepData struct {
 	InputOf  string // which call's input it is
 	Result   *value
 	Logs     []plan.Log
+	MoreLogs bool // there are older lines
 	Source   []sourceLine
 	Before   *tab
 	After    *tab
@@ -100,10 +101,11 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 		v.Save = stepURL(run.ID, path) + "/outputs"
 		data.Result = &v
 	}
-	if data.Logs, err = s.Engine.Logs(r.Context(), run.ID, path); err != nil {
+	logs, err := s.Engine.LogPage(r.Context(), run.ID, engine.LogQuery{LogFilter: engine.LogFilter{Step: path}, Back: true, Limit: stepLogs})
+	if err != nil {
 		return nil, err
 	}
-	data.Logs = data.Logs[max(len(data.Logs)-stepLogs, 0):]
+	data.Logs, data.MoreLogs = logs.Lines, logs.Next > 0
 	made := s.runScreen(found, "step", data)
 	made.Title = string(step.Status) + " · " + path + " · " + run.Workflow
 	if !step.Status.Ended() {

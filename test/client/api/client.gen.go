@@ -221,6 +221,96 @@ func (e ListRunsParamsStatus) Valid() bool {
 	}
 }
 
+// Defines values for ListLogsParamsLevel.
+const (
+	ListLogsParamsLevelDebug ListLogsParamsLevel = "debug"
+	ListLogsParamsLevelError ListLogsParamsLevel = "error"
+	ListLogsParamsLevelInfo  ListLogsParamsLevel = "info"
+	ListLogsParamsLevelWarn  ListLogsParamsLevel = "warn"
+)
+
+// Valid indicates whether the value is a known member of the ListLogsParamsLevel enum.
+func (e ListLogsParamsLevel) Valid() bool {
+	switch e {
+	case ListLogsParamsLevelDebug:
+		return true
+	case ListLogsParamsLevelError:
+		return true
+	case ListLogsParamsLevelInfo:
+		return true
+	case ListLogsParamsLevelWarn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListStepsParamsStatus.
+const (
+	ListStepsParamsStatusBlocked   ListStepsParamsStatus = "blocked"
+	ListStepsParamsStatusCanceled  ListStepsParamsStatus = "canceled"
+	ListStepsParamsStatusFailed    ListStepsParamsStatus = "failed"
+	ListStepsParamsStatusPending   ListStepsParamsStatus = "pending"
+	ListStepsParamsStatusRetrying  ListStepsParamsStatus = "retrying"
+	ListStepsParamsStatusRunning   ListStepsParamsStatus = "running"
+	ListStepsParamsStatusSkipped   ListStepsParamsStatus = "skipped"
+	ListStepsParamsStatusSucceeded ListStepsParamsStatus = "succeeded"
+	ListStepsParamsStatusUnknown   ListStepsParamsStatus = "unknown"
+	ListStepsParamsStatusWaiting   ListStepsParamsStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the ListStepsParamsStatus enum.
+func (e ListStepsParamsStatus) Valid() bool {
+	switch e {
+	case ListStepsParamsStatusBlocked:
+		return true
+	case ListStepsParamsStatusCanceled:
+		return true
+	case ListStepsParamsStatusFailed:
+		return true
+	case ListStepsParamsStatusPending:
+		return true
+	case ListStepsParamsStatusRetrying:
+		return true
+	case ListStepsParamsStatusRunning:
+		return true
+	case ListStepsParamsStatusSkipped:
+		return true
+	case ListStepsParamsStatusSucceeded:
+		return true
+	case ListStepsParamsStatusUnknown:
+		return true
+	case ListStepsParamsStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListStepsParamsLevel.
+const (
+	ListStepsParamsLevelDebug ListStepsParamsLevel = "debug"
+	ListStepsParamsLevelError ListStepsParamsLevel = "error"
+	ListStepsParamsLevelInfo  ListStepsParamsLevel = "info"
+	ListStepsParamsLevelWarn  ListStepsParamsLevel = "warn"
+)
+
+// Valid indicates whether the value is a known member of the ListStepsParamsLevel enum.
+func (e ListStepsParamsLevel) Valid() bool {
+	switch e {
+	case ListStepsParamsLevelDebug:
+		return true
+	case ListStepsParamsLevelError:
+		return true
+	case ListStepsParamsLevelInfo:
+		return true
+	case ListStepsParamsLevelWarn:
+		return true
+	default:
+		return false
+	}
+}
+
 // ActionItem ActionItem is one action of GET /plugins/{name}/actions.
 type ActionItem struct {
 	Action       string         `json:"action"`
@@ -1292,9 +1382,63 @@ type ListEventsParams struct {
 
 // ListLogsParams defines parameters for ListLogs.
 type ListLogsParams struct {
+	// Limit The length of the page; 50 where it is not given.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the page before.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Tail The last so many that fit, still in the order of the list; next_cursor leads to those before them. Not together with limit.
+	Tail *int64 `form:"tail,omitempty" json:"tail,omitempty"`
+
 	// Step Only lines of this step; one of a loop's item is domains[example.com].whois.
 	Step *string `form:"step,omitempty" json:"step,omitempty"`
+
+	// Level Only lines of this level and above.
+	Level *ListLogsParamsLevel `form:"level,omitempty" json:"level,omitempty"`
+
+	// Since Only lines that were written at this time or later: RFC 3339, or a duration that is taken off now, such as 10m.
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Q Only lines whose message, step or fields hold this text, in letters of either case.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
 }
+
+// ListLogsParamsLevel defines parameters for ListLogs.
+type ListLogsParamsLevel string
+
+// ListStepsParams defines parameters for ListSteps.
+type ListStepsParams struct {
+	// Tail The last so many that fit, still in the order of the list; next_cursor leads to those before them. Not together with limit.
+	Tail *int64 `form:"tail,omitempty" json:"tail,omitempty"`
+
+	// Limit The length of the page; 50 where it is not given.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the page before.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Step Only this step, and of a loop the steps of its items.
+	Step *string `form:"step,omitempty" json:"step,omitempty"`
+
+	// Status Only steps of this status.
+	Status *ListStepsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Level error: only steps that failed or whose outcome is unknown; warn: those that are tried again, were blocked or canceled, too; else all.
+	Level *ListStepsParamsLevel `form:"level,omitempty" json:"level,omitempty"`
+
+	// Since Only steps that began or ended at this time or later: RFC 3339, or a duration that is taken off now, such as 10m.
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Q Only steps whose path, action, message or error holds this text, in letters of either case.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+}
+
+// ListStepsParamsStatus defines parameters for ListSteps.
+type ListStepsParamsStatus string
+
+// ListStepsParamsLevel defines parameters for ListSteps.
+type ListStepsParamsLevel string
 
 // NextFiresParams defines parameters for NextFires.
 type NextFiresParams struct {
@@ -1614,7 +1758,7 @@ type ClientInterface interface {
 
 	// ListLogs List the log lines of a run, or of one step of it
 	//
-	// Scope: viewer.
+	// The lines as they were written. `limit` and `cursor` lead from the first one on; `tail` gives the newest ones, and its next_cursor leads to those before them. One request looks at 20,000 lines, so that with a filter a page may be short, or empty, before the end: next_cursor is null at the end alone. Scope: viewer.
 	//
 	// Corresponds with GET /api/v1/runs/{id}/logs (the `ListLogs` operationId).
 	ListLogs(ctx context.Context, id string, params *ListLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1657,10 +1801,10 @@ type ClientInterface interface {
 
 	// ListSteps List the steps of a run in the order of the file
 	//
-	// Scope: viewer.
+	// The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them. Scope: viewer.
 	//
 	// Corresponds with GET /api/v1/runs/{id}/steps (the `ListSteps` operationId).
-	ListSteps(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListSteps(ctx context.Context, id string, params *ListStepsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ApproveStepWithBody Approve a step that waits for it
 	//
@@ -2241,7 +2385,7 @@ func (c *Client) ListEvents(ctx context.Context, id string, params *ListEventsPa
 
 // ListLogs List the log lines of a run, or of one step of it
 //
-// Scope: viewer.
+// The lines as they were written. `limit` and `cursor` lead from the first one on; `tail` gives the newest ones, and its next_cursor leads to those before them. One request looks at 20,000 lines, so that with a filter a page may be short, or empty, before the end: next_cursor is null at the end alone. Scope: viewer.
 //
 // Corresponds with GET /api/v1/runs/{id}/logs (the `ListLogs` operationId).
 func (c *Client) ListLogs(ctx context.Context, id string, params *ListLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2334,11 +2478,11 @@ func (c *Client) ResumeRun(ctx context.Context, id string, body ResumeRunJSONReq
 
 // ListSteps List the steps of a run in the order of the file
 //
-// Scope: viewer.
+// The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them. Scope: viewer.
 //
 // Corresponds with GET /api/v1/runs/{id}/steps (the `ListSteps` operationId).
-func (c *Client) ListSteps(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListStepsRequest(c.Server, id)
+func (c *Client) ListSteps(ctx context.Context, id string, params *ListStepsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStepsRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3624,9 +3768,81 @@ func NewListLogsRequest(server string, id string, params *ListLogsParams) (*http
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tail != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tail", *params.Tail, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Step != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "step", *params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Level != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "level", *params.Level, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3745,7 +3961,7 @@ func NewResumeRunRequestWithBody(server string, id string, contentType string, b
 }
 
 // NewListStepsRequest constructs an http.Request for the ListSteps method
-func NewListStepsRequest(server string, id string) (*http.Request, error) {
+func NewListStepsRequest(server string, id string, params *ListStepsParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -3768,6 +3984,117 @@ func NewListStepsRequest(server string, id string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Tail != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tail", *params.Tail, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Step != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "step", *params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Level != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "level", *params.Level, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -4933,7 +5260,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListLogsWithResponse List the log lines of a run, or of one step of it
 	//
-	// Scope: viewer.
+	// The lines as they were written. `limit` and `cursor` lead from the first one on; `tail` gives the newest ones, and its next_cursor leads to those before them. One request looks at 20,000 lines, so that with a filter a page may be short, or empty, before the end: next_cursor is null at the end alone. Scope: viewer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -4978,12 +5305,12 @@ type ClientWithResponsesInterface interface {
 
 	// ListStepsWithResponse List the steps of a run in the order of the file
 	//
-	// Scope: viewer.
+	// The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them. Scope: viewer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/v1/runs/{id}/steps (the `ListSteps` operationId).
-	ListStepsWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*ListStepsResponse, error)
+	ListStepsWithResponse(ctx context.Context, id string, params *ListStepsParams, reqEditors ...RequestEditorFn) (*ListStepsResponse, error)
 
 	// ApproveStepWithBodyWithResponse Approve a step that waits for it
 	//
@@ -7280,7 +7607,7 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, id str
 
 // ListLogsWithResponse List the log lines of a run, or of one step of it
 //
-// Scope: viewer.
+// The lines as they were written. `limit` and `cursor` lead from the first one on; `tail` gives the newest ones, and its next_cursor leads to those before them. One request looks at 20,000 lines, so that with a filter a page may be short, or empty, before the end: next_cursor is null at the end alone. Scope: viewer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7355,13 +7682,13 @@ func (c *ClientWithResponses) ResumeRunWithResponse(ctx context.Context, id stri
 
 // ListStepsWithResponse List the steps of a run in the order of the file
 //
-// Scope: viewer.
+// The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them. Scope: viewer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/v1/runs/{id}/steps (the `ListSteps` operationId).
-func (c *ClientWithResponses) ListStepsWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*ListStepsResponse, error) {
-	rsp, err := c.ListSteps(ctx, id, reqEditors...)
+func (c *ClientWithResponses) ListStepsWithResponse(ctx context.Context, id string, params *ListStepsParams, reqEditors ...RequestEditorFn) (*ListStepsResponse, error) {
+	rsp, err := c.ListSteps(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+func (a *app) runsLogsCommand() *cobra.Command {
+	var asked web.LogsAsked
+	var since, output string
+	c := &cobra.Command{
+		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs("RUN", "STEP"),
+		Example: "  flowrun runs logs 01jq… --level warn --tail 50\n  flowrun runs logs 01jq… 'domains[example.com].whois' --grep timeout",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				asked.Step = args[1]
+			}
+			if err := a.readLogFlags(c, &asked, since); err != nil {
+				return err
+			}
+			return a.showLogs(c.Context(), args[0], asked, output)
+		},
+	}
+	c.Flags().StringVar(&asked.Level, "level", "", "only lines of this level and above: debug, info, warn or error")
+	c.Flags().StringVar(&asked.Text, "grep", "", "only lines that hold this text, in letters of either case")
+	c.Flags().StringVar(&since, "since", "", "only lines written since a time (RFC 3339) or a duration ago (10m, 24h)")
+	c.Flags().IntVar(&asked.Tail, "tail", 0, "only the newest `N` lines of those that fit")
+	outputFlag(c, &output, "text", "json", "jsonl")
+	return c
+}
+
+// readLogFlags checks what the server would refuse, in the words of the flags.
+func (a *app) readLogFlags(c *cobra.Command, asked *web.LogsAsked, since string) (err error) {
+	switch {
+	case asked.Level != "" && !slices.Contains(engine.LogLevels(), asked.Level):
+		return usageError(fmt.Errorf("--level takes debug, info, warn or error, not %q", asked.Level), "")
+	case c.Flags().Changed("tail") && asked.Tail < 1:
+		return usageError(fmt.Errorf("--tail takes a number from 1 on, not %d", asked.Tail), "")
+	case len([]rune(asked.Text)) > 200:
+		return usageError(fmt.Errorf("--grep takes at most 200 letters"), "")
+	case since != "":
+		asked.Since, err = a.parseSince(since)
+	}
+	return err
+}
+
+// showLogs prints lines as they come: a log may be longer than what one wants to
+// hold.
+func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked, output string) error {
+	page, count := web.Page[plan.Log]{Items: []plan.Log{}}, 0
+	err := a.visitRun(ctx, id, func(c *web.Client) error {
+		shown := count // of an owner that went away meanwhile
+		return c.EachLog(ctx, id, asked, func(lines []plan.Log) error {
+			again := min(shown, len(lines))
+			shown, lines = shown-again, lines[again:]
+			count += len(lines)
+			switch output {
+			case "json":
+				page.Items = append(page.Items, lines...)
+			case "jsonl":
+				for i := range lines {
+					if err := view.JSON(a.sys.Stdout, &lines[i]); err != nil {
+						return err
+					}
+				}
+			default:
+				a.page(a.sys.Stdout).Logs(a.sys.Stdout, lines)
+			}
+			return nil
+		})
+	})
+	if err == nil && count == 0 && asked.Step != "" {
+		err = a.checkStep(ctx, id, asked.Step)
+	}
+	switch {
+	case err != nil:
+		return err
+	case output == "json":
+		return view.JSON(a.sys.Stdout, page)
+	case output != "jsonl" && count == 0:
+		a.note("no log lines")
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// longestPage is the longest page of a list.
+const longestPage = 1000
+
+// LogsAsked selects the log lines that a client reads. The zero value is all.
+type LogsAsked struct {
+	Step, Level, Text string
+	Since             time.Time
+	Tail              int // only the newest so many; 0 = all
+}
+
+func (a LogsAsked) query() url.Values {
+	query := url.Values{}
+	for name, value := range map[string]string{"step": a.Step, "level": a.Level, "q": a.Text} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if !a.Since.IsZero() {
+		query.Set("since", a.Since.Format(time.RFC3339Nano))
+	}
+	return query
+}
+
+// EachLog hands over the log lines of a run page by page, in the order in which
+// they were written, until there are no more or take says so.
+func (c *Client) EachLog(ctx context.Context, id string, asked LogsAsked, take func([]plan.Log) error) error {
+	if asked.Tail > 0 {
+		lines, err := c.tail(ctx, id, asked)
+		if err != nil {
+			return err
+		}
+		return take(lines)
+	}
+	query := asked.query()
+	query.Set("limit", strconv.Itoa(longestPage))
+	return eachPage(ctx, c, runPath(id, "/logs"), query, take)
+}
+
+// tail reads the newest lines, which may be more than a page has.
+func (c *Client) tail(ctx context.Context, id string, asked LogsAsked) ([]plan.Log, error) {
+	query, lines := asked.query(), []plan.Log(nil)
+	for {
+		query.Set("tail", strconv.Itoa(min(asked.Tail-len(lines), longestPage)))
+		page := new(Page[plan.Log])
+		if err := c.get(ctx, runPath(id, "/logs")+"?"+query.Encode(), page); err != nil {
+			return nil, err
+		}
+		lines = append(page.Items, lines...)
+		if page.NextCursor == nil || len(lines) >= asked.Tail {
+			return lines, nil
+		}
+		query.Set("cursor", *page.NextCursor)
+	}
+}
+
+// Logs returns the log lines of a run, or of one step of it.
+func (c *Client) Logs(ctx context.Context, id, step string) (lines []plan.Log, err error) {
+	err = c.EachLog(ctx, id, LogsAsked{Step: step}, func(part []plan.Log) error {
+		lines = append(lines, part...)
+		return nil
+	})
+	return lines, err
+}
+
+// Steps returns the steps of a run in file order, items in input order.
+func (c *Client) Steps(ctx context.Context, id string) (steps []plan.RunStep, err error) {
+	query := url.Values{"limit": {strconv.Itoa(longestSteps)}}
+	err = eachPage(ctx, c, runPath(id, "/steps"), query, func(part []plan.RunStep) error {
+		steps = append(steps, part...)
+		return nil
+	})
+	return steps, err
+}
+
+// eachPage reads a list to its end.
+func eachPage[T any](ctx context.Context, c *Client, path string, query url.Values, take func([]T) error) error {
+	for {
+		page := new(Page[T])
+		if err := c.get(ctx, path+"?"+query.Encode(), page); err != nil {
+			return err
+		}
+		if err := take(page.Items); err != nil {
+			return err
+		}
+		if page.NextCursor == nil {
+			return nil
+		}
+		query.Set("cursor", *page.NextCursor)
+	}
+}

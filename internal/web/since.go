@@ -1,0 +1,26 @@
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// readSince reads a time, or a duration that is taken off now, as the command
+// line's --since; "" is the zero time.
+func (s *server) readSince(text string) (time.Time, *Problem) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	ago, err := plan.ParseDuration(text)
+	if err != nil || ago < 0 || s.Now == nil {
+		problem := newProblem(CodeBadRequest, fmt.Sprintf("since %q is neither an RFC 3339 time nor a duration", shorten(text)))
+		problem.Hint = "such as 2026-03-01T09:00:00Z, or 24h"
+		return time.Time{}, problem
+	}
+	return s.Now().Add(-ago), nil
+}
