@@ -85,3 +85,10 @@ func logRank(level string) int {
 func holds(part string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), part) })
 }
+
+// Logs returns all log lines of a run, or of one of its steps: LogPage is for logs
+// that may be long.
+func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
+	lines, _, err := e.store.Logs(id, step, 0, 0)
+	return lines, e.runFault(id, err)
+}
