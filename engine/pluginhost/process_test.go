@@ -40,7 +40,7 @@ func TestEnvironmentHoldsOnlyAllowedNames(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		handshake.EnvHostSocket, handshake.EnvLaunchToken, handshake.MagicCookieKey, "GRANTED", "HOME", "PATH",
-		"PLUGIN_MAX_PORT", "PLUGIN_MIN_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "TMPDIR", "TZ", "https_proxy",
+		"MALLOC_ARENA_MAX", "PLUGIN_MAX_PORT", "PLUGIN_MIN_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "TMPDIR", "TZ", "https_proxy",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
