@@ -128,8 +128,9 @@ func readWorkflowFile(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// CheckStrict is Check that also refuses expressions of which the type is not
-// known (`validate --strict`).
+// CheckStrict is Check that also refuses what may fail by a type, by null or by a
+// place that a list has not (`validate --strict`). What was a warning before is
+// told once.
 func (p *Project) CheckStrict(ctx context.Context, file string, src []byte) diag.List {
 	_, problems := p.Check(ctx, file, src)
 	if problems.HasErrors() {
@@ -141,7 +142,11 @@ func (p *Project) CheckStrict(ctx context.Context, file string, src []byte) diag
 	}
 	at := p.locate(file, "")
 	at.shown = file
-	problems = append(slices.Clone(problems), check.Strict(ctx, tree, &catalog{project: p, place: at})...)
+	refused := check.Strict(ctx, tree, &catalog{project: p, place: at})
+	problems = slices.DeleteFunc(slices.Clone(problems), func(warning diag.Problem) bool {
+		return slices.ContainsFunc(refused, func(p diag.Problem) bool { return p.Code == warning.Code && p.Pos == warning.Pos })
+	})
+	problems = append(problems, refused...)
 	problems.Sort()
 	return problems
 }

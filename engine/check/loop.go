@@ -48,7 +48,7 @@ func (c *checker) foreach(s *step) plan.Value {
 	if v.bad {
 		return plan.Value{}
 	}
-	if out.typ.Kind == schema.List {
+	if out.typ.Kind == schema.List { // lists of all kinds join
 		s.elem = out.typ.Element()
 	}
 	if n := c.knownLength(node); n > plan.MaxLoopItems {
@@ -158,12 +158,12 @@ func (c *checker) loopKey(s *step, loop *plan.Loop) {
 	if loop.Key = out.plan.Expr; loop.Key == nil {
 		loop.KeyText = &out.plan // text around expressions
 	}
-	switch kind := out.typ.Kind; {
+	switch {
 	case out.typ.HasSecret():
 		c.errorAt(node.Pos, CodeSecretText, "a secret can't be a loop's key")
 	case out.typ.MayBeNull():
 		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop may be null here").Hint = "give a value for that case with `??`"
-	case kind != schema.String && kind != schema.Int && kind != schema.Any:
+	case !isA(out.typ, schema.String, schema.Int):
 		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop must be text or an integer, got %s", out.typ.Article()).Hint = "string(x) makes text of it"
 	}
 }

@@ -94,7 +94,7 @@ func (c *checker) formattedKeys(node *spec.Node) {
 // can be a table.
 func (c *checker) format(node *spec.Node, word string, t *schema.Type) {
 	rows := word == "csv" && isTable(t)
-	if t.Kind == schema.Any || (t.Kind == schema.String || rows) && !t.MayBeNull() {
+	if !t.Known() || (t.Kind == schema.String || rows) && !t.MayBeNull() {
 		return
 	}
 	hint := "mdTable(rows) makes a table"
@@ -109,11 +109,6 @@ func isTable(t *schema.Type) bool {
 	if t.Kind != schema.List {
 		return false
 	}
-	switch row := t.Element(); row.Kind {
-	case schema.Object, schema.List:
-		return !row.MayBeNull()
-	case schema.Any:
-		return true
-	}
-	return false
+	row := t.Element()
+	return isA(row, schema.Object, schema.List) && !row.MayBeNull()
 }

@@ -67,9 +67,7 @@ func (c *checker) concurrencyKey(node *spec.Node, out *plan.Concurrency) {
 		return
 	}
 	if t := result.typ; result.plan.Kind == plan.ValueExpr && t != nil {
-		switch {
-		case t.Kind == schema.Any:
-		case t.MayBeNull() || t.Kind != schema.String && t.Kind != schema.Int && t.Kind != schema.Bool:
+		if t.MayBeNull() || !isA(t, schema.String, schema.Int, schema.Bool) {
 			c.errorAt(node.Pos, CodeType, "the key of `concurrency` must be text, got %s", t.Article()).Hint =
 				"runs with the same text share the places"
 			return

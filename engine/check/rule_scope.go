@@ -108,6 +108,11 @@ func (c *checker) loopNames(loop *step, scope *eval.Scope) *eval.Scope {
 	if elem == nil {
 		elem = schema.Of(schema.Any)
 	}
+	if node := loop.src.Foreach; node != nil && node.Kind == spec.Scalar && !node.Bad {
+		if text := c.text(node); text.whole != nil && text.whole.parsed != nil {
+			scope = text.whole.parsed.ProvesElement(scope)
+		}
+	}
 	return scope.With(loop.as(), elem).With("index", schema.Of(schema.Int))
 }
 

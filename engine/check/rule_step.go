@@ -114,10 +114,10 @@ func (c *checker) checkIf(s *step) {
 func (c *checker) condition(text *text, scope *eval.Scope) {
 	x := text.whole.parsed
 	found, issues := c.infer(text.whole, scope)
-	if len(issues) > 0 {
-		for _, issue := range issues {
-			c.issue(text.node, text.whole.offset, issue)
-		}
+	for _, issue := range issues {
+		c.issue(text.node, text.whole.offset, issue)
+	}
+	if eval.HasErrors(issues) {
 		return
 	}
 	c.knownType(text, found)

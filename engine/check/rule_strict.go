@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/eval"
@@ -19,10 +20,27 @@ func (c *checker) infer(p *part, scope *eval.Scope) (*schema.Type, []eval.Issue)
 // knownType refuses, in the strict check, a value of which nothing is known
 // (docs/language.md, rule 4).
 func (c *checker) knownType(text *text, t *schema.Type) {
-	if c.strict && t.Kind == schema.Any && t.Alternatives == nil && !c.toldAtItsStep(text.whole) {
+	if c.strict && !t.Known() && !c.toldAtItsStep(text.whole) {
 		c.errorAt(text.node.Pos, eval.CodeAny, "the type of this value is not known").Hint =
 			"make one of it with string(x), int(x) or float(x); get(x, path) reads a part as it comes"
 	}
+}
+
+// fits reports whether a value may stand in a place, in the strict check whether
+// it surely may.
+func (c *checker) fits(t, into *schema.Type) *schema.Misfit {
+	if c.strict {
+		return t.SurelyFits(into)
+	}
+	return t.Fits(into)
+}
+
+// isA reports whether a value of which something is known can be of other kinds
+// than these.
+func isA(t *schema.Type, kinds ...schema.Kind) bool {
+	return !slices.ContainsFunc(t.Each(), func(one *schema.Type) bool {
+		return one.Kind != schema.Any && !slices.Contains(kinds, one.Kind)
+	})
 }
 
 // toldAtItsStep reports whether an expression only reads what a `let` or a

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"slices"
-
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -125,7 +123,7 @@ func (t *trigger) pollItems(node *spec.Node, result *schema.Type, out *plan.Poll
 		t.c.errorAt(node.Pos, CodeTriggerItems, "the items of a poll may be null here").Hint = "write `?? []` behind it"
 	case typ.Kind == schema.List:
 		return typ.Element()
-	case typ.Kind != schema.Any:
+	case typ.Known():
 		t.c.errorAt(node.Pos, CodeTriggerItems, "the items of a poll must be a list, got %s", typ.Article())
 	}
 	return unknown
@@ -146,7 +144,7 @@ func (t *trigger) pollKey(node *spec.Node, out *plan.Poll) {
 		t.c.errorAt(node.Pos, CodeSecretText, "a secret can't be a key")
 	case typ.MayBeNull():
 		t.c.errorAt(node.Pos, CodeTriggerItems, "the key of an item may be null here").Hint = "give a value for that case with `??`"
-	case !slices.Contains([]schema.Kind{schema.String, schema.Int, schema.Any}, typ.Kind):
+	case !isA(typ, schema.String, schema.Int):
 		t.c.errorAt(node.Pos, CodeTriggerItems, "the key of an item must be text or an integer, got %s", typ.Article()).Hint = "string(x) makes text of it"
 	}
 }

@@ -90,10 +90,11 @@ func (v *valuer) checkParts(text *text) {
 func (v *valuer) infer(text *text, p *part) (*schema.Type, bool) {
 	t, issues := v.c.infer(p, v.scope)
 	for _, issue := range issues {
-		v.bad = true
 		v.c.issue(text.node, p.offset, issue)
 	}
-	return t, len(issues) == 0
+	fine := !eval.HasErrors(issues)
+	v.bad = v.bad || !fine
+	return t, fine
 }
 
 func (v *valuer) literal(node *spec.Node, text *text, t *schema.Type, in bool) value {
@@ -158,7 +159,7 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 	case t == nil || in && result.Secret:
 		return out
 	}
-	if misfit := result.Fits(t); misfit != nil {
+	if misfit := v.c.fits(result, t); misfit != nil {
 		code := CodeType
 		if result.HasSecret() {
 			code = CodeSecretText
@@ -206,6 +207,11 @@ func (v *valuer) mixed(node *spec.Node, text *text, t *schema.Type) value {
 		ok = ok && fine
 		if !fine {
 			continue
+		}
+		if v.c.strict && !result.Known() && !result.HasSecret() {
+			ok = false
+			v.problem(node.Span(p.offset, p.offset+len(p.source)), eval.CodeAny, "the type of this value is not known, so that it may not be able to stand inside text").Hint =
+				"string(x) makes text of it, toJSON(x) of any value"
 		}
 		if misfit := eval.FitsText(result); misfit != nil {
 			code := eval.CodeText
@@ -265,7 +271,7 @@ func (v *valuer) list(node *spec.Node, t *schema.Type, pointer string, in bool) 
 	v.length(node, t)
 	typ := schema.EmptyList()
 	if joined != nil {
-		typ = schema.ListOf(joined)
+		typ = schema.AtLeast(schema.ListOf(joined), len(node.Items))
 	}
 	out := value{plan: plan.Value{Kind: plan.ValueList, List: values}, json: encode(known), typ: typ}
 	return folded(out, values)

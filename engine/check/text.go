@@ -140,6 +140,9 @@ func (c *checker) issue(node *spec.Node, base int, issue eval.Issue) {
 	pos := node.Span(base+issue.Start, base+issue.End)
 	problem := c.errorAt(pos, issue.Code, "%s", issue.Message)
 	problem.Hint = issue.Hint
+	if issue.Warning {
+		problem.Severity = diag.Warning
+	}
 	if node.CutByComment() && (issue.Code == eval.CodeUnclosed || issue.Code == eval.CodeSyntax) {
 		problem.Hint = "a ` #` starts a comment in YAML: put the whole value into quotes"
 	}

@@ -17,6 +17,8 @@ type compiler struct {
 	x     *Expression
 	slots []string // visible names of let; the place is the slot
 	most  int      // slots in use at once
+
+	instead *ast.BinaryNode // a `??` of which only the default counts
 }
 
 func (c *compiler) compile(node ast.Node) code {

@@ -18,6 +18,9 @@ func (c *compiler) call(n *ast.CallNode) code {
 
 func (c *compiler) method(n *ast.CallNode, callee *ast.MemberNode) code {
 	base := c.compile(callee.Node)
+	if callee.Optional {
+		base = c.tolerant(callee.Node)
+	}
 	name, _ := callee.Property.(*ast.StringNode)
 	start, end := c.x.at(n)
 	return func(m *machine) (any, error) {

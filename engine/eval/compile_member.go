@@ -9,7 +9,10 @@ import (
 
 // chain ends with null where a `?.` in it met null.
 func (c *compiler) chain(n *ast.ChainNode) code {
-	inner := c.compile(n.Node)
+	return ending(c.compile(n.Node))
+}
+
+func ending(inner code) code {
 	return func(m *machine) (any, error) {
 		v, err := inner(m)
 		if errors.Is(err, errAbsent) {
@@ -23,7 +26,29 @@ func (c *compiler) member(n *ast.MemberNode) code {
 	if run := c.plainPath(n); run != nil {
 		return run
 	}
+	return c.memberOf(n, false)
+}
+
+// tolerant compiles a part whose absence the expression provides for: a place
+// that a list has not is null there.
+func (c *compiler) tolerant(node ast.Node) code {
+	n := placeNode(node)
+	switch {
+	case n == nil:
+		return c.compile(node)
+	case node == ast.Node(n):
+		return c.memberOf(n, true)
+	}
+	return ending(c.memberOf(n, true))
+}
+
+// memberOf compiles the reading of a member. A place that a list has not is an
+// error, or null where the expression provides for that.
+func (c *compiler) memberOf(n *ast.MemberNode, orNull bool) code {
 	base := c.compile(n.Node)
+	if n.Optional {
+		base = c.tolerant(n.Node)
+	}
 	start, end := c.x.at(n.Property)
 	source := c.sourceOf(n.Node)
 	optional := n.Optional
@@ -54,6 +79,11 @@ func (c *compiler) member(n *ast.MemberNode) code {
 		i, err := index(m)
 		if err != nil {
 			return nil, err
+		}
+		if list, at := v.([]any); at && orNull {
+			if place, ok := i.(int); ok {
+				return elementAt(list, fromEnd(place, len(list))), nil
+			}
 		}
 		item, err := itemOf(v, i, source)
 		return item, placed(err, start, end)
@@ -128,10 +158,7 @@ func itemOf(v, index any, source string) (any, error) {
 		if !ok {
 			return nil, failf("a list's place must be an integer, got %s", article(index))
 		}
-		at := i
-		if at < 0 {
-			at += len(base)
-		}
+		at := fromEnd(i, len(base))
 		if at < 0 || at >= len(base) {
 			return nil, failf("%s has no element %d: it has %s", source, i, plural(len(base), "element")).
 				hint("get(list, %d) gives null there", i)
@@ -148,6 +175,14 @@ func itemOf(v, index any, source string) (any, error) {
 			hint("read it with `?.[`, and give a value for that case with `??`")
 	}
 	return nil, failf("%s is %s, which has no elements", source, article(v))
+}
+
+// fromEnd counts a negative place from the end.
+func fromEnd(i, n int) int {
+	if i < 0 {
+		return i + n
+	}
+	return i
 }
 
 // slice cuts lists by elements and text by characters.

@@ -55,7 +55,10 @@ func negate(v any) (any, error) {
 
 // two evaluates the operands of a binary operator and computes the result.
 func (c *compiler) two(n *ast.BinaryNode, compute func(m *machine, a, b any) (any, error)) code {
-	left, right := c.compile(n.Left), c.compile(n.Right)
+	return c.computed(n, c.compile(n.Left), c.compile(n.Right), compute)
+}
+
+func (c *compiler) computed(n *ast.BinaryNode, left, right code, compute func(m *machine, a, b any) (any, error)) code {
 	start, end := c.x.at(n)
 	return func(m *machine) (any, error) {
 		a, err := left(m)
@@ -81,7 +84,10 @@ func (c *compiler) binary(n *ast.BinaryNode) code {
 	case "or", "||":
 		return c.shortCircuit(n, true)
 	case "??":
-		left, right := c.compile(n.Left), c.compile(n.Right)
+		if n == c.instead {
+			return c.compile(n.Right)
+		}
+		left, right := c.tolerant(n.Left), c.compile(n.Right)
 		return func(m *machine) (any, error) {
 			v, err := left(m)
 			if v != nil || err != nil {
@@ -90,9 +96,9 @@ func (c *compiler) binary(n *ast.BinaryNode) code {
 			return right(m)
 		}
 	case "==":
-		return c.two(n, func(m *machine, a, b any) (any, error) { return boxed(m.equal(a, b)) })
+		return c.computed(n, c.tolerant(n.Left), c.tolerant(n.Right), func(m *machine, a, b any) (any, error) { return boxed(m.equal(a, b)) })
 	case "!=":
-		return c.two(n, func(m *machine, a, b any) (any, error) {
+		return c.computed(n, c.tolerant(n.Left), c.tolerant(n.Right), func(m *machine, a, b any) (any, error) {
 			same, err := m.equal(a, b)
 			return boxed(!same, err)
 		})

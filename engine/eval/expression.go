@@ -29,8 +29,9 @@ func (x *Expression) Check(scope *Scope) (*schema.Type, []Issue) {
 	return t, c.issues
 }
 
-// CheckStrict is Check that also refuses what can't be checked: members that are
-// read of a value of which nothing is known, and operators on one.
+// CheckStrict is Check that also refuses what can't be checked, uses of values of
+// which nothing is known, and what is a warning else. What it has nothing against
+// does not fail by a type, by null or by a missing field.
 func (x *Expression) CheckStrict(scope *Scope) (*schema.Type, []Issue) {
 	c := checker{x: x, weights: map[*schema.Type]int{}, strict: true}
 	t := c.infer(x.root, scope)
@@ -38,18 +39,28 @@ func (x *Expression) CheckStrict(scope *Scope) (*schema.Type, []Issue) {
 	return t, c.issues
 }
 
-// CheckCondition is Check for a condition: its result must be a boolean.
+// CheckCondition is Check for a condition: its result must be a boolean. It
+// returns what must be mended, no warnings.
 func (x *Expression) CheckCondition(scope *Scope) []Issue {
 	c := checker{x: x, weights: map[*schema.Type]int{}}
 	c.condition(x.root, scope, "a condition")
 	slices.SortStableFunc(c.issues, func(a, b Issue) int { return a.Start - b.Start })
-	return c.issues
+	return slices.DeleteFunc(c.issues, func(i Issue) bool { return i.Warning })
+}
+
+// HasErrors reports whether one of the issues must be mended, not just may be.
+func HasErrors(issues []Issue) bool {
+	return slices.ContainsFunc(issues, func(i Issue) bool { return !i.Warning })
 }
 
 // Proves returns the scope narrowed by what is known where the expression has
 // given true: values that were compared with something that is not null, or
 // read as booleans, are present.
 func (x *Expression) Proves(scope *Scope) *Scope { return assume(x.root, true, scope) }
+
+// ProvesElement returns the scope narrowed by the list that the expression gives
+// having an element.
+func (x *Expression) ProvesElement(scope *Scope) *Scope { return notEmpty(x.root, 1, scope) }
 
 // Literal returns the value of an expression that is a text, number, boolean or
 // null literal.

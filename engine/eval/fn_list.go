@@ -34,7 +34,7 @@ func listFunctions() []*function {
 		},
 		{
 			signature: "reverse(list: list): list", doc: "The elements from the last to the first.", example: "reverse([1, 2, 3])",
-			result: (*call).sameList,
+			result: (*call).sameElements,
 			run: func(m *machine, args []any) (any, error) {
 				list, err := m.copied(args[0].([]any))
 				slices.Reverse(list)

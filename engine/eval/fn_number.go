@@ -35,10 +35,12 @@ func numberFunctions() []*function {
 			run: func(_ *machine, args []any) (any, error) { return math.Round(toFloat(args[0])), nil },
 		},
 		{
+			converts:  true,
 			signature: "int(x: number|text): integer", doc: "The integer of a text, or of a number with its fraction cut off.", example: `int("42")`,
 			run: func(_ *machine, args []any) (any, error) { return toInt(args[0]) },
 		},
 		{
+			converts:  true,
 			signature: "float(x: number|text): number", doc: "The number of a text or an integer.", example: `float("0.5")`,
 			run: func(_ *machine, args []any) (any, error) { return parseFloat(args[0]) },
 		},

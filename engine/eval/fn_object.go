@@ -14,14 +14,14 @@ func objectFunctions() []*function {
 	return []*function{
 		{
 			signature: "keys(object: object): list", doc: "The names of an object's fields, sorted.", example: "keys({b: 1, a: 2})",
-			result: func(*call) *schema.Type { return schema.ListOf(schema.Of(schema.String)) },
+			result: func(c *call) *schema.Type { return c.perField(schema.Of(schema.String)) },
 			run: func(m *machine, args []any) (any, error) {
 				return m.eachField(args[0], func(name string, _ any) any { return name })
 			},
 		},
 		{
 			signature: "values(object: object): list", doc: "The values of an object's fields in the order of their names.", example: "values({b: 1, a: 2})",
-			result: func(c *call) *schema.Type { return schema.ListOf(c.fieldType(0)) },
+			result: func(c *call) *schema.Type { return c.perField(c.fieldType(0)) },
 			run: func(m *machine, args []any) (any, error) {
 				return m.eachField(args[0], func(_ string, value any) any { return value })
 			},

@@ -18,6 +18,7 @@ func textFunctions() []*function {
 			run: func(_ *machine, args []any) (any, error) { return kindName(args[0]), nil },
 		},
 		{
+			converts:  true,
 			signature: "string(x: text|number|boolean|time|duration): text", doc: "The text of a value: times as RFC 3339, durations such as 1h30m.", example: "string(42)",
 			run: func(m *machine, args []any) (any, error) {
 				text, err := Text(args[0])
@@ -100,7 +101,13 @@ func trimFunctions() []*function {
 }
 
 func splitFunctions() []*function {
-	texts := func(*call) *schema.Type { return schema.ListOf(schema.Of(schema.String)) }
+	texts := func(k *call) *schema.Type {
+		parts := schema.ListOf(schema.Of(schema.String))
+		if separator, ok := k.literal(1); ok && separator != "" && len(k.args) == 2 {
+			return schema.AtLeast(parts, 1) // an empty text has one part
+		}
+		return parts
+	}
 	return []*function{
 		{
 			signature: "split(text: text, separator: text, parts?: integer): list", doc: "The parts of a text between separators; at most `parts` of them.", example: `split("a,b", ",")`,

@@ -50,6 +50,9 @@ type function struct {
 	// result infers the type where the signature's is too coarse, and checks
 	// what depends on literal arguments. nil = the signature's type.
 	result func(call *call) *schema.Type
+	// converts says that the function is there to make a known type of a value of
+	// which nothing is known: the strict check takes any.
+	converts bool
 	// run computes the result. The arguments have the kinds that the signature
 	// says; an int stands where only number is said.
 	run func(m *machine, args []any) (any, error)
@@ -70,7 +73,17 @@ type param struct {
 // kinds is a set of schema kinds.
 type kinds uint16
 
-const anyKinds kinds = 1<<16 - 1
+const (
+	anyKinds kinds = 1<<16 - 1
+	texts    kinds = 1 << schema.String
+	integers kinds = 1 << schema.Int
+	numbers  kinds = integers | 1<<schema.Number
+	lists    kinds = 1 << schema.List
+	objects  kinds = 1 << schema.Object
+	// scalars are what has a text; ordered is what can be compared with its like.
+	scalars kinds = ordered | 1<<schema.Bool
+	ordered kinds = numbers | texts | 1<<schema.Time | 1<<schema.Duration
+)
 
 func (k kinds) has(kind schema.Kind) bool { return k&(1<<kind) != 0 }
 

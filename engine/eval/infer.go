@@ -30,12 +30,16 @@ type checker struct {
 	strict  bool
 	visits  int
 	weights map[*schema.Type]int
+	handled []*ast.MemberNode // places whose absence the expression provides for
 }
 
 var anyType = &schema.Type{}
 
 func (c *checker) report(issue *Issue) *schema.Type {
-	if c.muted == 0 {
+	told := func(other Issue) bool {
+		return other.Start == issue.Start && other.End == issue.End && other.Code == issue.Code
+	}
+	if c.muted == 0 && !slices.ContainsFunc(c.issues, told) {
 		c.issues = append(c.issues, *issue)
 	}
 	return anyType
@@ -161,11 +165,22 @@ func (c *checker) nonNull(node ast.Node, t *schema.Type) *schema.Type {
 		hint("give a value for that case with `??`, or test it with `!= nil` first"))
 }
 
+// mustKnow refuses, in the strict check, a value of which nothing is known where
+// its type matters. A part that is wrong already says nothing more.
+func (c *checker) mustKnow(node ast.Node, t *schema.Type, so string) {
+	if !c.strict || t.Known() || c.failedIn(node) {
+		return
+	}
+	c.report(c.issueOver(node, CodeAny, "nothing is known of %s, so that %s", c.text(node), so).
+		hint("string(x), int(x) and float(x) make a known type of it"))
+}
+
 // condition checks a part that must be a boolean; what names it in messages.
 func (c *checker) condition(node ast.Node, scope *Scope, what string) {
 	t := c.value(node, scope)
 	switch {
-	case t.Kind == schema.Any && t.Alternatives == nil:
+	case !t.Known():
+		c.mustKnow(node, t, what+" can't be checked")
 	case t.Kind == schema.Bool && t.Nullable:
 		c.report(c.issueOver(node, CodeNull, "%s may be null, and %s must be true or false", c.text(node), what).
 			hint("write `?? false` behind it"))
@@ -231,8 +246,8 @@ func (c *checker) array(n *ast.ArrayNode, scope *Scope) *schema.Type {
 }
 
 func (c *checker) object(n *ast.MapNode, scope *Scope) *schema.Type {
-	t := &schema.Type{Kind: schema.Object}
 	var fields []schema.Field
+	var additional *schema.Type
 	for _, node := range n.Pairs {
 		pair, ok := node.(*ast.PairNode)
 		if !ok {
@@ -242,14 +257,17 @@ func (c *checker) object(n *ast.MapNode, scope *Scope) *schema.Type {
 		key, literal := pair.Key.(*ast.StringNode)
 		if !literal {
 			c.fieldName(pair.Key, scope)
-			t.Additional = joined(t.Additional, value)
+			additional = joined(additional, value)
+			for i := range fields { // it may be the name of one of them
+				fields[i].Type = schema.Join(fields[i].Type, value)
+			}
 			continue
 		}
 		fields = slices.DeleteFunc(fields, func(f schema.Field) bool { return f.Name == key.Value })
 		fields = append(fields, schema.Required(key.Value, value))
 	}
 	whole := schema.ObjectOf(fields...)
-	whole.Additional = t.Additional
+	whole.Additional = additional
 	return c.bounded(whole)
 }
 
@@ -263,9 +281,10 @@ func joined(a, b *schema.Type) *schema.Type {
 // fieldName checks a computed name of a field.
 func (c *checker) fieldName(node ast.Node, scope *Scope) {
 	t := c.present(node, scope)
-	if t.Kind != schema.Any && t.Kind != schema.String {
-		c.report(c.issueOver(node, CodeArgument, "a field's name must be text, got %s", t.Article()).hint("string(x) makes text of it"))
+	if wrong := misfit(t, texts); wrong != nil {
+		c.report(c.issueOver(node, CodeArgument, "a field's name must be text, got %s", wrong.Article()).hint("string(x) makes text of it"))
 	}
+	c.mustKnow(node, t, "the name can't be checked")
 }
 
 func (c *checker) let(n *ast.VariableDeclaratorNode, scope *Scope) *schema.Type {
@@ -273,14 +292,14 @@ func (c *checker) let(n *ast.VariableDeclaratorNode, scope *Scope) *schema.Type 
 	if _, taken := scope.Lookup(n.Name); taken {
 		c.report(c.issueAt(n, CodeName, "the name `%s` is taken already", n.Name))
 	}
-	return c.value(n.Expr, scope.With(n.Name, value))
+	return c.value(n.Expr, scope.meaning(n.Name, value, n.Value))
 }
 
 func (c *checker) conditional(n *ast.ConditionalNode, scope *Scope) *schema.Type {
 	c.condition(n.Cond, scope, "a condition")
 	then := c.value(n.Exp1, assume(n.Cond, true, scope))
 	other := c.value(n.Exp2, assume(n.Cond, false, scope))
-	return c.bounded(schema.Either(then, other))
+	return c.bounded(schema.Join(then, other))
 }
 
 // bounded gives up on types that have grown too large.

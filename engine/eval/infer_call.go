@@ -2,6 +2,7 @@ package eval
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -16,6 +17,7 @@ type call struct {
 	f     *function
 	args  []ast.Node
 	types []*schema.Type
+	scope *Scope
 }
 
 func (c *checker) call(n *ast.CallNode, scope *Scope) *schema.Type {
@@ -41,25 +43,69 @@ func (c *checker) function(node ast.Node, name string, args []ast.Node, scope *S
 	if f == nil {
 		return anyType // refused by Parse
 	}
-	k := call{c: c, node: node, f: f, args: args}
-	known := len(c.issues)
+	k := call{c: c, node: node, f: f, args: args, scope: scope}
+	wanted, known := f.arity(len(args)), len(c.issues)
 	for i, arg := range args {
-		if len(f.params) == 0 {
-			break
+		if wanted != "" {
+			c.value(arg, scope)
+			continue
 		}
 		k.types = append(k.types, c.argument(f, arg, f.param(i), scope))
 	}
-	if wanted := f.arity(len(args)); wanted != "" {
+	if wanted != "" {
 		return c.report(c.issueAt(node, CodeArgument, "%s needs %s, got %d", name, wanted, len(args)).
 			hint("%s", f.signature))
 	}
 	switch {
-	case len(c.issues) > known:
+	case c.failedSince(known):
 		return anyType
 	case f.result == nil:
 		return f.returns
 	}
-	return c.bounded(f.result(&k))
+	return c.bounded(k.each())
+}
+
+// failedSince reports whether an error, not just a warning, was found since there
+// were that many issues.
+func (c *checker) failedSince(known int) bool {
+	return HasErrors(c.issues[known:])
+}
+
+// maxCombinations bounds what is tried of arguments that can be of several kinds.
+const maxCombinations = 64
+
+// each infers the result for each combination of what the arguments can be: the
+// call must suit all of them.
+func (k *call) each() *schema.Type {
+	combinations := 1
+	for _, t := range k.types {
+		combinations = min(combinations*len(t.Each()), maxCombinations+1)
+	}
+	switch {
+	case combinations == 1:
+		return k.f.result(k)
+	case combinations > maxCombinations:
+		k.c.mustKnow(k.node, anyType, "it can't be checked: its arguments can be of too many kinds")
+		return anyType
+	}
+	var result *schema.Type
+	known, types := len(k.c.issues), slices.Clone(k.types)
+	for i := range combinations {
+		for at, t := range types {
+			alternatives := t.Each()
+			k.types[at] = alternatives[i%len(alternatives)]
+			if t.Nullable {
+				k.types[at] = schema.Nullable(k.types[at])
+			}
+			i /= len(alternatives)
+		}
+		one := k.f.result(k)
+		if k.c.failedSince(known) {
+			return anyType
+		}
+		result = joined(result, one)
+	}
+	return result
 }
 
 func (c *checker) argument(f *function, arg ast.Node, p param, scope *Scope) *schema.Type {
@@ -68,36 +114,51 @@ func (c *checker) argument(f *function, arg ast.Node, p param, scope *Scope) *sc
 		return t
 	}
 	t = c.nonNull(arg, t)
-	whole := t
-	t = p.misfit(t)
-	if t == nil {
-		return whole
+	wrong := misfit(t, p.kinds)
+	if wrong == nil {
+		if !f.converts {
+			c.mustKnow(arg, t, f.name+" can't be checked")
+		}
+		return t
 	}
-	issue := c.issueOver(arg, CodeArgument, "%s expects %s, got %s", f.name, p.text, t.Article())
+	issue := c.issueOver(arg, CodeArgument, "%s expects %s, got %s", f.name, p.text, wrong.Article())
 	switch {
-	case p.kinds.has(schema.String) && (t.Kind == schema.List || t.Kind == schema.Object):
+	case p.kinds.has(schema.String) && (wrong.Kind == schema.List || wrong.Kind == schema.Object):
 		issue.Hint = "toJSON(x) makes text of it"
-	case p.kinds.has(schema.String) && t.Kind == schema.Time:
+	case p.kinds.has(schema.String) && wrong.Kind == schema.Time:
 		issue.Hint = `formatTime(t, "2006-01-02") makes text of a time`
-	case p.kinds.has(schema.Time) && t.Kind == schema.String:
+	case p.kinds.has(schema.Time) && wrong.Kind == schema.String:
 		issue.Hint = "date(x) makes a time of text"
-	case p.kinds.has(schema.Int) && t.Kind == schema.Number:
+	case p.kinds.has(schema.Int) && wrong.Kind == schema.Number:
 		issue.Hint = "int(x) makes an integer of a number"
-	case p.kinds.has(schema.List) && t.Kind == schema.Object:
+	case p.kinds.has(schema.List) && wrong.Kind == schema.Object:
 		issue.Hint = "values(x) and toPairs(x) make lists of an object"
 	}
 	return c.report(issue)
 }
 
-// misfit returns what t can be that the parameter does not take; nil when there
-// is nothing.
-func (p param) misfit(t *schema.Type) *schema.Type {
+// misfit returns what t can be, null aside, that is not of these kinds; nil when
+// there is nothing.
+func misfit(t *schema.Type, k kinds) *schema.Type {
 	for _, one := range t.Each() {
-		if one.Kind != schema.Any && !p.kinds.has(one.Kind) {
+		if one.Kind != schema.Any && one.Kind != schema.Null && !k.has(one.Kind) {
 			return one
 		}
 	}
 	return nil
+}
+
+// badElement reports whether the elements of a list, which must be of these kinds
+// and not null, can be something else. The strict check refuses those of which
+// nothing is known.
+func (k *call) badElement(i int, elem *schema.Type, allowed kinds) bool {
+	if misfit(elem, allowed) != nil || elem.MayBeNull() {
+		return true
+	}
+	if !k.typeOf(i).AlwaysEmpty() {
+		k.c.mustKnow(k.args[i], elem, k.f.name+" can't be checked: its elements are of any kind")
+	}
+	return false
 }
 
 func (k *call) typeOf(i int) *schema.Type {
@@ -148,53 +209,76 @@ func (k *call) numeric(i int) *schema.Type {
 	return k.f.returns
 }
 
-// extreme is max and min: the kind of all values; null when all are lists,
-// which may be empty.
+// extreme is max and min: the kind of all values; null when all are lists, which
+// may be empty.
 func (k *call) extreme() *schema.Type {
 	var t *schema.Type
 	mayBeEmpty := true
 	for i, arg := range k.types {
 		elem := arg
-		switch arg.Kind {
-		case schema.List:
+		switch {
+		case arg.AlwaysEmpty():
+			continue
+		case arg.Kind == schema.List:
 			elem = flatElement(arg)
-		case schema.Any:
-		default:
+			mayBeEmpty = mayBeEmpty && !(arg.Element() == elem && k.c.least(k.args[i], arg, k.scope) > 0)
+		case arg.Known():
 			mayBeEmpty = false
 		}
-		if !ordered(elem) || t != nil && (!canEqual(t, elem)) {
+		if k.badElement(i, elem, ordered) || !alike(elem) || t != nil && !alike(schema.Join(t, elem)) {
 			return k.wrong(i, "%s can't compare %s", k.f.name, arg.Article())
 		}
 		t = joined(t, plainOf(elem))
 	}
-	if mayBeEmpty {
+	switch {
+	case t == nil:
+		return schema.Of(schema.Null)
+	case mayBeEmpty:
 		return schema.Nullable(t)
 	}
 	return t
 }
 
+// alike reports whether all values of a type can be compared with each other.
+func alike(t *schema.Type) bool { return len(t.Each()) == 1 }
+
 // numbers checks that lists hold numbers.
 func (k *call) numbers() *schema.Type {
 	for i, arg := range k.types {
-		if arg.Kind != schema.List {
-			continue
-		}
-		if elem := flatElement(arg); elem.Kind != schema.Any && !isNumber(elem) || elem.Nullable {
+		if arg.Kind == schema.List && k.badElement(i, flatElement(arg), numbers) {
 			return k.wrong(i, "%s expects numbers, got %s", k.f.name, arg.Article())
 		}
 	}
 	return k.f.returns
 }
 
-func flatElement(t *schema.Type) *schema.Type {
-	for t.Kind == schema.List {
-		t = t.Element()
+// flatElement is what the elements of a list and of the lists in it can be.
+func flatElement(list *schema.Type) *schema.Type {
+	elem := list.Element()
+	if misfit(elem, anyKinds&^lists) == nil {
+		return elem
 	}
-	return t
+	var flat *schema.Type
+	for _, one := range elem.Each() {
+		if one.Kind == schema.List {
+			if one.AlwaysEmpty() {
+				continue
+			}
+			one = flatElement(one)
+		}
+		flat = joined(flat, one)
+	}
+	if flat == nil {
+		flat = anyType
+	}
+	if elem.MayBeNull() {
+		return schema.Nullable(flat)
+	}
+	return flat
 }
 
 func (k *call) joined() *schema.Type {
-	if elem := k.typeOf(0).Element(); elem.Kind != schema.Any && (elem.Kind != schema.String || elem.Nullable) {
+	if k.badElement(0, k.typeOf(0).Element(), texts) {
 		issue := k.c.issueOver(k.args[0], CodeArgument, "join expects a list of text, got %s", k.typeOf(0).Article())
 		return k.c.report(issue.hint("map(list, string(#)) makes texts of the elements"))
 	}
@@ -209,7 +293,17 @@ func (k *call) serialised() *schema.Type {
 	return k.f.returns
 }
 
-func (k *call) endElement() *schema.Type { return schema.Nullable(k.typeOf(0).Element()) }
+// endElement is first and last: null where the list may be empty.
+func (k *call) endElement() *schema.Type {
+	switch list := k.typeOf(0); {
+	case list.AlwaysEmpty():
+		return schema.Of(schema.Null)
+	case k.c.least(k.args[0], list, k.scope) > 0:
+		return list.Element()
+	default:
+		return schema.Nullable(list.Element())
+	}
+}
 
 func (k *call) sameList() *schema.Type {
 	if k.typeOf(0).Kind != schema.List {
@@ -219,14 +313,18 @@ func (k *call) sameList() *schema.Type {
 }
 
 func (k *call) concatenated() *schema.Type {
-	t := schema.EmptyList()
-	for _, arg := range k.types {
+	t, least := schema.EmptyList(), 0
+	for i, arg := range k.types {
 		if arg.Kind != schema.List {
 			arg = schema.Of(schema.List)
 		}
-		t = schema.Join(t, arg)
+		t, least = schema.Join(t, arg), least+k.c.least(k.args[i], arg, k.scope)
 	}
-	return t
+	t = schema.ListOf(t.Elem)
+	if len(k.types) > 0 && !slices.ContainsFunc(k.types, func(one *schema.Type) bool { return !one.AlwaysEmpty() }) {
+		return schema.EmptyList()
+	}
+	return schema.AtLeast(t, least)
 }
 
 func (k *call) flattened() *schema.Type {
@@ -238,12 +336,12 @@ func (k *call) flattened() *schema.Type {
 
 func (k *call) sorted() *schema.Type {
 	elem := k.typeOf(0).Element()
-	if !ordered(elem) || elem.Nullable {
+	if k.badElement(0, elem, ordered) || !alike(elem) {
 		issue := k.c.issueOver(k.args[0], CodeArgument, "sort can't order %s", k.typeOf(0).Article())
 		return k.c.report(issue.hint("sortBy(list, .field) orders objects"))
 	}
 	k.checkOrder(1)
-	return k.sameList()
+	return k.sameElements()
 }
 
 func (k *call) checkOrder(i int) {
@@ -252,14 +350,20 @@ func (k *call) checkOrder(i int) {
 	}
 }
 
+// sameElements is a list of the elements of the first argument, all of them.
+func (k *call) sameElements() *schema.Type {
+	return schema.AtLeast(k.sameList(), k.c.least(k.args[0], k.typeOf(0), k.scope))
+}
+
 func (k *call) crossed() *schema.Type {
-	return schema.ListOf(schema.TupleOf(k.typeOf(0).Element(), k.typeOf(1).Element()))
+	pairs := schema.ListOf(schema.TupleOf(k.typeOf(0).Element(), k.typeOf(1).Element()))
+	return schema.AtLeast(pairs, k.c.least(k.args[0], k.typeOf(0), k.scope)*k.c.least(k.args[1], k.typeOf(1), k.scope))
 }
 
 // rowsOf is uniqueBy: the same rows. A field is checked when it is written out.
 func (k *call) rowsOf() *schema.Type {
 	elem := k.typeOf(0).Element()
-	if elem.Kind != schema.Any && elem.Kind != schema.Object || elem.Nullable {
+	if k.badElement(0, elem, objects) {
 		return k.wrong(0, "%s expects a list of objects, got %s", k.f.name, k.typeOf(0).Article())
 	}
 	if name, ok := k.literal(1); ok && elem.Kind == schema.Object {
@@ -277,7 +381,7 @@ func (k *call) rowsOf() *schema.Type {
 
 func (k *call) table() *schema.Type {
 	elem := k.typeOf(0).Element()
-	if elem.Kind != schema.Any && elem.Kind != schema.Object || elem.Nullable {
+	if k.badElement(0, elem, objects) {
 		return k.wrong(0, "%s expects a list of objects, got %s", k.f.name, k.typeOf(0).Article())
 	}
 	return k.serialised()
@@ -291,25 +395,56 @@ func (k *call) fieldType(i int) *schema.Type {
 	}
 	t := object.Additional
 	for _, field := range object.Fields {
-		read := field.Type
-		t = joined(t, read)
+		t = joined(t, field.Type)
 	}
 	return orAny(t)
 }
 
 func (k *call) pairs() *schema.Type {
-	return schema.ListOf(schema.TupleOf(schema.Of(schema.String), k.fieldType(0)))
+	return k.perField(schema.TupleOf(schema.Of(schema.String), k.fieldType(0)))
 }
 
+// perField is a list with an element for each field of the first argument.
+func (k *call) perField(elem *schema.Type) *schema.Type {
+	least := 0
+	for _, field := range k.typeOf(0).Fields {
+		if field.Required {
+			least++
+		}
+	}
+	return schema.AtLeast(schema.ListOf(elem), least)
+}
+
+// fromPairs checks the names, and in the strict check that the pairs are pairs.
 func (k *call) fromPairs() *schema.Type {
 	pair := k.typeOf(0).Element()
-	if pair.Kind != schema.Any && pair.Kind != schema.List {
+	if k.typeOf(0).AlwaysEmpty() {
+		return schema.ObjectOf()
+	}
+	if k.badElement(0, pair, lists) {
 		return k.wrong(0, "fromPairs expects pairs [name, value], got %s", k.typeOf(0).Article())
 	}
-	if len(pair.Tuple) == 2 {
-		return schema.MapOf(pair.Tuple[1])
+	var values *schema.Type
+	for _, one := range pair.Each() {
+		if one.Tuple != nil && len(one.Tuple) != 2 || one.AlwaysEmpty() {
+			return k.wrong(0, "fromPairs expects pairs [name, value], got lists of %s", plural(len(one.Tuple), "element"))
+		}
+		name, value := one.Element(), one.Element()
+		if one.Tuple != nil {
+			name, value = one.Tuple[0], one.Tuple[1]
+		} else {
+			k.c.mustKnow(k.args[0], anyType, "fromPairs can't be checked: nothing says that each list in it has two elements")
+		}
+		switch {
+		case name.MayBeNull():
+			return k.c.report(k.c.issueOver(k.args[0], CodeNull, "the names that fromPairs gives may be null").hint("give a value for that case with `??`"))
+		case misfit(name, scalars) != nil:
+			return k.wrong(0, "%s can't name a field", misfit(name, scalars).Article())
+		}
+		k.c.mustKnow(k.args[0], name, "fromPairs can't be checked: its names are of any kind")
+		values = joined(values, value)
 	}
-	return schema.MapOf(pair.Element())
+	return schema.MapOf(values)
 }
 
 // got is get: what is declared at a written path, or null; any value where the
@@ -336,11 +471,15 @@ func (k *call) got() *schema.Type {
 }
 
 func integerLiteral(node ast.Node) (int, bool) {
-	n, ok := node.(*ast.IntegerNode)
-	if !ok {
-		return 0, false
+	switch n := node.(type) {
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.UnaryNode:
+		if inner, ok := n.Node.(*ast.IntegerNode); ok && n.Operator == "-" {
+			return -inner.Value, true
+		}
 	}
-	return n.Value, true
+	return 0, false
 }
 
 func (k *call) durationLiteral() *schema.Type {

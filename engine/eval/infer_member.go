@@ -30,13 +30,10 @@ func (c *checker) chain(n *ast.ChainNode, scope *Scope) *schema.Type {
 
 // member infers a.b and a[b]. short is set when the chain may end early.
 func (c *checker) member(n *ast.MemberNode, scope *Scope, short *bool) *schema.Type {
-	var base *schema.Type
-	if inner, ok := n.Node.(*ast.MemberNode); ok {
-		base = c.member(inner, scope, short)
-	} else {
-		base = c.infer(n.Node, scope)
+	if n.Optional {
+		c.handle(n.Node)
 	}
-	base, ok := c.readable(n, base, short)
+	base, ok := c.readable(n, c.base(n, scope, short), short)
 	if !ok {
 		c.property(n, scope)
 		return anyType
@@ -48,6 +45,14 @@ func (c *checker) member(n *ast.MemberNode, scope *Scope, short *bool) *schema.T
 	return t
 }
 
+// base is the type of what a member is read of.
+func (c *checker) base(n *ast.MemberNode, scope *Scope, short *bool) *schema.Type {
+	if inner, ok := n.Node.(*ast.MemberNode); ok {
+		return c.member(inner, scope, short)
+	}
+	return c.infer(n.Node, scope)
+}
+
 // readable takes null off the type of what a member is read of; false when that
 // can't be read.
 func (c *checker) readable(n *ast.MemberNode, base *schema.Type, short *bool) (*schema.Type, bool) {
@@ -56,7 +61,7 @@ func (c *checker) readable(n *ast.MemberNode, base *schema.Type, short *bool) (*
 		c.report(c.issueOver(n.Node, CodeSecret, "%s is a secret, of which nothing can be read", c.text(n.Node)))
 		return nil, false
 	case !base.MayBeNull():
-		if n.Optional && base.Kind == schema.Any {
+		if n.Optional && !base.Known() {
 			*short = true
 		}
 		return base, true
@@ -92,24 +97,38 @@ func (c *checker) memberOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *
 	if name, literal := n.Property.(*ast.StringNode); literal {
 		return c.field(n, name.Value, base)
 	}
-	index := c.present(n.Property, scope)
-	switch {
-	case base.Kind == schema.Any:
-		return c.blind(n.Node, base, func() *Issue {
+	index, known := c.present(n.Property, scope), len(c.issues)
+	var t *schema.Type
+	for _, one := range base.Each() {
+		t = joined(t, c.elementOf(n, one, index, scope))
+		if c.failedSince(known) {
+			return anyType
+		}
+	}
+	return t
+}
+
+// elementOf is memberOf for a computed name or place and one kind of base.
+func (c *checker) elementOf(n *ast.MemberNode, base, index *schema.Type, scope *Scope) *schema.Type {
+	switch base.Kind {
+	case schema.Any:
+		return c.blind(n.Node, func() *Issue {
 			return c.issueOver(n.Property, CodeAny, "nothing is known of %s, so that its elements can't be checked", c.text(n.Node)).
 				hint("get(x, place) reads one as it comes; string(x), int(x), float(x) make a known type of it")
 		})
-	case base.Kind == schema.List:
-		if index.Kind != schema.Int && index.Kind != schema.Any {
-			return c.report(c.issueOver(n.Property, CodeMember, "a list's place must be an integer, got %s", index.Article()))
+	case schema.List:
+		if wrong := misfit(index, integers); wrong != nil {
+			return c.report(c.issueOver(n.Property, CodeMember, "a list's place must be an integer, got %s", wrong.Article()))
 		}
-		return c.placeOf(n, base)
-	case base.Kind == schema.Object:
-		if index.Kind != schema.String && index.Kind != schema.Any {
-			return c.report(c.issueOver(n.Property, CodeMember, "a field's name must be text, got %s", index.Article()))
+		c.mustKnow(n.Property, index, "the place can't be checked")
+		return c.placeOf(n, base, scope)
+	case schema.Object:
+		if wrong := misfit(index, texts); wrong != nil {
+			return c.report(c.issueOver(n.Property, CodeMember, "a field's name must be text, got %s", wrong.Article()))
 		}
+		c.mustKnow(n.Property, index, "the name can't be checked")
 		return c.anyField(base, index)
-	case base.Kind == schema.String:
+	case schema.String:
 		return c.report(c.issueAt(n, CodeMember, "text has no elements").hint("x[0:1] is its first character"))
 	}
 	return c.report(c.issueAt(n, CodeMember, "%s has no elements", base.Article()))
@@ -117,8 +136,8 @@ func (c *checker) memberOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *
 
 // blind is the type of what is read of a value that nothing is known of; the
 // strict check refuses it. A part that is wrong already says nothing more.
-func (c *checker) blind(node ast.Node, base *schema.Type, issue func() *Issue) *schema.Type {
-	if c.strict && base.Alternatives == nil && !c.failedIn(node) {
+func (c *checker) blind(node ast.Node, issue func() *Issue) *schema.Type {
+	if c.strict && !c.failedIn(node) {
 		c.report(issue())
 	}
 	return anyType
@@ -127,20 +146,86 @@ func (c *checker) blind(node ast.Node, base *schema.Type, issue func() *Issue) *
 // failedIn reports whether something was found inside a node.
 func (c *checker) failedIn(node ast.Node) bool {
 	start, end := c.x.span(node)
-	return slices.ContainsFunc(c.issues, func(i Issue) bool { return i.Start >= start && i.End <= end })
+	return slices.ContainsFunc(c.issues, func(i Issue) bool { return !i.Warning && i.Start >= start && i.End <= end })
 }
 
 // placeOf is the type of one element of a list: by its place where that is
 // written out and the list is known place by place.
-func (c *checker) placeOf(n *ast.MemberNode, base *schema.Type) *schema.Type {
+func (c *checker) placeOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *schema.Type {
 	place, literal := integerLiteral(n.Property)
-	switch {
-	case !literal || base.Tuple == nil:
-		return base.Element()
-	case place >= len(base.Tuple):
-		return c.report(c.issueOver(n.Property, CodeMember, "this list has %d elements, the last one is [%d]", len(base.Tuple), len(base.Tuple)-1))
+	if literal && base.Tuple != nil {
+		if place < 0 {
+			place += len(base.Tuple)
+		}
+		if place < 0 || place >= len(base.Tuple) {
+			return c.report(c.issueOver(n.Property, CodeMember, "this list has %s, the last one is [%d]", plural(len(base.Tuple), "element"), len(base.Tuple)-1))
+		}
+		return base.Tuple[place]
 	}
-	return base.Tuple[place]
+	needed := placeNeeds(n, place, literal)
+	switch {
+	case base.AlwaysEmpty():
+		return c.report(c.issueOver(n.Property, CodeMember, "this list is empty"))
+	case needed > 0 && c.least(n.Node, base, scope) >= needed, scope.isPresent(n):
+		return base.Element()
+	case slices.Contains(c.handled, n):
+		return schema.Nullable(base.Element())
+	}
+	if !c.failedIn(n.Node) {
+		issue := c.issueOver(n.Property, CodePlace, "%s may have no element at this place", c.text(n.Node)).
+			hint("give a value for that case with `??` or `?.`, or test `len(x) > 0` first")
+		issue.Warning = !c.strict
+		c.report(issue)
+	}
+	return base.Element()
+}
+
+// placeNeeds returns how many elements a list must have so that it has a place: 0
+// where that can't be said.
+func placeNeeds(n *ast.MemberNode, place int, literal bool) int {
+	if literal {
+		return max(place+1, -place)
+	}
+	// x[len(x) - 1] and its like.
+	minus, ok := n.Property.(*ast.BinaryNode)
+	if !ok || minus.Operator != "-" {
+		return 0
+	}
+	counted, isLen := lengthOf(minus.Left)
+	back, isPlace := integerLiteral(minus.Right)
+	if !isLen || !isPlace || back < 1 || !samePath(counted, n.Node) {
+		return 0
+	}
+	return back
+}
+
+// handle notes that the expression provides for the absence of a list's place.
+// That is seen from the tree alone, so that the program and the check agree.
+func (c *checker) handle(node ast.Node) {
+	if n := placeNode(node); n != nil {
+		c.handled = append(c.handled, n)
+	}
+}
+
+// tolerant is value for a place that `??` or a comparison provides for.
+func (c *checker) tolerant(node ast.Node, scope *Scope) *schema.Type {
+	c.handle(node)
+	return c.value(node, scope)
+}
+
+// placeNode returns the node that reads x[i], nil for anything else.
+func placeNode(node ast.Node) *ast.MemberNode {
+	if chain, ok := node.(*ast.ChainNode); ok {
+		node = chain.Node
+	}
+	n, ok := node.(*ast.MemberNode)
+	if !ok || n.Method {
+		return nil
+	}
+	if _, named := n.Property.(*ast.StringNode); named {
+		return nil
+	}
+	return n
 }
 
 // anyField is the type of a field whose name is computed.
@@ -172,9 +257,22 @@ func fieldJoin(base *schema.Type) *schema.Type {
 }
 
 func (c *checker) field(n *ast.MemberNode, name string, base *schema.Type) *schema.Type {
+	var t *schema.Type
+	known := len(c.issues)
+	for _, one := range base.Each() {
+		t = joined(t, c.fieldOf(n, name, one))
+		if c.failedSince(known) {
+			return anyType
+		}
+	}
+	return t
+}
+
+// fieldOf is field for one kind of base.
+func (c *checker) fieldOf(n *ast.MemberNode, name string, base *schema.Type) *schema.Type {
 	switch base.Kind {
 	case schema.Any:
-		return c.blind(n.Node, base, func() *Issue {
+		return c.blind(n.Node, func() *Issue {
 			return c.issueAt(n.Property, CodeAny, "nothing is known of %s, so that `%s` can't be checked", c.text(n.Node), name).
 				hint("get(x, %q) reads it as it comes; string(x), int(x), float(x) make a known type of it", name)
 		})
@@ -225,17 +323,23 @@ func (c *checker) slice(n *ast.SliceNode, scope *Scope) *schema.Type {
 		if bound == nil {
 			continue
 		}
-		if t := c.present(bound, scope); t.Kind != schema.Int && t.Kind != schema.Any {
-			c.report(c.issueOver(bound, CodeMember, "a place must be an integer, got %s", t.Article()))
+		t := c.present(bound, scope)
+		if wrong := misfit(t, integers); wrong != nil {
+			c.report(c.issueOver(bound, CodeMember, "a place must be an integer, got %s", wrong.Article()))
 		}
+		c.mustKnow(bound, t, "the place can't be checked")
 	}
-	switch base.Kind {
-	case schema.Any:
-		return anyType
-	case schema.String:
-		return schema.Of(schema.String)
-	case schema.List:
-		return schema.ListOf(base.Element())
+	c.mustKnow(n.Node, base, "its parts can't be checked")
+	if wrong := misfit(base, texts|lists); wrong != nil {
+		return c.report(c.issueAt(n, CodeMember, "%s has no parts", wrong.Article()))
 	}
-	return c.report(c.issueAt(n, CodeMember, "%s has no parts", base.Article()))
+	var t *schema.Type
+	for _, one := range base.Each() {
+		part := schema.Of(one.Kind)
+		if one.Kind == schema.List && !one.AlwaysEmpty() {
+			part = schema.ListOf(one.Element())
+		}
+		t = joined(t, part)
+	}
+	return t
 }

@@ -15,14 +15,15 @@ func (c *checker) unary(n *ast.UnaryNode, scope *Scope) *schema.Type {
 		return schema.Of(schema.Bool)
 	}
 	t := c.present(n.Node, scope)
-	for _, one := range t.Each() {
-		switch one.Kind {
-		case schema.Any, schema.Int, schema.Number, schema.Duration:
-		default:
-			return c.report(c.issueAt(n, CodeOperator, "`%s` needs a number, got %s", n.Operator, one.Article()))
-		}
+	if wrong := misfit(t, numbers|1<<schema.Duration); wrong != nil {
+		return c.report(c.issueAt(n, CodeOperator, "`%s` needs a number, got %s", n.Operator, wrong.Article()))
 	}
-	return schema.Of(t.Kind)
+	c.mustKnow(n.Node, t, "`"+n.Operator+"` can't be checked")
+	var result *schema.Type
+	for _, one := range t.Each() {
+		result = joined(result, schema.Of(one.Kind))
+	}
+	return result
 }
 
 func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
@@ -38,7 +39,7 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 	case "??":
 		return c.coalesce(n, scope)
 	case "==", "!=":
-		c.equality(n, c.value(n.Left, scope), c.value(n.Right, scope))
+		c.equality(n, c.tolerant(n.Left, scope), c.tolerant(n.Right, scope))
 		return schema.Of(schema.Bool)
 	case "in":
 		c.membership(n, scope)
@@ -60,20 +61,16 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 
 // known refuses, in the strict check, an operand of which nothing is known.
 func (c *checker) known(n *ast.BinaryNode, operand ast.Node, t *schema.Type) {
-	if !c.strict || t.Kind != schema.Any || t.Alternatives != nil || c.failedIn(operand) {
-		return
-	}
-	c.report(c.issueOver(operand, CodeAny, "nothing is known of %s, so that `%s` can't be checked", c.text(operand), n.Operator).
-		hint("string(x), int(x) and float(x) make a known type of it"))
+	c.mustKnow(operand, t, "`"+n.Operator+"` can't be checked")
 }
 
 // coalesce is a ?? b: what a is when it is not null, else b.
 func (c *checker) coalesce(n *ast.BinaryNode, scope *Scope) *schema.Type {
-	left, right := c.value(n.Left, scope), c.value(n.Right, scope)
+	left, right := c.tolerant(n.Left, scope), c.value(n.Right, scope)
 	if left.Kind == schema.Null {
 		return right
 	}
-	return c.bounded(schema.Either(schema.NonNull(left), right))
+	return c.bounded(schema.Join(schema.NonNull(left), right))
 }
 
 func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
@@ -155,27 +152,44 @@ func (c *checker) membership(n *ast.BinaryNode, scope *Scope) {
 	if c.secretInside(n.Left, left) || c.secretInside(n.Right, right) {
 		return
 	}
+	c.known(n, n.Right, right)
+	for _, one := range right.Each() {
+		if issue := c.notIn(n, left, one); issue != nil {
+			c.report(issue)
+			return
+		}
+	}
+}
+
+// notIn says what is wrong with `left in right`, nil when nothing is.
+func (c *checker) notIn(n *ast.BinaryNode, left, right *schema.Type) *Issue {
 	switch right.Kind {
 	case schema.Any:
 	case schema.List:
 		if !canEqual(left, right.Element()) {
-			c.report(c.issueAt(n, CodeOperator, "%s can't be in %s", left.Article(), right.Article()))
+			return c.issueAt(n, CodeOperator, "%s can't be in %s", left.Article(), right.Article())
 		}
 	case schema.Object:
-		if left.Kind != schema.Any && left.Kind != schema.String {
-			c.report(c.issueAt(n, CodeOperator, "an object's names are text, got %s", left.Article()))
+		c.known(n, n.Left, left)
+		switch wrong := misfit(left, texts); {
+		case wrong != nil:
+			return c.issueAt(n, CodeOperator, "an object's names are text, got %s", wrong.Article())
+		case left.MayBeNull():
+			return c.issueOver(n.Left, CodeNull, "%s may be null, and an object's names are text", c.text(n.Left)).
+				hint("give a value for that case with `??`, or test it with `!= nil` first")
 		}
 	case schema.String:
-		c.report(c.issueAt(n, CodeOperator, "`in` needs a list or an object on the right, got text").
-			hint("`text contains part` looks into text"))
+		return c.issueAt(n, CodeOperator, "`in` needs a list or an object on the right, got text").
+			hint("`text contains part` looks into text")
 	default:
-		c.report(c.issueAt(n, CodeOperator, "`in` needs a list or an object on the right, got %s", right.Article()))
+		return c.issueAt(n, CodeOperator, "`in` needs a list or an object on the right, got %s", right.Article())
 	}
+	return nil
 }
 
 func (c *checker) ordering(n *ast.BinaryNode, left, right *schema.Type) {
 	left, right, ok := eachPair(left, right, func(a, b *schema.Type) bool {
-		return ordered(a) && ordered(b) && canEqual(a, b)
+		return misfit(a, ordered) == nil && misfit(b, ordered) == nil && canEqual(a, b)
 	})
 	if ok {
 		return
@@ -203,14 +217,6 @@ func eachPair(left, right *schema.Type, fits func(a, b *schema.Type) bool) (a, b
 		}
 	}
 	return left, right, true
-}
-
-func ordered(t *schema.Type) bool {
-	switch t.Kind {
-	case schema.Any, schema.Int, schema.Number, schema.String, schema.Time, schema.Duration:
-		return true
-	}
-	return false
 }
 
 func (c *checker) textTest(n *ast.BinaryNode, left, right *schema.Type) {

@@ -10,6 +10,7 @@ type Issue struct {
 	Code       string
 	Message    string
 	Hint       string
+	Warning    bool // it may go well: the strict check makes an error of it
 }
 
 // Error returns the message and the hint on one line.
@@ -41,6 +42,7 @@ const (
 	CodeAny        = "FR3017"
 	CodeNested     = "FR3018"
 	CodeParts      = "FR3019"
+	CodePlace      = "FR3020"
 )
 
 // CodeInfo describes a code for `flowrun explain`.
@@ -70,6 +72,7 @@ func Codes() []CodeInfo {
 		{CodeAny, "the type is not known", "With --strict, every value must have a known type."},
 		{CodeNested, "the expression is nested too deep", "An expression has at most 100 open brackets, or unary operators in a row. Split it with `let` steps."},
 		{CodeParts, "the expression has too many parts", "An expression has at most 2,000 names, values, operators and calls. Split it with `let` steps."},
+		{CodePlace, "the list may be shorter", "A place that a list has not is an error when the expression runs. Say what stands for it with `??` or `?.`, or test `len(x) > 0` first."},
 	}
 }
 

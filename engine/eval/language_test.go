@@ -50,7 +50,7 @@ func TestTheExampleOfTheLanguageChecks(t *testing.T) {
 		`len(steps.completed.outputs.items)`:                                                    "integer",
 		`mdTable(steps.domains.outputs.items)`:                                                  "text",
 		`steps.whois?.error?.kind ?? ""`:                                                        "text",
-		`cross(["a", "b"], [1, 2])`:                                                             "list of lists",
+		`cross(["a", "b"], [1, 2])`:                                                             "list of lists of text or an integer",
 		`map(steps.traffic.outputs.rows, {{"n": .referrer_hostname}})`:                          "list of objects",
 		`steps.approve?.outputs?.label == "x" and len(steps.approve.outputs.label) > 0 ? 1 : 2`: "integer",
 		`error.message + " in " + error.step + " of " + run.workflow + ": " + string(now())`:    "text",

@@ -61,12 +61,10 @@ func (c *checker) methodCall(n *ast.CallNode, scope *Scope, short *bool) *schema
 	if !ok {
 		return c.infer(n, scope)
 	}
-	var base *schema.Type
-	if inner, ok := callee.Node.(*ast.MemberNode); ok {
-		base = c.member(inner, scope, short)
-	} else {
-		base = c.infer(callee.Node, scope)
+	if callee.Optional {
+		c.handle(callee.Node)
 	}
+	base := c.base(callee, scope, short)
 	for _, arg := range n.Arguments {
 		c.value(arg, scope)
 	}
@@ -79,6 +77,20 @@ func (c *checker) methodCall(n *ast.CallNode, scope *Scope, short *bool) *schema
 }
 
 func (c *checker) method(n *ast.CallNode, callee *ast.MemberNode, name string, base *schema.Type) *schema.Type {
+	var t *schema.Type
+	c.mustKnow(callee.Node, base, "it can't be checked whether it has a method `"+name+"`")
+	known := len(c.issues)
+	for _, one := range base.Each() {
+		t = joined(t, c.methodOf(n, callee, name, one))
+		if c.failedSince(known) {
+			return anyType
+		}
+	}
+	return t
+}
+
+// methodOf is method for one kind of receiver.
+func (c *checker) methodOf(n *ast.CallNode, callee *ast.MemberNode, name string, base *schema.Type) *schema.Type {
 	if base.Kind == schema.Any {
 		return anyType
 	}
@@ -116,21 +128,39 @@ func follow(t *schema.Type, path string) (*schema.Type, bool) {
 			return whole, true
 		}
 	}
+	whole, hasWhole := (*schema.Type)(nil), false
+	if t.Kind == schema.Object && strings.Contains(path, ".") {
+		whole, hasWhole = t.Field(path) // a name beyond those declared may be it
+	}
 	for _, part := range strings.Split(path, ".") {
 		var ok bool
-		switch t.Kind {
+		if t, ok = stepInto(t, part); !ok {
+			return whole, hasWhole
+		}
+	}
+	if hasWhole {
+		return schema.Join(whole, t), true
+	}
+	return t, true
+}
+
+// stepInto returns the type of a field or an element, of whatever the value can
+// be; false when none of that has one.
+func stepInto(t *schema.Type, part string) (*schema.Type, bool) {
+	var found *schema.Type
+	for _, one := range t.Each() {
+		switch one.Kind {
 		case schema.Any:
 			return anyType, true
 		case schema.List:
-			t, ok = t.Element(), true
+			found = joined(found, one.Element())
 		case schema.Object:
-			t, ok = t.Field(part)
-		}
-		if !ok {
-			return nil, false
+			if field, ok := one.Field(part); ok {
+				found = joined(found, field)
+			}
 		}
 	}
-	return t, true
+	return found, found != nil
 }
 
 func nearName(name string, candidates []string) string { return diag.DidYouMean(name, candidates) }

@@ -22,8 +22,10 @@ type predicate struct {
 type predicateCall struct {
 	c          *checker
 	node       *ast.BuiltinNode
+	list       *schema.Type // as AlwaysEmpty and Least tell it
 	elem, body *schema.Type
-	scope      *Scope // of the body
+	kept       *schema.Type // elem where the condition holds
+	scope      *Scope       // of the body
 	outer      *Scope
 }
 
@@ -38,7 +40,8 @@ func (c *checker) predicate(n *ast.BuiltinNode, p *predicate, scope *Scope) *sch
 	if len(n.Arguments) == 0 {
 		return c.report(c.issueAt(n, CodeArgument, "%s needs a list", n.Name).hint("%s", p.signature))
 	}
-	k := predicateCall{c: c, node: n, outer: scope, elem: c.elements(n, scope)}
+	k := predicateCall{c: c, node: n, outer: scope}
+	k.list, k.elem = c.elements(n, scope)
 	k.scope = scope.With("#", k.elem).With("#index", schema.Of(schema.Int))
 	if n.Name == "reduce" {
 		return c.bounded(k.reduce())
@@ -46,12 +49,16 @@ func (c *checker) predicate(n *ast.BuiltinNode, p *predicate, scope *Scope) *sch
 	switch {
 	case len(n.Arguments) == 1:
 		k.body = k.elem
-		if p.boolean && k.body.Kind != schema.Bool && k.body.Kind != schema.Any || p.boolean && k.body.Nullable {
+		if p.boolean && (misfit(k.body, 1<<schema.Bool) != nil || k.body.MayBeNull()) {
 			return c.report(c.issueOver(n.Arguments[0], CodeCondition, "%s without a condition expects a list of booleans", n.Name))
+		}
+		if p.boolean {
+			c.mustKnow(n.Arguments[0], k.body, n.Name+" can't be checked: its elements are of any kind")
 		}
 	case p.boolean:
 		c.condition(bodyOf(n.Arguments[1]), k.scope, "the condition of "+n.Name)
 		k.body = schema.Of(schema.Bool)
+		k.kept = narrowedElement(bodyOf(n.Arguments[1]), k.scope, k.elem)
 	default:
 		k.body = c.value(n.Arguments[1], k.scope)
 	}
@@ -65,21 +72,30 @@ func bodyOf(node ast.Node) ast.Node {
 	return node
 }
 
-// elements is the type of the elements of a predicate's list.
-func (c *checker) elements(n *ast.BuiltinNode, scope *Scope) *schema.Type {
-	list := c.present(n.Arguments[0], scope)
-	switch list.Kind {
-	case schema.Any:
-		return anyType
-	case schema.List:
-		return list.Element()
+// elements is the type of a predicate's list and that of its elements.
+func (c *checker) elements(n *ast.BuiltinNode, scope *Scope) (list, elem *schema.Type) {
+	node := n.Arguments[0]
+	list = c.present(node, scope)
+	c.mustKnow(node, list, n.Name+" can't be checked")
+	if wrong := misfit(list, lists); wrong != nil {
+		issue := c.issueOver(node, CodeArgument, "%s expects a list, got %s", n.Name, wrong.Article())
+		if wrong.Kind == schema.Object {
+			issue.Hint = "values(x) and toPairs(x) make lists of an object"
+		}
+		return anyType, c.report(issue)
 	}
-	issue := c.issueOver(n.Arguments[0], CodeArgument, "%s expects a list, got %s", n.Name, list.Article())
-	if list.Kind == schema.Object {
-		issue.Hint = "values(x) and toPairs(x) make lists of an object"
+	if list.Kind != schema.List { // unknown, since lists of all kinds join
+		return anyType, anyType
 	}
-	c.report(issue)
-	return anyType
+	return schema.AtLeast(list, c.least(node, list, scope)), list.Element()
+}
+
+// sized gives a list of elem the length that is known of the predicate's list.
+func (p *predicateCall) sized(elem *schema.Type) *schema.Type {
+	if p.list.AlwaysEmpty() {
+		return schema.EmptyList()
+	}
+	return schema.AtLeast(schema.ListOf(elem), p.list.Least())
 }
 
 func always(kind schema.Kind) func(*predicateCall) *schema.Type {
@@ -134,7 +150,7 @@ func testPredicates() map[string]*predicate {
 }
 
 func findPredicates() map[string]*predicate {
-	element := func(p *predicateCall) *schema.Type { return schema.Nullable(p.elem) }
+	element := func(p *predicateCall) *schema.Type { return schema.Nullable(p.found()) }
 	place := func(*predicateCall) *schema.Type { return schema.Nullable(schema.Of(schema.Int)) }
 	item := func(direction int) func(m *machine, l *loop) (any, error) {
 		return func(m *machine, l *loop) (any, error) {
@@ -172,7 +188,7 @@ func findPredicates() map[string]*predicate {
 }
 
 func shapePredicates() map[string]*predicate {
-	same := func(p *predicateCall) *schema.Type { return schema.ListOf(p.elem) }
+	same := func(p *predicateCall) *schema.Type { return schema.ListOf(p.found()) }
 	return map[string]*predicate{
 		"filter": {
 			signature: "filter(list, condition): list", doc: "The elements for which the condition is true; .name is short for #.name.", example: `filter(rows, .visits > 10)`,
@@ -181,7 +197,7 @@ func shapePredicates() map[string]*predicate {
 		},
 		"map": {
 			signature: "map(list, value): list", doc: "A value for each element; #index is its place.", example: `map(rows, {{host: .host, share: .visits / 100}})`,
-			result: func(p *predicateCall) *schema.Type { return schema.ListOf(p.body) },
+			result: func(p *predicateCall) *schema.Type { return p.sized(p.body) },
 			run:    func(m *machine, l *loop) (any, error) { return l.values(m) },
 		},
 		"groupBy": {
@@ -205,72 +221,106 @@ func (p *predicateCall) sum() *schema.Type {
 	switch body := p.body; {
 	case body.MayBeNull():
 		return p.c.report(p.c.issueOver(p.bodyNode(), CodeNull, "what sum adds may be null").hint("write `?? 0` behind it"))
-	case isNumber(body):
-		return schema.Of(body.Kind)
-	case body.Kind == schema.Any:
-		return anyType
+	case misfit(body, numbers) != nil:
+		return p.c.report(p.c.issueOver(p.bodyNode(), CodeArgument, "sum adds numbers, got %s", p.body.Article()))
+	case p.list.AlwaysEmpty():
+		return schema.Of(schema.Int)
+	default:
+		p.c.mustKnow(p.bodyNode(), body, "sum can't be checked: what it adds is of any kind")
+		return schema.Join(schema.Of(schema.Int), schema.Of(body.Kind)) // of an empty list it is 0
 	}
-	return p.c.report(p.c.issueOver(p.bodyNode(), CodeArgument, "sum adds numbers, got %s", p.body.Article()))
+}
+
+// found is an element for which the condition holds.
+func (p *predicateCall) found() *schema.Type {
+	if p.kept != nil {
+		return p.kept
+	}
+	return p.elem
 }
 
 func (p *predicateCall) grouped() *schema.Type {
-	switch p.body.Kind {
-	case schema.List, schema.Object, schema.Null:
+	if wrong := misfit(p.body, scalars); wrong != nil || p.body.Kind == schema.Null {
 		return p.c.report(p.c.issueOver(p.bodyNode(), CodeArgument, "groupBy needs a text or another plain value, got %s", p.body.Article()))
 	}
 	if p.body.Nullable {
 		return p.c.report(p.c.issueOver(p.bodyNode(), CodeNull, "what groupBy groups by may be null").hint("give a value for that case with `??`"))
 	}
-	return schema.MapOf(schema.ListOf(p.elem))
+	if !p.list.AlwaysEmpty() {
+		p.c.mustKnow(p.bodyNode(), p.body, "groupBy can't be checked: what it groups by is of any kind")
+	}
+	return schema.MapOf(schema.AtLeast(schema.ListOf(p.elem), 1))
 }
 
 func (p *predicateCall) sortedBy() *schema.Type {
 	if p.body.MayBeNull() {
 		return p.c.report(p.c.issueOver(p.bodyNode(), CodeNull, "what sortBy orders by may be null").hint("give a value for that case with `??`"))
 	}
-	if !ordered(p.body) {
+	if !p.list.AlwaysEmpty() {
+		p.c.mustKnow(p.bodyNode(), p.body, "sortBy can't be checked: what it orders by is of any kind")
+	}
+	if misfit(p.body, ordered) != nil || !alike(p.body) {
 		return p.c.report(p.c.issueOver(p.bodyNode(), CodeArgument, "sortBy can't order by %s", p.body.Article()))
 	}
 	if len(p.node.Arguments) == 3 {
 		t := p.c.present(p.node.Arguments[2], p.outer)
+		p.c.mustKnow(p.node.Arguments[2], t, "the order can't be checked")
 		order, literal := p.node.Arguments[2].(*ast.StringNode)
 		switch {
-		case literal && order.Value != "asc" && order.Value != "desc",
-			t.Kind != schema.Any && t.Kind != schema.String:
+		case literal && order.Value != "asc" && order.Value != "desc", misfit(t, texts) != nil:
 			p.c.report(p.c.issueOver(p.node.Arguments[2], CodeConstant, `the order must be "asc" or "desc"`))
 		}
 	}
-	return schema.ListOf(p.elem)
+	return p.sized(p.elem)
 }
 
-// reduce infers the accumulator in two rounds: what the body makes of the
-// initial value joins the type with which the body is checked. What is wrong
-// with the initial value itself is wrong already: the body sees it first.
+// maxRounds bounds how often the body of a reduce is looked at.
+const maxRounds = 4
+
+// reduce infers the accumulator in rounds: what the body makes of it joins the
+// type with which the body is checked, until nothing is added. What is wrong with
+// the initial value itself is wrong already: the body sees it first.
 func (p *predicateCall) reduce() *schema.Type {
 	if len(p.node.Arguments) < 2 {
 		return p.c.report(p.c.issueAt(p.node, CodeArgument, "reduce needs a list and a value").
 			hint("%s", predicateTable()["reduce"].signature))
 	}
 	initial := p.elem
-	if len(p.node.Arguments) == 3 {
+	switch {
+	case len(p.node.Arguments) == 3:
 		initial = p.c.value(p.node.Arguments[2], p.outer)
+	case p.list.Least() == 0 && p.list.Known():
+		p.c.report(p.c.emptyReduce(p.node))
 	}
 	acc, known := plainOf(initial), len(p.c.issues)
-	first := p.firstRound(acc)
-	if len(p.c.issues) > known {
-		return anyType
+	for round := range maxRounds {
+		body := p.round(acc, round)
+		if p.c.failedSince(known) {
+			return anyType
+		}
+		next := plainOf(schema.Join(acc, body))
+		if next.Equal(acc) && round > 0 {
+			return acc
+		}
+		acc = next
 	}
-	acc = plainOf(schema.Join(acc, first))
-	body := p.c.value(p.node.Arguments[1], p.scope.With("#acc", acc))
-	return plainOf(schema.Join(acc, body))
+	p.round(anyType, maxRounds)
+	return anyType
 }
 
-// firstRound infers the body with the initial value. An initial value that may
-// be null says too little of what comes after it to report anything.
-func (p *predicateCall) firstRound(acc *schema.Type) *schema.Type {
-	if acc.MayBeNull() {
+// round infers the body with one type of the accumulator. An initial value that
+// may be null says too little of what comes after it to report anything.
+func (p *predicateCall) round(acc *schema.Type, round int) *schema.Type {
+	if round == 0 && acc.MayBeNull() {
 		p.c.muted++
 		defer func() { p.c.muted-- }()
 	}
 	return p.c.value(p.node.Arguments[1], p.scope.With("#acc", acc))
+}
+
+func (c *checker) emptyReduce(node *ast.BuiltinNode) *Issue {
+	issue := c.issueOver(node.Arguments[0], CodePlace, "%s may be empty, and reduce has nothing to begin with then", c.text(node.Arguments[0])).
+		hint("write an initial value as the third argument")
+	issue.Warning = !c.strict
+	return issue
 }

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -154,7 +156,8 @@ func charSpan(node ast.Node) (from, to int) {
 }
 
 // memberPath returns the literal path of a member chain from its root: a name,
-// or "#", "#acc", "#index" in a predicate. False when it is no such chain.
+// or "#", "#acc", "#index" in a predicate. Places that are written out are parts
+// such as "[0]". False when it is no such chain.
 func memberPath(node ast.Node) ([]string, bool) {
 	switch n := node.(type) {
 	case *ast.IdentifierNode:
@@ -164,15 +167,36 @@ func memberPath(node ast.Node) ([]string, bool) {
 	case *ast.ChainNode:
 		return memberPath(n.Node)
 	case *ast.MemberNode:
-		name, ok := n.Property.(*ast.StringNode)
-		if !ok || n.Method {
+		part, ok := pathPart(n)
+		if !ok {
 			return nil, false
 		}
 		path, ok := memberPath(n.Node)
 		if !ok {
 			return nil, false
 		}
-		return append(path, name.Value), true
+		return append(path, part), true
 	}
 	return nil, false
+}
+
+func pathPart(n *ast.MemberNode) (string, bool) {
+	if n.Method {
+		return "", false
+	}
+	if name, ok := n.Property.(*ast.StringNode); ok {
+		return name.Value, true
+	}
+	place, ok := integerLiteral(n.Property)
+	return placePart(place), ok
+}
+
+// placePart is the part of a path for a place in a list. No field is written so:
+// the mark before it is no character of a name.
+func placePart(place int) string { return "\x01" + strconv.Itoa(place) }
+
+func samePath(a, b ast.Node) bool {
+	left, ok := memberPath(a)
+	right, alsoOK := memberPath(b)
+	return ok && alsoOK && slices.Equal(left, right)
 }

@@ -1,60 +1,68 @@
 package schema
 
+import "slices"
+
 // maxAlternatives bounds the kinds that are kept apart; beyond them nothing is
 // known of a value.
 const maxAlternatives = 6
 
-// Either returns the type of a value that is a or b, as a ternary gives it. It
-// is their Join where they have one; else a type of kind Any whose Alternatives
-// say what the value can be, so that a use that suits only one of them is found
-// (docs/language.md, rule 4).
-func Either(a, b *Type) *Type {
-	joined := Join(a, b)
-	if joined.Kind != Any || joined.Secret || !a.known() || !b.known() {
-		return joined
+// Known reports whether anything is known of a value of the type.
+func (t *Type) Known() bool { return t.Kind != Any || t.Alternatives != nil }
+
+// Each returns the types that a value of t can have, null aside: those of a value
+// that has one of several, else t alone. A use must suit each of them.
+func (t *Type) Each() []*Type {
+	if t.Alternatives != nil {
+		return t.Alternatives
 	}
-	list := mergeAlternatives(a.each(), b.each())
-	if len(list) > maxAlternatives {
-		return joined
-	}
-	return &Type{Nullable: a.MayBeNull() || b.MayBeNull(), Alternatives: list}
+	return []*Type{t}
 }
 
-// known reports whether anything is known of a value of the type.
-func (t *Type) known() bool { return t.Kind != Any || t.Alternatives != nil }
+// joinAlternatives is the join of two types of which something is known and at
+// least one is not of one kind, or of which the kinds differ: a type of kind Any
+// whose Alternatives say what the value can be, so that a use that suits only one
+// of them is found (docs/language.md, rule 4). That there may be a secret in it
+// is never forgotten.
+func joinAlternatives(a, b *Type) *Type {
+	if a.HasSecret() || b.HasSecret() {
+		return &Type{Secret: true}
+	}
+	merged := a.apart()
+	nullable := a.MayBeNull() || b.MayBeNull()
+next:
+	for _, t := range b.apart() {
+		for i, other := range merged {
+			if oneKind(other, t) {
+				merged[i] = Join(other, t)
+				continue next
+			}
+		}
+		merged = append(merged, t)
+	}
+	switch {
+	case len(merged) > maxAlternatives:
+		return &Type{}
+	case len(merged) == 1 && nullable:
+		return Nullable(merged[0])
+	case len(merged) == 1:
+		return merged[0]
+	}
+	return &Type{Nullable: nullable, Alternatives: merged}
+}
 
-// each returns the types that a value can have, without null.
-func (t *Type) each() []*Type {
+// apart returns a copy of the list of types that a value can have, none of them
+// nullable.
+func (t *Type) apart() []*Type {
 	switch {
 	case t.Alternatives != nil:
-		return t.Alternatives
+		return slices.Clone(t.Alternatives)
 	case t.Kind == Null:
 		return nil
 	}
 	return []*Type{NonNull(t)}
 }
 
-// mergeAlternatives joins those that have something in common.
-func mergeAlternatives(a, b []*Type) []*Type {
-	merged := append([]*Type{}, a...)
-next:
-	for _, t := range b {
-		for i, other := range merged {
-			if both := Join(other, t); both.Kind != Any {
-				merged[i] = both
-				continue next
-			}
-		}
-		merged = append(merged, t)
-	}
-	return merged
-}
-
-// Each returns the types that a value of t can have: those of a value that has
-// one of several, else t alone.
-func (t *Type) Each() []*Type {
-	if t.Alternatives != nil {
-		return t.Alternatives
-	}
-	return []*Type{t}
+// oneKind reports whether two types of one kind each have a join of one kind.
+func oneKind(a, b *Type) bool {
+	return a.Kind == b.Kind || a.Kind == Int && b.Kind == Number || a.Kind == Number && b.Kind == Int
 }

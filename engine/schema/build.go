@@ -27,6 +27,30 @@ func TupleOf(places ...*Type) *Type {
 	return &Type{Kind: List, Elem: elem, Tuple: places}
 }
 
+// Least returns how many elements a list has at least, as far as its type says.
+func (t *Type) Least() int {
+	switch {
+	case t.Tuple != nil:
+		return len(t.Tuple)
+	case t.MinLength != nil && t.Kind == List:
+		return *t.MinLength
+	}
+	return 0
+}
+
+// AtLeast returns the type of the lists of t with n elements or more.
+func AtLeast(t *Type, n int) *Type {
+	if t.Least() >= n {
+		return t
+	}
+	long := *t
+	long.MinLength = &n
+	return &long
+}
+
+// AlwaysEmpty reports whether the type is that of the list without elements.
+func (t *Type) AlwaysEmpty() bool { return t.Kind == List && t.MaxLength != nil && *t.MaxLength == 0 }
+
 // MapOf returns the type of objects with any names whose values are of elem; a
 // nil elem means any value.
 func MapOf(elem *Type) *Type {
@@ -86,7 +110,7 @@ func NonNull(t *Type) *Type {
 }
 
 // AcceptsNull reports whether null is a value of t.
-func (t *Type) AcceptsNull() bool { return t.Nullable || !t.known() || t.Kind == Null }
+func (t *Type) AcceptsNull() bool { return t.Nullable || !t.Known() || t.Kind == Null }
 
 // MayBeNull reports whether a value of t is known to be null at times. Any is
 // not: nothing is known of it.
@@ -118,6 +142,20 @@ func (t *Type) Field(name string) (*Type, bool) {
 		return t.Additional, true
 	}
 	return Nullable(t.Additional), true
+}
+
+// WithField returns the object type with a field in the place of the one of that
+// name, or as one more.
+func (t *Type) WithField(field Field) *Type {
+	wide := *t
+	wide.Fields = slices.Clone(t.Fields)
+	if i := t.fieldIndex(field.Name); i >= 0 {
+		wide.Fields[i] = field
+	} else {
+		wide.Fields, wide.index = append(wide.Fields, field), nil
+		wide.indexFields()
+	}
+	return &wide
 }
 
 // FieldNames returns the names of the declared fields in the schema's order.
@@ -168,7 +206,7 @@ func (t *Type) Equal(other *Type) bool {
 		t.Pattern == other.Pattern && bytes.Equal(t.Default, other.Default) && reflect.DeepEqual(t.Enum, other.Enum) &&
 		samePointed(t.Min, other.Min) && samePointed(t.Max, other.Max) &&
 		samePointed(t.MinLength, other.MinLength) && samePointed(t.MaxLength, other.MaxLength)
-	same = same && slices.EqualFunc(t.Alternatives, other.Alternatives, (*Type).Equal)
+	same = same && slices.EqualFunc(t.Alternatives, other.Alternatives, (*Type).Equal) && slices.EqualFunc(t.Tuple, other.Tuple, (*Type).Equal)
 	return same && t.Elem.Equal(other.Elem) && t.Additional.Equal(other.Additional) &&
 		slices.EqualFunc(t.Fields, other.Fields, func(a, b Field) bool {
 			return a.Name == b.Name && a.Required == b.Required && a.Type.Equal(b.Type)

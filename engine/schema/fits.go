@@ -16,8 +16,17 @@ func (t *Type) Fits(into *Type) *Misfit {
 	return f.fits(t, into)
 }
 
+// SurelyFits is Fits for who wants to know before the run: a part of which
+// nothing is known does not fit where a type is expected, nor does an object of
+// any names where names are declared. The whole may be of any type.
+func (t *Type) SurelyFits(into *Type) *Misfit {
+	f := fitting{sure: true}
+	return f.fits(t, into)
+}
+
 type fitting struct {
 	path     path
+	sure     bool
 	inSecret int // objects around that are secret as a whole
 }
 
@@ -30,7 +39,9 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 		return m
 	}
 	switch {
-	case !t.known():
+	case !t.Known() && f.sure && into.Known() && len(f.path) > 0 && !f.secretsAround(into):
+		return f.misfit("make one of it with string(x), int(x) or float(x)", "expects %s, but nothing is known of this", into.Article())
+	case !t.Known():
 		return nil
 	case t.Kind == Null && !into.AcceptsNull():
 		return f.misfit("", "expects %s, got null", into.Article())
@@ -47,6 +58,8 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 	}
 	return nil
 }
+
+func (f *fitting) secretsAround(into *Type) bool { return into.Secret || f.inSecret > 0 }
 
 func (f *fitting) secrets(t, into *Type) *Misfit {
 	const hint = "secrets go only into fields that are marked secret"
@@ -133,7 +146,8 @@ func (f *fitting) objects(t, into *Type) *Misfit {
 	for _, want := range into.Fields {
 		have, declared := t.declared(want.Name)
 		switch {
-		case declared && want.Required && !have.Required && t.Additional == nil:
+		case declared && want.Required && !have.Required && (t.Additional == nil || f.sure),
+			!declared && want.Required && t.Additional != nil && f.sure:
 			return f.misfit("", "field `%s` may be missing", want.Name)
 		case !declared && want.Required && t.Additional == nil:
 			return f.misfit(nearHint(want.Name, t.FieldNames()), "field `%s` is missing", want.Name)
@@ -141,7 +155,7 @@ func (f *fitting) objects(t, into *Type) *Misfit {
 			if m := f.part(want.Name, have.Type, want.Type); m != nil {
 				return m
 			}
-		case t.Additional != nil && t.Additional.Kind != Any:
+		case t.Additional != nil:
 			if m := f.part(want.Name, t.Additional, want.Type); m != nil {
 				return m
 			}
@@ -163,8 +177,12 @@ func (f *fitting) extras(t, into *Type) *Misfit {
 			return m
 		}
 	}
-	if t.Additional != nil && into.Additional != nil && t.Additional.Kind != Any {
+	switch {
+	case t.Additional == nil:
+	case into.Additional != nil:
 		return f.part("*", t.Additional, into.Additional)
+	case f.sure:
+		return f.misfit("write the fields out, such as {a: x.a}", "takes only the fields that are declared, and this may have others")
 	}
 	return nil
 }

@@ -6,30 +6,27 @@ const maxEnum = 32
 
 // Join returns the type of a value that has one of two types: what is common to
 // both. Null makes the other nullable, integer and number make number, other
-// different kinds make Any.
+// different kinds are kept as Alternatives. Where nothing is known of one,
+// nothing is known of the join.
 func Join(a, b *Type) *Type {
 	switch {
 	case a == b:
 		return a
-	case a.Kind == Null && b.known():
+	case a.Kind == Null && b.Known():
 		return Nullable(b)
-	case b.Kind == Null && a.known():
+	case b.Kind == Null && a.Known():
 		return Nullable(a)
-	case a.Alternatives != nil || b.Alternatives != nil:
-		return mixed(a, b)
-	case a.Kind == Any:
+	case !a.Known():
 		return anyOf(a, b)
-	case b.Kind == Any:
+	case !b.Known():
 		return anyOf(b, a)
+	case a.Alternatives != nil || b.Alternatives != nil || !oneKind(a, b):
+		return joinAlternatives(a, b)
 	}
 	joined := &Type{Kind: a.Kind, Nullable: a.Nullable || b.Nullable, Secret: a.Secret || b.Secret}
-	switch {
-	case a.Kind == b.Kind:
-	case a.Kind == Int && b.Kind == Number, a.Kind == Number && b.Kind == Int:
+	if a.Kind != b.Kind {
 		joined.Kind = Number
 		return joined
-	default:
-		return mixed(a, b)
 	}
 	joined.Enum = joinEnums(a.Enum, b.Enum)
 	switch a.Kind {
@@ -40,10 +37,6 @@ func Join(a, b *Type) *Type {
 	}
 	return joined
 }
-
-// mixed is the join of two types that have nothing in common. That there may be
-// a secret in it is never forgotten.
-func mixed(a, b *Type) *Type { return &Type{Secret: a.HasSecret() || b.HasSecret()} }
 
 func anyOf(known, other *Type) *Type {
 	if other.HasSecret() && !known.Secret {
@@ -56,15 +49,18 @@ func anyOf(known, other *Type) *Type {
 // as the literal [] is.
 func joinLists(joined, a, b *Type) {
 	switch {
-	case alwaysEmpty(a) && alwaysEmpty(b):
+	case a.AlwaysEmpty() && b.AlwaysEmpty():
 		joined.Elem, joined.MaxLength = a.Elem, a.MaxLength
-	case alwaysEmpty(a):
+	case a.AlwaysEmpty():
 		joined.Elem = b.Elem
-	case alwaysEmpty(b):
+	case b.AlwaysEmpty():
 		joined.Elem = a.Elem
 	default:
 		joined.Elem = Join(a.Element(), b.Element())
 		joined.Tuple = joinTuples(a.Tuple, b.Tuple)
+		if least := min(a.Least(), b.Least()); least > 0 {
+			joined.MinLength = &least
+		}
 	}
 }
 
@@ -80,8 +76,6 @@ func joinTuples(a, b []*Type) []*Type {
 	}
 	return joined
 }
-
-func alwaysEmpty(t *Type) bool { return t.MaxLength != nil && *t.MaxLength == 0 }
 
 // EmptyList returns the type of the list without elements. It joins with any
 // other type of list to that.

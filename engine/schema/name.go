@@ -6,7 +6,7 @@ func (t *Type) String() string {
 		return "any value"
 	}
 	name := t.baseName()
-	if t.Nullable && t.Kind != Null && t.known() {
+	if t.Nullable && t.Kind != Null && t.Known() {
 		name += " or null"
 	}
 	return name
@@ -48,7 +48,7 @@ func (t *Type) baseName() string {
 	case Duration:
 		return "duration"
 	case List:
-		if t.Elem == nil || t.Elem.Kind == Any {
+		if t.Elem == nil || !t.Elem.Known() {
 			return "list"
 		}
 		return "list of " + plural(t.Elem)
@@ -81,7 +81,7 @@ func plural(t *Type) string {
 	case String, Any, Null:
 		return t.String()
 	case List:
-		if t.Elem == nil || t.Elem.Kind == Any {
+		if t.Elem == nil || !t.Elem.Known() {
 			return "lists"
 		}
 		return "lists of " + plural(t.Elem)

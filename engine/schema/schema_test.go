@@ -141,7 +141,7 @@ func TestJoinKeepsWhatIsCommon(t *testing.T) {
 		a, b *Type
 		want string
 	}{
-		{Of(Int), Of(Int), "integer"}, {Of(Int), Of(Number), "number"}, {Of(Null), Of(Int), "integer or null"}, {Nullable(Of(Int)), Of(Number), "number or null"}, {Of(Int), Of(String), "any value"}, {Of(Any), Of(Int), "any value"}, {EnumOf("a"), EnumOf("b"), "text"},
+		{Of(Int), Of(Int), "integer"}, {Of(Int), Of(Number), "number"}, {Of(Null), Of(Int), "integer or null"}, {Nullable(Of(Int)), Of(Number), "number or null"}, {Of(Int), Of(Any), "any value"}, {Of(Any), Of(Int), "any value"}, {EnumOf("a"), EnumOf("b"), "text"},
 		{ListOf(Of(Int)), ListOf(Of(Number)), "list of numbers"}, {EmptyList(), ListOf(Of(Int)), "list of integers"}, {ListOf(Of(Int)), Nullable(EmptyList()), "list of integers or null"}, {EmptyList(), EmptyList(), "list"}, {ListOf(Of(Int)), ListOf(nil), "list"}, {SecretText(), Of(Int), "secret"},
 	} {
 		if got := Join(c.a, c.b).String(); got != c.want {
@@ -175,26 +175,28 @@ func TestWithoutSecretsTakesClearValues(t *testing.T) {
 	}
 }
 
-// TestEitherKeepsWhatATernaryOfTwoTypesCanBe is rule 4 of the language where
+// TestJoinKeepsWhatAValueOfTwoTypesCanBe is rule 4 of the language where
 // expr's own checker goes blind.
-func TestEitherKeepsWhatATernaryOfTwoTypesCanBe(t *testing.T) {
+func TestJoinKeepsWhatAValueOfTwoTypesCanBe(t *testing.T) {
 	text, integer, boolean := Of(String), Of(Int), Of(Bool)
-	either := Either(text, integer)
+	either := Join(text, integer)
 	for _, tc := range []struct {
 		got  *Type
 		want string
 	}{
 		{either, "text or an integer"},
-		{Either(either, boolean), "text, an integer or a boolean"},
-		{Either(either, EnumOf("a")), "text or an integer"},
-		{Either(either, Of(Null)), "text or an integer or null"},
-		{Either(Nullable(text), integer), "text or an integer or null"},
-		{NonNull(Either(Nullable(text), integer)), "text or an integer"},
-		{Either(text, Of(Any)), "any value"},
-		{Either(Of(Any), either), "any value"},
-		{Either(integer, Of(Number)), "number"},
-		{Join(either, text), "any value"}, // lists of mixed elements serve as tuples
-		{Either(either, SecretText()), "secret"},
+		{Join(either, boolean), "text, an integer or a boolean"},
+		{Join(either, EnumOf("a")), "text or an integer"},
+		{Join(either, Of(Null)), "text or an integer or null"},
+		{Join(Nullable(text), integer), "text or an integer or null"},
+		{NonNull(Join(Nullable(text), integer)), "text or an integer"},
+		{Join(text, Of(Any)), "any value"},
+		{Join(Of(Any), either), "any value"},
+		{Join(integer, Of(Number)), "number"},
+		{Join(either, text), "text or an integer"},
+		{Join(ListOf(text), ListOf(integer)), "list of text or an integer"},
+		{TupleOf(integer, text), "list of an integer or text"},
+		{Join(either, SecretText()), "secret"},
 	} {
 		if got := tc.got.String(); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
@@ -208,10 +210,10 @@ func TestEitherKeepsWhatATernaryOfTwoTypesCanBe(t *testing.T) {
 	if m := either.Fits(Of(Any)); m != nil {
 		t.Errorf("%s into anything: %s", either, m.Message)
 	}
-	if m := Either(Of(Int), Of(Number)).Fits(Of(Number)); m != nil {
+	if m := Join(Of(Int), Of(Number)).Fits(Of(Number)); m != nil {
 		t.Errorf("number: %s", m.Message)
 	}
-	if Nullable(either).Fits(Nullable(text)) == nil || !Nullable(either).MayBeNull() || either.Equal(Either(text, boolean)) {
+	if Nullable(either).Fits(Nullable(text)) == nil || !Nullable(either).MayBeNull() || either.Equal(Join(text, boolean)) {
 		t.Error("null or the alternatives are lost")
 	}
 }
