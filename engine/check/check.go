@@ -62,6 +62,7 @@ type checker struct {
 	problems diag.List
 	strict   bool // what stays unknown is an error
 	foreign  []foreign
+	asserts  bool // some step is a core.assert
 
 	texts   map[*spec.Node]*text
 	actions map[string]*action
@@ -93,6 +94,7 @@ func (c *checker) run() {
 		c.newList(c.tree.Finally, nil, handlerFinally),
 	}
 	lists := append([]*list{c.main}, handlers...)
+	c.asserts = slices.ContainsFunc(lists, usesAssert)
 	for _, l := range lists {
 		c.writtenIDs(l)
 	}

@@ -23,7 +23,7 @@ func (c *checker) checkForeach(s *step) {
 	if s.elem != nil {
 		return
 	}
-	s.elem = schema.Of(schema.Any)
+	s.elem = eval.Faulty
 	if outer := s.list.loop; outer != nil {
 		c.checkForeach(outer)
 	}

@@ -38,9 +38,9 @@ func (c *checker) output(name string, node *spec.Node) *schema.Type {
 	scalars(content, func(n *spec.Node) { c.outputReads(whole, c.text(n)) })
 	steps := schema.Of(schema.Any)
 	if !whole.readsAll {
-		steps = c.readsType(nil, whole.reads, func(read) bool { return true })
+		steps = c.readsType(nil, whole.reads, true, func(read) bool { return true })
 	}
-	v := valuer{c: c, scope: c.roots.With(stepsRoot, steps)}
+	v := valuer{c: c, scope: c.proven(nil, c.roots.With(stepsRoot, steps), whole.reads)}
 	out := v.value(content, schema.Of(schema.Any), "", false)
 	planned := plan.Output{Name: name, Value: out.plan}
 	if format != nil {

@@ -86,7 +86,7 @@ var (
 // `collect`. What the `if` of the loops around proves holds, that of its own
 // only with proven.
 func (c *checker) scope(s *step, collect, proven bool) *eval.Scope {
-	scope := c.roots.With(stepsRoot, c.stepsType(s, collect))
+	scope := c.proven(s, c.roots.With(stepsRoot, c.stepsType(s, collect, proven)), s.reads)
 	switch s.list.handler {
 	case handlerOnFailure:
 		scope = scope.With("error", errorType())
@@ -132,14 +132,16 @@ func (s *step) as() string {
 }
 
 // stepsType is the type of `steps` as s sees it: of the steps that it reads.
-func (c *checker) stepsType(s *step, collect bool) *schema.Type {
+func (c *checker) stepsType(s *step, collect, proven bool) *schema.Type {
 	if s.readsAll {
 		return schema.Of(schema.Any)
 	}
-	return c.readsType(s, s.reads, func(r read) bool { return r.collect == collect })
+	return c.readsType(s, s.reads, proven, func(r read) bool { return r.collect == collect })
 }
 
-func (c *checker) readsType(s *step, reads []read, wanted func(read) bool) *schema.Type {
+// readsType is the type of `steps` for some reads of s; proven says that what its
+// own `if` says holds.
+func (c *checker) readsType(s *step, reads []read, proven bool, wanted func(read) bool) *schema.Type {
 	types, ids := map[string]*schema.Type{}, []string{}
 	for _, r := range reads {
 		if !wanted(r) {
@@ -147,7 +149,7 @@ func (c *checker) readsType(s *step, reads []read, wanted func(read) bool) *sche
 		}
 		if _, known := types[r.id]; !known {
 			ids = append(ids, r.id)
-			types[r.id] = c.stepType(s, r)
+			types[r.id] = c.stepType(s, r, proven)
 		}
 		if r.target == nil {
 			types[r.id] = schema.Of(schema.Any) // was reported
@@ -161,12 +163,12 @@ func (c *checker) readsType(s *step, reads []read, wanted func(read) bool) *sche
 }
 
 // stepType is the type of steps.x for who reads it.
-func (c *checker) stepType(s *step, r read) *schema.Type {
+func (c *checker) stepType(s *step, r read, proven bool) *schema.Type {
 	if r.target == nil {
 		return schema.Of(schema.Any)
 	}
 	outputs := c.outputOf(r.target)
-	if c.absent(s, r.target) {
+	if c.absent(s, r.target, proven) {
 		outputs = schema.Nullable(outputs)
 	}
 	return schema.ObjectOf(
@@ -178,12 +180,13 @@ func (c *checker) stepType(s *step, r read) *schema.Type {
 }
 
 // absent reports whether target may have no outputs where s reads it (docs/language.md,
-// "Order, conditions, loops"). s is nil for the workflow's outputs.
-func (c *checker) absent(s, target *step) bool {
+// "Order, conditions, loops"). s is nil for the workflow's outputs; proven says
+// that what its own `if` says holds.
+func (c *checker) absent(s, target *step, proven bool) bool {
 	if c.unreadableIf(s) {
 		return false
 	}
-	if target.src.If != nil || target.continues() || !target.runsOnOK() {
+	if target.continues() || !target.runsOnOK() || target.src.If != nil && !c.impliesIf(s, target, proven) {
 		return true
 	}
 	if s == nil {

@@ -20,7 +20,7 @@ func (c *checker) infer(p *part, scope *eval.Scope) (*schema.Type, []eval.Issue)
 // knownType refuses, in the strict check, a value of which nothing is known
 // (docs/language.md, rule 4).
 func (c *checker) knownType(text *text, t *schema.Type) {
-	if c.strict && !t.Known() && !c.toldAtItsStep(text.whole) {
+	if c.strict && !t.Known() && t != eval.Faulty && !c.toldAtItsStep(text.whole) {
 		c.errorAt(text.node.Pos, eval.CodeAny, "the type of this value is not known").Hint =
 			"make one of it with string(x), int(x) or float(x); get(x, path) reads a part as it comes"
 	}

@@ -31,7 +31,7 @@ type value struct {
 	typ  *schema.Type
 }
 
-func anyValue() value { return value{typ: schema.Of(schema.Any)} }
+func anyValue() value { return value{typ: eval.Faulty} }
 
 func (v *valuer) problem(pos diag.Pos, code, format string, args ...any) *diag.Problem {
 	v.bad = true

@@ -58,6 +58,36 @@ func HasErrors(issues []Issue) bool {
 // read as booleans, are present.
 func (x *Expression) Proves(scope *Scope) *Scope { return assume(x.root, true, scope) }
 
+// Conditions lists what the expression joins with `and`, in one way of writing, so
+// that equal ones are equal texts.
+func (x *Expression) Conditions() []string { return conjuncts(x.root, nil) }
+
+func conjuncts(node ast.Node, found []string) []string {
+	if n, ok := node.(*ast.BinaryNode); ok && (n.Operator == "and" || n.Operator == "&&") {
+		return conjuncts(n.Right, conjuncts(n.Left, found))
+	}
+	return append(found, node.String())
+}
+
+// ReadsTime reports whether the result depends on when the expression runs.
+func (x *Expression) ReadsTime() bool { return callsNow(x.root) }
+
+func callsNow(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.CallNode:
+		if callee, ok := n.Callee.(*ast.IdentifierNode); ok && callee.Value == "now" {
+			return true
+		}
+	case *ast.BuiltinNode:
+		if n.Name == "now" {
+			return true
+		}
+	}
+	calls := false
+	eachChild(node, func(child ast.Node) { calls = calls || callsNow(child) })
+	return calls
+}
+
 // ProvesElement returns the scope narrowed by the list that the expression gives
 // having an element.
 func (x *Expression) ProvesElement(scope *Scope) *Scope { return notEmpty(x.root, 1, scope) }

@@ -14,8 +14,16 @@ func (c *checker) least(node ast.Node, t *schema.Type, scope *Scope) int {
 	return max(t.Least(), scope.leastOf(node))
 }
 
-// lengthOf returns what a part counts the elements of.
-func lengthOf(node ast.Node) (ast.Node, bool) {
+// lengthOf returns what a part, or what a name of `let` stands for, counts the
+// elements of.
+func lengthOf(node ast.Node, scope *Scope) (ast.Node, bool) {
+	if name, ok := node.(*ast.IdentifierNode); ok {
+		means, still := scope.stillMeans(name.Value)
+		if !still {
+			return nil, false
+		}
+		node = means
+	}
 	call, ok := node.(*ast.BuiltinNode)
 	if !ok || call.Name != "len" && call.Name != "count" || len(call.Arguments) == 0 {
 		return nil, false
@@ -40,7 +48,7 @@ func assumeLength(n *ast.BinaryNode, truth bool, scope *Scope) *Scope {
 		}
 		return notEmptyDefault(left, scope)
 	}
-	counted, ok := lengthOf(left)
+	counted, ok := lengthOf(left, scope)
 	bound, literal := integerLiteral(right)
 	if !ok || !literal {
 		return scope

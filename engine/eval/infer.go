@@ -35,14 +35,21 @@ type checker struct {
 
 var anyType = &schema.Type{}
 
+// Faulty is the type of what was found to be wrong. It is like that of any value,
+// and nothing more is said of it.
+var Faulty = &schema.Type{}
+
 func (c *checker) report(issue *Issue) *schema.Type {
 	told := func(other Issue) bool {
 		return other.Start == issue.Start && other.End == issue.End && other.Code == issue.Code
 	}
-	if c.muted == 0 && !slices.ContainsFunc(c.issues, told) {
+	if c.muted > 0 {
+		return anyType
+	}
+	if !slices.ContainsFunc(c.issues, told) {
 		c.issues = append(c.issues, *issue)
 	}
-	return anyType
+	return Faulty
 }
 
 // issueAt makes an issue at a node's own token: its name or operator.
@@ -168,7 +175,7 @@ func (c *checker) nonNull(node ast.Node, t *schema.Type) *schema.Type {
 // mustKnow refuses, in the strict check, a value of which nothing is known where
 // its type matters. A part that is wrong already says nothing more.
 func (c *checker) mustKnow(node ast.Node, t *schema.Type, so string) {
-	if !c.strict || t.Known() || c.failedIn(node) {
+	if !c.strict || t.Known() || t == Faulty || c.failedIn(node) {
 		return
 	}
 	c.report(c.issueOver(node, CodeAny, "nothing is known of %s, so that %s", c.text(node), so).

@@ -58,7 +58,7 @@ func (c *checker) function(node ast.Node, name string, args []ast.Node, scope *S
 	}
 	switch {
 	case c.failedSince(known):
-		return anyType
+		return Faulty
 	case f.result == nil:
 		return f.returns
 	}
@@ -101,7 +101,7 @@ func (k *call) each() *schema.Type {
 		}
 		one := k.f.result(k)
 		if k.c.failedSince(known) {
-			return anyType
+			return Faulty
 		}
 		result = joined(result, one)
 	}

@@ -36,7 +36,7 @@ func (c *checker) member(n *ast.MemberNode, scope *Scope, short *bool) *schema.T
 	base, ok := c.readable(n, c.base(n, scope, short), short)
 	if !ok {
 		c.property(n, scope)
-		return anyType
+		return Faulty
 	}
 	t := c.memberOf(n, base, scope)
 	if path, ok := memberPath(n); ok {
@@ -102,7 +102,7 @@ func (c *checker) memberOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *
 	for _, one := range base.Each() {
 		t = joined(t, c.elementOf(n, one, index, scope))
 		if c.failedSince(known) {
-			return anyType
+			return Faulty
 		}
 	}
 	return t
@@ -112,7 +112,7 @@ func (c *checker) memberOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *
 func (c *checker) elementOf(n *ast.MemberNode, base, index *schema.Type, scope *Scope) *schema.Type {
 	switch base.Kind {
 	case schema.Any:
-		return c.blind(n.Node, func() *Issue {
+		return c.blind(n.Node, base, func() *Issue {
 			return c.issueOver(n.Property, CodeAny, "nothing is known of %s, so that its elements can't be checked", c.text(n.Node)).
 				hint("get(x, place) reads one as it comes; string(x), int(x), float(x) make a known type of it")
 		})
@@ -136,9 +136,12 @@ func (c *checker) elementOf(n *ast.MemberNode, base, index *schema.Type, scope *
 
 // blind is the type of what is read of a value that nothing is known of; the
 // strict check refuses it. A part that is wrong already says nothing more.
-func (c *checker) blind(node ast.Node, issue func() *Issue) *schema.Type {
-	if c.strict && !c.failedIn(node) {
-		c.report(issue())
+func (c *checker) blind(node ast.Node, base *schema.Type, issue func() *Issue) *schema.Type {
+	switch {
+	case base == Faulty:
+		return Faulty
+	case c.strict && !c.failedIn(node):
+		return c.report(issue())
 	}
 	return anyType
 }
@@ -162,7 +165,7 @@ func (c *checker) placeOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *s
 		}
 		return base.Tuple[place]
 	}
-	needed := placeNeeds(n, place, literal)
+	needed := placeNeeds(n, place, literal, scope)
 	switch {
 	case base.AlwaysEmpty():
 		return c.report(c.issueOver(n.Property, CodeMember, "this list is empty"))
@@ -182,21 +185,26 @@ func (c *checker) placeOf(n *ast.MemberNode, base *schema.Type, scope *Scope) *s
 
 // placeNeeds returns how many elements a list must have so that it has a place: 0
 // where that can't be said.
-func placeNeeds(n *ast.MemberNode, place int, literal bool) int {
+func placeNeeds(n *ast.MemberNode, place int, literal bool, scope *Scope) int {
 	if literal {
 		return max(place+1, -place)
 	}
-	// x[len(x) - 1] and its like.
-	minus, ok := n.Property.(*ast.BinaryNode)
-	if !ok || minus.Operator != "-" {
+	computed, ok := n.Property.(*ast.BinaryNode)
+	if !ok {
 		return 0
 	}
-	counted, isLen := lengthOf(minus.Left)
-	back, isPlace := integerLiteral(minus.Right)
-	if !isLen || !isPlace || back < 1 || !samePath(counted, n.Node) {
-		return 0
+	switch computed.Operator {
+	case "-": // x[len(x) - 1]
+		counted, isLen := lengthOf(computed.Left, scope)
+		if back, isPlace := integerLiteral(computed.Right); isLen && isPlace && back >= 1 && samePath(counted, n.Node) {
+			return back
+		}
+	case "%": // x[n % len(x)]
+		if counted, isLen := lengthOf(computed.Right, scope); isLen && samePath(counted, n.Node) {
+			return 1
+		}
 	}
-	return back
+	return 0
 }
 
 // handle notes that the expression provides for the absence of a list's place.
@@ -262,7 +270,7 @@ func (c *checker) field(n *ast.MemberNode, name string, base *schema.Type) *sche
 	for _, one := range base.Each() {
 		t = joined(t, c.fieldOf(n, name, one))
 		if c.failedSince(known) {
-			return anyType
+			return Faulty
 		}
 	}
 	return t
@@ -272,7 +280,7 @@ func (c *checker) field(n *ast.MemberNode, name string, base *schema.Type) *sche
 func (c *checker) fieldOf(n *ast.MemberNode, name string, base *schema.Type) *schema.Type {
 	switch base.Kind {
 	case schema.Any:
-		return c.blind(n.Node, func() *Issue {
+		return c.blind(n.Node, base, func() *Issue {
 			return c.issueAt(n.Property, CodeAny, "nothing is known of %s, so that `%s` can't be checked", c.text(n.Node), name).
 				hint("get(x, %q) reads it as it comes; string(x), int(x), float(x) make a known type of it", name)
 		})

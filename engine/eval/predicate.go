@@ -82,10 +82,10 @@ func (c *checker) elements(n *ast.BuiltinNode, scope *Scope) (list, elem *schema
 		if wrong.Kind == schema.Object {
 			issue.Hint = "values(x) and toPairs(x) make lists of an object"
 		}
-		return anyType, c.report(issue)
+		return Faulty, c.report(issue)
 	}
 	if list.Kind != schema.List { // unknown, since lists of all kinds join
-		return anyType, anyType
+		return list, list
 	}
 	return schema.AtLeast(list, c.least(node, list, scope)), list.Element()
 }
@@ -296,7 +296,7 @@ func (p *predicateCall) reduce() *schema.Type {
 	for round := range maxRounds {
 		body := p.round(acc, round)
 		if p.c.failedSince(known) {
-			return anyType
+			return Faulty
 		}
 		next := plainOf(schema.Join(acc, body))
 		if next.Equal(acc) && round > 0 {

@@ -320,7 +320,7 @@ func (g *generator) counted(goal *schema.Type, depth int) *part {
 		list = "(" + b.source + " ?? [])"
 	}
 	test := pick(g.draws, "len(%s) > 0", "%s != []", "len(%s) >= 1", "0 < len(%s)", "any(%s, true)", "not (len(%s) == 0)", "count(%s, true) > 0")
-	at := pick(g.draws, b.source+"[0]", b.source+"[-1]", b.source+"[len("+b.source+") - 1]", "first("+b.source+")", "last("+b.source+")")
+	at := pick(g.draws, b.source+"[0]", b.source+"[-1]", b.source+"[len("+b.source+") - 1]", b.source+"[7 % len("+b.source+")]", "first("+b.source+")", "last("+b.source+")")
 	defer g.bound(binding{at, elem})()
 	then := g.expr(goal, depth-1)
 	return node("[i]", "("+fmt.Sprintf(test, list)+" ? ", then, " : ", g.literal(goal), ")")
