@@ -86,13 +86,15 @@ type RerunRequest struct {
 // RunFilter selects runs; the newest come first. Query is an expression that must
 // be true of a run's row (docs/commands.md, "Find runs").
 type RunFilter struct {
-	Workflow string            `json:"workflow,omitempty"`
-	Status   plan.RunStatus    `json:"status,omitempty"`
-	Labels   map[string]string `json:"labels,omitempty"`
-	Since    time.Time         `json:"since,omitzero"`
-	Query    string            `json:"query,omitempty"`
-	Limit    int               `json:"limit,omitempty"` // 0 = 50
-	Cursor   string            `json:"cursor,omitempty"`
+	Workflow string         `json:"workflow,omitempty"`
+	Status   plan.RunStatus `json:"status,omitempty"`
+	// Attention selects the runs that need somebody (see RunsSummary).
+	Attention bool              `json:"attention,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Since     time.Time         `json:"since,omitzero"`
+	Query     string            `json:"query,omitempty"`
+	Limit     int               `json:"limit,omitempty"` // 0 = 50
+	Cursor    string            `json:"cursor,omitempty"`
 }
 
 // Update is one message of a run's feed.

@@ -74,7 +74,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
 // wrong with the query is a *QueryError, before anything is read.
 func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string, error) {
 	asked := boltstore.Filter{
-		Workflow: filter.Workflow, Status: filter.Status, Labels: filter.Labels,
+		Workflow: filter.Workflow, Status: filter.Status, Attention: filter.Attention, Labels: filter.Labels,
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
 	}
 	if filter.Query != "" {

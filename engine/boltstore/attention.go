@@ -12,11 +12,12 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// A run that failed, ran out of time or is paused needs somebody. It stands in an
-// index of its own, in the order of time and by its workflow, from the transaction
-// that says so. It leaves the index when a run of its workflow that was accepted
-// after it succeeds, when somebody has looked at it, when it goes on, or when it is
-// removed. A paused run waits for an act: neither a look nor a later run is one.
+// A run that failed, ran out of time, is paused or asks a person needs somebody. It
+// stands in an index of its own, in the order of time and by its workflow, from the
+// transaction that says so. It leaves the index when a run of its workflow that was
+// accepted after it succeeds, when somebody has looked at it, when it goes on, or
+// when it is removed. A run that is paused or asks waits for an act: neither a look
+// nor a later run is one.
 
 // Look is who looked at a run that had failed, and when.
 type Look struct {
@@ -27,20 +28,19 @@ type Look struct {
 // needsLook reports whether a run belongs into the index when it takes its status.
 // The failure of a sub-workflow's run is its parent's matter.
 func needsLook(row *plan.Run) bool {
-	switch row.Status {
-	case plan.RunPaused:
-		return true
-	case plan.RunFailed, plan.RunTimedOut:
-		return row.Parent == nil
-	}
-	return false
+	return row.Asks > 0 || row.Status == plan.RunPaused || mayLookAt(row)
+}
+
+// mayLookAt reports whether a look, or a later success, is all that a run needs.
+func mayLookAt(row *plan.Run) bool {
+	return (row.Status == plan.RunFailed || row.Status == plan.RunTimedOut) && row.Parent == nil && row.Asks == 0
 }
 
 // indexAttention moves a run into the index or out of it when its status changes.
 func (c *rowChange) indexAttention(w *writer) error {
 	old := c.old
-	again := old != nil && old.Attempt != c.row.Attempt
-	if old != nil && old.Status == c.row.Status && old.Workflow == c.row.Workflow && !again {
+	if old != nil && old.Status == c.row.Status && old.Workflow == c.row.Workflow && old.Attempt == c.row.Attempt &&
+		old.Asks > 0 == (c.row.Asks > 0) {
 		return nil
 	}
 	if old != nil {
@@ -49,7 +49,9 @@ func (c *rowChange) indexAttention(w *writer) error {
 		}
 	}
 	if c.row.Status == plan.RunSucceeded {
-		return w.settle(c.workflow, c.key)
+		if err := w.settle(c.workflow, c.key); err != nil {
+			return err
+		}
 	}
 	if !needsLook(c.row) {
 		return nil
@@ -99,7 +101,7 @@ func (w *writer) settle(workflow, success []byte) error {
 		if err != nil {
 			return err
 		}
-		if row.Status == plan.RunPaused {
+		if !mayLookAt(row) {
 			continue
 		}
 		if err := unlist(w, run, row.Workflow); err != nil {
@@ -135,7 +137,7 @@ const lookRows = 500
 
 // Look notes that somebody has looked at runs that have failed or ran out of time:
 // they need nobody any more. It returns those that did until now. Runs that are
-// paused stay, those that are not there or need nobody are passed over.
+// paused or ask a person stay, those that are not there or need nobody are passed over.
 func (s *Store) Look(ids []string, by string, at time.Time) (looked []string, err error) {
 	note, err := json.Marshal(Look{At: at, By: by})
 	if err != nil {
@@ -186,7 +188,7 @@ func toLookAt(tx *bolt.Tx, ids []string) (rows []*plan.Run, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if row.Status != plan.RunPaused {
+		if mayLookAt(row) {
 			rows = append(rows, row)
 		}
 	}
@@ -212,4 +214,76 @@ func (s *Store) Looked(id string) (look *Look, needed bool, err error) {
 		return nil
 	})
 	return look, needed, err
+}
+
+// WorkflowHead is a workflow with its counts and its newest run.
+type WorkflowHead struct {
+	Workflow  string
+	Runs      Counts
+	Attention int
+	Newest    string
+}
+
+// WorkflowHeads returns the heads of all workflows that have runs, or of one.
+func (s *Store) WorkflowHeads(workflow string) (heads []WorkflowHead, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		all, err := countsOf(tx, workflow)
+		if err != nil {
+			return err
+		}
+		needs, err := attentionCounts(tx, workflow)
+		if err != nil {
+			return err
+		}
+		for _, one := range all {
+			head := WorkflowHead{Workflow: one.Workflow, Runs: one.Runs, Attention: needs[one.Workflow]}
+			sc, err := newScan(Filter{Workflow: one.Workflow})
+			if err != nil {
+				return err
+			}
+			if key, _ := sc.seek(tx.Bucket(bucketByWorkflow).Cursor()); bytes.HasPrefix(key, sc.prefix) {
+				head.Newest = runID(key[len(sc.prefix):])
+			}
+			heads = append(heads, head)
+		}
+		return nil
+	})
+	return heads, err
+}
+
+// countsOf returns the counts of all workflows, or of one that has runs.
+func countsOf(tx *bolt.Tx, workflow string) ([]WorkflowCounts, error) {
+	if workflow == "" {
+		return workflowCounts(tx)
+	}
+	prefix, err := workflowPrefix(workflow)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := getCounts(tx, join(prefix, []byte{countTotal}))
+	if err != nil || len(counts) == 0 {
+		return nil, err
+	}
+	return []WorkflowCounts{{Workflow: workflow, Runs: counts}}, nil
+}
+
+// attentionCounts counts the index by workflow.
+func attentionCounts(tx *bolt.Tx, workflow string) (map[string]int, error) {
+	var within []byte
+	if workflow != "" {
+		prefix, err := workflowPrefix(workflow)
+		if err != nil {
+			return nil, err
+		}
+		within = prefix
+	}
+	counts := map[string]int{}
+	cursor := tx.Bucket(bucketAttentionBy).Cursor()
+	for key, _ := cursor.Seek(within); key != nil && bytes.HasPrefix(key, within); key, _ = cursor.Next() {
+		if len(key) < 2+runKeySize {
+			return nil, &CorruptError{Bucket: string(bucketAttentionBy), Key: hexKey(key), Detail: "the key names no run"}
+		}
+		counts[string(key[2:len(key)-runKeySize])]++
+	}
+	return counts, nil
 }

@@ -82,6 +82,12 @@ func TestIssue12_18AFailureNeedsSomebodyUntilItIsSettled(t *testing.T) {
 	if look, needed, err := s.Looked(id(1)); err != nil || !needed || look != nil {
 		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
 	}
+	finish(t, s, 7, plan.RunWaiting, func(run *plan.Run) { run.Asks = 2 })
+	want("one asks a person", 7, 6, 3, 1)
+	finish(t, s, 7, plan.RunWaiting, func(run *plan.Run) { run.Asks = 1 })
+	want("it was answered once", 7, 6, 3, 1)
+	finish(t, s, 7, plan.RunRunning, nil)
+	want("it goes on", 6, 3, 1)
 	finish(t, s, 3, plan.RunCanceled, nil)
 	want("one that was paused is canceled", 6, 1)
 	if err := s.DeleteRun(id(6)); err != nil {

@@ -70,7 +70,7 @@ func (c *contentCheck) look(key, payload []byte) {
 	switch {
 	case err != nil:
 		c.report.add(err)
-	case !needsLook(row) || row.Status == plan.RunPaused:
+	case !mayLookAt(row):
 		c.damaged(bucketLooks, key, "run %s is %s: there is nothing to look at", row.ID, row.Status)
 	case c.tx.Bucket(bucketAttention).Get(key) != nil:
 		c.damaged(bucketLooks, key, "somebody looked at run %s, and it still needs somebody", row.ID)

@@ -93,7 +93,7 @@ func (f *four) run(w *writer, key, payload []byte) error {
 func (f *four) attention(key string, row *plan.Run) {
 	failed := f.failed[row.Workflow]
 	switch {
-	case row.Status == plan.RunSucceeded && row.FinishedAt != nil:
+	case row.Status == plan.RunSucceeded && row.FinishedAt != nil && row.Asks == 0:
 		maps.DeleteFunc(failed, func(_ string, ended time.Time) bool { return !ended.IsZero() && !ended.After(*row.FinishedAt) })
 	case needsLook(row):
 		if failed == nil {
@@ -101,7 +101,7 @@ func (f *four) attention(key string, row *plan.Run) {
 			f.failed[row.Workflow] = failed
 		}
 		failed[key] = time.Time{}
-		if row.Status != plan.RunPaused && row.FinishedAt != nil {
+		if mayLookAt(row) && row.FinishedAt != nil {
 			failed[key] = *row.FinishedAt
 		}
 	}

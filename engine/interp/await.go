@@ -50,6 +50,9 @@ func (s *step) await(wait *awaiting, shown string) {
 	m := s.list.m
 	s.awaiting, s.status, s.wait = wait, plan.StepWaiting, shown
 	m.awaiting = append(m.awaiting, s)
+	if wait.signal == "" {
+		m.asks++
+	}
 	if s.late = s.limit(); s.late != nil {
 		s.op, s.until = m.timerPath(s.path, timerTimeout), s.late.at
 		m.timer(s, s.op, timerTimeout, s.late.at)
@@ -78,6 +81,9 @@ func (s *step) unanswered() {
 func (m *Machine) forgetAwaiting(s *step) {
 	if s.awaiting == nil {
 		return
+	}
+	if s.awaiting.signal == "" {
+		m.asks--
 	}
 	s.awaiting, s.late = nil, nil
 	m.awaiting = slices.DeleteFunc(m.awaiting, func(other *step) bool { return other == s })
@@ -297,6 +303,9 @@ func (m *Machine) Resolved(path string) bool {
 func (m *Machine) ForPeople(children int) bool {
 	return m.phase == running && m.calls == children && m.waits == 0 && len(m.awaiting)+children > 0
 }
+
+// Asks returns how many steps of the run ask a person for a decision.
+func (m *Machine) Asks() int { return m.asks }
 
 // earlyFor is how long a signal that nobody waits for is kept (docs/language.md, rule
 // 20), maxEarly how many of them.

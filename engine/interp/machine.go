@@ -70,6 +70,7 @@ type Machine struct {
 	unknown  map[string]*step // steps with an unknown outcome, by path
 	resolved []*step          // of those, the ones that were resolved while no process drove the run
 	awaiting []*step          // steps that wait for an answer from outside, in order of time
+	asks     int              // how many of them ask a person
 	early    []*answer        // signals that no step has taken yet, in order of time
 
 	failure *plan.Error // the first failed step's

@@ -347,6 +347,12 @@ func (m *Machine) relink() {
 	}
 	m.changed, m.dirty = nil, nil
 	m.parked, m.resolved, m.awaiting = again(m.parked), again(m.resolved), again(m.awaiting)
+	m.asks = 0
+	for _, s := range m.awaiting {
+		if s.awaiting != nil && s.awaiting.signal == "" {
+			m.asks++
+		}
+	}
 	for path := range m.unknown {
 		if found := byPath[path]; found != nil {
 			m.unknown[path] = found

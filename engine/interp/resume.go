@@ -41,7 +41,7 @@ func (m *Machine) dropHandlers() {
 		m.cancel(op.command.Path)
 	}
 	m.handlers, m.queued, m.dirty = nil, nil, nil
-	m.awaiting = nil // only handlers were left
+	m.awaiting, m.asks = nil, 0 // only handlers were left
 }
 
 // reset sets what has not ended well back to pending.

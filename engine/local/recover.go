@@ -26,8 +26,19 @@ func (r *run) recover(event *journal.Event) {
 	if event != nil {
 		r.handle(message{event: event})
 	}
+	r.noteAsks()
 	r.noteWaits()
 	r.store()
+}
+
+// noteAsks mends the row of a run that an older program stored: it did not count
+// who is asked.
+func (r *run) noteAsks() {
+	if asks := r.machine.Asks(); asks != r.row.Asks && !r.machine.Done() && !r.keepsRow() {
+		r.row.Asks = asks
+		row := r.row
+		r.unstored = append(r.unstored, &batch{row: &row})
+	}
 }
 
 // sendAgain sends what was in flight: the same attempts with the same keys. What

@@ -359,6 +359,7 @@ func (r *run) updateRow(at time.Time) {
 	r.row.Attempt = r.machine.Attempt()
 	r.row.Error = r.machine.Error()
 	r.row.Closed = r.machine.Done()
+	r.row.Asks = r.machine.Asks()
 	r.updateSlot()
 	if !status.Ended() {
 		r.row.FinishedAt = nil
@@ -372,6 +373,6 @@ func (r *run) updateRow(at time.Time) {
 }
 
 func sameRow(a, b plan.Run) bool {
-	return a.Status == b.Status && a.Paused == b.Paused && a.Attempt == b.Attempt && a.Closed == b.Closed &&
+	return a.Status == b.Status && a.Paused == b.Paused && a.Attempt == b.Attempt && a.Closed == b.Closed && a.Asks == b.Asks &&
 		sameSlot(a.Slot, b.Slot) && a.StartedAt.Equal(b.StartedAt)
 }

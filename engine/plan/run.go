@@ -94,6 +94,8 @@ type Run struct {
 	Parent      *ParentStep       `json:"parent,omitempty"`           // of a sub-workflow's run: whose step it is
 	LatestPlan  string            `json:"latest_plan_hash,omitempty"` // of a run that was resumed with an edited file: the hash of its newest plan
 	Fire        *Fire             `json:"fire,omitempty"`             // of a run that a trigger started: the fire that it is the run of
+	// Asks is how many of its steps ask a person for a decision.
+	Asks int `json:"asks,omitempty"`
 	// Undriven says that the run is open and that no process drives it: `runs
 	// resume` goes on with it. It is never stored.
 	Undriven bool `json:"undriven,omitempty"`

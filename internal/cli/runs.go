@@ -28,7 +28,7 @@ func (a *app) runsCommand() *cobra.Command {
 		list, a.runsShowCommand(), a.runsWatchCommand(), a.runsLogsCommand(), a.runsEventsCommand(),
 		a.runsCancelCommand(), a.runsResumeCommand(), a.runsRerunCommand(),
 		a.runsApproveCommand(), a.runsRejectCommand(), a.runsSignalCommand(), a.runsResolveCommand(),
-		a.runsExportCommand(), a.runsRemoveCommand(),
+		a.runsExportCommand(), a.runsRemoveCommand(), a.runsSummaryCommand(), a.runsAcknowledgeCommand(),
 	)
 	for _, sub := range c.Commands() {
 		sub.ValidArgsFunction = cobra.NoFileCompletions
@@ -75,6 +75,7 @@ func (a *app) visitRun(ctx context.Context, id string, ask func(*web.Client) err
 type listFlags struct {
 	workflow, status, since, query, cursor, output string
 	queried                                        bool // --query was given
+	attention                                      bool
 	labels                                         []string
 	limit                                          int
 }
@@ -93,6 +94,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.workflow, "workflow", "", "only runs of this workflow")
 	c.Flags().StringVar(&flags.status, "status", "", "only runs with this status: "+strings.Join(runStatuses(), ", "))
 	completeFlag(c, "status", runStatuses()...)
+	c.Flags().BoolVar(&flags.attention, "attention", false, "only runs that need somebody: failed ones that nobody has acknowledged and nothing has settled, paused ones, those that ask")
 	c.Flags().StringArrayVar(&flags.labels, "label", nil, "only runs with the label NAME=VALUE (repeatable)")
 	c.Flags().StringVar(&flags.since, "since", "", "only runs started since a time (RFC 3339) or a duration ago (24h, 7d)")
 	c.Flags().StringVar(&flags.query, "query", "", "only runs of which an expression is true; it reads a run's fields, such as status and labels.team")
@@ -141,7 +143,7 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 
 func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 	filter := engine.RunFilter{
-		Workflow: flags.workflow, Status: plan.RunStatus(flags.status), Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
+		Workflow: flags.workflow, Status: plan.RunStatus(flags.status), Attention: flags.attention, Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
 	}
 	if flags.status != "" && !slices.Contains(runStatuses(), flags.status) {
 		hint := diag.DidYouMean(flags.status, runStatuses())

@@ -76,6 +76,9 @@ func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[plan.Run],
 	}
 	set("workflow", f.Workflow)
 	set("status", string(f.Status))
+	if f.Attention {
+		set("attention", "true")
+	}
 	set("query", f.Query)
 	set("cursor", f.Cursor)
 	if f.Limit > 0 {

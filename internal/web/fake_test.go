@@ -22,19 +22,21 @@ const knownRun = "01k8zq4c0vdx3y6t7k9m2n5p8r"
 // fakeRuns is an engine with one run. err, when set, is what every method
 // returns.
 type fakeRuns struct {
-	mu         sync.Mutex
-	err        error
-	started    []engine.StartRequest
-	canceled   []string
-	filters    []engine.RunFilter
-	logQueries []engine.LogQuery
-	steps      []plan.RunStep
-	next       uint64          // of a page of logs
-	lines      int             // of the log
-	feed       []engine.Update // what Watch sends before it blocks
-	hold       chan struct{}   // Watch ends when it is closed; nil = at once
-	status     plan.RunStatus  // of the run; "" = running
-	calls      chan struct{}   // Call waits for it; nil = does not wait
+	mu           sync.Mutex
+	err          error
+	started      []engine.StartRequest
+	canceled     []string
+	filters      []engine.RunFilter
+	summaries    []engine.SummaryRequest
+	acknowledged []engine.AcknowledgeRequest
+	logQueries   []engine.LogQuery
+	steps        []plan.RunStep
+	next         uint64          // of a page of logs
+	lines        int             // of the log
+	feed         []engine.Update // what Watch sends before it blocks
+	hold         chan struct{}   // Watch ends when it is closed; nil = at once
+	status       plan.RunStatus  // of the run; "" = running
+	calls        chan struct{}   // Call waits for it; nil = does not wait
 }
 
 func (f *fakeRuns) fail(id string) error {
@@ -341,4 +343,21 @@ func newTestClient(t *testing.T, runs *fakeRuns) *Client {
 	t.Helper()
 	handler, _ := newTestHandler(t, runs)
 	return NewClient(InProcess(handler))
+}
+
+func (f *fakeRuns) Summary(_ context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error) {
+	f.mu.Lock()
+	f.summaries = append(f.summaries, r)
+	f.mu.Unlock()
+	return &engine.RunsSummary{
+		Runs: engine.RunCounts{plan.RunFailed: 37}, Attention: 37, Needy: []plan.Run{f.row()},
+		Workflows: []engine.WorkflowSummary{{Workflow: "w", Runs: engine.RunCounts{plan.RunFailed: 37}, Attention: 37, Newest: knownRun}},
+	}, f.fail(knownRun)
+}
+
+func (f *fakeRuns) Acknowledge(_ context.Context, r engine.AcknowledgeRequest) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acknowledged = append(f.acknowledged, r)
+	return 3, nil
 }

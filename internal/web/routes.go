@@ -61,6 +61,7 @@ func (s *server) routes() []Route {
 func (s *server) typed() *typed {
 	t := new(typed)
 	registerRuns(t, s)
+	registerSummary(t, s)
 	registerActs(t, s)
 	registerDecisions(t, s)
 	registerStream(t, s)

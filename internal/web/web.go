@@ -23,6 +23,8 @@ type Runs interface {
 	Start(ctx context.Context, r engine.StartRequest) (*plan.Run, diag.List, error)
 	Get(ctx context.Context, id string) (*plan.Result, error)
 	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
+	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
+	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
 	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)

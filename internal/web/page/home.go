@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -17,7 +16,7 @@ import (
 // homeData is what the first page shows: first what needs somebody.
 type homeData struct {
 	Attention []attention
-	More      int // that are not shown
+	Needy     *needy
 	Running   []running
 	Next      []engine.ScheduleItem
 	NextNote  string
@@ -25,18 +24,6 @@ type homeData struct {
 	Hours     template.HTML
 	HoursText string
 	Empty     bool // nothing has ever run
-}
-
-// attention is one thing that somebody should look at.
-type attention struct {
-	Tone string
-	Icon string
-	URL  string
-	Text string // what
-	Note string // why
-	At   time.Time
-	CLI  []any
-	rank int
 }
 
 // running is a run in progress.
@@ -56,10 +43,11 @@ type pulse struct {
 	Runs    template.HTML
 	Failed  int // in a row, the newest
 	Typical string
+	Stored  int // all of its runs
+	Bad     int // how many of them failed or ran out of time
 }
 
 const (
-	homeRuns      = 300 // how many of the newest runs the page is made of
 	pulseRuns     = 18
 	homeRows      = 12
 	homeWorkflows = 20
@@ -69,22 +57,25 @@ const (
 // home is the first page.
 func (s *site) home(r *http.Request) (*screen, error) {
 	ctx := r.Context()
-	newest, _, err := s.Engine.List(ctx, engine.RunFilter{Limit: homeRuns})
+	summary, err := s.Engine.Summary(ctx, engine.SummaryRequest{Hours: chartHours, Limit: namedRuns})
 	if err != nil {
 		return nil, err
 	}
-	data := homeData{Empty: len(newest) == 0, Workflows: pulses(newest)}
+	data := homeData{Empty: summary.Runs.Total() == 0}
+	if data.Needy, err = s.needyOf(ctx, summary, ""); err != nil {
+		return nil, err
+	}
+	data.Attention = data.Needy.Entries
+	if data.Workflows, err = s.pulsesOf(ctx, summary.Workflows); err != nil {
+		return nil, err
+	}
 	if err := s.lookAround(ctx, &data); err != nil {
 		return nil, err
 	}
-	data.Hours, data.HoursText = hoursChart(newest, s.Now(), s.Location)
+	data.Hours, data.HoursText = hoursChart(summary.Hours, s.Now(), s.Location)
 	slices.SortStableFunc(data.Attention, func(a, b attention) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), b.At.Compare(a.At))
 	})
-	if more := len(data.Attention) - homeRows; more > 0 {
-		data.More, data.Attention = more, data.Attention[:homeRows]
-	}
-	data.Workflows = data.Workflows[:min(len(data.Workflows), homeWorkflows)]
 	return &screen{Title: "Home", Nav: "/", Template: "home", Data: data, Live: live{Runs: true, Every: homeEvery}}, nil
 }
 
@@ -92,22 +83,27 @@ func (s *site) home(r *http.Request) (*screen, error) {
 // changed: schedules and logins do without one.
 const homeEvery = 15 * time.Second
 
-// lookAround collects what needs somebody, what runs and what comes.
+// pulsesOf are the workflows that need somebody, then those that ran last.
+// Workflows that only others call are their callers' matter.
+func (s *site) pulsesOf(ctx context.Context, workflows []engine.WorkflowSummary) (list []pulse, err error) {
+	for _, one := range workflows {
+		if len(list) == homeWorkflows {
+			break
+		}
+		runs, _, err := s.Engine.List(ctx, engine.RunFilter{Workflow: one.Workflow, Limit: pulseRuns})
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range pulses(runs) {
+			found.Stored, found.Bad = one.Runs.Total(), one.Runs[plan.RunFailed]+one.Runs[plan.RunTimedOut]
+			list = append(list, found)
+		}
+	}
+	return list, nil
+}
+
+// lookAround collects what else needs somebody, what runs and what comes.
 func (s *site) lookAround(ctx context.Context, data *homeData) error {
-	failingOnes(data)
-	asked, err := s.approvalsData(ctx)
-	if err != nil {
-		return err
-	}
-	for _, one := range asked.Asked {
-		data.Attention = append(data.Attention, attention{
-			Tone: "wait", Icon: "person", URL: one.StepURL, Text: one.Run.Workflow + ": " + one.Step.Path + " asks", Note: oneLine(one.Step.Message),
-			At: stepTime(one.Step, one.Run), CLI: []any{"runs", "approve", one.Run.ID, one.Step.Path}, rank: 1,
-		})
-	}
-	for _, one := range asked.Stuck {
-		data.Attention = append(data.Attention, stuckOne(one))
-	}
 	if err := s.brokenOnes(ctx, data); err != nil {
 		return err
 	}
@@ -123,39 +119,11 @@ func (s *site) lookAround(ctx context.Context, data *homeData) error {
 	return nil
 }
 
-// failingOnes are the workflows whose newest run has failed.
-func failingOnes(data *homeData) {
-	for _, one := range data.Workflows {
-		if one.Failed == 0 {
-			continue
-		}
-		found := attention{
-			Tone: "bad", Icon: "bad", URL: runURL(one.Last.ID), Text: one.Name + " failed", Note: runText(one.Last), At: one.Last.StartedAt,
-			CLI: []any{"runs", "show", one.Last.ID},
-		}
-		if one.Failed > 1 {
-			found.Text = fmt.Sprintf("%s failed %d times in a row", one.Name, one.Failed)
-		}
-		data.Attention = append(data.Attention, found)
-	}
-}
-
 func stepTime(step plan.RunStep, run plan.Run) time.Time {
 	if step.StartedAt != nil {
 		return *step.StartedAt
 	}
 	return run.StartedAt
-}
-
-func stuckOne(one waitingStep) attention {
-	found := attention{
-		Tone: "hold", Icon: "pause", URL: one.StepURL, Text: one.Run.Workflow + " is paused at " + one.Step.Path, Note: pauseTexts[one.Run.Paused],
-		At: stepTime(one.Step, one.Run), CLI: []any{"runs", "resume", one.Run.ID}, rank: 2,
-	}
-	if one.Step.Error != nil {
-		found.Note = oneLine(one.Step.Error.Message)
-	}
-	return found
 }
 
 // brokenOnes are the workflow files with errors.

@@ -17,7 +17,7 @@ import (
 func TestHomeShowsFirstWhatNeedsSomebody(t *testing.T) {
 	d := crowd(t)
 	page := d.get("/", http.StatusOK)
-	has(t, page, "Needs attention", "failing failed 2 times in a row", "broken: no luck with 1", "asking: approve asks", "Publish to stable?", "broken.yaml is broken",
+	has(t, page, "Needs attention", "failing failed 2 times", "broken: no luck with 1", "asking: approve asks", "Publish to stable?", "broken.yaml is broken",
 		"Running now", "asking", "Next starts", "No scheduler runs", "timed", "daily", "Last 24 hours", "<h2 id=\"h-wf\">Workflows")
 	if strings.Index(page, "failing failed") > strings.Index(page, "approve asks") {
 		t.Error("what waits stands before what fails")
@@ -73,9 +73,14 @@ func TestFailingWorkflowsComeFirstAndSubWorkflowsAreLeftOut(t *testing.T) {
 }
 
 func TestTheDayIsCountedByTheHour(t *testing.T) {
-	runs := []plan.Run{run("a", plan.RunSucceeded, 0), run("a", plan.RunFailed, -30), run("a", plan.RunSucceeded, -22*60), run("a", plan.RunFailed, -25*60)}
-	chart, words := hoursChart(runs, noon, time.UTC)
-	if words != "3 runs in the last 24 hours, 1 failed" {
+	hours := []engine.HourSummary{
+		{Hour: noon.Add(-25 * time.Hour), Runs: engine.RunCounts{plan.RunFailed: 1}},
+		{Hour: noon.Add(-22 * time.Hour), Runs: engine.RunCounts{plan.RunSucceeded: 320}},
+		{Hour: noon.Add(-time.Hour), Runs: engine.RunCounts{plan.RunFailed: 1}},
+		{Hour: noon, Runs: engine.RunCounts{plan.RunSucceeded: 1}},
+	}
+	chart, words := hoursChart(hours, noon, time.UTC)
+	if words != "322 runs in the last 24 hours, 1 failed" {
 		t.Error(words)
 	}
 	wellFormed(t, string(chart))

@@ -27,6 +27,9 @@ type Engine interface {
 // Runs is what the pages of runs need.
 type Runs interface {
 	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
+	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
+	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
+	Acknowledged(ctx context.Context, id string) (engine.Acknowledgement, error)
 	Get(ctx context.Context, id string) (*plan.Result, error)
 	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)

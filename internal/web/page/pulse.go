@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -110,33 +111,35 @@ func beats(runs []plan.Run) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // digits and words of ours
 }
 
-// hoursChart counts the runs of the last 24 hours by the hour that they began in.
-func hoursChart(runs []plan.Run, now time.Time, location *time.Location) (chart template.HTML, words string) {
-	const hours, wide, high = 24, 100.0 / 24, 46
+// chartHours is how many hours the chart of the first page counts.
+const chartHours = 24
+
+// hoursChart shows the runs of the last hours by the hour that they were accepted in.
+func hoursChart(counted []engine.HourSummary, now time.Time, location *time.Location) (chart template.HTML, words string) {
+	const hours, wide, high = chartHours, 100.0 / chartHours, 46
 	var good, bad, open [hours]int
 	begin := now.Truncate(time.Hour).Add(-(hours - 1) * time.Hour)
 	all, failed, most := 0, 0, 1
-	for _, run := range runs {
-		i := int(run.StartedAt.Sub(begin) / time.Hour)
-		if run.StartedAt.Before(begin) || i >= hours {
+	for _, one := range counted {
+		i := int(one.Hour.Sub(begin) / time.Hour)
+		if one.Hour.Before(begin) || i >= hours {
 			continue
 		}
-		all++
-		switch toneOf(string(run.Status)) {
-		case "bad":
-			failed++
-			bad[i]++
-		case "ok":
-			good[i]++
-		default:
-			open[i]++
+		for status, n := range one.Runs {
+			all += n
+			switch toneOf(string(status)) {
+			case "bad":
+				failed += n
+				bad[i] += n
+			case "ok":
+				good[i] += n
+			default:
+				open[i] += n
+			}
 		}
 		most = max(most, good[i]+bad[i]+open[i])
 	}
-	words = fmt.Sprintf("%s in the last 24 hours, %d failed", plural(all, "run"), failed)
-	if len(runs) == homeRuns && all == homeRuns {
-		words = fmt.Sprintf("the newest %s, %d failed", plural(all, "run"), failed)
-	}
+	words = fmt.Sprintf("%s in the last %d hours, %d failed", plural(all, "run"), hours, failed)
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg class="hours" height="%d" role="img" aria-label="%s">`, high+16, words)
 	for i := range hours {

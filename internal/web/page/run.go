@@ -22,6 +22,8 @@ type runHead struct {
 	Tabs     []tab
 	Actions  runActs
 	Undriven bool
+	Needed   bool                    // its failure needs somebody
+	Seen     *engine.Acknowledgement // who has looked at it
 }
 
 // runActs are what may be done to a run now.
@@ -55,6 +57,7 @@ type seen struct {
 	result *plan.Result
 	steps  []plan.RunStep
 	def    *engine.RunDefinition
+	ack    engine.Acknowledgement // of a run that failed
 }
 
 // look reads a run. One that does not exist is not asked for.
@@ -74,7 +77,13 @@ func (s *site) look(ctx context.Context, id string) (*seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seen{result, steps, def}, nil
+	found := &seen{result: result, steps: steps, def: def}
+	if status := result.Run.Status; status == plan.RunFailed || status == plan.RunTimedOut {
+		if found.ack, err = s.Engine.Acknowledged(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // head makes what stands above every page of a run. tab is the path of the
@@ -82,6 +91,10 @@ func (s *site) look(ctx context.Context, id string) (*seen, error) {
 func (s *site) head(found *seen, current string) runHead {
 	run := found.result.Run
 	head := runHead{Run: run, Actions: actsOf(run), Tabs: runTabs(run.ID, current), Undriven: run.Undriven}
+	head.Needed = found.ack.Needed && run.Asks == 0
+	if !found.ack.At.IsZero() {
+		head.Seen = &found.ack
+	}
 	if found.result.Error != nil {
 		head.Error = newErrorBox(run.ID, found.result.Error)
 	}

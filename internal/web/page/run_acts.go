@@ -36,6 +36,7 @@ func (s *site) files() []file {
 
 func (s *site) runActions() []action {
 	acts := []action{
+		{"/runs/acknowledge", guard.Operator, s.acknowledge},
 		{"/runs/{id}/cancel", guard.Operator, s.cancel},
 		{"/runs/{id}/resume", guard.Operator, s.resume},
 		{"/runs/{id}/rerun", guard.Operator, s.rerun},

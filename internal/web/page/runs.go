@@ -47,6 +47,10 @@ type runFilter struct {
 	Workflow, Status, Label, Since, Query, Cursor string
 }
 
+// needsAttention stands among the statuses of the filter for runs that need
+// somebody.
+const needsAttention = "attention"
+
 func (f runFilter) Any() bool { return f.Workflow+f.Status+f.Label+f.Since+f.Query != "" }
 
 // path is the list with this filter.
@@ -68,6 +72,9 @@ func (f runFilter) path() string {
 // command is the filter as arguments of `flowrun runs`.
 func (f runFilter) command() []any {
 	args := []any{"runs", "list"}
+	if f.Status == needsAttention {
+		args, f.Status = append(args, "--attention"), ""
+	}
 	for _, flag := range []choice{{"--workflow", f.Workflow}, {"--status", f.Status}, {"--label", f.Label}, {"--since", f.Since}, {"--query", f.Query}} {
 		if flag.Text != "" {
 			args = append(args, flag.Value, flag.Text)
@@ -85,7 +92,9 @@ var cursorPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
 // asked turns the filter into the engine's; wrong says what can't be asked.
 func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
 	asked = engine.RunFilter{Workflow: f.Workflow, Limit: pageRows}
-	if f.Status != "" {
+	if f.Status == needsAttention {
+		asked.Attention = true
+	} else if f.Status != "" {
 		if !slices.Contains(runStatuses, plan.RunStatus(f.Status)) {
 			return asked, "there is no status " + f.Status
 		}
@@ -171,6 +180,8 @@ func statusTabs(filter runFilter) []tab {
 	current := filter.Status
 	filter.Status = ""
 	tabs := []tab{{Path: filter.path(), Text: "all", Current: current == ""}}
+	filter.Status = needsAttention
+	tabs = append(tabs, tab{Path: filter.path(), Text: "needs attention", Current: current == needsAttention})
 	for _, status := range runStatuses {
 		filter.Status = string(status)
 		tabs = append(tabs, tab{Path: filter.path(), Text: strings.ReplaceAll(string(status), "_", " "), Current: current == string(status)})

@@ -93,10 +93,16 @@ type workflowData struct {
 	Triggers []triggerRow
 	Runs     []plan.Run
 	RunsURL  string
+	Stored   engine.RunCounts
+	Failed   []plan.Run // that are stored, whether they need somebody or not
+	Needy    *needy
 	Graph    template.HTML
 	Lines    []fileLine
 	CLI      []any
 }
+
+// FailedCount is how many of the stored runs failed.
+func (d *workflowData) FailedCount() int { return d.Stored[plan.RunFailed] }
 
 // triggerRow is one trigger with what comes next.
 type triggerRow struct {
@@ -140,6 +146,19 @@ func (s *site) workflowScreen(r *http.Request, detail *engine.WorkflowDetail, in
 		return nil, err
 	}
 	data.Runs = runs
+	summary, err := s.Engine.Summary(r.Context(), engine.SummaryRequest{Workflow: detail.Name, Limit: namedRuns})
+	if err != nil {
+		return nil, err
+	}
+	data.Stored = summary.Runs
+	if summary.Runs[plan.RunFailed] > 0 {
+		if data.Failed, _, err = s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Status: plan.RunFailed, Limit: namedRuns}); err != nil {
+			return nil, err
+		}
+	}
+	if data.Needy, err = s.needyOf(r.Context(), summary, detail.Name); err != nil {
+		return nil, err
+	}
 	if detail.Workflow != nil {
 		data.Graph = template.HTML(graph.Draw(detail.Workflow, graph.Options{Bare: true})) //nolint:gosec // it escapes its texts
 	}

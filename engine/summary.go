@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// RunCounts are how many runs have each status; statuses that no run has are absent.
+type RunCounts = boltstore.Counts
+
+// RunsSummary counts the stored runs, all of them, and names those that need
+// somebody: they failed or ran out of time, are paused, or ask a person. A failure
+// needs nobody any more when somebody has acknowledged it or a run of its workflow
+// that was accepted after it has succeeded.
+type RunsSummary struct {
+	Runs      RunCounts         `json:"runs"`      // by status
+	Attention int               `json:"attention"` // how many need somebody
+	Needy     []plan.Run        `json:"needs_attention"`
+	Hours     []HourSummary     `json:"hours"`
+	Workflows []WorkflowSummary `json:"workflows"`
+}
+
+// HourSummary are the runs that were accepted in an hour.
+type HourSummary struct {
+	Hour time.Time `json:"hour"`
+	Runs RunCounts `json:"runs"`
+}
+
+// WorkflowSummary are the runs of a workflow.
+type WorkflowSummary struct {
+	Workflow  string    `json:"workflow"`
+	Runs      RunCounts `json:"runs"`
+	Attention int       `json:"attention"`
+	Newest    string    `json:"newest"` // the id of its newest run
+}
+
+// SummaryRequest says what a summary is of. Zero fields: all workflows, no hours,
+// no runs by name.
+type SummaryRequest struct {
+	Workflow string
+	Hours    int // how many, with the current one
+	Limit    int // of the runs that are named
+}
+
+// Summary counts runs by what is kept of them in their own transactions: its cost
+// depends on the number of workflows and of those runs that need somebody, not on
+// that of the runs.
+func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, error) {
+	summary := &RunsSummary{Needy: []plan.Run{}, Hours: []HourSummary{}}
+	var err error
+	if summary.Runs, err = e.store.Counts(r.Workflow); err != nil {
+		return nil, e.fault(err)
+	}
+	if summary.Attention, err = e.store.AttentionCount(r.Workflow); err != nil {
+		return nil, e.fault(err)
+	}
+	if r.Limit > 0 {
+		needy, _, err := e.store.Runs(boltstore.Filter{Attention: true, Workflow: r.Workflow, Limit: r.Limit})
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		summary.Needy = append(summary.Needy, needy...)
+		for i := range summary.Needy {
+			e.noteUndriven(&summary.Needy[i])
+		}
+	}
+	if r.Hours > 0 {
+		since := e.project.config.Now().UTC().Truncate(time.Hour).Add(-time.Duration(r.Hours-1) * time.Hour)
+		hours, err := e.store.HourCounts(r.Workflow, since)
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		for _, hour := range hours {
+			summary.Hours = append(summary.Hours, HourSummary(hour))
+		}
+	}
+	summary.Workflows, err = e.summaries(r.Workflow)
+	return summary, e.fault(err)
+}
+
+// summaries are those of each workflow, or of one: what needs somebody first, then
+// by the newest run.
+func (e *Engine) summaries(workflow string) ([]WorkflowSummary, error) {
+	found, err := e.store.WorkflowHeads(workflow)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]WorkflowSummary, len(found))
+	for i, one := range found {
+		list[i] = WorkflowSummary{Workflow: one.Workflow, Runs: one.Runs, Attention: one.Attention, Newest: one.Newest}
+	}
+	slices.SortStableFunc(list, func(a, b WorkflowSummary) int {
+		return cmp.Or(cmp.Compare(min(b.Attention, 1), min(a.Attention, 1)), cmp.Compare(b.Newest, a.Newest))
+	})
+	return list, nil
+}
+
+// AcknowledgeRequest names failed runs that somebody has looked at: by their ids, or
+// all of a workflow ("" = of all) up to a run's id. UpTo keeps those out that failed
+// since the list was read.
+type AcknowledgeRequest struct {
+	Runs     []string
+	Workflow string
+	UpTo     string
+	By       string
+}
+
+// acknowledgePage is how many runs are read at a time.
+const acknowledgePage = 500
+
+// Acknowledge notes that failed runs need nobody any more, and returns how many did
+// until now. Runs that are paused or ask a person stay: they wait for an act.
+func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, error) {
+	now := e.project.config.Now().UTC()
+	if len(r.Runs) > 0 {
+		for _, id := range r.Runs {
+			if _, err := e.store.Run(id); err != nil {
+				return 0, e.runFault(id, err)
+			}
+		}
+		looked, err := e.store.Look(r.Runs, r.By, now)
+		return len(looked), e.fault(err)
+	}
+	if r.UpTo == "" {
+		return 0, &ConflictError{Message: "nothing was named", Hint: "name runs, or up to which run all shall be acknowledged"}
+	}
+	total := 0
+	for cursor := ""; ; {
+		rows, next, err := e.store.Runs(boltstore.Filter{Attention: true, Workflow: r.Workflow, Limit: acknowledgePage, Cursor: cursor})
+		if err != nil {
+			return total, e.fault(err)
+		}
+		var ids []string
+		for _, row := range rows {
+			if row.ID <= r.UpTo {
+				ids = append(ids, row.ID)
+			}
+		}
+		looked, err := e.store.Look(ids, r.By, now)
+		total += len(looked)
+		if err != nil || next == "" {
+			return total, e.fault(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return total, fmt.Errorf("acknowledge runs: %w", err)
+		}
+		cursor = next
+	}
+}
+
+// Acknowledgement says who has looked at a run's failure, and whether it still
+// needs somebody.
+type Acknowledgement struct {
+	Needed bool
+	At     time.Time // zero = nobody has
+	By     string
+}
+
+// Acknowledged tells of a run. ErrRunNotFound.
+func (e *Engine) Acknowledged(_ context.Context, id string) (Acknowledgement, error) {
+	look, needed, err := e.store.Looked(id)
+	if err != nil {
+		return Acknowledgement{}, e.runFault(id, err)
+	}
+	found := Acknowledgement{Needed: needed}
+	if look != nil {
+		found.At, found.By = look.At, look.By
+	}
+	return found, nil
+}
+
+// NoRuns is the summary of a store that does not exist yet.
+func NoRuns() *RunsSummary {
+	return &RunsSummary{Runs: RunCounts{}, Needy: []plan.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}}
+}

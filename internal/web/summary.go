@@ -1,0 +1,112 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+func registerSummary(t *typed, s *server) {
+	register(t, ScopeViewer, huma.Operation{
+		OperationID: "getRunsSummary", Method: http.MethodGet, Path: Prefix + "/runs/summary", Tags: []string{"runs"},
+		Summary: "Count the stored runs, and name those that need somebody",
+		Description: "All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, " +
+			"are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. " +
+			"`listRuns` with `attention=true` gives them page by page.",
+	}, s.summary)
+	register(t, ScopeOperator, huma.Operation{
+		OperationID: "acknowledgeRuns", Method: http.MethodPost, Path: Prefix + "/runs/acknowledge", Tags: []string{"runs"},
+		Summary:     "Say that somebody has looked at failed runs",
+		Description: "They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over.",
+	}, s.acknowledge)
+}
+
+type summaryQuery struct {
+	Workflow string `query:"workflow" doc:"Only runs of this workflow."`
+	Hours    int    `query:"hours" minimum:"0" maximum:"2160" doc:"How many hours are counted one by one, the current one included; 24 where it is not given."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"1000" doc:"How many of the runs that need somebody are named, the newest first; 50 where it is not given."`
+}
+
+// defaultHours are those of a summary that nobody chose.
+const defaultHours = 24
+
+func (s *server) summary(ctx context.Context, in *summaryQuery) (*engine.RunsSummary, *Problem) {
+	request := engine.SummaryRequest{Workflow: in.Workflow, Limit: in.Limit}
+	hours := in.Hours
+	if hours == 0 {
+		hours = defaultHours
+	}
+	if request.Limit == 0 {
+		request.Limit = defaultPage
+	}
+	request.Hours = hours
+	summary, err := s.Runs.Summary(ctx, request)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return summary, nil
+}
+
+// AcknowledgeBody names runs that have failed: by their ids, or by a workflow and up
+// to which run.
+type AcknowledgeBody struct {
+	Runs     []string `json:"runs,omitempty" maxItems:"1000" doc:"The ids of the runs."`
+	Workflow string   `json:"workflow,omitempty" doc:"With up_to: only runs of this workflow."`
+	UpTo     string   `json:"up_to,omitempty" doc:"In place of runs: all that need somebody and were accepted up to this run, which keeps those out that failed since."`
+	By       string   `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
+}
+
+// AcknowledgeAnswer says how many runs needed somebody until now.
+type AcknowledgeAnswer struct {
+	Acknowledged int `json:"acknowledged" doc:"How many runs needed somebody until now."`
+}
+
+type acknowledgeInput struct{ Body AcknowledgeBody }
+
+func (s *server) acknowledge(ctx context.Context, in *acknowledgeInput) (AcknowledgeAnswer, *Problem) {
+	for _, id := range in.Body.Runs {
+		if !ValidID(id) {
+			return AcknowledgeAnswer{}, noRun(shorten(id))
+		}
+	}
+	switch {
+	case len(in.Body.Runs) > 0 && in.Body.UpTo+in.Body.Workflow != "":
+		return AcknowledgeAnswer{}, newProblem(CodeBadRequest, "runs stands beside up_to or workflow: name the runs, or up to which one all are meant")
+	case len(in.Body.Runs) == 0 && !ValidCursor(in.Body.UpTo):
+		return AcknowledgeAnswer{}, newProblem(CodeBadRequest, "neither runs nor up_to names a run: give their ids, or that of the newest one that is meant")
+	}
+	n, err := s.Runs.Acknowledge(ctx, engine.AcknowledgeRequest{
+		Runs: in.Body.Runs, Workflow: in.Body.Workflow, UpTo: in.Body.UpTo, By: by(ctx, in.Body.By),
+	})
+	if err != nil {
+		return AcknowledgeAnswer{}, problemOf(err)
+	}
+	return AcknowledgeAnswer{Acknowledged: n}, nil
+}
+
+// Summary counts the stored runs.
+func (c *Client) Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error) {
+	query := url.Values{}
+	if r.Workflow != "" {
+		query.Set("workflow", r.Workflow)
+	}
+	for name, number := range map[string]int{"limit": r.Limit, "hours": r.Hours} {
+		if number > 0 {
+			query.Set(name, strconv.Itoa(number))
+		}
+	}
+	summary := new(engine.RunsSummary)
+	return summary, c.get(ctx, "/runs/summary?"+query.Encode(), summary)
+}
+
+// Acknowledge notes that somebody has looked at failed runs.
+func (c *Client) Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error) {
+	var answer AcknowledgeAnswer
+	err := c.post(ctx, "/runs/acknowledge", AcknowledgeBody{Runs: r.Runs, Workflow: r.Workflow, UpTo: r.UpTo, By: r.By}, &answer)
+	return answer.Acknowledged, err
+}
