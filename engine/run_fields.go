@@ -52,6 +52,7 @@ func runFields() []runField {
 		{"closed", boolean, func(r *plan.Run) any { return r.Closed }},
 		{"parent", schema.Nullable(parentType()), func(r *plan.Run) any { return parentValue(r.Parent) }},
 		{"fire", schema.Nullable(fireType()), func(r *plan.Run) any { return fireValue(r.Fire) }},
+		{"asks", integer, func(r *plan.Run) any { return r.Asks }},
 		{"undriven", boolean, func(r *plan.Run) any { return r.Undriven }},
 	}
 }

@@ -24,7 +24,7 @@ func queried() plan.Run {
 		ID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Workflow: "weekly-review", Status: plan.RunFailed, Paused: plan.PausedError, Attempt: 2,
 		Trigger: "monday", Labels: map[string]string{"team": "web", "größe": "3"}, RerunOf: "01k8zq4c0vdx3y6t7k9m2n5p8q", RerunFrom: "fetch",
 		Edited: []string{"depth"}, ScheduledAt: queryTime.Add(-3 * time.Hour), StartedAt: queryTime.Add(-2 * time.Hour), FinishedAt: &finished,
-		DurationMS: 3_600_000, PlanHash: "p", LatestPlan: "q", Closed: true, Undriven: true,
+		DurationMS: 3_600_000, PlanHash: "p", LatestPlan: "q", Closed: true, Asks: 1, Undriven: true,
 		Error: &plan.Error{
 			Kind: plan.KindUnavailable, Action: "tasks.list", Step: "fetch", Attempt: 4, Message: "the service is down", Reason: "status",
 			HTTPStatus: 503, Applied: plan.NotApplied, Pointer: "/limit", RetryAfterS: 2.5, Hint: "wait", Limiter: "tasks",

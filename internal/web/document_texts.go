@@ -112,6 +112,7 @@ func documentTexts() map[string]string {
 		"plan.Log":                           "Log is one line that a plugin or core.log wrote while a step ran.",
 		"plan.Log.Level":                     "debug, info, warn, error",
 		"plan.Paging":                        "Paging names the fields of a paginated action.",
+		"plan.Paging.Identity":               "a field's name, or one of the constants below",
 		"plan.Paging.ItemsField":             "\"\" = the only array of the output",
 		"plan.ParentStep":                    "ParentStep names the step that a sub-workflow's run belongs to.",
 		"plan.ParentStep.Path":               "the operation path, which names the start of the run",

@@ -673,6 +673,9 @@ type NoBody = map[string]interface{}
 type Paging struct {
 	CursorField string `json:"cursor_field"`
 
+	// Identity a field's name, or one of the constants below
+	Identity *string `json:"identity,omitempty"`
+
 	// ItemsField "" = the only array of the output
 	ItemsField *string `json:"items_field,omitempty"`
 	NextField  string  `json:"next_field"`
