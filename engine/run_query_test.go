@@ -105,7 +105,7 @@ func TestAQuerySelectsByTheFieldsOfARun(t *testing.T) {
 func TestAWrongQueryIsToldWithItsPlaceCodeAndHint(t *testing.T) {
 	for marked, want := range map[string]string{
 		`«statuss» == "failed"`:                        "FR3005 unknown name `statuss`; did you mean `status`?",
-		`«run».status == "failed"`:                     "FR3005 unknown name `run`; a query reads the fields of a run: attempt, closed, ",
+		`«run».status == "failed"`:                     "FR3005 unknown name `run`; a query reads the fields of a run: asks, attempt, closed, ",
 		`status «==» "faild"`:                          "FR3015 ",
 		`error != nil && error.kind «==» "broken"`:     "FR3015 ",
 		`duration_ms «>» "1m"`:                         "FR3009 ",

@@ -311,6 +311,27 @@ func (e ListStepsParamsLevel) Valid() bool {
 	}
 }
 
+// AcknowledgeAnswer AcknowledgeAnswer says how many runs needed somebody until now.
+type AcknowledgeAnswer struct {
+	// Acknowledged How many runs needed somebody until now.
+	Acknowledged int64 `json:"acknowledged"`
+}
+
+// AcknowledgeBody AcknowledgeBody names runs that have failed: by their ids, or by a workflow and up to which run.
+type AcknowledgeBody struct {
+	// By Who asks. Over TCP it is ignored.
+	By *string `json:"by,omitempty"`
+
+	// Runs The ids of the runs.
+	Runs *[]string `json:"runs,omitempty"`
+
+	// UpTo In place of runs: all that need somebody and were accepted up to this run, which keeps those out that failed since.
+	UpTo *string `json:"up_to,omitempty"`
+
+	// Workflow With up_to: only runs of this workflow.
+	Workflow *string `json:"workflow,omitempty"`
+}
+
 // ActionItem ActionItem is one action of GET /plugins/{name}/actions.
 type ActionItem struct {
 	Action       string         `json:"action"`
@@ -580,6 +601,12 @@ type HealthAnswer struct {
 type HookAnswer struct {
 	Repeated *bool  `json:"repeated,omitempty"`
 	Run      string `json:"run"`
+}
+
+// HourSummary HourSummary are the runs that were accepted in an hour.
+type HourSummary struct {
+	Hour time.Time         `json:"hour"`
+	Runs *map[string]int64 `json:"runs"`
 }
 
 // LimiterItem LimiterItem is a limiter with its window in seconds.
@@ -985,6 +1012,9 @@ type ResumeBody struct {
 
 // Run Run is the row of a run: what lists show. Times are UTC.
 type Run struct {
+	// Asks Asks is how many of its steps ask a person for a decision.
+	Asks *int64 `json:"asks,omitempty"`
+
 	// Attempt 1, and one more for every resume
 	Attempt int64 `json:"attempt"`
 
@@ -1104,6 +1134,18 @@ type RunStepStatus string
 type RunStepPage struct {
 	Items      []RunStep `json:"items"`
 	NextCursor *string   `json:"next_cursor"`
+}
+
+// RunsSummary RunsSummary counts the stored runs, all of them, and names those that need somebody: they failed or ran out of time, are paused, or ask a person. A failure needs nobody any more when somebody has acknowledged it or a run of its workflow that was accepted after it has succeeded.
+type RunsSummary struct {
+	// Attention how many need somebody
+	Attention      int64          `json:"attention"`
+	Hours          *[]HourSummary `json:"hours"`
+	NeedsAttention *[]Run         `json:"needs_attention"`
+
+	// Runs by status
+	Runs      *map[string]int64  `json:"runs"`
+	Workflows *[]WorkflowSummary `json:"workflows"`
 }
 
 // RunsUpdate RunsUpdate is one message of the feed of all runs. Seq rises within a process; Reset says that the reader has missed something and must read the list again.
@@ -1326,6 +1368,16 @@ type WorkflowInfoPage struct {
 	NextCursor *string        `json:"next_cursor"`
 }
 
+// WorkflowSummary WorkflowSummary are the runs of a workflow.
+type WorkflowSummary struct {
+	Attention int64 `json:"attention"`
+
+	// Newest the id of its newest run
+	Newest   string            `json:"newest"`
+	Runs     *map[string]int64 `json:"runs"`
+	Workflow string            `json:"workflow"`
+}
+
 // ListFiresParams defines parameters for ListFires.
 type ListFiresParams struct {
 	// Limit The length of the page; 50 where it is not given.
@@ -1361,6 +1413,9 @@ type ListRunsParams struct {
 	// Status Only runs of this status.
 	Status *ListRunsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
 
+	// Attention Only runs that need somebody: see getRunsSummary.
+	Attention *bool `form:"attention,omitempty" json:"attention,omitempty"`
+
 	// Label Only runs with this label, as name=value. Where it is given twice both must hold.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 
@@ -1373,6 +1428,18 @@ type ListRunsParams struct {
 
 // ListRunsParamsStatus defines parameters for ListRuns.
 type ListRunsParamsStatus string
+
+// GetRunsSummaryParams defines parameters for GetRunsSummary.
+type GetRunsSummaryParams struct {
+	// Workflow Only runs of this workflow.
+	Workflow *string `form:"workflow,omitempty" json:"workflow,omitempty"`
+
+	// Hours How many hours are counted one by one, the current one included; 24 where it is not given.
+	Hours *int64 `form:"hours,omitempty" json:"hours,omitempty"`
+
+	// Limit How many of the runs that need somebody are named, the newest first; 50 where it is not given.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
@@ -1496,6 +1563,9 @@ type TestConnectionJSONRequestBody = NoBody
 
 // PlanJSONRequestBody defines body for Plan for application/json ContentType.
 type PlanJSONRequestBody = PlanRequest
+
+// AcknowledgeRunsJSONRequestBody defines body for AcknowledgeRuns for application/json ContentType.
+type AcknowledgeRunsJSONRequestBody = AcknowledgeBody
 
 // CancelRunJSONRequestBody defines body for CancelRun for application/json ContentType.
 type CancelRunJSONRequestBody = CancelBody
@@ -1726,6 +1796,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/v1/runs (the `ListRuns` operationId).
 	ListRuns(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeRunsWithBody Say that somebody has looked at failed runs
+	//
+	// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+	AcknowledgeRunsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeRuns Say that somebody has looked at failed runs
+	//
+	// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+	AcknowledgeRuns(ctx context.Context, body AcknowledgeRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRunsSummary Count the stored runs, and name those that need somebody
+	//
+	// All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. `listRuns` with `attention=true` gives them page by page. Scope: viewer.
+	//
+	// Corresponds with GET /api/v1/runs/summary (the `GetRunsSummary` operationId).
+	GetRunsSummary(ctx context.Context, params *GetRunsSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRun Get a run with its steps and outputs
 	//
@@ -2304,6 +2399,61 @@ func (c *Client) ListActions(ctx context.Context, name string, reqEditors ...Req
 // Corresponds with GET /api/v1/runs (the `ListRuns` operationId).
 func (c *Client) ListRuns(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRunsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeRunsWithBody Say that somebody has looked at failed runs
+//
+// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+func (c *Client) AcknowledgeRunsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeRunsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeRuns Say that somebody has looked at failed runs
+//
+// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+func (c *Client) AcknowledgeRuns(ctx context.Context, body AcknowledgeRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeRunsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRunsSummary Count the stored runs, and name those that need somebody
+//
+// All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. `listRuns` with `attention=true` gives them page by page. Scope: viewer.
+//
+// Corresponds with GET /api/v1/runs/summary (the `GetRunsSummary` operationId).
+func (c *Client) GetRunsSummary(ctx context.Context, params *GetRunsSummaryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRunsSummaryRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3532,6 +3682,18 @@ func NewListRunsRequest(server string, params *ListRunsParams) (*http.Request, e
 
 		}
 
+		if params.Attention != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "attention", *params.Attention, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Label != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
@@ -3559,6 +3721,124 @@ func NewListRunsRequest(server string, params *ListRunsParams) (*http.Request, e
 		if params.Query != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAcknowledgeRunsRequest calls the generic AcknowledgeRuns builder with application/json body
+func NewAcknowledgeRunsRequest(server string, body AcknowledgeRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcknowledgeRunsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewAcknowledgeRunsRequestWithBody constructs an http.Request for the AcknowledgeRuns method, with any body, and a specified content type
+func NewAcknowledgeRunsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runs/acknowledge")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetRunsSummaryRequest constructs an http.Request for the GetRunsSummary method
+func NewGetRunsSummaryRequest(server string, params *GetRunsSummaryParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runs/summary")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Workflow != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "workflow", *params.Workflow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Hours != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "hours", *params.Hours, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -5225,6 +5505,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/runs (the `ListRuns` operationId).
 	ListRunsWithResponse(ctx context.Context, params *ListRunsParams, reqEditors ...RequestEditorFn) (*ListRunsResponse, error)
 
+	// AcknowledgeRunsWithBodyWithResponse Say that somebody has looked at failed runs
+	//
+	// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+	AcknowledgeRunsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeRunsResponse, error)
+
+	// AcknowledgeRunsWithResponse Say that somebody has looked at failed runs
+	//
+	// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+	AcknowledgeRunsWithResponse(ctx context.Context, body AcknowledgeRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeRunsResponse, error)
+
+	// GetRunsSummaryWithResponse Count the stored runs, and name those that need somebody
+	//
+	// All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. `listRuns` with `attention=true` gives them page by page. Scope: viewer.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runs/summary (the `GetRunsSummary` operationId).
+	GetRunsSummaryWithResponse(ctx context.Context, params *GetRunsSummaryParams, reqEditors ...RequestEditorFn) (*GetRunsSummaryResponse, error)
+
 	// GetRunWithResponse Get a run with its steps and outputs
 	//
 	// What `flowrun run -o json` prints. Scope: viewer.
@@ -6049,6 +6356,102 @@ func (r ListRunsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListRunsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AcknowledgeRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AcknowledgeAnswer
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcknowledgeRunsResponse) GetJSON200() *AcknowledgeAnswer {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AcknowledgeRunsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AcknowledgeRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcknowledgeRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcknowledgeRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcknowledgeRunsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetRunsSummaryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunsSummary
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRunsSummaryResponse) GetJSON200() *RunsSummary {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetRunsSummaryResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRunsSummaryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRunsSummaryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRunsSummaryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRunsSummaryResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7548,6 +7951,51 @@ func (c *ClientWithResponses) ListRunsWithResponse(ctx context.Context, params *
 	return ParseListRunsResponse(rsp)
 }
 
+// AcknowledgeRunsWithBodyWithResponse Say that somebody has looked at failed runs
+//
+// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+func (c *ClientWithResponses) AcknowledgeRunsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeRunsResponse, error) {
+	rsp, err := c.AcknowledgeRunsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeRunsResponse(rsp)
+}
+
+// AcknowledgeRunsWithResponse Say that somebody has looked at failed runs
+//
+// They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over. Scope: operator.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runs/acknowledge (the `AcknowledgeRuns` operationId).
+func (c *ClientWithResponses) AcknowledgeRunsWithResponse(ctx context.Context, body AcknowledgeRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeRunsResponse, error) {
+	rsp, err := c.AcknowledgeRuns(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeRunsResponse(rsp)
+}
+
+// GetRunsSummaryWithResponse Count the stored runs, and name those that need somebody
+//
+// All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. `listRuns` with `attention=true` gives them page by page. Scope: viewer.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runs/summary (the `GetRunsSummary` operationId).
+func (c *ClientWithResponses) GetRunsSummaryWithResponse(ctx context.Context, params *GetRunsSummaryParams, reqEditors ...RequestEditorFn) (*GetRunsSummaryResponse, error) {
+	rsp, err := c.GetRunsSummary(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRunsSummaryResponse(rsp)
+}
+
 // GetRunWithResponse Get a run with its steps and outputs
 //
 // What `flowrun run -o json` prints. Scope: viewer.
@@ -8450,6 +8898,72 @@ func ParseListRunsResponse(rsp *http.Response) (*ListRunsResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest RunPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAcknowledgeRunsResponse parses an HTTP response from a AcknowledgeRunsWithResponse call
+func ParseAcknowledgeRunsResponse(rsp *http.Response) (*AcknowledgeRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcknowledgeRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AcknowledgeAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetRunsSummaryResponse parses an HTTP response from a GetRunsSummaryWithResponse call
+func ParseGetRunsSummaryResponse(rsp *http.Response) (*GetRunsSummaryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRunsSummaryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunsSummary
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
