@@ -32,33 +32,44 @@ func (s *hostServices) Acquire(ctx context.Context, r pluginhost.TokenRequest) (
 	return hostToken(token), nil, nil
 }
 
-// Commit ends a lease; a new token is durable before it returns.
-func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *plan.Error) error {
+// Commit ends a lease; a new token is durable before it returns. After a failed
+// renewal usable is the stored token where the caller may go on with it.
+func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *plan.Error) (usable *pluginhost.Token, err error) {
 	tokens, err := s.openTokens()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if failure != nil && failure.Kind == plan.KindAuthRequired {
-		reason := cmp.Or(failure.Reason, failure.Message)
-		interrupted, err := tokens.Lose(lease, reason, failure)
-		if err == nil && interrupted {
-			return lostInCrash("", failure)
-		}
-		return err
-	}
-	if failure != nil && (failure.Kind == plan.KindCanceled || failure.Kind == plan.KindTimeout) {
-		return tokens.Release(lease, failure.Applied != plan.NotApplied)
+	if failure == nil && token == nil {
+		failure = &plan.Error{Kind: plan.KindInternal, Message: "the renewal gave no token"}
 	}
 	if failure != nil {
-		return tokens.Commit(lease, nil, failure)
+		return endLease(tokens, lease, failure)
 	}
-	if token == nil {
-		return tokens.Commit(lease, nil, errors.New("the renewal gave no token"))
-	}
-	return tokens.Commit(lease, &secret.Token{
+	return nil, tokens.Commit(lease, &secret.Token{
 		AccessToken: token.AccessToken, TokenType: token.TokenType, ExpiresAt: token.ExpiresAt,
 		RefreshToken: token.RefreshToken, Extra: token.Extra, ID: token.ID,
 	}, nil)
+}
+
+// endLease ends a lease whose renewal failed. The word of the authorization
+// server that the grant is gone makes the token be forgotten, and nothing else.
+func endLease(tokens *secret.Tokens, lease string, failure *plan.Error) (usable *pluginhost.Token, err error) {
+	switch failure.Kind {
+	case plan.KindAuthRequired:
+		if failure.Reason == pluginhost.ReasonTokenRefused { // nobody has ended the grant
+			_, err := tokens.Fail(lease, failure)
+			return nil, err
+		}
+		interrupted, err := tokens.Lose(lease, cmp.Or(failure.Reason, failure.Message), failure)
+		if err == nil && interrupted {
+			err = lostInCrash("", failure)
+		}
+		return nil, err
+	case plan.KindCanceled, plan.KindTimeout:
+		return nil, tokens.Release(lease, failure.Applied != plan.NotApplied)
+	}
+	kept, err := tokens.Fail(lease, failure)
+	return hostToken(kept), err
 }
 
 // lostInCrash is the failure of a renewal whose refresh token may be gone since a

@@ -13,11 +13,11 @@ import (
 )
 
 // served are the plugins that the test binary serves when the engine executes it
-// again. careless is the one of the negative control.
+// again. careless and forgetful are those of the negative controls.
 func served() map[string]func() *sdk.Plugin {
 	return map[string]func() *sdk.Plugin{
 		"analytics": analytics.New, "auth": auth.New, "dictionary": dictionary.New, "netinfo": netinfo.New, "tasks": tasks.New,
-		"careless": careless,
+		"careless": careless, "forgetful": forgetful,
 	}
 }
 

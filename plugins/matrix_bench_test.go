@@ -56,6 +56,12 @@ func environment(secrets map[string]string) []string {
 // openBench writes a project with a connection for each line and opens its engine.
 func openBench(t *testing.T, lines []*line, secrets map[string]string) *bench {
 	t.Helper()
+	return openBenchAt(t, lines, secrets, time.Now)
+}
+
+// openBenchAt is openBench with a clock of the engine's own.
+func openBenchAt(t *testing.T, lines []*line, secrets map[string]string, now func() time.Time) *bench {
+	t.Helper()
 	connections := map[string]any{}
 	for _, l := range lines {
 		connections[l.name] = map[string]any{"plugin": l.plugin, "config": l.config}
@@ -77,7 +83,7 @@ func openBench(t *testing.T, lines []*line, secrets map[string]string) *bench {
 	}
 	project, err := engine.LoadProject(t.Context(), engine.Config{
 		StateDir: filepath.Join(b.dir, "state"), ProjectFile: file, Dir: b.dir, Environ: environment(secrets), Executable: executable,
-		Bundled: append(products(), "careless"), Version: "test", Now: time.Now, Entropy: rand.Reader,
+		Bundled: append(products(), "careless", "forgetful"), Version: "test", Now: now, Entropy: rand.Reader,
 		Log: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -194,8 +194,6 @@ func goodInput(action string, l *line, flow string) map[string]any {
 		return map[string]any{"body": map[string]any{"personal_token": secretRef("PERSONAL_TOKEN")}, "store_as": "main"}
 	case "auth.device_poll", "auth.device_wait":
 		return map[string]any{"flow_id": flow}
-	case "auth.token":
-		return map[string]any{"min_ttl_s": 7200} // longer than a token lives: it is renewed
 	case "auth.resource_get":
 		return map[string]any{"url": l.url + "/resource/me"}
 	}

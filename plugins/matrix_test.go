@@ -223,6 +223,9 @@ func authOptions(action string, forever bool) authsim.Options {
 	if action == "auth.device_wait" && forever {
 		return authsim.Options{ExpiresIn: 20 * time.Second} // a busy machine takes some of it before the first poll
 	}
+	if action == "auth.token" {
+		return authsim.Options{AccessTTL: time.Nanosecond} // each token has ended when it comes, so that it must be renewed
+	}
 	return authsim.Options{}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,6 +42,7 @@ type core struct {
 	now      func() time.Time
 	events   *eventStream
 	masks    masks
+	wrote    atomic.Bool // a request that is no read was sent
 
 	checkpoint []byte
 	pageCursor string

@@ -144,8 +144,14 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 		return nil, notSent
 	}
 	var sent atomic.Bool
-	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
-	outgoing, err := h.outgoing(httptrace.WithClientTrace(h.ctx, trace), request, target)
+	var outgoing *http.Request
+	trace := &httptrace.ClientTrace{WroteHeaders: func() {
+		sent.Store(true)
+		if !isRead(outgoing.Method) {
+			h.core.wrote.Store(true)
+		}
+	}}
+	outgoing, err = h.outgoing(httptrace.WithClientTrace(h.ctx, trace), request, target)
 	if err != nil {
 		return nil, err
 	}

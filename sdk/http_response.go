@@ -68,11 +68,7 @@ func (r *Response) Fail(code Code, format string, args ...any) *Error {
 // Excerpt returns the start of the body for a message: at most 512 bytes, on
 // one line, without control characters, values of secret fields masked.
 func (r *Response) Excerpt() string {
-	start := string(r.Body)
-	if len(start) > 4*maxExcerpt {
-		start = start[:4*maxExcerpt] // enough for a secret across the cut to be seen whole
-	}
-	return cut(plain(r.core.masks.now().text(start)), maxExcerpt)
+	return cut(plain(r.core.masks.now().start(string(r.Body), 4*maxExcerpt)), maxExcerpt)
 }
 
 // Shown makes a text of the service fit for an error: on one line, without

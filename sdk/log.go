@@ -33,7 +33,7 @@ func (l *Log) write(level pluginv1.Log_Level, message string, kv []any) {
 
 func (c *core) log(level pluginv1.Log_Level, message string, kv []any) {
 	fields := c.masks.now().bytes(logFields(kv))
-	if len(fields) > maxLogText || !json.Valid(fields) {
+	if len(fields) > maxLogText || len(kv) > 0 && !json.Valid(fields) {
 		fields, _ = json.Marshal(map[string]string{"dropped": "the fields are too large or are not JSON"})
 	}
 	c.events.log(level, cut(c.masks.now().text(message), maxLogText), fields, c.now())

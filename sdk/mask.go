@@ -16,7 +16,10 @@ const maskText = "[redacted]"
 
 // masker replaces the clear secrets that one call knows. The host masks again
 // with all it knows; this keeps them off the wire. Immutable; nil masks nothing.
-type masker struct{ replacer *strings.Replacer }
+type masker struct {
+	replacer *strings.Replacer
+	longest  int // bytes of the longest text that is masked
+}
 
 // masks grows while a call learns secrets, such as a token. The zero value
 // masks nothing. Safe for concurrent use.
@@ -57,7 +60,22 @@ func newMasker(secrets []string) *masker {
 	if len(pairs) == 0 {
 		return nil
 	}
-	return &masker{strings.NewReplacer(pairs...)}
+	longest := 0
+	for i := 0; i < len(pairs); i += 2 {
+		longest = max(longest, len(pairs[i]))
+	}
+	return &masker{strings.NewReplacer(pairs...), longest}
+}
+
+// start is the masked start of a long text, of about n bytes. It ends before a
+// secret that the cut went through: masks are shorter than what they stand for, so
+// that the end of a text comes nearer to its start.
+func (m *masker) start(s string, n int) string {
+	if m == nil || len(s) <= n+m.longest {
+		return m.text(s)
+	}
+	masked := m.text(s[:n+m.longest])
+	return masked[:max(len(masked)-m.longest, 0)]
 }
 
 func (m *masker) text(s string) string {

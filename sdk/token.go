@@ -9,6 +9,11 @@ import (
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
+// ReasonTokenRefused is the reason of a CodeAuthRequired after which the host
+// keeps the token: a service has refused it, and nothing can renew it, but the
+// authorization server has not said that the grant is gone.
+const ReasonTokenRefused = "token_refused"
+
 // Token is an access token of a connection. Its text is a secret.
 type Token struct {
 	ID           string // names it in TokenRequest.Reject; safe to log
@@ -36,7 +41,10 @@ type TokenRequest struct {
 	// and the host stores what it returns before anybody uses it. stale is the
 	// token before, nil when there was none. An *Error with CodeAuthRequired says
 	// that the grant is gone: the host forgets the token, and the run pauses until
-	// somebody has logged in. After any other error the stale token is kept.
+	// somebody has logged in. Only the authorization server's own word is a reason
+	// for it, never the error page of a proxy. After any other error the stale
+	// token is kept, and given as long as it is good: the next need tries again.
+	// With ReasonTokenRefused the run pauses and the token is kept.
 	Refresh func(ctx context.Context, stale *Token) (*Token, error)
 }
 
@@ -66,6 +74,17 @@ const always = 100 * 365 * 24 * time.Hour
 // token asks the host: it answers with a valid token, or with the one lease to
 // refresh it.
 func (c *core) token(request TokenRequest) (*Token, error) {
+	token, err := c.acquireToken(request)
+	if err != nil && !c.wrote.Load() {
+		// what the call is for was not begun
+		failure := *asError(err)
+		failure.Applied = NotApplied
+		return nil, &failure
+	}
+	return token, err
+}
+
+func (c *core) acquireToken(request TokenRequest) (*Token, error) {
 	client, err := c.services.get("tokens")
 	if err != nil {
 		return nil, err
@@ -105,7 +124,8 @@ func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease,
 	fresh, err := refreshSafely(c.ctx, lease, request.Refresh)
 	commit := &pluginv1.CommitTokenRequest{LeaseId: lease.GetId()}
 	if err != nil {
-		commit.Error = c.protoError(asError(err))
+		failure := c.failedRenewal(err)
+		commit.Error, err = c.protoError(failure), failure
 	} else {
 		if fresh.RefreshToken == "" && !request.Replace {
 			fresh.RefreshToken = lease.GetStale().GetRefreshToken()
@@ -117,8 +137,10 @@ func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease,
 	// a new token must not be lost because the call was canceled meanwhile
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.hostContext()), commitTimeout)
 	defer cancel()
-	_, commitErr := client.CommitToken(ctx, commit)
+	committed, commitErr := client.CommitToken(ctx, commit)
 	switch {
+	case commitErr == nil && committed.GetToken() != nil:
+		return c.goOnWith(committed.GetToken(), err), nil
 	case commitErr == nil:
 		return fresh, err
 	case err == nil:
@@ -128,6 +150,24 @@ func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease,
 		return nil, known // the host knows more of why it was refused
 	}
 	return nil, err
+}
+
+// failedRenewal is what the host hears of a renewal that failed. When the call
+// itself has time left, a request without an answer is the service's failure and
+// no end of the call: those that wait for the renewal hear of it at once.
+func (c *core) failedRenewal(err error) *Error {
+	failure := *asError(err)
+	if failure.Code == CodeTimeout && c.ctx.Err() == nil {
+		failure.Code = CodeUnavailable
+	}
+	return &failure
+}
+
+// goOnWith uses the stored token, which is still good, after a renewal failed.
+func (c *core) goOnWith(stored *pluginv1.Token, err error) *Token {
+	c.masks.add(stored.GetAccessToken())
+	c.log(pluginv1.Log_WARN, "the token could not be renewed, and is used for as long as it lasts: "+asError(err).Message, nil)
+	return goToken(stored)
 }
 
 // tokenID names a token in logs and in TokenRequest.Reject, unless the author

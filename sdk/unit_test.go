@@ -349,3 +349,20 @@ func TestLogFields(t *testing.T) {
 		t.Errorf("a broken value: %s", got)
 	}
 }
+
+// TestAnExcerptEndsBeforeASecretThatIsCut: masks are shorter than secrets, so that
+// the end of what is masked comes near the start of what is shown.
+func TestAnExcerptEndsBeforeASecretThatIsCut(t *testing.T) {
+	secret := strings.Repeat("canary-", 30)
+	var m masks
+	m.add(secret)
+	for padding := range len(secret) {
+		text := strings.Repeat("x", padding) + strings.Repeat(secret, 40)
+		if got := m.now().start(text, 4*maxExcerpt); strings.Contains(got, "canary") {
+			t.Fatalf("padding %d: %q", padding, got)
+		}
+	}
+	if got := m.now().start("short "+secret+" end", 4*maxExcerpt); got != "short [redacted] end" {
+		t.Errorf("got %q", got)
+	}
+}

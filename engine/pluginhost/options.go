@@ -135,12 +135,19 @@ type Lease struct {
 type TokenStore interface {
 	Acquire(ctx context.Context, r TokenRequest) (*Token, *Lease, error)
 	// Commit ends a lease. It is durable before it returns. failure is set
-	// when there is no new token; with kind auth_required the token is forgotten.
-	// A *plan.Error says more exactly than failure why there is none.
-	Commit(ctx context.Context, plugin, lease string, token *Token, failure *plan.Error) error
+	// when there is no new token; with kind auth_required the token is forgotten,
+	// unless its reason is ReasonTokenRefused. After any other failure usable is
+	// the stored token where the caller may go on with it. A *plan.Error says more
+	// exactly than failure why there is no token.
+	Commit(ctx context.Context, plugin, lease string, token *Token, failure *plan.Error) (usable *Token, err error)
 	// Stored tells what is known of a token without using or renewing it.
 	Stored(ctx context.Context, r TokenRequest) (StoredToken, error)
 }
+
+// ReasonTokenRefused is the reason of an auth_required failure after which the
+// token is kept: a service has refused it, and nothing can renew it, but nobody
+// has said that the grant is gone.
+const ReasonTokenRefused = "token_refused"
 
 // StoredToken is the state of a token: "none", "valid", "expired" or
 // "auth_required".

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/flowrun/flowrun/engine/plan"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
@@ -209,19 +211,19 @@ func (s *services) CommitToken(ctx context.Context, r *pluginv1.CommitTokenReque
 	if r.GetError() == nil && token == nil {
 		return nil, status.Error(codes.InvalidArgument, "a lease ends with a token or an error")
 	}
-	var err error
+	var failure *plan.Error
 	if r.GetError() != nil {
-		err = h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), nil, errorOf(r.GetError()))
-	} else {
-		err = h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), token, nil)
+		token, failure = nil, errorOf(r.GetError())
 	}
+	usable, err := h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), token, failure)
 	if err != nil {
 		return nil, s.failed("commit token", err)
 	}
-	if token != nil {
-		s.process.callOf(ctx).gave(token.ID)
+	if used := cmp.Or(token, usable); used != nil {
+		h.learnToken(used)
+		s.process.callOf(ctx).gave(used.ID)
 	}
-	return &pluginv1.CommitTokenResponse{}, nil
+	return &pluginv1.CommitTokenResponse{Token: wireToken(usable)}, nil
 }
 
 func (h *Host) learnToken(t *Token) {

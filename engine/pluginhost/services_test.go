@@ -40,9 +40,9 @@ func (o *oneToken) Acquire(_ context.Context, r TokenRequest) (*Token, *Lease, e
 	return nil, &Lease{ID: "lease", Stale: &Token{ID: r.Reject}, Until: time.Unix(2e9, 0)}, nil
 }
 
-func (o *oneToken) Commit(_ context.Context, _, _ string, token *Token, _ *plan.Error) error {
+func (o *oneToken) Commit(_ context.Context, _, _ string, token *Token, _ *plan.Error) (*Token, error) {
 	o.committed = append(o.committed, token)
-	return nil
+	return nil, nil
 }
 
 func TestPluginGetsTheLeaseAfterItsTokenWasRefused(t *testing.T) {

@@ -101,18 +101,18 @@ func (s *leaseStore) Acquire(ctx context.Context, r TokenRequest) (*Token, *Leas
 	}
 }
 
-func (s *leaseStore) Commit(_ context.Context, _, _ string, token *Token, failure *plan.Error) error {
+func (s *leaseStore) Commit(_ context.Context, _, _ string, token *Token, failure *plan.Error) (*Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease == nil {
-		return errors.New("no lease")
+		return nil, errors.New("no lease")
 	}
 	if s.token = token; failure != nil {
 		s.err = failure
 	}
 	close(s.lease)
 	s.lease = nil
-	return nil
+	return nil, nil
 }
 
 func (s *leaseStore) Stored(context.Context, TokenRequest) (StoredToken, error) {

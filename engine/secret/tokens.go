@@ -106,6 +106,8 @@ type lease struct {
 	id         string
 	credential *credential
 	generation uint64
+	minTTL     time.Duration // what its holder asked for
+	reject     string
 	until      time.Time
 	ended      chan struct{} // closed when waiters shall look again
 	failure    error         // set before ended is closed
@@ -115,6 +117,7 @@ type lease struct {
 type tokenRow struct {
 	Generation uint64          `json:"generation"`
 	Token      *Token          `json:"token,omitempty"`
+	Received   time.Time       `json:"received,omitzero"` // when Token was stored
 	Previous   string          `json:"previous_refresh_token,omitempty"`
 	Pending    *pendingRefresh `json:"refresh_pending,omitempty"`
 	Gone       string          `json:"gone,omitempty"` // why the last token was forgotten
@@ -129,8 +132,11 @@ type pendingRefresh struct {
 
 // Acquire returns a token that is good for at least minTTL and whose id is not
 // reject, without its refresh token; or, to one caller, the lease to renew it.
-// All others wait for that renewal, until ctx ends. *RefreshError when the
-// renewal that the caller waited for failed; the next call may try again.
+// Half of a token's lifetime is the most that minTTL asks for, so that one that
+// lives a minute is not renewed at each call; Renew and above asks for a renewal
+// whatever its age. All others wait for that renewal, until ctx ends. When it
+// fails they get the stored token as long as that is good at all, else a
+// *RefreshError; the next call may try again.
 func (t *Tokens) Acquire(ctx context.Context, connection, key string, minTTL time.Duration, reject string) (*Token, *Lease, error) {
 	c := t.credential(connection, key)
 	for {
@@ -141,7 +147,8 @@ func (t *Tokens) Acquire(ctx context.Context, connection, key string, minTTL tim
 		select {
 		case <-pending.ended:
 			if pending.failure != nil {
-				return nil, nil, pending.failure
+				token, err := t.fallback(c, minTTL, reject, pending.failure)
+				return token, nil, err
 			}
 		case <-t.options.After(max(pending.until.Sub(t.options.Now()), time.Millisecond)):
 		case <-ctx.Done():
@@ -159,21 +166,14 @@ func (t *Tokens) look(c *credential, minTTL time.Duration, reject string) (*Toke
 		return nil, nil, nil, err
 	}
 	now := t.options.Now()
-	if row.Token.good(now, minTTL, reject) {
+	if row.good(now, minTTL, reject) {
 		return t.shown(c, row.Token), nil, nil, nil
 	}
 	if c.lease != nil && now.Before(c.lease.until) {
 		return nil, nil, c.lease, nil
 	}
-	given, err := t.give(c, row, version, now)
+	given, err := t.give(c, row, version, &lease{minTTL: minTTL, reject: reject}, now)
 	return nil, given, nil, err
-}
-
-func (t *Token) good(now time.Time, minTTL time.Duration, reject string) bool {
-	if t == nil || t.AccessToken == "" || (reject != "" && t.ID == reject) {
-		return false
-	}
-	return t.ExpiresAt.IsZero() || t.ExpiresAt.Sub(now) > minTTL
 }
 
 // shown is what a user of the token gets.
@@ -185,7 +185,7 @@ func (t *Tokens) shown(c *credential, token *Token) *Token {
 }
 
 // give writes the marker, durably, then gives the lease out.
-func (t *Tokens) give(c *credential, row *tokenRow, version uint64, now time.Time) (*Lease, error) {
+func (t *Tokens) give(c *credential, row *tokenRow, version uint64, l *lease, now time.Time) (*Lease, error) {
 	interrupted := row.Pending != nil
 	pending := &pendingRefresh{At: now.UTC(), Interrupted: interrupted}
 	if row.Token != nil {
@@ -201,10 +201,8 @@ func (t *Tokens) give(c *credential, row *tokenRow, version uint64, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{
-		id: id, credential: c, generation: row.Generation,
-		until: now.Add(t.options.LeaseTime), ended: make(chan struct{}),
-	}
+	l.id, l.credential, l.generation = id, c, row.Generation
+	l.until, l.ended = now.Add(t.options.LeaseTime), make(chan struct{})
 	t.mu.Lock()
 	maps.DeleteFunc(t.leases, func(_ string, old *lease) bool {
 		return old.credential == c && (old.generation != l.generation || now.After(old.until.Add(10*t.options.LeaseTime)))
@@ -238,7 +236,7 @@ func (t *Tokens) Commit(leaseID string, token *Token, failure error) error {
 		sum := sha256.Sum256([]byte(stored.AccessToken))
 		stored.ID = hex.EncodeToString(sum[:8])
 	}
-	row.Token, row.Pending = &stored, nil
+	row.Token, row.Received, row.Pending = &stored, t.options.Now().UTC(), nil
 	row.Generation++
 	t.redact(c, &stored)
 	if err := t.write(c, row, version); err != nil {
@@ -357,7 +355,7 @@ func (t *Tokens) Stored(connection, key string) (Status, error) {
 		return Status{State: StateNone}, nil
 	}
 	s := Status{State: StateExpired, ExpiresAt: row.Token.ExpiresAt, Renewable: row.Token.RefreshToken != "", Extra: row.Token.Extra}
-	if row.Token.good(t.options.Now(), 0, "") {
+	if row.good(t.options.Now(), 0, "") {
 		s.State = StateValid
 	}
 	return s, nil

@@ -171,6 +171,7 @@ func TestACrashInsideARenewalIsSaid(t *testing.T) { // P11
 		if err := tokens.Commit(mustLease(t, tokens, "").ID, token("a1", "r1", time.Second), nil); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Second)
 		mustLease(t, tokens, "") // and the engine dies
 
 		tokens = tokensOver(t, kv)

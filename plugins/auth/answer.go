@@ -26,6 +26,7 @@ const (
 type oauthAnswer struct {
 	Error       string // `error`, else `error_code` (A-27)
 	Description string
+	GrantIsGone bool // `error` is invalid_grant (RFC 6749 5.2)
 
 	DeviceCode      string
 	UserCode        string
@@ -60,6 +61,8 @@ func decodeAnswer(body []byte) (oauthAnswer, error) {
 		return ""
 	}
 	a := oauthAnswer{
+		GrantIsGone: string(fields["error"]) == `"invalid_grant"`,
+
 		Error:       text("error", "error_code"),
 		Description: text("error_description", "error_message", "message"),
 

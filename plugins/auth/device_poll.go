@@ -105,8 +105,12 @@ func (p *plugin) pollFlow(c *sdk.Call[Config], f *flow) (asked bool, err error) 
 // judge takes an answer into the flow. Its error is one after which the flow can
 // be polled again.
 func (p *plugin) judge(c *sdk.Call[Config], f *flow, answer exchange, wasInDoubt bool) error {
-	f.InDoubt, f.Garbled = false, false
+	foreign := f.Foreign
+	f.InDoubt, f.Garbled, f.Foreign = false, false, 0
 	switch {
+	case answer.fine() && answer.AccessToken == "": // nobody's token; were the code claimed, the next poll says so
+		f.InDoubt, f.Foreign = true, foreign+1
+		return answer.fail(sdk.CodeUnexpectedResponse, "the answer is no token: %s", answer.tokenProblem())
 	case answer.fine():
 		return p.granted(c, f, answer)
 	case answer.Error == "authorization_pending",
@@ -124,12 +128,14 @@ func (p *plugin) judge(c *sdk.Call[Config], f *flow, answer exchange, wasInDoubt
 	case answer.Error == "expired_token":
 		f.State = stateExpired
 		return nil
-	case answer.Error == "" && answer.status != 400 && answer.status != 401:
-		// not the word of an authorization server: a proxy, a wrong address
-		f.InDoubt = wasInDoubt
+	case answer.isForeign(): // a proxy, a wrong address: nobody has decided about the codes
+		f.InDoubt, f.Foreign = wasInDoubt, foreign+1
 		return answer.refusal(c)
 	}
 	refused := answer.refusal(c)
+	if refused.Code == sdk.CodeUnexpectedResponse { // a word of its own ends the login too (RFC 8628 3.5)
+		refused.Code, refused.Applied = codeOfUnknownWord(answer.status), sdk.NotApplied
+	}
 	if answer.Error == "invalid_grant" {
 		if p.adopt(c, f) { // the poll before this one was answered after all
 			return nil
@@ -138,6 +144,15 @@ func (p *plugin) judge(c *sdk.Call[Config], f *flow, answer exchange, wasInDoubt
 	}
 	f.State, f.Failure = stateFailed, failureOf(refused)
 	return nil
+}
+
+// codeOfUnknownWord is the class of an OAuth error whose word nobody knows. A 401
+// is about the client here, not about a token that could be renewed.
+func codeOfUnknownWord(status int) sdk.Code {
+	if status < http.StatusBadRequest || status == http.StatusUnauthorized {
+		return sdk.CodeInvalid
+	}
+	return sdk.CodeOfStatus(status)
 }
 
 // explainGrant says what an invalid_grant means for a person: the code is

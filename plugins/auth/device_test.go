@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -490,10 +491,51 @@ func TestA21_TerminalErrors(t *testing.T) {
 	})
 	t.Run("A-26 the error has no word", func(t *testing.T) {
 		for _, body := range []string{``, `{}`, `[]`, `<html>`, `{"error":{"code":400}}`, `{"error":null}`, `"text"`} {
-			poll(t, 400, body, sdk.CodeInvalid, "", "400")
-			poll(t, 401, body, sdk.CodeUnauthorized, "", "401")
+			for _, status := range []int{400, 401, 403, 413} {
+				foreignPoll(t, status, body)
+			}
 		}
 	})
+}
+
+// foreignPoll has something answer a poll that is no authorization server: the
+// login goes on.
+func foreignPoll(t *testing.T, status int, body string) {
+	t.Helper()
+	w := open(t, authsim.Options{}, nil)
+	flow := w.start()
+	_ = w.sim.Approve(flow["user_code"].(string))
+	w.clock.pass(5 * time.Second)
+	w.answer(status, body)
+	e := fails(t, w.poll(flow), sdk.CodeUnexpectedResponse, "")
+	if e.HTTPStatus != status || !strings.Contains(e.Message, fmt.Sprint(status)) || !strings.Contains(e.Hint, "kept") {
+		t.Errorf("%d %s: %+v", status, body, e)
+	}
+	w.answer(0, "")
+	w.clock.pass(5 * time.Second)
+	if out := output(t, w.poll(flow)); out["state"] != "granted" {
+		t.Errorf("%d %s: afterwards %v", status, body, out)
+	}
+}
+
+// TestA26_WaitGoesOnThroughPagesOfAProxy: a few pages in a row do not end the
+// wait, and when it gives up the login is still there.
+func TestA26_WaitGoesOnThroughPagesOfAProxy(t *testing.T) {
+	for pages, want := range map[int]sdk.Code{maxForeign: 0, maxForeign + 1: sdk.CodeUnexpectedResponse} {
+		w := open(t, authsim.Options{}, nil)
+		flow := w.start()
+		_ = w.sim.Approve(flow["user_code"].(string))
+		w.fault(simkit.Fault{Path: "/token", Status: 403, HTML: true, Count: pages})
+		r := w.wait(in{"flow_id": flow["flow_id"]}, func(*sdk.Pending) {})
+		if want != 0 {
+			fails(t, r, want, "")
+			w.clock.pass(5 * time.Second)
+			r = w.wait(in{"flow_id": flow["flow_id"]}, func(*sdk.Pending) {})
+		}
+		if out := output(t, r); out["state"] != "granted" {
+			t.Errorf("%d pages: %v", pages, out)
+		}
+	}
 }
 
 func TestA26_TroubleKeepsTheFlow(t *testing.T) {

@@ -98,15 +98,19 @@ func (p *plugin) pending(c *sdk.Call[Config], f *flow, at progress, wait time.Du
 	}
 }
 
+// maxForeign is how many answers in a row device_wait takes from a proxy before
+// it says so. The login itself stays: another wait goes on with it.
+const maxForeign = 5
+
 // mayPass reports an error after which polling goes on: the network, the
-// service's own trouble, and one answer that got lost on its way; the next poll
-// then tells whether the code was claimed with it.
+// service's own trouble, a few pages of a proxy, and one answer that got lost on
+// its way; the next poll then tells whether the code was claimed with it.
 func mayPass(f *flow, err error) bool {
 	switch codeOf(err) {
 	case sdk.CodeUnavailable, sdk.CodeTimeout, sdk.CodeRateLimited:
 		return true
 	case sdk.CodeUnexpectedResponse:
-		return f.Garbled && !f.garbledBefore
+		return f.Garbled && !f.garbledBefore || f.Foreign > 0 && f.Foreign <= maxForeign
 	}
 	return false
 }

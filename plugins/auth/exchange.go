@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -87,15 +89,29 @@ func clientHeader(config Config) http.Header {
 // before the status.
 func (e exchange) fine() bool { return e.status >= 200 && e.status < 300 && e.Error == "" }
 
-// isDecisive reports a word that says what to do whatever the status is.
+// isDecisive reports a word of the standards or of the service's document, which
+// says what to do whatever the status below 500 is.
 func (e exchange) isDecisive() bool {
 	switch e.Error {
 	case "authorization_pending", "slow_down", "access_denied", "expired_token", "admin_policy_enforced", "org_internal",
 		"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request", "invalid_scope", "unsupported_grant_type":
-		return true
+		return e.status < 500
 	}
 	return false
 }
+
+// endsGrant reports the one word after which a refresh token is of no use any
+// more, in an answer that is an OAuth error (RFC 6749 5.2). A proxy, a framework
+// or a broken server may answer with any status and any page.
+func (e exchange) endsGrant() bool {
+	return e.GrantIsGone && (e.status >= 200 && e.status < 300 || e.status >= 400 && e.status < 500)
+}
+
+// isForeign reports an answer that holds no word of an authorization server.
+func (e exchange) isForeign() bool { return !e.fine() && !oauthWord.MatchString(e.Error) }
+
+// oauthWord is what the words of `error` look like in all specifications.
+var oauthWord = regexp.MustCompile(`^[a-z][a-z0-9_.:-]*$`)
 
 // isRateLimited reports that the server asks for fewer requests.
 func (e exchange) isRateLimited() bool {
@@ -145,7 +161,8 @@ func (e exchange) refusal(c *sdk.Call[Config]) *sdk.Error {
 	return failure
 }
 
-// code is the class of a refusal: by its word, else by the status (A-26).
+// code is the class of a refusal: by its word. Without a known one nobody can say
+// what was refused (A-26).
 func (e exchange) code() sdk.Code {
 	switch e.Error {
 	case "access_denied":
@@ -159,11 +176,8 @@ func (e exchange) code() sdk.Code {
 	case "invalid_client", "unauthorized_client", "invalid_grant", "invalid_request", "invalid_scope":
 		return sdk.CodeInvalid
 	}
-	code := sdk.CodeOfStatus(e.status)
-	if e.status >= 200 && e.status < 300 {
-		code = sdk.CodeInvalid
-	}
-	return code
+	// not the word of an authorization server: a proxy, a framework, a wrong address
+	return sdk.CodeUnexpectedResponse
 }
 
 func (e exchange) hint(c *sdk.Call[Config]) string {
@@ -181,6 +195,9 @@ func (e exchange) hint(c *sdk.Call[Config]) string {
 	if e.status >= 300 && e.status < 400 {
 		return fmt.Sprintf("redirects are not followed with secrets: check auth_url and the endpoints of connection %s", name)
 	}
+	if e.isForeign() {
+		return fmt.Sprintf("a proxy may have answered, or the address is wrong: check auth_url and the endpoints of connection %s; what is stored of the login is kept", name)
+	}
 	return ""
 }
 
@@ -193,7 +210,22 @@ func (e exchange) words() string {
 	if e.Description != "" {
 		text += ": " + e.shown(e.Description, 300)
 	}
+	if e.isForeign() && e.status >= 400 {
+		text += ", which is no answer of an authorization server" + e.mediaType()
+	}
 	return text
+}
+
+// mediaType names the type of a body, for a message.
+func (e exchange) mediaType() string {
+	if len(e.response.Body) == 0 {
+		return " (empty)"
+	}
+	mediaType, _, err := mime.ParseMediaType(e.response.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return " (" + e.shown(mediaType, 64) + ")"
 }
 
 // shown makes a text of the server fit to be shown. What the request held of

@@ -35,7 +35,7 @@ func TestFaultsOfEveryAction(t *testing.T) {
 	}{
 		"device_start":     {"/device/code", func(*world) in { return in{"scopes": []string{"other"}} }},
 		"device_poll":      {"/token", func(w *world) in { return in{"flow_id": w.dueFlow()} }},
-		"token":            {"/token", func(*world) in { return in{"min_ttl_s": 7200} }},
+		"token":            {"/token", func(w *world) in { w.expire(); return in{} }},
 		"refresh":          {"/token", func(*world) in { return in{} }},
 		"revoke":           {"/revoke", func(*world) in { return in{} }},
 		"resource_get":     {"/resource/me", func(w *world) in { return in{"url": w.url + "/resource/me"} }},

@@ -40,6 +40,7 @@ type flow struct {
 
 	InDoubt bool `json:"in_doubt,omitempty"` // a poll was sent whose answer is not known
 	Garbled bool `json:"garbled,omitempty"`  // the last answer could not be read
+	Foreign int  `json:"foreign,omitempty"`  // how many answers in a row were no authorization server's
 
 	Scopes    []string   `json:"scopes,omitempty"`     // granted
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of the access token, when granted

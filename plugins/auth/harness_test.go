@@ -274,6 +274,12 @@ func (w *world) expire() {
 	w.Host().SetToken(sdktest.Connection, "", token)
 }
 
+// age makes the stored access token look received a while ago.
+func (w *world) age(d time.Duration) {
+	w.t.Helper()
+	w.Host().Age(sdktest.Connection, "", d)
+}
+
 // texts is everything that a call says, for looking for what it must not say.
 func texts(r sdktest.Result) string {
 	encoded, err := json.Marshal(r.Logs)

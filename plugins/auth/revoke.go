@@ -80,11 +80,13 @@ func (p *plugin) revokeToken(c *sdk.Call[Config], in RevokeInput, stale *sdk.Tok
 		return sdk.AuthRequired("the token is revoked").WithReason(reasonRevoked)
 	}
 	refused := answer.refusal(c)
-	if answer.status != http.StatusBadRequest {
+	switch {
+	case answer.status != http.StatusBadRequest:
 		return refused
-	}
-	if in.Forget {
+	case in.Forget:
 		return sdk.AuthRequired("the token is forgotten").WithReason(reasonForgotten)
+	case answer.isForeign():
+		return refused
 	}
 	refused.Code = sdk.CodeInvalid
 	if refused.Hint == "" {

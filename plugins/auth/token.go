@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"math"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -103,11 +102,11 @@ func (p *plugin) withoutRefresh(c *sdk.Call[Config], stale *sdk.Token, request s
 		failure := sdk.Errorf(sdk.CodeUnsupported, "connection %s has no refresh token: its login can't be renewed", connectionName(c))
 		failure.Applied = sdk.NotApplied
 		return nil, failure.WithHint("log in again before it ends: flowrun connections login %s", connectionName(c))
-	case left > 0 && left <= request.MinTTL:
-		c.Log().Warn("the token ends sooner than asked for, and can't be renewed")
-		return stale, nil
+	case left > 0:
+		// it ends sooner than asked for, and the host gives it all the same, or a
+		// service has refused it, which may have been a proxy's word: it is kept
+		return nil, loginRequired(c, sdk.ReasonTokenRefused, "the token of connection %s can't be renewed: the service gave no refresh token", connectionName(c))
 	}
-	// run out, or refused by the service though it has not
 	return nil, loginRequired(c, "no_refresh_token", "the login of connection %s has ended, and the service gave no refresh token", connectionName(c))
 }
 
@@ -139,22 +138,26 @@ func (p *plugin) renew(c *sdk.Call[Config], stale *sdk.Token) (*sdk.Token, error
 	return answer.tokenOf(p.now(), grantOf(stale.Extra)), nil
 }
 
-// refreshRefusal says what a refused refresh means: the grant is gone (A-36,
-// ), unless the refusal is about the client, the request or the pace.
+// refreshRefusal says what a refused refresh means: with invalid_grant the grant
+// is gone. Everything else is about the client, the request, the
+// pace, or what stands before the server: the grant stays.
 func refreshRefusal(c *sdk.Call[Config], answer exchange) error {
 	refused := answer.refusal(c)
-	switch answer.Error {
-	case "invalid_client", "unsupported_grant_type", "slow_down":
+	switch {
+	case answer.endsGrant():
+	case answer.Error == "invalid_grant" && refused.Code == sdk.CodeInvalid: // not where RFC 6749 5.2 has it
+		refused.Code = sdk.CodeUnexpectedResponse
+		return refused
+	case refused.Code == sdk.CodeDenied, refused.Code == sdk.CodeExpired: // words for a code, not for a refresh token
+		refused.Code = sdk.CodeForbidden
+		return refused
+	case refused.Code == sdk.CodeUnexpectedResponse && refused.Hint == "":
+		refused.Hint = "the login is kept; should it have ended: flowrun connections login " + connectionName(c)
+		return refused
+	default:
 		return refused
 	}
-	if answer.isRateLimited() || answer.isServerTrouble() || answer.Error == "" && answer.status < http.StatusBadRequest {
-		return refused
-	}
-	reason := refused.Reason
-	if reason == "" {
-		reason = "refresh_refused"
-	}
-	gone := loginRequired(c, reason, "the login of connection %s has ended: %s", connectionName(c), refused.Message)
+	gone := loginRequired(c, refused.Reason, "the login of connection %s has ended: %s", connectionName(c), refused.Message)
 	gone.HTTPStatus, gone.Details = refused.HTTPStatus, refused.Details
 	return gone
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -22,6 +23,7 @@ type Host struct {
 	mu     sync.Mutex
 	state  map[string]entry
 	tokens map[string]*pluginv1.Token
+	born   map[string]time.Time // key of a token -> when it was committed
 	gone   map[string]string    // key of a forgotten token -> why
 	leases map[string]openLease // by lease id
 	issued int
@@ -30,6 +32,7 @@ type Host struct {
 // openLease is a lease that was not ended yet.
 type openLease struct {
 	key   string // of the token
+	asked *pluginv1.AcquireTokenRequest
 	ended chan struct{}
 }
 
@@ -40,7 +43,7 @@ type entry struct {
 
 func newHost() *Host {
 	return &Host{
-		state: map[string]entry{}, tokens: map[string]*pluginv1.Token{}, gone: map[string]string{}, leases: map[string]openLease{},
+		state: map[string]entry{}, tokens: map[string]*pluginv1.Token{}, born: map[string]time.Time{}, gone: map[string]string{}, leases: map[string]openLease{},
 	}
 }
 
@@ -49,6 +52,7 @@ func (h *Host) SetToken(connection, key string, token *pluginv1.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tokens[connection+"|"+key] = token
+	delete(h.born, connection+"|"+key)
 }
 
 // Token returns the stored token of a connection and key, or nil.
@@ -56,6 +60,22 @@ func (h *Host) Token(connection, key string) *pluginv1.Token {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.tokens[connection+"|"+key]
+}
+
+// Age makes the stored token of a connection and key look committed a while ago:
+// its end comes nearer by as much.
+func (h *Host) Age(connection, key string, by time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := connection + "|" + key
+	if born, known := h.born[name]; known {
+		h.born[name] = born.Add(-by)
+	}
+	if token := h.tokens[name]; token.GetExpiresAt() != nil {
+		aged := proto.CloneOf(token)
+		aged.ExpiresAt = timestamppb.New(token.GetExpiresAt().AsTime().Add(-by))
+		h.tokens[name] = aged
+	}
 }
 
 // GetState serves State.Get.
@@ -112,7 +132,7 @@ func (h *Host) look(key string, request *pluginv1.AcquireTokenRequest) (*pluginv
 	if request.GetPeek() {
 		return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Stored{Stored: h.stored(key)}}, nil
 	}
-	if stored != nil && stored.GetId() != request.GetReject() && validFor(stored, request.GetMinTtl().AsDuration()) {
+	if h.good(key, request.GetReject(), request.GetMinTtl().AsDuration()) {
 		return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Token{Token: stored}}, nil
 	}
 	for _, open := range h.leases {
@@ -122,7 +142,7 @@ func (h *Host) look(key string, request *pluginv1.AcquireTokenRequest) (*pluginv
 	}
 	h.issued++
 	given := &pluginv1.RefreshLease{Id: strconv.Itoa(h.issued), Stale: stored, Until: timestamppb.New(time.Now().Add(time.Minute))}
-	h.leases[given.Id] = openLease{key: key, ended: make(chan struct{})}
+	h.leases[given.Id] = openLease{key: key, asked: request, ended: make(chan struct{})}
 	return &pluginv1.AcquireTokenResponse{Result: &pluginv1.AcquireTokenResponse_Lease{Lease: given}}, nil
 }
 
@@ -142,12 +162,29 @@ func (h *Host) stored(key string) *pluginv1.StoredToken {
 	return &pluginv1.StoredToken{State: state, ExpiresAt: token.GetExpiresAt(), Extra: token.GetExtra(), Renewable: token.GetRefreshToken() != ""}
 }
 
+// renew is a validity that asks for a new token by all means.
+const renew = 50 * 365 * 24 * time.Hour
+
+// good reports whether the stored token may be given; half of its lifetime is the
+// most that ttl asks for.
+func (h *Host) good(key, reject string, ttl time.Duration) bool {
+	token := h.tokens[key]
+	if token == nil || token.GetId() == reject {
+		return false
+	}
+	if born, known := h.born[key]; known && ttl < renew && token.GetExpiresAt() != nil {
+		ttl = min(ttl, max(token.GetExpiresAt().AsTime().Sub(born)/2, 0))
+	}
+	return validFor(token, ttl)
+}
+
 func validFor(token *pluginv1.Token, ttl time.Duration) bool {
 	return token.GetExpiresAt() == nil || time.Until(token.GetExpiresAt().AsTime()) > ttl
 }
 
 // CommitToken ends a lease; one that is not open is refused. AUTH_REQUIRED makes
-// the host forget the token.
+// the host forget the token; after other failures it gives the stored one where
+// that is still good.
 func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenRequest) (*pluginv1.CommitTokenResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,9 +196,14 @@ func (h *Host) CommitToken(_ context.Context, request *pluginv1.CommitTokenReque
 	close(open.ended)
 	switch {
 	case request.GetToken() != nil:
-		h.tokens[open.key] = request.GetToken()
+		h.tokens[open.key], h.born[open.key] = request.GetToken(), time.Now()
 		delete(h.gone, open.key)
-	case request.GetError().GetCode() == pluginv1.Code_AUTH_REQUIRED:
+	case request.GetError().GetReason() == sdk.ReasonTokenRefused:
+	case request.GetError().GetCode() != pluginv1.Code_AUTH_REQUIRED:
+		if open.asked.GetMinTtl().AsDuration() < renew && h.good(open.key, open.asked.GetReject(), 0) {
+			return &pluginv1.CommitTokenResponse{Token: h.tokens[open.key]}, nil
+		}
+	default:
 		reason := cmp.Or(request.GetError().GetReason(), request.GetError().GetMessage())
 		if h.tokens[open.key] != nil && reason != "revoked" {
 			h.gone[open.key] = reason

@@ -95,7 +95,7 @@ func child(o order) error {
 		return err
 	}
 	if o.Login != nil {
-		_, lease, err := tokens.Acquire(context.Background(), "login", "", 100*time.Hour, "")
+		_, lease, err := tokens.Acquire(context.Background(), "login", "", secret.Renew, "")
 		if err != nil {
 			return fmt.Errorf("no lease for a login: %w", err)
 		}
@@ -115,7 +115,7 @@ func child(o order) error {
 
 // renew asks for a token that must be a new one.
 func (o order) renew(tokens *secret.Tokens) (ended bool, err error) {
-	_, lease, err := tokens.Acquire(context.Background(), "login", "", 100*time.Hour, "")
+	_, lease, err := tokens.Acquire(context.Background(), "login", "", secret.Renew, "")
 	if err != nil {
 		return true, err
 	}
