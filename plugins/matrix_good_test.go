@@ -52,7 +52,7 @@ func TestWellBehavedRunBreaksNoRule(t *testing.T) {
 			t.Errorf("%v: the run is %s: %s", input, result.Run.Status, errorText(result))
 		}
 		requests := lines[plugin].since(before)
-		if len(requests) == 0 && action != "auth.status" && action != "auth.device_poll" {
+		if len(requests) == 0 && !slices.Contains([]string{"auth.status", "auth.device_poll", "auth.token"}, action) { // a token that is good is no reason to ask
 			t.Errorf("%v: nothing was sent", input)
 		}
 		for _, r := range requests {
@@ -64,6 +64,11 @@ func TestWellBehavedRunBreaksNoRule(t *testing.T) {
 	for _, name := range revokeLast(actionNames()) {
 		plugin, _, _ := strings.Cut(name, ".")
 		t.Run(name, func(t *testing.T) {
+			if name == "auth.device_wait" { // device_poll may have brought the other one to its end
+				if flow, err = b.startFlow(lines["auth"]); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if input := goodInput(name, lines[plugin], flow); input != nil {
 				if name == "tasks.invitation_reject" { // the other code is accepted already
 					lines[plugin].tasks.Kit().Reset()

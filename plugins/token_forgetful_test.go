@@ -64,6 +64,7 @@ func forgetful() *sdk.Plugin {
 		return out, err
 	}
 	return sdk.New("forgetful", "1.0.0", "forgets its login too soon", sdk.TokenAction("token"),
+		sdk.HostsFrom(func(c forgetfulConfig) []string { return []string{c.AuthURL} }),
 		sdk.Read("device_start", "begin", func(*forgetfulCall, forgetfulInput) (forgetfulOutput, error) {
 			return forgetfulOutput{FlowID: "flow"}, nil
 		}),

@@ -41,8 +41,10 @@ type core struct {
 	services hostServices
 	now      func() time.Time
 	events   *eventStream
-	masks    masks
+	masks    masks       // what is never shown
 	wrote    atomic.Bool // a request that is no read was sent
+
+	credentials masks // the secrets of the connection, and its tokens
 
 	checkpoint []byte
 	pageCursor string

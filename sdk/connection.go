@@ -16,6 +16,7 @@ type connection struct {
 	pool     *http.Client
 	err      error
 	secrets  []string
+	granted  origins // where its credentials may go
 }
 
 // openConnection decodes and checks a config. It does not use the network.
@@ -40,12 +41,16 @@ func (p *Plugin) openConnection(name, hash string, raw []byte) (*connection, []P
 	if firstError(problems) != nil {
 		return nil, problems
 	}
-	c := &connection{name: name, hash: hash, config: config, settings: settings, secrets: secretValues(p.config, raw)}
+	granted, problems := p.grantedOrigins(config, settings.BaseURL, problems)
+	if firstError(problems) != nil {
+		return nil, problems
+	}
+	c := &connection{name: name, hash: hash, config: config, settings: settings, secrets: secretValues(p.config, raw), granted: granted}
 	transport, err := newTransport(settings)
 	if err != nil {
 		c.err = err
 	} else {
-		c.pool = &http.Client{Transport: transport, CheckRedirect: followRedirect}
+		c.pool = &http.Client{Transport: transport}
 	}
 	return c, problems
 }
@@ -73,7 +78,7 @@ func (c *connection) close() {
 }
 
 func (c *core) httpClient() *HTTPClient {
-	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err}
+	return &HTTPClient{ctx: c.ctx, core: c, settings: c.conn.settings, pool: c.conn.pool, err: c.conn.err, granted: c.conn.granted}
 }
 
 // connections are the open connections of a process. Safe for concurrent use.

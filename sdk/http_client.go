@@ -19,8 +19,11 @@ import (
 // HTTPClient sends requests to the connection's base_url and turns failures
 // into Errors: by status, by what the network did, and by what a Classify hook
 // reads from the body. It sends each write once, keeps no cookies, caps bodies
-// and follows redirects of reads to the same host only. The With methods
-// return changed copies. Safe for concurrent use.
+// and follows redirects of reads. Credentials go to the origin (scheme, host and
+// port) of base_url and to those that Hosts and HostsFrom grant, and nowhere
+// else: a request that would take one to another is refused, a redirect that
+// would is not followed. The With methods return changed copies. Safe for
+// concurrent use.
 type HTTPClient struct {
 	ctx      context.Context // a client lives no longer than its call
 	core     *core
@@ -29,6 +32,7 @@ type HTTPClient struct {
 	err      error
 	prefix   string
 	header   http.Header
+	granted  origins // where credentials may go
 	classify func(*Response) error
 }
 
@@ -40,7 +44,8 @@ type Request struct {
 	Header http.Header
 
 	// URL is sent as it stands instead of Path, below no base_url; Query is added
-	// to it. The action has made sure that it may go there.
+	// to it. At an origin that is not granted the request is sent without the
+	// headers of the client, and refused when it has another credential.
 	URL string
 	// SecretQuery names parameters of Query whose values are never shown: a token
 	// that the service wants there.
@@ -66,6 +71,7 @@ func (h *HTTPClient) WithContext(ctx context.Context) *HTTPClient {
 
 // WithBase returns a client of another root URL of the same service, such as its
 // authorization server. It is checked as base_url is when a request is made.
+// Credentials go there when Hosts or HostsFrom grant it.
 func (h *HTTPClient) WithBase(root string) *HTTPClient {
 	changed := *h
 	changed.prefix = ""
@@ -84,8 +90,8 @@ func (h *HTTPClient) WithPath(prefix string) *HTTPClient {
 	return &changed
 }
 
-// WithHeader returns a client that sends a header with every request, to the
-// base_url's host only. An empty value sends no such header, so that a setting
+// WithHeader returns a client that sends a header with every request to the
+// origins that are granted. An empty value sends no such header, so that a setting
 // that may be absent needs no condition.
 func (h *HTTPClient) WithHeader(name, value string) *HTTPClient {
 	changed := *h
@@ -99,8 +105,12 @@ func (h *HTTPClient) WithHeader(name, value string) *HTTPClient {
 	return &changed
 }
 
-// WithBearer returns a client that sends an access token.
+// WithBearer returns a client that sends an access token; with an empty one it
+// sends none.
 func (h *HTTPClient) WithBearer(token string) *HTTPClient {
+	if token == "" {
+		return h.WithHeader("Authorization", "")
+	}
 	return h.WithHeader("Authorization", "Bearer "+token)
 }
 
@@ -157,7 +167,7 @@ func (h *HTTPClient) Do(request *Request) (*Response, error) {
 	}
 	h.maskQuery(request)
 	started := h.core.now()
-	incoming, err := h.pool.Do(outgoing)
+	incoming, err := h.redirecting(outgoing, request).Do(outgoing)
 	if err != nil {
 		return nil, h.networkError(outgoing, err, sent.Load())
 	}
@@ -220,6 +230,9 @@ func (h *HTTPClient) outgoing(ctx context.Context, request *Request, target *url
 	}
 	outgoing.Close = request.Close
 	h.setHeaders(outgoing, request, contentType)
+	if err := h.confine(outgoing, request, body); err != nil {
+		return nil, err
+	}
 	return outgoing, nil
 }
 
@@ -259,20 +272,6 @@ func (h *HTTPClient) userAgent() string {
 }
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
-
-// followRedirect allows reads to go on at the same host, never from https to
-// http. Everything else is answered with the redirect itself.
-func followRedirect(next *http.Request, via []*http.Request) error {
-	first := via[0]
-	if !isRead(first.Method) || len(via) > maxRedirects || next.URL.Host != first.URL.Host {
-		return http.ErrUseLastResponse
-	}
-	if first.URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return http.ErrUseLastResponse
-	}
-	next.Header.Del("Referer") // would carry the query of the first URL
-	return nil
-}
 
 // read takes the whole body within its bound.
 func (h *HTTPClient) read(incoming *http.Response, request *Request) (*Response, error) {

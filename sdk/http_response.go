@@ -106,7 +106,11 @@ func (r *Response) redirectHint() string {
 	if err != nil || location.Host == "" {
 		return "the service redirects and the redirect was not followed"
 	}
-	return "the service redirects to " + r.Shown(location.Host, 128) + ", which is not followed; check base_url"
+	where := location.Host
+	if o, ok := originOf(location); ok {
+		where = o.String()
+	}
+	return "the service redirects to " + r.Shown(where, 128) + ", which is not followed: credentials stay at their origin; check base_url"
 }
 
 func (r *Response) now() time.Time {

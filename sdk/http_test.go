@@ -268,7 +268,7 @@ func TestHTTPRedirects(t *testing.T) {
 		hint    string
 	}{
 		"same host":      {sdk.Request{Path: "/hop", Query: url.Values{"token": {"q"}}}, "Bearer canary-token-1234", ""},
-		"another host":   {sdk.Request{Path: "/away"}, "", "redirects to 127.0.0.1:"},
+		"another host":   {sdk.Request{Path: "/away"}, "", "redirects to http://127.0.0.1:"},
 		"endless":        {sdk.Request{Path: "/loop"}, "", "was not followed"},
 		"after a write":  {sdk.Request{Path: "/hop", Method: "POST", JSON: 1}, "", "was not followed"},
 		"after a delete": {sdk.Request{Path: "/hop", Method: "DELETE"}, "", "was not followed"},
@@ -423,15 +423,22 @@ func TestHTTPKeepsToItsPath(t *testing.T) {
 	}
 }
 
-func TestHTTPTrustsTheCAFile(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
-	server.Config.ErrorLog = nil
-	defer server.Close()
+// caFile writes the certificate of a server to a file.
+func caFile(t *testing.T, server *httptest.Server) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	if err := os.WriteFile(file, certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestHTTPTrustsTheCAFile(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	server.Config.ErrorLog = nil
+	defer server.Close()
+	file := caFile(t, server)
 	failure := sdktest.Open(t, fetcher(sdk.Request{}), map[string]any{"base_url": server.URL}).Call("fetch", nil).Err
 	if failure == nil || failure.Code != sdk.CodeUnavailable || failure.Applied != sdk.NotApplied || !strings.Contains(failure.Hint, "ca_file") {
 		t.Errorf("without the file: %+v", failure)

@@ -32,6 +32,8 @@ type Plugin struct {
 	configType     reflect.Type // nil: no part needs a config
 	config         *schema
 	validateConfig []func(config any) []Problem
+	hostsFrom      []func(config any) []string
+	hosts          origins // of Hosts
 	check          func(c *core, config any) (string, error)
 
 	errs []error
@@ -159,12 +161,6 @@ func BaseURL(url string) Part {
 		}
 		p.defaultBaseURL = url
 	})
-}
-
-// Hosts declares hosts that the plugin talks to besides its base_url. It is
-// shown to the user before it is granted.
-func Hosts(hosts ...string) Part {
-	return partFunc(func(p *Plugin) { p.grants.Hosts = append(p.grants.Hosts, hosts...) })
 }
 
 // Env declares names of the host's environment that the plugin wants to read.

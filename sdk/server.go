@@ -3,6 +3,8 @@ package sdk
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -186,6 +188,18 @@ func (c *core) useConnection(conn *connection, input []byte) {
 		secrets = append(secrets, secretValues(c.action.input, input)...)
 	}
 	c.masks.add(secrets...)
+	c.credentials.add(slices.DeleteFunc(slices.Clone(conn.secrets), isAddress)...)
+}
+
+// isAddress reports a secret that is a URL: where to send something, and not what
+// to send there.
+func isAddress(secret string) bool {
+	u, err := url.Parse(secret)
+	if err != nil {
+		return false
+	}
+	_, ok := originOf(u)
+	return ok
 }
 
 // Execute runs one attempt of one page. It always ends the stream with exactly

@@ -107,7 +107,7 @@ func (c *core) acquireToken(request TokenRequest) (*Token, error) {
 		if token == nil {
 			return nil, AuthRequired("connection %s has no token", c.conn.name)
 		}
-		c.masks.add(token.GetAccessToken(), token.GetRefreshToken())
+		c.learn(token.GetAccessToken(), token.GetRefreshToken())
 		if !request.Force || asked.Reject == token.GetId() {
 			return goToken(token), nil
 		}
@@ -119,7 +119,7 @@ func (c *core) acquireToken(request TokenRequest) (*Token, error) {
 // before it is used, or with the error.
 func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease, request TokenRequest) (*Token, error) {
 	if stale := lease.GetStale(); stale != nil {
-		c.masks.add(stale.GetAccessToken(), stale.GetRefreshToken())
+		c.learn(stale.GetAccessToken(), stale.GetRefreshToken())
 	}
 	fresh, err := refreshSafely(c.ctx, lease, request.Refresh)
 	commit := &pluginv1.CommitTokenRequest{LeaseId: lease.GetId()}
@@ -131,7 +131,7 @@ func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease,
 			fresh.RefreshToken = lease.GetStale().GetRefreshToken()
 		}
 		fresh.ID = tokenID(fresh)
-		c.masks.add(fresh.AccessToken, fresh.RefreshToken)
+		c.learn(fresh.AccessToken, fresh.RefreshToken)
 		commit.Token = protoToken(fresh)
 	}
 	// a new token must not be lost because the call was canceled meanwhile
@@ -152,6 +152,12 @@ func (c *core) refresh(client pluginv1.HostClient, lease *pluginv1.RefreshLease,
 	return nil, err
 }
 
+// learn notes tokens as credentials of the connection.
+func (c *core) learn(tokens ...string) {
+	c.masks.add(tokens...)
+	c.credentials.add(tokens...)
+}
+
 // failedRenewal is what the host hears of a renewal that failed. When the call
 // itself has time left, a request without an answer is the service's failure and
 // no end of the call: those that wait for the renewal hear of it at once.
@@ -165,7 +171,7 @@ func (c *core) failedRenewal(err error) *Error {
 
 // goOnWith uses the stored token, which is still good, after a renewal failed.
 func (c *core) goOnWith(stored *pluginv1.Token, err error) *Token {
-	c.masks.add(stored.GetAccessToken())
+	c.learn(stored.GetAccessToken())
 	c.log(pluginv1.Log_WARN, "the token could not be renewed, and is used for as long as it lasts: "+asError(err).Message, nil)
 	return goToken(stored)
 }

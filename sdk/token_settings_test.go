@@ -127,7 +127,7 @@ func TestHTTPAbsoluteURLAndSecretQuery(t *testing.T) {
 	request := sdk.Request{
 		URL: base + "/a%2Fb?x=1#part", Query: url.Values{"access_token": {"canary-99"}}, SecretQuery: []string{"access_token"},
 	}
-	err := openFetcher(t, "https://elsewhere.example", request).Call("read", nil).Err
+	err := openFetcher(t, base, request).Call("read", nil).Err
 	if err == nil || err.HTTPStatus != http.StatusTeapot || strings.Contains(err.Message, "canary") {
 		t.Fatalf("got %v", err)
 	}

@@ -47,7 +47,8 @@ func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string
 	defer cancel()
 	request.Method, request.Close, request.MaxBody = http.MethodPost, true, maxTokenResponse
 	request.Header, request.ContentType = clientHeader(c.Config), "application/x-www-form-urlencoded"
-	response, err := c.HTTP().WithContext(ctx).Do(request)
+	// the address is of the config, or of the metadata of its issuer
+	response, err := c.HTTP().WithContext(ctx).WithOrigin(request.URL).Do(request)
 	if response == nil {
 		scrub(err, secrets)
 		return exchange{}, hinted(err)

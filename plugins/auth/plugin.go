@@ -46,6 +46,9 @@ func NewWith(o Options) *sdk.Plugin {
 	p := &plugin{now: o.Now, random: o.Random}
 	parts := []sdk.Part{
 		sdk.ValidateConfig(checkConfig),
+		sdk.HostsFrom(func(c Config) []string {
+			return []string{c.AuthURL, c.ManagementURL, c.DeviceAuthorizationEndpoint, c.TokenEndpoint, c.RevocationEndpoint}
+		}),
 		sdk.CheckConnection(p.checkConnection),
 		sdk.TokenAction("token"),
 		sdk.UsesState(),

@@ -108,7 +108,7 @@ func (p *plugin) resourceGet(c *sdk.Call[Config], in ResourceInput) (ResourceOut
 	} else {
 		request.Header.Set("Authorization", "Bearer "+token.AccessToken)
 	}
-	response, err := c.HTTP().Do(request)
+	response, err := c.HTTP().WithOrigin(in.URL).Do(request) // allow_hosts has granted it
 	if err != nil {
 		return ResourceOutput{}, hinted(err)
 	}
