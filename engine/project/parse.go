@@ -22,6 +22,9 @@ var (
 // besides all problems.
 func Parse(file string, src []byte) (*Project, diag.List) {
 	root, problems := spec.ParseNode(file, src, spec.DefaultLimits())
+	if root == nil && len(problems) == 1 && problems[0].Code == spec.CodeEmpty {
+		problems = nil // nothing is set: that is fine
+	}
 	p := &parser{project: &Project{File: file, Secrets: []string{"env", "store"}}, problems: problems}
 	if root != nil {
 		p.topLevel(root)

@@ -161,7 +161,11 @@ func (a *app) writeJUnit(file string, results []engine.TestResult) error {
 // directory, each once.
 func (a *app) testFiles(project *engine.Project, paths []string) ([]string, error) {
 	if len(paths) == 0 {
-		return a.projectTests(project)
+		files, err := a.projectTests(project)
+		if err == nil && len(files) == 0 {
+			err = notFoundError(errors.New("the project has no tests"), "write workflows/NAME.test.yaml, or record one: `"+a.commandText("test", "--record", "RUN")+"`")
+		}
+		return files, err
 	}
 	var files []string
 	for _, path := range paths {
@@ -202,9 +206,6 @@ func (a *app) projectTests(project *engine.Project) ([]string, error) {
 				files = append(files, a.shownPath(filepath.Join(folder, entry.Name())))
 			}
 		}
-	}
-	if len(files) == 0 {
-		return nil, notFoundError(errors.New("the project has no tests"), "write workflows/NAME.test.yaml, or record one: `"+a.commandText("test", "--record", "RUN")+"`")
 	}
 	slices.Sort(files)
 	return files, nil

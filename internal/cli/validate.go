@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,8 +28,8 @@ func (a *app) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate [PATH...]",
 		Short: "Check workflows and tell all problems at once",
-		Long: "Validate checks workflow files, and every workflow in folders; without a path the project's own.\n" +
-			"It exits with 3 when a workflow can't run.",
+		Long: "Validate checks workflow files and the *.test.yaml beside them, and all of both in folders; without a path\n" +
+			"the project's own. It exits with 3 when a workflow can't run.",
 		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json",
 		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, flags) },
 	}
@@ -37,6 +40,10 @@ func (a *app) validateCommand() *cobra.Command {
 
 func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags) error {
 	project, err := a.loadProject(ctx)
+	var wrong diag.List
+	if errors.As(err, &wrong) && flags.output != "text" {
+		return errors.Join(a.printFindings(wrong, validated{}, flags.output), exitWith(exitInvalid))
+	}
 	if err != nil {
 		return err
 	}
@@ -45,33 +52,93 @@ func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags
 	if err != nil {
 		return err
 	}
-	problems := diag.List{}
-	sources := map[string][]byte{}
+	found := validated{sources: map[string][]byte{}}
+	problems, workflows := diag.List{}, map[string][]byte{}
 	for _, file := range files {
-		source, err := a.readWorkflow(file)
+		name := filepath.ToSlash(filepath.Clean(file))
+		source, isTest, err := a.readChecked(file)
 		if err != nil {
 			return err
 		}
-		name := filepath.ToSlash(filepath.Clean(file))
-		var found diag.List
-		if flags.strict {
-			found = project.CheckStrict(ctx, name, source)
-		} else {
-			_, found = project.Check(ctx, name, source)
+		found.sources[name] = source
+		if isTest {
+			found.tests++
+			problems = append(problems, a.checkTest(ctx, project, name, source)...)
+			continue
 		}
-		sources[name] = source
-		problems = append(problems, found...)
+		found.workflows++
+		workflows[name] = source
+		if flags.strict {
+			problems = append(problems, project.CheckStrict(ctx, name, source)...)
+		} else {
+			_, list := project.Check(ctx, name, source)
+			problems = append(problems, list...)
+		}
 	}
 	if len(paths) == 0 {
-		problems = append(problems, engine.NameClashes(sources)...)
+		problems = append(problems, engine.NameClashes(workflows)...)
 	}
-	if err := a.printFindings(problems, sources, len(files), flags.output); err != nil {
+	problems = once(problems)
+	if err := a.printFindings(problems, found, flags.output); err != nil {
 		return err
 	}
 	if problems.HasErrors() || flags.strict && len(problems) > 0 {
 		return exitWith(exitInvalid)
 	}
 	return nil
+}
+
+// validated is what validate has read: sources by the names that problems carry.
+type validated struct {
+	sources          map[string][]byte
+	workflows, tests int
+}
+
+// summary says what was found to be valid.
+func (v validated) summary() string {
+	switch {
+	case v.tests == 0:
+		return count(v.workflows, "workflow") + " valid"
+	case v.workflows == 0:
+		return count(v.tests, "test file") + " valid"
+	}
+	return count(v.workflows, "workflow") + " and " + count(v.tests, "test file") + " valid"
+}
+
+// readChecked reads a file that validate checks, and says whether it is one of
+// tests: by its name, or by what it begins with.
+func (a *app) readChecked(file string) (source []byte, isTest bool, err error) {
+	if isTestName(filepath.Base(file)) {
+		source, err = a.readTest(file)
+		return source, true, err
+	}
+	source, err = a.readWorkflow(file)
+	return source, err == nil && testContent.Match(source), err
+}
+
+// testContent is the key that only files of tests have.
+var testContent = regexp.MustCompile(`(?m)^["']?flowrun_test["']?\s*:`)
+
+// checkTest checks a file of tests and what its answers and events say of its
+// workflow, without running a case.
+func (a *app) checkTest(ctx context.Context, project *engine.Project, name string, source []byte) diag.List {
+	options := engine.TestOptions{
+		Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) },
+		Case: func(string) bool { return false },
+	}
+	return project.Test(ctx, []engine.TestFile{{Name: name, Source: source}}, options)[0].Problems
+}
+
+// once leaves out what was told before: a test tells the problems of its
+// workflow too.
+func once(problems diag.List) diag.List {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(problems, func(p diag.Problem) bool {
+		key := p.String()
+		known := seen[key]
+		seen[key] = true
+		return known
+	})
 }
 
 // workflowFiles lists what to check, as paths from the working directory.
@@ -87,7 +154,8 @@ func (a *app) workflowFiles(project *engine.Project, paths []string) ([]string, 
 		for _, name := range names {
 			paths = append(paths, a.shownPath(filepath.Join(project.Root(), name)))
 		}
-		return paths, nil
+		tests, err := a.projectTests(project)
+		return append(paths, tests...), err
 	}
 	var files []string
 	for _, path := range paths {
@@ -106,7 +174,7 @@ func (a *app) expandPath(path string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{path}, nil // reading it tells what is wrong
 	}
-	return a.filesBelow(path, "workflow", "", isWorkflowName)
+	return a.filesBelow(path, "workflow", "", func(name string) bool { return isWorkflowName(name) || isTestName(name) })
 }
 
 func isWorkflowName(name string) bool {
@@ -122,10 +190,10 @@ func (a *app) shownPath(path string) string {
 	return path
 }
 
-func (a *app) printFindings(problems diag.List, sources map[string][]byte, files int, output string) error {
+func (a *app) printFindings(problems diag.List, found validated, output string) error {
 	switch output {
 	case "json":
-		return diag.WriteJSON(a.sys.Stdout, problems, files)
+		return diag.WriteJSON(a.sys.Stdout, problems, len(found.sources))
 	case "sarif":
 		return view.JSON(a.sys.Stdout, sarif(problems, a.sys.Version))
 	case "github":
@@ -134,9 +202,9 @@ func (a *app) printFindings(problems diag.List, sources map[string][]byte, files
 		}
 		return nil
 	}
-	a.printProblemsOf(problems, sources)
+	a.printProblemsOf(problems, found.sources)
 	if !problems.HasErrors() {
-		fmt.Fprintf(a.sys.Stdout, "%s valid\n", count(files, "workflow"))
+		fmt.Fprintln(a.sys.Stdout, found.summary())
 	}
 	return nil
 }
