@@ -31,6 +31,8 @@ type KeyRotation struct {
 	Values    int    `json:"values"`              // that were sealed anew
 	Continued bool   `json:"continued,omitempty"` // it was begun before, and interrupted
 	OldKey    string `json:"old_key"`             // the file that keeps the old key
+	// Removed are the files of still older keys: the newest three stay.
+	Removed []string `json:"removed,omitempty"`
 }
 
 // sealedBuckets are the store's buckets whose values are sealed.
@@ -85,7 +87,7 @@ func (e *Engine) RotateKey(ctx context.Context) (*KeyRotation, error) {
 	case err != nil:
 		return nil, e.fault(fmt.Errorf("rotate the key: %w", err))
 	}
-	return &KeyRotation{File: path, Values: rotated.Values, Continued: rotated.Continued, OldKey: rotated.OldKey}, nil
+	return &KeyRotation{File: path, Values: rotated.Values, Continued: rotated.Continued, OldKey: rotated.OldKey, Removed: rotated.Removed}, nil
 }
 
 // listSealed names a few values.

@@ -145,6 +145,42 @@ func TestTheKeyIsRotated(t *testing.T) {
 	}
 }
 
+// TestIssue12_36_OldKeysDoNotPileUp: the newest three stay, and what somebody else
+// keeps there.
+func TestIssue12_36_OldKeysDoNotPileUp(t *testing.T) {
+	dir := t.TempDir()
+	fillSealed(t, dir)
+	e, err := openAt(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(context.Background())
+	mine := filepath.Join(dir, keyFileName+".mine.bak")
+	if err := os.WriteFile(mine, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for n := range 6 {
+		rotated, err := e.RotateKey(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, rotated.OldKey)
+		if want := max(0, n-2) - max(0, n-3); len(rotated.Removed) != want {
+			t.Errorf("rotation %d removed %v, want %d", n, rotated.Removed, want)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, keyFileName+".*.bak"))
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%v: %v, want the newest three and the user's own", files, err)
+	}
+	for _, path := range append(kept[3:], mine) { // a name of the same second may be given again
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%s is gone", path)
+		}
+	}
+}
+
 func TestARotationWithTheWrongKeyChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	values := fillSealed(t, dir)

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +43,17 @@ type Rotated struct {
 	Values    int    // that were sealed anew
 	Continued bool   // it was begun before, and interrupted
 	OldKey    string // the file that keeps the old key
+	// Removed are the files of still older keys, beyond the newest keptKeys: a
+	// backup that needs one of them is older than that many rotations.
+	Removed []string
 }
+
+// keptKeys is how many old keys are kept in files of their own.
+const keptKeys = 3
+
+// keptName is the name of a file that keepOld wrote, without what the key file's
+// own name is: others that lie there are the user's.
+var keptName = regexp.MustCompile(`^\.([0-9]{8}T[0-9]{6}Z)(?:-[0-9]+)?\.bak$`)
 
 // Place is where a sealed value lies.
 type Place struct{ Bucket, Key string }
@@ -93,6 +105,7 @@ func Rotate(ctx context.Context, r Rotation) (*Rotated, error) {
 		return nil, fmt.Errorf("take the old key out of %s: %w", r.Path, err)
 	}
 	r.reached("after")
+	done.Removed = r.removeOlder()
 	return done, r.Sealer.use(ring[:1])
 }
 
@@ -212,6 +225,33 @@ func (r *Rotation) keepOld(older [][]byte) (path string, err error) {
 		r.reached("after")
 		return path, err
 	}
+}
+
+// removeOlder removes the files of old keys but for the newest. One that stays
+// because it can't be removed is tried again by the next rotation.
+func (r *Rotation) removeOlder() []string {
+	type kept struct {
+		path, stamp string
+		written     time.Time // tells those of one second apart
+	}
+	var all []kept
+	paths, _ := filepath.Glob(r.Path + ".*.bak") // the pattern is well formed
+	for _, path := range paths {
+		name := keptName.FindStringSubmatch(strings.TrimPrefix(path, r.Path))
+		if info, err := os.Lstat(path); name != nil && err == nil && info.Mode().IsRegular() {
+			all = append(all, kept{path, name[1], info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int {
+		return cmp.Or(strings.Compare(b.stamp, a.stamp), b.written.Compare(a.written))
+	})
+	var removed []string
+	for _, old := range all[min(keptKeys, len(all)):] {
+		if os.Remove(old.path) == nil {
+			removed = append(removed, old.path)
+		}
+	}
+	return removed
 }
 
 // KeysOf returns how many keys a key file holds: more than one while a rotation

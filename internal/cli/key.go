@@ -97,6 +97,9 @@ func (a *app) rotateKey(ctx context.Context, output string) error {
 		a.note("a rotation that was interrupted is finished")
 	}
 	fmt.Fprintf(a.sys.Stdout, "rotated %s: %s sealed anew\n", a.shown(rotation.File), count(rotation.Values, "value"))
+	if len(rotation.Removed) > 0 {
+		a.note("%s of still older keys removed: the newest three are kept", count(len(rotation.Removed), "file"))
+	}
 	a.note("the old key is kept in %s: backups from before need it; remove it when you need them no more", a.shown(rotation.OldKey))
 	a.page(a.sys.Stderr).Next(a.sys.Stderr, "back up under the new key:", "db", "backup")
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,7 @@ func (a *app) serve(ctx context.Context, flags *serveFlags) error {
 	if err := serving.announce(); err != nil {
 		return errors.Join(err, s.owner.leave(false, nil))
 	}
+	debug.FreeOSMemory() // opening a large store takes what an idle server would keep for minutes
 	return s.serveUntilEnd(ctx, reloads)
 }
 
