@@ -59,12 +59,12 @@ func TestOutputsAreRenderedByTheirFormat(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := RenderOutput(test.format, json.RawMessage(test.raw)); err != nil || string(got) != test.want {
+			if got, err := RenderOutput(test.format, nil, json.RawMessage(test.raw)); err != nil || string(got) != test.want {
 				t.Errorf("%q (%v), want %q", got, err, test.want)
 			}
 		})
 	}
-	if _, err := RenderOutput(FormatCSV, json.RawMessage(`{"a":1}`)); err == nil {
+	if _, err := RenderOutput(FormatCSV, nil, json.RawMessage(`{"a":1}`)); err == nil {
 		t.Error("an object became CSV")
 	}
 }

@@ -15,8 +15,9 @@ const (
 )
 
 // RenderOutput returns an output as a file holds it: text as it is, rows of the
-// format csv as CSV, every other value as JSON and a line feed.
-func RenderOutput(format string, raw json.RawMessage) ([]byte, error) {
+// format csv as CSV with the columns in order, every other value as JSON and a line
+// feed.
+func RenderOutput(format string, columns []string, raw json.RawMessage) ([]byte, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
 		return []byte(text), nil
@@ -32,7 +33,7 @@ func RenderOutput(format string, raw json.RawMessage) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("the format csv needs text or rows")
 	}
-	rendered, err := eval.CSV(rows)
+	rendered, err := eval.CSV(rows, columns)
 	if err != nil {
 		return nil, fmt.Errorf("the format csv: %w", err)
 	}

@@ -110,7 +110,7 @@ func TestReferrerSpike(t *testing.T) {
 // Whoever was invited is never invited again; who was refused is asked about again.
 func TestOnboardFromDirectory(t *testing.T) {
 	e := openEngine(t)
-	inputs := map[string]engine.Input{"most": {Text: "5"}}
+	inputs := map[string]engine.Input{"most": {Text: "5"}, "invite_existing": {Text: "true"}}
 	run := func(act func(*engine.Engine, string)) *plan.Result {
 		return endIn(t, e, "onboard-from-directory.yaml", inputs, act)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/flowrun/flowrun/engine"
 )
@@ -36,7 +35,6 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 	}
 	project := openProject(t)
 	defer project.Close()
-	began := time.Now()
 	for _, result := range project.Test(t.Context(), files, engine.TestOptions{Read: os.ReadFile}) {
 		for _, problem := range result.Problems {
 			t.Errorf("%s", problem)
@@ -49,9 +47,6 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 		if len(result.Coverage.Never) > 0 && result.Status == engine.TestPassed {
 			t.Errorf("%s: no case runs %s", result.File, strings.Join(result.Coverage.Never, ", "))
 		}
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("the tests took %s: their waits should pass at once", took)
 	}
 }
 

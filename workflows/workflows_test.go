@@ -251,9 +251,8 @@ func TestWeeklyReview(t *testing.T) {
 
 func TestQuarterTimesheet(t *testing.T) {
 	outputs := runWorkflow(t, "quarter-timesheet.yaml", nil)
-	windows := decode[[]int](t, outputs["windows"])
-	if windows[0] < 2 || windows[1] < 3 {
-		t.Errorf("windows of %v: a quarter does not fit", windows)
+	if windows := decode[int](t, outputs["windows"]); windows < 2 {
+		t.Errorf("%d windows: a quarter does not fit into one", windows)
 	}
 	from, until := decode[time.Time](t, outputs["from"]), decode[time.Time](t, outputs["until"])
 	rows := rowsOf(t, outputs["sheet"])

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -47,6 +48,7 @@ func (c *checker) output(name string, node *spec.Node) *schema.Type {
 		if word, ok := c.word(format, "a format", "markdown", "csv"); ok {
 			planned.Format = word
 			c.format(content, word, out.typ)
+			planned.Columns = eval.ColumnsOf(out.typ)
 		}
 	}
 	c.plan.Outputs = append(c.plan.Outputs, planned)

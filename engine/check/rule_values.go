@@ -150,6 +150,7 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 		return value{plan: plan.Value{Kind: plan.ValueSecret, Secret: name}, typ: result}
 	}
 	x := text.expr(text.whole)
+	x.Source = text.whole.parsed.Arranged(v.scope)
 	out := value{plan: plan.Value{Kind: plan.ValueExpr, Expr: &x}, typ: result}
 	v.c.knownType(text, result)
 	switch {
@@ -202,6 +203,9 @@ func (v *valuer) mixed(node *spec.Node, text *text, t *schema.Type) value {
 			continue
 		}
 		x := text.expr(p)
+		if p.parsed != nil {
+			x.Source = p.parsed.Arranged(v.scope)
+		}
 		parts = append(parts, plan.TextPart{Expr: &x})
 		result, fine := v.infer(text, p)
 		ok = ok && fine

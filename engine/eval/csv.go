@@ -9,7 +9,8 @@ import (
 // CSV returns rows as CSV by RFC 4180: objects as toCSV does, with a header;
 // lists as they stand, the first one being the header if there is one. Unlike
 // an expression it has no limits: the rows are an output, which has its own.
-func CSV(rows []any) (string, error) {
+// order names columns that come first.
+func CSV(rows []any, order []string) (string, error) {
 	m := &machine{steps: math.MaxInt, bytes: math.MaxInt, units: math.MaxInt}
 	if err := TableRows(rows); err != nil {
 		return "", err
@@ -19,7 +20,11 @@ func CSV(rows []any) (string, error) {
 			return m.listsToCSV(rows)
 		}
 	}
-	text, err := m.toCSV(rows)
+	names := make([]any, len(order))
+	for i, name := range order {
+		names[i] = name
+	}
+	text, err := m.toCSV([]any{rows, []any{}, names})
 	if err != nil {
 		return "", err
 	}

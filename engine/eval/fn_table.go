@@ -10,21 +10,21 @@ import (
 func tableFunctions() []*function {
 	return []*function{
 		{
-			signature: "toCSV(rows: list): text", doc: "The rows (objects) as CSV by RFC 4180 with a header. Columns stand in the order in which they first appear, each row's sorted by name. Text that a spreadsheet would take for a formula gets a leading apostrophe.", example: "toCSV(steps.traffic.outputs.rows)",
+			signature: "toCSV(rows: list, columns?: list, order?: list): text", doc: "The rows (objects) as CSV by RFC 4180 with a header: the columns that are named, or all in the order in which the author of the rows wrote them (order names it where no type tells it). Text that a spreadsheet would take for a formula gets a leading apostrophe.", example: `toCSV(steps.traffic.outputs.rows, ["site", "visits"])`,
 			result: (*call).table,
-			run:    func(m *machine, args []any) (any, error) { return m.toCSV(args[0].([]any)) },
+			run:    func(m *machine, args []any) (any, error) { return m.toCSV(args) },
 		},
 		{
-			signature: "mdTable(rows: list): text", doc: "The rows (objects) as a Markdown table. Columns stand in the order in which they first appear, each row's sorted by name.", example: "mdTable(steps.domains.outputs.items)",
+			signature: "mdTable(rows: list, columns?: list, order?: list): text", doc: "The rows (objects) as a Markdown table: the columns that are named, or all in the order in which the author of the rows wrote them (order names it where no type tells it).", example: `mdTable(steps.domains.outputs.items, ["domain", "days"])`,
 			result: (*call).table,
-			run:    func(m *machine, args []any) (any, error) { return m.mdTable(args[0].([]any)) },
+			run:    func(m *machine, args []any) (any, error) { return m.mdTable(args) },
 		},
 	}
 }
 
-// columns returns the names of all rows' fields: each row's in order, new ones
+// fieldsOf returns the names of all rows' fields: each row's in order, new ones
 // behind.
-func (m *machine) columns(name string, rows []any) ([]string, error) {
+func (m *machine) fieldsOf(name string, rows []any) ([]string, error) {
 	columns := []string{}
 	seen := map[string]bool{}
 	for _, row := range rows {
@@ -77,8 +77,9 @@ func (m *machine) cell(v any) (string, error) {
 	return text, m.text(len(text) + 3)
 }
 
-func (m *machine) toCSV(rows []any) (any, error) {
-	columns, err := m.columns("toCSV", rows)
+func (m *machine) toCSV(args []any) (any, error) {
+	rows := args[0].([]any)
+	columns, err := m.columns("toCSV", args)
 	if err != nil || len(columns) == 0 {
 		return "", err
 	}
@@ -140,8 +141,9 @@ func defused(text string) string {
 	return text
 }
 
-func (m *machine) mdTable(rows []any) (any, error) {
-	columns, err := m.columns("mdTable", rows)
+func (m *machine) mdTable(args []any) (any, error) {
+	rows := args[0].([]any)
+	columns, err := m.columns("mdTable", args)
 	if err != nil || len(columns) == 0 {
 		return "", err
 	}

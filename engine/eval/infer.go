@@ -30,7 +30,8 @@ type checker struct {
 	strict  bool
 	visits  int
 	weights map[*schema.Type]int
-	handled []*ast.MemberNode // places whose absence the expression provides for
+	handled []*ast.MemberNode     // places whose absence the expression provides for
+	tables  map[ast.Node][]string // the order of the columns of calls that name none
 }
 
 var anyType = &schema.Type{}

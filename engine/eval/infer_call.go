@@ -380,6 +380,7 @@ func (k *call) rowsOf() *schema.Type {
 }
 
 func (k *call) table() *schema.Type {
+	defer k.checkColumns()
 	elem := k.typeOf(0).Element()
 	if k.badElement(0, elem, objects) {
 		return k.wrong(0, "%s expects a list of objects, got %s", k.f.name, k.typeOf(0).Article())

@@ -147,10 +147,13 @@ type Binding struct {
 }
 
 // Output is one output of the workflow. Format is "", "markdown" or "csv".
+// Columns is the order of the fields of rows with a format, as their author wrote
+// them.
 type Output struct {
-	Name   string `json:"name"`
-	Value  Value  `json:"value"`
-	Format string `json:"format,omitempty"`
+	Name    string   `json:"name"`
+	Value   Value    `json:"value"`
+	Format  string   `json:"format,omitempty"`
+	Columns []string `json:"columns,omitempty"`
 }
 
 // Retry bounds the attempts of one call. Attempts counts the first.

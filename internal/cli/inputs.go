@@ -46,22 +46,42 @@ func (a *app) readInputs(given []string, file string) (map[string]engine.Input, 
 	return inputs, nil
 }
 
-// parseInput reads NAME=VALUE or NAME=@FILE.
+// parseInput reads an input of -i.
 func (a *app) parseInput(text string) (string, engine.Input, error) {
+	return a.parseAssignment("-i", text, "such as -i site=A, -i rows:='[1, 2]' or -i rows=@rows.json")
+}
+
+// parseAssignment reads NAME=VALUE, NAME:=JSON or NAME=@FILE of a flag. A text that
+// begins with @ is written @@.
+func (a *app) parseAssignment(flag, text, example string) (string, engine.Input, error) {
 	name, value, found := strings.Cut(text, "=")
-	if !found || name == "" {
-		return "", engine.Input{}, usageError(fmt.Errorf("-i %s is not NAME=VALUE", quoteWord(text)), "such as -i site=A, or -i rows=@rows.json")
+	plain, isJSON := strings.CutSuffix(name, ":")
+	if !found || plain == "" {
+		return "", engine.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, quoteWord(text)), example)
+	}
+	if isJSON {
+		if !json.Valid([]byte(value)) {
+			return "", engine.Input{}, usageError(fmt.Errorf("%s %s:=… does not hold one JSON value", flag, plain),
+				fmt.Sprintf(`text needs its quotes there: %s %s:='"text"'; %s %s=text takes it as it is`, flag, plain, flag, plain))
+		}
+		return plain, engine.Input{JSON: json.RawMessage(value)}, nil
+	}
+	if literal, escaped := strings.CutPrefix(value, "@@"); escaped {
+		return name, engine.Input{Text: "@" + literal}, nil
 	}
 	file, isFile := strings.CutPrefix(value, "@")
 	if !isFile {
 		return name, engine.Input{Text: value}, nil
 	}
-	data, err := a.readInputFile("-i "+name, file)
-	if err != nil {
+	data, err := a.readInputFile(flag+" "+name, file)
+	var coded *codedError
+	switch {
+	case errors.As(err, &coded) && coded.hint == "":
+		return "", engine.Input{}, usageError(coded.err, "a text that begins with @ is written @"+value)
+	case err != nil:
 		return "", engine.Input{}, err
-	}
-	if !json.Valid(data) {
-		return "", engine.Input{}, usageError(fmt.Errorf("-i %s: %s does not hold one JSON value", name, safePath(file)), "")
+	case !json.Valid(data):
+		return "", engine.Input{}, usageError(fmt.Errorf("%s %s: %s does not hold one JSON value", flag, name, safePath(file)), "")
 	}
 	return name, engine.Input{JSON: data}, nil
 }

@@ -17,7 +17,7 @@ import (
 // outFile is one --out NAME=FILE.
 type outFile struct {
 	name, file string
-	format     string // of the output, once the workflow was checked
+	output     plan.Output // once the workflow was checked
 }
 
 func parseOuts(texts []string) ([]outFile, error) {
@@ -49,18 +49,17 @@ func (a *app) checkOuts(ctx context.Context, request engine.StartRequest, outs [
 		a.printProblemsOf(problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
 	}
-	formats := map[string]string{}
 	var names []string
 	for _, output := range workflow.Outputs {
 		names = append(names, output.Name)
-		formats[output.Name] = output.Format
 	}
 	taken := map[string]string{}
 	for i, out := range outs {
-		if !slices.Contains(names, out.name) {
+		place := slices.Index(names, out.name)
+		if place < 0 {
 			return usageError(fmt.Errorf("--out: workflow %s has no output %q", workflow.Name, out.name), nearOutput(out.name, names))
 		}
-		outs[i].format = formats[out.name]
+		outs[i].output = workflow.Outputs[place]
 		path := realPath(a.abs(out.file))
 		if before, twice := taken[path]; twice {
 			return usageError(fmt.Errorf("--out: %s and %s go into the same file %s", before, out.name, safePath(out.file)), "")
@@ -151,7 +150,7 @@ func (a *app) writeOuts(result *plan.Result, outs []outFile) error {
 	}
 	var errs []error
 	for _, out := range outs {
-		data, err := engine.RenderOutput(out.format, result.Outputs[out.name])
+		data, err := engine.RenderOutput(out.output.Format, out.output.Columns, result.Outputs[out.name])
 		if err == nil {
 			err = writeFile(realPath(a.abs(out.file)), data)
 		}

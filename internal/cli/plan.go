@@ -29,7 +29,7 @@ func (a *app) planCommand() *cobra.Command {
 		Example: "  flowrun plan workflows/report.yaml -i site=A\n  flowrun plan workflows/report.yaml -o json > plan.json",
 		RunE:    func(c *cobra.Command, args []string) error { return a.plan(c.Context(), args[0], flags) },
 	}
-	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input: NAME=VALUE, or NAME=@FILE with JSON")
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input: NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "a file with inputs, YAML or JSON")
 	outputFlag(c, &flags.output, "text", "json")
 	a.sandboxFlag(c, "plan a sandbox run: its limits, and its cursors")

@@ -63,7 +63,7 @@ func (a *app) runCommand() *cobra.Command {
 		Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
 	}
-	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "inputs from a JSON or YAML file")
 	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")

@@ -148,7 +148,7 @@ func (a *app) runsRerunCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.rerun(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "begin at this step, and take over the results of those before it")
-	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "another input NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
+	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "another input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "other inputs from a JSON or YAML file")
 	flags.add(c)
 	return c

@@ -92,7 +92,7 @@ func (a *app) decideCommand(act engine.Act, flags *decideFlags, use, short strin
 }
 
 func addForm(c *cobra.Command, flags *decideFlags) {
-	c.Flags().StringArrayVar(&flags.form, "form", nil, "a field NAME=VALUE, or NAME=@FILE with JSON (repeatable)")
+	c.Flags().StringArrayVar(&flags.form, "form", nil, "a field NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
 }
 
 func addComment(c *cobra.Command, flags *decideFlags) {
@@ -125,17 +125,9 @@ func (a *app) decideRequest(act engine.Act, flags *decideFlags) (engine.DecideRe
 	return request, err
 }
 
-// parseField reads NAME=VALUE or NAME=@FILE of --form.
+// parseField reads a field of --form.
 func (a *app) parseField(text string) (string, engine.Input, error) {
-	name, value, found := strings.Cut(text, "=")
-	if !found || name == "" {
-		return "", engine.Input{}, usageError(fmt.Errorf("--form %s is not NAME=VALUE", quoteWord(text)), "such as --form label=stale")
-	}
-	if !strings.HasPrefix(value, "@") {
-		return name, engine.Input{Text: value}, nil
-	}
-	data, err := a.jsonFlag("--form "+name, value)
-	return name, engine.Input{JSON: data}, err
+	return a.parseAssignment("--form", text, "such as --form label=stale")
 }
 
 // jsonFlag reads a flag that holds JSON, or @FILE with it.
