@@ -1,7 +1,7 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser
+.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser slow
 .PHONY: faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -103,3 +103,6 @@ shutdown: ## P16, P17: SIGTERM under load, racing owners
 
 hostile: ## the server: hostile names at every route
 	FLOWRUN_HOSTILE_NAMES=$(or $(NAMES),10000) $(FAULT) -timeout 60m ./test/serve
+
+slow: ## how old a live page is over a line of 50 KB/s and 200 ms, for two minutes a page
+	FLOWRUN_SLOW=2m $(GO) -C test/browser test -run SlowLine -v -timeout 15m .

@@ -71,6 +71,7 @@ func Routes(o Options) []guard.Route {
 	routes := []guard.Route{
 		{Pattern: "GET /static/{file}", Face: guard.FaceOpen, Handler: packed.Handler(http.HandlerFunc(s.static))},
 		{Pattern: "GET /ui/stream", Face: guard.FacePage, Scope: guard.Viewer, Handler: http.HandlerFunc(s.stream)},
+		{Pattern: "GET /ui/seen", Face: guard.FacePage, Scope: guard.Viewer, Handler: http.HandlerFunc(s.seen)},
 	}
 	for _, v := range s.views() {
 		routes = append(routes, guard.Route{Pattern: "GET " + v.pattern, Face: guard.FacePage, Scope: v.needs(), Handler: packed.Handler(s.show(v))})

@@ -31,11 +31,14 @@ type site struct {
 	counts    counts
 	known     *known
 	streams   chan struct{} // one entry for each open stream
+	followers followers
+	boards    boards
 }
 
 func newSite(o Options) *site {
 	s := &site{Options: o, assets: readAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), logins: newLogins(o)}
 	s.known = newKnown(o)
+	s.followers.open, s.boards.open = map[uint64]*follower{}, map[boardKey]*board{}
 	if s.Location == nil {
 		s.Location = time.UTC
 	}

@@ -47,9 +47,26 @@
     }
   }
 
-  function show(screen) {
-    const parsed = new DOMParser().parseFromString("<main>" + screen.main + "</main>", "text/html");
-    document.title = screen.title;
+  // What is sent of a page is what differs from the one before: texts that are new,
+  // and pairs of numbers, which are so many of its pieces from one on.
+  let pieces = [];
+  const cut = (html) => html.split(/(?=<)/);
+  function joined(changes) {
+    const next = [];
+    for (let i = 0; i < changes.length; i++) {
+      const text = typeof changes[i] === "string";
+      for (const piece of text ? cut(changes[i]) : pieces.slice(changes[i], changes[i] + changes[i + 1])) next.push(piece);
+      if (!text) i++;
+    }
+    return next;
+  }
+
+  function show(title, next) {
+    const parsed = new DOMParser().parseFromString("<main>" + next.join("") + "</main>", "text/html");
+    const token = document.querySelector("input[name=csrf]")?.value ?? "";
+    for (const input of parsed.querySelectorAll("input[name=csrf]")) input.setAttribute("value", token);
+    pieces = next;
+    document.title = title;
     children(main, parsed.querySelector("main"));
     dress();
   }
@@ -62,21 +79,49 @@
     mark.replaceChildren(node);
   };
 
+  // How old is what is shown? Each message tells of which time it is by the server's
+  // clock, which is behind this one by what the fastest of them took at most.
+  let asOf = null, behind = Infinity, lost = null;
+  function current(at) {
+    behind = Math.min(behind, performance.now() - at);
+    asOf = at;
+    lost = null;
+    age();
+  }
+  function age() {
+    if (!source && !lost) return;
+    if (lost) return say("a", "not connected since " + lost.toLocaleTimeString());
+    if (asOf === null) return;
+    const s = (performance.now() - behind - asOf) / 1000;
+    if (s < 3) return say("b", "live");
+    say("b", (s < 10 ? Math.floor(s) : s < 60 ? Math.floor(s / 5) * 5 : Math.floor(s / 60) * 60) + " s behind");
+  }
+
+  function take(event, next) {
+    const message = JSON.parse(event.data);
+    show(message.title, next(message));
+    current(message.at);
+    fetch("/ui/seen?id=" + event.lastEventId, { cache: "no-store" }).catch(() => {});
+  }
+
   function follow() {
     if (source || over || document.hidden || !("live" in document.body.dataset)) return;
-    source = new EventSource("/ui/stream?path=" + encodeURIComponent(location.pathname + location.search));
-    source.addEventListener("open", () => say("b", "live"));
-    source.addEventListener("screen", (event) => show(JSON.parse(event.data)));
-    source.addEventListener("end", () => {
+    const stream = (source = new EventSource("/ui/stream?seen=1&path=" + encodeURIComponent(location.pathname + location.search)));
+    stream.addEventListener("screen", (event) => take(event, (message) => cut(message.main)));
+    stream.addEventListener("change", (event) => take(event, (message) => joined(message.parts)));
+    stream.addEventListener("now", (event) => current(Number(event.data)));
+    stream.addEventListener("end", () => {
       over = true;
-      source.close();
-      source = null;
+      stream.close();
+      source = lost = null;
       say("span", "up to date");
     });
-    source.addEventListener("error", () => {
-      if (source?.readyState !== EventSource.CLOSED) return say("a", "connecting again");
+    stream.addEventListener("error", () => {
+      lost ??= new Date();
+      age();
+      if (stream.readyState !== EventSource.CLOSED || source !== stream) return;
       source = null;
-      say("a", "not live: reload");
+      setTimeout(follow, 10000);
     });
   }
 
@@ -146,6 +191,6 @@
   });
 
   dress();
-  setInterval(count, 1000);
+  setInterval(() => (count(), age()), 1000);
   follow();
 })();
