@@ -50,6 +50,7 @@ type core struct {
 	pageCursor string
 	watermark  []byte
 	pageNote   []byte
+	allPages   bool
 
 	mu           sync.Mutex
 	next         string
@@ -84,16 +85,22 @@ func (c *Call[C]) Next(cursor string) {
 	c.core.next = cursor
 }
 
+// AllPages reports whether the engine reads on to the last page: of the output
+// only the items are kept then, and the rest need not be sent.
+func (c *Call[C]) AllPages() bool { return c.core.allPages }
+
 // PageNote returns what the page before left with LeaveNote; empty on the first.
 func (c *Call[C]) PageNote() []byte { return c.core.pageNote }
 
 // LeaveNote leaves something for the call of the next page, at most 4 KiB and no
 // secrets: it is as durable as the page's items, and every attempt of the next
 // page gets it. ReadPage leaves one of its own.
-func (c *Call[C]) LeaveNote(note []byte) {
-	c.core.mu.Lock()
-	defer c.core.mu.Unlock()
-	c.core.newPageNote = append([]byte(nil), note...)
+func (c *Call[C]) LeaveNote(note []byte) { c.core.leaveNote(note) }
+
+func (c *core) leaveNote(note []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newPageNote = append([]byte(nil), note...)
 }
 
 // Watermark returns the stored watermark, the same on every page; empty means

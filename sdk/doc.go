@@ -18,6 +18,13 @@
 // Where a field takes any value, numbers arrive as json.Number; a field of type
 // Value keeps the document byte by byte.
 //
+// Answers are JSON that all readers read alike: Response.JSON and Document refuse
+// bytes that are no UTF-8, a name that stands twice in one object, and numbers
+// that become Infinity or have more than 1,000 digits, with the place.
+//
+// A paged action is one request and one call of Call.ReadPage: it finds the list,
+// the next page, and what does not fit together.
+//
 // What a function may do a second time is said by the constructor of its
 // action: Read, Idempotent, Keyed or Once.
 package sdk

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -109,33 +108,65 @@ func ExampleKeyed() {
 	// Output: <nil>
 }
 
-// One call is one page; the engine asks for the next.
-func ExamplePaged() {
+// One call is one page; the engine asks for the next. ReadPage finds the items
+// and the next cursor, and the engine finds items that a later page gives again.
+func ExampleCall_ReadPage() {
 	type In struct {
-		Cursor *string `json:"cursor"`
-		Limit  int     `json:"limit,omitempty" min:"1" max:"100"`
+		Cursor *string `json:"cursor,omitempty" doc:"next_cursor of a page before"`
+		Limit  *int64  `json:"limit,omitempty" min:"1" max:"100"`
 	}
-	type Out struct {
-		Items []sdk.Value `json:"items"`
-		Next  string      `json:"next_cursor,omitempty"`
-	}
-	list := func(c *sdk.Call[Config], in In) (out Out, err error) {
-		cursor := c.PageCursor()
-		if cursor == "" && in.Cursor != nil {
-			cursor = *in.Cursor
-		}
+	list := func(c *sdk.Call[Config], in In) (sdk.Page, error) {
 		query := url.Values{}
-		if cursor != "" {
+		sdk.SetInteger(query, "limit", in.Limit)
+		if cursor := c.PageAt(in.Cursor); cursor != "" {
 			query.Set("cursor", cursor)
 		}
-		if in.Limit > 0 {
-			query.Set("limit", strconv.Itoa(in.Limit))
+		response, err := c.HTTP().Get("/items", query)
+		if err != nil {
+			return sdk.Page{}, c.CursorRefused(err)
 		}
-		err = c.HTTP().GetJSON("/items", query, &out)
-		c.Next(out.Next)
-		return out, err
+		return c.ReadPage(response, sdk.PageShape{List: "items", Next: sdk.ByCursor("next_cursor")})
 	}
-	fmt.Println(sdk.New("items", "1.0.0", "Items", sdk.Read("list", "List", list, sdk.Paged("cursor", "items", "next_cursor"))).Err())
+	fmt.Println(sdk.New("items", "1.0.0", "Items",
+		sdk.Read("list", "List", list, sdk.Paged("cursor", "items", "next_cursor"), sdk.ItemsNamedBy("id"))).Err())
+	// Output: <nil>
+}
+
+// A service that links its pages: the cursor is the link, of the same origin.
+func ExampleByLink() {
+	type In struct {
+		Page *string `json:"page,omitempty" doc:"next_cursor of a page before"`
+	}
+	_ = func(c *sdk.Call[Config], in In) (sdk.Page, error) {
+		request := &sdk.Request{Path: "/items", URL: c.PageAt(in.Page)}
+		response, err := c.HTTP().Do(request)
+		if err != nil {
+			return sdk.Page{}, err
+		}
+		return c.ReadPage(response, sdk.PageShape{Next: sdk.ByLink("")})
+	}
+}
+
+// What an action says of itself so that the engine can read all its pages.
+func ExamplePaged() {
+	type In struct {
+		Page *int64 `json:"page,omitempty" min:"1"`
+	}
+	list := func(c *sdk.Call[Config], in In) (sdk.Page, error) {
+		page, err := c.PageNumber(in.Page, 1, "/page")
+		if err != nil {
+			return sdk.Page{}, err
+		}
+		query := url.Values{}
+		sdk.SetInteger(query, "page", page)
+		response, err := c.HTTP().Get("/values", query)
+		if err != nil {
+			return sdk.Page{}, err
+		}
+		return c.ReadPage(response, sdk.PageShape{Next: sdk.ByNumber{At: page, From: 1, Size: 20}})
+	}
+	fmt.Println(sdk.New("meter", "1.0.0", "Measured values",
+		sdk.Read("values", "Values", list, sdk.Paged("page", "items", "next_cursor"), sdk.ItemsMayRepeat())).Err())
 	// Output: <nil>
 }
 

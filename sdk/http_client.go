@@ -283,7 +283,7 @@ func (h *HTTPClient) read(incoming *http.Response, request *Request) (*Response,
 	limit = min(limit, HardMaxBody)
 	body, err := io.ReadAll(io.LimitReader(incoming.Body, limit+1))
 	response := &Response{
-		Status: incoming.StatusCode, Header: incoming.Header, Body: body,
+		Status: incoming.StatusCode, Header: incoming.Header, Body: bytes.TrimPrefix(body, byteOrderMark),
 		core: h.core, method: incoming.Request.Method, url: incoming.Request.URL,
 	}
 	if int64(len(body)) > limit {

@@ -22,22 +22,6 @@ type Response struct {
 	url    *url.URL
 }
 
-// JSON decodes the body into a pointer; numbers in values of any type become
-// json.Number, which keeps them as written. A body that is no JSON, or of another
-// shape, is CodeUnexpectedResponse with an excerpt.
-func (r *Response) JSON(into any) error {
-	if len(strings.TrimSpace(string(r.Body))) == 0 {
-		return r.Fail(CodeUnexpectedResponse, "the answer is empty where JSON is due")
-	}
-	if !json.Valid(r.Body) {
-		return r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s", r.kindOfBody())
-	}
-	if err := decodeExact(r.Body, into); err != nil {
-		return r.Fail(CodeUnexpectedResponse, "the answer has another shape: %s", r.Shown(err.Error(), 200))
-	}
-	return nil
-}
-
 func (r *Response) kindOfBody() string {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -140,7 +124,7 @@ func (r *Response) words() bodyWords {
 			break
 		}
 	}
-	for _, name := range []string{"error_code", "code", "error", "type"} {
+	for _, name := range []string{"error_code", "scimType", "code", "error", "type"} {
 		text, ok := object[name].(string)
 		if ok && text != "" && len(text) <= 64 && !strings.ContainsAny(text, " /\n") {
 			words.reason = r.Shown(text, 64)

@@ -20,6 +20,7 @@ const (
 var (
 	timeType        = reflect.TypeFor[time.Time]()
 	durationType    = reflect.TypeFor[time.Duration]()
+	objectType      = reflect.TypeFor[Object]()
 	rawType         = reflect.TypeFor[json.RawMessage]()
 	numberType      = reflect.TypeFor[json.Number]()
 	marshalerType   = reflect.TypeFor[json.Marshaler]()
@@ -79,6 +80,8 @@ func specialSchema(t reflect.Type) (*schema, error) {
 		return &schema{types: []string{"string"}, format: "date-time"}, nil
 	case rawType:
 		return &schema{}, nil
+	case objectType:
+		return &schema{types: []string{"object"}}, nil
 	case numberType:
 		return &schema{types: []string{"number"}}, nil
 	case durationType:

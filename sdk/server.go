@@ -209,6 +209,6 @@ func (s *Server) Execute(request *pluginv1.ExecuteRequest, stream grpc.ServerStr
 	c := s.newCore(stream.Context(), a, request.GetRun())
 	c.events = &eventStream{send: stream.Send}
 	c.checkpoint, c.pageCursor, c.watermark = request.GetCheckpoint(), request.GetPageCursor(), request.GetWatermark()
-	c.pageNote = request.GetPageNote()
+	c.pageNote, c.allPages = request.GetPageNote(), request.GetAllPages()
 	return c.events.end(s.execute(c, request))
 }

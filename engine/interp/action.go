@@ -126,6 +126,7 @@ func (s *step) callNow() *journal.Call {
 		PageCursor: a.paging.cursor,
 		Checkpoint: a.checkpoint,
 		PageNote:   a.paging.note,
+		AllPages:   s.code.page != nil && s.list.m.since(3),
 		Cursor:     step.Incremental,
 		Timeout:    s.timeout(),
 		Cache:      step.Cache,

@@ -42,6 +42,7 @@ func kept() []string {
 		"a resume of a loop", "on_failure, then finally", "a canceled run resumes", "other branches go on first",
 		"P3: a once call", "timed_out", "an approval gives the form", "an approval that was recorded", "match picks the step",
 		"a resume asks again after a rejection", "resolved while nobody drove",
+		"one item that moved over to a later page", "a resume reads a page with repeated items once more", "what a page leaves goes with the next one",
 	}
 }
 

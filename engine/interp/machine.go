@@ -20,9 +20,9 @@ import (
 //	   resume a loop that had begun waits for what it follows, like every step,
 //	   and its items see that anew; an expired page cursor drops the checkpoint of
 //	   its page too; a page that fails its step is not counted
-//	3: an item that an earlier page of a reading gave fails the step;
-//	   a loop that fails, or is canceled on its way, has the outputs of what had
-//	   ended in it
+//	3: an item that an earlier page of a reading gave fails the step; a page is told
+//	   that it is one of several; a loop that fails, or is canceled on its way, has
+//	   the outputs of what had ended in it
 const Version = 3
 
 // since reports whether the run began with at least this version of the

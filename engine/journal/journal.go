@@ -201,7 +201,8 @@ type Call struct {
 	PageCursor string          `json:"page_cursor,omitempty"`
 	Checkpoint []byte          `json:"checkpoint,omitempty"`
 	PageNote   []byte          `json:"page_note,omitempty"` // of the page before
-	Cursor     string          `json:"cursor,omitempty"`    // name of the incremental cursor whose watermark goes along
+	AllPages   bool            `json:"all_pages,omitempty"`
+	Cursor     string          `json:"cursor,omitempty"` // name of the incremental cursor whose watermark goes along
 	Timeout    time.Duration   `json:"timeout"`
 	Cache      time.Duration   `json:"cache,omitempty"`
 	// Reconcile, where it is set, makes the call a question: what became of the

@@ -118,6 +118,7 @@ func (r *run) request(command journal.Command) plan.Request {
 		PageCursor:     command.Call.PageCursor,
 		Checkpoint:     command.Call.Checkpoint,
 		PageNote:       command.Call.PageNote,
+		AllPages:       command.Call.AllPages,
 		ScheduledAt:    r.row.ScheduledAt,
 		Timeout:        command.Call.Timeout,
 	}

@@ -97,6 +97,9 @@ func (r *run) fromCache(ctx context.Context, action *plan.Action, command *journ
 		return failure(plan.KindInvalid, plan.NotApplied, "name the cached answer: %v", err)
 	}
 	key := identity + "#" + request.PageCursor
+	if request.AllPages {
+		key += "#items" // a page of which only the items are kept is another answer
+	}
 	cache := r.driver.options.Cache
 	if found := cache.Get(key, command.Cache); found != nil {
 		answer := *found

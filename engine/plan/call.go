@@ -21,6 +21,7 @@ type Request struct {
 	PageCursor     string // "" = first page, or the input's own cursor
 	Checkpoint     []byte // of the pending answer before
 	PageNote       []byte // of the page before; empty on the first
+	AllPages       bool   // read with `paginate`: of the output only the items are kept
 	Watermark      []byte
 	ScheduledAt    time.Time
 	Timeout        time.Duration

@@ -166,7 +166,7 @@ func executeRequestOf(req plan.Request, action, connection string, input clearDo
 	return &pluginv1.ExecuteRequest{
 		Action: action, Connection: connection,
 		Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
-		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark, PageNote: req.PageNote,
+		Run:   runContextOf(req), Checkpoint: req.Checkpoint, PageCursor: req.PageCursor, Watermark: req.Watermark, PageNote: req.PageNote, AllPages: req.AllPages,
 	}
 }
 

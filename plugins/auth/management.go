@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -78,6 +77,6 @@ func manage(c *sdk.Call[Config], path string, query url.Values, authorization, a
 	if err != nil {
 		return nil, hinted(err)
 	}
-	var document json.RawMessage
-	return response, response.JSON(&document)
+	_, err = response.Document()
+	return response, err
 }

@@ -213,6 +213,50 @@ func TestA56_ShapesOfAPage(t *testing.T) {
 	}
 }
 
+// What a page says against itself, and what is no fault (issue 12, 3 and 16).
+func TestIssue12_03_PagesThatDoNotFit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		input in
+		page  string // cursor of the engine
+		body  string
+		text  string // of the error; "" = the page is taken
+	}{
+		"past the total, with the asked startIndex": {in{}, "3", `{"totalResults":3,"startIndex":3,"Resources":[{"id":"c"},{"id":"d"}]}`, "holds 2 items from 3 on, and there are 3 in all"},
+		"past the total, without a startIndex":      {in{}, "3", `{"totalResults":3,"Resources":[{"id":"c"},{"id":"d"}]}`, "there are 3 in all"},
+		"the first page is past its total":          {in{}, "", `{"totalResults":1,"startIndex":1,"Resources":[{"id":"a"},{"id":"b"}]}`, "there are 1 in all"},
+		"behind the end":                            {in{}, "3", `{"totalResults":2,"startIndex":3,"Resources":[{"id":"a"}]}`, "from 3 on, and there are 2 in all"},
+		"another start":                             {in{"start_index": 7}, "", `{"totalResults":9,"startIndex":1,"Resources":[{"id":"a"}]}`, "starts at 1, asked for was 7"},
+		"a total that is text":                      {in{}, "", `{"totalResults":"9","Resources":[{"id":"a"}]}`, "`totalResults` of the page has another shape: it is text where an integer is due"},
+		"exactly to the total":                      {in{}, "3", `{"totalResults":3,"startIndex":3,"Resources":[{"id":"c"}]}`, ""},
+		"a count of 0 without Resources":            {in{"count": 0}, "", `{"totalResults":42,"startIndex":1,"itemsPerPage":0}`, ""},
+		"Resources that are null":                   {in{}, "3", `{"totalResults":2,"Resources":null}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t, authsim.Options{}, nil)
+			w.answer(200, tt.body)
+			r := w.Call("scim_users_list", tt.input, sdktest.Page(tt.page))
+			if tt.text == "" {
+				if output(t, r); r.Next != "" {
+					t.Errorf("next %q", r.Next)
+				}
+				return
+			}
+			if e := fails(t, r, sdk.CodeUnexpectedResponse, ""); !strings.Contains(e.Message, tt.text) {
+				t.Errorf("got %v, want %s", e, tt.text)
+			}
+		})
+	}
+	w := open(t, authsim.Options{}, nil)
+	w.answer(400, `{"schemas":["urn:ietf:params:scim:api:messages:2.0:Error"],"scimType":"invalidFilter","detail":"bad filter","status":"400"}`)
+	if e := fails(t, w.Call("scim_users_list", nil), sdk.CodeInvalid, "invalidFilter"); !strings.Contains(e.Message, "bad filter") {
+		t.Errorf("got %v", e)
+	}
+	w.answer(200, `{"totalResults":1,"Resources":[{"id":"a"}]}`)
+	if out := output(t, w.Call("scim_users_list", nil, sdktest.AllPages())); out["response"] != nil || len(out["users"].([]any)) != 1 {
+		t.Errorf("where all pages are read the users are there twice: %v", out)
+	}
+}
+
 func TestA57_EmptyUnauthorized(t *testing.T) {
 	w := open(t, authsim.Options{}, in{"api_key": "wrong-key", "scim_token": "wrong-token"})
 	for _, r := range []sdktest.Result{w.Call("deployments_list", nil), w.Call("scim_users_list", nil)} {

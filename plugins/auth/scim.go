@@ -1,10 +1,7 @@
 package auth
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/url"
-	"strconv"
 
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -21,47 +18,75 @@ type UsersOutput struct {
 	Users      []sdk.Value `json:"users" doc:"The page's users."`
 	Total      *int64      `json:"total,omitempty" doc:"How many there are in all, where the service says it."`
 	NextCursor *string     `json:"next_cursor" doc:"The next start_index, or null when this is the last page."`
-	Response   sdk.Value   `json:"response" doc:"The page as it came; its shape is not documented."`
+	Response   sdk.Value   `json:"response" doc:"The page as it came; its shape is not documented. Null where all pages are read, since their users are what is kept."`
 }
 
-// usersPage is what is read of a page, by the names of RFC 7644 (A-56).
-type usersPage struct {
-	Resources    *[]json.RawMessage `json:"Resources"`
-	TotalResults *int64             `json:"totalResults"`
-	StartIndex   *int64             `json:"startIndex"`
-
-	named bool // the users are in Resources, as in RFC 7644
-}
-
-// scimUsersList is action auth.scim_users_list (M2): one page.
+// scimUsersList is action auth.scim_users_list (M2): one page, read by the names
+// of RFC 7644 (A-56).
 func (p *plugin) scimUsersList(c *sdk.Call[Config], in UsersInput) (UsersOutput, error) {
-	start := in.StartIndex
-	if cursor := c.PageCursor(); cursor != "" {
-		n, err := strconv.ParseInt(cursor, 10, 64)
-		if err != nil || n < 1 {
-			return UsersOutput{}, sdk.Invalid("/start_index", "the cursor %q is no index", shown(cursor, 64))
-		}
-		start = &n
+	start, err := c.PageNumber(in.StartIndex, 1, "/start_index")
+	if err != nil {
+		return UsersOutput{}, err
 	}
 	response, err := p.scimUsers(c, in.SCIMScheme, in.Count, start)
 	if err != nil {
 		return UsersOutput{}, err
 	}
-	page, err := readUsers(response)
+	page, err := c.ReadPage(response, usersShape(response.Body, in.Count, start))
 	if err != nil {
 		return UsersOutput{}, err
 	}
-	users := *page.Resources
-	if problem := page.problem(start); problem != "" {
-		return UsersOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "%s", problem).
+	if twice := userTwice(page.Items); twice != "" {
+		return UsersOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "the page has the user %s twice", twice).
 			WithHint("the pages can't be put together; ask for all users at once with a larger count")
 	}
-	out := UsersOutput{Users: users, Total: page.TotalResults, Response: response.Body}
-	if next := page.next(start); next != "" {
-		out.NextCursor = &next
-		c.Next(next)
+	out := UsersOutput{Users: page.Items, Total: page.Total, NextCursor: page.NextCursor, Response: response.Body}
+	if c.AllPages() {
+		out.Response = sdk.Value("null")
 	}
 	return out, nil
+}
+
+// usersShape says where the users of a page are: in `Resources`, or the page
+// itself when it is a list, or its only list. A total of 0, or a count of 0 that
+// was asked for, needs none. A list of another kind than RFC 7644's without a
+// total says nothing of further pages.
+func usersShape(body sdk.Value, count, start *int64) sdk.PageShape {
+	const users, total = "Resources", "totalResults"
+	shape := sdk.PageShape{
+		Part: body, NotItems: []string{"schemas"},
+		Next: sdk.ByIndex{Asked: start, From: 1, Start: "startIndex", Total: total},
+	}
+	fields, isObject := sdk.ReadMembers(body)
+	none := string(fields.Get(total)) == "0" || count != nil && *count == 0
+	switch {
+	case !isObject:
+		shape.Next = nil
+	case fields.Get(users) != nil:
+		shape.List = users
+	case none:
+		shape.Part, shape.List = fields.With(users, sdk.Value("[]")).JSON(), users
+	case sdk.IsNull(fields.Get(total)):
+		shape.Next = nil
+	}
+	return shape
+}
+
+// userTwice is the id that two users of a page have, "" for none.
+func userTwice(users []sdk.Value) string {
+	seen := map[string]bool{}
+	for _, user := range users {
+		fields, _ := sdk.ReadMembers(user)
+		id := fields.Get("id")
+		if sdk.IsNull(id) {
+			continue // no id to compare
+		}
+		if seen[string(id)] {
+			return sdk.Shown(string(id), 64)
+		}
+		seen[string(id)] = true
+	}
+	return ""
 }
 
 // scimUsers sends the request: https only, the SCIM token in one of the two
@@ -78,113 +103,7 @@ func (p *plugin) scimUsers(c *sdk.Call[Config], scheme string, count, start *int
 		word = "Api-Key "
 	}
 	query := url.Values{}
-	if count != nil {
-		query.Set("count", strconv.FormatInt(*count, 10))
-	}
-	if start != nil {
-		query.Set("startIndex", strconv.FormatInt(*start, 10))
-	}
+	sdk.SetInteger(query, "count", count)
+	sdk.SetInteger(query, "startIndex", start)
 	return manage(c, "/api/scim/v2/Users", query, word+c.Config.SCIMToken, "application/scim+json, application/json")
-}
-
-// readUsers finds the users of a page: `Resources`, or the page itself when it is
-// a list, or its only list. A total of 0 needs none.
-func readUsers(r *sdk.Response) (usersPage, error) {
-	var page usersPage
-	if bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("[")) {
-		var list []json.RawMessage
-		err := json.Unmarshal(r.Body, &list)
-		page.Resources = &list
-		return page, err
-	}
-	if err := r.JSON(&page); err != nil {
-		return page, err
-	}
-	if page.Resources != nil {
-		page.named = true
-		return page, nil
-	}
-	if page.TotalResults != nil && *page.TotalResults == 0 {
-		page.Resources = &[]json.RawMessage{}
-		return page, nil
-	}
-	list := onlyList(r.Body)
-	if list == nil {
-		return page, r.Fail(sdk.CodeUnexpectedResponse, "the page has no list `Resources`, and no single other one")
-	}
-	page.Resources = &list
-	return page, nil
-}
-
-// onlyList returns the single list of an object, nil when there is none or are
-// several. `schemas` is no list of users.
-func onlyList(body []byte) []json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil {
-		return nil
-	}
-	var found []json.RawMessage
-	for name, value := range fields {
-		var list []json.RawMessage
-		if name == "schemas" || json.Unmarshal(value, &list) != nil || list == nil {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = list
-	}
-	return found
-}
-
-// problem says why a page does not belong where it was asked for, or "": another
-// start than asked, more users than there are behind it, one user twice.
-func (page usersPage) problem(asked *int64) string {
-	users := *page.Resources
-	if len(users) == 0 {
-		return ""
-	}
-	switch {
-	case asked == nil:
-	case page.StartIndex != nil && *page.StartIndex != *asked:
-		return "the page starts at " + strconv.FormatInt(*page.StartIndex, 10) + ", asked for was " + strconv.FormatInt(*asked, 10)
-	case page.StartIndex == nil && page.TotalResults != nil && *asked+int64(len(users))-1 > *page.TotalResults:
-		return "the page has more users than there are behind " + strconv.FormatInt(*asked, 10) + ": it seems to start elsewhere"
-	}
-	seen := map[string]bool{}
-	for _, user := range users {
-		var record struct {
-			ID json.RawMessage `json:"id"`
-		}
-		if json.Unmarshal(user, &record) != nil || len(record.ID) == 0 || string(record.ID) == "null" {
-			continue // no id to compare
-		}
-		if seen[string(record.ID)] {
-			return "the page has the user " + shown(string(record.ID), 64) + " twice"
-		}
-		seen[string(record.ID)] = true
-	}
-	return ""
-}
-
-// next is the index behind the page: where it started plus what was received. ""
-// is the end: an empty page, one that reaches the total, or a list of another
-// kind than RFC 7644's, which says nothing of further pages.
-func (page usersPage) next(asked *int64) string {
-	received := int64(len(*page.Resources))
-	if received == 0 || page.TotalResults == nil && !page.named {
-		return ""
-	}
-	start := int64(1)
-	switch {
-	case asked != nil:
-		start = *asked
-	case page.StartIndex != nil:
-		start = max(*page.StartIndex, 1)
-	}
-	next := start + received
-	if page.TotalResults != nil && next > *page.TotalResults {
-		return ""
-	}
-	return strconv.FormatInt(next, 10)
 }

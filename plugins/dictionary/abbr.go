@@ -28,6 +28,6 @@ func (s *service) abbr(c *sdk.Call[Config], in AbbrInput) (sdk.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[abbrRecord](found, "id", "abbr")
+	_, err = record[abbrRecord](found, "id", "abbr")
 	return found.data, err
 }

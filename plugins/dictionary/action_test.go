@@ -80,8 +80,8 @@ func TestD07_WordRecordKeepsItsBytes(t *testing.T) {
 
 func TestD07_WrongShapes(t *testing.T) {
 	for body, word := range map[string]string{
-		`{"id":"7","word":"x"}`: "`id` is string", `{"id":7}`: "no `word`", `{"id":1.5,"word":"x"}`: "`id`",
-		`{"id":1,"word":"x","cx":["n."]}`: "`cx` is array", `[]`: "array", `"x"`: "string", `7`: "number",
+		`{"id":"7","word":"x"}`: "`id` is text where an integer is due", `{"id":7}`: "no `word`", `{"id":1.5,"word":"x"}`: "`id`",
+		`{"id":1,"word":"x","cx":["n."]}`: "`cx` is a list", `[]`: "a list", `"x"`: "is text", `7`: "a number", `{"id":7.0,"word":null}`: "`word` of the record is null",
 	} {
 		p, sim := open(t)
 		answer(t, sim, simkit.Fault{Body: `{"code":200,"message":"success","data":` + body + `}`})

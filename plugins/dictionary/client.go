@@ -1,8 +1,6 @@
 package dictionary
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -19,15 +17,35 @@ type service struct{ windows *windows }
 
 // envelope is the shape of every answer (D-02).
 type envelope struct {
-	Code    *int            `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data"`
+	Code    *int      `json:"code"`
+	Message any       `json:"message"`
+	Data    sdk.Value `json:"data"`
+}
+
+// readEnvelope reads an answer as an envelope; its error says why it is none: a
+// page, cut short, empty or JSON of another shape.
+func readEnvelope(r *sdk.Response) (envelope, error) {
+	document, err := r.Document()
+	if err != nil {
+		return envelope{}, err
+	}
+	if fields, _ := sdk.ReadMembers(document); sdk.IsNull(fields.Get("code")) {
+		return envelope{}, r.Fail(sdk.CodeUnexpectedResponse, "the answer has no `code`: it is not from this service").WithHint("check base_url")
+	}
+	var e envelope
+	return e, r.JSON(&e)
+}
+
+// text is the service's own text.
+func (e envelope) text() string {
+	text, _ := e.Message.(string)
+	return text
 }
 
 // reply is a success of the service: the envelope's data, which is never null,
 // and the response for errors about it.
 type reply struct {
-	data     json.RawMessage
+	data     sdk.Value
 	response *sdk.Response
 }
 
@@ -63,19 +81,21 @@ func (s *service) get(c *sdk.Call[Config], query url.Values, path ...string) (re
 // D-03).
 func classify(r *sdk.Response, e *envelope) *sdk.Error {
 	fine := r.Status >= 200 && r.Status < 300
-	isEnvelope := json.Unmarshal(r.Body, e) == nil && e.Code != nil
+	read, err := readEnvelope(r)
+	var none *sdk.Error
+	*e = read
 	switch {
-	case !isEnvelope && fine:
-		return noEnvelope(r)
-	case !isEnvelope:
+	case errors.As(err, &none) && fine:
+		return none
+	case err != nil:
 		failure := r.StatusError()
 		failure.Code = codeOf(r.Status)
 		return failure
 	case *e.Code != http.StatusOK:
-		return refusal(r, codeOf(*e.Code), *e.Code, e.Message)
+		return refusal(r, codeOf(*e.Code), *e.Code, e.text())
 	case !fine:
-		return refusal(r, codeOf(r.Status), r.Status, e.Message)
-	case isNull(e.Data):
+		return refusal(r, codeOf(r.Status), r.Status, e.text())
+	case sdk.IsNull(e.Data):
 		return r.Fail(sdk.CodeUnexpectedResponse, "the service says success, but `data` is empty") // D-05
 	}
 	return nil
@@ -105,18 +125,8 @@ func refusal(r *sdk.Response, kind sdk.Code, code int, text string) *sdk.Error {
 	return failure
 }
 
-// noEnvelope is the error for a 2xx answer that is a page, cut short, empty or
-// JSON of another shape.
-func noEnvelope(r *sdk.Response) *sdk.Error {
-	var failure *sdk.Error
-	var anything json.RawMessage
-	if err := r.JSON(&anything); errors.As(err, &failure) {
-		return failure
-	}
-	return r.Fail(sdk.CodeUnexpectedResponse, "the answer has no `code`: it is not from this service").WithHint("check base_url")
-}
-
-func isNull(data json.RawMessage) bool {
-	text := bytes.TrimSpace(data)
-	return len(text) == 0 || string(text) == "null"
+// record decodes the data of a success into a T, whose fields say which JSON
+// types the documents promise; the named fields must be there.
+func record[T any](from reply, required ...string) (T, error) {
+	return sdk.Record[T](from.response, from.data, required...)
 }

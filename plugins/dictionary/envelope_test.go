@@ -24,7 +24,7 @@ func TestD02_CodeAndStatusBothCount(t *testing.T) {
 		"a code of the 4xx class":        {200, `{"code":403,"message":"no","data":null}`, sdk.CodeForbidden, "no"},
 		"no message":                     {200, `{"code":404,"data":null}`, sdk.CodeNotFound, "code 404"},
 		"no code":                        {200, `{"message":"success","data":{}}`, sdk.CodeUnexpectedResponse, "`code`"},
-		"the code is text":               {200, `{"code":"200","message":"success","data":{}}`, sdk.CodeUnexpectedResponse, "`code`"},
+		"the code is text":               {200, `{"code":"200","message":"success","data":{}}`, sdk.CodeUnexpectedResponse, "`code` is text where an integer is due"},
 		"a list":                         {200, `[]`, sdk.CodeUnexpectedResponse, "`code`"},
 		"no envelope with a bad status":  {404, `<html></html>`, sdk.CodeNotFound, "404"},
 		"no envelope and method refused": {405, `nope`, sdk.CodeInternal, "405"},

@@ -58,7 +58,7 @@ func NewWith(o Options) *sdk.Plugin {
 				sdk.Example("the first page", map[string]any{"letter": "S"}, nil),
 				sdk.Example("large pages", map[string]any{"letter": "s", "page": 2, "per_page": 100, "items_field": "words"}, nil))...),
 		sdk.Read("stats", "How many words, abbreviations, scenes and categorized words the service has.", s.stats,
-			options(sdk.Output(statsSchema()), sdk.Example("the numbers", NoInput{}, nil))...),
+			options(sdk.Output(statsSchema()), sdk.Example("the numbers", sdk.NoInput{}, nil))...),
 		sdk.Read("search", "Search for words; the service's document does not show what a found word looks like.", s.search,
 			options(sdk.Example("a search", map[string]any{"q": "happy"}, nil))...),
 	)

@@ -1,14 +1,10 @@
 package dictionary
 
 import (
-	"encoding/json"
 	"net/url"
 
 	"github.com/flowrun/flowrun/sdk"
 )
-
-// NoInput is the input of stats.
-type NoInput struct{}
 
 // statsRecord is the record of /stats (D-16).
 type statsRecord struct {
@@ -19,12 +15,12 @@ type statsRecord struct {
 }
 
 // stats is action dictionary.stats.
-func (s *service) stats(c *sdk.Call[Config], _ NoInput) (sdk.Value, error) {
+func (s *service) stats(c *sdk.Call[Config], _ sdk.NoInput) (sdk.Value, error) {
 	found, err := s.get(c, nil, "stats")
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[statsRecord](found, "word_count", "abbr_count", "scene_count", "cat_word_count")
+	_, err = record[statsRecord](found, "word_count", "abbr_count", "scene_count", "cat_word_count")
 	return found.data, err
 }
 
@@ -44,12 +40,12 @@ func (s *service) search(c *sdk.Call[Config], in SearchInput) (SearchOutput, err
 	if err != nil {
 		return SearchOutput{}, err
 	}
-	fields, err := decodeRecord[map[string]json.RawMessage](found)
-	if err != nil {
-		return SearchOutput{}, err
-	}
-	words, ok := fields["words"]
-	if !ok {
+	fields, isObject := sdk.ReadMembers(found.data)
+	words := fields.Get("words")
+	switch {
+	case !isObject:
+		return SearchOutput{}, found.response.Fail(sdk.CodeUnexpectedResponse, "`data` is no object")
+	case words == nil:
 		return SearchOutput{}, found.response.Fail(sdk.CodeUnexpectedResponse, "the record has no `words`")
 	}
 	return SearchOutput{Words: words}, nil

@@ -1,9 +1,6 @@
 package dictionary
 
 import (
-	"encoding/json"
-	"slices"
-
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -36,7 +33,7 @@ func (s *service) word(c *sdk.Call[Config], in WordInput) (sdk.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[wordRecord](found, "id", "word")
+	_, err = record[wordRecord](found, "id", "word")
 	return found.data, err
 }
 
@@ -63,27 +60,22 @@ func (s *service) related(c *sdk.Call[Config], word, list string) (sdk.Value, er
 		Antonyms []relatedWord `json:"antonyms"`
 		Count    *int64        `json:"count"`
 	}
-	if _, err := decodeRecord[relatedRecord](found, "word", "count"); err != nil {
+	if _, err := record[relatedRecord](found, "word", "count"); err != nil {
 		return nil, err
 	}
-	object := map[string]json.RawMessage{}
-	if err := json.Unmarshal(found.data, &object); err != nil {
-		return nil, found.response.Fail(sdk.CodeUnexpectedResponse, "the record is no object")
-	}
-	words, ok := object[list]
-	switch {
-	case !ok:
+	fields, _ := sdk.ReadMembers(found.data)
+	switch words := fields.Get(list); {
+	case words == nil:
 		return nil, found.response.Fail(sdk.CodeUnexpectedResponse, "the record has no `%s`", list)
-	case isNull(words):
-		object[list] = json.RawMessage("[]")
-		return json.Marshal(object)
+	case sdk.IsNull(words):
+		return fields.With(list, sdk.Value("[]")).JSON(), nil
 	}
 	return found.data, nil
 }
 
 // wordProblems refuses the words that a path can't carry (D-06).
 func wordProblems(in WordInput, unknown []string) []sdk.Problem {
-	if slices.Contains(unknown, "") || slices.Contains(unknown, "/word") {
+	if sdk.IsUnknown(unknown, "/word") {
 		return nil
 	}
 	if in.Word == "." || in.Word == ".." {

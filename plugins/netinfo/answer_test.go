@@ -23,7 +23,7 @@ func TestI03_SuccessNeedsTheEnvelope(t *testing.T) {
 		"success is false with status 200": {simkit.Fault{Body: `{"success":false,"error":"Lookup is down."}`}, sdk.CodeUnexpectedResponse, "Lookup is down."},
 		"success is true with status 500":  {simkit.Fault{Status: 500, Body: `{"success":true,"data":{}}`}, sdk.CodeUnavailable, "500"},
 		"no success":                       {simkit.Fault{Body: `{"data":{}}`}, sdk.CodeUnexpectedResponse, "`success`"},
-		"success is text":                  {simkit.Fault{Body: `{"success":"true","data":{}}`}, sdk.CodeUnexpectedResponse, "`success`"},
+		"success is text":                  {simkit.Fault{Body: `{"success":"true","data":{}}`}, sdk.CodeUnexpectedResponse, "`success` is text where true or false is due"},
 		"data is null":                     {simkit.Fault{Body: `{"success":true,"data":null}`}, sdk.CodeUnexpectedResponse, "`data`"},
 		"data is a list":                   {simkit.Fault{Body: `{"success":true,"data":[]}`}, sdk.CodeUnexpectedResponse, "`data`"},
 		"the answer is a list":             {simkit.Fault{Body: `[]`}, sdk.CodeUnexpectedResponse, "`success`"},
@@ -108,7 +108,7 @@ func TestI15_NoRecordsIsSuccess(t *testing.T) {
 	answer(t, sim, simkit.Fault{Body: `{"success":true,"data":{"domain":"example.com","type":"A","records":null}}`})
 	r := p.Call("dns", in{"domain": "example.com"})
 	output(t, r)
-	if diff := cmp.Diff(`{"authority":[],"domain":"example.com","records":[],"type":"A"}`, string(r.Output)); diff != "" {
+	if diff := cmp.Diff(`{"domain":"example.com","type":"A","records":[],"authority":[]}`, string(r.Output)); diff != "" {
 		t.Errorf("null and missing lists (-want +got):\n%s", diff)
 	}
 }
@@ -181,6 +181,45 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { failsWith(t, tt.fault, tt.code, tt.text) })
+	}
+}
+
+// Small things that services do, each taken as it is meant (issue 12, 16).
+func TestIssue12_16_LenientReading(t *testing.T) {
+	for name, tt := range map[string]struct{ action, body, want string }{
+		"a BOM": {"headers", "\ufeff" + `{"success":true,"data":{"method":"GET","url":"u","headers":{},"ip":"::1"}}`, `{"method":"GET","url":"u","headers":{},"ip":"::1"}`},
+		"an integer with a point": {"my_ip", `{"success":true,"data":{"ip":"::1","location":{},"network":{"asn":3320.0},"privacy":{}}}`,
+			`{"ip":"::1","location":{},"network":{"asn":3320.0},"privacy":{}}`},
+		"an integer with an exponent": {"my_ip", `{"success":true,"data":{"ip":"::1","location":{},"network":{"asn":3.32e3},"privacy":{}}}`,
+			`{"ip":"::1","location":{},"network":{"asn":3.32e3},"privacy":{}}`},
+		"parts that are null": {"my_ip", `{"success":true,"data":{"ip":"::1","location":null,"network":null,"privacy":null,"ipv6":true}}`,
+			`{"ip":"::1","location":{},"network":{},"privacy":{},"ipv6":true}`},
+		"a header that was sent twice": {"headers", `{"success":true,"data":{"method":"GET","url":"u","headers":{"x-a":["1","<2>"],"x-b":"3","x-c":null},"ip":"::1"}}`,
+			`{"method":"GET","url":"u","headers":{"x-a":"1, <2>","x-b":"3","x-c":null},"ip":"::1"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, sim := open(t)
+			answer(t, sim, simkit.Fault{Body: tt.body})
+			r := p.Call(tt.action, in{})
+			output(t, r)
+			if diff := cmp.Diff(tt.want, string(r.Output)); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for body, text := range map[string]string{
+		`{"method":"GET","url":"u","headers":{"x-a":[1]},"ip":"::1"}`:   "`headers.x-a` is neither text nor a list of texts",
+		`{"method":"GET","url":"u","headers":{"x-a":{}},"ip":"::1"}`:    "`headers.x-a`",
+		`{"method":"GET","url":"u","headers":["x-a"],"ip":"::1"}`:       "`headers` is a list where an object is due",
+		`{"method":"GET","url":"u","headers":null,"ip":"::1"}`:          "`headers` of the record is null",
+		`{"method":"GET","url":"u","headers":{},"ip":["::1"]}`:          "`ip` is a list where text is due",
+		`{"method":"GET","url":"u","headers":{},"ip":"::1","ip":"::2"}`: "`ip` stands twice at /data",
+	} {
+		p, sim := open(t)
+		answer(t, sim, simkit.Fault{Body: `{"success":true,"data":` + body + `}`})
+		if r := p.Call("headers", in{}); r.Err == nil || r.Err.Code != sdk.CodeUnexpectedResponse || !strings.Contains(r.Err.Message, text) {
+			t.Errorf("%s: %v, want %s", body, r.Err, text)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package netinfo
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -19,7 +18,7 @@ var errRefused = errors.New("refused by the service")
 // reply is a success of the service: the envelope's data, and the response for
 // errors about it.
 type reply struct {
-	data     json.RawMessage
+	data     sdk.Value
 	response *sdk.Response
 }
 
@@ -50,33 +49,29 @@ func get(c *sdk.Call[Config], pointer string, query url.Values, path ...string) 
 // (I-23).
 func classify(r *sdk.Response, e *envelope) *sdk.Error {
 	fine := r.Status >= 200 && r.Status < 300
-	read, isEnvelope := readEnvelope(r.Body)
+	read, err := readEnvelope(r)
+	var none *sdk.Error
 	*e = read
 	switch {
-	case !isEnvelope && fine:
-		return noEnvelope(r)
-	case !isEnvelope:
+	case errors.As(err, &none) && fine:
+		return none
+	case err != nil:
 		return r.StatusError()
 	case fine && e.succeeded():
 		return nil
 	case fine && *e.Success:
 		return r.Fail(sdk.CodeUnexpectedResponse, "`success` is true, but `data` is no object")
 	case fine:
-		return refusal(r, sdk.CodeUnexpectedResponse, e.Error).
+		return refusal(r, sdk.CodeUnexpectedResponse, e.text()).
 			WithHint("the answer came with status %d, which is documented for success only", r.Status)
 	}
-	return refusal(r, sdk.CodeOfStatus(r.Status), e.Error)
+	return refusal(r, sdk.CodeOfStatus(r.Status), e.text())
 }
 
-// noEnvelope is the error for a 2xx answer that is a page, cut short, empty or
-// JSON of another shape.
-func noEnvelope(r *sdk.Response) *sdk.Error {
-	var failure *sdk.Error
-	var anything json.RawMessage
-	if err := r.JSON(&anything); errors.As(err, &failure) {
-		return failure
-	}
-	return r.Fail(sdk.CodeUnexpectedResponse, "the answer has no `success`: it is not from this service").WithHint("check base_url")
+// record decodes the data of a success into a T, whose fields say which JSON
+// types the documents promise; the named fields must be there.
+func record[T any](from reply, required ...string) (T, error) {
+	return sdk.Record[T](from.response, from.data, required...)
 }
 
 // refusal is an error whose message is the service's own text (I-04).

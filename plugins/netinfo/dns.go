@@ -46,18 +46,17 @@ func resolve(c *sdk.Call[Config], in DNSInput) (sdk.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := decodeRecord[dnsAnswer](found, "domain", "type")
-	if err != nil {
+	if _, err := record[dnsAnswer](found, "domain", "type"); err != nil {
 		return nil, err
 	}
-	extra := map[string]any{}
-	if answer.Records == nil {
-		extra["records"] = []any{}
+	fields, _ := sdk.ReadMembers(found.data)
+	for _, list := range []string{"records", "authority"} {
+		if sdk.IsNull(fields.Get(list)) {
+			fields = fields.With(list, sdk.Value("[]"))
+			found.data = fields.JSON()
+		}
 	}
-	if answer.Authority == nil {
-		extra["authority"] = []any{}
-	}
-	return withFields(found.data, extra)
+	return found.data, nil
 }
 
 func dnsProblems(in DNSInput, unknown []string) []sdk.Problem {

@@ -4,9 +4,6 @@ import (
 	"github.com/flowrun/flowrun/sdk"
 )
 
-// NoInput is the input of the actions that ask about the caller.
-type NoInput struct{}
-
 // LookupInput is the input of ip_lookup.
 type LookupInput struct {
 	Address string `json:"address" min:"1" doc:"IPv4 or IPv6 address, without zone, port or network length." example:"2001:db8::1"`
@@ -59,13 +56,15 @@ type callerRecord struct {
 }
 
 // myIP is action netinfo.my_ip: the record as the service wrote it.
-func myIP(c *sdk.Call[Config], _ NoInput) (sdk.Value, error) {
+func myIP(c *sdk.Call[Config], _ sdk.NoInput) (sdk.Value, error) {
 	found, err := get(c, "", nil, "ip")
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[callerRecord](found, "ip", "location", "network", "privacy")
-	return found.data, err
+	if _, err := record[callerRecord](found, "ip"); err != nil {
+		return nil, err
+	}
+	return withParts(found, "location", "network", "privacy")
 }
 
 // lookupIP is action netinfo.ip_lookup.
@@ -78,12 +77,31 @@ func lookupIP(c *sdk.Call[Config], in LookupInput) (sdk.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = decodeRecord[addressRecord](found, "ip", "location", "network")
-	return found.data, err
+	if _, err := record[addressRecord](found, "ip"); err != nil {
+		return nil, err
+	}
+	return withParts(found, "location", "network")
+}
+
+// withParts returns a record whose parts are there. One that is null, as for an
+// address of which nothing is known, is an empty object (I-05): its fields read
+// as null then, as they do where single ones are.
+func withParts(found reply, parts ...string) (sdk.Value, error) {
+	fields, _ := sdk.ReadMembers(found.data)
+	for _, part := range parts {
+		switch value := fields.Get(part); {
+		case value == nil:
+			return nil, found.response.Fail(sdk.CodeUnexpectedResponse, "the record has no `%s`", part)
+		case sdk.IsNull(value):
+			fields = fields.With(part, sdk.Value("{}"))
+			found.data = fields.JSON()
+		}
+	}
+	return found.data, nil
 }
 
 func lookupProblems(in LookupInput, unknown []string) []sdk.Problem {
-	if isUnknown("/address", unknown) {
+	if sdk.IsUnknown(unknown, "/address") {
 		return nil
 	}
 	if _, p := checkAddress(in.Address); p != nil {

@@ -78,20 +78,9 @@ func checkAddress(text string) (string, *sdk.Problem) {
 	return refuse("such as 192.0.2.1 or 2001:db8::1")
 }
 
-// isUnknown reports whether the input at pointer is not known yet while a
-// workflow is checked.
-func isUnknown(pointer string, unknown []string) bool {
-	for _, u := range unknown {
-		if u == "" || u == pointer || strings.HasPrefix(u, pointer+"/") {
-			return true
-		}
-	}
-	return false
-}
-
 // domainProblems is the check of every input with a domain.
 func domainProblems(domain string, unknown []string) []sdk.Problem {
-	if isUnknown("/domain", unknown) {
+	if sdk.IsUnknown(unknown, "/domain") {
 		return nil
 	}
 	if _, p := checkDomain(domain); p != nil {

@@ -42,7 +42,7 @@ func NewWith(o Options) *sdk.Plugin {
 		// IP address of the caller, which is one bucket for each base_url.
 		sdk.Limit(limiter, 60, time.Minute, sdk.FixedWindow(), sdk.Scope("base_url")),
 		sdk.Read("my_ip", "Address, location, network and privacy of the caller itself.", myIP,
-			options(sdk.Output(myIPSchema()), sdk.Example("the address flowrun calls from", NoInput{}, nil))...),
+			options(sdk.Output(myIPSchema()), sdk.Example("the address flowrun calls from", sdk.NoInput{}, nil))...),
 		sdk.Read("ip_lookup", "Location and network of any IPv4 or IPv6 address.", lookupIP,
 			options(sdk.Output(lookupSchema()), sdk.ValidateWith(lookupProblems),
 				sdk.Fault(sdk.CodeInvalid, "", "The address is malformed; found before anything is sent, or said by the service (400)."),
@@ -54,7 +54,7 @@ func NewWith(o Options) *sdk.Plugin {
 				sdk.Example("addresses", map[string]any{"domain": "example.com"}, nil),
 				sdk.Example("mail servers", map[string]any{"domain": "example.com", "type": "MX"}, nil))...),
 		sdk.Read("headers", "The request as the service saw it: method, URL, headers with names in lower case, address.", headers,
-			options(sdk.Output(headersSchema()), sdk.Example("what a call sends", NoInput{}, nil))...),
+			options(sdk.Output(headersSchema()), sdk.Example("what a call sends", sdk.NoInput{}, nil))...),
 		sdk.Read("whois", "Registration of a domain, through RDAP, with the days that are left.", whois(o.Now),
 			options(sdk.Output(whoisSchema()), sdk.ValidateWith(whoisProblems),
 				sdk.Fault(sdk.CodeInvalid, "", "The name is malformed; found before anything is sent."),
@@ -92,6 +92,6 @@ func checkConnection(c *sdk.Call[Config]) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	record, err := decodeRecord[callerRecord](found, "ip")
-	return record.IP, err
+	caller, err := record[callerRecord](found, "ip")
+	return caller.IP, err
 }

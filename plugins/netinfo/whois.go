@@ -1,10 +1,9 @@
 package netinfo
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -37,26 +36,32 @@ func whois(now func() time.Time) func(*sdk.Call[Config], WhoisInput) (sdk.Value,
 		}
 		found, err := get(c, "/domain", nil, "whois", domain)
 		if in.MissingOK && unregistered(err) {
-			return withFields(missing, map[string]any{"domain": domain})
+			fields, _ := sdk.ReadMembers(missing)
+			return fields.With("domain", sdk.Text(domain)).JSON(), nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		record, err := decodeRecord[registration](found, "domain")
+		registered, err := record[registration](found, "domain")
 		if err != nil {
 			return nil, err
 		}
-		days, problemText := daysUntil(record.ExpirationDate, now())
+		days, problemText := daysUntil(registered.ExpirationDate, now())
 		if problemText != "" {
 			c.Log().Warn(problemText, "domain", domain)
 		}
-		return withFields(found.data, map[string]any{"days_to_expiry": days, "found": true})
+		left := sdk.Value("null")
+		if days != nil {
+			left = strconv.AppendInt(nil, *days, 10)
+		}
+		fields, _ := sdk.ReadMembers(found.data)
+		return fields.With("days_to_expiry", left).With("found", sdk.Value("true")).JSON(), nil
 	}
 }
 
 // missing is the output for a name that the registry does not know.
-var missing = json.RawMessage(`{"creation_date":null,"days_to_expiry":null,"expiration_date":null,"found":false,"last_updated":null,
-	"name_servers":null,"rdap_link":null,"registrar":null,"status":null}`)
+var missing = sdk.Value(`{"domain":null,"registrar":null,"creation_date":null,"expiration_date":null,"last_updated":null,
+	"name_servers":null,"status":null,"rdap_link":null,"days_to_expiry":null,"found":false}`)
 
 // unregistered reports whether err is the service's own word that the name is
 // not in the registry (I-18). A 404 of something else, such as a proxy or a wrong
@@ -68,52 +73,37 @@ func unregistered(err error) bool {
 
 // timestampLayouts are the forms of ISO 8601 that are read; one without an
 // offset counts as UTC, which is our choice (I-17).
-var timestampLayouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700", time.DateOnly}
+var timestampLayouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05Z0700"}
 
 // daysUntil returns the whole days from now to the timestamp, rounded down: 0 is
-// less than a day, -1 is past. It is nil without a timestamp, and says so when
-// there is one that can't be read.
+// less than a day, -1 is past. A date without a time counts to its end, so that
+// today is 0. It is nil without a timestamp, and says so when there is one that
+// can't be read.
 func daysUntil(timestamp *string, now time.Time) (*int64, string) {
 	if timestamp == nil || *timestamp == "" {
 		return nil, ""
 	}
-	for _, layout := range timestampLayouts {
-		at, err := time.Parse(layout, *timestamp)
-		if err != nil {
-			continue
-		}
-		days := int64(math.Floor(float64(at.Unix()-now.Unix()) / (24 * 60 * 60)))
-		return &days, ""
+	at, ok := parseTimestamp(*timestamp)
+	if day, err := time.Parse(time.DateOnly, *timestamp); err == nil {
+		at, ok = day.AddDate(0, 0, 1).Add(-time.Second), true
 	}
-	return nil, "expiration_date is no ISO 8601 timestamp, days_to_expiry stays empty"
+	if !ok {
+		return nil, "expiration_date is no ISO 8601 timestamp, days_to_expiry stays empty"
+	}
+	days := int64(math.Floor(float64(at.Unix()-now.Unix()) / (24 * 60 * 60)))
+	return &days, ""
+}
+
+// parseTimestamp reads a date with its time.
+func parseTimestamp(text string) (time.Time, bool) {
+	for _, layout := range timestampLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 func whoisProblems(in WhoisInput, unknown []string) []sdk.Problem {
 	return domainProblems(in.Domain, unknown)
-}
-
-// withFields returns the object data with some fields set. The values of all
-// others stay byte for byte.
-func withFields(data json.RawMessage, fields map[string]any) (sdk.Value, error) {
-	if len(fields) == 0 {
-		return data, nil
-	}
-	object := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, sdk.UnexpectedResponse("the record is no object")
-	}
-	for name, value := range fields {
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		object[name] = encoded
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(object); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(out.Bytes()), nil
 }

@@ -17,7 +17,7 @@ func TestI17_Whois(t *testing.T) {
 	r := p.Call("whois", in{"domain": "Example.com."})
 	output(t, r)
 	// timestamps stay the service's text; days_to_expiry and found are ours
-	const want = `{"creation_date":"1995-08-14T04:00:00Z","days_to_expiry":24,"domain":"example.com","expiration_date":"2031-06-01T12:00:00+02:00","found":true,"last_updated":null,"more":1.0,"name_servers":["ns1.example.com"],"rdap_link":"https://rdap.example/x?a=1&b=2","registrar":"A & B","status":["client hold"]}`
+	const want = `{"domain":"example.com","registrar":"A & B","creation_date":"1995-08-14T04:00:00Z","expiration_date":"2031-06-01T12:00:00+02:00","last_updated":null,"name_servers":["ns1.example.com"],"status":["client hold"],"rdap_link":"https://rdap.example/x?a=1&b=2","more":1.0,"days_to_expiry":24,"found":true}`
 	if diff := cmp.Diff(want, string(r.Output)); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
@@ -33,7 +33,9 @@ func TestI17_DaysToExpiry(t *testing.T) {
 		"2031-05-08T00:00:00-12:00": day(1),
 		"2031-05-08T12:00:00":       day(1), // no offset: UTC, our choice
 		"2031-05-08 12:00:00":       day(1),
-		"2031-05-08":                day(0),
+		"2031-05-08":                day(1), // a date without a time counts to its end
+		"2031-05-07":                day(0), // Issue12_16: today
+		"2031-05-06":                day(-1),
 		"2031-06-06T12:00:00.5Z":    day(30),
 		"2031-06-06T12:00:00+0000":  day(30),
 		"2131-05-07T12:00:00Z":      day(36524),

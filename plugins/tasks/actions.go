@@ -8,7 +8,7 @@ import "github.com/flowrun/flowrun/sdk"
 func invitationActions() []sdk.Part {
 	return []sdk.Part{
 		sdk.Once("invitation_delete", "Deletes a workspace invitation. Only admins may. The body is not documented and sent as it is.", deleteInvitation,
-			options(sdk.Input(bodyInput), sdk.Example("a body of your own", example{"body": example{}}, nil))...),
+			options(sdk.Example("a body of your own", example{"body": example{}}, nil))...),
 		sdk.Read("invitations_list", "All pending invitations of a workspace, for all its members. The list has no pages.", listInvitations,
 			options(sdk.Example("one workspace", example{"workspace_id": 40317}, nil))...),
 		sdk.Idempotent("invitation_accept", "Accepts an invitation on behalf of the user whose credential it is.", answerInvitation("accept"),
@@ -26,16 +26,16 @@ func (s *service) projectActions() []sdk.Part {
 			s.projects("active", nil),
 			pageOptions(sdk.Example("pages of 500", example{"workspace_id": 40317, "limit": 500}, nil))...),
 		sdk.Once("users_invite", "Invites users to a workspace by e-mail. The body is not documented and sent as it is.", inviteUsers,
-			options(sdk.Input(inviteInput), sdk.Example("a body of your own", example{"workspace_id": 40317, "body": example{}}, nil))...),
+			options(sdk.Example("a body of your own", example{"workspace_id": 40317, "body": example{}}, nil))...),
 	}
 }
 
 func labelActions() []sdk.Part {
 	return []sdk.Part{
 		sdk.Once("label_remove", "Removes a shared label from all active tasks. The body is not documented and sent as it is.", removeLabel,
-			options(sdk.Input(bodyInput), sdk.Example("a body of your own", example{"body": example{}}, nil))...),
+			options(sdk.Example("a body of your own", example{"body": example{}}, nil))...),
 		sdk.Once("label_rename", "Renames a shared label on all active tasks. The body is not documented and sent as it is.", renameLabel,
-			options(sdk.Input(bodyInput), sdk.Example("a body of your own", example{"body": example{}}, nil))...),
+			options(sdk.Example("a body of your own", example{"body": example{}}, nil))...),
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *service) completedActions() []sdk.Part {
 			s.byDueDate,
 			pageOptions(sdk.RangeMax("since", "until", dueWindow), sdk.ValidateWith(byDueDateProblems), sdk.Example("one week", week, nil))...),
 		sdk.Read("stats", "Productivity statistics of the credential's user: counts of days and weeks, karma, goals, streaks, colours.", stats,
-			options(sdk.Example("the statistics", NoInput{}, nil))...),
+			options(sdk.Example("the statistics", sdk.NoInput{}, nil))...),
 	}
 }
 
@@ -61,9 +61,9 @@ func (s *service) billingActions() []sdk.Part {
 	return []sdk.Part{
 		sdk.Once("migrate_personal_token",
 			"Exchanges a personal token of the old e-mail and password method for an OAuth access token and stores it. The body is not documented and sent as it is.",
-			s.migrate, options(sdk.Input(migrateInput), sdk.Example("a body of your own", example{"body": example{}, "store_as": "main"}, nil))...),
+			s.migrate, options(sdk.Example("a body of your own", example{"body": example{}, "store_as": "main"}, nil))...),
 		sdk.Once("usage_top_up", "Creates a checkout session that tops up the user's personal automations wallet. It is money: confirm must be true.", topUp,
-			options(sdk.Input(topUpInput), sdk.Example("without a body", example{"confirm": true}, nil))...),
+			options(sdk.Example("without a body", example{"confirm": true}, nil))...),
 		sdk.Read("usage_summary", "Run count and cost of settled usage; void, expiry and chargeback reverse a grant and are not counted.", usageSummary,
 			options(sdk.ValidateWith(summaryProblems), sdk.Example("everything", example{}, nil),
 				sdk.Example("a month of one category", example{"category": "automation_run", "since": "2026-01-01T00:00:00", "until": "2026-02-01T00:00:00"}, nil))...),

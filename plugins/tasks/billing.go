@@ -14,8 +14,8 @@ const hintTopUp = "a top-up needs a personal payment customer and an active pers
 // TopUpInput is the input of usage_top_up. Confirm makes it impossible to spend
 // money by writing a step carelessly (T-53).
 type TopUpInput struct {
-	Confirm bool      `json:"confirm"`
-	Body    sdk.Value `json:"body,omitempty"`
+	Confirm bool        `json:"confirm" enum:"true" doc:"Must be true: this starts a payment."`
+	Body    *sdk.Object `json:"body,omitempty" doc:"JSON object that is sent as it is; the service's document does not show whether there is one."`
 }
 
 // SummaryInput is the input of usage_summary. What is absent is not sent, since
@@ -40,9 +40,9 @@ func topUp(c *sdk.Call[Config], in TopUpInput) (AnswerOutput, error) {
 		return AnswerOutput{}, sdk.Invalid("/confirm", "must be true: this starts a payment")
 	}
 	hints := map[int]string{http.StatusForbidden: hintTopUp, http.StatusBadRequest: hintTopUp}
-	body := in.Body
-	if string(body) == "null" {
-		body = nil
+	var body sdk.Object
+	if in.Body != nil {
+		body = *in.Body
 	}
 	return post(c, body, hints, "usage_billing", "top_up")
 }
@@ -50,10 +50,10 @@ func topUp(c *sdk.Call[Config], in TopUpInput) (AnswerOutput, error) {
 // usageSummary is action tasks.usage_summary (E13).
 func usageSummary(c *sdk.Call[Config], in SummaryInput) (SummaryOutput, error) {
 	query := url.Values{}
-	setText(query, "product", in.Product)
-	setText(query, "category", in.Category)
-	setText(query, "since", in.Since)
-	setText(query, "until", in.Until)
+	sdk.SetText(query, "product", in.Product)
+	sdk.SetText(query, "category", in.Category)
+	sdk.SetText(query, "since", in.Since)
+	sdk.SetText(query, "until", in.Until)
 	summary, err := read(c, query, "usage_billing", "usage_summary")
 	return SummaryOutput{Summary: summary}, err
 }
@@ -88,11 +88,8 @@ type StatsOutput struct {
 	Stats sdk.Value `json:"stats" doc:"Productivity statistics, unchanged; field names are not documented."`
 }
 
-// NoInput is the input of an action that takes none.
-type NoInput struct{}
-
 // stats is action tasks.stats (E10b).
-func stats(c *sdk.Call[Config], _ NoInput) (StatsOutput, error) {
+func stats(c *sdk.Call[Config], _ sdk.NoInput) (StatsOutput, error) {
 	answer, err := read(c, nil, "tasks", "completed", "stats")
 	return StatsOutput{Stats: answer}, err
 }

@@ -35,11 +35,43 @@ func TestT53_TopUpIsSentOnce(t *testing.T) {
 	if got := p.Action("usage_top_up").GetEffect().String(); got != "EFFECT_ONCE" {
 		t.Errorf("effect %s", got)
 	}
-	for i, f := range []simkit.Fault{{Status: 503}, {Drop: simkit.DropBefore}, {Drop: simkit.DropAfter}, {HTML: true}, {Empty: true}} {
+	for i, f := range []simkit.Fault{{Status: 503}, {Drop: simkit.DropBefore}, {Drop: simkit.DropAfter}, {HTML: true}} {
 		answer(t, sim, f)
 		r := p.Call("usage_top_up", in{"confirm": true})
 		if r.Err == nil || r.Err.Applied != sdk.AppliedUnknown || sim.Kit().Count("") != i+1 {
 			t.Errorf("%+v: %+v after %d requests", f, r.Err, sim.Kit().Count(""))
+		}
+	}
+}
+
+// TestIssue12_16_AnEmptySuccessOfAWriteIsApplied: a whole answer without a body
+// says that a write was done, where no shape is documented; one that was cut does
+// not, nor does a read's.
+func TestIssue12_16_AnEmptySuccessOfAWriteIsApplied(t *testing.T) {
+	writes := map[string]string{
+		"invitation_delete": "response", "invitation_accept": "invitation", "invitation_reject": "invitation", "users_invite": "response",
+		"label_remove": "response", "label_rename": "response", "usage_top_up": "response", "migrate_personal_token": "response",
+	}
+	for _, c := range everyCall() {
+		field, isWrite := writes[c.action]
+		for _, status := range []int{200, 201, 202, 204} {
+			p, sim := open(t)
+			answer(t, sim, simkit.Fault{Status: status, Empty: true})
+			r := p.Call(c.action, c.input)
+			if !isWrite {
+				failed(t, sim, r, sdk.CodeUnexpectedResponse, "empty")
+				continue
+			}
+			if out := output(t, r); out[field] != nil {
+				t.Errorf("%s, %d: %v", c.action, status, out)
+			}
+		}
+		if isWrite {
+			p, sim := open(t)
+			answer(t, sim, simkit.Fault{Truncate: 1, Cut: true})
+			if e := failed(t, sim, p.Call(c.action, c.input), sdk.CodeUnexpectedResponse, "cut short"); e.Applied != sdk.AppliedUnknown {
+				t.Errorf("%s: a cut answer is %s", c.action, e.Applied)
+			}
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package tasks
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -29,19 +27,9 @@ const hint401 = "the service refused the credential: check token, and auth_heade
 func send(c *sdk.Call[Config], r request) (*sdk.Response, error) {
 	client, err := authorized(c, r.use)
 	if err != nil {
-		return nil, notSent(err)
+		return nil, sdk.NotSent(err)
 	}
 	return sendWith(client, r)
-}
-
-// notSent says of an error that nothing was sent: a write is then known not to
-// have happened.
-func notSent(err error) error {
-	var failure *sdk.Error
-	if errors.As(err, &failure) {
-		failure.Applied = sdk.NotApplied
-	}
-	return err
 }
 
 func sendWith(client *sdk.HTTPClient, r request) (*sdk.Response, error) {
@@ -70,49 +58,26 @@ func withHints(err error, hints map[int]string) error {
 	return err
 }
 
-// document returns the body of an answer that may be any JSON (T-64). A write
-// may be answered without a body (204): that is null.
-func document(response *sdk.Response) (sdk.Value, error) {
-	if response.Status == http.StatusNoContent && len(bytes.TrimSpace(response.Body)) == 0 {
-		return sdk.Value("null"), nil
-	}
-	var body json.RawMessage
-	if err := response.JSON(&body); err != nil {
-		return nil, err
-	}
-	return body, nil
-}
-
 // read is a GET whose answer may be any JSON.
 func read(c *sdk.Call[Config], query url.Values, path ...string) (sdk.Value, error) {
 	response, err := send(c, request{path: path, query: query})
 	if err != nil {
 		return nil, err
 	}
-	var body json.RawMessage
-	if err := response.JSON(&body); err != nil {
-		return nil, err
-	}
-	return body, nil
+	return response.Document()
 }
 
 // post sends a body that the document does not show, unchanged (T-63).
-func post(c *sdk.Call[Config], body sdk.Value, hints map[int]string, path ...string) (AnswerOutput, error) {
-	response, err := send(c, request{method: http.MethodPost, path: path, body: body, hints: hints})
+func post(c *sdk.Call[Config], body sdk.Object, hints map[int]string, path ...string) (AnswerOutput, error) {
+	response, err := send(c, request{method: http.MethodPost, path: path, body: sdk.Value(body), hints: hints})
 	if err != nil {
 		return AnswerOutput{}, err
 	}
-	answer, err := document(response)
+	answer, err := response.DocumentOrNull()
 	return AnswerOutput{Response: answer}, err
 }
 
 // AnswerOutput is an answer whose shape the service's document does not show.
 type AnswerOutput struct {
 	Response sdk.Value `json:"response" doc:"The service's answer, unchanged; its shape is not documented."`
-}
-
-// startsWith reports whether a JSON document begins with this sign: { or [.
-func startsWith(document []byte, sign byte) bool {
-	document = bytes.TrimSpace(document)
-	return len(document) > 0 && document[0] == sign
 }

@@ -37,7 +37,7 @@ type ByCompletionInput struct {
 }
 
 // byCompletion is action tasks.completed_by_completion_date (E9).
-func (s *service) byCompletion(c *sdk.Call[Config], in ByCompletionInput) (PageOutput, error) {
+func (s *service) byCompletion(c *sdk.Call[Config], in ByCompletionInput) (sdk.Page, error) {
 	query := in.query()
 	use := currentToken
 	if in.PublicKey != nil {
@@ -48,7 +48,7 @@ func (s *service) byCompletion(c *sdk.Call[Config], in ByCompletionInput) (PageO
 }
 
 // byDueDate is action tasks.completed_by_due_date (E10).
-func (s *service) byDueDate(c *sdk.Call[Config], in CompletedInput) (PageOutput, error) {
+func (s *service) byDueDate(c *sdk.Call[Config], in CompletedInput) (sdk.Page, error) {
 	return s.page(c, request{path: []string{"tasks", "completed", "by_due_date"}, query: in.query()}, in.Cursor, in.ItemsField)
 }
 
@@ -57,13 +57,13 @@ func (s *service) byDueDate(c *sdk.Call[Config], in CompletedInput) (PageOutput,
 // names them for E10 only (T-44).
 func (in CompletedInput) query() url.Values {
 	query := url.Values{"since": {in.Since}, "until": {in.Until}}
-	setNumber(query, "workspace_id", in.WorkspaceID)
-	setText(query, "project_id", in.ProjectID)
-	setText(query, "section_id", in.SectionID)
-	setText(query, "parent_id", in.ParentID)
-	setText(query, "filter_query", in.FilterQuery)
-	setText(query, "filter_lang", in.FilterLang)
-	setNumber(query, "limit", in.Limit)
+	sdk.SetInteger(query, "workspace_id", in.WorkspaceID)
+	sdk.SetText(query, "project_id", in.ProjectID)
+	sdk.SetText(query, "section_id", in.SectionID)
+	sdk.SetText(query, "parent_id", in.ParentID)
+	sdk.SetText(query, "filter_query", in.FilterQuery)
+	sdk.SetText(query, "filter_lang", in.FilterLang)
+	sdk.SetInteger(query, "limit", in.Limit)
 	return query
 }
 

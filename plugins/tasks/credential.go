@@ -51,24 +51,15 @@ func credential(c *sdk.Call[Config], use credentialUse) (string, error) {
 func noStoredToken(c *sdk.Call[Config], stale *sdk.Token) error {
 	name := c.Config.StoredToken
 	if stale == nil {
-		return sdk.AuthRequired("connection %s has no token stored under %q", connectionName(c), name).
+		return sdk.AuthRequired("connection %s has no token stored under %q", c.ConnectionName(), name).
 			WithHint("run tasks.migrate_personal_token with store_as: %s on this connection, or take the setting stored_token out", name)
 	}
-	failure := sdk.Errorf(sdk.CodeUnauthorized, "the token that connection %s has stored under %q is expired or was refused by the service", connectionName(c), name)
+	failure := sdk.Errorf(sdk.CodeUnauthorized, "the token that connection %s has stored under %q is expired or was refused by the service", c.ConnectionName(), name)
 	failure.Applied = sdk.NotApplied
 	return failure.WithHint("get a new one with tasks.migrate_personal_token, or replace the setting stored_token by token")
 }
 
 func noCredential(c *sdk.Call[Config]) error {
-	return sdk.Invalid("", "connection %s has no credential: its setting `token` is empty", connectionName(c)).
-		WithHint("set `token` of connection %s to a secret, or `token_from` to a connection that gives tokens", connectionName(c))
-}
-
-// connectionName names the connection as flowrun.yaml does: without a name it is
-// the plugin's own.
-func connectionName(c *sdk.Call[Config]) string {
-	if name := c.Connection(); name != "" {
-		return name
-	}
-	return "tasks"
+	return sdk.Invalid("", "connection %s has no credential: its setting `token` is empty", c.ConnectionName()).
+		WithHint("set `token` of connection %s to a secret, or `token_from` to a connection that gives tokens", c.ConnectionName())
 }

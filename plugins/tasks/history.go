@@ -16,17 +16,17 @@ type HistoryInput struct {
 
 // usageHistory is action tasks.usage_history (E14): newest first, and with a
 // watermark only what came since (T-61, T-62).
-func (s *service) usageHistory(c *sdk.Call[Config], in HistoryInput) (PageOutput, error) {
+func (s *service) usageHistory(c *sdk.Call[Config], in HistoryInput) (sdk.Page, error) {
 	seen, err := readWatermark(c.Watermark())
 	if err != nil {
-		return PageOutput{}, err
+		return sdk.Page{}, err
 	}
 	query := url.Values{}
-	setText(query, "product", in.Product)
-	setNumber(query, "limit", in.Limit)
+	sdk.SetText(query, "product", in.Product)
+	sdk.SetInteger(query, "limit", in.Limit)
 	out, err := s.page(c, request{path: []string{"usage_billing", "history"}, query: query}, in.Cursor, in.ItemsField)
 	if err != nil {
-		return PageOutput{}, err
+		return sdk.Page{}, err
 	}
 	if c.PageCursor() == "" && in.Cursor == nil {
 		// the first page alone holds the newest entries

@@ -11,7 +11,7 @@ import (
 // BodyInput is the input of the writes whose body the service's document does
 // not show (T-63): it is sent as it is.
 type BodyInput struct {
-	Body sdk.Value `json:"body"`
+	Body sdk.Object `json:"body" doc:"JSON object that is sent as it is; the service's document does not show its fields."`
 }
 
 // InvitationsInput is the input of invitations_list. No bound of the id is
@@ -37,8 +37,8 @@ type InvitationOutput struct {
 
 // InviteInput is the input of users_invite.
 type InviteInput struct {
-	WorkspaceID int64     `json:"workspace_id"`
-	Body        sdk.Value `json:"body"`
+	WorkspaceID int64      `json:"workspace_id" min:"1" doc:"Workspace to invite to, above 0." example:"40317"`
+	Body        sdk.Object `json:"body" doc:"JSON object that is sent as it is; the service's document does not show its fields."`
 }
 
 // deleteInvitation is action tasks.invitation_delete (E1, T-21).
@@ -54,14 +54,14 @@ func listInvitations(c *sdk.Call[Config], in InvitationsInput) (InvitationsOutpu
 	if err != nil {
 		return InvitationsOutput{}, err
 	}
-	var body sdk.Value
-	if err := response.JSON(&body); err != nil {
+	var invitations []sdk.Value
+	if err := response.JSON(&invitations); err != nil {
 		return InvitationsOutput{}, err
 	}
-	if !startsWith(body, '[') {
-		return InvitationsOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "the answer is no list of invitations")
+	if invitations == nil {
+		return InvitationsOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "the answer is null where a list of invitations is due")
 	}
-	return InvitationsOutput{Invitations: elements(body)}, nil
+	return InvitationsOutput{Invitations: invitations}, nil
 }
 
 // answerInvitation returns tasks.invitation_accept and _reject (E3, E4): a PUT
@@ -73,7 +73,7 @@ func answerInvitation(verb string) func(*sdk.Call[Config], CodeInput) (Invitatio
 		if err != nil {
 			return InvitationOutput{}, err
 		}
-		invitation, err := document(response)
+		invitation, err := response.DocumentOrNull()
 		return InvitationOutput{Invitation: invitation}, err
 	}
 }

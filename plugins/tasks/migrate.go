@@ -13,8 +13,8 @@ import (
 
 // MigrateInput is the input of migrate_personal_token.
 type MigrateInput struct {
-	Body    sdk.Value `json:"body"`
-	StoreAs string    `json:"store_as"`
+	Body    sdk.Object `json:"body" secret:"true" doc:"JSON object that is sent as it is; the service's document does not show its fields."`
+	StoreAs string     `json:"store_as" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$" doc:"Name under which the new token is stored; the connection's setting stored_token uses it." example:"main"`
 }
 
 // MigrateOutput is the output of migrate_personal_token.
@@ -32,7 +32,7 @@ var errNoToken = errors.New("no token in the answer")
 func (s *service) migrate(c *sdk.Call[Config], in MigrateInput) (MigrateOutput, error) {
 	client, err := authorized(c, settingsToken)
 	if err != nil {
-		return MigrateOutput{}, notSent(err)
+		return MigrateOutput{}, sdk.NotSent(err)
 	}
 	var answer sdk.Value
 	sent := false
@@ -49,9 +49,9 @@ func (s *service) migrate(c *sdk.Call[Config], in MigrateInput) (MigrateOutput, 
 	}})
 	switch {
 	case !sent && err == nil:
-		return MigrateOutput{}, notSent(sdk.Errorf(sdk.CodeInternal, "the host gave no place to store a token under %q", in.StoreAs))
+		return MigrateOutput{}, sdk.NotSent(sdk.Errorf(sdk.CodeInternal, "the host gave no place to store a token under %q", in.StoreAs))
 	case !sent:
-		return MigrateOutput{}, notSent(err)
+		return MigrateOutput{}, sdk.NotSent(err)
 	case answer == nil:
 		return MigrateOutput{}, err
 	}
@@ -68,21 +68,13 @@ func (s *service) migrate(c *sdk.Call[Config], in MigrateInput) (MigrateOutput, 
 
 // requestMigration sends the body. Errors show nothing of the answer's body,
 // which may hold a token even where it is cut short.
-func requestMigration(client *sdk.HTTPClient, body sdk.Value) (sdk.Value, error) {
-	response, err := sendWith(client, request{method: http.MethodPost, path: []string{"access_tokens", "migrate_personal_token"}, body: body})
+func requestMigration(client *sdk.HTTPClient, body sdk.Object) (sdk.Value, error) {
+	response, err := sendWith(client, request{method: http.MethodPost, path: []string{"access_tokens", "migrate_personal_token"}, body: sdk.Value(body)})
 	if err != nil {
-		return nil, withoutBody(err)
+		return nil, sdk.WithoutBody(err)
 	}
-	answer, err := document(response)
-	return answer, withoutBody(err)
-}
-
-func withoutBody(err error) error {
-	var failure *sdk.Error
-	if errors.As(err, &failure) {
-		delete(failure.Details, "body")
-	}
-	return err
+	answer, err := response.DocumentOrNull()
+	return answer, sdk.WithoutBody(err)
 }
 
 // tokenNames are the usual names of an access token and of what belongs to it,

@@ -65,7 +65,7 @@ func TestT52_InputIsChecked(t *testing.T) {
 		refused(t, "migrate_personal_token", in{"body": in{}, "store_as": name}, "/store_as", "must match")
 	}
 	p, _ := open(t)
-	if schema := string(p.Action("migrate_personal_token").GetInputSchema()); !strings.Contains(schema, `"writeOnly": true`) {
+	if schema := string(p.Action("migrate_personal_token").GetInputSchema()); !strings.Contains(schema, `"writeOnly":true`) {
 		t.Errorf("the body is no secret: %s", schema)
 	}
 }

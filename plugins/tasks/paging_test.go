@@ -241,9 +241,9 @@ func TestItemsOfAPage(t *testing.T) {
 		"no list":               {`{"next_cursor":null}`, nil, "no list"},
 		"a name that is absent": {two, "rows", "a, b"},
 		"a name of no list":     {`{"rows":{"a":1}}`, "rows", "`rows`"},
-		"no object":             {`7`, nil, "no JSON object"},
-		"null":                  {`null`, nil, "no JSON object"},
-		"a bare list, named":    {`[1]`, "rows", "no JSON object"},
+		"no object":             {`7`, nil, "the page is a number"},
+		"null":                  {`null`, nil, "the page is null"},
+		"a bare list, named":    {`[1]`, "rows", "the page is a list and has no list `rows`"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

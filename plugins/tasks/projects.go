@@ -18,10 +18,10 @@ type ProjectsInput struct {
 }
 
 // projects returns tasks.projects_archived (E5a) and tasks.projects_active (E5b).
-func (s *service) projects(state string, hints map[int]string) func(*sdk.Call[Config], ProjectsInput) (PageOutput, error) {
-	return func(c *sdk.Call[Config], in ProjectsInput) (PageOutput, error) {
+func (s *service) projects(state string, hints map[int]string) func(*sdk.Call[Config], ProjectsInput) (sdk.Page, error) {
+	return func(c *sdk.Call[Config], in ProjectsInput) (sdk.Page, error) {
 		query := url.Values{}
-		setNumber(query, "limit", in.Limit)
+		sdk.SetInteger(query, "limit", in.Limit)
 		path := []string{"workspaces", strconv.FormatInt(in.WorkspaceID, 10), "projects", state}
 		return s.page(c, request{path: path, query: query, hints: hints}, in.Cursor, in.ItemsField)
 	}
@@ -30,11 +30,4 @@ func (s *service) projects(state string, hints map[int]string) func(*sdk.Call[Co
 // archivedHints holds what the document says of E5a alone (T-28).
 func archivedHints() map[int]string {
 	return map[int]string{http.StatusForbidden: "guests may not list archived projects"}
-}
-
-// setNumber adds a parameter that was given; an absent one is not sent.
-func setNumber(query url.Values, name string, value *int64) {
-	if value != nil {
-		query.Set(name, strconv.FormatInt(*value, 10))
-	}
 }

@@ -91,7 +91,7 @@ func TestT23_InvitationsAreOneList(t *testing.T) {
 	}
 	for _, other := range []string{`{"invitations":[]}`, `null`, `"x"`} {
 		answer(t, sim, simkit.Fault{Body: other})
-		failed(t, sim, p.Call("invitations_list", in{"workspace_id": 7}), sdk.CodeUnexpectedResponse, "no list")
+		failed(t, sim, p.Call("invitations_list", in{"workspace_id": 7}), sdk.CodeUnexpectedResponse, "where a list ")
 	}
 }
 

@@ -177,6 +177,9 @@ func Page(cursor string) Option { return func(r *pluginv1.ExecuteRequest) { r.Pa
 // Note gives what the page before left: Result.Note.
 func Note(note []byte) Option { return func(r *pluginv1.ExecuteRequest) { r.PageNote = note } }
 
+// AllPages says that the engine reads on to the last page.
+func AllPages() Option { return func(r *pluginv1.ExecuteRequest) { r.AllPages = true } }
+
 // Checkpoint goes on after a pending answer.
 func Checkpoint(checkpoint []byte) Option {
 	return func(r *pluginv1.ExecuteRequest) { r.Checkpoint = checkpoint }

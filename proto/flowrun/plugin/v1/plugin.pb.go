@@ -1540,6 +1540,7 @@ type ExecuteRequest struct {
 	PageCursor    string                 `protobuf:"bytes,6,opt,name=page_cursor,json=pageCursor,proto3" json:"page_cursor,omitempty"` // "" = first page, or the input's own cursor
 	Watermark     []byte                 `protobuf:"bytes,7,opt,name=watermark,proto3" json:"watermark,omitempty"`                     // the stored one, the same on every page; empty = read everything
 	PageNote      []byte                 `protobuf:"bytes,8,opt,name=page_note,json=pageNote,proto3" json:"page_note,omitempty"`       // of the page before, durable like its items; empty on the first page
+	AllPages      bool                   `protobuf:"varint,9,opt,name=all_pages,json=allPages,proto3" json:"all_pages,omitempty"`      // the host reads on to the last page: of the output only the items are kept
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1628,6 +1629,13 @@ func (x *ExecuteRequest) GetPageNote() []byte {
 		return x.PageNote
 	}
 	return nil
+}
+
+func (x *ExecuteRequest) GetAllPages() bool {
+	if x != nil {
+		return x.AllPages
+	}
+	return false
 }
 
 type RunContext struct {
@@ -3296,7 +3304,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"connection\"c\n" +
 	"\x17CheckConnectionResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.ErrorR\x05error\x12\x18\n" +
-	"\aaccount\x18\x02 \x01(\tR\aaccount\"\xa5\x02\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\"\xc2\x02\n" +
 	"\x0eExecuteRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
@@ -3310,7 +3318,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\vpage_cursor\x18\x06 \x01(\tR\n" +
 	"pageCursor\x12\x1c\n" +
 	"\twatermark\x18\a \x01(\fR\twatermark\x12\x1b\n" +
-	"\tpage_note\x18\b \x01(\fR\bpageNote\"\xfc\x01\n" +
+	"\tpage_note\x18\b \x01(\fR\bpageNote\x12\x1b\n" +
+	"\tall_pages\x18\t \x01(\bR\ballPages\"\xfc\x01\n" +
 	"\n" +
 	"RunContext\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x15\n" +

@@ -1,0 +1,226 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+)
+
+// Document returns the body of an answer that may be any JSON, as the service
+// wrote it. A body that is no JSON, or that readers would read differently
+// (bytes that are no UTF-8, a name twice in one object, a number that becomes
+// Infinity or has more than 1,000 digits), is CodeUnexpectedResponse with the
+// place.
+func (r *Response) Document() (Value, error) {
+	body := Value(r.Body)
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, r.Fail(CodeUnexpectedResponse, "the answer is empty where JSON is due")
+	case !json.Valid(body):
+		if problem := invalidText(body); problem != "" {
+			return nil, r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s: %s", r.kindOfBody(), problem)
+		}
+		return nil, r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s", r.kindOfBody())
+	}
+	if problem := checkDocument(body); problem != "" {
+		return nil, r.Fail(CodeUnexpectedResponse, "the answer is no JSON that all read alike: %s", r.Shown(problem, 400))
+	}
+	return body, nil
+}
+
+// DocumentOrNull is Document for the answer of a write whose shape the service's
+// documents do not show: a whole answer of success without a body says that it
+// was done, and is null.
+func (r *Response) DocumentOrNull() (Value, error) {
+	if r.Status >= 200 && r.Status < 300 && len(bytes.TrimSpace(r.Body)) == 0 {
+		return Value("null"), nil
+	}
+	return r.Document()
+}
+
+// JSON decodes the body into a pointer; numbers in values of any type become
+// json.Number, which keeps them as written, and a number without a fraction is
+// an integer however it is written. What is no JSON, see Document, or has
+// another shape is CodeUnexpectedResponse, with the field and what it is.
+func (r *Response) JSON(into any) error {
+	body, err := r.Document()
+	if err != nil {
+		return err
+	}
+	if problem := decodeAnswer(body, into); problem != "" {
+		return r.Fail(CodeUnexpectedResponse, "the answer has another shape: %s", problem)
+	}
+	return nil
+}
+
+// Decode decodes a part of the answer into a pointer, such as the data of an
+// envelope: it is JSON's, and the named fields must be there and not null.
+func (r *Response) Decode(part Value, into any, required ...string) error {
+	if problem := decodeAnswer(part, into); problem != "" {
+		return r.Fail(CodeUnexpectedResponse, "the record has another shape: %s", problem)
+	}
+	if len(required) == 0 {
+		return nil
+	}
+	fields, err := members(part)
+	if err != nil {
+		return r.Fail(CodeUnexpectedResponse, "the record is %s where an object is due", typeOf(part))
+	}
+	for _, name := range required {
+		switch value, there := fields.get(name); {
+		case !there:
+			return r.Fail(CodeUnexpectedResponse, "the record has no `%s`", name)
+		case isNull(value):
+			return r.Fail(CodeUnexpectedResponse, "`%s` of the record is null", name)
+		}
+	}
+	return nil
+}
+
+// Record decodes a part of an answer into a new T, see Response.Decode.
+func Record[T any](r *Response, part Value, required ...string) (T, error) {
+	var record T
+	err := r.Decode(part, &record, required...)
+	return record, err
+}
+
+// decodeAnswer decodes a document and returns what is wrong with it, in words
+// for people, "" for nothing. No value is shown: it may be a token.
+func decodeAnswer(doc []byte, into any) string {
+	err := decodeExact(doc, into)
+	if err == nil {
+		return ""
+	}
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return "it can't be read"
+	}
+	s, schemaErr := reflectSchema(reflect.TypeOf(into).Elem(), openObjects)
+	tree, treeErr := decodeTree(doc)
+	if schemaErr != nil || treeErr != nil {
+		return mismatchText(mismatch)
+	}
+	shape := shapeCheck{}
+	tree = shape.value(tree, s, "")
+	if shape.problem != "" {
+		return shape.problem
+	}
+	// integers that are written with a fraction or an exponent
+	fresh := reflect.New(reflect.TypeOf(into).Elem())
+	if err := decodeExact(encoded(tree), fresh.Interface()); err != nil {
+		return mismatchText(mismatch)
+	}
+	reflect.ValueOf(into).Elem().Set(fresh.Elem())
+	return ""
+}
+
+// mismatchText says what a type could not take, where its schema does not tell.
+func mismatchText(mismatch *json.UnmarshalTypeError) string {
+	word, _, _ := strings.Cut(mismatch.Value, " ")
+	what := map[string]string{"string": "text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number that does not fit"}[word]
+	if what == "" {
+		what = "another value"
+	}
+	if mismatch.Field == "" {
+		return "it is " + what
+	}
+	return "`" + plain(cut(mismatch.Field, 200)) + "` is " + what
+}
+
+// shapeCheck compares a document with the schema of an answer, leniently: null
+// and what is missing pass. It brings whole numbers into the form of integers.
+type shapeCheck struct{ problem string }
+
+func (c *shapeCheck) value(v any, s *schema, at string) any {
+	if s == nil || v == nil || c.problem != "" {
+		return v
+	}
+	if number, ok := v.(json.Number); ok && !s.takes("number") && s.takes("integer") {
+		if whole, is := wholeNumber(number); is {
+			return whole
+		}
+		c.report(at, s, "a number with a fraction, or beyond 64 bits")
+		return v
+	}
+	if !s.allows(v) {
+		c.report(at, s, typeName(v))
+		return v
+	}
+	switch typed := v.(type) {
+	case []any:
+		for i := range typed {
+			typed[i] = c.value(typed[i], s.items, at+"["+indexToken(i)[1:]+"]")
+		}
+	case map[string]any:
+		for _, name := range sortedKeys(typed) {
+			field := s.property(name)
+			if field == nil {
+				field = s.additional
+			}
+			inner := name
+			if at != "" {
+				inner = at + "." + name
+			}
+			typed[name] = c.value(typed[name], field, inner)
+		}
+	}
+	return v
+}
+
+func (c *shapeCheck) report(at string, s *schema, got string) {
+	if at == "" {
+		c.problem = "it is " + got + " where " + s.describe() + " is due"
+		return
+	}
+	c.problem = "`" + plain(cut(at, 200)) + "` is " + got + " where " + s.describe() + " is due"
+}
+
+// typeName names the type of a value for people.
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	case bool:
+		return "true or false"
+	case json.Number:
+		return "a number"
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}
+
+// typeOf names the type of a document.
+func typeOf(doc Value) string {
+	switch first := firstSign(doc); {
+	case first == '"':
+		return "text"
+	case first == '{':
+		return "an object"
+	case first == '[':
+		return "a list"
+	case first == 't' || first == 'f':
+		return "true or false"
+	case first == '-' || first >= '0' && first <= '9':
+		return "a number"
+	}
+	return "null"
+}
+
+// firstSign is the sign that a document begins with, 0 for none.
+func firstSign(doc Value) byte {
+	doc = bytes.TrimSpace(doc)
+	if len(doc) == 0 {
+		return 0
+	}
+	return doc[0]
+}
+
+func isNull(doc Value) bool {
+	sign := firstSign(doc)
+	return sign == 0 || sign == 'n'
+}

@@ -1,0 +1,86 @@
+package sdk
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+)
+
+// NoInput is the input of an action that takes none.
+type NoInput struct{}
+
+// Object is a JSON object of any fields that is passed on as it is, byte by
+// byte: a body that a service's documents do not show. A pointer makes it
+// optional.
+type Object json.RawMessage
+
+// MarshalJSON returns the object as it came.
+func (o Object) MarshalJSON() ([]byte, error) {
+	if len(o) == 0 {
+		return []byte("null"), nil
+	}
+	return o, nil
+}
+
+// UnmarshalJSON keeps the object as it comes.
+func (o *Object) UnmarshalJSON(raw []byte) error {
+	*o = append((*o)[:0], raw...)
+	return nil
+}
+
+// SetText adds a parameter that was given; an absent one is not sent.
+func SetText(query url.Values, name string, value *string) {
+	if value != nil {
+		query.Set(name, *value)
+	}
+}
+
+// SetInteger adds a parameter that was given; an absent one is not sent.
+func SetInteger(query url.Values, name string, value *int64) {
+	if value != nil {
+		query.Set(name, strconv.FormatInt(*value, 10))
+	}
+}
+
+// IsUnknown reports whether the input at a JSON Pointer is not known yet while a
+// workflow is checked; unknown is what ValidateWith and NarrowWith hand over.
+func IsUnknown(unknown []string, pointer string) bool {
+	return newUnknownSet(unknown).touches(pointer)
+}
+
+// IsNull reports whether a value is null or missing.
+func IsNull(value Value) bool { return isNull(value) }
+
+// Shown makes a text fit for a message: on one line, without control characters,
+// at most limit bytes. Response.Shown masks the secrets of the call besides.
+func Shown(text string, limit int) string { return plain(cut(text, limit)) }
+
+// NotSent says of an error that the request it is about was not sent: a write is
+// then known not to have happened.
+func NotSent(err error) error {
+	var failure *Error
+	if errors.As(err, &failure) {
+		failure.Applied = NotApplied
+	}
+	return err
+}
+
+// WithoutBody takes the excerpt of the answer's body out of an error: for answers
+// that may hold a token, even where they are cut short.
+func WithoutBody(err error) error {
+	var failure *Error
+	if errors.As(err, &failure) {
+		delete(failure.Details, "body")
+	}
+	return err
+}
+
+// ConnectionName names the connection as flowrun.yaml does: without a name it is
+// the plugin's own.
+func (c *Call[C]) ConnectionName() string {
+	if name := c.Connection(); name != "" {
+		return name
+	}
+	return c.core.plugin.name
+}

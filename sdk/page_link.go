@@ -1,0 +1,121 @@
+package sdk
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// ByLink finds the next page by a link to it: a field at the top of the page, or
+// with "" the Link header with rel="next" (RFC 8288). The cursor is the link,
+// made absolute: the action sends it as Request.URL. See NextLink for where it
+// may lead.
+func ByLink(field string) NextPage { return byLink(field) }
+
+type byLink string
+
+func (field byLink) next(page *readPage) (string, error) {
+	if field == "" {
+		return NextLink(page.response, linkTo(page.response.Header.Values("Link"), "next"))
+	}
+	value, there := page.members.get(string(field))
+	if !there || isNull(value) {
+		return "", nil
+	}
+	var link string
+	if problem := decodeAnswer(value, &link); problem != "" {
+		return "", page.response.Fail(CodeUnexpectedResponse, "`%s` of the page is %s where text is due", field, typeOf(value))
+	}
+	return NextLink(page.response, link)
+}
+
+// NextLink makes a link of an answer absolute: "" stays "". It must lead to the
+// origin (scheme, host and port) that the answer came from, for the connection's
+// credential goes where it leads; another one is CodeUnexpectedResponse.
+func NextLink(r *Response, link string) (string, error) {
+	if link == "" {
+		return "", nil
+	}
+	target, err := r.url.Parse(link)
+	if err != nil || target.User != nil || target.Host == "" {
+		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page can't be read")
+	}
+	if linkOrigin(target) != linkOrigin(r.url) {
+		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page leads to %s, and the answer came from %s",
+			r.Shown(linkOrigin(target), 128), linkOrigin(r.url)).
+			WithHint("the connection's credential would go there; check base_url")
+	}
+	target.Fragment, target.RawFragment = "", ""
+	return target.String(), nil
+}
+
+// linkOrigin is scheme, host and port of a URL, the default port written out.
+func linkOrigin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// linkTo returns the target of a relation out of Link headers, "" for none.
+func linkTo(headers []string, relation string) string {
+	for _, header := range headers {
+		for rest := header; ; {
+			_, after, found := strings.Cut(rest, "<")
+			if !found {
+				break
+			}
+			target, parameters, closed := strings.Cut(after, ">")
+			if !closed {
+				break
+			}
+			end := endOfLink(parameters)
+			if hasRelation(parameters[:end], relation) {
+				return target
+			}
+			rest = parameters[end:]
+		}
+	}
+	return ""
+}
+
+// endOfLink is where the parameters of one link end: at a comma outside of
+// quotes.
+func endOfLink(parameters string) int { return unquotedIndex(parameters, ',') }
+
+// unquotedIndex is where a sign stands outside of quotes, else the text's length.
+func unquotedIndex(text string, sign byte) int {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case quoted && text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == sign && !quoted:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// hasRelation looks for a relation in the first `rel` of a link's parameters.
+func hasRelation(parameters, relation string) bool {
+	for parameters != "" {
+		end := unquotedIndex(parameters, ';')
+		parameter := parameters[:end]
+		parameters = parameters[min(end+1, len(parameters)):]
+		name, value, _ := strings.Cut(parameter, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "rel") {
+			continue
+		}
+		for _, word := range strings.Fields(strings.Trim(strings.TrimSpace(value), `"`)) {
+			if strings.EqualFold(word, relation) {
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
