@@ -161,6 +161,40 @@ func TestD15_ItemsOfAnyShape(t *testing.T) {
 	}
 }
 
+// Where all pages are read a page must have its items for certain (issue 12, 4).
+func TestIssue12_04_ItemsThatAreNotCertain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		data, note string
+		items      string // "" = the reading fails
+		hint       string
+	}{
+		"two lists":                            {`{"words":["a"],"tags":[]}`, "", "", "the lists tags, words: name one with items_field"},
+		"no list":                              {`{"total":0}`, "", "", "no list"},
+		"a text":                               {`"words"`, "", "", "no list"},
+		"null on the first page":               {`{"words":null}`, "", "", "no list"},
+		"null behind a page that told it":      {`{"words":null,"tags":null}`, `{"list":"words"}`, `[]`, ""},
+		"two lists behind one that told it":    {`{"tags":["x"],"words":["b"]}`, `{"list":"words"}`, `["b"]`, ""},
+		"another list behind one that told it": {`{"tags":["x"]}`, `{"list":"words"}`, "", "the lists tags"},
+		"the only list":                        {`{"words":["a"]}`, "", `["a"]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, sim := open(t)
+			answer(t, sim, simkit.Fault{Body: `{"code":200,"message":"success","data":` + tt.data + `}`})
+			r := p.Call("letter", in{"letter": "S"}, sdktest.AllPages(), sdktest.Note([]byte(tt.note)))
+			if tt.items == "" {
+				if r.Err == nil || r.Err.Code != sdk.CodeUnexpectedResponse || !strings.Contains(r.Err.Hint, tt.hint) {
+					t.Errorf("got %s %+v, want a hint with %q", r.Output, r.Err, tt.hint)
+				}
+				return
+			}
+			// the items are what is kept: the page would be them once more (issue 12, 16)
+			if want := `{"items":` + tt.items + `,"next_cursor":null,"data":null}`; string(r.Output) != want {
+				t.Errorf("got %s (%v), want %s", r.Output, r.Err, want)
+			}
+		})
+	}
+}
+
 func TestD15_CursorThatIsNoPage(t *testing.T) {
 	p, sim := open(t)
 	for _, cursor := range []string{"abc", "0", "-1", "1.5", "99999999999999999999"} {

@@ -225,6 +225,32 @@ func TestT50_PageCursorGoesBeforeTheInputs(t *testing.T) {
 	}
 }
 
+// A page of a reading holds its items once, and a list that is null behind a page
+// that told its name is an empty one (issue 12, 4 and 16).
+func TestIssue12_09_PagesOfAReading(t *testing.T) {
+	for _, c := range pagedCalls() {
+		p, sim := open(t)
+		answer(t, sim, simkit.Fault{Body: `{"rows":[{"id":1}],"next_cursor":"a.b","more":[]}`})
+		if r := p.Call(c.action, c.input, sdktest.AllPages()); r.Err == nil || !strings.Contains(r.Err.Hint, "more, rows") {
+			t.Errorf("%s: two lists: %v", c.action, r.Err)
+		}
+		answer(t, sim, simkit.Fault{Body: `{"rows":[{"id":1}],"next_cursor":"a.b"}`})
+		first := p.Call(c.action, c.input, sdktest.AllPages())
+		if want := `{"items":[{"id":1}],"next_cursor":"a.b","page":null}`; string(first.Output) != want {
+			t.Errorf("%s: got %s (%v), want %s", c.action, first.Output, first.Err, want)
+		}
+		for body, items := range map[string]string{
+			`{"rows":null,"more":null,"next_cursor":null}`: `[]`, `{"more":[{"id":7}],"rows":[{"id":2}]}`: `[{"id":2}]`,
+		} {
+			answer(t, sim, simkit.Fault{Body: body})
+			second := p.Call(c.action, c.input, sdktest.AllPages(), sdktest.Page(first.Next), sdktest.Note(first.Note))
+			if want := `{"items":` + items + `,"next_cursor":null,"page":null}`; string(second.Output) != want {
+				t.Errorf("%s: got %s (%v), want %s", c.action, second.Output, second.Err, want)
+			}
+		}
+	}
+}
+
 func TestItemsOfAPage(t *testing.T) {
 	const two = `{"b":[1],"a":[{"x":1}],"n":null,"next_cursor":null}`
 	tests := map[string]struct {
