@@ -180,7 +180,9 @@ type DBStats struct {
 	Oldest     string                 `json:"oldest_run,omitempty"`
 	OldestAt   *time.Time             `json:"oldest_at,omitempty"`
 	Keep       string                 `json:"retention_keep"` // "90d"
-	MaxRuns    int                    `json:"retention_max_runs"`
+	MaxRuns    int                    `json:"retention_max_runs"` // of each workflow
+	MaxTotal   int                    `json:"retention_max_total"`
+	Cut        []HistoryCut           `json:"history_cut,omitempty"`
 	LastBackup *BackupReport          `json:"last_backup"` // null = none was made
 	Buckets    []DBBucket             `json:"buckets"`     // the largest first
 	Kernel     string                 `json:"kernel_warning,omitempty"`
@@ -207,7 +209,10 @@ func (e *Engine) DBStats(context.Context) (*DBStats, error) {
 	stats := &DBStats{
 		Path: e.store.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
 		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
-		Keep: keepText(keep.Keep), MaxRuns: keep.MaxRuns, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
+		Keep: keepText(keep.Keep), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
+	}
+	if stats.Cut, err = e.HistoryCuts(); err != nil {
+		return nil, err
 	}
 	if pressure := e.store.Pressure(); pressure.Level != boltstore.None {
 		stats.Pressure = pressure.Reason

@@ -246,7 +246,7 @@ func TestP12_CallsWaitWhileTheDiskIsAlmostFull(t *testing.T) {
 func TestOldRunsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "flowrun.yaml")
-	if err := os.WriteFile(file, []byte("retention: {keep: 1d, max_runs: 3}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("retention: {keep: 1d, max_runs: 22}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var shift atomic.Int64
@@ -263,7 +263,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	}
 	e := open()
 	var ids []string
-	for range 5 {
+	for range 25 {
 		ids = append(ids, runHello(t, e))
 	}
 	if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: ids[0], Value: []byte(`"canary"`)}); err != nil {
@@ -274,16 +274,20 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	e = open()
 	for i, id := range ids {
 		_, err := e.Get(t.Context(), id)
-		if gone := errors.Is(err, ErrRunNotFound); gone != (i < 2) {
-			t.Errorf("run %d of 5: %v", i+1, err)
+		if gone := errors.Is(err, ErrRunNotFound); gone != (i < 3) {
+			t.Errorf("run %d of 25: %v", i+1, err)
 		}
 	}
 	var gone *RunNotFoundError
-	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "the newest 3") {
+	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "22 runs are kept") {
 		t.Errorf("a run above the number: %v %+v", err, gone)
 	}
 	if runs, err := e.project.services.vault.Runs(); err != nil || len(runs) != 0 {
 		t.Errorf("sealed outputs of %v are left: %v", runs, err)
+	}
+	cuts, err := e.HistoryCuts()
+	if err != nil || len(cuts) != 1 || cuts[0].Workflow != "hello" || cuts[0].By != "max_runs" || cuts[0].Limit != 22 || time.Since(cuts[0].UpTo) > time.Hour {
+		t.Errorf("a history that is cut before its time: %+v %v", cuts, err)
 	}
 	shift.Store(int64(48 * time.Hour))
 	ticks := make(chan time.Time)
@@ -293,11 +297,14 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	ticks <- time.Now() // the first pass is over
 	k.stop()
 	k.done.Wait()
-	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != 0 {
+	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != KeptRuns {
 		t.Errorf("%d runs are left after two days: %v", len(rows), err)
 	}
-	if _, err := e.Get(t.Context(), ids[4]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "older than 1d") {
+	if _, err := e.Get(t.Context(), ids[3]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "older than 1d") {
 		t.Errorf("a run that is too old: %v %+v", err, gone)
+	}
+	if cuts, err := e.HistoryCuts(); err != nil || len(cuts) != 0 {
+		t.Errorf("age alone would have cut it by now: %+v %v", cuts, err)
 	}
 	closeEngine(t, e)
 }

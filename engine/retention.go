@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,9 +12,12 @@ import (
 )
 
 // The defaults of retention (docs/reliability.md, "Limits"): whichever keeps less.
+// KeptRuns of each workflow stay whatever the settings say.
 const (
-	DefaultKeep    = 90 * 24 * time.Hour
-	DefaultMaxRuns = 10_000
+	DefaultKeep     = 90 * 24 * time.Hour
+	DefaultMaxRuns  = 1000
+	DefaultMaxTotal = 100_000
+	KeptRuns        = 20
 )
 
 // The times of the retention worker.
@@ -33,28 +37,33 @@ const maxFires = 10_000
 // engineBucket is the store's bucket of what the engine notes for itself.
 const engineBucket = "engine"
 
-// Retention is how long ended runs are kept: those that are older go, and the
-// oldest of those that are too many.
+// Retention is how long ended runs are kept: those that are older go, and of each
+// workflow the oldest of those that are too many, what failed last. MaxTotal is a
+// ceiling over all workflows; those with the most runs give theirs.
 type Retention struct {
-	Keep    time.Duration
-	MaxRuns int
+	Keep     time.Duration
+	MaxRuns  int // of each workflow
+	MaxTotal int
 }
 
 // Retention returns what flowrun.yaml says, or the defaults.
 func (p *Project) Retention() Retention {
-	r := Retention{Keep: p.file.Retention.Keep, MaxRuns: p.file.Retention.MaxRuns}
+	r := Retention{Keep: p.file.Retention.Keep, MaxRuns: p.file.Retention.MaxRuns, MaxTotal: p.file.Retention.MaxTotal}
 	if r.Keep <= 0 {
 		r.Keep = DefaultKeep
 	}
 	if r.MaxRuns <= 0 {
 		r.MaxRuns = DefaultMaxRuns
 	}
+	if r.MaxTotal <= 0 {
+		r.MaxTotal = max(DefaultMaxTotal, r.MaxRuns)
+	}
 	return r
 }
 
-// String is how a message names it: "90d, 10000 runs".
+// String is how a message names it: "90d, 1000 runs of each workflow, 100000 of all".
 func (r Retention) String() string {
-	return fmt.Sprintf("%s, %d runs", keepText(r.Keep), r.MaxRuns)
+	return fmt.Sprintf("%s, %d runs of each workflow, %d of all", keepText(r.Keep), r.MaxRuns, r.MaxTotal)
 }
 
 // keepText writes a duration as flowrun.yaml does: 90d, 36h.
@@ -142,6 +151,7 @@ func (k *keeper) sweep(ctx context.Context) {
 	if fires > 0 {
 		k.engine.project.config.Log.Info("old fires removed", "count", fires)
 	}
+	k.warn("notes of what was cut not removed", k.engine.forgetCuts(now))
 	swept, err := k.engine.sweepOutputs(ctx, now)
 	k.warn("sealed outputs of removed runs not removed", err)
 	if swept > 0 {
@@ -166,13 +176,15 @@ func (k *keeper) warn(text string, err error) {
 // ends, and their sealed outputs.
 func (e *Engine) expire(ctx context.Context, now time.Time) ([]string, error) {
 	keep := e.project.Retention()
-	removed, err := e.store.Expire(ctx, keep.Keep, keep.MaxRuns, now)
-	for _, id := range removed {
-		if forget := e.forgetOutputs(id); forget != nil {
+	gone, err := e.store.Expire(ctx, boltstore.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: KeptRuns}, now)
+	removed := make([]string, len(gone))
+	for i, one := range gone {
+		removed[i] = one.ID
+		if forget := e.forgetOutputs(one.ID); forget != nil {
 			return removed, errors.Join(err, forget)
 		}
 	}
-	return removed, err
+	return removed, errors.Join(err, e.noteCuts(gone, keep, now))
 }
 
 // RunNotFoundError is ErrRunNotFound with the reason, where one is likely.
@@ -204,11 +216,17 @@ func (e *Engine) runFault(id string, err error) error {
 	case now.Sub(at) > keep.Keep:
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
 			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keepText(keep.Keep))}
-	case e.olderThanAll(at):
+	case e.olderThanAll(at), e.cutSince(at):
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
-			"it would be older than all that are kept: the newest %d are (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}
+			"it may have been removed: of each workflow %d runs are kept (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}
 	}
 	return fault
+}
+
+// cutSince reports whether runs of that time were removed by their number.
+func (e *Engine) cutSince(at time.Time) bool {
+	cuts, err := e.HistoryCuts()
+	return err == nil && slices.ContainsFunc(cuts, func(cut HistoryCut) bool { return !at.After(cut.UpTo) })
 }
 
 // olderThanAll reports whether no run is as old, and there are some.

@@ -24,6 +24,7 @@ type RunsSummary struct {
 	Needy     []plan.Run        `json:"needs_attention"`
 	Hours     []HourSummary     `json:"hours"`
 	Workflows []WorkflowSummary `json:"workflows"`
+	Cut       []HistoryCut      `json:"history_cut"` // workflows whose history is shorter than retention.keep says
 }
 
 // HourSummary are the runs that were accepted in an hour.
@@ -52,7 +53,7 @@ type SummaryRequest struct {
 // depends on the number of workflows and of those runs that need somebody, not on
 // that of the runs.
 func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, error) {
-	summary := &RunsSummary{Needy: []plan.Run{}, Hours: []HourSummary{}}
+	summary := &RunsSummary{Needy: []plan.Run{}, Hours: []HourSummary{}, Cut: []HistoryCut{}}
 	var err error
 	if summary.Runs, err = e.store.Counts(r.Workflow); err != nil {
 		return nil, e.fault(err)
@@ -80,8 +81,16 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 			summary.Hours = append(summary.Hours, HourSummary(hour))
 		}
 	}
-	summary.Workflows, err = e.summaries(r.Workflow)
-	return summary, e.fault(err)
+	if summary.Workflows, err = e.summaries(r.Workflow); err != nil {
+		return nil, e.fault(err)
+	}
+	cuts, err := e.HistoryCuts()
+	for _, cut := range cuts {
+		if r.Workflow == "" || cut.Workflow == r.Workflow {
+			summary.Cut = append(summary.Cut, cut)
+		}
+	}
+	return summary, err
 }
 
 // summaries are those of each workflow, or of one: what needs somebody first, then
@@ -177,5 +186,5 @@ func (e *Engine) Acknowledged(_ context.Context, id string) (Acknowledgement, er
 
 // NoRuns is the summary of a store that does not exist yet.
 func NoRuns() *RunsSummary {
-	return &RunsSummary{Runs: RunCounts{}, Needy: []plan.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}}
+	return &RunsSummary{Runs: RunCounts{}, Needy: []plan.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}, Cut: []HistoryCut{}}
 }

@@ -204,7 +204,7 @@ func (c *contentCheck) others(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs, bucketFiresBySlot, bucketByWorkflowStatus, bucketAttentionBy} {
+	for _, index := range [][]byte{bucketByWorkflow, bucketByStatus, bucketOpen, bucketByLabel, bucketSlots, bucketRefs, bucketFiresBySlot, bucketByWorkflowStatus, bucketAttentionBy, bucketChildren} {
 		b := c.tx.Bucket(index)
 		if b == nil || c.later(index) || c.schema < 2 && (bytes.Equal(index, bucketByLabel) || bytes.Equal(index, bucketRefs)) {
 			continue

@@ -14,7 +14,7 @@ func (c *contentCheck) countRun(key []byte, row *plan.Run) {
 		return // said already
 	}
 	w := &writer{counts: c.runs}
-	w.count(workflow, key, row.Status, 1)
+	w.count(workflow, key, row, 1)
 }
 
 // counts takes what the file counts from what there is: sums wants nothing left.

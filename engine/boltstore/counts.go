@@ -37,11 +37,12 @@ type HourCounts struct {
 }
 
 // Counts are kept in rows, changed in the transaction that changes the runs: key
-// len16 workflow, then countTotal, or countHour and the hour of acceptance; the
-// name of a row over all workflows is one that no workflow has. A row that counts
+// len16 workflow, then countTotal, countChildren for those among them that belong to
+// runs of other workflows, or countHour and the hour of acceptance; the name of a row over all workflows is one that no workflow has. A row that counts
 // nothing is absent. A run is counted in the hour of its id, which never changes.
 const (
 	countTotal byte = iota
+	countChildren
 	countHour
 )
 
@@ -59,7 +60,8 @@ type countDelta struct {
 // count notes that a run with a status is one more, or one less. All of a
 // transaction's changes are put together: a run that began and ended in one group
 // changes the rows once.
-func (w *writer) count(workflow, run []byte, status plan.RunStatus, by int) {
+func (w *writer) count(workflow, run []byte, row *plan.Run, by int) {
+	status := row.Status
 	if w.counts == nil {
 		w.counts = map[countDelta]int{}
 	}
@@ -67,6 +69,9 @@ func (w *writer) count(workflow, run []byte, status plan.RunStatus, by int) {
 	for _, prefix := range [][]byte{workflow, allWorkflows()} {
 		w.counts[countDelta{string(join(prefix, []byte{countTotal})), status}] += by
 		w.counts[countDelta{string(join(prefix, hour)), status}] += by
+		if row.Parent != nil {
+			w.counts[countDelta{string(join(prefix, []byte{countChildren})), status}] += by
+		}
 	}
 }
 
@@ -219,6 +224,30 @@ func workflowCounts(tx *bolt.Tx) (all []WorkflowCounts, err error) {
 		key, stored = cursor.Seek(join(prefix, []byte{countHour + 1}))
 	}
 	return all, nil
+}
+
+// topCounts are WorkflowCounts without the runs of sub-workflows.
+func (s *Store) topCounts() (all []WorkflowCounts, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		if all, err = workflowCounts(tx); err != nil {
+			return err
+		}
+		for _, one := range all {
+			prefix, err := workflowPrefix(one.Workflow)
+			if err != nil {
+				return err
+			}
+			children, err := getCounts(tx, join(prefix, []byte{countChildren}))
+			if err != nil {
+				return err
+			}
+			for status, n := range children {
+				one.Runs[status] -= n
+			}
+		}
+		return nil
+	})
+	return all, err
 }
 
 // countedWorkflow cuts the part of a key that names the workflow.

@@ -174,7 +174,7 @@ func deleteRow(w *writer, run []byte, row *plan.Run) error {
 	if err != nil {
 		return err
 	}
-	w.count(workflow, run, row.Status, -1)
+	w.count(workflow, run, row, -1)
 	if err := dropAttention(w, run, row); err != nil {
 		return err
 	}
@@ -196,6 +196,9 @@ func indexKeys(row *plan.Run, run []byte) (keys []indexKey, err error) {
 	keys = append(keys, indexKey{bucketByWorkflow, join(workflow, run)},
 		indexKey{bucketByStatus, join(statusPrefix(row.Status), run)},
 		indexKey{bucketByWorkflowStatus, join(join(workflow, statusPrefix(row.Status)), run)})
+	if key := childKey(row, run); key != nil {
+		keys = append(keys, indexKey{bucketChildren, key})
+	}
 	if open(row) {
 		keys = append(keys, indexKey{bucketOpen, run})
 	}

@@ -1,7 +1,6 @@
 package boltstore_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,51 +156,5 @@ func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
 		if report := whole(t, image); report.Records != len(kept) || report.Blobs != 2 {
 			t.Errorf("killed after commit %d: %d records, %d large values are left", i+1, report.Records, report.Blobs)
 		}
-	}
-}
-
-func TestExpireRemovesTheOldestClosedRuns(t *testing.T) {
-	s := newStore(t)
-	const runs = 100
-	for n := range runs {
-		run := row(n)
-		if n == 7 { // belongs to a run that stays
-			run.Parent = &plan.ParentStep{Run: id(99), Step: "sub"}
-		}
-		create(t, s, run, n)
-		if n != 3 { // never ends
-			closeRun(t, s, run, startOfTime.Add(time.Duration(n)*time.Second))
-		}
-	}
-	now := startOfTime.Add(time.Hour)
-	// By age: those that ended in the first half minute.
-	removed, err := s.Expire(t.Context(), time.Hour-30*time.Second, 0, now)
-	if err != nil || len(removed) != 28 || removed[0] != id(0) || removed[27] != id(29) {
-		t.Fatalf("by age: %d %v, %v", len(removed), removed, err)
-	}
-	// By number.
-	if removed, err = s.Expire(t.Context(), 0, 42, now); err != nil || len(removed) != 30 || removed[29] != id(59) {
-		t.Fatalf("by number: %d %v, %v", len(removed), removed, err)
-	}
-	if removed, err = s.Expire(t.Context(), time.Hour, 42, now); err != nil || len(removed) != 0 {
-		t.Errorf("nothing to do: %v, %v", removed, err)
-	}
-	for _, n := range []int{3, 7, 60, 99} {
-		if _, err := s.Run(id(n)); err != nil {
-			t.Errorf("run %d: %v", n, err)
-		}
-	}
-	stopped, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.Expire(stopped, time.Second, 0, now); !errors.Is(err, context.Canceled) {
-		t.Errorf("a stopped one: %v", err)
-	}
-	// A sub-workflow's run goes with its parent.
-	removed, err = s.Expire(t.Context(), time.Second, 0, now)
-	if err != nil || len(removed) != 40 {
-		t.Fatalf("all: %d, %v", len(removed), err)
-	}
-	if removed, err = s.Expire(t.Context(), time.Second, 0, now); err != nil || len(removed) != 1 || removed[0] != id(7) {
-		t.Errorf("without its parent: %v, %v", removed, err)
 	}
 }

@@ -77,7 +77,7 @@ func (f *four) run(w *writer, key, payload []byte) error {
 		return err
 	}
 	counted := &writer{}
-	counted.count(workflow, key, row.Status, 1)
+	counted.count(workflow, key, row, 1)
 	for change, by := range counted.counts {
 		if f.counts[change.key] == nil {
 			f.counts[change.key] = Counts{}
@@ -85,7 +85,17 @@ func (f *four) run(w *writer, key, payload []byte) error {
 		f.counts[change.key][change.status] += by
 	}
 	f.attention(string(key), row)
-	return w.put(bucketByWorkflowStatus, join(join(workflow, statusPrefix(row.Status)), key))
+	if child := childKey(row, key); child != nil {
+		if err := w.put(bucketChildren, child); err != nil {
+			return err
+		}
+	}
+	if row.Parent != nil {
+		if err := w.put(bucketByWorkflow, join(workflow, key), childMark(row)); err != nil {
+			return err
+		}
+	}
+	return w.put(bucketByWorkflowStatus, join(join(workflow, statusPrefix(row.Status)), key), childMark(row))
 }
 
 // attention notes a run that needs somebody. A run that succeeded settles those

@@ -113,7 +113,7 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 	if got := s.Pressure(); got.Level != boltstore.StopAdmission || !strings.Contains(got.Reason, path) {
 		t.Errorf("pressure %+v", got)
 	}
-	if removed, err := s.Expire(t.Context(), 0, 2, startOfTime); err != nil || len(removed) != n-2 {
+	if removed, err := s.Expire(t.Context(), boltstore.Retention{MaxRuns: 2}, startOfTime); err != nil || len(removed) != n-2 {
 		t.Fatalf("removed %d, %v", len(removed), err)
 	}
 	if got := s.Pressure(); got.Level != boltstore.None {

@@ -21,7 +21,7 @@ const schemaNeeds = "0.1.0"
 var (
 	bucketMeta       = []byte("meta")             // schema_version, needs, census, epoch, migrating, saved_at
 	bucketRuns       = []byte("runs")             // run -> row
-	bucketByWorkflow = []byte("runs_by_workflow") // len16 workflow run -> nothing
+	bucketByWorkflow = []byte("runs_by_workflow") // len16 workflow run -> nothing, see isChild
 	bucketByStatus   = []byte("runs_by_status")   // status 0 run -> nothing
 	bucketOpen       = []byte("runs_open")        // run -> nothing: what a start must take up
 	bucketRequests   = []byte("requests")         // sha256 of the request id -> run
@@ -47,6 +47,7 @@ var (
 	bucketOutbox      = []byte("outbox")        // seq64 -> what others wait to hear of a run
 
 	bucketByWorkflowStatus = []byte("runs_by_workflow_status") // len16 workflow, status 0, run -> nothing
+	bucketChildren         = []byte("runs_by_parent")          // run, run of a sub-workflow -> nothing
 	bucketCounts           = []byte("run_counts")              // of workflows, statuses and hours, see counts.go
 	bucketAttention        = []byte("attention")               // run -> nothing: it needs somebody, see attention.go
 	bucketAttentionBy      = []byte("attention_by_workflow")   // len16 workflow, run -> nothing
@@ -77,7 +78,7 @@ func buckets(schema uint64) [][]byte {
 
 // bucketsOfFour are those that came with schema 4.
 func bucketsOfFour() [][]byte {
-	return [][]byte{bucketByWorkflowStatus, bucketCounts, bucketAttention, bucketAttentionBy, bucketLooks, bucketSessions}
+	return [][]byte{bucketByWorkflowStatus, bucketChildren, bucketCounts, bucketAttention, bucketAttentionBy, bucketLooks, bucketSessions}
 }
 
 var (

@@ -312,8 +312,43 @@ func (c *rowChange) indexWorkflow(w *writer) error {
 			return err
 		}
 	}
-	return w.put(bucketByWorkflow, join(c.workflow, c.key))
+	if err := c.indexParent(w); err != nil {
+		return err
+	}
+	return w.put(bucketByWorkflow, join(c.workflow, c.key), childMark(c.row))
 }
+
+// indexParent notes a new run of a sub-workflow under its parent's.
+func (c *rowChange) indexParent(w *writer) error {
+	if key := childKey(c.row, c.key); key != nil && c.old == nil {
+		return w.put(bucketChildren, key)
+	}
+	return nil
+}
+
+// childKey is the row of a sub-workflow's run under its parent's; nil for others.
+func childKey(row *plan.Run, run []byte) []byte {
+	if row.Parent == nil {
+		return nil
+	}
+	parent, err := runKey(row.Parent.Run)
+	if err != nil {
+		return nil
+	}
+	return join(parent, run)
+}
+
+// childMark is what the index of workflows holds of a sub-workflow's run, so that
+// those that stand for themselves are found without reading the others.
+func childMark(row *plan.Run) []byte {
+	if row.Parent == nil {
+		return nil
+	}
+	return []byte{1}
+}
+
+// isChild reads childMark from a stored value.
+func isChild(stored []byte) bool { return len(stored) > sealHeader }
 
 // indexStatus moves the rows that lead to runs by their status, and what counts
 // them.
@@ -334,10 +369,10 @@ func (c *rowChange) indexStatus(w *writer) error {
 		if err := w.remove(bucketByWorkflowStatus, join(join(workflow, before), c.key)); err != nil {
 			return err
 		}
-		w.count(workflow, c.key, old.Status, -1)
+		w.count(workflow, c.key, old, -1)
 	}
-	w.count(c.workflow, c.key, c.row.Status, 1)
-	if err := w.put(bucketByWorkflowStatus, join(join(c.workflow, status), c.key)); err != nil {
+	w.count(c.workflow, c.key, c.row, 1)
+	if err := w.put(bucketByWorkflowStatus, join(join(c.workflow, status), c.key), childMark(c.row)); err != nil {
 		return err
 	}
 	return w.put(bucketByStatus, join(status, c.key))

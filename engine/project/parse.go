@@ -160,7 +160,8 @@ func (p *parser) retention(n *spec.Node) {
 			}
 			p.project.Retention.Keep = keep
 		},
-		"max_runs": func(v *spec.Node) { p.project.Retention.MaxRuns = p.count(v, "max_runs") },
+		"max_runs":  func(v *spec.Node) { p.project.Retention.MaxRuns = p.count(v, "max_runs") },
+		"max_total": func(v *spec.Node) { p.project.Retention.MaxTotal = p.count(v, "max_total") },
 	})
 }
 

@@ -46,8 +46,9 @@ type Plugin struct {
 
 // Retention says how long ended runs are kept; zero = the default.
 type Retention struct {
-	Keep    time.Duration
-	MaxRuns int
+	Keep     time.Duration
+	MaxRuns  int // of each workflow
+	MaxTotal int // of all
 }
 
 // Limits bound the engine; zero = the default.

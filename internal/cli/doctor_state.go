@@ -221,6 +221,10 @@ func (d *doctor) checkContents(ctx context.Context) {
 	} else if stats.MaxBytes > 0 && stats.UsedBytes > stats.MaxBytes/2 {
 		d.warn("space", "", fmt.Sprintf("the store holds %s of at most %s", view.Size(stats.UsedBytes), view.Size(stats.MaxBytes)), "shorten `retention` in "+projectFileName)
 	}
+	for _, cut := range stats.Cut {
+		d.warn("history", "", fmt.Sprintf("the history of %s is cut: runs up to %s are gone, though `retention.keep` is %s", cut.Workflow, cut.UpTo.Format(time.RFC3339), stats.Keep),
+			fmt.Sprintf("`retention.%s` is %d: raise it in %s, or shorten `keep`", cut.By, cut.Limit, projectFileName))
+	}
 	if paused := stats.Runs["paused"]; paused > 0 {
 		d.warn("runs", "", count(paused, "run")+" wait for somebody to resume them", "`flowrun runs list --status paused`")
 	}

@@ -78,7 +78,7 @@ func soaked(t *testing.T) (samples []sample) {
 	service.light = true
 	dir := t.TempDir()
 	flows := loopFlows()[:3]
-	writeProject(t, dir, service.URL, fmt.Sprintf("retention: {max_runs: %d}\n", keep), flows)
+	writeProject(t, dir, service.URL, fmt.Sprintf("retention: {max_runs: %d, max_total: %d}\n", keep, keep), flows)
 	r := role{Dir: dir, URL: service.URL, Parallel: soakOpen, Rate: soakRate, Lasts: lasts, Every: every}
 	for _, f := range flows {
 		r.Requests = append(r.Requests, request{ID: f.name, Flow: f.name})

@@ -37,7 +37,10 @@ func (p Page) DBStats(out io.Writer, stats *engine.DBStats) {
 	if stats.OldestAt != nil {
 		line("oldest run", "%s, %s", stats.Oldest, p.Times.Short(*stats.OldestAt))
 	}
-	line("retention", "ended runs are kept for %s, and the newest %d of them", stats.Keep, stats.MaxRuns)
+	line("retention", "ended runs are kept for %s, at most %d of each workflow and %d of all", stats.Keep, stats.MaxRuns, stats.MaxTotal)
+	for _, cut := range stats.Cut {
+		line("", "%s is cut before that: runs up to %s are gone (%s: %d)", cut.Workflow, p.Times.Short(cut.UpTo), cut.By, cut.Limit)
+	}
 	if backup := stats.LastBackup; backup != nil {
 		line("last backup", "%s, %s", p.Times.Short(backup.At), backup.Path)
 	} else {

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -72,6 +73,7 @@ func (s *site) home(r *http.Request) (*screen, error) {
 	if err := s.lookAround(ctx, &data); err != nil {
 		return nil, err
 	}
+	data.cutHistories(summary.Cut)
 	data.Hours, data.HoursText = hoursChart(summary.Hours, s.Now(), s.Location)
 	slices.SortStableFunc(data.Attention, func(a, b attention) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), b.At.Compare(a.At))
@@ -124,6 +126,26 @@ func stepTime(step plan.RunStep, run plan.Run) time.Time {
 		return *step.StartedAt
 	}
 	return run.StartedAt
+}
+
+// mostCuts is how many workflows with a cut history are named.
+const mostCuts = 5
+
+// cutHistories are the workflows whose history is shorter than it should be.
+func (data *homeData) cutHistories(cuts []engine.HistoryCut) {
+	for i, cut := range cuts {
+		found := attention{
+			Tone: "calm", Icon: "clock", URL: workflowURL(cut.Workflow), Text: "the history of " + cut.Workflow + " is cut",
+			Note: fmt.Sprintf("runs before %s are gone, earlier than retention.keep says: retention.%s is %d", cut.UpTo.Format(time.DateTime), cut.By, cut.Limit), rank: 5,
+		}
+		if i == mostCuts {
+			found.Text, found.Note, found.URL = fmt.Sprintf("the histories of %s more are cut", plural(len(cuts)-i, "workflow")), "`flowrun doctor` names them", "/system"
+		}
+		data.Attention = append(data.Attention, found)
+		if i == mostCuts {
+			return
+		}
+	}
 }
 
 // brokenOnes are the workflow files with errors.

@@ -1,0 +1,93 @@
+package boltstore
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Retention says which runs that have ended are removed. A zero field removes
+// nothing. A sub-workflow's run counts with its parent's, and goes with it: the
+// parent reads it.
+type Retention struct {
+	Keep     time.Duration // those that ended longer ago go
+	MaxRuns  int           // of each workflow: the oldest go, those that did not fail before those that did
+	MaxTotal int           // of all: the workflows with the most runs give theirs
+	Floor    int           // so many of the newest of each workflow always stay
+}
+
+// Cause is why a run was removed.
+type Cause string
+
+// The causes. A run that goes with its parent has the parent's.
+const (
+	CauseAge      Cause = "keep"
+	CauseMaxRuns  Cause = "max_runs"
+	CauseMaxTotal Cause = "max_total"
+)
+
+// Removal is a run that was removed.
+type Removal struct {
+	ID       string
+	Workflow string
+	Accepted time.Time
+	Cause    Cause
+	Child    bool // it went with its parent
+}
+
+// quota is how many runs of a workflow stay.
+type quota struct {
+	workflow string
+	runs     int // that there are
+	limit    int
+	cause    Cause
+}
+
+// quotas returns the workflows that have too many runs.
+func (r Retention) quotas(counts []WorkflowCounts) (over []quota) {
+	all := make([]quota, 0, len(counts))
+	total := 0
+	for _, one := range counts {
+		q := quota{workflow: one.Workflow, runs: one.Runs.Total(), cause: CauseMaxRuns}
+		q.limit = q.runs
+		if r.MaxRuns > 0 {
+			q.limit = min(q.runs, max(r.MaxRuns, r.Floor))
+		}
+		total += q.limit
+		all = append(all, q)
+	}
+	if r.MaxTotal > 0 && total > r.MaxTotal {
+		level := r.level(all)
+		for i := range all {
+			if bound := max(level, r.Floor); all[i].limit > bound {
+				all[i].limit, all[i].cause = bound, CauseMaxTotal
+			}
+		}
+	}
+	for _, q := range all {
+		if q.runs > q.limit {
+			over = append(over, q)
+		}
+	}
+	slices.SortStableFunc(over, func(a, b quota) int { return cmp.Compare(b.runs-b.limit, a.runs-a.limit) })
+	return over
+}
+
+// level is how many runs each workflow may have for all of them to be at most
+// MaxTotal: the largest give until they are as small as the next ones.
+func (r Retention) level(all []quota) int {
+	sizes := make([]int, len(all))
+	for i, q := range all {
+		sizes[i] = q.limit
+	}
+	slices.Sort(sizes)
+	left := r.MaxTotal
+	for i, size := range sizes {
+		others := len(sizes) - i
+		if size*others >= left {
+			return left / others
+		}
+		left -= size
+	}
+	return left
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+)
+
+// HistoryCut says that retention has removed runs of a workflow by their number,
+// which by their age would still be kept.
+type HistoryCut struct {
+	Workflow string    `json:"workflow"`
+	UpTo     time.Time `json:"up_to"` // runs that were accepted until then are not all there any more
+	By       string    `json:"by"`    // max_runs or max_total
+	Limit    int       `json:"limit"` // what that setting was
+}
+
+// cutPrefix stands before the workflow in the keys of cuts.
+const cutPrefix = "history_cut/"
+
+// noteCuts remembers by what number runs went that are younger than they would have
+// to be. A cut is forgotten when age alone would have taken them.
+func (e *Engine) noteCuts(removed []boltstore.Removal, keep Retention, now time.Time) error {
+	cuts := map[string]HistoryCut{}
+	for _, one := range removed {
+		if one.Cause == boltstore.CauseAge || one.Child || now.Sub(one.Accepted) > keep.Keep || one.Accepted.Before(cuts[one.Workflow].UpTo) {
+			continue
+		}
+		limit := keep.MaxRuns
+		if one.Cause == boltstore.CauseMaxTotal {
+			limit = keep.MaxTotal
+		}
+		cuts[one.Workflow] = HistoryCut{Workflow: one.Workflow, UpTo: one.Accepted.UTC(), By: string(one.Cause), Limit: limit}
+	}
+	for workflow, cut := range cuts {
+		encoded, err := json.Marshal(cut)
+		if err != nil {
+			return err
+		}
+		if _, err := e.store.KV().Put(engineBucket, cutPrefix+workflow, encoded, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HistoryCuts returns the workflows whose history is shorter than `retention.keep`
+// says, by name.
+func (e *Engine) HistoryCuts() ([]HistoryCut, error) {
+	keys, err := e.store.KV().List(engineBucket, cutPrefix)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	cuts := []HistoryCut{}
+	now, keep := e.project.config.Now(), e.project.Retention()
+	for _, key := range keys {
+		stored, _, found, err := e.store.KV().Get(engineBucket, key)
+		if err != nil || !found {
+			if err != nil {
+				return nil, e.fault(err)
+			}
+			continue
+		}
+		var cut HistoryCut
+		if json.Unmarshal(stored, &cut) != nil || cut.Workflow != strings.TrimPrefix(key, cutPrefix) {
+			continue
+		}
+		if now.Sub(cut.UpTo) <= keep.Keep {
+			cuts = append(cuts, cut)
+		}
+	}
+	return cuts, nil
+}
+
+// forgetCuts drops what age alone would have cut by now.
+func (e *Engine) forgetCuts(now time.Time) error {
+	keys, err := e.store.KV().List(engineBucket, cutPrefix)
+	if err != nil {
+		return err
+	}
+	keep := e.project.Retention()
+	for _, key := range keys {
+		stored, version, found, err := e.store.KV().Get(engineBucket, key)
+		if err != nil {
+			return err
+		}
+		var cut HistoryCut
+		if !found || json.Unmarshal(stored, &cut) == nil && now.Sub(cut.UpTo) <= keep.Keep {
+			continue
+		}
+		if err := e.store.KV().Delete(engineBucket, key, &version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
