@@ -597,6 +597,19 @@ type HealthAnswer struct {
 	Status string `json:"status"`
 }
 
+// HistoryCut HistoryCut says that retention has removed runs of a workflow by their number, which by their age would still be kept.
+type HistoryCut struct {
+	// By max_runs or max_total
+	By string `json:"by"`
+
+	// Limit what that setting was
+	Limit int64 `json:"limit"`
+
+	// UpTo runs that were accepted until then are not all there any more
+	UpTo     time.Time `json:"up_to"`
+	Workflow string    `json:"workflow"`
+}
+
 // HookAnswer HookAnswer is what the sender gets: 202 with the new run, 200 with the run that the same event has made before.
 type HookAnswer struct {
 	Repeated *bool  `json:"repeated,omitempty"`
@@ -1139,7 +1152,10 @@ type RunStepPage struct {
 // RunsSummary RunsSummary counts the stored runs, all of them, and names those that need somebody: they failed or ran out of time, are paused, or ask a person. A failure needs nobody any more when somebody has acknowledged it or a run of its workflow that was accepted after it has succeeded.
 type RunsSummary struct {
 	// Attention how many need somebody
-	Attention      int64          `json:"attention"`
+	Attention int64 `json:"attention"`
+
+	// HistoryCut workflows whose history is shorter than retention.keep says
+	HistoryCut     *[]HistoryCut  `json:"history_cut"`
 	Hours          *[]HourSummary `json:"hours"`
 	NeedsAttention *[]Run         `json:"needs_attention"`
 
