@@ -179,7 +179,7 @@ type DBStats struct {
 	Runs       map[plan.RunStatus]int `json:"runs"`
 	Oldest     string                 `json:"oldest_run,omitempty"`
 	OldestAt   *time.Time             `json:"oldest_at,omitempty"`
-	Keep       string                 `json:"retention_keep"` // "90d"
+	Keep       string                 `json:"retention_keep"`     // "90d"
 	MaxRuns    int                    `json:"retention_max_runs"` // of each workflow
 	MaxTotal   int                    `json:"retention_max_total"`
 	Cut        []HistoryCut           `json:"history_cut,omitempty"`
