@@ -45,14 +45,18 @@ const (
 	tagMark = 14
 )
 
-// tag writes a state over the upper right corner of a box, which ends at right
-// and begins at top.
-func (d *drawing) tag(right, top int, state State) {
+// tagSunk is how much of a tag lies inside its box. Below a loop's last step there is
+// room for its tag and the loop's own.
+const tagSunk = 4
+
+// tag writes a state over the lower right corner of a box, which ends at right and
+// bottom: arrows come in at the top.
+func (d *drawing) tag(right, bottom int, state State) {
 	width := tagMark + 8
 	if state.Text != "" {
 		width += textWidth(state.Text, tagWide) + 5
 	}
-	x, y := right-width-8, top-tagHigh+6
+	x, y := right-width-8, bottom-tagSunk
 	fmt.Fprintf(&d.body, "<g class=\"tag\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"9\"/>", x, y, width, tagHigh)
 	fmt.Fprintf(&d.body, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 16 16\"><path d=\"%s\"/></svg>",
 		x+4, y+2, tagMark, tagMark, tags[state.Status].mark)

@@ -3,6 +3,8 @@ package graph_test
 import (
 	"encoding/xml"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,6 +89,37 @@ func TestEveryStatusHasATag(t *testing.T) {
 		drawn := graph.Draw(sample(), graph.Options{States: map[string]graph.State{"range": {Status: status}}})
 		if strings.Contains(drawn, `<path d=""/>`) || !strings.Contains(drawn, `class="tag"`) {
 			t.Errorf("%s has no mark", status)
+		}
+	}
+}
+
+// TestIssue12_26_NoTagLiesOverAnArrow: an arrow's head ends at the top of its box.
+func TestIssue12_26_NoTagLiesOverAnArrow(t *testing.T) {
+	states := map[string]graph.State{}
+	collect := regexp.MustCompile(`data-step="([^"]+)"`)
+	for _, match := range collect.FindAllStringSubmatch(graph.SVG(sample()), -1) {
+		states[match[1]] = graph.State{Status: plan.StepFailed, Text: "16 failed, 500 ok, 84 blocked"}
+	}
+	drawn := graph.Draw(sample(), graph.Options{Bare: true, States: states})
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	heads := regexp.MustCompile(`<path class="edge[^"]*" d="[^"]*?(\d+) (\d+)" marker-end`).FindAllStringSubmatch(drawn, -1)
+	tags := regexp.MustCompile(`<g class="tag"><rect x="(-?\d+)" y="(\d+)" width="(\d+)" height="(\d+)"`).FindAllStringSubmatch(drawn, -1)
+	if len(heads) < 3 || len(tags) != len(states) {
+		t.Fatalf("%d arrows, %d tags of %d steps", len(heads), len(tags), len(states))
+	}
+	for _, tag := range tags {
+		left, top, wide, high := number(tag[1]), number(tag[2]), number(tag[3]), number(tag[4])
+		for _, head := range heads {
+			x, y := number(head[1]), number(head[2])
+			if x+5 > left && x-5 < left+wide && y > top && y-10 < top+high {
+				t.Errorf("the tag at %d %d lies over the arrow that ends at %d %d", left, top, x, y)
+			}
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (d *drawing) box(b *box, dx, dy int) {
 		line += textLine
 	}
 	if reached {
-		d.tag(x+b.w, y, state)
+		d.tag(x+b.w, y+b.h, state)
 	}
 	d.body.WriteString("</g>")
 	if link != "" {

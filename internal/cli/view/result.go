@@ -122,17 +122,33 @@ func labelText(labels map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// itemStepRows is how many steps of items the table of steps shows.
+// itemStepRows is how many steps of items the table of steps shows: those that
+// failed before others.
 const itemStepRows = 200
 
 func (p Page) steps(out io.Writer, steps []plan.RunStep) {
 	table := Table{Head: []string{"", "STEP", "STATUS", "ATTEMPTS", "TOOK", "DETAILS"}}
 	var statuses []plan.StepStatus
-	left := 0
+	bad := 0
 	for _, step := range steps {
-		if !isTop(step.Path) && len(statuses) >= itemStepRows {
-			left++
-			continue
+		if !isTop(step.Path) && isBad(step.Status) {
+			bad++
+		}
+	}
+	badRoom := min(bad, itemStepRows)
+	room := itemStepRows - badRoom
+	left := map[plan.StepStatus]int{}
+	for _, step := range steps {
+		if !isTop(step.Path) {
+			rest := &room
+			if isBad(step.Status) {
+				rest = &badRoom
+			}
+			if *rest == 0 {
+				left[step.Status]++
+				continue
+			}
+			*rest--
 		}
 		statuses = append(statuses, step.Status)
 		table.Rows = append(table.Rows, p.stepRow(step))
@@ -148,9 +164,28 @@ func (p Page) steps(out io.Writer, steps []plan.RunStep) {
 		return cell
 	}
 	table.Write(out)
-	if left > 0 {
-		fmt.Fprintf(out, "… %s more; -o json has all\n", plural(left, "step"))
+	if len(left) > 0 {
+		fmt.Fprintf(out, "… more steps of items: %s; -o json has all\n", statusCounts(left))
 	}
+}
+
+// isBad reports whether somebody should look at a step.
+func isBad(status plan.StepStatus) bool {
+	return status == plan.StepFailed || status == plan.StepUnknown
+}
+
+// statusCounts counts steps by their status, the most important first.
+func statusCounts(counts map[plan.StepStatus]int) string {
+	var parts []string
+	for _, status := range []plan.StepStatus{
+		plan.StepFailed, plan.StepUnknown, plan.StepRetrying, plan.StepRunning, plan.StepWaiting, plan.StepCanceled, plan.StepBlocked,
+		plan.StepPending, plan.StepSkipped, plan.StepSucceeded,
+	} {
+		if counts[status] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p Page) stepRow(step plan.RunStep) []string {

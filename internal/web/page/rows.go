@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +28,7 @@ type stepRow struct {
 	Until    *time.Time
 	Bars     template.HTML
 	More     []tab  // of a loop: to see its items
+	Note     string // of a loop: which of them are shown
 	Parts    []part // of an item: its steps
 }
 
@@ -39,14 +39,6 @@ type part struct {
 	Status plan.StepStatus
 }
 
-// How many items of a loop a page shows: all of a short loop, else the failed
-// ones, until more are asked for.
-const (
-	shortLoop   = 8
-	failedItems = 8
-	itemsPage   = 100
-)
-
 // rowMaker makes the rows of a run. Used by one request.
 type rowMaker struct {
 	site  *site
@@ -55,8 +47,8 @@ type rowMaker struct {
 	scale *scale
 	spans map[string][]engine.Span
 	gaps  []engine.Gap
-	open  string // the loop whose items are all shown
-	from  int    // the first of them
+	open  string // the loop whose items are shown
+	asked itemsAsked
 	rows  []stepRow
 }
 
@@ -98,6 +90,9 @@ func (m *rowMaker) row(n *node, depth int, name string) stepRow {
 		Attempts: step.Attempts, Took: span(step.StartedAt, step.FinishedAt, m.now), Until: step.Until,
 	}
 	row.Detail, row.Wrong = stepDetail(step)
+	if len(n.items) > 0 {
+		row.Detail = loopDetail(n)
+	}
 	if n.def != nil {
 		row.Title = n.def.Title
 		if row.Uses == "" && n.def.Kind != plan.StepAction {
@@ -144,49 +139,6 @@ func (m *rowMaker) wholeBar(step plan.RunStep) bar {
 		b.kind, b.tone, b.title = "wait", "wait", "waits for an answer: "+duration(b.to.Sub(b.from))
 	}
 	return b
-}
-
-const maxLanes = 8
-
-func (m *rowMaker) loopBars(n *node) template.HTML {
-	var list []bar
-	for _, one := range n.items {
-		from, to := times(one.nodes)
-		if from.IsZero() {
-			continue
-		}
-		if to.IsZero() {
-			to = m.now
-		}
-		list = append(list, bar{from: from, to: to, tone: toneOf(string(itemStatus(one.nodes))), kind: "item", title: one.key + ": " + duration(to.Sub(from))})
-	}
-	lanes(list, min(max(n.def.Loop.MaxParallel, 1), maxLanes))
-	return m.scale.bars(append(m.gapBars(), thin(m.scale, list)...), barWords(n.step, m.now))
-}
-
-// thin joins bars of a lane that would lie on the same spot, so that a loop of
-// thousands of items stays small.
-func thin(s *scale, list []bar) []bar {
-	if len(list) <= 200 {
-		return list
-	}
-	var kept []bar
-	last := map[int]int{} // indexes in kept by lane
-	for _, b := range list {
-		if i, ok := last[b.lane]; ok && s.x(b.to)-s.x(kept[i].from) < 0.4 {
-			if b.to.After(kept[i].to) {
-				kept[i].to = b.to
-			}
-			if b.tone == "bad" {
-				kept[i].tone = "bad"
-			}
-			kept[i].title = ""
-			continue
-		}
-		last[b.lane] = len(kept)
-		kept = append(kept, b)
-	}
-	return kept
 }
 
 func (m *rowMaker) gapBars() []bar {
@@ -261,6 +213,17 @@ func stepDetail(step plan.RunStep) (text string, wrong bool) {
 	return strings.Join(parts, " · "), wrong
 }
 
+// loopDetail is stepDetail with the items counted by what became of them.
+func loopDetail(n *node) string {
+	step := n.step
+	step.Items, step.ItemErrors = 0, 0
+	text, _ := stepDetail(step)
+	if text != "" {
+		text += " · "
+	}
+	return text + newLoopItems(n).words()
+}
+
 func decisionWord(step plan.RunStep) string {
 	switch {
 	case step.Decision.Rejected:
@@ -290,47 +253,34 @@ func waitText(wait string) string {
 	return wait
 }
 
-// items adds the rows of a loop's items that are shown.
+// items adds the rows of a loop's items that are shown: of a long one those that
+// failed.
 func (m *rowMaker) items(n *node, depth int) {
-	shown, from := n.items, 0
-	row := &m.rows[len(m.rows)-1]
-	whole := m.open == n.step.Path
+	if len(n.items) == 0 {
+		return
+	}
+	l, row := newLoopItems(n), &m.rows[len(m.rows)-1]
+	path := func(asked itemsAsked) string { return m.itemsURL(n, asked) }
+	shown := l.items
 	switch {
-	case whole:
-		from = min(m.from, max(len(n.items)-1, 0))
-		shown = n.items[from:min(from+itemsPage, len(n.items))]
-		row.More = m.pages(n, from)
+	case m.open == n.step.Path:
+		shown = l.page(m.asked)
+		row.More = append([]tab{{Path: runURL(m.run.ID), Text: "show fewer"}}, l.links(path, &m.asked)...)
 	case len(n.items) > shortLoop:
-		shown = nil
-		for _, one := range n.items {
-			if status := itemStatus(one.nodes); (status == plan.StepFailed || status == plan.StepUnknown) && len(shown) < failedItems {
-				shown = append(shown, one)
-			}
+		bad := l.bad()
+		shown = l.items[:min(bad, failedItems)]
+		row.More = l.links(path, nil)
+		if bad > failedItems {
+			row.Note = fmt.Sprintf("the first %d of %d are shown", failedItems, bad)
 		}
-		row.More = []tab{{Path: m.itemsURL(n, 0), Text: "show " + plural(len(n.items), "item")}}
 	}
 	for _, one := range shown {
 		m.item(one, depth+1)
 	}
 }
 
-func (m *rowMaker) itemsURL(n *node, from int) string {
-	query := url.Values{"items": {n.step.Path}}
-	if from > 0 {
-		query.Set("from", strconv.Itoa(from))
-	}
-	return runURL(m.run.ID) + "?" + query.Encode()
-}
-
-func (m *rowMaker) pages(n *node, from int) []tab {
-	links := []tab{{Path: runURL(m.run.ID), Text: "show fewer"}}
-	if from > 0 {
-		links = append(links, tab{Path: m.itemsURL(n, max(from-itemsPage, 0)), Text: "items before"})
-	}
-	if from+itemsPage < len(n.items) {
-		links = append(links, tab{Path: m.itemsURL(n, from+itemsPage), Text: fmt.Sprintf("items from %d", from+itemsPage+1)})
-	}
-	return links
+func (m *rowMaker) itemsURL(n *node, asked itemsAsked) string {
+	return runURL(m.run.ID) + "?" + asked.set(url.Values{"items": {n.step.Path}}).Encode()
 }
 
 // item adds the row of one item, and below it a row for each of its steps that
@@ -354,11 +304,14 @@ func (m *rowMaker) item(one *item, depth int) {
 	for _, n := range one.nodes {
 		row.Parts = append(row.Parts, part{stepURL(m.run.ID, n.step.Path), stepName(n), n.step.Status})
 		bars = append(bars, m.barsOf(n)...)
+		if text, wrong := stepDetail(n.step); n.step.Error != nil && text != "" && (row.Detail == "" || wrong && !row.Wrong) {
+			row.Detail, row.Wrong = stepName(n)+": "+text, wrong
+		}
 	}
 	row.Bars = m.scale.bars(bars, string(row.Status))
 	m.rows = append(m.rows, row)
 	for _, n := range one.nodes {
-		if len(n.items) > 0 || n.step.Error != nil || n.step.Form != nil && n.step.Decision == nil {
+		if len(n.items) > 0 || n.step.Form != nil && n.step.Decision == nil {
 			m.nodes([]*node{n}, depth+1)
 		}
 	}

@@ -182,10 +182,9 @@ func (s *site) run(r *http.Request) (*screen, error) {
 	now := s.Now()
 	groups := newTree(found.steps, found.def.Workflow)
 	line := timeLine(found, history, now)
-	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // anything else means the first
 	rows := rowMaker{
 		site: s, run: run, now: now, scale: line, spans: spansOf(history), gaps: history.Gaps,
-		open: r.URL.Query().Get("items"), from: max(from, 0),
+		open: r.URL.Query().Get("items"), asked: readItemsAsked(r.URL.Query()),
 	}
 	data := runData{
 		runHead: s.head(found, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
@@ -293,13 +292,7 @@ func (s *site) graph(run plan.Run, w *plan.Workflow, groups []group, now time.Ti
 	}
 	for path, nodes := range inner {
 		status := worstOf(nodes)
-		ended := 0
-		for _, n := range nodes {
-			if n.step.Status.Ended() {
-				ended++
-			}
-		}
-		states[path] = graph.State{Status: status, Text: strconv.Itoa(ended) + "/" + strconv.Itoa(len(nodes))}
+		states[path] = graph.State{Status: status, Text: tagText(nodes)}
 		for _, n := range nodes {
 			if n.step.Status == status {
 				links[path] = stepURL(run.ID, n.step.Path)
@@ -314,6 +307,46 @@ func (s *site) graph(run plan.Run, w *plan.Workflow, groups []group, now time.Ti
 	}
 	drawn := graph.Draw(w, graph.Options{Bare: true, States: states, Link: func(path string) string { return links[path] }})
 	return template.HTML(drawn) //nolint:gosec // graph escapes what it writes
+}
+
+// tagText counts the steps of items that one box stands for by what became of them.
+func tagText(nodes []*node) string {
+	number := map[plan.StepStatus]int{}
+	for _, n := range nodes {
+		number[n.step.Status]++
+	}
+	var parts []string
+	for _, status := range itemOrder {
+		if number[status] > 0 && len(parts) < 3 {
+			parts = append(parts, strconv.Itoa(number[status])+" "+tagWord(status))
+		}
+	}
+	if len(number) > len(parts) {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tagWord is a status in the few letters that a box has room for.
+func tagWord(status plan.StepStatus) string {
+	if status == plan.StepSucceeded {
+		return "ok"
+	}
+	return string(status)
+}
+
+// loopTag is how far a loop is, and how many of its items failed.
+func loopTag(n *node) string {
+	l := newLoopItems(n)
+	ended := strconv.Itoa(n.step.Done) + "/" + strconv.Itoa(n.step.Items)
+	switch bad := l.bad(); {
+	case bad == 0:
+		return ended
+	case n.step.Status.Ended():
+		return strconv.Itoa(bad) + " of " + strconv.Itoa(n.step.Items) + " failed"
+	default:
+		return ended + ", " + strconv.Itoa(bad) + " failed"
+	}
 }
 
 // How wide a drawing may be to stand beside the steps, and to be made as narrow
@@ -340,7 +373,7 @@ func nodeState(n *node, now time.Time) graph.State {
 	state := graph.State{Status: step.Status}
 	switch {
 	case step.Items > 0:
-		state.Text = strconv.Itoa(step.Done) + "/" + strconv.Itoa(step.Items)
+		state.Text = loopTag(n)
 	case step.Status == plan.StepRetrying, step.Status == plan.StepWaiting:
 		state.Text = cmp.Or(step.Wait, string(step.Status))
 	case step.StartedAt != nil && step.FinishedAt != nil && step.Status != plan.StepSkipped:

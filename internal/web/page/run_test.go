@@ -126,12 +126,12 @@ func TestALoopIsShownByItsItems(t *testing.T) {
 	t.Run("a short one is shown whole", func(t *testing.T) {
 		id := d.start("looping", map[string]engine.Input{"names": rawJSON(`["a/b","bad one","c].d"]`)})
 		page := d.get(runURL(id), http.StatusOK)
-		has(t, page, "3 of 3 items", "1 failed", "a/b", "bad one", "bad one is bad", "c].d")
+		has(t, page, "3 items: 1 failed, 2 succeeded", "bad one", "bad one is bad", "a/b", "c].d")
 		for _, path := range []string{"each[a/b].look", "each[bad one].check", "each[c%5D.d].look"} {
 			has(t, page, strings.ReplaceAll(stepURL(id, path), "&", "&amp;"))
 			has(t, d.get(stepURL(id, path), http.StatusOK), "<h1>"+path)
 		}
-		has(t, d.get(stepURL(id, "each"), http.StatusOK), "Items", "a/b", "bad one")
+		has(t, d.get(stepURL(id, "each"), http.StatusOK), "Items", "bad one", "a/b")
 	})
 	t.Run("a long one shows what failed, and pages", func(t *testing.T) {
 		var names []string
@@ -142,13 +142,13 @@ func TestALoopIsShownByItsItems(t *testing.T) {
 		encoded, _ := json.Marshal(names) // texts
 		id := d.start("looping", map[string]engine.Input{"names": rawJSON(string(encoded))})
 		page := d.get(runURL(id), http.StatusOK)
-		has(t, page, "show 230 items", "bad120 is bad")
+		has(t, page, "1 failed</a>", "all 230 items", "101–200", "bad120 is bad")
 		lacks(t, page, "n007")
 		page = d.get(runURL(id)+"?items=each", http.StatusOK)
-		has(t, page, "show fewer", "items from 101", "n000", "n099")
-		lacks(t, page, ">n100<")
+		has(t, page, "show fewer", "1–100", "201–230", "bad120", "n000", "n098")
+		lacks(t, page, ">n099<")
 		page = d.get(runURL(id)+"?items=each&from=200", http.StatusOK)
-		has(t, page, "items before", "n200", "n229")
+		has(t, page, "101–200", "n200", "n229")
 		d.get(runURL(id)+"?items=each&from=-5", http.StatusOK)
 		d.get(runURL(id)+"?items=nope&from=99999999999999999999", http.StatusOK)
 		if len(page) > 200<<10 {

@@ -3,6 +3,7 @@ package page
 import (
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -36,7 +37,8 @@ type stepData struct {
 	Before   *tab
 	After    *tab
 	Items    []itemLink
-	MoreItem int
+	Counts   string // of the items by their status
+	Pages    []tab  // to the others
 	Decision string
 }
 
@@ -56,11 +58,11 @@ type itemLink struct {
 	Key    string
 	Status plan.StepStatus
 	Took   template.HTML
+	Error  string // its first line
 }
 
 const (
 	shownCalls = 40
-	shownItems = 100
 	stepLogs   = 50
 )
 
@@ -94,6 +96,7 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 		data.Detail, _ = stepDetail(step)
 	}
 	s.describeStep(&data, n, found.def.Workflow)
+	s.listItems(&data, n, readItemsAsked(r.URL.Query()))
 	space := newRoom()
 	s.stepCalls(&data, n, history, timeLine(found, history, now), space)
 	if len(step.Outputs) > 0 {
@@ -161,11 +164,22 @@ func (s *site) describeStep(data *stepData, n *node, w *plan.Workflow) {
 		data.Effect, data.About = action.Effect, firstSentence(action.Doc)
 	}
 	data.Source = stepSource(w.Source, n.def.Pos.Line)
-	for _, one := range n.items {
-		if len(data.Items) == shownItems {
-			data.MoreItem = len(n.items) - shownItems
-			break
+}
+
+// listItems shows a page of a loop's items.
+func (s *site) listItems(data *stepData, n *node, asked itemsAsked) {
+	if len(n.items) == 0 {
+		return
+	}
+	l, path := newLoopItems(n), stepURL(data.Run.ID, n.step.Path)
+	data.Counts = l.words()
+	data.Pages = l.links(func(a itemsAsked) string {
+		if query := a.set(url.Values{}).Encode(); query != "" {
+			return path + "?" + query
 		}
+		return path
+	}, &asked)
+	for _, one := range l.page(asked) {
 		if len(one.nodes) > 0 {
 			data.Items = append(data.Items, s.itemLink(data.Run.ID, one))
 		}
@@ -180,6 +194,9 @@ func (s *site) itemLink(run string, one *item) itemLink {
 	for _, n := range one.nodes {
 		if n.step.Status == link.Status {
 			link.URL = stepURL(run, n.step.Path)
+			if n.step.Error != nil {
+				link.Error = oneLine(n.step.Error.Message)
+			}
 			break
 		}
 	}

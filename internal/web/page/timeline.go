@@ -225,9 +225,10 @@ func percent(x float64) string {
 type bar struct {
 	from, to time.Time
 	tone     string // ok, bad, run, wait, hold, calm
-	kind     string // "" = work, wait, gap, item
+	kind     string // "" = work, wait, gap, item; failed = a mark below the lanes
 	title    string
 	lane     int
+	count    int // how many items it stands for
 }
 
 const (
@@ -239,17 +240,24 @@ const (
 
 // bars draws a row. Of many lanes each is thin.
 func (s *scale) bars(list []bar, words string) template.HTML {
-	lanes := 0
+	lanes, below := 0, 0
 	for _, b := range list {
 		lanes = max(lanes, b.lane+1)
+		if b.kind == "failed" {
+			below = failureHigh
+		}
 	}
 	height := rowHigh
 	if lanes > 1 {
 		height = max(rowHigh, lanes*(laneHigh+1)+8)
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="bars" height="%d" role="img" aria-label="%s"><use href="#grid"/>`, height, template.HTMLEscapeString(words))
+	fmt.Fprintf(&out, `<svg class="bars" height="%d" role="img" aria-label="%s"><use href="#grid"/>`, height+below, template.HTMLEscapeString(words))
 	for _, b := range list {
+		if b.kind == "failed" {
+			s.failure(&out, b, height-1)
+			continue
+		}
 		out.WriteString(s.bar(b, lanes, height))
 	}
 	out.WriteString(`</svg>`)
