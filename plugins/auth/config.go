@@ -29,8 +29,8 @@ type Config struct {
 	DeviceAuthorizationEndpoint string `json:"device_authorization_endpoint,omitempty" doc:"URL instead of {auth_url}/device/code"`
 	TokenEndpoint               string `json:"token_endpoint,omitempty" doc:"URL instead of {auth_url}/token"`
 	RevocationEndpoint          string `json:"revocation_endpoint,omitempty" doc:"URL instead of {auth_url}/revoke"`
-	ClientAuth                  string `json:"client_auth" enum:"body,basic,none" default:"body" doc:"Where the client's secret goes: the form, a Basic header, or nowhere"`
-	RevokeTokenIn               string `json:"revoke_token_in" enum:"query,body" default:"query" doc:"Where a revocation carries the token"`
+	ClientAuth                  string `json:"client_auth" enum:"auto,body,basic,none" default:"auto" doc:"Where the client's secret goes: the form, a Basic header, or nowhere; auto is what the issuer's metadata says, else the form"`
+	RevokeTokenIn               string `json:"revoke_token_in" enum:"auto,query,body" default:"auto" doc:"Where a revocation carries the token; auto is the form where the issuer's metadata names the endpoint, else the query"`
 
 	CAFile    string `json:"ca_file,omitempty" doc:"PEM file with certificates to trust besides the system's"`
 	Proxy     string `json:"proxy,omitempty" doc:"URL of an HTTP proxy; by default the environment's proxy variables count"`

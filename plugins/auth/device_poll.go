@@ -79,7 +79,7 @@ func (p *plugin) pollFlow(c *sdk.Call[Config], f *flow) (asked bool, err error) 
 	case now.Before(f.NextPoll): // too early
 		return false, nil
 	}
-	address, err := p.urlOf(c, tokenEndpoint)
+	door, err := p.doorOf(c, tokenEndpoint)
 	if err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (p *plugin) pollFlow(c *sdk.Call[Config], f *flow) (asked bool, err error) 
 	if err := p.save(c, f); err != nil {
 		return false, err
 	}
-	answer, err := p.post(c, address, url.Values{"grant_type": {grantDevice}, "device_code": {f.DeviceCode}}, f.DeviceCode)
+	answer, err := p.post(c, door, url.Values{"grant_type": {grantDevice}, "device_code": {f.DeviceCode}}, f.DeviceCode)
 	if err == nil {
 		err = p.judge(c, f, answer, wasInDoubt)
 	} else {

@@ -126,12 +126,12 @@ func (p *plugin) warnOfLogin(c *sdk.Call[Config], scopes []string) {
 
 // authorize sends A1.
 func (p *plugin) authorize(c *sdk.Call[Config], scopes []string) (oauthAnswer, error) {
-	address, err := p.urlOf(c, deviceEndpoint)
+	door, err := p.doorOf(c, deviceEndpoint)
 	if err != nil {
 		return oauthAnswer{}, err
 	}
-	// A1 identifies the app by client_id alone: the secret is not in this form
-	answer, err := p.send(c, address, url.Values{"client_id": {c.Config.ClientID}, "scope": {strings.Join(scopes, " ")}})
+	form := url.Values{"client_id": {c.Config.ClientID}, "scope": {strings.Join(scopes, " ")}} // the id is required in each case
+	answer, err := p.post(c, door, form)
 	if err != nil {
 		return oauthAnswer{}, err
 	}

@@ -29,54 +29,62 @@ var (
 
 // urlOf finds the address of an endpoint: the setting of its own, else what the
 // issuer's metadata says, else the documented path below auth_url. Discovery is
-// asked for only when an issuer is set (A-05).
-func (p *plugin) urlOf(c *sdk.Call[Config], e endpoint) (string, error) {
+// asked for only when an issuer is set (A-05). standard tells that the metadata
+// names it.
+func (p *plugin) urlOf(c *sdk.Call[Config], e endpoint) (address string, standard bool, err error) {
 	if own := e.override(c.Config); own != "" {
-		return own, nil
+		return own, false, nil
 	}
 	if c.Config.Issuer != "" {
 		found, err := p.discover(c)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
-		if address := found[e.metadata]; address != "" {
-			return address, nil
+		if address := found.endpoints[e.metadata]; address != "" {
+			return address, true, nil
 		}
 	}
 	if c.Config.AuthURL != "" {
-		return strings.TrimRight(c.Config.AuthURL, "/") + e.path, nil
+		return strings.TrimRight(c.Config.AuthURL, "/") + e.path, false, nil
 	}
 	if c.Config.Issuer != "" {
-		return "", lacks(c, e.setting, "the metadata of its issuer does not name one")
+		return "", false, lacks(c, e.setting, "the metadata of its issuer does not name one")
 	}
-	return "", lacks(c, "auth_url", "it is the root of the authorization server")
+	return "", false, lacks(c, "auth_url", "it is the root of the authorization server")
+}
+
+// issuerMetadata is what an issuer says of itself.
+type issuerMetadata struct {
+	endpoints      map[string]string
+	tokenAuth      []string // how clients authenticate at the token endpoint; nil = it does not say
+	revocationAuth []string
 }
 
 // discovery keeps what issuers say of themselves for as long as the process
 // lives. Safe for concurrent use.
 type discovery struct {
 	mu    sync.Mutex
-	known map[string]map[string]string
+	known map[string]*issuerMetadata
 }
 
-func (d *discovery) get(issuer string) map[string]string {
+func (d *discovery) get(issuer string) *issuerMetadata {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.known[issuer]
 }
 
-func (d *discovery) put(issuer string, endpoints map[string]string) {
+func (d *discovery) put(issuer string, found *issuerMetadata) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known == nil {
-		d.known = map[string]map[string]string{}
+		d.known = map[string]*issuerMetadata{}
 	}
-	d.known[issuer] = endpoints
+	d.known[issuer] = found
 }
 
 // discover reads the metadata of the connection's issuer: OpenID Connect
 // Discovery, and where that is not found RFC 8414.
-func (p *plugin) discover(c *sdk.Call[Config]) (map[string]string, error) {
+func (p *plugin) discover(c *sdk.Call[Config]) (*issuerMetadata, error) {
 	issuer := strings.TrimRight(c.Config.Issuer, "/")
 	if known := p.discovery.get(issuer); known != nil {
 		return known, nil
@@ -114,7 +122,7 @@ func notSent(err error) error {
 }
 
 // metadata reads one document and the endpoints in it.
-func (p *plugin) metadata(c *sdk.Call[Config], issuer, address string) (map[string]string, error) {
+func (p *plugin) metadata(c *sdk.Call[Config], issuer, address string) (*issuerMetadata, error) {
 	response, err := c.HTTP().Do(&sdk.Request{URL: address, Close: true, MaxBody: maxTokenResponse})
 	if err != nil {
 		return nil, hinted(err)
@@ -129,7 +137,10 @@ func (p *plugin) metadata(c *sdk.Call[Config], issuer, address string) (map[stri
 		return nil, response.Fail(sdk.CodeUnexpectedResponse, "the metadata is that of another issuer").
 			WithHint("set issuer to exactly what the server calls itself")
 	}
-	endpoints := map[string]string{}
+	found := &issuerMetadata{
+		endpoints: map[string]string{}, tokenAuth: listOf(document["token_endpoint_auth_methods_supported"]),
+		revocationAuth: listOf(document["revocation_endpoint_auth_methods_supported"]),
+	}
 	for _, e := range []endpoint{deviceEndpoint, tokenEndpoint, revocationEndpoint} {
 		var text string
 		if json.Unmarshal(document[e.metadata], &text) != nil || text == "" {
@@ -139,7 +150,16 @@ func (p *plugin) metadata(c *sdk.Call[Config], issuer, address string) (map[stri
 		if err != nil || u.Host == "" || u.User != nil || !isSafe(u) {
 			return nil, response.Fail(sdk.CodeUnexpectedResponse, "the metadata's `%s` is no https URL", e.metadata)
 		}
-		endpoints[e.metadata] = text
+		found.endpoints[e.metadata] = text
 	}
-	return endpoints, nil
+	return found, nil
+}
+
+// listOf reads a list of texts; anything else counts as absent.
+func listOf(raw json.RawMessage) []string {
+	var list []string
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return list
 }

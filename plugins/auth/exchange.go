@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -28,25 +27,15 @@ type exchange struct {
 	secrets []string // of the request: what an error must not repeat
 }
 
-// post sends a form with the client's credentials. secrets are the parts of it
-// that an error must not repeat.
-func (p *plugin) post(c *sdk.Call[Config], address string, form url.Values, secrets ...string) (exchange, error) {
-	return p.send(c, address, withClient(c.Config, form), secrets...)
-}
-
-// send sends a form to the authorization server, on a network connection
-// of its own and without following redirects, and reads the answer
-// whatever its status. An error means that there is no answer to read.
-func (p *plugin) send(c *sdk.Call[Config], address string, form url.Values, secrets ...string) (exchange, error) {
-	return p.do(c, &sdk.Request{URL: address, Body: []byte(form.Encode())}, secrets...)
-}
-
-// do sends a POST that carries a credential.
+// do sends a POST that carries a credential to the authorization server: a form
+// on a network connection of its own and without following redirects
+// . It reads the answer whatever its status; an error means that there is no
+// answer to read.
 func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string) (exchange, error) {
 	ctx, cancel := context.WithTimeout(c, requestTimeout)
 	defer cancel()
 	request.Method, request.Close, request.MaxBody = http.MethodPost, true, maxTokenResponse
-	request.Header, request.ContentType = clientHeader(c.Config), "application/x-www-form-urlencoded"
+	request.ContentType = "application/x-www-form-urlencoded"
 	// the address is of the config, or of the metadata of its issuer
 	response, err := c.HTTP().WithContext(ctx).WithOrigin(request.URL).Do(request)
 	if response == nil {
@@ -60,30 +49,6 @@ func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string
 		return e, e.fail(sdk.CodeUnexpectedResponse, "%v", err)
 	}
 	return e, nil
-}
-
-// withClient adds the client's own parameters: its id always, unless a Basic
-// header carries it, and its secret where the form is the place for it.
-func withClient(config Config, form url.Values) url.Values {
-	if config.ClientAuth == "basic" {
-		return form
-	}
-	form.Set("client_id", config.ClientID)
-	if config.ClientAuth != "none" && config.ClientSecret != "" {
-		form.Set("client_secret", config.ClientSecret)
-	}
-	return form
-}
-
-// clientHeader is the Basic header of client_auth basic; id and secret are
-// encoded as RFC 6749 2.3.1 wants it.
-func clientHeader(config Config) http.Header {
-	if config.ClientAuth != "basic" {
-		return nil
-	}
-	request := http.Request{Header: http.Header{}}
-	request.SetBasicAuth(url.QueryEscape(config.ClientID), url.QueryEscape(config.ClientSecret))
-	return request.Header
 }
 
 // fine reports a status of success without an error in the body, which decides

@@ -27,9 +27,10 @@ type Options struct {
 
 // plugin is what all actions share. Safe for concurrent use.
 type plugin struct {
-	now       func() time.Time
-	random    io.Reader
-	discovery discovery
+	now        func() time.Time
+	random     io.Reader
+	discovery  discovery
+	remembered rememberedMethods
 }
 
 // New returns the plugin with the real clock.

@@ -68,11 +68,13 @@ func (p *plugin) revokeToken(c *sdk.Call[Config], in RevokeInput, stale *sdk.Tok
 	if token == "" {
 		return sdk.Invalid("/which", "the login of connection %s has no %s token", connectionName(c), which)
 	}
-	address, err := p.urlOf(c, revocationEndpoint)
+	door, err := p.doorOf(c, revocationEndpoint)
 	if err != nil {
 		return err
 	}
-	answer, err := p.do(c, revocation(c.Config, address, token, which), token, stale.AccessToken, stale.RefreshToken)
+	answer, err := p.knock(c, door, func(method string) *sdk.Request {
+		return revocation(c.Config, door, method, token, which)
+	}, token, stale.AccessToken, stale.RefreshToken)
 	switch {
 	case answer.status == 0 && !isUnreadable(err):
 		return err
@@ -96,11 +98,11 @@ func (p *plugin) revokeToken(c *sdk.Call[Config], in RevokeInput, stale *sdk.Tok
 }
 
 // revocation is the request: the token in the query and an empty body, or
-// in the form for servers that want it there.
-func revocation(config Config, address, token, which string) *sdk.Request {
-	if config.RevokeTokenIn == "body" {
+// in the form for servers that want it there, as those of RFC 7009 do.
+func revocation(config Config, d door, method, token, which string) *sdk.Request {
+	if config.RevokeTokenIn == "body" || config.RevokeTokenIn == authAuto && d.standard {
 		form := url.Values{"token": {token}, "token_type_hint": {which + "_token"}}
-		return &sdk.Request{URL: address, Body: []byte(withClient(config, form).Encode())}
+		return &sdk.Request{URL: d.address, Body: []byte(withClient(config, method, form).Encode())}
 	}
-	return &sdk.Request{URL: address, Query: url.Values{"token": {token}}, SecretQuery: []string{"token"}, Body: []byte{}}
+	return &sdk.Request{URL: d.address, Query: url.Values{"token": {token}}, SecretQuery: []string{"token"}, Body: []byte{}}
 }

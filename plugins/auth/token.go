@@ -119,11 +119,11 @@ func (p *plugin) renew(c *sdk.Call[Config], stale *sdk.Token) (*sdk.Token, error
 	if c.Config.ClientID == "" {
 		return nil, lacks(c, "client_id", "a refresh needs it")
 	}
-	address, err := p.urlOf(c, tokenEndpoint)
+	door, err := p.doorOf(c, tokenEndpoint)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := p.post(c, address, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {stale.RefreshToken}},
+	answer, err := p.post(c, door, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {stale.RefreshToken}},
 		stale.RefreshToken, stale.AccessToken)
 	if err != nil {
 		return nil, err

@@ -87,6 +87,9 @@ func (s *Sim) deviceCode(w http.ResponseWriter, r *http.Request) {
 	}
 	client, scope := r.PostForm.Get("client_id"), r.PostForm.Get("scope")
 	switch {
+	case s.o.Quirks.ClientAlways && !s.isClient(r, true):
+		refuse(w, http.StatusUnauthorized, "invalid_client", "The client must authenticate.")
+		return
 	case client != s.o.ClientID:
 		refuse(w, http.StatusUnauthorized, "invalid_client", "The OAuth client was not found.")
 		return

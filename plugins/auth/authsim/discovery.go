@@ -1,6 +1,7 @@
 package authsim
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/flowrun/flowrun/internal/simkit"
@@ -19,11 +20,13 @@ func (s *Sim) openID(w http.ResponseWriter, r *http.Request) {
 // metadata answers with the endpoints.
 func (s *Sim) metadata(w http.ResponseWriter, r *http.Request) {
 	at := root(r)
-	simkit.WriteJSON(w, http.StatusOK, map[string]any{
+	document := map[string]any{
 		"issuer":                        at,
 		"device_authorization_endpoint": at + "/device/code",
 		"token_endpoint":                at + "/token",
 		"revocation_endpoint":           at + "/revoke",
 		"grant_types_supported":         []string{deviceGrant, "refresh_token"},
-	})
+	}
+	maps.Copy(document, s.o.Metadata)
+	simkit.WriteJSON(w, http.StatusOK, document)
 }

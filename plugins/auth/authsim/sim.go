@@ -51,6 +51,8 @@ type Options struct {
 	Requests int
 	Window   time.Duration // 0 = one minute
 
+	Metadata map[string]any // more members of the discovery documents, such as token_endpoint_auth_methods_supported
+
 	Quirks Quirks
 }
 
@@ -69,6 +71,8 @@ type Quirks struct {
 	OrgInternal        bool // an approved code is answered with org_internal
 	DenialIsSilent     bool // a refusal never reaches the device: it stays pending
 	BasicAuth          bool // wants the client's secret in a Basic header
+	BodyAuth           bool // wants the client's secret in the form, and refuses a Basic header
+	ClientAlways       bool // the device and the revocation endpoint authenticate the client too (RFC 8628 3.1, RFC 7009 2.1)
 	LateClientCheck    bool // refuses a secret in the form only after approval
 	RevokeInBodyOnly   bool // answers 200 to a token in the query and revokes nothing
 	RevokeUnknownIsOK  bool // answers 200 to a token that it does not know

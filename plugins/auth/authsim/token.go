@@ -101,6 +101,9 @@ func (s *Sim) isClient(r *http.Request, needsSecret bool) bool {
 		id, _ = url.QueryUnescape(user)
 		secret, _ = url.QueryUnescape(password)
 	}
+	if s.o.Quirks.BodyAuth && basic {
+		return false
+	}
 	if s.o.Quirks.BasicAuth || s.o.Quirks.LateClientCheck {
 		return basic && id == s.o.ClientID && secret == s.o.ClientSecret
 	}
@@ -139,8 +142,12 @@ func (s *Sim) revoke(w http.ResponseWriter, r *http.Request) {
 	if !form(w, r) {
 		return
 	}
+	if s.o.Quirks.ClientAlways && !s.isClient(r, true) {
+		refuse(w, http.StatusUnauthorized, "invalid_client", "The client must authenticate.")
+		return
+	}
 	sent := r.URL.Query().Get("token")
-	if s.o.Quirks.RevokeInBodyOnly {
+	if s.o.Quirks.RevokeInBodyOnly || sent == "" { // where RFC 7009 has it
 		sent = r.PostForm.Get("token")
 	}
 	s.mu.Lock()
