@@ -108,10 +108,9 @@ func (e *Engine) Login(ctx context.Context, connection string, request LoginRequ
 		return CallResult{Error: refusal}, nil
 	}
 	scopes := e.project.loginScopes(found, request.Scopes)
-	result, err := e.loginOnce(ctx, found, scopes, sink)
+	result, err := e.loginOnce(ctx, found, scopes, sink, "")
 	if err == nil && result.Error != nil && result.Error.Reason == deadCode {
-		sink.Log(plan.Log{Level: "warn", Message: "the code is of no use any more (" + result.Error.Message + "); asking for a new one"})
-		return e.loginOnce(ctx, found, scopes, sink)
+		return e.loginOnce(ctx, found, scopes, sink, result.Error.Message)
 	}
 	return result, err
 }
@@ -120,7 +119,9 @@ func (e *Engine) Login(ctx context.Context, connection string, request LoginRequ
 // as the one of a login that was broken off long ago (RFC 6749).
 const deadCode = "invalid_grant"
 
-func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, sink plan.Sink) (CallResult, error) {
+// loginOnce is a login with one code. because tells why the code before it is of
+// no use, "" where there was none; the prompt says so.
+func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, sink plan.Sink, because string) (CallResult, error) {
 	input, err := json.Marshal(map[string]any{"scopes": scopes})
 	if err != nil {
 		return CallResult{}, fmt.Errorf("encode the scopes: %w", err)
@@ -136,7 +137,7 @@ func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, si
 	if err != nil || started.Error != nil {
 		return started, err
 	}
-	return e.awaitLogin(ctx, found, started.Outputs, sink)
+	return e.awaitLogin(ctx, found, started.Outputs, sink, because)
 }
 
 // loginKey is the same for the same connection, config and scopes, so that a
@@ -158,7 +159,7 @@ type deviceFlow struct {
 	ExpiresAt       time.Time `json:"expires_at"`
 }
 
-func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMessage, sink plan.Sink) (CallResult, error) {
+func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMessage, sink plan.Sink, because string) (CallResult, error) {
 	action := found.plugin + "." + actionDeviceWait
 	var flow deviceFlow
 	if err := json.Unmarshal(outputs, &flow); err != nil || flow.FlowID == "" {
@@ -168,9 +169,13 @@ func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMe
 		}), nil
 	}
 	if p, ok := sink.(prompter); ok && flow.UserCode != "" {
-		p.Prompt(plan.Prompt{
+		prompt := plan.Prompt{
 			Title: "Log in to connection " + found.name, URL: flow.VerificationURL, UserCode: flow.UserCode, ExpiresAt: flow.ExpiresAt,
-		})
+		}
+		if because != "" {
+			prompt.Message = "this is a new code, the one before is of no use: " + because
+		}
+		p.Prompt(prompt)
 	}
 	input, err := json.Marshal(map[string]string{"flow_id": flow.FlowID})
 	if err != nil {

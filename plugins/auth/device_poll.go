@@ -140,6 +140,10 @@ func (p *plugin) judge(c *sdk.Call[Config], f *flow, answer exchange, wasInDoubt
 		if p.adopt(c, f) { // the poll before this one was answered after all
 			return nil
 		}
+		if f.mayHaveEnded(p.now()) { // some servers forget a code with its end
+			f.expire(wasInDoubt)
+			return nil
+		}
 		explainGrant(c, refused, wasInDoubt)
 	}
 	f.State, f.Failure = stateFailed, failureOf(refused)
@@ -153,6 +157,17 @@ func codeOfUnknownWord(status int) sdk.Code {
 		return sdk.CodeInvalid
 	}
 	return sdk.CodeOfStatus(status)
+}
+
+// expire ends a flow whose codes ran out. A code that was in doubt may have been
+// claimed as well; nobody can say which.
+func (f *flow) expire(inDoubt bool) {
+	f.State = stateExpired
+	if inDoubt {
+		ended := failureOf(codesEnded())
+		ended.Message += ", or a poll whose answer was lost had claimed them"
+		f.Failure = ended
+	}
 }
 
 // explainGrant says what an invalid_grant means for a person: the code is

@@ -64,11 +64,12 @@ func (p *plugin) start(c *sdk.Call[Config], scopes []string, key string) (*flow,
 		return known, err
 	}
 	p.warnOfLogin(c, scopes)
+	asked := p.now()
 	answer, err := p.authorize(c, scopes)
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.newFlow(answer, scopes, key)
+	f, err := p.newFlow(answer, asked, scopes, key)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (p *plugin) authorize(c *sdk.Call[Config], scopes []string) (oauthAnswer, e
 }
 
 // newFlow makes the flow of an answer that was received just now.
-func (p *plugin) newFlow(a oauthAnswer, scopes []string, key string) (*flow, error) {
+func (p *plugin) newFlow(a oauthAnswer, asked time.Time, scopes []string, key string) (*flow, error) {
 	id, err := p.newFlowID()
 	if err != nil {
 		return nil, err
@@ -153,6 +154,6 @@ func (p *plugin) newFlow(a oauthAnswer, scopes []string, key string) (*flow, err
 	now, interval := p.now().UTC(), a.interval()
 	return &flow{
 		ID: id, State: statePending, DeviceCode: a.DeviceCode, UserCode: a.UserCode, VerificationURL: a.VerificationURL,
-		IntervalS: int64(interval / time.Second), Deadline: now.Add(a.codeTTL()).Truncate(time.Second), NextPoll: now.Add(interval), Asked: scopes, Key: key,
+		IntervalS: int64(interval / time.Second), Deadline: now.Add(a.codeTTL()).Truncate(time.Second), Ends: asked.Add(a.codeTTL()).UTC(), NextPoll: now.Add(interval), Asked: scopes, Key: key,
 	}, nil
 }

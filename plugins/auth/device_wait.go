@@ -28,6 +28,7 @@ type WaitOutput struct {
 type progress struct {
 	Flow     string `json:"flow"`
 	Restarts int64  `json:"restarts"`
+	Because  string `json:"because,omitempty"` // why there are new codes
 }
 
 // deviceWait is action auth.device_wait: one poll, or one new start, for each
@@ -60,11 +61,8 @@ func (p *plugin) deviceWait(c *sdk.Call[Config], in WaitInput) (WaitOutput, erro
 // again asks for new codes when the old ones are of no use any more and the step
 // wants it (A-17): at their end, and when the code turned out to be claimed.
 func (p *plugin) again(c *sdk.Call[Config], in WaitInput, f *flow, at progress) (WaitOutput, error) {
-	ended := &sdk.Error{
-		Code: sdk.CodeExpired, Reason: "expired_token", Applied: sdk.NotApplied,
-		Message: "the codes ran out before anybody decided", Hint: "start the login again, or give device_wait a restart",
-	}
-	if f.State == stateFailed {
+	ended := codesEnded()
+	if f.Failure != nil {
 		ended = f.Failure.error()
 	}
 	restartable := f.State == stateExpired || ended.Reason == "invalid_grant"
@@ -79,7 +77,16 @@ func (p *plugin) again(c *sdk.Call[Config], in WaitInput, f *flow, at progress) 
 	if err != nil {
 		return WaitOutput{}, err
 	}
-	return WaitOutput{}, p.pending(c, fresh, progress{Flow: fresh.ID, Restarts: at.Restarts + 1}, fresh.wait(p.now()), "new codes, since "+ended.Message)
+	at = progress{Flow: fresh.ID, Restarts: at.Restarts + 1, Because: ended.Message}
+	return WaitOutput{}, p.pending(c, fresh, at, fresh.wait(p.now()), "new codes, since "+ended.Message)
+}
+
+// codesEnded is the end of a login whose codes ran out.
+func codesEnded() *sdk.Error {
+	return &sdk.Error{
+		Code: sdk.CodeExpired, Reason: "expired_token", Applied: sdk.NotApplied,
+		Message: "the codes ran out before anybody decided", Hint: "start the login again, or give device_wait a restart",
+	}
 }
 
 // pending is the answer while nobody has decided, with what to show (A-08, A-10:
@@ -89,11 +96,15 @@ func (p *plugin) pending(c *sdk.Call[Config], f *flow, at progress, wait time.Du
 	if err != nil {
 		return sdk.Errorf(sdk.CodeInternal, "encode the checkpoint: %w", err)
 	}
+	words := "Open the address on any device and type the code."
+	if at.Because != "" {
+		words = "This is a new code, the one before is of no use: " + at.Because + ". " + words
+	}
 	return sdk.Pending{
 		RetryAfter: wait, Checkpoint: checkpoint, Message: message,
 		Prompt: &sdk.Prompt{
 			Title: "Log in to connection " + connectionName(c), URL: f.VerificationURL, UserCode: f.UserCode, ExpiresAt: f.Deadline,
-			Message: "Open the address on any device and type the code.",
+			Message: words,
 		},
 	}
 }

@@ -34,6 +34,7 @@ type flow struct {
 	VerificationURL string    `json:"verification_url"`
 	IntervalS       int64     `json:"interval_s"`
 	Deadline        time.Time `json:"deadline"`
+	Ends            time.Time `json:"ends,omitzero"` // the codes' end at the earliest: counted from before they were asked for
 	NextPoll        time.Time `json:"next_poll"`
 	Asked           []string  `json:"asked"`
 	Key             string    `json:"key,omitempty"` // of the call that started it
@@ -61,6 +62,12 @@ type failure struct {
 
 // interval is the least time between two polls.
 func (f *flow) interval() time.Duration { return time.Duration(f.IntervalS) * time.Second }
+
+// mayHaveEnded reports that the service's own clock may say that the codes' time
+// is over.
+func (f *flow) mayHaveEnded(now time.Time) bool {
+	return !now.Before(f.Deadline) || !f.Ends.IsZero() && !now.Before(f.Ends)
+}
 
 func (f *failure) error() *sdk.Error {
 	return &sdk.Error{Code: f.Code, Reason: f.Reason, Message: f.Message, Hint: f.Hint, HTTPStatus: f.Status, Applied: sdk.NotApplied}
