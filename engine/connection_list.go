@@ -28,7 +28,8 @@ type ConnectionStatus struct {
 // LoginState is what is known of a connection's token without asking the
 // service.
 type LoginState struct {
-	State            string     `json:"state"` // none, valid, expired, auth_required; unknown with Error
+	State            string     `json:"state"`     // none, valid (also when a refresh token gets a new access token), expired, auth_required; unknown with Error
+	Renewable        bool       `json:"renewable"` // it renews itself: there is a refresh token
 	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
 	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty"`
 	Scopes           []string   `json:"scopes,omitempty"`

@@ -50,7 +50,7 @@ func documented() []row {
 		{action: "auth.token", effect: read, inputs: "min_ttl_s", outputs: "token token_type expires_at scopes refreshed"},
 		{action: "auth.refresh", effect: idempotent, outputs: "expires_at scopes"},
 		{action: "auth.revoke", effect: idempotent, inputs: "which forget", outputs: "revoked"},
-		{action: "auth.status", effect: read, outputs: "state expires_at refresh_expires_at scopes"},
+		{action: "auth.status", effect: read, outputs: "state renewable expires_at refresh_expires_at scopes"},
 		{action: "auth.resource_get", effect: read, inputs: "url! token_in headers", outputs: "status headers body"},
 		{action: "auth.deployments_list", effect: read, inputs: "credential", outputs: "response"},
 		{action: "auth.scim_users_list", effect: read, inputs: "count start_index scim_scheme", outputs: "users total next_cursor response",

@@ -23,7 +23,7 @@ type fault struct {
 }
 
 // slowTimeout is the timeout of a step whose service is slow.
-const slowTimeout = 2 * time.Second
+const slowTimeout = 4 * time.Second
 
 // faults are the columns: what a service, a proxy or the network may do to any
 // request.

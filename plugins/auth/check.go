@@ -27,7 +27,7 @@ func (p *plugin) checkConnection(c *sdk.Call[Config]) (account string, err error
 	switch {
 	case err != nil:
 		return "", err
-	case stored.State == sdk.TokenValid || stored.State == sdk.TokenExpired && stored.Renewable:
+	case stored.State == sdk.TokenValid || stored.State == sdk.TokenExpired && p.renewable(stored):
 		return "", nil
 	case asked && stored.State == sdk.TokenNone:
 		return "", nil // nobody needs the login for these credentials

@@ -49,7 +49,7 @@ func TestInputsAndOutputsAreThoseOfTheTable(t *testing.T) {
 		"token":            {"min_ttl_s", "expires_at refreshed scopes token token_type"},
 		"refresh":          {"", "expires_at scopes"},
 		"revoke":           {"forget which", "revoked"},
-		"status":           {"", "expires_at refresh_expires_at scopes state"},
+		"status":           {"", "expires_at refresh_expires_at renewable scopes state"},
 		"resource_get":     {"headers token_in url", "body headers status"},
 		"deployments_list": {"credential", "response"},
 		"scim_users_list":  {"count scim_scheme start_index", "next_cursor response total users"},

@@ -31,7 +31,8 @@ type RefreshOutput struct {
 
 // StatusOutput is the output of status.
 type StatusOutput struct {
-	State            string     `json:"state" enum:"none,valid,expired,auth_required"`
+	State            string     `json:"state" enum:"none,valid,expired,auth_required" doc:"valid: there is a good access token, or a refresh token that gets one. expired: neither is left."`
+	Renewable        bool       `json:"renewable" doc:"Whether there is a refresh token: the access token is renewed by itself."`
 	ExpiresAt        *time.Time `json:"expires_at,omitempty" doc:"When the access token ends."`
 	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty" doc:"When the refresh token ends, where the service says it."`
 	Scopes           *[]string  `json:"scopes,omitempty" doc:"What was granted."`
@@ -64,7 +65,10 @@ func (p *plugin) status(c *sdk.Call[Config], _ NoInput) (StatusOutput, error) {
 	if err != nil {
 		return StatusOutput{}, err
 	}
-	out := StatusOutput{State: stored.State}
+	out := StatusOutput{State: stored.State, Renewable: p.renewable(stored)}
+	if out.Renewable {
+		out.State = sdk.TokenValid
+	}
 	if stored.State == sdk.TokenValid || stored.State == sdk.TokenExpired {
 		g := grantOf(stored.Extra)
 		out.ExpiresAt, out.RefreshExpiresAt, out.Scopes = timeOrNil(stored.ExpiresAt), g.RefreshExpiresAt, &g.Scopes
@@ -73,6 +77,13 @@ func (p *plugin) status(c *sdk.Call[Config], _ NoInput) (StatusOutput, error) {
 		c.Meta("reason", stored.Reason)
 	}
 	return out, nil
+}
+
+// renewable reports that there is a refresh token whose end, where it is known,
+// has not come.
+func (p *plugin) renewable(stored sdk.StoredToken) bool {
+	ends := grantOf(stored.Extra).RefreshExpiresAt
+	return stored.Renewable && (ends == nil || p.now().Before(*ends))
 }
 
 // acquire gets the connection's token from the host, which lets one call at a

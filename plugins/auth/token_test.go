@@ -452,7 +452,7 @@ func TestA60_TheEffectOfAnEventShows(t *testing.T) {
 
 func TestStatusSendsNothing(t *testing.T) {
 	w := open(t, authsim.Options{}, nil)
-	if out := output(t, w.Call("status", nil)); len(out) != 1 || out["state"] != "none" {
+	if out := output(t, w.Call("status", nil)); len(out) != 2 || out["state"] != "none" || out["renewable"] != false {
 		t.Errorf("got %v", out)
 	}
 	if e := fails(t, w.Call("token", nil), sdk.CodeAuthRequired, "no_login"); !strings.Contains(e.Hint, "flowrun connections login test") {
@@ -467,8 +467,43 @@ func TestStatusSendsNothing(t *testing.T) {
 	}
 	w.expire()
 	before := w.count("")
-	if out := output(t, w.Call("status", nil)); out["state"] != "expired" || w.count("") != before {
+	if out := output(t, w.Call("status", nil)); out["state"] != "valid" || out["renewable"] != true || w.count("") != before {
 		t.Errorf("got %v", out)
+	}
+}
+
+// TestIssue12_10_StatesOfALogin: a login that renews itself and one that is dead
+// are told apart.
+func TestIssue12_10_StatesOfALogin(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options   authsim.Options
+		expire    bool
+		pass      time.Duration
+		state     string
+		renewable bool
+	}{
+		"good":                              {authsim.Options{}, false, 0, "valid", true},
+		"renews itself":                     {authsim.Options{}, true, 0, "valid", true},
+		"renews itself for a while":         {authsim.Options{RefreshTTL: 48 * time.Hour}, true, 0, "valid", true},
+		"good, without a refresh token":     {authsim.Options{Quirks: authsim.Quirks{NoRefreshToken: true}}, false, 0, "valid", false},
+		"dead":                              {authsim.Options{Quirks: authsim.Quirks{NoRefreshToken: true}}, true, 0, "expired", false},
+		"dead, the refresh token has ended": {authsim.Options{RefreshTTL: 48 * time.Hour}, true, 49 * time.Hour, "expired", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t, tt.options, in{"management_url": nil})
+			w.login()
+			if tt.expire {
+				w.expire()
+			}
+			w.clock.pass(tt.pass)
+			before := w.count("")
+			if out := output(t, w.Call("status", nil)); out["state"] != tt.state || out["renewable"] != tt.renewable || w.count("") != before {
+				t.Errorf("got %v", out)
+			}
+			if _, e := w.CheckConnection(); (e == nil) != (tt.state == "valid") {
+				t.Errorf("test of the connection: %v", e)
+			}
+		})
 	}
 }
 

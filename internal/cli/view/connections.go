@@ -61,7 +61,12 @@ func (p Page) stateText(login *engine.LoginState) string {
 	if login.Reason != "" {
 		text += " (" + term.Clean(login.Reason) + ")"
 	}
-	if login.ExpiresAt != nil && login.State == "valid" {
+	switch {
+	case login.State == "valid" && login.Renewable && login.RefreshExpiresAt != nil:
+		text += ", renews itself until " + p.Times.Short(*login.RefreshExpiresAt)
+	case login.State == "valid" && login.Renewable:
+		text += ", renews itself"
+	case login.State == "valid" && login.ExpiresAt != nil:
 		text += " until " + p.Times.Short(*login.ExpiresAt)
 	}
 	return text

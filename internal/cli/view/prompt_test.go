@@ -223,6 +223,8 @@ func TestConnectionsAndTheirTests(t *testing.T) {
 	page().Connections(&out, []engine.ConnectionStatus{
 		{Name: "a", Plugin: "auth", URL: "https://a.example", Login: &engine.LoginState{State: "valid", ExpiresAt: &until}},
 		{Name: "b", Plugin: "tasks", Rate: "60/1m", TokenFrom: "a"},
+		{Name: "r", Plugin: "auth", Login: &engine.LoginState{State: "valid", Renewable: true, ExpiresAt: &until}},
+		{Name: "s", Plugin: "auth", Login: &engine.LoginState{State: "valid", Renewable: true, RefreshExpiresAt: &until}},
 		{Name: "c", Plugin: "auth", Login: &engine.LoginState{State: "auth_required", Reason: "revoked"}},
 		{Name: "d", Plugin: "auth", Login: &engine.LoginState{State: "unknown", Error: "it crashed"}},
 		{Name: "e", Plugin: "x", Error: "there is no\nsetting"},
@@ -230,6 +232,8 @@ func TestConnectionsAndTheirTests(t *testing.T) {
 	want := `CONNECTION  PLUGIN  URL                RATE   LOGIN
 a           auth    https://a.example  -      valid until 2026-03-01 14:03:00
 b           tasks   -                  60/1m  from a
+r           auth    -                  -      valid, renews itself
+s           auth    -                  -      valid, renews itself until 2026-03-01 14:03:00
 c           auth    -                  -      login needed (revoked)
 d           auth    -                  -      unknown: it crashed
 e           x       -                  -      error: there is no

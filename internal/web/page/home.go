@@ -183,7 +183,7 @@ func (s *site) endingLogins(ctx context.Context, data *homeData) {
 			found.CLI = []any{"connections", "test", c.Name}
 		case c.Login == nil:
 			continue
-		case c.Login.State == "auth_required", c.Login.State == "expired" && c.Login.RefreshExpiresAt == nil:
+		case c.Login.State == "auth_required", c.Login.State == "expired":
 			found.Text += " has ended"
 			found.Note = c.Login.Reason
 		case c.Login.RefreshExpiresAt != nil && c.Login.RefreshExpiresAt.Sub(s.Now()) < loginSoon:

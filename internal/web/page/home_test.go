@@ -107,7 +107,7 @@ func TestEndingLoginsAreTold(t *testing.T) {
 	}
 	asked := &slowLogins{list: []engine.ConnectionStatus{
 		{Name: "fine", Login: login("valid", &later)}, {Name: "none"}, {Name: "ends", Login: login("valid", &soon)},
-		{Name: "over", Login: login("auth_required", nil)}, {Name: "gone", Login: login("expired", nil)}, {Name: "renews", Login: login("expired", &later)},
+		{Name: "over", Login: login("auth_required", nil)}, {Name: "gone", Login: login("expired", nil)}, {Name: "renews", Login: login("valid", &later)},
 		{Name: "wrong", Error: "no such setting"},
 	}}
 	now := noon

@@ -660,6 +660,7 @@ type LoginState struct {
 	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
 	Reason           *string    `json:"reason,omitempty"`
 	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty"`
+	Renewable        bool       `json:"renewable"`
 	Scopes           *[]string  `json:"scopes,omitempty"`
 
 	// State none, valid, expired, auth_required; unknown with Error
