@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser slow
-.PHONY: faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -49,6 +49,13 @@ examples: ## the plugins of third parties build and pass
 FAULT = $(GO) test -count=1 -v
 
 faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil shutdown hostile ## all but the soak: some hours
+
+sound: ## what --strict accepts fails by no type, null or missing field: expressions, workflows, mutants of the rules
+	FLOWRUN_SOUND_PROGRAMS=$(or $(PROGRAMS),1000000) FLOWRUN_SOUND_WORKFLOWS=$(or $(WORKFLOWS),100000) $(FAULT) -timeout 6h -run 'TestSoundExpressions|TestSoundWorkflows' ./test/sound
+	$(MAKE) sound-mutants
+
+sound-mutants: ## rules of the checker, broken one at a time: each is noticed within a minute
+	FLOWRUN_SOUND_MUTANTS=1 $(FAULT) -timeout 3h -run TestSoundMutants ./test/sound
 
 power: ## P1, P4, P10, P15, P19: images of what a power loss leaves
 	FLOWRUN_POWER_IMAGES=$(or $(IMAGES),100000) $(FAULT) -timeout 90m -run 'P1_|P4_|P10_|P15_|P19_' ./test/storefaults

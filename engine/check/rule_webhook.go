@@ -84,7 +84,7 @@ func (c *checker) webhookAuth(node *spec.Node, out *plan.Webhook) {
 		}
 		c.errorAt(second.Key.Pos, CodeTriggerKind, "a webhook has one `auth`: `hmac_sha256` or `token`")
 		return
-	case !signed && !tokened && !misspelt(node, "hmac_sha256") && !misspelt(node, "token"):
+	case len(node.Pairs) == 0: // another key is told as such
 		c.errorAt(node.FirstKey(), CodeMissing, "`auth` needs `hmac_sha256` or `token`").Hint = "a webhook without a secret could be called by anybody"
 	}
 	c.fields(node, what,

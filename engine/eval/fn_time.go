@@ -20,12 +20,12 @@ func timeFunctions() []*function {
 		},
 		{
 			signature: "date(text: text, layout?: text, zone?: text): time", doc: "The time of a text in a common form, or in a Go layout; parseTime is stricter.", example: `date("2026-01-02")`,
-			result: (*call).zoned,
+			result: (*call).layoutAndZone,
 			run:    func(m *machine, args []any) (any, error) { return m.date(args) },
 		},
 		{
 			signature: "formatTime(time: time, layout: text, zone?: text): text", doc: "The text of a time by a Go layout, in a zone (by default UTC).", example: `formatTime(run.scheduled_at, "2006-01-02 15:04:05", "Europe/Berlin")`,
-			result: (*call).zoned,
+			result: (*call).layoutAndZone,
 			run: func(m *machine, args []any) (any, error) {
 				t, err := m.inZone(args[0].(time.Time), args, 2)
 				if err != nil {
@@ -40,7 +40,7 @@ func timeFunctions() []*function {
 		},
 		{
 			signature: "parseTime(text: text, layout: text, zone?: text): time", doc: "The time of a text by a Go layout; a text without an offset is in the zone (by default UTC), and the first of an hour that comes twice.", example: `parseTime("02.01.2026", "02.01.2006", "Europe/Berlin")`,
-			result: (*call).zoned,
+			result: (*call).layoutAndZone,
 			run: func(m *machine, args []any) (any, error) {
 				zone, err := m.zone(args, 2)
 				if err != nil {

@@ -45,7 +45,13 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 		c.membership(n, scope)
 		return schema.Of(schema.Bool)
 	}
+	if c.twoDots(n, scope) {
+		return Faulty
+	}
 	left, right := c.present(n.Left, scope), c.present(n.Right, scope)
+	if left == Faulty || right == Faulty {
+		return Faulty
+	}
 	c.known(n, n.Left, left)
 	c.known(n, n.Right, right)
 	switch n.Operator {
@@ -57,6 +63,19 @@ func (c *checker) binary(n *ast.BinaryNode, scope *Scope) *schema.Type {
 		return schema.Of(schema.Bool)
 	}
 	return c.arithmetic(n, left, right)
+}
+
+// twoDots reports a member that is read with a dot too many: `inputs..site`.
+func (c *checker) twoDots(n *ast.BinaryNode, scope *Scope) bool {
+	field, ok := memberPath(n.Right)
+	path, isPath := memberPath(n.Left)
+	if n.Operator != ".." || !ok || !isPath || scope.binding(field[0]) != nil || scope.binding(path[0]) == nil {
+		return false
+	}
+	start, end := c.x.span(n.Left)
+	c.report(c.issueAt(n, CodeOperator, "a field is read with one dot").
+		hint("write `%s.%s`; `a..b` lists the integers from a to b", c.x.source[start:end], field[0]))
+	return true
 }
 
 // known refuses, in the strict check, an operand of which nothing is known.

@@ -27,11 +27,15 @@ func excuse(err error) string {
 	if !errors.As(err, &failure) {
 		return ""
 	}
-	if failure.Reason == "limit" {
+	return excuseOf(failure.Reason, failure.Message)
+}
+
+func excuseOf(reason, message string) string {
+	if reason == "limit" {
 		return "limit"
 	}
 	for _, one := range excuses {
-		if one.message.MatchString(failure.Message) {
+		if one.message.MatchString(message) {
 			return one.name
 		}
 	}
