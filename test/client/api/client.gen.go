@@ -660,10 +660,12 @@ type LoginState struct {
 	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
 	Reason           *string    `json:"reason,omitempty"`
 	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty"`
-	Renewable        bool       `json:"renewable"`
-	Scopes           *[]string  `json:"scopes,omitempty"`
 
-	// State none, valid, expired, auth_required; unknown with Error
+	// Renewable it renews itself: there is a refresh token
+	Renewable bool      `json:"renewable"`
+	Scopes    *[]string `json:"scopes,omitempty"`
+
+	// State none, valid (also when a refresh token gets a new access token), expired, auth_required; unknown with Error
 	State string `json:"state"`
 }
 
