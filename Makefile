@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile row-mutants
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -113,3 +113,6 @@ hostile: ## the server: hostile names at every route
 
 slow: ## how old a live page is over a line of 50 KB/s and 200 ms, for two minutes a page
 	FLOWRUN_SLOW=2m $(GO) -C test/browser test -run SlowLine -v -timeout 15m .
+
+row-mutants: ## test/rows: ten faults in each plugin's decoders, one after the other; some minutes
+	FLOWRUN_ROW_MUTANTS=$(or $(PLUGIN),all) $(FAULT) -timeout 60m -run TestMutants ./test/rows
