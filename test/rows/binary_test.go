@@ -27,7 +27,7 @@ import (
 // it.
 func build(t *testing.T, binary, overlay string) error {
 	t.Helper()
-	args := []string{"build", "-o", binary}
+	args := []string{"build", "-ldflags=-s -w", "-o", binary}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

@@ -117,7 +117,7 @@ func TestMutantsAreNoticed(t *testing.T) {
 		if wanted != "all" && !slices.Contains(strings.Split(wanted, ","), plugin) {
 			continue
 		}
-		cases, err := loadAll("cases", plugin+".rows")
+		cases, err := loadAll("cases", plugin)
 		if err != nil {
 			t.Fatal(err)
 		}
