@@ -296,7 +296,7 @@ func (h *HTTPClient) read(incoming *http.Response, request *Request) (*Response,
 	if ctxErr := contextError(h.ctx, err); ctxErr != nil {
 		return nil, response.Fail(ctxErr.Code, "%s while the answer was read", ctxErr.Message)
 	}
-	return nil, response.Fail(CodeUnexpectedResponse, "the answer was cut short after %d bytes: %v", len(body), stripURL(err))
+	return nil, response.Fail(CodeUnexpectedResponse, "the answer was cut short after %d bytes%s", len(body), cutWords(stripURL(err)))
 }
 
 // judge decides whether an answer is a failure.
@@ -331,7 +331,7 @@ func (h *HTTPClient) networkError(request *http.Request, err error, sent bool) *
 	if !sent {
 		failure.Applied = NotApplied
 	}
-	what := plain(cut(h.core.masks.now().text(cause.Error()), 300))
+	what := plain(cut(h.core.masks.now().text(networkWords(cause)), 300))
 	if ctxErr := contextError(h.ctx, cause); ctxErr != nil {
 		failure.Code, what = ctxErr.Code, ctxErr.Message
 	}

@@ -162,7 +162,7 @@ func TestHTTPBodies(t *testing.T) {
 		"no answer": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			_ = conn.Close()
-		}, sdk.CodeUnavailable, "EOF"},
+		}, sdk.CodeUnavailable, "the connection ended before an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(c *sdk.Call[httpConfig], _ struct{}) (out struct {

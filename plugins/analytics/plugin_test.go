@@ -322,7 +322,7 @@ func TestN43_ErrorsOfAnyShape(t *testing.T) {
 		"another object":      {simkit.Fault{Status: 404, Body: `{"errors":[1]}`}, sdk.CodeNotFound, "404"},
 		"a page":              {simkit.Fault{Status: 502, HTML: true}, sdk.CodeUnavailable, "502"},
 		"nothing":             {simkit.Fault{Status: 503, Empty: true}, sdk.CodeUnavailable, "503"},
-		"dropped":             {simkit.Fault{Drop: simkit.DropBefore}, sdk.CodeUnavailable, "EOF"},
+		"dropped":             {simkit.Fault{Drop: simkit.DropBefore}, sdk.CodeUnavailable, "the connection ended before an answer"},
 		"cut short":           {simkit.Fault{Truncate: 5, Cut: true}, sdk.CodeUnexpectedResponse, "cut short"},
 		"truncated":           {simkit.Fault{Truncate: 5}, sdk.CodeUnexpectedResponse, "no JSON"},
 		"success with a page": {simkit.Fault{HTML: true}, sdk.CodeUnexpectedResponse, "text/html"},

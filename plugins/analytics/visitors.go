@@ -51,7 +51,7 @@ func currentVisitors(c *sdk.Call[Config], in VisitorsInput) (sdk.Value, error) {
 	if err := response.JSON(&answer); err != nil {
 		return nil, err
 	}
-	if !isInteger(answer.Total) {
+	if !isInteger(answer.Total) { // text is none here
 		return nil, response.Fail(sdk.CodeUnexpectedResponse, "the answer has no integer `total`")
 	}
 	output := visitorsOutput{Total: answer.Total}
@@ -64,10 +64,11 @@ func currentVisitors(c *sdk.Call[Config], in VisitorsInput) (sdk.Value, error) {
 }
 
 // isInteger reports whether a value is an integer of 64 bits, and not text
-// (N-40).
+// (N-40). One with a point and zeros behind it is an integer too.
 func isInteger(raw json.RawMessage) bool {
+	whole, zeros, _ := bytes.Cut(raw, []byte("."))
 	var n int64
-	return len(raw) > 0 && raw[0] != 'n' && json.Unmarshal(raw, &n) == nil
+	return len(raw) > 0 && raw[0] != 'n' && len(bytes.Trim(zeros, "0")) == 0 && json.Unmarshal(whole, &n) == nil
 }
 
 // detail adds the lists of the detailed view; a missing one is empty (N-41).

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/sdk"
 )
 
 // Bounds of what an answer may say.
@@ -43,6 +45,24 @@ type oauthAnswer struct {
 
 // errNotAnObject says that an answer is no JSON object, perhaps cut short.
 var errNotAnObject = errors.New("the answer is no JSON object, perhaps cut short")
+
+// readAnswer reads an answer of the authorization server, or says why it can't be
+// read. The words of the SDK stay away: they would show a part of the body, which
+// may hold tokens.
+func readAnswer(r *sdk.Response) (oauthAnswer, string) {
+	document, err := r.Document()
+	switch {
+	case err != nil && json.Valid(r.Body):
+		return oauthAnswer{}, "the answer is no JSON that all read alike: a name is there twice, a byte is no UTF-8, or a number is too large"
+	case err != nil:
+		return oauthAnswer{}, errNotAnObject.Error()
+	}
+	answer, err := decodeAnswer(document)
+	if err != nil {
+		return oauthAnswer{}, err.Error()
+	}
+	return answer, ""
+}
 
 // decodeAnswer reads an answer. It never panics, and fails only when the body is
 // no JSON object.

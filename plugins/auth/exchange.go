@@ -43,10 +43,10 @@ func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string
 		return exchange{}, hinted(err)
 	}
 	e := exchange{status: response.Status, response: response, secrets: secrets}
-	answer, err := decodeAnswer(response.Body)
+	answer, problem := readAnswer(response)
 	e.oauthAnswer = answer
-	if err != nil && e.fine() {
-		return e, e.fail(sdk.CodeUnexpectedResponse, "%v", err)
+	if problem != "" && e.fine() {
+		return e, e.fail(sdk.CodeUnexpectedResponse, "%s", problem)
 	}
 	return e, nil
 }

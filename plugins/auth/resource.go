@@ -128,17 +128,14 @@ func bodyOf(r *sdk.Response) (sdk.Value, error) {
 	if len(r.Body) == 0 {
 		return sdk.Value("null"), nil
 	}
-	if !utf8.Valid(r.Body) {
-		return nil, r.Fail(sdk.CodeUnsupported, "the answer is neither JSON nor text")
-	}
 	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	labelled := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
 	start := strings.TrimSpace(string(r.Body))
 	switch {
-	case json.Valid(r.Body) && (labelled || mediaType == "" || start[0] == '{' || start[0] == '['):
-		return sdk.Value(r.Body), nil
-	case labelled:
-		return nil, r.Fail(sdk.CodeUnexpectedResponse, "the answer says that it is JSON and is not, perhaps cut short")
+	case labelled, json.Valid(r.Body) && (mediaType == "" || start[0] == '{' || start[0] == '['):
+		return r.Document()
+	case !utf8.Valid(r.Body):
+		return nil, r.Fail(sdk.CodeUnsupported, "the answer is neither JSON nor text")
 	}
 	encoded, err := json.Marshal(string(r.Body))
 	return encoded, err

@@ -288,7 +288,7 @@ func (a *act) judgeError(w want, got *failure) []string {
 }
 
 // goWords are how Go speaks of JSON and the network; a person does not.
-var goWords = []string{"json: ", "cannot unmarshal", "Go struct", "Go value", "invalid character", "unexpected end of JSON", "net/http:", "interface {}", "strconv.", "malformed HTTP", "%!", "<nil>"}
+var goWords = []string{"json: ", "cannot unmarshal", "Go struct", "Go value", "invalid character", "unexpected end of JSON", "net/http:", "interface {}", "strconv.", "EOF", "gzip: ", "malformed HTTP", "%!", "<nil>"}
 
 func (a *act) judgeWords(w want, got *failure) []string {
 	var wrong []string
