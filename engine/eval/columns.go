@@ -42,11 +42,14 @@ func (k *call) checkColumns() {
 		}
 		return
 	}
+	for i := 1; i < len(k.args); i++ {
+		if k.badElement(i, k.typeOf(i).Element(), texts) {
+			k.wrong(i, "the columns of %s are texts, got %s", k.f.name, k.typeOf(i).Article())
+			return
+		}
+	}
 	names, ok := k.args[1].(*ast.ArrayNode)
 	if !ok {
-		if elem := k.typeOf(1).Element(); elem.Kind != schema.Any && elem.Kind != schema.String || elem.Nullable {
-			k.wrong(1, "the columns of %s are texts, got %s", k.f.name, k.typeOf(1).Article())
-		}
 		return
 	}
 	for _, node := range names.Nodes {

@@ -296,8 +296,11 @@ func (g *generator) guarded(goal *schema.Type, depth int) *part {
 	default:
 		test = node("!=", b.source, " != nil")
 	}
-	if g.chance(25) {
+	switch {
+	case g.chance(25):
 		test = node("and", "(", test, " and ", g.condition(depth-2), ")")
+	case g.chance(g.slips): // proves nothing
+		test = node("or", "(", test, " or ", g.condition(depth-2), ")")
 	}
 	release := g.bound(binding{b.source, t})
 	then := g.expr(goal, depth-1)
@@ -319,8 +322,8 @@ func (g *generator) counted(goal *schema.Type, depth int) *part {
 	if b.typ.MayBeNull() {
 		list = "(" + b.source + " ?? [])"
 	}
-	test := pick(g.draws, "len(%s) > 0", "%s != []", "len(%s) >= 1", "0 < len(%s)", "any(%s, true)", "not (len(%s) == 0)", "count(%s, true) > 0")
-	at := pick(g.draws, b.source+"[0]", b.source+"[-1]", b.source+"[len("+b.source+") - 1]", b.source+"[7 % len("+b.source+")]", "first("+b.source+")", "last("+b.source+")")
+	test := pick(g.draws, "len(%s) > 0", "%s != []", "len(%s) >= 1", "0 < len(%s)", "any(%s, true)", "not (len(%s) == 0)", "count(%s, true) > 0", "len(%s) >= 2", "not (len(%s) < 2)")
+	at := pick(g.draws, b.source+"[0]", b.source+"[-1]", b.source+"[len("+b.source+") - 1]", b.source+"[7 % len("+b.source+")]", b.source+"[1]", b.source+"[-2]", "first("+b.source+")", "last("+b.source+")")
 	defer g.bound(binding{at, elem})()
 	then := g.expr(goal, depth-1)
 	return node("[i]", "("+fmt.Sprintf(test, list)+" ? ", then, " : ", g.literal(goal), ")")
@@ -329,6 +332,9 @@ func (g *generator) counted(goal *schema.Type, depth int) *part {
 // element draws one element of a list, by its place or by a function.
 func (g *generator) element(goal *schema.Type, depth int) *part {
 	list := g.expr(schema.ListOf(goal), depth-1)
+	if name := pick(g.draws, "first", "last", "max", "min"); g.chance(3 * g.slips) {
+		return node("fn:"+name, name+"(", list, ")") // may be null
+	}
 	fallback := g.expr(goal, min(1, depth-1))
 	switch g.IntN(6) {
 	case 0:
@@ -371,6 +377,9 @@ func (g *generator) list(goal *schema.Type, depth int) (*part, *schema.Type) {
 
 // body draws what a predicate evaluates for an element.
 func (g *generator) body(elem, goal *schema.Type, depth int, more ...binding) *part {
+	if goal.Kind == schema.Bool && elem.MayBeNull() && g.chance(2*g.slips) {
+		return g.shadowed(elem)
+	}
 	more = append([]binding{{"#", elem}, {"#index", integer}}, more...)
 	defer g.bound(more...)()
 	if goal.Kind == schema.Bool && elem.MayBeNull() && g.chance(30) {
@@ -384,4 +393,21 @@ func (g *generator) body(elem, goal *schema.Type, depth int, more ...binding) *p
 		}
 	}
 	return g.expr(goal, depth)
+}
+
+// shadowed draws a condition that says of one element what an inner predicate
+// takes for its own.
+func (g *generator) shadowed(elem *schema.Type) *part {
+	b := g.path(schema.ListOf(schema.NonNull(elem)))
+	if b == nil || b.typ.MayBeNull() {
+		return node("!=", "# != nil")
+	}
+	use := map[schema.Kind]string{
+		schema.Bool: "#", schema.Int: "# > 0", schema.Number: "# > 0", schema.String: "len(#) > 0", schema.Time: "# > now()",
+		schema.Duration: `# > duration("1h")`, schema.List: "len(#) > 0", schema.Object: "len(#) > 0",
+	}[elem.Kind]
+	if use == "" {
+		use = "# == nil"
+	}
+	return node("and", "(# != nil and ", pick(g.draws, "any", "all", "none"), "("+b.source+", "+use+"))")
 }

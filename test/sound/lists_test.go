@@ -96,6 +96,9 @@ func (g *generator) keyed(goal *schema.Type, depth int) *part {
 
 // member draws what is read of a computed object: by name, computed name, index.
 func (g *generator) member(goal *schema.Type, depth int) *part {
+	if g.chance(2 * g.slips) { // the computed name may be that of the written one
+		return node("{}", "({id: ", g.literal(goal), ", (", g.expr(text, 1), "): ", g.literal(g.scalar()), "}.id)")
+	}
 	object := g.expr(schema.MapOf(goal), depth-1)
 	switch g.IntN(3) {
 	case 0:
