@@ -69,6 +69,9 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := e.sandboxRefuses(ctx); err != nil {
+		return err
+	}
 	parts := []func(context.Context){e.takeUp, e.followWorkflows, e.runSchedules, e.runPolls}
 	readers, err := e.outboxReaders()
 	if err != nil {

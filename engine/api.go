@@ -14,17 +14,15 @@ import (
 
 // Config is everything that the engine takes from its surroundings.
 type Config struct {
-	StateDir    string // holds flowrun.db, the socket, plugin copies; created with mode 0700
-	ProjectFile string // flowrun.yaml; "" = no project file
-	Dir         string // the project's root: workflow paths in messages are relative to it
-	WorkDir     string // what relative file names of Check start from; "" = Dir
-	Environ     []string
-	Executable  string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
-	Bundled     []string // their names
-	Version     string   // of flowrun
-	// Sandbox, by plugin name, replaces every connection of that plugin: its
-	// config and its rate. nil = no sandbox.
-	Sandbox        map[string]SandboxService
+	StateDir       string // holds flowrun.db, the socket, plugin copies; created with mode 0700
+	ProjectFile    string // flowrun.yaml; "" = no project file
+	Dir            string // the project's root: workflow paths in messages are relative to it
+	WorkDir        string // what relative file names of Check start from; "" = Dir
+	Environ        []string
+	Executable     string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
+	Bundled        []string // their names
+	Version        string   // of flowrun
+	Sandbox        *Sandbox // nil = calls go where the project says
 	Now            func() time.Time
 	Entropy        io.Reader
 	Log            *slog.Logger
@@ -38,12 +36,6 @@ type Config struct {
 	// FreeSpace returns the free and total bytes of a folder's file system. nil =
 	// asks the system.
 	FreeSpace func(dir string) (free, total uint64, err error)
-}
-
-// SandboxService is the simulator of one plugin's service.
-type SandboxService struct {
-	Config json.RawMessage
-	Rate   string // "60/10s"; "" = the plugin's own limiter
 }
 
 // Input is one input of a run as it was given: text is converted by the

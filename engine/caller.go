@@ -64,6 +64,11 @@ func (c caller) resolve(request *plan.Request) (pluginhost.Connection, error) {
 
 // refused is the answer to a call that can't be sent.
 func refused(action string, err error) plan.Answer {
+	if outside := asSandbox(err); outside != nil {
+		failed := outside.failure()
+		failed.Action = action
+		return plan.Answer{Failed: failed}
+	}
 	return plan.Answer{Failed: &plan.Error{
 		Kind: plan.KindInvalid, Action: action, Applied: plan.NotApplied, Message: fmt.Sprint(err),
 	}}

@@ -79,7 +79,7 @@ func (c *catalog) Validate(ctx context.Context, action string, input json.RawMes
 // Connections maps connection names to plugins; nil without a project file, and
 // in a sandbox, where every name stands for the simulator.
 func (c *catalog) Connections() map[string]string {
-	if c.project.config.Sandbox != nil || c.project.config.ProjectFile == "" {
+	if c.project.sandbox != nil || c.project.config.ProjectFile == "" {
 		return nil
 	}
 	connections := map[string]string{}
@@ -87,4 +87,17 @@ func (c *catalog) Connections() map[string]string {
 		connections[connection.Name] = connection.Plugin
 	}
 	return connections
+}
+
+// DefaultConnection is the connection of a plugin where a step names none, in a
+// sandbox: the one that it would have outside. "" leaves it to the checker.
+func (c *catalog) DefaultConnection(plugin string) string {
+	if c.project.sandbox == nil {
+		return ""
+	}
+	name, err := c.project.defaultConnection(plugin)
+	if err != nil {
+		return "" // several: the plugin's own name stands for a simulator
+	}
+	return name
 }

@@ -63,6 +63,9 @@ func (e *Engine) tryConnection(ctx context.Context, found named) (string, *plan.
 
 // configError is the failure of a connection whose config is wrong.
 func configError(err error) *plan.Error {
+	if outside := asSandbox(err); outside != nil {
+		return outside.failure()
+	}
 	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
 	var list diag.List
 	if errors.As(err, &list) && len(list) > 0 {

@@ -29,18 +29,23 @@ type resolved struct {
 	rate string
 }
 
-// Connections lists what flowrun.yaml declares, or what the sandbox put in its
-// place.
+// Connections lists what flowrun.yaml declares; in a sandbox with what stands for
+// it, and the plugins that are simulated under their own names.
 func (p *Project) Connections() []ConnectionInfo {
 	var infos []ConnectionInfo
-	if p.config.Sandbox != nil {
-		for plugin, service := range p.config.Sandbox {
-			infos = append(infos, ConnectionInfo{Name: plugin, Plugin: plugin, Config: service.Config, Rate: service.Rate})
+	for _, connection := range p.file.Connections {
+		info := ConnectionInfo{Name: connection.Name, Plugin: connection.Plugin, Rate: connection.Rate}
+		if simulator, ok := p.simulator(connection.Plugin, connection.Name); ok && !p.live(connection.Name) {
+			info.Config, info.Rate = simulator.Config, simulator.Rate
+		} else {
+			info.Config, _ = freeForm(connection.Config)
 		}
-	} else {
-		for _, connection := range p.file.Connections {
-			config, _ := freeForm(connection.Config)
-			infos = append(infos, ConnectionInfo{Name: connection.Name, Plugin: connection.Plugin, Config: config, Rate: connection.Rate})
+		infos = append(infos, info)
+	}
+	for _, plugin := range p.simulatedPlugins() {
+		if _, declared := p.file.Connection(plugin); !declared {
+			simulator, _ := p.simulator(plugin, plugin)
+			infos = append(infos, ConnectionInfo{Name: plugin, Plugin: plugin, Config: simulator.Config, Rate: simulator.Rate})
 		}
 	}
 	slices.SortFunc(infos, func(a, b ConnectionInfo) int { return strings.Compare(a.Name, b.Name) })
@@ -51,7 +56,7 @@ func (p *Project) Connections() []ConnectionInfo {
 // named like the plugin, else the plugin's only one (docs/language.md, rule 15).
 func (p *Project) defaultConnection(plugin string) (string, error) {
 	var names []string
-	for _, connection := range p.Connections() {
+	for _, connection := range p.file.Connections {
 		if connection.Plugin == plugin {
 			names = append(names, connection.Name)
 		}
@@ -62,6 +67,9 @@ func (p *Project) defaultConnection(plugin string) (string, error) {
 	case len(names) == 1:
 		return names[0], nil
 	}
+	if _, simulated := p.simulator(plugin, plugin); simulated {
+		return plugin, nil
+	}
 	return "", fmt.Errorf("plugin %s has several connections: name one of %s", plugin, strings.Join(names, ", "))
 }
 
@@ -69,16 +77,17 @@ func (p *Project) defaultConnection(plugin string) (string, error) {
 // be used under its own name with an empty config: the plugin itself says what
 // is missing then.
 func (p *Project) connection(plugin, name string) (*resolved, error) {
-	if p.config.Sandbox != nil {
-		service, ok := p.config.Sandbox[plugin]
-		if ok {
-			return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: service.Config}, service.Rate}, nil
+	if !p.live(name) {
+		simulator, ok := p.simulator(plugin, name)
+		if !ok {
+			return nil, p.refusal(plugin, name)
 		}
+		return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: simulator.Config}, simulator.Rate}, nil
 	}
 	declared, ok := p.file.Connection(name)
 	if !ok {
 		if name == plugin {
-			return &resolved{Connection: pluginhost.Connection{Name: name, Plugin: plugin, Config: json.RawMessage("{}")}}, nil
+			return &resolved{Connection: p.withSecrets(pluginhost.Connection{Name: name, Plugin: plugin, Config: json.RawMessage("{}")})}, nil
 		}
 		return nil, fmt.Errorf("there is no connection `%s`: declare it under `connections` of %s", name, project.FileName)
 	}
@@ -96,7 +105,21 @@ func (p *Project) connection(plugin, name string) (*resolved, error) {
 			return nil, err
 		}
 	}
-	return &resolved{connection, declared.Rate}, nil
+	return &resolved{p.withSecrets(connection), declared.Rate}, nil
+}
+
+// withSecrets gives a connection of a sandbox the secrets that it may have.
+func (p *Project) withSecrets(connection pluginhost.Connection) pluginhost.Connection {
+	if p.sandbox == nil {
+		return connection
+	}
+	connection.Secrets = p.secretsOf(connection.Name)
+	if owner := connection.TokenFrom; owner != nil {
+		own := *owner
+		own.Secrets = p.secretsOf(owner.Name)
+		connection.TokenFrom = &own
+	}
+	return connection
 }
 
 // connectionConfig converts a connection's config by the plugin's schema, where

@@ -91,11 +91,13 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), store.KV()); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	calls := mockedCaller{caller: caller{p}, journal: store}
 	e.driver = local.New(local.Options{
 		Journal:       store,
-		Caller:        observedCaller{Caller: caller{p}, observer: p.config.Observer},
+		Caller:        observedCaller{Caller: calls, observer: p.config.Observer},
 		Observer:      p.config.Observer,
-		Reconciler:    caller{p},
+		Reconciler:    calls,
+		Children:      calls,
 		Limiter:       e.limiter,
 		Now:           p.config.Now,
 		Log:           p.config.Log,

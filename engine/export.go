@@ -112,7 +112,7 @@ func (e *Engine) masksOf(runs []string) (*secret.Redactor, error) {
 		return nil, e.fault(fmt.Errorf("read the secrets that are to be masked: %w", err))
 	}
 	for _, entry := range e.project.config.Environ {
-		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLOWRUN_SECRET_") {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, secret.EnvPrefix) || strings.HasPrefix(name, secret.SandboxEnvPrefix) {
 			masks.Add(value)
 		}
 	}

@@ -23,6 +23,7 @@ type identity struct {
 	Plugin     string          `json:"plugin"`
 	Connection string          `json:"connection"`
 	Config     json.RawMessage `json:"config,omitempty"`
+	Mocks      string          `json:"mocks,omitempty"` // of the test files that answer
 	Input      json.RawMessage `json:"input"`
 }
 
@@ -39,15 +40,17 @@ func (i identifier) Identify(action *plan.Action, connection string, input json.
 			return "", err
 		}
 	}
-	resolved, err := i.project.connection(action.Plugin, name)
-	if err != nil {
-		return "", err
-	}
 	what := identity{Action: action.FullName(), Plugin: action.Plugin, Connection: name}
-	if i.project.config.Sandbox == nil {
+	if i.project.live(name) {
+		resolved, err := i.project.connection(action.Plugin, name)
+		if err != nil {
+			return "", err
+		}
 		if what.Config, err = withoutSecrets(resolved.Config); err != nil {
 			return "", fmt.Errorf("config of connection %s: %w", name, err)
 		}
+	} else {
+		what.Mocks = i.project.mockDigest()
 	}
 	var left []string
 	if cursor && action.Paging != nil {
@@ -56,6 +59,7 @@ func (i identifier) Identify(action *plan.Action, connection string, input json.
 	if cursor && action.Range != nil {
 		left = append(left, action.Range.FromField, action.Range.ToField)
 	}
+	var err error
 	if what.Input, err = normalised(input, left); err != nil {
 		return "", err
 	}

@@ -72,7 +72,7 @@ func (p *Project) connectionNames() []named {
 	for _, connection := range p.file.Connections {
 		all = append(all, named{connection.Name, connection.Plugin})
 	}
-	for plugin := range p.config.Sandbox {
+	for _, plugin := range p.simulatedPlugins() {
 		if _, declared := p.file.Connection(plugin); !declared {
 			all = append(all, named{plugin, plugin})
 		}

@@ -115,7 +115,7 @@ func (n *notices) message(kind string, entry plan.OutboxEntry, known told, faili
 // tell sends one notice. The error is that of ctx.
 func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) error {
 	p := n.engine.project
-	if p.config.Sandbox != nil {
+	if !p.tells(n.target.Name) {
 		p.config.Log.Info(fmt.Sprintf("sandbox: %s is not told: %s", n.target.Name, message.Text))
 		return nil
 	}

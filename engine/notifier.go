@@ -38,8 +38,8 @@ type notifyInput struct {
 	Text string `json:"text"`
 }
 
-// notify sends the message of a core.notify step. In a sandbox nothing leaves the
-// engine: the log says what would.
+// notify sends the message of a core.notify step. In a sandbox only live targets
+// are told: for the others the log says what they would be.
 func (p *Project) notify(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
 	var input notifyInput
 	if err := json.Unmarshal(request.Input, &input); err != nil {
@@ -47,7 +47,7 @@ func (p *Project) notify(ctx context.Context, request plan.Request, sink plan.Si
 	}
 	text := p.redactor.Redact(input.Text)
 	done := plan.Answer{Completed: &plan.Completed{Output: json.RawMessage("{}")}}
-	if p.config.Sandbox != nil {
+	if !p.tells(input.To) {
 		sink.Log(plan.Log{Level: "info", Message: fmt.Sprintf("sandbox: %s is not told: %s", input.To, text)})
 		return done
 	}
@@ -84,7 +84,7 @@ func (p *Project) notifyTarget(ctx context.Context, name string) (notify.Target,
 	if found.Secret == "" {
 		return target, nil
 	}
-	address, err := p.services.Reveal(ctx, found.Secret)
+	address, err := p.secretsOf(LiveNotify+name).Reveal(ctx, found.Secret)
 	if err != nil {
 		return notify.Target{}, fmt.Errorf("the webhook of %s: %w", name, err)
 	}
@@ -145,13 +145,13 @@ func literalField(v plan.Value, name string) (string, bool) {
 func (p *Project) missingNotifySecrets(ctx context.Context, workflow *plan.Workflow, problems *diag.List) {
 	for name := range notifyTargets(workflow) {
 		target, ok := p.file.NotifyTarget(name)
-		if !ok || target.Secret == "" || p.config.Sandbox != nil {
+		if !ok || target.Secret == "" || !p.tells(name) {
 			continue
 		}
 		var missing *secret.NotFoundError
-		if _, err := p.services.Reveal(ctx, target.Secret); errors.As(err, &missing) {
+		if _, err := p.secretsOf(LiveNotify+name).Reveal(ctx, target.Secret); errors.As(err, &missing) {
 			problem := problems.Errorf(target.Pos, "FR5017", "notify target `%s` needs the secret %s, which is not set", name, target.Secret)
-			problem.Hint = "set the environment variable " + secret.EnvName(target.Secret)
+			problem.Hint = "set the environment variable " + p.secretVariable(LiveNotify+name, target.Secret)
 			if slices.Contains(p.file.Secrets, "store") {
 				problem.Hint += ", or keep it with `flowrun secrets set " + target.Secret + "`"
 			}

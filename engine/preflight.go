@@ -20,6 +20,15 @@ type use struct {
 	plugin, name string
 	file         string // that the step stands in
 	pos          plan.Pos
+	what         string // "step post"; "" = not told
+}
+
+// says is what a sandbox has against the use.
+func (u use) says(outside *SandboxError) string {
+	if u.what == "" {
+		return outside.Message
+	}
+	return outside.Message + ", which " + u.what + " asks"
 }
 
 // uses lists the connections of a workflow that are known before it runs, each
@@ -27,41 +36,59 @@ type use struct {
 func uses(workflow *plan.Workflow) []use {
 	var found []use
 	seen := map[string]bool{}
-	var visit func(file string, steps []plan.Step)
-	visit = func(file string, steps []plan.Step) {
-		for i := range steps {
-			step := &steps[i]
-			if step.Loop != nil {
-				visit(file, step.Loop.Steps)
-			}
-			if step.Connection == nil || step.Connection.Kind != plan.ValueLiteral {
-				continue
-			}
-			var name string
-			plugin, _, _ := strings.Cut(step.Uses, ".")
-			if json.Unmarshal(step.Connection.Literal, &name) != nil || seen[plugin+" "+name] {
-				continue
-			}
+	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
+		plugin, name, ok := literalConnection(step)
+		if ok && !seen[plugin+" "+name] {
 			seen[plugin+" "+name] = true
-			found = append(found, use{plugin, name, file, step.Pos})
+			found = append(found, use{plugin: plugin, name: name, file: w.File, pos: step.Pos})
 		}
-	}
-	eachWorkflow(workflow, func(w *plan.Workflow) {
-		for _, list := range [][]plan.Step{w.Steps, w.OnSuccess, w.OnFailure, w.Finally} {
-			visit(w.File, list)
-		}
+		return true
 	})
 	return found
+}
+
+// literalConnection is the connection of a step, where it is known before the run.
+func literalConnection(step *plan.Step) (plugin, name string, ok bool) {
+	if step.Connection == nil || step.Connection.Kind != plan.ValueLiteral {
+		return "", "", false
+	}
+	plugin, _, _ = strings.Cut(step.Uses, ".")
+	return plugin, name, json.Unmarshal(step.Connection.Literal, &name) == nil
+}
+
+// eachStep visits the steps of a workflow and of those that it calls, handlers and
+// loops included, with their paths in their own workflow. visit returns whether to
+// go on below a step: into its loop, or into the workflow that it calls.
+func eachStep(workflow *plan.Workflow, visit func(w *plan.Workflow, path string, step *plan.Step) bool) {
+	var list func(prefix string, steps []plan.Step)
+	list = func(prefix string, steps []plan.Step) {
+		for i := range steps {
+			step := &steps[i]
+			if !visit(workflow, prefix+step.ID, step) {
+				continue
+			}
+			if step.Loop != nil {
+				list(prefix+step.ID+".", step.Loop.Steps)
+			}
+			if below := workflow.Workflows[step.Workflow]; step.Workflow != "" && below != nil {
+				eachStep(below, visit)
+			}
+		}
+	}
+	list("", workflow.Steps)
+	list("on_success:", workflow.OnSuccess)
+	list("on_failure:", workflow.OnFailure)
+	list("finally:", workflow.Finally)
 }
 
 // checkSettings reports wrong settings of the connections that a workflow uses,
 // at their places in the project file.
 func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
 	var problems diag.List
-	if p.config.Sandbox != nil {
-		return nil
-	}
 	for _, u := range append(uses(workflow), polledConnections(workflow)...) {
+		if !p.live(u.name) {
+			continue // its own settings do not count
+		}
 		if declared, ok := p.file.Connection(u.name); ok && declared.Plugin == u.plugin {
 			config, found := p.connectionConfig(declared)
 			if problems = append(problems, found...); !found.HasErrors() {
@@ -78,7 +105,7 @@ func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
 func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.List {
 	var problems diag.List
 	eachWorkflow(workflow, func(w *plan.Workflow) { p.missingNotifySecrets(ctx, w, &problems) })
-	for _, u := range uses(workflow) {
+	for _, u := range p.reached(workflow) {
 		p.usable(ctx, u, &problems)
 	}
 	return problems
@@ -86,12 +113,15 @@ func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.L
 
 // usable reports what a connection and the one that it takes its token from lack.
 func (p *Project) usable(ctx context.Context, u use, problems *diag.List) {
+	place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
 	connection, err := p.connection(u.plugin, u.name)
+	if outside := asSandbox(err); outside != nil {
+		problems.Errorf(place, codeSandbox, "%s", u.says(outside)).Hint = outside.Hint
+	}
 	if err != nil {
 		return // the checker has said so
 	}
-	place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
-	if declared, ok := p.file.Connection(u.name); ok && p.config.Sandbox == nil {
+	if declared, ok := p.file.Connection(u.name); ok && p.live(u.name) {
 		place = declared.Pos
 	}
 	p.missing(ctx, u, connection.Config, place, problems)
@@ -124,7 +154,7 @@ func polledConnection(workflow *plan.Workflow, t *plan.Trigger) (use, bool) {
 		return use{}, false
 	}
 	plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
-	return use{plugin, name, workflow.File, t.Pos}, true
+	return use{plugin: plugin, name: name, file: workflow.File, pos: t.Pos, what: "trigger " + t.Name}, true
 }
 
 // pollLacks is preflight for a poll's own call: what no run of the workflow needs
@@ -154,7 +184,7 @@ func (p *Project) triggersLack(ctx context.Context, workflow *plan.Workflow) dia
 			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
 				place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
 				problem := problems.Errorf(place, "FR5017", "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
-				problem.Hint = "set the environment variable " + secret.EnvName(name)
+				problem.Hint = "set the environment variable " + p.env().VariableOf(name)
 			}
 		}
 	}
@@ -207,9 +237,9 @@ func (p *Project) missingSettings(u use, config map[string]json.RawMessage, plac
 func (p *Project) missingSecrets(ctx context.Context, u use, config json.RawMessage, place diag.Pos, problems *diag.List) {
 	for _, name := range secretNames(config) {
 		var missing *secret.NotFoundError
-		if _, err := p.services.Reveal(ctx, name); errors.As(err, &missing) {
+		if _, err := p.secretsOf(u.name).Reveal(ctx, name); errors.As(err, &missing) {
 			problem := problems.Errorf(place, "FR5017", "connection `%s` needs the secret %s, which is not set", u.name, name)
-			problem.Hint = "set the environment variable " + secret.EnvName(name)
+			problem.Hint = "set the environment variable " + p.secretVariable(u.name, name)
 			if slices.Contains(p.file.Secrets, "store") {
 				problem.Hint += ", or keep it with `flowrun secrets set " + name + "`"
 			}

@@ -256,7 +256,7 @@ func (v *previewer) connection(found named) PreviewConnection {
 		Name: found.name, Plugin: found.plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
 		Error: status.Error,
 	}
-	if v.project.config.Sandbox != nil {
+	if !v.project.live(found.name) {
 		connection.URL = ""
 		return connection
 	}

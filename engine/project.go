@@ -33,7 +33,10 @@ type Project struct {
 	host     *pluginhost.Host
 	redactor *secret.Redactor
 	services *hostServices
-	builtins map[string]*plan.Action
+	sandbox  *sandboxed // nil = none
+	// realSecrets are those of the live connections of a sandbox.
+	realSecrets *realSecrets
+	builtins    map[string]*plan.Action
 
 	plans checkedPlans
 	names fileNames
@@ -75,6 +78,11 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		return nil, err
 	}
 	p.services = &hostServices{project: p}
+	var gate pluginhost.Gate
+	if config.Sandbox != nil {
+		p.sandbox = &sandboxed{Sandbox: *config.Sandbox}
+		p.realSecrets, gate = &realSecrets{project: p}, sandboxGate{p}
+	}
 	p.host = pluginhost.New(pluginhost.Options{
 		StateDir: config.StateDir,
 		Sources:  p.sources(),
@@ -88,6 +96,7 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Secrets:  p.services,
 		Vault:    p.services,
 		Redactor: p.redactor,
+		Gate:     gate,
 	})
 	return p, nil
 }

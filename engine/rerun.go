@@ -28,6 +28,9 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	if err != nil {
 		return nil, nil, err
 	}
+	if lacking := e.project.sandboxLacks(workflow); lacking.HasErrors() {
+		return nil, lacking, nil
+	}
 	inputs, err := rerunInputs(workflow, old, request.Inputs)
 	if err != nil {
 		return nil, nil, err

@@ -39,8 +39,8 @@ func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (
 	}
 	if request.Latest || len(request.WithLatest) > 0 {
 		err = e.replan(ctx, row, request)
-	} else {
-		err = e.checkPlugins(row)
+	} else if err = e.checkPlugins(row); err == nil {
+		err = e.sandboxRefusesRun(row)
 	}
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func (e *Engine) SetSecret(_ context.Context, name, value string) (*SecretInfo, 
 	if !slices.Contains(e.project.file.Secrets, SecretFromStore) {
 		return nil, &ConflictError{
 			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
-			Hint:    "write `secrets: [env, store]`, or set the environment variable " + secret.EnvName(name),
+			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.env().VariableOf(name),
 		}
 	}
 	stored, err := e.project.services.stored()
@@ -117,8 +117,8 @@ func (p *Project) UnknownSecret(name string) error { return p.unknownSecret(name
 
 func (p *Project) unknownSecret(name string, stored []string) error {
 	unknown := &UnknownError{What: "stored secret", Name: name, Hint: diag.DidYouMean(name, stored)}
-	if _, set, _ := secret.NewEnv(p.config.Environ).Lookup(context.Background(), name); set {
-		unknown.Hint = fmt.Sprintf("it comes from the environment variable %s", secret.EnvName(name))
+	if _, set, _ := p.env().Lookup(context.Background(), name); set {
+		unknown.Hint = fmt.Sprintf("it comes from the environment variable %s", p.env().VariableOf(name))
 	}
 	if unknown.Hint == "" {
 		unknown.Hint = "`flowrun secrets` lists the secrets"
@@ -148,11 +148,11 @@ func (p *Project) secrets(stored []string) []SecretInfo {
 	}
 	variables := map[string]bool{}
 	for name := range names {
-		variables[secret.EnvName(name)] = true
+		variables[p.env().VariableOf(name)] = true
 	}
 	for _, entry := range p.config.Environ {
 		variable, value, _ := strings.Cut(entry, "=")
-		name, ours := strings.CutPrefix(variable, "FLOWRUN_SECRET_")
+		name, ours := strings.CutPrefix(variable, p.env().Prefix())
 		if ours && value != "" && !variables[variable] && ValidSecretName(name) {
 			names[name] = true
 		}
@@ -167,7 +167,7 @@ func (p *Project) secrets(stored []string) []SecretInfo {
 // secretInfo says where a secret comes from, by the order of the providers.
 func (p *Project) secretInfo(name string, stored bool) *SecretInfo {
 	info := &SecretInfo{Name: name, Sources: []string{}, UsedBy: []string{}}
-	_, set, _ := secret.NewEnv(p.config.Environ).Lookup(context.Background(), name)
+	_, set, _ := p.env().Lookup(context.Background(), name)
 	for _, provider := range p.file.Secrets {
 		if provider == SecretFromEnv && set || provider == SecretFromStore && stored {
 			info.Sources = append(info.Sources, provider)

@@ -98,10 +98,13 @@ var errKeyLost = errors.New("the key file is lost")
 // providers are those that flowrun.yaml names, in its order, and the vault.
 func (s *hostServices) providers() []secret.Provider {
 	providers := []secret.Provider{s.vault}
+	if s.project.sandbox != nil {
+		providers = append(providers, mockedSecrets{})
+	}
 	for _, name := range s.project.file.Secrets {
 		switch name {
 		case "env":
-			providers = append(providers, secret.NewEnv(s.project.config.Environ))
+			providers = append(providers, s.project.env())
 		case "store":
 			providers = append(providers, secret.NewStored(s.sealed))
 		}
@@ -124,7 +127,7 @@ func (s *hostServices) Reveal(ctx context.Context, name string) (string, error) 
 		if !slices.Contains(s.project.file.Secrets, "env") {
 			return "", errNoStore
 		}
-		resolver = secret.NewResolver(s.project.redactor, secret.NewEnv(s.project.config.Environ))
+		resolver = secret.NewResolver(s.project.redactor, s.project.env())
 	}
 	return resolver.Reveal(ctx, name)
 }

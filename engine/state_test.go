@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/project"
 )
 
 // stateProject is an engine over a project of some files.
@@ -182,7 +183,7 @@ func TestRule16AKeyThatIsNoTextIsAnInputError(t *testing.T) {
 }
 
 func TestRule13TheIdentityOfWhatIsAsked(t *testing.T) {
-	project := func(config string) *Project {
+	declared := func(config string) *Project {
 		e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "connections:\n  work:\n    plugin: svc\n    config: " + config + "\n  other:\n    plugin: svc\n    config: " + config +
 			"\nplugins:\n  svc: {source: ./none}\n"})
 		return e.project
@@ -190,7 +191,7 @@ func TestRule13TheIdentityOfWhatIsAsked(t *testing.T) {
 	action := &plan.Action{
 		Plugin: "svc", Name: "list", Paging: &plan.Paging{CursorField: "cursor"}, Range: &plan.Range{FromField: "from", ToField: "to"},
 	}
-	p := project(`{base_url: "https://a.example", token: "${{ secrets.A }}"}`)
+	p := declared(`{base_url: "https://a.example", token: "${{ secrets.A }}"}`)
 	name := func(p *Project, action *plan.Action, connection, input string, cursor bool) string {
 		t.Helper()
 		got, err := identifier{p}.Identify(action, connection, json.RawMessage(input), cursor)
@@ -220,14 +221,15 @@ func TestRule13TheIdentityOfWhatIsAsked(t *testing.T) {
 	if name(p, action, "work", from, true) == name(p, action, "other", from, true) {
 		t.Error("the connection's name does not count")
 	}
-	if name(p, action, "work", from, true) != name(project(`{token: "${{ secrets.B }}", base_url: "https://a.example"}`), action, "work", from, true) {
+	if name(p, action, "work", from, true) != name(declared(`{token: "${{ secrets.B }}", base_url: "https://a.example"}`), action, "work", from, true) {
 		t.Error("a secret counts")
 	}
-	if name(p, action, "work", from, true) == name(project(`{base_url: "https://b.example"}`), action, "work", from, true) {
+	if name(p, action, "work", from, true) == name(declared(`{base_url: "https://b.example"}`), action, "work", from, true) {
 		t.Error("another address does not count")
 	}
 	sandbox := func(url string) *Project {
-		return &Project{config: Config{Sandbox: map[string]SandboxService{"svc": {Config: json.RawMessage(`{"base_url":"` + url + `"}`)}}}}
+		simulators := []Simulator{{Plugin: "svc", Config: json.RawMessage(`{"base_url":"` + url + `"}`)}}
+		return &Project{file: new(project.Project), sandbox: &sandboxed{Sandbox: Sandbox{Simulators: simulators}}}
 	}
 	if name(sandbox("http://127.0.0.1:1"), action, "work", from, true) != name(sandbox("http://127.0.0.1:2"), action, "work", from, true) {
 		t.Error("the ports of a sandbox count")

@@ -66,6 +66,10 @@ func (e *Engine) takeUpRun(row *plan.Run) bool {
 		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
 		return false
 	}
+	if err := e.sandboxRefusesRun(row); err != nil {
+		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
+		return false
+	}
 	switch err := e.driver.Load(row.ID, nil); {
 	case err == nil:
 		return true

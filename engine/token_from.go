@@ -36,6 +36,9 @@ func (p *Project) tokenOwner(connection, name string) (*pluginhost.Connection, e
 		}
 		return nil, err
 	}
+	if !p.live(name) {
+		return nil, p.ownerRefusal(connection, name, declared.Plugin)
+	}
 	description, err := p.describe(declared.Plugin)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func analyticsProject(t *testing.T) (*engine.Project, *analyticssim.Sim) {
 	project, err := engine.LoadProject(t.Context(), engine.Config{
 		StateDir: t.TempDir(), Dir: dir, Environ: []string{"PATH=" + os.Getenv("PATH")}, Executable: binary, Bundled: []string{"analytics"},
 		Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
-		Sandbox: map[string]engine.SandboxService{"analytics": {Config: json.RawMessage(fmt.Sprintf(`{"base_url":%q,"token":"t"}`, srv.URL))}},
+		Sandbox: &engine.Sandbox{Simulators: []engine.Simulator{{Plugin: "analytics", Config: json.RawMessage(fmt.Sprintf(`{"base_url":%q,"token":"t"}`, srv.URL))}}},
 	})
 	if err != nil {
 		t.Fatal(err)

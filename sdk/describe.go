@@ -20,6 +20,7 @@ func (p *Plugin) describe() (*pluginv1.DescribeResponse, error) {
 		Limiters:      p.limiters,
 		Wants:         p.grants,
 		TokenAction:   p.tokenAction,
+		Simulator:     p.simulator,
 	}
 	for _, a := range p.actions {
 		described, err := a.describe()

@@ -27,6 +27,7 @@ type Plugin struct {
 	grants   *pluginv1.Grants
 
 	tokenAction    string
+	simulator      []string
 	defaultBaseURL string
 
 	configType     reflect.Type // nil: no part needs a config
@@ -150,6 +151,19 @@ func CheckConnection[C any](fn func(c *Call[C]) (account string, err error)) Par
 // connection's `token_from` calls.
 func TokenAction(name string) Part {
 	return partFunc(func(p *Plugin) { p.tokenAction = name })
+}
+
+// Simulator names the program that stands for the service in a sandbox, with its
+// arguments. Where it has no slash in front it is looked for beside the plugin's
+// executable. It prints the config of a connection to itself as one JSON object on
+// stdout, and serves on this machine until its stdin ends.
+func Simulator(program string, args ...string) Part {
+	return partFunc(func(p *Plugin) {
+		if program == "" {
+			p.failf("the simulator has no program")
+		}
+		p.simulator = append([]string{program}, args...)
+	})
 }
 
 // BaseURL sets the default of the config's base_url, which is otherwise

@@ -60,9 +60,9 @@ func openProject(t *testing.T) *engine.Project {
 			t.Error(err)
 		}
 	})
-	services := map[string]engine.SandboxService{}
+	stand := new(engine.Sandbox)
 	for _, service := range simulators.Services() {
-		services[service.Plugin] = engine.SandboxService{Config: service.Config, Rate: service.Rate}
+		stand.Simulators = append(stand.Simulators, engine.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate})
 	}
 	var names []string
 	for name := range bundled() {
@@ -70,7 +70,7 @@ func openProject(t *testing.T) *engine.Project {
 	}
 	project, err := engine.LoadProject(t.Context(), engine.Config{
 		StateDir: t.TempDir(), Dir: ".", Environ: os.Environ(), Executable: executable, Bundled: names,
-		Version: "test", Sandbox: services, Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		Version: "test", Sandbox: stand, Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

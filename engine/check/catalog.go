@@ -27,6 +27,12 @@ type Catalog interface {
 	PluginProblem(plugin string) string
 }
 
+// DefaultCatalog is a Catalog that may know which connection of a plugin stands
+// where none is named, though it does not know all names. "" = it does not.
+type DefaultCatalog interface {
+	DefaultConnection(plugin string) string
+}
+
 // Validation is a plugin's word about an input.
 type Validation struct {
 	Problems []ValidationProblem

@@ -65,6 +65,11 @@ func (c *checker) computedConnection(s *step, node *spec.Node, text *text) {
 // one. A plugin without any stands under its own name, with an empty config.
 func (c *checker) defaultConnection(s *step, plugin string) {
 	name := plugin
+	if sandboxed, ok := c.catalog.(DefaultCatalog); ok {
+		if own := sandboxed.DefaultConnection(plugin); own != "" {
+			name = own
+		}
+	}
 	if known := c.catalog.Connections(); known != nil && known[plugin] != plugin {
 		switch own := connectionsOf(known, plugin); len(own) {
 		case 0:

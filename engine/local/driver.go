@@ -55,6 +55,10 @@ type Options struct {
 	// Reconciler is asked about lost calls whose plugin can tell. nil = nobody is.
 	Reconciler Reconciler
 
+	// Children answers steps that call a sub-workflow without a run of it, as a
+	// sandbox may. nil = each has its run.
+	Children ChildAnswerer
+
 	// Gate holds calls back for want of space. nil = none.
 	Gate Gate
 

@@ -55,7 +55,7 @@ func (h *Host) call(ctx context.Context, req plan.Request, conn Connection, sink
 	if failure != nil {
 		return failed(failure)
 	}
-	input, failure := h.reveal(ctx, req.Input, a.input)
+	input, failure := h.reveal(ctx, req.Input, a.input, conn.Secrets)
 	if failure != nil {
 		return failed(failure)
 	}

@@ -60,7 +60,12 @@ func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, 
 	if conn.Plugin != "" && conn.Plugin != c.Name {
 		return opened{}, invalid("", "connection %q belongs to plugin %s, not to %s", name, conn.Plugin, c.Name)
 	}
-	config, failure := h.reveal(ctx, conn.Config, c.config)
+	if h.options.Gate != nil {
+		if refused := h.options.Gate.Admit(c.Name, conn); refused != nil {
+			return opened{}, refused
+		}
+	}
+	config, failure := h.reveal(ctx, conn.Config, c.config, conn.Secrets)
 	if failure != nil {
 		return opened{}, atConnection(failure, name)
 	}

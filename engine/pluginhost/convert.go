@@ -186,7 +186,7 @@ func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
 	d := &Description{
 		Format: describeFormat, Name: r.GetName(), Version: valid(r.GetVersion()), SDK: valid(r.GetSdk()), Doc: valid(r.GetDoc()), Digest: digest,
 		ProtocolMinor: r.GetProtocolMinor(), Features: r.GetPlugin().GetFeatures(),
-		ConfigSchema: orEmptySchema(r.GetConfigSchema()), TokenAction: r.GetTokenAction(),
+		ConfigSchema: orEmptySchema(r.GetConfigSchema()), TokenAction: r.GetTokenAction(), Simulator: r.GetSimulator(),
 		Wants: Wants{Env: r.GetWants().GetEnv(), Hosts: r.GetWants().GetHosts(), State: r.GetWants().GetState()},
 	}
 	limiters := map[string]plan.Limiter{}

@@ -25,6 +25,7 @@ type Description struct {
 	Actions       []*plan.Action  `json:"actions"`
 	Limiters      []plan.Limiter  `json:"limiters,omitempty"`
 	TokenAction   string          `json:"token_action,omitempty"`
+	Simulator     []string        `json:"simulator,omitempty"` // command; its program is relative to the executable
 	Wants         Wants           `json:"wants,omitzero"`
 }
 

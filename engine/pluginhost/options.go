@@ -38,7 +38,16 @@ type Options struct {
 	Vault    Vault        // nil = a secret output is an error
 	Redactor Redactor     // nil = nothing is masked
 
+	Gate Gate // asked before a connection is opened; nil = every one is
+
 	Limits Limits
+}
+
+// Gate decides whether a connection may be opened at all. It is asked at the one
+// place that all calls, checks, questions and tokens pass, before a secret of the
+// connection is revealed. plugin is the connection's own. nil lets it pass.
+type Gate interface {
+	Admit(plugin string, conn Connection) *plan.Error
 }
 
 // Limits bounds what plugins may take (docs/reliability.md, "Limits"). A zero field
@@ -168,4 +177,7 @@ type Connection struct {
 	// (token_from): the host calls that plugin's token action. nil = the plugin has
 	// its own.
 	TokenFrom *Connection
+	// Secrets gives the secrets of the connection's config and of what is sent
+	// through it. nil = the host's.
+	Secrets SecretSource
 }

@@ -178,7 +178,7 @@ func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection)
 	if !c.Supports(featureReconcile) {
 		return Outcome{Applied: plan.AppliedUnknown, Note: "the plugin can't tell"}, nil
 	}
-	input, failure := h.reveal(ctx, req.Input, a.input)
+	input, failure := h.reveal(ctx, req.Input, a.input, conn.Secrets)
 	if failure != nil {
 		return Outcome{}, failure
 	}

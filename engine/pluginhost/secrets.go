@@ -25,7 +25,11 @@ type clearDocument struct {
 // only in fields that the schema marks writeOnly: else data that looks like a
 // reference could fetch a secret. Every clear value is told to the redactor.
 // A document without secrets is passed on byte for byte.
-func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) (clearDocument, *plan.Error) {
+// from gives the secrets; nil = the host's own source.
+func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type, from SecretSource) (clearDocument, *plan.Error) {
+	if from == nil {
+		from = h.options.Secrets
+	}
 	if len(doc) == 0 {
 		doc = json.RawMessage("{}")
 	}
@@ -44,7 +48,7 @@ func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) 
 		case isReference && !secret:
 			return nil, true, invalid(pointer, "a secret can't stand at %s", place(pointer))
 		case isReference:
-			value, err := h.revealOne(ctx, name, pointer)
+			value, err := h.revealOne(ctx, from, name, pointer)
 			if err != nil {
 				return nil, true, err
 			}
@@ -52,7 +56,7 @@ func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) 
 		case !secret || v == nil:
 			return v, false, nil
 		default:
-			inside, err := h.revealInside(ctx, v, pointer)
+			inside, err := h.revealInside(ctx, from, v, pointer)
 			if err != nil {
 				return nil, true, err
 			}
@@ -76,18 +80,18 @@ func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type) 
 
 // revealInside reveals the references inside a value that is secret as a whole,
 // wherever they stand.
-func (h *Host) revealInside(ctx context.Context, v any, pointer string) (any, error) {
+func (h *Host) revealInside(ctx context.Context, from SecretSource, v any, pointer string) (any, error) {
 	return visit(v, nil, pointer, func(v any, _ *schema.Type, pointer string) (any, bool, error) {
 		name, isReference := schema.SecretName(v)
 		if !isReference {
 			return v, false, nil
 		}
-		value, err := h.revealOne(ctx, name, pointer)
+		value, err := h.revealOne(ctx, from, name, pointer)
 		return value, true, err
 	})
 }
 
-func (h *Host) revealOne(ctx context.Context, name, pointer string) (any, error) {
+func (h *Host) revealOne(ctx context.Context, from SecretSource, name, pointer string) (any, error) {
 	if ref, sealed := strings.CutPrefix(name, sealedPrefix); sealed {
 		if h.options.Vault == nil {
 			return nil, invalid(pointer, "the secret output at %s is not kept any more", place(pointer))
@@ -98,10 +102,10 @@ func (h *Host) revealOne(ctx context.Context, name, pointer string) (any, error)
 		}
 		return decodeTree(value)
 	}
-	if h.options.Secrets == nil {
+	if from == nil {
 		return nil, invalid(pointer, "secret %s: there is no store of secrets", name)
 	}
-	value, err := h.options.Secrets.Reveal(ctx, name)
+	value, err := from.Reveal(ctx, name)
 	if err != nil {
 		return nil, invalid(pointer, "secret %s at %s: %v", name, place(pointer), err)
 	}

@@ -28,6 +28,7 @@ func Parse(file string, src []byte) (*Project, diag.List) {
 	p := &parser{project: &Project{File: file, Secrets: []string{"env", "store"}}, problems: problems}
 	if root != nil {
 		p.topLevel(root)
+		p.checkSimulators()
 	}
 	p.problems.Sort()
 	return p.project, p.problems
@@ -79,6 +80,13 @@ func (p *parser) topLevel(root *spec.Node) {
 		},
 		"notify": p.notify,
 		"server": p.server,
+		"sandbox": func(n *spec.Node) {
+			if n.Kind != spec.Mapping {
+				p.problems.Errorf(n.Pos, "FR5001", "`sandbox` must be a mapping of connections")
+				return
+			}
+			p.named(n, "connection", p.simulator)
+		},
 	})
 }
 

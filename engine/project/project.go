@@ -24,6 +24,7 @@ type Project struct {
 	Limits      Limits
 	Notify      []Notify
 	Server      Server
+	Sandbox     []Simulator
 }
 
 // Connection is a named way to one service. Config is what its plugin's config

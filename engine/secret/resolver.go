@@ -56,36 +56,69 @@ func (r *Resolver) Reveal(ctx context.Context, name string) (string, error) {
 	}
 	notFound := &NotFoundError{Name: name}
 	if !isRunReference(name) {
-		notFound.EnvName = EnvName(name)
+		notFound.EnvName = r.envName(name)
 	}
 	return "", notFound
 }
 
-// EnvName is the environment variable of a secret: FLOWRUN_SECRET_ and the name
-// in upper case, with "_" for "-".
-func EnvName(name string) string {
-	return "FLOWRUN_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+// envName is the variable that would give a secret.
+func (r *Resolver) envName(name string) string {
+	for _, provider := range r.providers {
+		if env, ok := provider.(*Env); ok {
+			return env.VariableOf(name)
+		}
+	}
+	return EnvName(name)
 }
 
-// Env is the provider of FLOWRUN_SECRET_ variables.
-type Env struct{ values map[string]string }
+// EnvName is the environment variable of a secret: FLOWRUN_SECRET_ and the name
+// in upper case, with "_" for "-".
+func EnvName(name string) string { return EnvPrefix + variablePart(name) }
 
-// NewEnv reads the variables of an environment of NAME=value entries. An empty
-// value counts as not set.
-func NewEnv(environ []string) *Env {
-	env := &Env{values: map[string]string{}}
+func variablePart(name string) string {
+	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// How the variables of secrets begin. A sandbox has its own, so that it never
+// reads those of the real services.
+const (
+	EnvPrefix        = "FLOWRUN_SECRET_"
+	SandboxEnvPrefix = "FLOWRUN_SANDBOX_SECRET_"
+)
+
+// Env is the provider of the variables of one prefix.
+type Env struct {
+	prefix string
+	values map[string]string
+}
+
+// NewEnv reads the FLOWRUN_SECRET_ variables of an environment of NAME=value
+// entries. An empty value counts as not set.
+func NewEnv(environ []string) *Env { return newEnv(EnvPrefix, environ) }
+
+// NewSandboxEnv is NewEnv for the FLOWRUN_SANDBOX_SECRET_ variables.
+func NewSandboxEnv(environ []string) *Env { return newEnv(SandboxEnvPrefix, environ) }
+
+func newEnv(prefix string, environ []string) *Env {
+	env := &Env{prefix: prefix, values: map[string]string{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "FLOWRUN_SECRET_") && value != "" {
+		if strings.HasPrefix(name, prefix) && value != "" {
 			env.values[name] = value
 		}
 	}
 	return env
 }
 
+// VariableOf is the name of the variable of a secret.
+func (e *Env) VariableOf(name string) string { return e.prefix + variablePart(name) }
+
+// Prefix is how its variables begin.
+func (e *Env) Prefix() string { return e.prefix }
+
 // Lookup returns the variable's value.
 func (e *Env) Lookup(_ context.Context, name string) (string, bool, error) {
-	value, found := e.values[EnvName(name)]
+	value, found := e.values[e.VariableOf(name)]
 	return value, found, nil
 }
 

@@ -80,12 +80,7 @@ func (d *driver) deliver(path string, timeout time.Duration, a *answer, noted *c
 // answerFor takes the answer of a call: that of the very item, else that of the
 // step in every item. nil when there is none.
 func (d *driver) answerFor(step, cursor string) *answer {
-	for _, key := range []string{step, templateOf(step)} {
-		if list := d.test.answers[key]; list != nil {
-			return list.take(cursor)
-		}
-	}
-	return nil
+	return takeFrom(d.test.answers, step, cursor)
 }
 
 // take returns the next answer of a list. Pages are chosen by the call's cursor

@@ -72,9 +72,12 @@ func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
 	return nil
 }
 
+// SecretPrefix begins the names of secrets that stand in answers.
+const SecretPrefix = "test:"
+
 // secretOf stands for a secret value as a run sees it: a reference.
 func secretOf(node *spec.Node) json.RawMessage {
-	raw, err := json.Marshal(schema.SecretRef("test:" + strconv.Itoa(node.Pos.Line) + ":" + strconv.Itoa(node.Pos.Column)))
+	raw, err := json.Marshal(schema.SecretRef(SecretPrefix + strconv.Itoa(node.Pos.Line) + ":" + strconv.Itoa(node.Pos.Column)))
 	if err != nil {
 		return nil // a map of texts always encodes
 	}

@@ -37,6 +37,7 @@ func (a *app) callCommand() *cobra.Command {
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
 	outputFlag(c, &flags.output, "text", "json")
 	a.sandboxFlag(c, "call a simulator of the service")
+	a.liveFlags(c)
 	return c
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -53,6 +54,9 @@ type System struct {
 
 // Run runs one command and returns its exit code.
 func Run(args []string, system System) int {
+	if len(args) >= 3 && args[0] == "sandbox" && args[1] == "hold" && args[2] == "--" {
+		return sandbox.Hold(args[3:], system.Stdin)
+	}
 	if len(args) >= 3 && args[0] == "plugins" && args[1] == "serve" && !strings.HasPrefix(args[2], "-") {
 		return servePlugin(args[2:], system.Stderr) // before all else: a plugin starts within milliseconds
 	}
@@ -80,6 +84,7 @@ type app struct {
 		utc, allowNetworkFS  bool
 	}
 	sandbox bool // --sandbox of the command
+	stand   sandboxFlags
 
 	owns   atomic.Bool   // this process owns the store, and a SIGTERM drains it
 	ending atomic.Bool   // it does so now
@@ -113,7 +118,12 @@ func (a *app) rootCommand() *cobra.Command {
 			"  flowrun run --sandbox workflows/hello.yaml     run a workflow against simulators\n" +
 			"  flowrun runs                                   what has run",
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.prepare() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := a.checkSandboxFlags(c); err != nil {
+				return err
+			}
+			return a.prepare()
+		},
 	}
 	group(root)
 	root.SetOut(a.sys.Stdout)
@@ -187,7 +197,26 @@ func (a *app) commandText(args ...string) string {
 	for i, word := range words {
 		words[i] = quoteWord(term.Clean(word))
 	}
+	if a.sandbox && callsInSandboxBy(args) {
+		words = append(words, a.stand.words()...)
+	}
 	return strings.Join(append(words, a.placeFlags()...), " ")
+}
+
+// callsInSandboxBy reports whether a command takes --live and --mocks.
+func callsInSandboxBy(args []string) bool {
+	switch args[0] {
+	case "run", "serve", "plan", "call":
+		return true
+	}
+	if len(args) < 2 {
+		return false
+	}
+	switch args[0] + " " + args[1] {
+	case "runs resume", "runs rerun", "runs cancel", "connections test", "connections login", "connections logout", "schedules trigger", "schedules backfill":
+		return true
+	}
+	return false
 }
 
 // placeFlags are the flags, as they are typed, that a command needs to act on the

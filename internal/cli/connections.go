@@ -17,7 +17,7 @@ func (a *app) connectionsCommand() *cobra.Command {
 	list := a.connectionsListCommand()
 	c := &cobra.Command{
 		Use: "connections", Short: "The connections to services: look, test, log in and out",
-		PreRunE: list.PreRunE, RunE: list.RunE,
+		PreRunE: list.PreRunE, RunE: list.RunE, Annotations: list.Annotations,
 	}
 	group(c)
 	c.AddCommand(list, a.connectionsTestCommand(), a.loginCommand(), a.logoutCommand())
@@ -37,6 +37,7 @@ func (a *app) connectionsListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context(), output) },
 	}
 	outputFlag(c, &output, "text", "json")
+	a.liveFlags(c)
 	return c
 }
 
@@ -94,6 +95,7 @@ func (a *app) connectionsTestCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.testConnections(c.Context(), args, output) },
 	}
 	outputFlag(c, &output, "text", "json")
+	a.liveFlags(c)
 	return c
 }
 

@@ -170,7 +170,7 @@ func (a *app) long(ctx context.Context, what string, work func(context.Context) 
 // longer, who it is and the client of its API are returned: no client where it
 // does not answer, which is an error.
 func (a *app) alone(ctx context.Context, at place, work func(engine.Config) error) (*web.Owner, *web.Client, error) {
-	config := a.engineConfig(at, nil)
+	config := a.engineConfig(at)
 	for deadline := a.sys.Now().Add(connectFor); ; {
 		err := work(config)
 		var locked *engine.LockedError

@@ -109,7 +109,7 @@ func (a *app) checkFile(ctx context.Context, at place, path string) (report *eng
 	defer func() {
 		err = errors.Join(err, os.Remove(backup.Path), os.Remove(backup.Path+".sha256"))
 	}()
-	report, err = engine.CheckStore(ctx, a.engineConfig(at, nil), backup.Path)
+	report, err = engine.CheckStore(ctx, a.engineConfig(at), backup.Path)
 	if report != nil {
 		report.Path = path
 	}

@@ -48,7 +48,7 @@ func hintOf(err error) string {
 
 func (d *doctor) checkProject(ctx context.Context) {
 	const check = "project"
-	project, err := engine.LoadProject(ctx, d.app.engineConfig(d.at, nil))
+	project, err := engine.LoadProject(ctx, d.app.engineConfig(d.at))
 	var list diag.List
 	switch {
 	case errors.As(err, &list):
@@ -277,7 +277,7 @@ func (d *doctor) openAside(ctx context.Context) (*engine.Engine, func(), error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder to try connections: %w", err)
 	}
-	config := d.app.engineConfig(d.at, nil)
+	config := d.app.engineConfig(d.at)
 	config.StateDir = folder
 	project, err := engine.LoadProject(ctx, config)
 	if err == nil {

@@ -180,7 +180,7 @@ func (d *doctor) checkStore(ctx context.Context) {
 		d.open(ctx)
 		return
 	}
-	report, err := engine.CheckStore(ctx, d.app.engineConfig(d.at, nil), path)
+	report, err := engine.CheckStore(ctx, d.app.engineConfig(d.at), path)
 	switch {
 	case err != nil:
 		d.failWith(check, "", err)

@@ -128,7 +128,3 @@ func completeFlag(c *cobra.Command, flag string, values ...string) {
 func completeWorkflows(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
-
-func (a *app) sandboxFlag(c *cobra.Command, what string) {
-	c.Flags().BoolVar(&a.sandbox, "sandbox", false, what)
-}

@@ -24,6 +24,7 @@ type place struct {
 	root        string // folder of flowrun.yaml, else the working directory
 	stateDir    string // with the sandbox's folder, where it is asked for
 	stateSource string
+	realState   string // the state folder without the sandbox's
 }
 
 // locate finds the project and the state folder. Nothing is made.
@@ -47,6 +48,7 @@ func (a *app) locate() (place, error) {
 	}
 	a.root = found.root
 	found.stateDir, found.stateSource = a.stateDir(found.projectFile)
+	found.realState = found.stateDir
 	if a.sandbox {
 		found.stateDir = filepath.Join(found.stateDir, sandboxFolder)
 	}
@@ -102,10 +104,10 @@ func findUp(dir, name string) (string, error) {
 }
 
 // engineConfig is what the engine takes from this process.
-func (a *app) engineConfig(at place, services map[string]engine.SandboxService) engine.Config {
+func (a *app) engineConfig(at place) engine.Config {
 	return engine.Config{
 		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
-		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: services,
+		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
 		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), AllowNetworkFS: a.boolSetting("allow_network_fs"),
 	}
 }

@@ -35,6 +35,7 @@ func (a *app) loginCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVar(&scopes, "scope", nil, "scopes to ask for, in one or several (default: `scopes` of the connection's config, else openid email profile)")
 	outputFlag(c, &output, "text", "json")
+	a.liveFlags(c)
 	return c
 }
 
@@ -169,6 +170,7 @@ func (a *app) logoutCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0], output) },
 	}
 	outputFlag(c, &output, "text", "json")
+	a.liveFlags(c)
 	return c
 }
 

@@ -139,7 +139,7 @@ func (a *app) loadProject(ctx context.Context) (*engine.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.LoadProject(ctx, a.engineConfig(at, nil))
+	return engine.LoadProject(ctx, a.engineConfig(at))
 }
 
 // writeOuts writes the outputs that --out names and says so. A run that failed

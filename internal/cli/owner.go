@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -30,6 +29,7 @@ type owner struct {
 	serving   *serving    // nil when it is no `flowrun serve`
 	sandbox   *sandbox.Sandbox
 	watch     *watch
+	lines     []string // that say what the sandbox is
 	announced bool
 
 	left    chan struct{} // closed when the store is given back
@@ -41,18 +41,18 @@ type owner struct {
 // on the socket.
 func (s *session) own(ctx context.Context) (*owner, error) {
 	o := &owner{app: s.app, gate: web.NewGate(), serving: s.serving, left: make(chan struct{})}
-	services, err := o.startSandbox(s.role)
-	if err != nil {
-		return nil, err
-	}
 	if s.watch == nil {
 		s.watch = s.app.startWatch(ctx, s.role)
 	}
 	o.watch = s.watch
-	config := s.app.engineConfig(s.at, services)
+	config := s.app.engineConfig(s.at)
 	config.Observer = o.watch.observer
 	project, err := engine.LoadProject(ctx, config)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.startSandbox(ctx, s.role, project); err != nil {
+		project.Close()
 		return nil, errors.Join(err, o.closeSandbox())
 	}
 	opened, err := engine.Open(ctx, project)
@@ -75,7 +75,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 // and over TCP where it serves.
 func (o *owner) answer(ctx context.Context, s *session, project *engine.Project) error {
 	info := web.Owner{
-		PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
+		Sandbox: o.sandboxInfo(), PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
 	}
 	if o.serving != nil {
 		if err := o.serving.listen(ctx, &info); err != nil {
@@ -106,23 +106,6 @@ func (o *owner) answer(ctx context.Context, s *session, project *engine.Project)
 	o.socket = socket
 	o.watchTermination()
 	return nil
-}
-
-// startSandbox starts the simulators for a command that works in the sandbox.
-func (o *owner) startSandbox(role role) (map[string]engine.SandboxService, error) {
-	if !o.app.sandbox || role == roleLook {
-		return nil, nil
-	}
-	started, err := sandbox.Start(sandbox.Options{Now: o.app.sys.Now, Random: o.app.sys.Entropy})
-	if err != nil {
-		return nil, fmt.Errorf("start the sandbox: %w", err)
-	}
-	o.sandbox = started
-	services := map[string]engine.SandboxService{}
-	for _, service := range started.Services() {
-		services[service.Plugin] = engine.SandboxService{Config: service.Config, Rate: service.Rate}
-	}
-	return services, nil
 }
 
 // leave gives the store back. An owner that listened first waits until nothing

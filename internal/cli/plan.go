@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -33,6 +34,7 @@ func (a *app) planCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "a file with inputs, YAML or JSON")
 	outputFlag(c, &flags.output, "text", "json")
 	a.sandboxFlag(c, "plan a sandbox run: its limits, and its cursors")
+	a.liveFlags(c)
 	return c
 }
 
@@ -49,11 +51,14 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if err != nil {
 		return err
 	}
-	project, err := engine.LoadProject(ctx, a.engineConfig(at, a.plannedSandbox()))
+	project, err := engine.LoadProject(ctx, a.engineConfig(at))
 	if err != nil {
 		return err
 	}
 	defer project.Close()
+	if err := a.planSandbox(ctx, project); err != nil {
+		return err
+	}
 	name := filepath.ToSlash(filepath.Clean(file))
 	workflow, problems := project.Check(ctx, name, source)
 	a.printProblemsOf(problems, map[string][]byte{name: source})
@@ -74,17 +79,31 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	return nil
 }
 
-// plannedSandbox stands for the simulators, which a plan does not need; nil
-// without --sandbox.
-func (a *app) plannedSandbox() map[string]engine.SandboxService {
+// planSandbox lets what would be started stand for the services, which a plan does
+// not call.
+func (a *app) planSandbox(ctx context.Context, project *engine.Project) error {
 	if !a.sandbox {
 		return nil
 	}
-	services := map[string]engine.SandboxService{}
-	for _, name := range bundledNames() {
-		services[name] = engine.SandboxService{Config: []byte("{}"), Rate: "60/10s"}
+	if err := project.CheckLive(); err != nil {
+		return a.refusedSandbox(err)
 	}
-	return services
+	for _, name := range bundledNames() {
+		project.Simulate(engine.Simulator{Plugin: name, Config: []byte("{}"), Rate: sandbox.Rate})
+	}
+	for _, c := range project.SimulatorCommands() {
+		project.Simulate(engine.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: []byte("{}"), By: c.Command[0]})
+	}
+	files, sources, err := a.readMocks()
+	if err != nil {
+		return err
+	}
+	problems := project.Mock(ctx, files...)
+	a.printProblemsOf(problems, sources)
+	if problems.HasErrors() {
+		return exitWith(exitInvalid)
+	}
+	return nil
 }
 
 // storedCursors asks the store how far the workflow has read. nil says that it

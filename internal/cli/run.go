@@ -68,6 +68,7 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
 	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
+	a.liveFlags(c)
 	flags.add(c)
 	return c
 }
@@ -203,12 +204,14 @@ func inputError(problem *web.Problem) error {
 	return usageError(errors.New(problem.Detail), hint)
 }
 
-// announceSandbox says in one line what a sandbox run talks to.
+// announceSandbox says what a sandbox run talks to.
 func (s *session) announceSandbox() {
 	if s.owner == nil || s.owner.sandbox == nil {
 		return
 	}
-	s.app.note("%s", s.owner.sandbox.Line())
+	for _, line := range s.owner.lines {
+		s.app.note("%s", line)
+	}
 }
 
 // abandon ends a session whose command failed.

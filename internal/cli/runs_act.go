@@ -21,6 +21,7 @@ func (a *app) runsWatchCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0], flags.output) },
 	}
 	outputFlag(c, &flags.output, "text", "json", "jsonl")
+	a.liveFlags(c)
 	return c
 }
 
@@ -47,6 +48,7 @@ func (a *app) runsCancelCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
 	outputFlag(c, &output, "text", "json")
+	a.liveFlags(c)
 	return c
 }
 
@@ -102,6 +104,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&flags.discardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
 	c.Flags().BoolVar(&flags.withLatest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
 	flags.add(c)
+	a.liveFlags(c)
 	return c
 }
 
@@ -151,6 +154,7 @@ func (a *app) runsRerunCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "another input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "other inputs from a JSON or YAML file")
 	flags.add(c)
+	a.liveFlags(c)
 	return c
 }
 

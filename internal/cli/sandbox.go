@@ -24,7 +24,7 @@ func (a *app) sandboxCommand() *cobra.Command {
 func (a *app) runSandbox() (err error) {
 	signals, stop := a.sys.Signals()
 	defer stop()
-	running, err := sandbox.Start(sandbox.Options{Now: a.sys.Now, Random: a.sys.Entropy})
+	running, err := sandbox.Start(a.sandboxOptions())
 	if err != nil {
 		return fmt.Errorf("start the sandbox: %w", err)
 	}

@@ -104,6 +104,7 @@ func (a *app) schedulesTriggerCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&flags.at, "at", "", "the run's slot and scheduled_at, RFC 3339 (default: now, beside the slots)")
 	flags.add(c)
+	a.liveFlags(c)
 	return c
 }
 
@@ -150,6 +151,7 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 	c.Flags().BoolVar(&flags.dryRun, "dry-run", false, "only say which slots get a run")
 	c.Flags().IntVar(&flags.parallel, "max-parallel", 1, "how many of its runs go on at a time, at most 100")
 	outputFlag(c, &flags.output, "text", "json")
+	a.liveFlags(c)
 	return c
 }
 

@@ -59,7 +59,7 @@ func (a *app) schema(ctx context.Context, write bool) error {
 // schemaAt makes the schema of the project at a place. A plugin that does not
 // start is left out: the schema comes with an error then.
 func (a *app) schemaAt(ctx context.Context, at place) ([]byte, error) {
-	project, err := engine.LoadProject(ctx, a.engineConfig(at, nil))
+	project, err := engine.LoadProject(ctx, a.engineConfig(at))
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ func (a *app) serveCommand() *cobra.Command {
 	completeFlag(c, "log-format", "text", "json")
 	completeFlag(c, "log-level", "debug", "info", "warn", "error")
 	a.sandboxFlag(c, "serve a sandbox: simulators of the services, and a store of its own")
+	a.liveFlags(c)
 	return c
 }
 

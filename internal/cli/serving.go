@@ -45,7 +45,7 @@ func (s *serving) run(task func(ctx context.Context)) {
 
 // newServing checks how the server is to be reached, before anything is touched.
 func (a *app) newServing(ctx context.Context, at place, flags *serveFlags) (*serving, error) {
-	project, err := engine.LoadProject(ctx, a.engineConfig(at, nil))
+	project, err := engine.LoadProject(ctx, a.engineConfig(at))
 	if err != nil {
 		return nil, err
 	}

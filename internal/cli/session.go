@@ -103,8 +103,7 @@ func (s *session) connect(ctx context.Context) error {
 		client, info, err := web.Dial(ctx, s.at.stateDir)
 		if err == nil {
 			s.client = client
-			s.greet(info)
-			return nil
+			return s.greet(info)
 		}
 		if s.role == roleVisitor {
 			return &codedError{code: exitNoServer, err: fmt.Errorf("no process owns the store in %s", s.at.stateDir), hint: "leave out --detach, or start a run in another terminal first"}
@@ -150,16 +149,18 @@ func lockedError(locked *engine.LockedError) error {
 }
 
 // greet tells a client whose settings hold.
-func (s *session) greet(info *web.Owner) {
+func (s *session) greet(info *web.Owner) error {
+	if err := s.joinSandbox(info); err != nil {
+		s.client.Close()
+		return err
+	}
 	if s.role != roleWork {
-		return
+		return nil
 	}
 	if info.Config != s.at.projectFile {
 		s.app.note("process %d owns the store: its project file (%s) and environment hold", info.PID, orNone(info.Config))
 	}
-	if s.app.sandbox {
-		s.app.note("sandbox: using the simulators of process %d", info.PID)
-	}
+	return nil
 }
 
 func orNone(text string) string {

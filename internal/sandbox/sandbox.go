@@ -60,9 +60,10 @@ type place struct {
 
 // Sandbox is a set of running simulators.
 type Sandbox struct {
-	services []Service
-	servers  []*http.Server
-	folder   string // holds the certificate of the sandbox's own authority; removed at the end
+	services  []Service
+	servers   []*http.Server
+	externals []*external
+	folder    string // holds the certificate of the sandbox's own authority; removed at the end
 }
 
 // Start starts every simulator on a port of 127.0.0.1 of its own. Their data is
@@ -162,6 +163,9 @@ func (s *Sandbox) Project() []byte {
 // Close stops the simulators and cuts off what is in flight.
 func (s *Sandbox) Close() error {
 	var errs []error
+	for _, running := range s.externals {
+		running.end()
+	}
 	for _, server := range s.servers {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		if err := server.Shutdown(ctx); err != nil {
@@ -177,6 +181,5 @@ func (s *Sandbox) Close() error {
 
 // Line says in one line what runs and how it differs from the services.
 func (s *Sandbox) Line() string {
-	return fmt.Sprintf("sandbox: simulators of %s on 127.0.0.1, rate limit %s instead of 60/min; nothing leaves this machine",
-		strings.Join(s.Names(), ", "), Rate)
+	return fmt.Sprintf("sandbox: simulators of %s on 127.0.0.1, rate limit %s instead of 60/min", strings.Join(s.Names(), ", "), Rate)
 }

@@ -56,6 +56,15 @@ type Owner struct {
 	Config  string    `json:"config,omitempty"`  // its flowrun.yaml; "" = none
 	Serve   bool      `json:"serve,omitempty"`   // it is a `flowrun serve`
 	URL     string    `json:"url,omitempty"`     // of its TCP server
+
+	Sandbox *OwnerSandbox `json:"sandbox,omitempty"` // nil = it is none
+}
+
+// OwnerSandbox is what the owner of a sandbox was given, and says of it.
+type OwnerSandbox struct {
+	Live  []string `json:"live,omitempty"`
+	Mocks []string `json:"mocks,omitempty"` // test files by absolute path, with #CASE
+	Lines []string `json:"lines,omitempty"` // for people
 }
 
 // RunAnswer is the answer to a request that made or moved a run. Problems holds

@@ -13,7 +13,7 @@ const (
 
 // ProtocolMinor is the minor version of the protocol that this tree speaks:
 // additions inside v1.
-const ProtocolMinor = 0
+const ProtocolMinor = 1
 
 // The environment that the host gives a plugin besides PATH, HOME, TMPDIR,
 // LANG, TZ, the proxy variables and the names that were granted.

@@ -507,6 +507,7 @@ type DescribeResponse struct {
 	Limiters      []*Limiter             `protobuf:"bytes,10,rep,name=limiters,proto3" json:"limiters,omitempty"`
 	Wants         *Grants                `protobuf:"bytes,11,opt,name=wants,proto3" json:"wants,omitempty"`                                // what the plugin asks for; the lock file records what was granted
 	TokenAction   string                 `protobuf:"bytes,12,opt,name=token_action,json=tokenAction,proto3" json:"token_action,omitempty"` // action whose output is an access token: what token_from calls; "" = none
+	Simulator     []string               `protobuf:"bytes,13,rep,name=simulator,proto3" json:"simulator,omitempty"`                        // command that stands for the service in a sandbox, its program relative to the plugin's executable; empty = none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +617,13 @@ func (x *DescribeResponse) GetTokenAction() string {
 		return x.TokenAction
 	}
 	return ""
+}
+
+func (x *DescribeResponse) GetSimulator() []string {
+	if x != nil {
+		return x.Simulator
+	}
+	return nil
 }
 
 type Grants struct {
@@ -3210,7 +3218,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0fDescribeRequest\x12!\n" +
 	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\x12%\n" +
 	"\x0eprotocol_minor\x18\x02 \x01(\rR\rprotocolMinor\x123\n" +
-	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xaa\x03\n" +
+	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xc8\x03\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -3223,7 +3231,8 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\blimiters\x18\n" +
 	" \x03(\v2\x1a.flowrun.plugin.v1.LimiterR\blimiters\x12/\n" +
 	"\x05wants\x18\v \x01(\v2\x19.flowrun.plugin.v1.GrantsR\x05wants\x12!\n" +
-	"\ftoken_action\x18\f \x01(\tR\vtokenAction\"F\n" +
+	"\ftoken_action\x18\f \x01(\tR\vtokenAction\x12\x1c\n" +
+	"\tsimulator\x18\r \x03(\tR\tsimulator\"F\n" +
 	"\x06Grants\x12\x10\n" +
 	"\x03env\x18\x01 \x03(\tR\x03env\x12\x14\n" +
 	"\x05hosts\x18\x02 \x03(\tR\x05hosts\x12\x14\n" +

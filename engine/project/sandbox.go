@@ -1,0 +1,56 @@
+package project
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// Simulator stands for the service of one connection in a sandbox: a program that
+// prints the connection's config as JSON and serves until its standard input ends.
+type Simulator struct {
+	Connection string
+	Command    []string // program and arguments; a program with a slash is relative to the project's root
+	Pos        diag.Pos // of the connection's name
+}
+
+func (p *parser) simulator(name, value *spec.Node) {
+	simulator := Simulator{Connection: name.Text, Pos: name.Pos}
+	written := false
+	p.keys(value, "simulator of connection `"+name.Text+"`", map[string]func(*spec.Node){
+		"command": func(n *spec.Node) {
+			written = true
+			simulator.Command = p.texts(n, "`command`")
+			switch {
+			case n.Kind == spec.Sequence && len(n.Items) == 0:
+				p.problems.Errorf(n.Pos, "FR5001", "`command` must name a program")
+			case slices.ContainsFunc(simulator.Command, func(text string) bool { return strings.Contains(text, "${{") }):
+				p.problems.Errorf(n.Pos, "FR5031", "a simulator takes no expressions and no secrets")
+			}
+		},
+	})
+	if !written && value.Kind == spec.Mapping {
+		p.problems.Errorf(firstKey(value, name), "FR5031", "the simulator of connection `%s` has no `command`", name.Text).Hint =
+			"name the program that stands for the service: command: [./bin/" + name.Text + "-sim]"
+	}
+	p.project.Sandbox = append(p.project.Sandbox, simulator)
+}
+
+// checkSimulators reports simulators of connections that there are not.
+func (p *parser) checkSimulators() {
+	names := make([]string, len(p.project.Connections))
+	for i, connection := range p.project.Connections {
+		names[i] = connection.Name
+	}
+	for _, simulator := range p.project.Sandbox {
+		if slices.Contains(names, simulator.Connection) {
+			continue
+		}
+		problem := p.problems.Errorf(simulator.Pos, "FR5031", "`sandbox`: there is no connection `%s`", simulator.Connection)
+		if problem.Hint = diag.DidYouMean(simulator.Connection, names); problem.Hint == "" {
+			problem.Hint = "declare it under `connections`"
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// reached lists the connections that a run of a workflow can reach, each once. In a
+// sandbox the steps that a test file answers reach none, and one whose connection is
+// computed can reach all of its plugin.
+func (p *Project) reached(workflow *plan.Workflow) []use {
+	if p.sandbox == nil {
+		return uses(workflow)
+	}
+	var found []use
+	seen := map[string]bool{}
+	eachStep(workflow, func(w *plan.Workflow, path string, step *plan.Step) bool {
+		if step.Kind == plan.StepAction && p.mocked(w.Name, path) != nil {
+			return false
+		}
+		for _, name := range p.connectionsOf(step) {
+			plugin, _, _ := strings.Cut(step.Uses, ".")
+			if key := plugin + " " + name; !seen[key] {
+				seen[key] = true
+				found = append(found, use{plugin: plugin, name: name, file: w.File, pos: step.Pos, what: "step " + path})
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// connectionsOf lists the connections that a step may take.
+func (p *Project) connectionsOf(step *plan.Step) []string {
+	if step.Connection == nil {
+		return nil
+	}
+	plugin, name, known := literalConnection(step)
+	if known {
+		return []string{name}
+	}
+	plugin, _, _ = strings.Cut(step.Uses, ".")
+	names := p.namesOf(plugin)
+	if len(names) == 0 {
+		names = []string{plugin}
+	}
+	return names
+}
+
+// namesOf lists the declared connections of a plugin.
+func (p *Project) namesOf(plugin string) []string {
+	var names []string
+	for _, declared := range p.file.Connections {
+		if declared.Plugin == plugin {
+			names = append(names, declared.Name)
+		}
+	}
+	return names
+}
+
+// sandboxLacks are the connections of a workflow that a sandbox refuses. Outside of
+// one there are none.
+func (p *Project) sandboxLacks(workflow *plan.Workflow) diag.List {
+	if p.sandbox == nil {
+		return nil
+	}
+	var problems diag.List
+	for _, u := range p.reached(workflow) {
+		p.refusedUse(u, &problems)
+	}
+	return problems
+}
+
+// triggersReach are those of what starts by itself: of the runs, and of the polls.
+func (p *Project) triggersReach(workflow *plan.Workflow) diag.List {
+	if p.sandbox == nil || len(workflow.Triggers) == 0 {
+		return nil
+	}
+	problems := p.sandboxLacks(workflow)
+	for i := range workflow.Triggers {
+		t := &workflow.Triggers[i]
+		if t.Poll == nil {
+			continue
+		}
+		if u, ok := polledConnection(workflow, t); ok {
+			p.refusedUse(u, &problems)
+			continue
+		}
+		plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
+		for _, name := range append(p.namesOf(plugin), plugin) {
+			u := use{plugin: plugin, name: name, file: workflow.File, pos: t.Pos, what: "trigger " + t.Name}
+			if before := len(problems); name != plugin || len(p.namesOf(plugin)) == 0 {
+				if p.refusedUse(u, &problems); len(problems) > before {
+					break
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// refusedUse reports a use that a sandbox refuses.
+func (p *Project) refusedUse(u use, problems *diag.List) {
+	_, err := p.connection(u.plugin, u.name)
+	if outside := asSandbox(err); outside != nil {
+		place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
+		problems.Errorf(place, codeSandbox, "%s", u.says(outside)).Hint = outside.Hint
+	}
+}
+
+// sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that
+// would start by themselves and reach what nothing stands for.
+func (e *Engine) sandboxRefuses(ctx context.Context) error {
+	if e.project.sandbox == nil {
+		return nil
+	}
+	loaded, err := e.revisions.load(ctx)
+	if err != nil {
+		return err
+	}
+	var problems diag.List
+	for _, file := range loaded.files {
+		if file.inForce != nil {
+			problems = append(problems, e.project.triggersReach(file.inForce.workflow())...)
+		}
+	}
+	return problems.Err()
+}
+
+// sandboxRefusesRun says why a stored run can't go on in this sandbox: a diag.List.
+func (e *Engine) sandboxRefusesRun(row *plan.Run) error {
+	if e.project.sandbox == nil {
+		return nil
+	}
+	workflow, _, err := e.definition(row)
+	if err != nil {
+		return err
+	}
+	return e.project.sandboxLacks(workflow).Err()
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// callsInSandbox marks commands that may call services: those that take --live and
+// --mocks. What they were given must be what the owner of the sandbox was given.
+const callsInSandbox = "calls-in-sandbox"
+
+// sandboxFlags are what a command was given about its sandbox.
+type sandboxFlags struct {
+	live, mocks []string
+	calls       bool // the command may call services
+}
+
+func (a *app) sandboxFlag(c *cobra.Command, what string) {
+	c.Flags().BoolVar(&a.sandbox, "sandbox", false, what)
+}
+
+// liveFlags adds what says which connections of a sandbox are not simulated.
+func (a *app) liveFlags(c *cobra.Command) {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[callsInSandbox] = "yes"
+	c.Flags().StringArrayVar(&a.stand.live, "live", nil, "with --sandbox: use this connection as it is declared, with real requests; notify:NAME for a notify target (repeatable)")
+	c.Flags().StringArrayVar(&a.stand.mocks, "mocks", nil, "with --sandbox: answer steps from FILE.test.yaml, or FILE.test.yaml#CASE (repeatable)")
+}
+
+// checkSandboxFlags refuses what means nothing without a sandbox.
+func (a *app) checkSandboxFlags(c *cobra.Command) error {
+	a.stand.calls = c.Annotations[callsInSandbox] != ""
+	if a.sandbox {
+		return nil
+	}
+	for flag, given := range map[string][]string{"--live": a.stand.live, "--mocks": a.stand.mocks} {
+		if len(given) > 0 {
+			return usageError(fmt.Errorf("%s means something with --sandbox only", flag), "without --sandbox every connection is used as it is declared")
+		}
+	}
+	return nil
+}
+
+// words are the flags as they are typed.
+func (f sandboxFlags) words() []string {
+	var words []string
+	for _, name := range f.live {
+		words = append(words, "--live", quoteWord(name))
+	}
+	for _, file := range f.mocks {
+		words = append(words, "--mocks", quoteWord(file))
+	}
+	return words
+}
+
+// same reports whether two commands were given the same, in whatever order.
+func sameFlags(a, b []string) bool {
+	one, other := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(slices.Compact(one), slices.Compact(other))
+}
+
+// absoluteMocks names the test files so that commands of other folders can compare
+// them.
+func (a *app) absoluteMocks() []string {
+	var files []string
+	for _, text := range a.stand.mocks {
+		file, name := splitMocks(text)
+		if name != "" {
+			name = "#" + name
+		}
+		files = append(files, a.abs(file)+name)
+	}
+	return files
+}
+
+// splitMocks takes FILE#CASE apart.
+func splitMocks(text string) (file, name string) {
+	file, name, _ = strings.Cut(text, "#")
+	return file, name
+}
+
+// readMocks reads the test files of --mocks.
+func (a *app) readMocks() ([]engine.MockFile, map[string][]byte, error) {
+	var files []engine.MockFile
+	sources := map[string][]byte{}
+	for _, text := range a.stand.mocks {
+		file, name := splitMocks(text)
+		source, err := a.readTest(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		shown := filepath.ToSlash(filepath.Clean(file))
+		sources[shown] = source
+		files = append(files, engine.MockFile{Name: shown, Source: source, Case: name})
+	}
+	return files, sources, nil
+}
+
+// engineSandbox is the sandbox of this command as the engine takes it, before its
+// simulators run; nil without --sandbox.
+func (a *app) engineSandbox(at place) *engine.Sandbox {
+	if !a.sandbox {
+		return nil
+	}
+	return &engine.Sandbox{Live: slices.Clone(a.stand.live), RealState: at.realState}
+}
+
+// joinSandbox compares this command's flags with those of the process that owns the
+// sandbox: another command's word holds for nobody else.
+func (s *session) joinSandbox(info *web.Owner) error {
+	a := s.app
+	if !a.sandbox || !a.stand.calls {
+		return nil
+	}
+	stand := info.Sandbox
+	if stand == nil {
+		stand = &web.OwnerSandbox{}
+	}
+	if !sameFlags(stand.Live, a.stand.live) || !sameFlags(stand.Mocks, a.absoluteMocks()) {
+		theirs := strings.Join(sandboxFlags{live: stand.Live, mocks: stand.Mocks}.words(), " ")
+		return &codedError{
+			code: exitInvalid, err: fmt.Errorf("process %d owns the sandbox, with %s, and this command was given %s", info.PID, orNone(theirs), orNone(strings.Join(a.stand.words(), " "))),
+			hint: "give this command the same; or wait until that process has ended, or name another folder with --state",
+		}
+	}
+	if s.role == roleWork {
+		a.note("sandbox: the one of process %d", info.PID)
+		for _, line := range stand.Lines {
+			a.note("%s", line)
+		}
+	}
+	return nil
+}
+
+// refusedSandbox is the error of a sandbox that can't begin.
+func (a *app) refusedSandbox(err error) error {
+	var unknown *engine.UnknownError
+	if errors.As(err, &unknown) {
+		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, quoteWord(unknown.Name)), unknown.Hint)
+	}
+	return err
+}
