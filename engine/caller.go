@@ -28,7 +28,13 @@ func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) 
 	if err != nil {
 		return refused(request.Action, err)
 	}
-	return c.project.host.Call(ctx, request, connection, sink)
+	answer := c.project.host.Call(ctx, request, connection, sink)
+	if pending := answer.Pending; pending != nil && pending.Prompt != nil {
+		plugin, _, _ := strings.Cut(request.Action, ".")
+		prompt := c.project.approval(plugin, request.Connection, *pending.Prompt)
+		pending.Prompt = &prompt
+	}
+	return answer
 }
 
 // Reconcile asks the action's plugin what became of a lost call. A plugin that

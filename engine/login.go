@@ -175,7 +175,7 @@ func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMe
 		if because != "" {
 			prompt.Message = "this is a new code, the one before is of no use: " + because
 		}
-		p.Prompt(prompt)
+		p.Prompt(e.project.approval(found.plugin, found.name, prompt))
 	}
 	input, err := json.Marshal(map[string]string{"flow_id": flow.FlowID})
 	if err != nil {

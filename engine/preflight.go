@@ -28,7 +28,7 @@ func (u use) says(outside *SandboxError) string {
 	if u.what == "" {
 		return outside.Message
 	}
-	return outside.Message + ", which " + u.what + " asks"
+	return outside.Message + " (" + u.what + ")"
 }
 
 // uses lists the connections of a workflow that are known before it runs, each

@@ -38,6 +38,9 @@ type Simulator struct {
 	Config     json.RawMessage
 	Rate       string // "60/10s"; "" = the plugin's own limiter
 	By         string // the command of somebody else's, for people; "" = flowrun's own
+	// Approve gives the command that approves a login by its code, shown beside what
+	// asks for it. nil = none is needed.
+	Approve func(code string) string
 }
 
 // sandboxed is the sandbox of a project.
@@ -115,6 +118,17 @@ func (p *Project) simulator(plugin, connection string) (*Simulator, bool) {
 // one that is bundled.
 func (p *Project) replaced(plugin string) bool {
 	return slices.ContainsFunc(p.file.Plugins, func(own project.Plugin) bool { return own.Name == plugin })
+}
+
+// approval puts the command into a prompt that approves a simulated login.
+func (p *Project) approval(plugin, connection string, prompt plan.Prompt) plan.Prompt {
+	if p.sandbox == nil || prompt.UserCode == "" || p.live(connection) {
+		return prompt
+	}
+	if simulator, ok := p.simulator(plugin, connection); ok && simulator.Approve != nil {
+		prompt.Message = strings.TrimSpace(prompt.Message + " simulated; approve it with: " + simulator.Approve(prompt.UserCode))
+	}
+	return prompt
 }
 
 // simulatedPlugins lists the plugins of which every connection is simulated.

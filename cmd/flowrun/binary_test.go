@@ -25,7 +25,7 @@ func buildBinary(t *testing.T) string {
 // prints.
 func startSandbox(t *testing.T, binary, dir string) string {
 	t.Helper()
-	sandbox := exec.Command(binary, "sandbox")
+	sandbox := exec.Command(binary, "sandbox", "--approve-after", "never")
 	sandbox.Dir = dir
 	output, err := sandbox.StdoutPipe()
 	if err != nil {

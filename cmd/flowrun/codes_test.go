@@ -107,9 +107,24 @@ func runExample(t *testing.T, binary, code, text string, wrong bool) string {
 	if wrong && (code == "FR5016" || code == "FR5017") {
 		args = []string{"run", "workflow.yaml"} // refused before it begins
 	}
+	if code == "FR5030" {
+		buildThings(t, filepath.Join(dir, "things"))
+		put("workflow.yaml", "flowrun: v1\nname: w\nsteps:\n  - uses: things.list\n    connection: work\n")
+		if wrong {
+			args = []string{"run", "--sandbox", "workflow.yaml"}
+		}
+	}
 	command := exec.Command(binary, args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "NO_COLOR=1", "FLOWRUN_SECRET_TOKEN=a-token-for-tests")
 	output, _ := command.CombinedOutput() // the exit code follows from the problems
 	return string(output)
+}
+
+// buildThings builds a plugin of which flowrun has no simulator.
+func buildThings(t *testing.T, path string) {
+	t.Helper()
+	if output, err := exec.Command("go", "build", "-o", path, "../../test/sandbox/testdata/things").CombinedOutput(); err != nil {
+		t.Fatalf("build the plugin: %v\n%s", err, output)
+	}
 }

@@ -21,7 +21,7 @@ import (
 // bundled plugins, which are this executable run again.
 func TestMain(m *testing.M) {
 	flowrun := func() { os.Exit(cli.Run(os.Args[1:], cli.Host())) }
-	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[2] == "serve" {
+	if len(os.Args) >= 4 && (os.Args[1] == "plugins" && os.Args[2] == "serve" || os.Args[1] == "sandbox" && os.Args[2] == "hold") {
 		flowrun()
 	}
 	testscript.Main(m, map[string]func(){"flowrun": flowrun, "http": sendHTTP, "certificate": makeCertificate})
@@ -39,6 +39,11 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	fakeauth := sync.OnceValue(func() string { return buildFakeAuth(t) })
+	things := sync.OnceValue(func() string {
+		path := filepath.Join(t.TempDir(), "things")
+		buildThings(t, path)
+		return path
+	})
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
@@ -52,8 +57,11 @@ func TestScripts(t *testing.T) {
 					env.Setenv("USER", "ann")
 					env.Setenv("TZ", "UTC")
 					env.Setenv("WORKFLOWS", workflows)
-					if filepath.Base(folder) == "connections" {
+					switch filepath.Base(folder) {
+					case "connections":
 						env.Setenv("FAKEAUTH", fakeauth())
+					case "issue":
+						env.Setenv("THINGS", things())
 					}
 					return nil
 				},
@@ -97,7 +105,7 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 // places puts $WORK and $FAKEAUTH into a file: `places flowrun.yaml`.
 func places(ts *testscript.TestScript, _ bool, args []string) {
 	for _, file := range args {
-		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH")).Replace(ts.ReadFile(file))
+		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH"), "$THINGS", ts.Getenv("THINGS")).Replace(ts.ReadFile(file))
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Run simulators of the services until Ctrl-C",
 		Long: "Sandbox runs the services' simulators on 127.0.0.1 and prints a flowrun.yaml whose connections point at\n" +
@@ -19,12 +19,18 @@ func (a *app) sandboxCommand() *cobra.Command {
 		Args:    exactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return a.runSandbox() },
 	}
+	a.approveFlag(c)
+	return c
 }
 
 func (a *app) runSandbox() (err error) {
 	signals, stop := a.sys.Signals()
 	defer stop()
-	running, err := sandbox.Start(a.sandboxOptions())
+	options, err := a.sandboxOptions()
+	if err != nil {
+		return err
+	}
+	running, err := sandbox.Start(options)
 	if err != nil {
 		return fmt.Errorf("start the sandbox: %w", err)
 	}
@@ -33,6 +39,9 @@ func (a *app) runSandbox() (err error) {
 		return fmt.Errorf("print the sandbox's flowrun.yaml: %w", err)
 	}
 	a.note("%s", running.Line())
+	if options.ApproveAfter == 0 {
+		a.note("a device login waits for you: open its page, or `%s`", running.ApproveCommand())
+	}
 	a.note("put what stands on stdout into a file and name it with --config; Ctrl-C ends the sandbox")
 	<-signals
 	return nil

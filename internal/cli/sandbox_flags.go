@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -20,8 +22,13 @@ const callsInSandbox = "calls-in-sandbox"
 // sandboxFlags are what a command was given about its sandbox.
 type sandboxFlags struct {
 	live, mocks []string
-	calls       bool // the command may call services
+	calls       bool   // the command may call services
+	approve     string // --approve-after
 }
+
+// approveAfter is how long a sandbox waits for a person to approve a login where
+// nobody sits at a terminal.
+const approveAfter = 3 * time.Second
 
 func (a *app) sandboxFlag(c *cobra.Command, what string) {
 	c.Flags().BoolVar(&a.sandbox, "sandbox", false, what)
@@ -35,13 +42,36 @@ func (a *app) liveFlags(c *cobra.Command) {
 	c.Annotations[callsInSandbox] = "yes"
 	c.Flags().StringArrayVar(&a.stand.live, "live", nil, "with --sandbox: use this connection as it is declared, with real requests; notify:NAME for a notify target (repeatable)")
 	c.Flags().StringArrayVar(&a.stand.mocks, "mocks", nil, "with --sandbox: answer steps from FILE.test.yaml, or FILE.test.yaml#CASE (repeatable)")
+	a.approveFlag(c)
+}
+
+func (a *app) approveFlag(c *cobra.Command) {
+	c.Flags().StringVar(&a.stand.approve, "approve-after", "", "in a sandbox: approve a device login by itself after so long, or never (default: 3s without a terminal, else never)")
+}
+
+// approves is the wait before the sandbox approves a login; 0 = a person does it.
+func (a *app) approves() (time.Duration, error) {
+	switch a.stand.approve {
+	case "never":
+		return 0, nil
+	case "":
+		if a.hasLiveErr() {
+			return 0, nil
+		}
+		return approveAfter, nil
+	}
+	after, err := plan.ParseDuration(a.stand.approve)
+	if err != nil || after <= 0 {
+		return 0, usageError(fmt.Errorf("--approve-after %q is no length of time", a.stand.approve), "such as 10s, or never")
+	}
+	return after, nil
 }
 
 // checkSandboxFlags refuses what means nothing without a sandbox.
 func (a *app) checkSandboxFlags(c *cobra.Command) error {
 	a.stand.calls = c.Annotations[callsInSandbox] != ""
-	if a.sandbox {
-		return nil
+	if _, err := a.approves(); err != nil || a.sandbox {
+		return err
 	}
 	for flag, given := range map[string][]string{"--live": a.stand.live, "--mocks": a.stand.mocks} {
 		if len(given) > 0 {

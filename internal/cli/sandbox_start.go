@@ -23,13 +23,23 @@ func (o *owner) startSandbox(ctx context.Context, role role, project *engine.Pro
 	if err := project.CheckLive(); err != nil {
 		return a.refusedSandbox(err)
 	}
-	started, err := sandbox.Start(a.sandboxOptions())
+	options, err := a.sandboxOptions()
+	if err != nil {
+		return err
+	}
+	started, err := sandbox.Start(options)
 	if err != nil {
 		return fmt.Errorf("start the sandbox: %w", err)
 	}
 	o.sandbox = started
 	for _, service := range started.Services() {
-		project.Simulate(engine.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate})
+		simulator := engine.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate}
+		if options.ApproveAfter == 0 {
+			simulator.Approve = func(code string) string {
+				return strings.ReplaceAll(started.ApproveCommand(), sandbox.CodeMark, quoteWord(code))
+			}
+		}
+		project.Simulate(simulator)
 	}
 	if err := a.startSimulators(ctx, started, project); err != nil {
 		return err
@@ -137,6 +147,7 @@ func (o *owner) sandboxInfo() *web.OwnerSandbox {
 	return &web.OwnerSandbox{Live: o.app.stand.live, Mocks: o.app.absoluteMocks(), Lines: o.lines}
 }
 
-func (a *app) sandboxOptions() sandbox.Options {
-	return sandbox.Options{Now: a.sys.Now, Random: a.sys.Entropy}
+func (a *app) sandboxOptions() (sandbox.Options, error) {
+	after, err := a.approves()
+	return sandbox.Options{Now: a.sys.Now, Random: a.sys.Entropy, ApproveAfter: after}, err
 }

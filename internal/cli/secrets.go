@@ -30,6 +30,7 @@ func (a *app) secretsCommand() *cobra.Command {
 	c.AddCommand(list, a.secretsSetCommand(), a.secretsRemoveCommand())
 	for _, sub := range c.Commands() {
 		sub.ValidArgsFunction = cobra.NoFileCompletions
+		a.sandboxFlag(sub, "the secrets of the sandbox, which has its own")
 	}
 	c.Flags().AddFlagSet(list.Flags())
 	return c
@@ -92,7 +93,7 @@ func (a *app) secretsSetCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.file, "from-file", "", "read the value from this file")
 	c.Flags().BoolVar(&flags.keepNewline, "keep-newline", false, "keep the line feed at the end of what is read")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, _ error) error { // what is wrong may be the value
-		return usageError(errors.New("secrets set has no such flag, or the flag lacks its value"), "its flags are --from-file and --keep-newline; a value is never one")
+		return usageError(errors.New("secrets set has no such flag, or the flag lacks its value"), "its flags are --from-file, --keep-newline and --sandbox; a value is never one")
 	})
 	return c
 }

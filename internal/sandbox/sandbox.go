@@ -34,6 +34,9 @@ const (
 type Options struct {
 	Now    func() time.Time
 	Random io.Reader // of the throw-away certificate authority
+	// ApproveAfter is how long the simulator of logins waits for a person before it
+	// approves a code by itself; 0 = for ever.
+	ApproveAfter time.Duration
 }
 
 // Service is one simulator that runs.
@@ -63,6 +66,7 @@ type Sandbox struct {
 	services  []Service
 	servers   []*http.Server
 	externals []*external
+	approve   string // command that approves a login
 	folder    string // holds the certificate of the sandbox's own authority; removed at the end
 }
 
@@ -78,7 +82,9 @@ func Start(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listen for the page of the sandbox's logins: %w", err), s.Close())
 	}
-	login := authorization(o, "http://"+page.Addr().String()+"/device")
+	address := "http://" + page.Addr().String() + "/device"
+	s.approve = "curl -d decision=approve -d user_code=" + CodeMark + " " + address
+	login := authorization(o, address)
 	s.serve(page, login.Page())
 	for _, simulator := range simulators(o, login) {
 		if err := s.start(simulator, identity); err != nil {
@@ -137,6 +143,13 @@ func (s *Sandbox) start(simulator simulator, id identity) error {
 	s.services = append(s.services, Service{Plugin: simulator.plugin, Config: config, Rate: Rate, URL: url})
 	return nil
 }
+
+// CodeMark stands for the code of a login in the command that approves it.
+const CodeMark = "CODE"
+
+// ApproveCommand is the command that approves a login, with CodeMark in the place of
+// its code.
+func (s *Sandbox) ApproveCommand() string { return s.approve }
 
 // Services returns what runs, in the order of the plugins' names.
 func (s *Sandbox) Services() []Service { return s.services }

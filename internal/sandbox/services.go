@@ -54,7 +54,7 @@ func simulators(o Options, login *authsim.Sim) []simulator {
 // plain address of its own.
 func authorization(o Options, page string) *authsim.Sim {
 	return authsim.New(authsim.Options{
-		Requests: rateRequests, Window: rateWindow, Now: o.Now, Random: o.Random, VerificationURL: page,
+		Requests: rateRequests, Window: rateWindow, Now: o.Now, Random: o.Random, VerificationURL: page, AutoApproveAfter: o.ApproveAfter,
 	})
 }
 
