@@ -14,20 +14,29 @@ import (
 // Infinity or has more than 1,000 digits), is CodeUnexpectedResponse with the
 // place.
 func (r *Response) Document() (Value, error) {
-	body := Value(r.Body)
+	if problem := r.DocumentProblem(); problem != "" {
+		return nil, r.Fail(CodeUnexpectedResponse, "%s", problem)
+	}
+	return r.Body, nil
+}
+
+// DocumentProblem says why the body is no JSON that all readers read alike, "" for
+// nothing: for plugins that make an error of their own of it.
+func (r *Response) DocumentProblem() string {
 	switch {
-	case len(bytes.TrimSpace(body)) == 0:
-		return nil, r.Fail(CodeUnexpectedResponse, "the answer is empty where JSON is due")
-	case !json.Valid(body):
-		if problem := invalidText(body); problem != "" {
-			return nil, r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s: %s", r.kindOfBody(), problem)
+	case len(bytes.TrimSpace(r.Body)) == 0:
+		return "the answer is empty where JSON is due"
+	case !json.Valid(r.Body):
+		text := "the answer is no JSON" + r.kindOfBody()
+		if problem := invalidText(r.Body); problem != "" {
+			text += ": " + problem
 		}
-		return nil, r.Fail(CodeUnexpectedResponse, "the answer is no JSON%s", r.kindOfBody())
+		return text
 	}
-	if problem := checkDocument(body); problem != "" {
-		return nil, r.Fail(CodeUnexpectedResponse, "the answer is no JSON that all read alike: %s", r.Shown(problem, 400))
+	if problem := checkDocument(r.Body); problem != "" {
+		return "the answer is no JSON that all read alike: " + r.Shown(problem, 400)
 	}
-	return body, nil
+	return ""
 }
 
 // DocumentOrNull is Document for the answer of a write whose shape the service's

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -47,6 +48,17 @@ func SetInteger(query url.Values, name string, value *int64) {
 // workflow is checked; unknown is what ValidateWith and NarrowWith hand over.
 func IsUnknown(unknown []string, pointer string) bool {
 	return newUnknownSet(unknown).touches(pointer)
+}
+
+// IsInteger reports whether a value is an integer of 64 bits, however it is
+// written: 3320.0 is one.
+func IsInteger(value Value) bool {
+	sign := firstSign(value)
+	if sign != '-' && (sign < '0' || sign > '9') {
+		return false
+	}
+	_, whole := wholeNumber(json.Number(bytes.TrimSpace(value)))
+	return whole
 }
 
 // IsNull reports whether a value is null or missing.

@@ -176,10 +176,11 @@ func (s *documentScan) number() {
 	}
 }
 
-// endless reports whether a number is beyond what 64 bits of floating point
-// hold.
+// endless reports whether a number with an exponent is beyond what 64 bits of
+// floating point hold. One that is written out is an exact number of so many
+// digits.
 func endless(number string) bool {
-	if len(number) < 300 && strings.IndexAny(number, "eE") < 0 {
+	if strings.IndexAny(number, "eE") < 0 {
 		return false
 	}
 	f, err := strconv.ParseFloat(number, 64)

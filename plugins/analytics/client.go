@@ -18,11 +18,7 @@ func token(c *sdk.Call[Config]) (string, error) {
 	if err != nil || text != "" {
 		return text, err
 	}
-	name := c.Connection()
-	if name == "" {
-		name = "analytics"
-	}
-	return "", sdk.Invalid("", "connection `%s` has no credential: its setting `token` is empty and `token_from` is not set", name).
+	return "", sdk.Invalid("", "connection `%s` has no credential: its setting `token` is empty and `token_from` is not set", c.ConnectionName()).
 		WithHint("set `token` of the connection to a secret reference, or `token_from` to a connection that gives tokens")
 }
 

@@ -1,7 +1,6 @@
 package analytics
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,10 @@ import (
 // plainNumber is text that is a number of JSON without an exponent. Other texts,
 // such as "", "n/a", "007" and "+5", stay text (N-37).
 var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$`)
+
+// maxNumber is the longest text that becomes a number: longer ones are none that
+// every reader of JSON takes.
+const maxNumber = 300
 
 // rowReader turns the answer of /v1/aggregations into the rows of the output.
 type rowReader struct {
@@ -56,6 +59,9 @@ func (r rowReader) rows(response *sdk.Response) ([]json.RawMessage, error) {
 	return rows, nil
 }
 
+// errNoObject is what is wrong with an element of a list that is no object.
+var errNoObject = errors.New("is no object")
+
 // missingKeyError says that a row lacks something that was asked for.
 type missingKeyError string
 
@@ -68,35 +74,23 @@ func (e missingKeyError) Error() string {
 // is none becomes its text, null the empty text. Of the numeric names text that
 // is a number becomes that number, digit by digit.
 func (r rowReader) row(raw json.RawMessage) (json.RawMessage, error) {
-	names, values, err := members(raw)
-	if err != nil {
-		return nil, err
+	fields, isObject := sdk.ReadMembers(raw)
+	if !isObject {
+		return nil, errNoObject
 	}
 	for _, name := range r.required {
-		if !slices.Contains(names, name) {
+		if fields.Get(name) == nil {
 			return nil, missingKeyError(name)
 		}
 	}
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, name := range names {
-		value, err := fieldValue(values[i], r.numeric[name])
+	for i, field := range fields {
+		value, err := fieldValue(field.Value, r.numeric[field.Name])
 		if err != nil {
-			return nil, fmt.Errorf("has %w as `%s`", err, name)
+			return nil, fmt.Errorf("has %w as `%s`", err, sdk.Shown(field.Name, 64))
 		}
-		key, err := encode(name)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(key)
-		out.WriteByte(':')
-		out.Write(value)
+		fields[i].Value = value
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	return fields.JSON(), nil
 }
 
 // fieldValue returns a value as text or, where numeric says so and it is one, as
@@ -108,7 +102,7 @@ func fieldValue(raw json.RawMessage, numeric bool) (json.RawMessage, error) {
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, err
 		}
-		if numeric && plainNumber.MatchString(text) {
+		if numeric && len(text) <= maxNumber && plainNumber.MatchString(text) {
 			return json.RawMessage(text), nil
 		}
 		return raw, nil
@@ -122,31 +116,5 @@ func fieldValue(raw json.RawMessage, numeric bool) (json.RawMessage, error) {
 	if numeric && plainNumber.Match(raw) {
 		return raw, nil
 	}
-	return encode(string(raw))
-}
-
-// members reads an object's members in their order. A name that is there twice
-// keeps its last value.
-func members(raw json.RawMessage) (names []string, values []json.RawMessage, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
-		return nil, nil, errors.New("is no object")
-	}
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		name, _ := token.(string)
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, nil, err
-		}
-		if i := slices.Index(names, name); i >= 0 {
-			values[i] = value
-			continue
-		}
-		names, values = append(names, name), append(values, value)
-	}
-	return names, values, nil
+	return sdk.Text(string(raw)), nil
 }

@@ -51,7 +51,7 @@ func currentVisitors(c *sdk.Call[Config], in VisitorsInput) (sdk.Value, error) {
 	if err := response.JSON(&answer); err != nil {
 		return nil, err
 	}
-	if !isInteger(answer.Total) { // text is none here
+	if !sdk.IsInteger(answer.Total) {
 		return nil, response.Fail(sdk.CodeUnexpectedResponse, "the answer has no integer `total`")
 	}
 	output := visitorsOutput{Total: answer.Total}
@@ -61,14 +61,6 @@ func currentVisitors(c *sdk.Call[Config], in VisitorsInput) (sdk.Value, error) {
 		}
 	}
 	return encode(output)
-}
-
-// isInteger reports whether a value is an integer of 64 bits, and not text
-// (N-40). One with a point and zeros behind it is an integer too.
-func isInteger(raw json.RawMessage) bool {
-	whole, zeros, _ := bytes.Cut(raw, []byte("."))
-	var n int64
-	return len(raw) > 0 && raw[0] != 'n' && len(bytes.Trim(zeros, "0")) == 0 && json.Unmarshal(whole, &n) == nil
 }
 
 // detail adds the lists of the detailed view; a missing one is empty (N-41).
@@ -103,27 +95,25 @@ func listed(list string, items []json.RawMessage, texts ...string) ([]json.RawMe
 }
 
 func listedItem(raw json.RawMessage, texts []string) (json.RawMessage, error) {
-	names, values, err := members(raw)
-	if err != nil {
-		return nil, err
+	fields, isObject := sdk.ReadMembers(raw)
+	if !isObject {
+		return nil, errNoObject
 	}
-	fields := map[string]json.RawMessage{}
-	for i, name := range names {
-		fields[name] = values[i]
-	}
-	total := json.RawMessage(bytes.Trim(fields["total"], `"`))
-	if !isInteger(total) {
+	total := json.RawMessage(bytes.Trim(fields.Get("total"), `"`))
+	if !sdk.IsInteger(total) {
 		return nil, fmt.Errorf("has no integer `total`")
 	}
-	fields["total"] = total
+	fields = fields.With("total", total)
 	for _, name := range texts {
-		value := fields[name]
+		value := fields.Get(name)
 		if value == nil {
 			value = json.RawMessage("null")
 		}
-		if fields[name], err = fieldValue(value, false); err != nil {
+		value, err := fieldValue(value, false)
+		if err != nil {
 			return nil, fmt.Errorf("has %w as `%s`", err, name)
 		}
+		fields = fields.With(name, value)
 	}
-	return encode(fields)
+	return fields.JSON(), nil
 }

@@ -78,7 +78,7 @@ func TestN41_DetailedLists(t *testing.T) {
 	}
 	got := visitors(t, true, `{"total":3,"content":[{"hostname":"a.example","pathname":"404","total":"2","x":[1.10]}],"referrers":[{"referrer_hostname":null,"total":1}]}`)
 	const want = `{"total":3,"content":[{"hostname":"a.example","pathname":"404","total":2,"x":[1.10]}],` +
-		`"referrers":[{"referrer_hostname":"","referrer_pathname":"","total":1}],"content_truncated":false,"referrers_truncated":false}`
+		`"referrers":[{"referrer_hostname":"","total":1,"referrer_pathname":""}],"content_truncated":false,"referrers_truncated":false}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}

@@ -48,6 +48,9 @@ func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string
 	if problem != "" && e.fine() {
 		return e, e.fail(sdk.CodeUnexpectedResponse, "%s", problem)
 	}
+	if problem := response.DocumentProblem(); problem != "" && e.fine() {
+		return e, e.fail(sdk.CodeUnexpectedResponse, "%s", problem)
+	}
 	return e, nil
 }
 

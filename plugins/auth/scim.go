@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"net/url"
 
 	"github.com/flowrun/flowrun/sdk"
@@ -33,6 +34,11 @@ func (p *plugin) scimUsersList(c *sdk.Call[Config], in UsersInput) (UsersOutput,
 		return UsersOutput{}, err
 	}
 	page, err := c.ReadPage(response, usersShape(response.Body, in.Count, start))
+	var uncertain *sdk.UncertainListError
+	if errors.As(err, &uncertain) {
+		return UsersOutput{}, response.Fail(sdk.CodeUnexpectedResponse, "the page has no list `Resources`, and no single other one").
+			WithHint("%s", uncertain.Error())
+	}
 	if err != nil {
 		return UsersOutput{}, err
 	}
