@@ -130,6 +130,21 @@ func TestThereAreTheFortyDocumentedActions(t *testing.T) {
 	}
 }
 
+// TestIssue12_16_ExamplesHaveOutputs: every action has an example, and each says
+// what it gives; sdk.New has checked both against the schemas.
+func TestIssue12_16_ExamplesHaveOutputs(t *testing.T) {
+	for name, action := range described(t, openBench(t, nil, nil)) {
+		if len(action.Examples) == 0 {
+			t.Errorf("%s has no example", name)
+		}
+		for _, example := range action.Examples {
+			if len(example.Output) == 0 {
+				t.Errorf("%s: the example %s has no output", name, example.Name)
+			}
+		}
+	}
+}
+
 func TestActionsAreDeclaredAsDocumented(t *testing.T) {
 	b := openBench(t, nil, nil)
 	all := described(t, b)

@@ -180,6 +180,27 @@ func (a *action) checkExamples(p *Plugin) {
 		if _, problems := a.decode(input, nil); firstError(problems) != nil {
 			p.failf("action %s: example %s: %w", a.name, e.name, firstError(problems))
 		}
+		if e.output != nil {
+			a.checkExampleOutput(p, e)
+		}
+	}
+}
+
+func (a *action) checkExampleOutput(p *Plugin, e example) {
+	output, err := encodeExample(e.output)
+	if err != nil {
+		p.failf("action %s: output of the example %s: %w", a.name, e.name, err)
+		return
+	}
+	document, err := decodeTree(output)
+	if err != nil {
+		p.failf("action %s: output of the example %s: %w", a.name, e.name, err)
+		return
+	}
+	check := checker{}
+	check.value(document, a.output, "")
+	if wrong := firstError(check.problems); wrong != nil {
+		p.failf("action %s: output of the example %s: %w", a.name, e.name, wrong)
 	}
 }
 

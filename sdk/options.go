@@ -70,7 +70,7 @@ func Deprecated(instead string) ActionOption {
 }
 
 // Example adds a valid input and, when output is not nil, what it may give.
-// New checks the input.
+// New checks both against their schemas. A Value keeps its bytes.
 func Example(name string, input, output any) ActionOption {
 	return func(_ *Plugin, a *action) { a.examples = append(a.examples, example{name, input, output}) }
 }

@@ -30,7 +30,7 @@ const noOutputs = `{"type":"object","properties":{},"additionalProperties":false
 // Builtins returns the core actions that this version runs, in the order of the
 // language's page. The result is the caller's own.
 func Builtins() []*plan.Action {
-	return []*plan.Action{
+	return withExamples([]*plan.Action{
 		approveAction(), waitAction(),
 		builtin("log", "Write a line into the run's log.", `{
 			"type": "object",
@@ -68,7 +68,7 @@ func Builtins() []*plan.Action {
 			"additionalProperties": false
 		}`),
 		notifyAction(),
-	}
+	})
 }
 
 // approveAction has the form's fields as outputs: a step's form says which.

@@ -43,21 +43,21 @@ func NewWith(o Options) *sdk.Plugin {
 				sdk.Example("the ten pages with most visits", map[string]any{
 					"entity": "pageview", "entity_id": "ABCDEFGH", "aggregates": []string{"visits", "uniques"},
 					"field_grouping": []string{"pathname"}, "sort_by": "visits:desc", "limit": 10, "numeric": true,
-				}, nil),
+				}, sdk.Value(topPagesOutput)),
 				sdk.Example("one day by the hour", map[string]any{
 					"entity": "pageview", "entity_id": "ABCDEFGH", "aggregates": []string{"visits"}, "date_grouping": "hour",
 					"date_from": "2026-03-02 00:00:00", "date_to": "2026-03-02 23:59:59", "sort_by": "timestamp:asc",
-				}, nil),
+				}, sdk.Value(byHourOutput)),
 				sdk.Example("revenue in cents by campaign", map[string]any{
 					"entity": "event", "site_id": "ABCDEFGH", "entity_name": "purchase", "aggregates": []string{"conversions", "value"},
 					"field_grouping": []string{"utm_campaign"}, "numeric": true,
 					"filters": []map[string]string{{"property": "utm_source", "operator": "is not", "value": "internal"}},
-				}, nil))...),
+				}, sdk.Value(revenueOutput)))...),
 		sdk.Read("current_visitors", currentDoc, currentVisitors,
 			options(sdk.Output(visitorsSchema(true, false)), sdk.NarrowWith(narrowVisitors),
 				sdk.Timeout(30*time.Second),
-				sdk.Example("how many are there", map[string]any{"site_id": "ABCDEFGH"}, nil),
-				sdk.Example("where they are and where they came from", map[string]any{"site_id": "ABCDEFGH", "detailed": true}, nil))...),
+				sdk.Example("how many are there", map[string]any{"site_id": "ABCDEFGH"}, sdk.Value(visitorsOutput1)),
+				sdk.Example("where they are and where they came from", map[string]any{"site_id": "ABCDEFGH", "detailed": true}, sdk.Value(detailedOutput)))...),
 	)
 }
 

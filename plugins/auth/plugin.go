@@ -68,16 +68,16 @@ func (p *plugin) deviceActions() []sdk.Part {
 			options(sdk.ValidateWith(startProblems),
 				sdk.Fault(sdk.CodeRateLimited, "rate_limit_exceeded", "The quota of the client is used up (403); back off."),
 				sdk.Fault(sdk.CodeInvalid, "invalid_client", "The client is not known, or of the wrong type."),
-				sdk.Example("a login", map[string]any{"scopes": []string{"openid", "email"}}, nil))...),
+				sdk.Example("a login", map[string]any{"scopes": []string{"openid", "email"}}, sdk.Value(startOutput)))...),
 		sdk.Idempotent("device_poll", "Ask once whether the person has decided. Too early, it answers pending and sends nothing.", p.devicePoll,
-			options(append(pollFaults(), sdk.Example("one poll", flow, nil))...)...),
+			options(append(pollFaults(), sdk.Example("one poll", flow, sdk.Value(pollOutput)))...)...),
 		sdk.Idempotent("device_wait", "Wait until the person has decided; the token is then stored for the connection.", p.deviceWait,
 			options(append(pollFaults(),
 				sdk.Timeout(24*time.Hour), // the flow has its own end; the step's timeout bounds all of it
 				sdk.Fault(sdk.CodeDenied, "access_denied", "The person refused."),
 				sdk.Fault(sdk.CodeExpired, "", "The codes ran out, and no restart is left."),
-				sdk.Example("wait", flow, nil),
-				sdk.Example("with up to two new codes", map[string]any{"flow_id": flow["flow_id"], "restart": 2}, nil))...)...),
+				sdk.Example("wait", flow, sdk.Value(waitOutput)),
+				sdk.Example("with up to two new codes", map[string]any{"flow_id": flow["flow_id"], "restart": 2}, sdk.Value(waitOutput)))...)...),
 	}
 }
 
@@ -95,14 +95,14 @@ func (p *plugin) tokenActions() []sdk.Part {
 	login := sdk.Fault(sdk.CodeAuthRequired, "", "Nobody has logged in, or the grant is gone.")
 	return []sdk.Part{
 		sdk.Read("token", "A valid access token of the connection, renewed where it must be.", p.token,
-			options(login, sdk.Example("a token for the next minute", map[string]any{}, nil),
-				sdk.Example("a token for an hour", map[string]any{"min_ttl_s": 3600}, nil))...),
-		sdk.Idempotent("refresh", "Renew the access token now.", p.refresh, options(login, sdk.Example("renew", NoInput{}, nil))...),
+			options(login, sdk.Example("a token for the next minute", map[string]any{}, sdk.Value(storedTokenOutput)),
+				sdk.Example("a token for an hour", map[string]any{"min_ttl_s": 3600}, sdk.Value(renewedTokenOutput)))...),
+		sdk.Idempotent("refresh", "Renew the access token now.", p.refresh, options(login, sdk.Example("renew", NoInput{}, sdk.Value(refreshOutput)))...),
 		sdk.Idempotent("revoke", "Give the login back: the service and the store forget it.", p.revoke,
 			options(sdk.Fault(sdk.CodeInvalid, "", "The service does not revoke it (400); it may be revoked already."),
-				sdk.Example("log out", map[string]any{}, nil),
-				sdk.Example("log out, and forget whatever the service says", map[string]any{"which": "refresh", "forget": true}, nil))...),
-		sdk.Read("status", "What is known of the stored token. Sends nothing.", p.status, options(sdk.Example("look", NoInput{}, nil))...),
+				sdk.Example("log out", map[string]any{}, sdk.Value(revokeOutput)),
+				sdk.Example("log out, and forget whatever the service says", map[string]any{"which": "refresh", "forget": true}, sdk.Value(revokeOutput)))...),
+		sdk.Read("status", "What is known of the stored token. Sends nothing.", p.status, options(sdk.Example("look", NoInput{}, sdk.Value(statusOutput)))...),
 	}
 }
 
@@ -113,14 +113,14 @@ func (p *plugin) readActions() []sdk.Part {
 		sdk.Read("resource_get", "Read any resource of an allowed host with the access token.", p.resourceGet,
 			options(refused, sdk.ValidateWith(resourceProblems),
 				sdk.Fault(sdk.CodeAuthRequired, "", "Nobody has logged in, or the grant is gone."),
-				sdk.Example("a profile", map[string]any{"url": "https://api.example.com/me"}, nil))...),
+				sdk.Example("a profile", map[string]any{"url": "https://api.example.com/me"}, sdk.Value(resourceOutput)))...),
 		sdk.Read("deployments_list", "Deployments of the management API.", p.deploymentsList,
-			options(refused, sdk.Example("with the API key", map[string]any{"credential": "api_key"}, nil),
-				sdk.Example("with the login", map[string]any{"credential": "oauth"}, nil))...),
+			options(refused, sdk.Example("with the API key", map[string]any{"credential": "api_key"}, sdk.Value(deploymentsOutput)),
+				sdk.Example("with the login", map[string]any{"credential": "oauth"}, sdk.Value(deploymentsOutput)))...),
 		sdk.Read("scim_users_list", "Users of the SCIM API, one page.", p.scimUsersList,
 			options(refused, sdk.Paged("start_index", "users", "next_cursor"), sdk.ItemsNamedBy("id"),
-				sdk.Example("the first page", map[string]any{}, nil),
-				sdk.Example("fifty from the hundredth on", map[string]any{"count": 50, "start_index": 101}, nil))...),
+				sdk.Example("the first page", map[string]any{}, sdk.Value(firstUsersOutput)),
+				sdk.Example("fifty from the hundredth on", map[string]any{"count": 50, "start_index": 101}, sdk.Value(laterUsersOutput)))...),
 	}
 }
 

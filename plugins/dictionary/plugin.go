@@ -45,29 +45,29 @@ func NewWith(o Options) *sdk.Plugin {
 		// is fixed is our reading, since the document shows none.
 		sdk.Limit(limiter, 60, window, sdk.FixedWindow(), sdk.Scope("base_url")),
 		sdk.Read("word", "A word with British and American phonetics, part of speech and Chinese definitions.", s.word,
-			wordOptions(wordSchema(), "happy")...),
+			wordOptions(wordSchema(), "happy", wordOutput)...),
 		sdk.Read("synonyms", "Words that mean the same; the list may be empty.", s.synonyms,
-			wordOptions(relatedSchema("synonyms"), "happy")...),
+			wordOptions(relatedSchema("synonyms"), "happy", synonymsOutput)...),
 		sdk.Read("antonyms", "Words that mean the opposite; the list may be empty.", s.antonyms,
-			wordOptions(relatedSchema("antonyms"), "happy")...),
+			wordOptions(relatedSchema("antonyms"), "happy", antonymsOutput)...),
 		sdk.Read("abbr", "An abbreviation with its full form and its Chinese meaning.", s.abbr,
 			options(sdk.Output(abbrSchema()), notFound("No abbreviation has this id."),
-				sdk.Example("an abbreviation", map[string]any{"id": 1}, nil))...),
+				sdk.Example("an abbreviation", map[string]any{"id": 1}, sdk.Value(abbrOutput)))...),
 		sdk.Read("letter", "One page of the words that start with a letter. With paginate: all of them.", s.letter,
 			options(sdk.Paged("page", "items", "next_cursor"), sdk.ItemsNamedBy("id"), notFound("The service has no such letter."),
-				sdk.Example("the first page", map[string]any{"letter": "S"}, nil),
-				sdk.Example("large pages", map[string]any{"letter": "s", "page": 2, "per_page": 100, "items_field": "words"}, nil))...),
+				sdk.Example("the first page", map[string]any{"letter": "S"}, sdk.Value(letterOutput)),
+				sdk.Example("large pages", map[string]any{"letter": "s", "page": 2, "per_page": 100, "items_field": "words"}, sdk.Value(largeLetterOutput)))...),
 		sdk.Read("stats", "How many words, abbreviations, scenes and categorized words the service has.", s.stats,
-			options(sdk.Output(statsSchema()), sdk.Example("the numbers", sdk.NoInput{}, nil))...),
+			options(sdk.Output(statsSchema()), sdk.Example("the numbers", sdk.NoInput{}, sdk.Value(statsOutput)))...),
 		sdk.Read("search", "Search for words; the service's document does not show what a found word looks like.", s.search,
-			options(sdk.Example("a search", map[string]any{"q": "happy"}, nil))...),
+			options(sdk.Example("a search", map[string]any{"q": "happy"}, sdk.Value(searchOutput)))...),
 	)
 }
 
 // wordOptions are the options of the three actions about one word.
-func wordOptions(output sdk.Value, example string) []sdk.ActionOption {
-	return options(sdk.Output(output), sdk.ValidateWith(wordProblems), notFound("The service does not know the word."),
-		sdk.Example("a word", map[string]any{"word": example}, nil))
+func wordOptions(schema sdk.Value, word, output string) []sdk.ActionOption {
+	return options(sdk.Output(schema), sdk.ValidateWith(wordProblems), notFound("The service does not know the word."),
+		sdk.Example("a word", map[string]any{"word": word}, sdk.Value(output)))
 }
 
 func notFound(doc string) sdk.ActionOption { return sdk.Fault(sdk.CodeNotFound, "404", doc) }

@@ -31,6 +31,6 @@ func current(c *sdk.Call[config], in currentIn) (out currentOut, err error) {
 
 func main() {
 	sdk.New("weather", "1.0.0", "The weather of a city",
-		sdk.Read("current", "Read the weather of now", current, sdk.Example("Bonn", currentIn{City: "Bonn", Unit: "celsius"}, nil)),
+		sdk.Read("current", "Read the weather of now", current, sdk.Example("Bonn", currentIn{City: "Bonn", Unit: "celsius"}, currentOut{Temperature: 17.5, Sky: "clear"})),
 	).Serve()
 }
