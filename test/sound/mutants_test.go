@@ -29,7 +29,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"what was known of a hidden name", "eval/scope.go", "break // what is known beyond is of another value", "continue"},
 	{"a computed name beside written ones", "eval/infer.go", "fields[i].Type = schema.Join(fields[i].Type, value)", "_ = i"},
 	{"reduce looks once", "eval/predicate.go", "if next.Equal(acc) && round > 0 {", "if round == 0 {"},
-	{"either side of or proves", "eval/facts.go", "case \"or\", \"||\":\n\t\tif !truth {", "case \"or\", \"||\":\n\t\tif scope != nil {"},
+	{"either side of or proves", "eval/facts.go", "case \"or\", \"||\":\n\t\tif !truth {", "case \"or\", \"||\":\n\t\tif truth {\n\t\t\treturn assume(n.Right, true, assume(n.Left, true, scope))\n\t\t}\n\t\tif !truth {"},
 	{"unknown arguments", "eval/infer_call.go", "c.mustKnow(arg, t, f.name+\" can't be checked\")", "_ = t"},
 	{"the elements of one of two lists", "schema/join.go", "joined.Elem = Join(a.Element(), b.Element())", "joined.Elem = a.Element()"},
 	{"first is never null", "eval/infer_call.go", "default:\n\t\treturn schema.Nullable(list.Element())", "default:\n\t\treturn list.Element()"},
