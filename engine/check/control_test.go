@@ -118,7 +118,8 @@ enums, lists, maps, free objects, times, durations), random programs over the wh
 with nulls, absent fields, empty lists, extremes; then whole workflows (conditions, needs, loops, failures that go on, assertions, pages, text, inputs of actions) on the real
 Machine with drawn answers. Each result is held against the type that was inferred, too.
 
-- 1,000,000 programs, 727,000 accepted, 8 values each: 0 failures. 100,000 accepted workflows, 4 runs each: 0 failures.
+- Measured: 1,000,000 programs, three of four accepted, 8 values each: 0 failures. 5,000 accepted workflows (of 22,000 drawn), 4 runs each: 0 failures.
+  ` + "`make sound`" + ` takes 100,000 of them.
 - ` + "`make sound-mutants`" + `: 22 rules of the checker, broken one at a time. Each is noticed within 60 s.
 - ` + "`go test ./...`" + ` has 40,000 programs and 600 workflows of it.
 

@@ -43,13 +43,6 @@ func (p *part) walk(visit func(*part)) {
 	}
 }
 
-// size counts the parts.
-func (p *part) size() int {
-	n := 0
-	p.walk(func(*part) { n++ })
-	return n
-}
-
 // replaced returns a copy in which one part stands for another.
 func (p *part) replaced(old, with *part) *part {
 	if p == old {
