@@ -73,6 +73,10 @@ type RerunRequest struct {
 	From   string           `json:"from,omitempty"` // step: the results before it are taken over
 	Inputs map[string]Input `json:"inputs,omitempty"`
 	By     string           `json:"by,omitempty"`
+
+	RequestID string `json:"request_id,omitempty"` // the same one again returns the first run
+	Digest    string `json:"-"`                    // as of NamedStart
+	Replayed  *bool  `json:"-"`
 }
 
 // RunFilter selects runs; the newest come first. Query is an expression that must

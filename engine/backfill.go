@@ -70,20 +70,33 @@ func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*B
 	return result, b.start(ctx, result.Slots)
 }
 
+// checkBackfill tells all that is wrong with a request.
+func checkBackfill(r BackfillRequest, now time.Time) error {
+	var wrong []*InputError
+	note := func(input, message, hint string) {
+		wrong = append(wrong, &InputError{Input: input, Pointer: pointerTo(input, ""), Message: message, Hint: hint})
+	}
+	switch {
+	case r.From.IsZero():
+		note("from", "a backfill needs the time that it begins at", "such as 2026-03-01T00:00:00Z, or 7d")
+	case r.From.After(now):
+		note("from", "the backfill would begin in the future", "a backfill takes slots of the past")
+	case !r.From.Before(cmp.Or(r.Until, backfillEnd(r, now))):
+		note("until", "the backfill ends before it begins", "")
+	}
+	if r.MaxParallel < 0 || r.MaxParallel > maxBackfillParallel {
+		note("max_parallel", fmt.Sprintf("max_parallel is 1 to %d, not %d", maxBackfillParallel, r.MaxParallel), "")
+	}
+	return wrongInputs(wrong)
+}
+
 // backfillSlots returns the slots that a request names. Those that are still to
 // come are not among them.
 func backfillSlots(t *schedule.Trigger, r BackfillRequest, now time.Time) ([]time.Time, error) {
-	until := backfillEnd(r, now)
-	switch {
-	case r.From.IsZero():
-		return nil, &InputError{Input: "from", Message: "a backfill needs the time that it begins at"}
-	case r.From.After(now):
-		return nil, &InputError{Input: "from", Message: "the backfill would begin in the future", Hint: "a backfill takes slots of the past"}
-	case !r.From.Before(cmp.Or(r.Until, until)):
-		return nil, &InputError{Input: "until", Message: "the backfill ends before it begins"}
-	case r.MaxParallel < 0 || r.MaxParallel > maxBackfillParallel:
-		return nil, &InputError{Input: "max_parallel", Message: fmt.Sprintf("max_parallel is 1 to %d, not %d", maxBackfillParallel, r.MaxParallel)}
+	if err := checkBackfill(r, now); err != nil {
+		return nil, err
 	}
+	until := backfillEnd(r, now)
 	slots, more := t.Slots(r.From, until, maxBackfill)
 	if more {
 		return nil, &InputError{Input: "until", Message: fmt.Sprintf("there are more than %d slots from %s until %s", maxBackfill, r.From.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), Hint: "take a part of it"}

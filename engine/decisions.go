@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/interp"
@@ -284,12 +285,14 @@ func (d *decider) notResolvable() error {
 	return err
 }
 
-// payload makes the answer of what was given.
+// payload makes the answer of what was given. It tells all that is wrong with its
+// fields.
 func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 	if len(d.request.Form) == 0 {
 		return d.request.Payload, nil
 	}
 	values := make(map[string]json.RawMessage, len(d.request.Form))
+	var wrong []*InputError
 	for _, name := range slices.Sorted(maps.Keys(d.request.Form)) {
 		field, known := t.Field(name)
 		switch {
@@ -299,20 +302,38 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 		case t.Additional != nil:
 			field = t.Additional
 		default:
-			return nil, &InputError{Input: name, Message: fmt.Sprintf("there is no field `%s`", name), Hint: fieldHint(name, t)}
+			wrong = append(wrong, &InputError{Input: name, Pointer: pointerTo(name, ""), Message: fmt.Sprintf("there is no field `%s`", name), Hint: fieldHint(name, t)})
+			continue
 		}
-		input := d.request.Form[name]
-		value := input.JSON
-		if len(value) == 0 {
-			converted, err := convertText(field, input.Text)
-			if err != nil {
-				return nil, &InputError{Input: name, Message: fmt.Sprintf("field `%s`: %v", name, err), Hint: "it takes " + field.Article()}
-			}
-			value = converted
+		value, faults := convertField(schema.Field{Name: name, Type: field}, d.request.Form[name])
+		values[name], wrong = value, append(wrong, faults...)
+	}
+	for _, field := range t.Fields {
+		if _, given := d.request.Form[field.Name]; !given && field.Required && field.Type.Default == nil {
+			wrong = append(wrong, &InputError{
+				Input: field.Name, Pointer: pointerTo(field.Name, ""), Message: fmt.Sprintf("field `%s` is missing", field.Name), Hint: "it takes " + field.Type.Article(),
+			})
 		}
-		values[name] = value
+	}
+	if err := wrongInputs(wrong); err != nil {
+		return nil, err
 	}
 	return json.Marshal(values)
+}
+
+func convertField(field schema.Field, input Input) (value json.RawMessage, wrong []*InputError) {
+	value = input.JSON
+	if len(value) == 0 {
+		converted, err := convertText(field.Type, input.Text)
+		if err != nil {
+			return nil, []*InputError{wrongInput("field", field, err)}
+		}
+		value = converted
+	}
+	for _, err := range field.Type.Mismatches(value) {
+		wrong = append(wrong, wrongInput("field", field, err))
+	}
+	return value, wrong
 }
 
 func fieldHint(name string, t *schema.Type) string {
@@ -330,7 +351,8 @@ func wrongAnswer(err error) error {
 	wrong := &InputError{Message: "the answer does not fit: " + err.Error()}
 	var mismatch *schema.Mismatch
 	if errors.As(err, &mismatch) {
-		wrong.Hint = mismatch.Hint
+		wrong.Hint, wrong.Pointer = mismatch.Hint, mismatch.Pointer
+		wrong.Input, _, _ = strings.Cut(strings.TrimPrefix(mismatch.Pointer, "/"), "/")
 	}
 	return wrong
 }

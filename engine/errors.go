@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // ErrRunNotFound says that the store holds no run of that id.
@@ -64,11 +66,51 @@ func (e *ConflictError) Error() string { return e.Message }
 // name, "" where the error is not about one input.
 type InputError struct {
 	Input   string
+	Pointer string // JSON pointer of what is wrong, in the object of all inputs; "" = none, or Input alone
 	Message string
 	Hint    string
+	// Others are what else is wrong, where all that was given has been looked at.
+	Others []*InputError
 }
 
-func (e *InputError) Error() string { return e.Message }
+// maxTold is how many faults a message holds.
+const maxTold = 5
+
+func (e *InputError) Error() string {
+	if len(e.Others) == 0 {
+		return e.Message
+	}
+	all := e.All()
+	var told []string
+	for _, one := range all[:min(len(all), maxTold)] {
+		told = append(told, one.Message)
+	}
+	if more := len(all) - len(told); more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(told, "; ")
+}
+
+// All returns what is wrong, each on its own.
+func (e *InputError) All() []*InputError { return append([]*InputError{e}, e.Others...) }
+
+// wrongInputs makes one error of what is wrong; nil of nothing.
+func wrongInputs(all []*InputError) error {
+	if len(all) == 0 {
+		return nil
+	}
+	first := *all[0]
+	first.Others = all[1:]
+	return &first
+}
+
+// pointerTo is the JSON pointer of an input, and of a part of it.
+func pointerTo(input, part string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(input) + part
+}
+
+// JSONFault says what is wrong with a JSON text in words for people.
+func JSONFault(err error) string { return schema.JSONFault(err) }
 
 // UnknownError says that there is no thing of that name: a connection, a secret.
 type UnknownError struct {

@@ -24,6 +24,7 @@ type firing struct {
 	// interp.EncodeValue writes them.
 	item, outputs json.RawMessage
 	requestID     string     // the same one again is the first run; "" = none
+	digest        string     // of what the request asks for
 	fire          *plan.Fire // the row that is stored with the run; what it lacks is filled in. nil = no row
 	by            string     // who asked for it; "" = nobody did
 }
@@ -53,7 +54,7 @@ func (e *Engine) startTriggered(ctx context.Context, f firing) (runID string, ex
 		return "", false, err
 	}
 	options := startOptions{
-		requestID: f.requestID, by: f.by, trigger: f.trigger.Name, triggerKind: f.trigger.Kind, triggerAt: f.at,
+		requestID: f.requestID, digest: f.digest, by: f.by, trigger: f.trigger.Name, triggerKind: f.trigger.Kind, triggerAt: f.at,
 		item: f.item, outputs: f.outputs, fire: f.row(now),
 	}
 	if f.trigger.Kind.Scheduled() {
@@ -113,7 +114,7 @@ func refusedFire(err error) error {
 	var busy *BusyError
 	switch {
 	case errors.As(err, &wrong):
-		return &notFiredError{Skipped: plan.SkipInvalid, Note: wrong.Message}
+		return &notFiredError{Skipped: plan.SkipInvalid, Note: wrong.Error()}
 	case errors.As(err, &full):
 		return &notFiredError{Skipped: plan.SkipBusy, Note: full.Error(), cause: err}
 	case errors.As(err, &busy):

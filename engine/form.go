@@ -170,11 +170,11 @@ func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*In
 // checkField is convertInput in the words of a form, where the name of the field
 // stands beside it.
 func checkField(field schema.Field, given map[string]Input) *InputError {
-	_, _, err := convertInput(field, given)
-	if err == nil {
+	_, _, all := convertInput(field, given)
+	if len(all) == 0 {
 		return nil
 	}
-	wrong := &InputError{Input: field.Name, Message: err.Error()}
+	wrong := &InputError{Input: field.Name, Message: all[0].Message}
 	for _, named := range []string{"input `" + field.Name + "`: ", "input `" + field.Name + "` "} {
 		wrong.Message = strings.TrimPrefix(wrong.Message, named)
 	}

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -21,45 +24,40 @@ func convertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMes
 		}
 		inputs = parsed
 	}
-	if err := refuseUnknownInputs(workflow, inputs, given); err != nil {
-		return nil, err
-	}
+	wrong := unknownInputs(workflow, inputs, given)
 	values := map[string]json.RawMessage{}
 	for _, field := range inputs.Fields {
-		value, ok, err := convertInput(field, given)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		value, ok, faults := convertInput(field, given)
+		if wrong = append(wrong, faults...); ok && len(faults) == 0 {
 			values[field.Name] = value
 		}
+	}
+	if err := wrongInputs(wrong); err != nil {
+		return nil, err
 	}
 	return json.Marshal(values)
 }
 
-func refuseUnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) error {
-	names := make([]string, len(inputs.Fields))
-	for i, field := range inputs.Fields {
-		names[i] = field.Name
-	}
-	var unknown []string
-	for name := range given {
-		if _, known := inputs.Field(name); !known {
-			unknown = append(unknown, name)
+func unknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*InputError {
+	var unknown []*InputError
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, known := inputs.Field(name); known {
+			continue
 		}
+		hint := diag.DidYouMean(name, inputs.FieldNames())
+		if names := inputs.FieldNames(); hint == "" && len(names) > 0 {
+			hint = "its inputs are " + strings.Join(names, ", ")
+		}
+		unknown = append(unknown, &InputError{
+			Input: name, Pointer: pointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name), Hint: hint,
+		})
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	sort.Strings(unknown)
-	return &InputError{
-		Input:   unknown[0],
-		Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, unknown[0]),
-		Hint:    diag.DidYouMean(unknown[0], names),
-	}
+	return unknown
 }
 
-func convertInput(field schema.Field, given map[string]Input) (json.RawMessage, bool, error) {
+// convertInput makes the value of a field of what was given: given, by default, or
+// null. It tells all that is wrong with it.
+func convertInput(field schema.Field, given map[string]Input) (value json.RawMessage, ok bool, wrong []*InputError) {
 	input, ok := given[field.Name]
 	switch {
 	case !ok && field.Type.Default != nil:
@@ -67,24 +65,25 @@ func convertInput(field schema.Field, given map[string]Input) (json.RawMessage, 
 	case !ok && !field.Required:
 		return json.RawMessage("null"), true, nil
 	case !ok:
-		return nil, false, &InputError{
+		return nil, false, []*InputError{{
 			Input:   field.Name,
+			Pointer: pointerTo(field.Name, ""),
 			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type.Article()),
 			Hint:    fmt.Sprintf("give it with -i %s=VALUE", field.Name),
-		}
+		}}
 	}
-	value := input.JSON
+	value = input.JSON
 	if len(value) == 0 {
 		converted, err := convertText(field.Type, input.Text)
 		if err != nil {
-			return nil, false, wrongInput(field, err)
+			return nil, false, []*InputError{wrongInput("input", field, err)}
 		}
 		value = converted
 	}
-	if _, err := field.Type.DecodeExact(value); err != nil {
-		return nil, false, wrongInput(field, err)
+	for _, err := range field.Type.Mismatches(value) {
+		wrong = append(wrong, wrongInput("input", field, err))
 	}
-	return value, true, nil
+	return value, true, wrong
 }
 
 // convertText reads the text of -i NAME=TEXT: scalars as a plain YAML scalar,
@@ -99,10 +98,17 @@ func convertText(t *schema.Type, text string) (json.RawMessage, error) {
 	return t.FromScalar(text, true)
 }
 
-func wrongInput(field schema.Field, err error) error {
-	return &InputError{
+// wrongInput words what is wrong with an input, or with a field of a form.
+func wrongInput(what string, field schema.Field, err error) *InputError {
+	wrong := &InputError{
 		Input:   field.Name,
-		Message: fmt.Sprintf("input `%s`: %v", field.Name, err),
+		Pointer: pointerTo(field.Name, ""),
+		Message: fmt.Sprintf("%s `%s`: %v", what, field.Name, err),
 		Hint:    "it takes " + field.Type.Article(),
 	}
+	var mismatch *schema.Mismatch
+	if errors.As(err, &mismatch) {
+		wrong.Pointer = pointerTo(field.Name, mismatch.Pointer)
+	}
+	return wrong
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -190,29 +189,31 @@ func previewInputs(workflow *plan.Workflow, given map[string]Input) ([]PreviewIn
 		}
 		inputs = parsed
 	}
-	if err := refuseUnknownInputs(workflow, inputs, given); err != nil {
-		return nil, nil, err
-	}
+	all := unknownInputs(workflow, inputs, given)
 	for _, field := range inputs.Fields {
 		_, isGiven := given[field.Name]
-		raw, ok, err := convertInput(field, given)
-		var wrong *InputError
-		if err != nil && (isGiven || !errors.As(err, &wrong)) {
-			return nil, nil, err
+		raw, ok, wrong := convertInput(field, given)
+		if isGiven && len(wrong) > 0 {
+			all = append(all, wrong...)
+			continue
 		}
-		if err != nil || !ok {
+		if !ok {
 			shown = append(shown, PreviewInput{Name: field.Name, Value: json.RawMessage("null"), Missing: true})
 			continue
 		}
 		value, err := field.Type.Decode(raw)
 		if err != nil {
-			return nil, nil, wrongInput(field, err)
+			all = append(all, wrongInput("input", field, err))
+			continue
 		}
 		known[field.Name] = value
 		if field.Type.Secret {
 			raw = json.RawMessage(`"` + publicHidden + `"`)
 		}
 		shown = append(shown, PreviewInput{Name: field.Name, Value: raw, Given: isGiven})
+	}
+	if err := wrongInputs(all); err != nil {
+		return nil, nil, err
 	}
 	return shown, known, nil
 }

@@ -24,6 +24,10 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	if err != nil {
 		return nil, nil, e.fault(err)
 	}
+	asked := askedRequest{id: request.RequestID, digest: request.Digest, replayed: request.Replayed}
+	if first, err := e.answered(asked); first != nil || err != nil {
+		return first, nil, err
+	}
 	workflow, old, err := e.definition(row)
 	if err != nil {
 		return nil, nil, err
@@ -48,7 +52,8 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 			return nil, nil, err
 		}
 	}
-	started, err := e.start(ctx, newCheckedPlan(workflow), inputs, options)
+	options.requestID, options.digest = request.RequestID, request.Digest
+	started, err := e.startAsked(asked, func() (string, bool, error) { return e.begin(ctx, newCheckedPlan(workflow), inputs, options) })
 	return started, nil, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -138,10 +139,21 @@ func (e *Engine) Cancel(ctx context.Context, id, by string) error {
 		return e.runFault(id, err)
 	}
 	if row.Status.Ended() {
-		return &ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, row.Status)}
+		return endedAlready(id, row.Status)
 	}
-	err = e.driver.LoadDurably(ctx, id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by})
+	// The run may end now: whether it has is seen where its events are made.
+	_, err = e.driver.Decide(ctx, id, false, func(m *interp.Machine, _ bool) (*journal.Event, error) {
+		if m.Done() {
+			status, _ := m.Status()
+			return nil, endedAlready(id, status)
+		}
+		return &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: by}, nil
+	})
 	return e.loadFault(id, err)
+}
+
+func endedAlready(id string, status plan.RunStatus) error {
+	return &ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, status)}
 }
 
 // loadFault is what a run that can't be gone on with is refused with.

@@ -130,10 +130,12 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 	}
 	now := e.project.config.Now().UTC().Round(0)
 	f := firing{rev: found.rev, trigger: found.trigger, at: cmp.Or(r.At.UTC(), now), by: by}
+	asked := askedRequest{digest: r.Digest, replayed: r.Replayed}
 	if r.RequestID != "" {
-		f.requestID = "trigger/" + id + "/" + r.RequestID
-		if known, err := e.store.Requested(f.requestID); err != nil || known != "" {
-			return e.askedBefore(known, err)
+		asked.id = "trigger/" + id + "/" + r.RequestID
+		f.requestID, f.digest = asked.id, r.Digest
+		if first, err := e.answered(asked); first != nil || err != nil {
+			return first, err
 		}
 	}
 	if f.fire, err = e.handFire(found, r, now); err != nil {
@@ -143,17 +145,13 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 	if err != nil {
 		return nil, handError(err)
 	}
-	if existing && f.requestID == "" {
+	switch {
+	case existing && f.requestID == "":
 		return nil, slotConflict(id, f.at, run)
+	case existing:
+		return e.replayed(asked, run)
 	}
 	return e.storedRun(run)
-}
-
-func (e *Engine) askedBefore(id string, err error) (*plan.Run, error) {
-	if err != nil {
-		return nil, e.fault(err)
-	}
-	return e.storedRun(id)
 }
 
 // handFire is the row of a run that is started by hand. Without a slot of its own

@@ -17,6 +17,7 @@ import (
 type startOptions struct {
 	scheduledAt time.Time // zero = the time of acceptance
 	requestID   string
+	digest      string // of what the request asks for
 	by          string // who asked for it; "" = nobody did
 	rerunOf     string
 	edited      []string // of a rerun: the inputs that differ
@@ -122,7 +123,8 @@ func (e *Engine) newRun(checked *checkedPlan, inputs json.RawMessage, options st
 			RunID: id, Inputs: inputs, Trigger: trigger, ScheduledAt: scheduledAt,
 			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
 			EditedInputs: options.edited, From: options.from, Taken: options.taken,
-			TriggerKind: options.triggerKind, TriggerAt: options.triggerAt.UTC(), TriggerItem: options.item, TriggerOutputs: options.outputs,
+			RequestDigest: options.digest,
+			TriggerKind:   options.triggerKind, TriggerAt: options.triggerAt.UTC(), TriggerItem: options.item, TriggerOutputs: options.outputs,
 		},
 	}, nil
 }

@@ -46,6 +46,8 @@ type NamedStart struct {
 	Inputs      map[string]Input `json:"inputs,omitempty"`
 	ScheduledAt time.Time        `json:"scheduled_at,omitzero"`
 	RequestID   string           `json:"request_id,omitempty"` // the same one again returns the first run
+	Digest      string           `json:"-"`                    // of what is asked for: another one under the same RequestID is a *ReusedKeyError; "" = not compared
+	Replayed    *bool            `json:"-"`                    // set where the run is of an earlier request; nil = nobody asks
 	By          string           `json:"by,omitempty"`
 }
 
@@ -110,6 +112,8 @@ type TriggerRequest struct {
 	At        time.Time `json:"at,omitzero"` // the run's scheduled_at; zero = now
 	RequestID string    `json:"request_id,omitempty"`
 	By        string    `json:"by,omitempty"`
+	Digest    string    `json:"-"` // as of NamedStart
+	Replayed  *bool     `json:"-"`
 }
 
 // BackfillRequest asks for runs of the slots in [From, Until).

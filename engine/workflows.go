@@ -123,22 +123,16 @@ func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, er
 }
 
 // StartNamed starts a run of a workflow of the project: of its revision in force.
-// *UnknownError, *InputError; a broken file without a good revision is a
+// *UnknownError, *InputError, *ReusedKeyError; a broken file without a good revision is a
 // diag.List, and so is what the run would lack.
 func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*plan.Run, diag.List, error) {
 	rev, err := e.revisions.named(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.RequestID != "" {
-		first, err := e.store.Requested(r.RequestID)
-		if err != nil {
-			return nil, nil, e.fault(err)
-		}
-		if first != "" { // whatever the file and the inputs are now
-			row, err := e.storedRun(first)
-			return row, nil, err
-		}
+	asked := askedRequest{id: r.RequestID, digest: r.Digest, replayed: r.Replayed}
+	if first, err := e.answered(asked); first != nil || err != nil { // whatever the file is now
+		return first, nil, err
 	}
 	inputs, err := convertInputs(rev.workflow(), r.Inputs)
 	if err != nil {
@@ -147,7 +141,9 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*pl
 	if lacking := e.project.preflight(ctx, rev.workflow()); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
-	row, err := e.start(ctx, rev.checked, inputs, startOptions{scheduledAt: r.ScheduledAt, requestID: r.RequestID, by: r.By})
+	row, err := e.startAsked(asked, func() (string, bool, error) {
+		return e.begin(ctx, rev.checked, inputs, startOptions{scheduledAt: r.ScheduledAt, requestID: r.RequestID, digest: r.Digest, by: r.By})
+	})
 	return row, nil, err
 }
 

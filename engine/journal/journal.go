@@ -101,6 +101,9 @@ type Start struct {
 	TriggerAt      time.Time        `json:"trigger_at,omitzero"`
 	TriggerItem    json.RawMessage  `json:"trigger_item,omitempty"`
 	TriggerOutputs json.RawMessage  `json:"trigger_outputs,omitempty"`
+	// RequestDigest is of what the request asked for that has an id of its own: the
+	// same id with another digest is another request.
+	RequestDigest string `json:"request_digest,omitempty"`
 }
 
 // Taken is the result of a step of another run. Result is the same as Outputs

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -22,6 +23,25 @@ type coercion struct {
 	// inSecret counts the objects around that are secret as a whole: their
 	// leaves are references or clear values.
 	inSecret int
+
+	// all collects what is wrong in each part; nil = the first fault ends it.
+	all *[]*Mismatch
+}
+
+// maxMismatches bounds how many faults of one value are told.
+const maxMismatches = 50
+
+// goOn keeps what is wrong with a part of a list or an object, and reports whether
+// the other parts are looked at too. depth is the length of the path outside of
+// the part.
+func (c *coercion) goOn(err error, depth int) bool {
+	var wrong *Mismatch
+	if c.all == nil || !errors.As(err, &wrong) || len(*c.all) >= maxMismatches {
+		return false
+	}
+	*c.all = append(*c.all, wrong)
+	c.path = c.path[:depth]
+	return true
 }
 
 func (c *coercion) value(t *Type, v any) (any, bool, error) {
@@ -245,11 +265,14 @@ func (c *coercion) list(t *Type, list []any) (any, bool, error) {
 		return nil, false, err
 	}
 	elem := t.Element()
-	out, changed := list, false
+	out, changed, depth := list, false, len(c.path)
 	for i, item := range list {
 		c.path.pushIndex(i)
 		value, differs, err := c.value(elem, item)
 		if err != nil {
+			if c.goOn(err, depth) {
+				continue
+			}
 			return nil, false, err
 		}
 		c.path.pop()
@@ -265,9 +288,12 @@ func (c *coercion) list(t *Type, list []any) (any, bool, error) {
 }
 
 func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
+	depth := len(c.path)
 	for _, field := range t.Fields {
 		if _, there := object[field.Name]; !there && field.Required {
-			return nil, false, mismatchf(c.path, "field `%s` is missing", field.Name)
+			if err := mismatchf(c.path, "field `%s` is missing", field.Name); !c.goOn(err, depth) {
+				return nil, false, err
+			}
 		}
 	}
 	if t.Secret {
@@ -277,13 +303,11 @@ func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
 	out, changed := object, false
 	// Keys in order, so that of several mismatches the same one is told always.
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		part, err := c.part(t, name)
+		value, differs, err := c.named(t, name, object[name])
 		if err != nil {
-			return nil, false, err
-		}
-		c.path.push(name)
-		value, differs, err := c.value(part, object[name])
-		if err != nil {
+			if c.goOn(err, depth) {
+				continue
+			}
 			return nil, false, err
 		}
 		c.path.pop()
@@ -296,6 +320,16 @@ func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
 		out[name], changed = value, true
 	}
 	return out, changed, nil
+}
+
+// named is value for the part of an object; the path is left in it.
+func (c *coercion) named(t *Type, name string, v any) (any, bool, error) {
+	part, err := c.part(t, name)
+	if err != nil {
+		return nil, false, err
+	}
+	c.path.push(name)
+	return c.value(part, v)
 }
 
 // part returns the type of an object's value under name.

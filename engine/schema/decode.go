@@ -28,6 +28,28 @@ func (t *Type) DecodeClear(data []byte) (any, error) {
 	return t.decodeWith(data, coercion{own: true, json: true, clear: true})
 }
 
+// Mismatches returns all that is wrong with JSON that DecodeExact refuses, at most
+// 50 faults; nil where it is taken.
+func (t *Type) Mismatches(data []byte) []*Mismatch {
+	v, err := parseJSON(data)
+	if err == nil {
+		all := []*Mismatch{}
+		c := coercion{exact: true, own: true, json: true, all: &all}
+		if _, _, err = c.value(t, v); err == nil {
+			return all
+		}
+		var last *Mismatch
+		if errors.As(err, &last) {
+			return append(all, last)
+		}
+	}
+	var wrong *Mismatch
+	if !errors.As(err, &wrong) {
+		wrong = &Mismatch{Message: err.Error()}
+	}
+	return []*Mismatch{wrong}
+}
+
 func (t *Type) decode(data []byte, exact bool) (any, error) {
 	return t.decodeWith(data, coercion{exact: exact, own: true, json: true})
 }
@@ -70,8 +92,5 @@ func parseJSON(data []byte) (any, error) {
 }
 
 func invalidJSON(err error) *Mismatch {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &Mismatch{Message: "invalid JSON: it ends too early"}
-	}
-	return &Mismatch{Message: "invalid JSON: " + err.Error()}
+	return &Mismatch{Message: "invalid JSON: " + JSONFault(err)}
 }
