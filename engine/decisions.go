@@ -263,7 +263,7 @@ func (d *decider) resolve() (*journal.Event, error) {
 	}
 	outcome := d.request.Outcome
 	if !slices.Contains([]string{"happened", "did_not", "skip"}, outcome) {
-		return nil, &InputError{Message: fmt.Sprintf("the outcome is happened, did_not or skip, not %q", outcome)}
+		return nil, &InputError{Input: "outcome", Message: fmt.Sprintf("the outcome is happened, did_not or skip, not %q", outcome)}
 	}
 	if len(d.request.Payload) > 0 && outcome != "happened" {
 		return nil, &InputError{Message: "outputs belong to an outcome that happened"}

@@ -40,17 +40,19 @@ func registerAccess(t *typed, s *server) {
 	}, s.connections)
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "testConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/test", Tags: []string{"connections"},
-		Summary: "Let the plugin of a connection try it",
+		Summary:  "Let the plugin of a connection try it",
+		Metadata: map[string]any{refuses: []Code{CodeConflict}},
 	}, s.testConnection)
 	registerWhole(t, ScopeOperator, huma.Operation{
 		OperationID: "loginConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/login", Tags: []string{"connections"},
-		Metadata: map[string]any{longAnswers: true, responses: responsesOf(loginResponses)}, Summary: "Log in to a connection",
+		Metadata: map[string]any{refuses: []Code{CodeConflict}, longAnswers: true, responses: responsesOf(loginResponses)}, Summary: "Log in to a connection",
 		Description: "The answer comes line by line while the person logs in: what to do there (`prompt`: address and code), and last the `result` " +
 			"or the `problem`. A client that goes away ends the login.",
 	}, s.login)
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "logoutConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/logout", Tags: []string{"connections"},
-		Summary: "Withdraw the token of a connection and forget it",
+		Summary:  "Withdraw the token of a connection and forget it",
+		Metadata: map[string]any{refuses: []Code{CodeConflict}},
 	}, s.logout)
 }
 

@@ -27,6 +27,11 @@ type GivenInputs struct {
 	Texts  map[string]string          `json:"input_texts,omitempty" doc:"Inputs as the command line has them: the input's type converts the text."`
 }
 
+// placed points faults of the inputs to where they stand in the body.
+func (g GivenInputs) placed(problem *Problem) *Problem {
+	return problem.placed("inputs", g.Texts, "input_texts")
+}
+
 func inputsOf(values map[string]json.RawMessage, texts map[string]string) map[string]engine.Input {
 	merged := map[string]engine.Input{}
 	for name, value := range values {
@@ -63,15 +68,18 @@ func registerActs(t *typed, s *server) {
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "cancelRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/cancel", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
 		Summary: "Ask a run to end", Description: "Its `finally` still runs.",
+		Metadata: map[string]any{refuses: []Code{CodeConflict}},
 	}, s.cancel)
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "resumeRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/resume", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: localBodyCap, Summary: "Go on with a run where it stopped",
+		Metadata: map[string]any{refuses: []Code{CodeConflict, CodePlugin, CodeInvalidWorkflow, CodeInvalidInput}},
 	}, s.resume)
 	registerWhole(t, ScopeOperator, huma.Operation{
 		OperationID: "rerunRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/rerun", Tags: []string{"runs"}, DefaultStatus: http.StatusCreated,
 		MaxBodyBytes: localBodyCap, Summary: "Start a new run that is linked to this one",
 		Description: "With `from` the results before that step are taken over. Inputs that are given replace the old ones.",
+		Metadata:    map[string]any{refuses: []Code{CodeConflict, CodePlugin, CodeInvalidInput, CodeInvalidWorkflow, CodeReusedKey}},
 	}, s.rerun)
 }
 
@@ -139,6 +147,7 @@ type RerunBody struct {
 
 type rerunInput struct {
 	RunRef
+	KeyHeader
 	Body *RerunBody
 }
 
@@ -147,14 +156,20 @@ func (s *server) rerun(ctx context.Context, in *rerunInput) (*made[RunAnswer], *
 		return nil, problem
 	}
 	body := orZero(in.Body)
-	run, list, err := s.Runs.Rerun(ctx, in.ID, engine.RerunRequest{From: body.From, Inputs: inputsOf(body.Inputs, body.Texts), By: by(ctx, body.By)})
+	asked, problem := in.asked(ctx, "rerun of "+in.ID, "", body.GivenInputs, body.From)
+	if problem != nil {
+		return nil, problem
+	}
+	run, list, err := s.Runs.Rerun(ctx, in.ID, engine.RerunRequest{
+		From: body.From, Inputs: inputsOf(body.Inputs, body.Texts), By: by(ctx, body.By), RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
+	})
 	if err != nil {
-		return nil, runProblem(in.ID, err)
+		return nil, body.placed(runProblem(in.ID, err))
 	}
 	if run == nil {
 		return nil, invalidWorkflow(list)
 	}
-	return &made[RunAnswer]{Location: runLocation(run.ID), Body: RunAnswer{Run: run, Problems: list}}, nil
+	return &made[RunAnswer]{Location: runLocation(run.ID), Replayed: asked.replayed, Body: RunAnswer{Run: run, Problems: list}}, nil
 }
 
 func runLocation(id string) string { return Prefix + "/runs/" + id }

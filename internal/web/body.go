@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine"
 )
 
 // Body caps in bytes. A workflow of 1 MiB and its inputs come as base64 in JSON.
@@ -27,7 +29,7 @@ func decodeBody(w http.ResponseWriter, r *http.Request, limit int64, optional bo
 	case errors.As(err, &tooLarge):
 		return newProblem(CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
 	case err != nil:
-		return newProblem(CodeBadRequest, "the body can't be read: "+err.Error())
+		return newProblem(CodeBadRequest, bodyCut)
 	case len(data) == 0 && optional && r.Header.Get("Content-Type") == "":
 		return nil
 	}
@@ -37,13 +39,16 @@ func decodeBody(w http.ResponseWriter, r *http.Request, limit int64, optional bo
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return newProblem(CodeBadRequest, "the body is not what this path takes: "+strings.TrimPrefix(err.Error(), "json: "))
+		return newProblem(CodeBadRequest, "the body is not what this path takes: "+engine.JSONFault(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return newProblem(CodeBadRequest, "the body holds more than one JSON value")
 	}
 	return nil
 }
+
+// bodyCut is what a client hears whose body did not come to its end.
+const bodyCut = "the body was cut before its end"
 
 func isJSON(contentType string) bool {
 	mediaType, params, err := mime.ParseMediaType(contentType)

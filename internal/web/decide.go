@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -28,6 +29,7 @@ func registerDecisions(t *typed, s *server) {
 		register(t, ScopeOperator, huma.Operation{
 			OperationID: string(act.name) + "Step", Method: http.MethodPost, Path: Prefix + "/runs/{id}/steps/{step}/" + string(act.name),
 			Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, Summary: act.summary, Description: act.text,
+			Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput}},
 		}, func(ctx context.Context, in *decideInput) (*engine.DecideResult, *Problem) {
 			return s.decide(ctx, act.name, in)
 		})
@@ -39,10 +41,37 @@ type DecideBody struct {
 	Form    map[string]json.RawMessage `json:"form,omitempty" doc:"The fields of the answer, each as JSON."`
 	Texts   map[string]string          `json:"form_texts,omitempty" doc:"Fields as the command line has them: the field's type converts the text."`
 	Payload json.RawMessage            `json:"payload,omitempty" doc:"The whole answer, in place of its fields."`
-	Outcome string                     `json:"outcome,omitempty" doc:"Of resolve alone: happened, did_not or skip."`
+	Outcome string                     `json:"outcome,omitempty" enum:"happened,did_not,skip" doc:"Of resolve alone: happened, did_not or skip."`
 	Comment string                     `json:"comment,omitempty" doc:"Stands beside the decision."`
 	By      string                     `json:"by,omitempty" doc:"Who decides. Over TCP it is ignored."`
 	Hold    bool                       `json:"hold,omitempty" doc:"Only record it when no process drives the run."`
+}
+
+// check refuses what an act would not look at.
+func (b DecideBody) check(act engine.Act) *Problem {
+	refuse := func(field, hint string) *Problem {
+		answer := newProblem(CodeBadRequest, fmt.Sprintf("the body is not what this path takes: %s is not for %s", field, act))
+		answer.Input, answer.Hint = field, hint
+		answer.Faults = []InputFault{{Input: field, Pointer: "/" + field, Detail: answer.Detail, Hint: hint}}
+		return answer
+	}
+	switch {
+	case act != engine.ActResolve && b.Outcome != "":
+		return refuse("outcome", "only resolve has an outcome")
+	case act == engine.ActResolve && len(b.Form) > 0:
+		return refuse("form", "payload holds the outputs")
+	case act == engine.ActResolve && len(b.Texts) > 0:
+		return refuse("form_texts", "payload holds the outputs")
+	}
+	return nil
+}
+
+// placed points faults of the answer to where they stand in the body.
+func (b DecideBody) placed(problem *Problem) *Problem {
+	if len(b.Payload) > 0 {
+		return problem.placed("payload", nil, "")
+	}
+	return problem.placed("form", b.Texts, "form_texts")
 }
 
 type decideInput struct {
@@ -59,11 +88,14 @@ func (s *server) decide(ctx context.Context, act engine.Act, in *decideInput) (*
 		return nil, newProblem(CodeNotFound, "there is no such step")
 	}
 	body := orZero(in.Body)
+	if problem := body.check(act); problem != nil {
+		return nil, problem
+	}
 	result, err := s.Runs.Decide(ctx, in.ID, in.Step, act, engine.DecideRequest{
 		Form: inputsOf(body.Form, body.Texts), Payload: body.Payload, Outcome: body.Outcome, Comment: body.Comment, By: by(ctx, body.By), Hold: body.Hold,
 	})
 	if err != nil {
-		return nil, runProblem(in.ID, err)
+		return nil, body.placed(runProblem(in.ID, err))
 	}
 	return result, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"path"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 // apiVersion is the version of the paths and their types: it is that of Prefix,
@@ -33,7 +35,7 @@ func newDocument() *huma.OpenAPI {
 			Title: "flowrun", Version: apiVersion, Description: apiText,
 			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
-		Servers: []*huma.Server{{URL: "http://127.0.0.1:7070", Description: "`flowrun serve` where nothing else is configured"}},
+		Servers: []*huma.Server{{URL: usualServer, Description: usualText}},
 		Tags: []*huma.Tag{
 			{Name: "runs", Description: "What runs and what ran."},
 			{Name: "workflows", Description: "The workflow files of the project."},
@@ -81,6 +83,7 @@ func describe(api huma.API, scope Scope, op *huma.Operation) {
 	if make, ok := op.Metadata[responses].(responsesOf); ok {
 		op.Responses = make(schema)
 	}
+	addRefusals(scope, op)
 	op.Responses["default"] = &huma.Response{
 		Description: "What is wrong. `code` is for programs.",
 		Content: map[string]*huma.MediaType{
@@ -99,11 +102,33 @@ func OpenAPI() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
+// The server of the committed document.
+const (
+	usualServer = "http://127.0.0.1:7070"
+	usualText   = "`flowrun serve` where nothing else is configured"
+)
+
+// withServer puts the server that is asked in the place of the usual one.
+func withServer(data []byte, origin string) []byte {
+	for old, now := range map[string]string{usualServer: origin, usualText: "This server, as it was asked."} {
+		from, errFrom := json.Marshal(old)
+		to, errTo := json.Marshal(now)
+		if errFrom != nil || errTo != nil {
+			return data
+		}
+		data = bytes.Replace(data, from, to, 1)
+	}
+	return data
+}
+
 // openAPI serves the document. It is made when it is first asked for.
-func (s *server) openAPI(w http.ResponseWriter, _ *http.Request) *Problem {
+func (s *server) openAPI(w http.ResponseWriter, r *http.Request) *Problem {
 	data, err := s.document()
 	if err != nil {
 		return newProblem(CodeInternal, "write the OpenAPI document: "+err.Error())
+	}
+	if _, remote := guard.CallerOf(r.Context()); remote {
+		data = withServer(data, guard.OriginOf(r, s.Owner.URL))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(data) // the client is gone: nobody is left to tell
@@ -136,6 +161,7 @@ func finish(document *huma.OpenAPI) {
 			markNull(schema, field)
 		}
 	}
+	addRefusalSchemas(document)
 }
 
 // textKey is what documentTexts knows a field by; "" = the type itself.
@@ -218,7 +244,7 @@ func valuesOf(t reflect.Type) []any {
 			plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
 		}
 	case reflect.TypeFor[plan.TriggerKind]():
-		return []any{plan.TriggerManual, plan.TriggerCron, plan.TriggerEvery, plan.TriggerWebhook, plan.TriggerPoll, plan.TriggerAfter}
+		return []any{plan.TriggerManual, "workflow", plan.TriggerCron, plan.TriggerEvery, plan.TriggerWebhook, plan.TriggerPoll, plan.TriggerAfter}
 	}
 	return nil
 }

@@ -57,6 +57,10 @@ func addPlain(document *huma.OpenAPI) {
 			},
 		},
 	} {
+		if op.OperationID == "hook" {
+			op.Metadata = map[string]any{refuses: []Code{CodeUnauthorized, CodeConflict, CodeInvalidInput, CodeTooMany}}
+			addRefusals(ScopeHook, op)
+		}
 		op.Responses["default"] = problem
 		document.AddOperation(op)
 	}

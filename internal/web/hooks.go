@@ -28,7 +28,7 @@ func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
 	case errors.As(err, &tooLarge):
 		return newProblem(CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyCap))
 	case err != nil:
-		return newProblem(CodeBadRequest, "the body can't be read: "+err.Error())
+		return newProblem(CodeBadRequest, bodyCut)
 	}
 	answer, err := s.Hooks.Hook(r.Context(), workflow, trigger, engine.HookRequest{
 		Method: r.Method, Header: r.Header, Query: r.URL.Query(), Body: body, Remote: r.RemoteAddr,

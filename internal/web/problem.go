@@ -26,9 +26,13 @@ const (
 	CodeInvalidInput    Code = "invalid_input"    // Input names it
 	CodePlugin          Code = "plugin_changed"   // a plugin is not the one any more that a run was accepted with
 	CodeTooMany         Code = "too_many_requests"
-	CodeUnauthorized    Code = "unauthorized" // the signature or token of a webhook is wrong
-	CodeUnavailable     Code = "unavailable"  // nothing was done: it can't be taken now
-	CodeClosing         Code = "closing"      // nothing was done: the owner is about to give the store back
+	CodeReusedKey       Code = "idempotency_key_reused" // the key is of a request that asked for something else
+	CodeUnauthorized    Code = "unauthorized"           // no token, or a wrong one; of a webhook its signature
+	CodeForbidden       Code = "forbidden"              // a token of too small a scope
+	CodeOrigin          Code = "origin_refused"         // a page of another site asks
+	CodeHost            Code = "host_refused"           // the request was sent to a name that is not the server's
+	CodeUnavailable     Code = "unavailable"            // nothing was done: it can't be taken now
+	CodeClosing         Code = "closing"                // nothing was done: the owner is about to give the store back
 	CodeStoreIO         Code = "store_io"
 	CodeStoreFull       Code = "store_full"
 	CodeStoreCorrupt    Code = "store_corrupt"
@@ -48,7 +52,11 @@ var statusOf = map[Code]int{
 	CodeInvalidInput:    http.StatusUnprocessableEntity,
 	CodePlugin:          http.StatusConflict,
 	CodeTooMany:         http.StatusTooManyRequests,
+	CodeReusedKey:       http.StatusUnprocessableEntity,
 	CodeUnauthorized:    http.StatusUnauthorized,
+	CodeForbidden:       http.StatusForbidden,
+	CodeOrigin:          http.StatusForbidden,
+	CodeHost:            http.StatusMisdirectedRequest,
 	CodeUnavailable:     http.StatusServiceUnavailable,
 	CodeClosing:         http.StatusServiceUnavailable,
 	CodeStoreIO:         http.StatusInternalServerError,
@@ -61,14 +69,17 @@ var statusOf = map[Code]int{
 // Problem is an error answer (RFC 9457, application/problem+json) and the error
 // that the client returns for it.
 type Problem struct {
-	Type     string    `json:"type"`
-	Title    string    `json:"title"`
-	Status   int       `json:"status"`
-	Detail   string    `json:"detail"`
-	Code     Code      `json:"code"`
-	Hint     string    `json:"hint,omitempty"`
-	Input    string    `json:"input,omitempty"`
-	Problems diag.List `json:"problems,omitempty"`
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	Code   Code   `json:"code"`
+	Hint   string `json:"hint,omitempty"`
+	Input  string `json:"input,omitempty"`
+	// Problems are those of a workflow or a query, Faults those of the request: both
+	// are sent as `problems`.
+	Problems diag.List    `json:"-"`
+	Faults   []InputFault `json:"-"`
 }
 
 // Error returns the detail.
@@ -91,6 +102,7 @@ func problemOf(err error) *Problem {
 		busy     *engine.BusyError
 		query    *engine.QueryError
 		list     diag.List
+		reused   *engine.ReusedKeyError
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -114,8 +126,10 @@ func problemOf(err error) *Problem {
 		answer.Hint = plugin.Hint
 		return answer
 	case errors.As(err, &input):
-		answer := newProblem(CodeInvalidInput, input.Message)
-		answer.Input, answer.Hint = input.Input, input.Hint
+		return inputProblem(input)
+	case errors.As(err, &reused):
+		answer := newProblem(CodeReusedKey, reused.Error())
+		answer.Hint = "another request needs another key; the same one again is answered with its run"
 		return answer
 	case errors.As(err, &query):
 		answer := newProblem(CodeBadRequest, query.Error())

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -60,12 +59,16 @@ type runsQuery struct {
 	Status    plan.RunStatus `query:"status" enum:"queued,running,waiting,paused,succeeded,failed,canceled,timed_out" doc:"Only runs of this status."`
 	Attention bool           `query:"attention" doc:"Only runs that need somebody: see getRunsSummary."`
 	Labels    []string       `query:"label,explode" doc:"Only runs with this label, as name=value. Where it is given twice both must hold."`
-	Since     time.Time      `query:"since" doc:"Only runs that began at this time or later."`
+	Since     string         `query:"since" doc:"Only runs that began at this time or later: RFC 3339, or a duration that is taken off now, such as 24h." example:"24h"`
 	Query     string         `query:"query" doc:"Only runs of which this expression is true. It reads the fields of a run. With a query a page may be short, or empty, before the end: next_cursor is null at the end alone." example:"status == \"failed\" && duration_ms > 60000"`
 }
 
 func (s *server) runs(ctx context.Context, in *runsQuery) (Page[plan.Run], *Problem) {
-	filter := engine.RunFilter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: in.Since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
+	since, problem := s.readSince(in.Since)
+	if problem != nil {
+		return Page[plan.Run]{}, problem
+	}
+	filter := engine.RunFilter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
 	if in.Cursor != "" && !ValidCursor(in.Cursor) {
 		return Page[plan.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
 	}

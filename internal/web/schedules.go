@@ -81,31 +81,35 @@ func registerSchedules(t *typed, s *server) {
 	register(t, ScopeViewer, huma.Operation{
 		OperationID: "nextFires", Method: http.MethodGet, Path: schedulePattern + "next", Tags: []string{"schedules"},
 		Summary: "List the coming slots of a schedule", Description: "With a note where a change of the clock moves or drops one.",
+		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput}},
 	}, s.nextFires)
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "pauseSchedule", Method: http.MethodPost, Path: schedulePattern + "pause", Tags: []string{"schedules"},
-		Summary: "Stop a schedule from firing until it is resumed",
+		Summary: "Stop a schedule from firing until it is resumed", Metadata: map[string]any{refuses: []Code{CodeConflict}},
 	}, func(ctx context.Context, in *pauseInput) (*engine.ScheduleItem, *Problem) {
 		return s.turn(ctx, in, s.Schedules.PauseSchedule)
 	})
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "resumeSchedule", Method: http.MethodPost, Path: schedulePattern + "resume", Tags: []string{"schedules"},
 		Summary: "Let a paused schedule fire again", Description: "From its next slot on: what was due meanwhile is not made up for.",
+		Metadata: map[string]any{refuses: []Code{CodeConflict}},
 	}, func(ctx context.Context, in *pauseInput) (*engine.ScheduleItem, *Problem) {
 		return s.turn(ctx, in, s.Schedules.ResumeSchedule)
 	})
 	registerWhole(t, ScopeOperator, huma.Operation{
 		OperationID: "triggerSchedule", Method: http.MethodPost, Path: schedulePattern + "trigger", Tags: []string{"schedules"}, DefaultStatus: http.StatusCreated,
 		Summary: "Start a run of a schedule now", Description: "Its slots stay as they are.",
+		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput, CodeReusedKey}, responses: responsesOf(polledResponses)},
 	}, s.triggerSchedule)
 	registerWhole(t, ScopeOperator, huma.Operation{
 		OperationID: "backfillSchedule", Method: http.MethodPost, Path: schedulePattern + "backfill", Tags: []string{"schedules"}, DefaultStatus: http.StatusAccepted,
 		Summary: "Start runs of past slots", Description: "Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200.",
-		Metadata: map[string]any{responses: responsesOf(backfillResponses)},
+		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput}, responses: responsesOf(backfillResponses)},
 	}, s.backfill)
 	register(t, ScopeViewer, huma.Operation{
 		OperationID: "listFires", Method: http.MethodGet, Path: Prefix + "/fires", Tags: []string{"schedules"},
 		Summary: "List what triggers did, the newest slot first", Description: "Each is a run, or the reason why there is none.",
+		Metadata: map[string]any{refuses: []Code{CodeInvalidInput}},
 	}, s.fires)
 }
 
@@ -134,8 +138,8 @@ const defaultNext = 10
 
 type nextQuery struct {
 	ScheduleRef
-	N    int       `query:"n" minimum:"1" maximum:"1000" doc:"How many; 10 where it is not given."`
-	From time.Time `query:"from" doc:"Only slots after this time; now where it is not given."`
+	N    int    `query:"n" minimum:"1" maximum:"1000" doc:"How many; 10 where it is not given."`
+	From string `query:"from" doc:"Only slots after this time, RFC 3339 or a duration ago such as 24h; now where it is not given."`
 }
 
 func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, *Problem) {
@@ -146,7 +150,11 @@ func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, *Pro
 	if in.N > 0 {
 		n = in.N
 	}
-	next, err := s.Schedules.NextFires(ctx, in.ID, in.From, n)
+	from, problem := s.readMoment("from", in.From)
+	if problem != nil {
+		return NextAnswer{}, problem
+	}
+	next, err := s.Schedules.NextFires(ctx, in.ID, from, n)
 	if err != nil {
 		return NextAnswer{}, problemOf(err)
 	}
@@ -155,15 +163,23 @@ func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, *Pro
 
 type firesQuery struct {
 	PageQuery
-	Workflow string    `query:"workflow" doc:"Only fires of this workflow."`
-	Trigger  string    `query:"trigger" doc:"Only fires of the trigger of this name."`
-	Since    time.Time `query:"since" doc:"Only slots at this time or later."`
-	Until    time.Time `query:"until" doc:"Only slots before this time."`
+	Workflow string `query:"workflow" doc:"Only fires of this workflow."`
+	Trigger  string `query:"trigger" doc:"Only fires of the trigger of this name."`
+	Since    string `query:"since" doc:"Only slots at this time or later: RFC 3339, or a duration that is taken off now, such as 24h." example:"24h"`
+	Until    string `query:"until" doc:"Only slots before this time, written like since."`
 }
 
 func (s *server) fires(ctx context.Context, in *firesQuery) (Page[plan.Fire], *Problem) {
+	since, problem := s.readSince(in.Since)
+	if problem != nil {
+		return Page[plan.Fire]{}, problem
+	}
+	until, problem := s.readMoment("until", in.Until)
+	if problem != nil {
+		return Page[plan.Fire]{}, problem
+	}
 	fires, next, err := s.Schedules.Fires(ctx, engine.FireFilter{
-		Workflow: in.Workflow, Trigger: in.Trigger, Since: in.Since, Until: in.Until, Limit: in.Limit, Cursor: in.Cursor,
+		Workflow: in.Workflow, Trigger: in.Trigger, Since: since, Until: until, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
 		return Page[plan.Fire]{}, problemOf(err)
@@ -195,27 +211,70 @@ type triggerInput struct {
 	Body *engine.TriggerRequest
 }
 
+func polledResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {
+		Description: "A poll that found nothing: there is no run.",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[RunAnswer]())}},
+	}}
+}
+
 func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*made[RunAnswer], *Problem) {
-	problem := in.check()
-	if problem != nil {
+	if problem := in.check(); problem != nil {
 		return nil, problem
 	}
 	request := orZero(in.Body)
 	request.By = by(ctx, request.By)
-	request.RequestID, problem = in.requestID(ctx, in.ID, request.RequestID)
+	asked, problem := in.asked(ctx, in.ID, request.RequestID, request.At)
 	if problem != nil {
 		return nil, problem
 	}
+	request.RequestID, request.Digest, request.Replayed = asked.id, asked.digest, asked.told()
 	run, err := s.Schedules.TriggerSchedule(ctx, in.ID, request)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &made[RunAnswer]{Location: runLocation(run.ID), Body: RunAnswer{Run: run}}, nil
+	if run == nil { // a poll that found nothing
+		return &made[RunAnswer]{Status: http.StatusOK, Body: RunAnswer{}}, nil
+	}
+	return &made[RunAnswer]{Location: runLocation(run.ID), Replayed: asked.replayed, Body: RunAnswer{Run: run}}, nil
+}
+
+// BackfillBody names the slots of a backfill.
+type BackfillBody struct {
+	From        string `json:"from" doc:"The first slot: RFC 3339, or a duration that is taken off now, such as 7d." example:"7d"`
+	Until       string `json:"until,omitempty" doc:"Slots before this time, written like from; now where it is not given."`
+	All         bool   `json:"all,omitempty" doc:"Also slots that have a run; else only missing ones."`
+	DryRun      bool   `json:"dry_run,omitempty" doc:"Only say which slots there are."`
+	MaxParallel int    `json:"max_parallel,omitempty" doc:"Runs of this backfill at a time; 1 where it is not given."`
+	By          string `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
 }
 
 type backfillInput struct {
 	ScheduleRef
-	Body engine.BackfillRequest
+	Body BackfillBody
+}
+
+// asked reads the times of a backfill, and tells what is wrong with both.
+func (s *server) asked(body BackfillBody) (engine.BackfillRequest, *Problem) {
+	request := engine.BackfillRequest{All: body.All, DryRun: body.DryRun, MaxParallel: body.MaxParallel, By: body.By}
+	var wrong *Problem
+	for _, one := range []struct {
+		name, text string
+		into       *time.Time
+	}{{"from", body.From, &request.From}, {"until", body.Until, &request.Until}} {
+		at, problem := s.readMoment(one.name, one.text)
+		if problem == nil {
+			*one.into = at
+			continue
+		}
+		problem.Faults = []InputFault{{Input: one.name, Pointer: "/" + one.name, Detail: problem.Detail, Hint: problem.Hint}}
+		if wrong == nil {
+			wrong = problem
+		} else {
+			wrong.Detail, wrong.Faults = wrong.Detail+"; "+problem.Detail, append(wrong.Faults, problem.Faults...)
+		}
+	}
+	return request, wrong
 }
 
 func backfillResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
@@ -229,8 +288,12 @@ func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*eng
 	if problem := in.check(); problem != nil {
 		return nil, problem
 	}
-	in.Body.By = by(ctx, in.Body.By)
-	result, err := s.Schedules.Backfill(ctx, in.ID, in.Body)
+	request, problem := s.asked(in.Body)
+	if problem != nil {
+		return nil, problem
+	}
+	request.By = by(ctx, request.By)
+	result, err := s.Schedules.Backfill(ctx, in.ID, request)
 	if err != nil {
 		return nil, problemOf(err)
 	}

@@ -90,7 +90,7 @@ func TestScheduleRequestsThatAreRefused(t *testing.T) {
 		"a from that is none":   {"GET", path + "/next?from=monday", ""},
 		"an unknown parameter":  {"GET", path + "/next?limit=1", ""},
 		"a backfill of nothing": {"POST", path + "/backfill", ""},
-		"without an end":        {"POST", path + "/backfill", `{"from":"2026-03-01T00:00:00Z"}`},
+		"times that are none":   {"POST", path + "/backfill", `{"from":"monday","until":"friday"}`},
 		"an unknown field":      {"POST", path + "/pause", `{"until":"tomorrow"}`},
 		"a fires' limit":        {"GET", Prefix + "/fires?limit=0", ""},
 		"an unknown filter":     {"GET", Prefix + "/fires?status=x", ""},

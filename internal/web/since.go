@@ -9,7 +9,10 @@ import (
 
 // readSince reads a time, or a duration that is taken off now, as the command
 // line's --since; "" is the zero time.
-func (s *server) readSince(text string) (time.Time, *Problem) {
+func (s *server) readSince(text string) (time.Time, *Problem) { return s.readMoment("since", text) }
+
+// readMoment is readSince for a parameter or field of another name.
+func (s *server) readMoment(name, text string) (time.Time, *Problem) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -18,8 +21,8 @@ func (s *server) readSince(text string) (time.Time, *Problem) {
 	}
 	ago, err := plan.ParseDuration(text)
 	if err != nil || ago < 0 || s.Now == nil {
-		problem := newProblem(CodeBadRequest, fmt.Sprintf("since %q is neither an RFC 3339 time nor a duration", shorten(text)))
-		problem.Hint = "such as 2026-03-01T09:00:00Z, or 24h"
+		problem := newProblem(CodeBadRequest, fmt.Sprintf("%s %q is neither an RFC 3339 time nor a duration", name, shorten(text)))
+		problem.Input, problem.Hint = name, "such as 2026-03-01T09:00:00Z, or 24h"
 		return time.Time{}, problem
 	}
 	return s.Now().Add(-ago), nil

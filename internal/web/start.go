@@ -40,7 +40,7 @@ type startInput struct {
 
 // KeyHeader makes a request that is sent again the same request.
 type KeyHeader struct {
-	Key string `header:"Idempotency-Key" doc:"1 to 255 visible ASCII characters. The same key again is the run that the first request has made."`
+	Key string `header:"Idempotency-Key" doc:"1 to 255 visible ASCII characters. The same key and body again is the run that the first request has made; with another body it is refused."`
 }
 
 // requestID is what the store knows a request by: a key counts for the token that
@@ -87,18 +87,21 @@ func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAns
 		return nil, problem
 	}
 	body := orZero(in.Body)
-	request := engine.NamedStart{Inputs: inputsOf(body.Inputs, body.Texts), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By)}
-	if request.RequestID, problem = in.requestID(ctx, in.Name, ""); problem != nil {
+	asked, problem := in.asked(ctx, in.Name, "", body.GivenInputs, body.ScheduledAt)
+	if problem != nil {
 		return nil, problem
 	}
-	run, list, err := s.Workflows.StartNamed(ctx, in.Name, request)
+	run, list, err := s.Workflows.StartNamed(ctx, in.Name, engine.NamedStart{
+		Inputs: inputsOf(body.Inputs, body.Texts), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By),
+		RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
+	})
 	switch {
 	case err != nil:
-		return nil, problemOf(err)
+		return nil, body.placed(problemOf(err))
 	case run == nil:
 		return nil, invalidWorkflow(list)
 	}
-	answer := &made[StartAnswer]{Location: runLocation(run.ID), Body: StartAnswer{Run: run, Problems: list}}
+	answer := &made[StartAnswer]{Location: runLocation(run.ID), Replayed: asked.replayed, Body: StartAnswer{Run: run, Problems: list}}
 	if wait > 0 {
 		return answer, s.addResult(ctx, answer, wait)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/flowrun/flowrun/engine"
 )
 
 // typed is the documented part of the API. huma reads parameters and bodies,
@@ -64,7 +66,7 @@ func (t *typed) document() *huma.OpenAPI {
 }
 
 func newAPI(a *adapter) huma.API {
-	format := huma.Format{Marshal: writeEncoded, Unmarshal: json.Unmarshal}
+	format := huma.Format{Marshal: writeEncoded, Unmarshal: readBody}
 	return huma.NewAPI(huma.Config{
 		OpenAPI:                      newDocument(),
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
@@ -72,6 +74,14 @@ func newAPI(a *adapter) huma.API {
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{encodeProblem},
 	}, a)
+}
+
+// readBody reads a body. What is wrong with it is told in words for people.
+func readBody(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return errors.New(engine.JSONFault(err))
+	}
+	return nil
 }
 
 // answer is what a handler gives: it writes itself.
@@ -94,11 +104,17 @@ func (o *outcome[T]) write(x huma.Context, status int) {
 type made[T any] struct {
 	Status   int
 	Location string `header:"Location" doc:"The path of what was made."`
+	Replayed bool   `header:"Idempotent-Replayed" doc:"true where an earlier request with this Idempotency-Key has made it; else it is not sent."`
 	Body     T
 }
 
 func (m *made[T]) write(x huma.Context, status int) {
-	x.SetHeader("Location", m.Location)
+	if m.Location != "" {
+		x.SetHeader("Location", m.Location)
+	}
+	if m.Replayed {
+		x.SetHeader("Idempotent-Replayed", "true")
+	}
 	writeAnswer(x, cmp.Or(m.Status, status), m.Body)
 }
 
@@ -133,6 +149,11 @@ func registerWhole[I, O any, A interface {
 	op.MaxBodyBytes++ // huma refuses what reaches its limit
 	serve := func(api huma.API, op huma.Operation) {
 		status := cmp.Or(op.DefaultStatus, http.StatusOK)
+		op.Metadata = maps.Clone(op.Metadata)
+		if op.Metadata == nil {
+			op.Metadata = map[string]any{}
+		}
+		op.Metadata[registryOf] = api.OpenAPI().Components.Schemas
 		huma.Register(api, op, func(ctx context.Context, in *I) (*streamed, error) {
 			answer, problem := handle(ctx, in)
 			if problem != nil {
@@ -177,11 +198,13 @@ func (a *adapter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func checkRequest(op *huma.Operation, r *http.Request) *Problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return newProblem(CodeBadRequest, "the query can't be read: "+err.Error())
+		return newProblem(CodeBadRequest, "the query can't be read: a % stands before two hexadecimal digits, and a ; separates nothing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if len(query[name]) > 1 && !repeatable(op, name) {
-			return newProblem(CodeBadRequest, fmt.Sprintf("%q is given twice", shorten(name)))
+			answer := newProblem(CodeBadRequest, fmt.Sprintf("%q is given twice", shorten(name)))
+			answer.Input = shorten(name)
+			return answer
 		}
 	}
 	declared := r.Header.Get("Content-Type")
@@ -231,7 +254,7 @@ type encoded []byte
 // themselves: what comes here is a problem.
 func encodeProblem(ctx huma.Context, _ string, value any) (any, error) {
 	if model, refused := value.(*huma.ErrorModel); refused {
-		value = refuse(ctx, refusal(model))
+		value = refuse(ctx, refusal(ctx.Operation(), model))
 	}
 	data, err := encodeJSON(value)
 	return encoded(data), err

@@ -50,20 +50,21 @@ func registerWorkflows(t *typed, s *server) {
 	registerWhole(t, ScopeViewer, huma.Operation{
 		OperationID: "workflowGraph", Method: http.MethodGet, Path: Prefix + "/workflows/{name}/graph.svg", Tags: []string{"workflows"},
 		Summary: "Draw the steps of a workflow", Description: "With `run` as that run went, with the states of its steps.",
-		Metadata: map[string]any{responses: responsesOf(drawingResponses)},
+		Metadata: map[string]any{refuses: []Code{CodeInvalidWorkflow}, responses: responsesOf(drawingResponses)},
 	}, s.workflowGraph)
 	register(t, ScopeViewer, huma.Operation{
 		OperationID: "plan", Method: http.MethodPost, Path: Prefix + "/plan", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap,
 		Summary:     "Show what a run would do",
 		Description: "What `flowrun plan -o json` prints, of a workflow of the project or of a text. No service is called.",
+		Metadata:    map[string]any{refuses: []Code{CodeNotFound, CodeInvalidInput, CodeInvalidWorkflow}},
 	}, s.plan)
 	registerWhole(t, ScopeOperator, huma.Operation{
 		OperationID: "startRun", Method: http.MethodPost, Path: Prefix + "/workflows/{name}/runs", Tags: []string{"workflows"}, DefaultStatus: http.StatusCreated,
-		Metadata: map[string]any{longAnswers: true, responses: responsesOf(startResponses)},
+		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput, CodeInvalidWorkflow, CodeReusedKey}, longAnswers: true, responses: responsesOf(startResponses)},
 		Summary:  "Start a run of a workflow",
 		Description: "With `wait` the answer comes when the run has ended and is its whole result, as `flowrun run -o json` prints it; " +
 			"of a run that has not ended by then the answer is 202 and the run alone. " +
-			"The same Idempotency-Key again returns the run that the first request has made, whatever the body is.",
+			"The same Idempotency-Key and body again returns the run that the first request has made; another body is refused.",
 	}, s.startNamed)
 }
 
@@ -169,7 +170,7 @@ func (s *server) plan(ctx context.Context, in *planInput) (*engine.Preview, *Pro
 	}
 	preview, err := s.Catalog.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputsOf(in.Body.Inputs, in.Body.Texts), Cursors: cursors})
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, in.Body.placed(problemOf(err))
 	}
 	return preview, nil
 }

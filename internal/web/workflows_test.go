@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -63,7 +64,7 @@ func TestANamedWorkflowIsStarted(t *testing.T) {
 		t.Fatalf("answer %+v, %v", answer, err)
 	}
 	asked.RequestID = "api//" + oddName + "/k1"
-	if diff := cmp.Diff([]engine.NamedStart{asked}, a.workflows.started); diff != "" {
+	if diff := cmp.Diff([]engine.NamedStart{asked}, a.workflows.started, asOneRequest()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -123,7 +124,7 @@ func TestAStartOverTCP(t *testing.T) {
 		},
 		{Inputs: map[string]engine.Input{}, By: "token ci from 10.0.0.1"},
 	}
-	if diff := cmp.Diff(want, a.workflows.started); diff != "" {
+	if diff := cmp.Diff(want, a.workflows.started, asOneRequest()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -222,4 +223,10 @@ func TestATextOverTCPLeadsToNoFile(t *testing.T) {
 	if got := problemCode(t, w); got != CodeBadRequest {
 		t.Errorf("a folder of the server: %s %s", got, w.Body)
 	}
+}
+
+// asOneRequest leaves out what tells a request that is sent again: other tests look
+// at it.
+func asOneRequest() cmp.Option {
+	return cmpopts.IgnoreFields(engine.NamedStart{}, "Digest", "Replayed")
 }

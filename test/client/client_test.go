@@ -49,9 +49,14 @@ func TestARunIsStartedAndRead(t *testing.T) {
 	if run.Status != api.RunStatusSucceeded || (*started.JSON201.Outputs)["text"] != "hello you" {
 		t.Errorf("answer %s", started.Body)
 	}
-	again, err := client.StartRunWithResponse(ctx, "hello", &api.StartRunParams{IdempotencyKey: pointer("k1")}, api.StartBody{})
-	if err != nil || again.JSON201 == nil || again.JSON201.Run.Id != run.Id {
+	again, err := client.StartRunWithResponse(ctx, "hello", &api.StartRunParams{IdempotencyKey: pointer("k1")},
+		api.StartBody{Inputs: pointer(map[string]any{"who": "you"}), InputTexts: pointer(map[string]string{"n": "2"})})
+	if err != nil || again.JSON201 == nil || again.JSON201.Run.Id != run.Id || again.HTTPResponse.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same key again: %v %s", err, again.Body)
+	}
+	other, err := client.StartRunWithResponse(ctx, "hello", &api.StartRunParams{IdempotencyKey: pointer("k1")}, api.StartBody{})
+	if err != nil || other.ApplicationproblemJSON422 == nil || other.ApplicationproblemJSON422.Code != "idempotency_key_reused" {
+		t.Errorf("another body under that key: %v %s", err, other.Body)
 	}
 	if got, err := client.GetRunWithResponse(ctx, run.Id); err != nil || got.JSON200 == nil || got.JSON200.Run.Id != run.Id {
 		t.Errorf("get: %v %s", err, got.Body)
@@ -69,15 +74,15 @@ func TestARunIsStartedAndRead(t *testing.T) {
 	if events, err := client.ListEventsWithResponse(ctx, run.Id, nil); err != nil || events.JSON200 == nil || len(events.JSON200.Items) == 0 {
 		t.Errorf("events: %v %s", err, events.Body)
 	}
-	rerun, err := client.RerunRunWithResponse(ctx, run.Id, api.RerunBody{Inputs: pointer(map[string]any{"who": "us"})})
+	rerun, err := client.RerunRunWithResponse(ctx, run.Id, nil, api.RerunBody{Inputs: pointer(map[string]any{"who": "us"})})
 	if err != nil || rerun.JSON201 == nil || *rerun.JSON201.Run.RerunOf != run.Id {
 		t.Errorf("rerun: %v %s", err, rerun.Body)
 	}
 	resume, err := client.ResumeRunWithResponse(ctx, run.Id, api.ResumeBody{})
-	if err != nil || resume.ApplicationproblemJSONDefault == nil || resume.ApplicationproblemJSONDefault.Code != "conflict" {
+	if err != nil || resume.ApplicationproblemJSON409 == nil || resume.ApplicationproblemJSON409.Code != "conflict" {
 		t.Errorf("resume of a run that succeeded: %v %s", err, resume.Body)
 	}
-	if gone, err := client.GetRunWithResponse(ctx, "01zzz"); err != nil || gone.ApplicationproblemJSONDefault == nil || gone.ApplicationproblemJSONDefault.Status != 404 {
+	if gone, err := client.GetRunWithResponse(ctx, "01zzz"); err != nil || gone.ApplicationproblemJSON404 == nil || gone.ApplicationproblemJSON404.Status != 404 {
 		t.Errorf("an unknown run: %v %s", err, gone.Body)
 	}
 }
@@ -182,7 +187,7 @@ func TestTheRestOfTheServerIsShown(t *testing.T) {
 	if document, err := client.OpenapiWithResponse(ctx); err != nil || document.StatusCode() != http.StatusOK {
 		t.Errorf("document: %v", err)
 	}
-	if started, err := client.StartRunWithResponse(ctx, "hello", nil, api.StartBody{}); err != nil || started.StatusCode() != http.StatusForbidden || started.ApplicationproblemJSONDefault == nil {
+	if started, err := client.StartRunWithResponse(ctx, "hello", nil, api.StartBody{}); err != nil || started.StatusCode() != http.StatusForbidden || started.ApplicationproblemJSON403 == nil {
 		t.Errorf("a viewer starts a run: %v %s", err, started.Body)
 	}
 	event, err := client.HookWithBodyWithResponse(ctx, "hello", "hook", "application/json", strings.NewReader(`{}`))

@@ -100,3 +100,18 @@ func (g *Guard) isNamed(r *http.Request) bool {
 func (g *Guard) overTLS(r *http.Request) bool {
 	return g.options.Secure || forwardedScheme(r) == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
+
+// OriginOf returns scheme and host that a request was sent to. own is the server's
+// own address, which has its scheme.
+func OriginOf(r *http.Request, own string) string {
+	scheme, _, _ := strings.Cut(own, "://")
+	switch said := forwardedScheme(r); {
+	case said != "":
+		scheme = said
+	case r.TLS != nil:
+		scheme = "https"
+	case scheme == "":
+		scheme = "http"
+	}
+	return scheme + "://" + r.Host
+}

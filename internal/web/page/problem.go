@@ -47,7 +47,7 @@ func (s *site) problem(r *http.Request, err error) *screen {
 	case errors.As(err, &plugin):
 		status, shown.Message, shown.Hint = http.StatusConflict, plugin.Message, plugin.Hint
 	case errors.As(err, &input):
-		status, shown.Message, shown.Hint = http.StatusUnprocessableEntity, input.Message, input.Hint
+		status, shown.Message, shown.Hint = http.StatusUnprocessableEntity, input.Error(), input.Hint
 	case errors.As(err, &list):
 		status, shown.Message, shown.Problems = http.StatusUnprocessableEntity, "the workflow has problems", list
 	case errors.Is(err, engine.ErrClosing):

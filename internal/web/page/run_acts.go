@@ -130,7 +130,7 @@ func (s *site) rerun(r *http.Request) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := engine.RerunRequest{From: r.PostFormValue("from"), By: by(r)}
+	request := engine.RerunRequest{From: r.PostFormValue("from"), By: by(r), RequestID: requestID(r)}
 	var shown func(error) *outcome
 	if r.PostFormValue("edited") != "" {
 		found, err := s.look(r.Context(), id)

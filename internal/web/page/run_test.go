@@ -117,6 +117,10 @@ func TestARerunTakesEditedInputs(t *testing.T) {
 	has(t, d.get(to, http.StatusOK), "Publish to gamma?")
 	has(t, d.get(to+"/data", http.StatusOK), "Inputs", "count", "5", "target", "gamma")
 
+	twice := url.Values{"once": {"17"}}
+	if first, again := d.post(runURL(id)+"/rerun", twice, http.StatusSeeOther), d.post(runURL(id)+"/rerun", twice, http.StatusSeeOther); first != again {
+		t.Errorf("a double click on Rerun made %s and %s", first, again)
+	}
 	wrong = d.post(runURL(id)+"/rerun", url.Values{"edited": {"1"}, "from": {"publish"}, "in.target": {"gamma"}, "in.count": {"5"}}, http.StatusUnprocessableEntity)
 	has(t, wrong, `role="alert"`)
 }
