@@ -65,7 +65,7 @@ func TestARunIsStartedAndRead(t *testing.T) {
 	if err != nil || list.JSON200 == nil || len(list.JSON200.Items) != 1 {
 		t.Errorf("list: %v %s", err, list.Body)
 	}
-	if steps, err := client.ListStepsWithResponse(ctx, run.Id); err != nil || steps.JSON200 == nil || len(steps.JSON200.Items) != 2 {
+	if steps, err := client.ListStepsWithResponse(ctx, run.Id, nil); err != nil || steps.JSON200 == nil || len(steps.JSON200.Items) != 2 {
 		t.Errorf("steps: %v %s", err, steps.Body)
 	}
 	if logs, err := client.ListLogsWithResponse(ctx, run.Id, nil); err != nil || logs.JSON200 == nil || logs.JSON200.Items[0].Message != "hello you" {
