@@ -86,7 +86,7 @@ func (s *serving) start(o *owner, session *session, project *engine.Project, api
 	a := s.app
 	s.engine = o.engine
 	server, err := web.NewServer(s.listener, web.ServerOptions{
-		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
+		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
 			Engine: o.engine, Catalog: project, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,

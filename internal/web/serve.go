@@ -39,7 +39,9 @@ type ServerOptions struct {
 	// TrustedProxies are the networks whose word on a client's address, host and
 	// scheme is believed.
 	TrustedProxies []netip.Prefix
-	TLS            *Certificate // nil = plain HTTP
+	// Sessions keeps the sessions of the page over a restart; nil = they end with it.
+	Sessions PageSessions
+	TLS      *Certificate // nil = plain HTTP
 	// HeaderTime bounds how long the header of a request may take; 0 = 5 s.
 	HeaderTime time.Duration
 	Now        func() time.Time
@@ -119,7 +121,7 @@ type Server struct {
 func NewServer(listener net.Listener, o ServerOptions) (*Server, error) {
 	g, err := guard.New(ServerRoutes(o), guard.Options{
 		Authority: authority{o.API.Tokens}, Now: o.Now, Entropy: o.Entropy, Hosts: o.Hosts, Listen: listener.Addr(), Secure: o.TLS != nil,
-		TrustedProxies: o.TrustedProxies, Hold: hold, LoginPage: o.LoginPage, Observe: o.Observe, Log: o.Log,
+		TrustedProxies: o.TrustedProxies, Hold: hold, Sessions: storeOf(o.Sessions), LoginPage: o.LoginPage, Observe: o.Observe, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err

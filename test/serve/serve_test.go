@@ -93,7 +93,7 @@ func newProduct(t *testing.T) *product {
 			Go: func(task func(context.Context)) { go task(t.Context()) },
 		}),
 		Metrics:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
-		LoginPage: page.NewLogin(), Now: p.clock.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), HostName: "here",
+		LoginPage: page.NewLogin(), Sessions: p.engine, Now: p.clock.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), HostName: "here",
 	}
 	return p
 }

@@ -65,6 +65,8 @@ type Options struct {
 	// Hold keeps the connection of a request from being given up for others, until
 	// release; nil = nothing does. It is called for requests with a credential.
 	Hold func(ctx context.Context) (release func())
+	// Sessions keeps sessions over restarts; nil = they end with the process.
+	Sessions SessionStore
 	// LoginPage writes the page with the login form; nil = a plain one.
 	LoginPage func(io.Writer, LoginView) error
 	// Log gets what goes wrong here, and refused logins; nil = nowhere.
@@ -117,12 +119,13 @@ func New(routes []Route, o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), failures: newFailures(o.Now),
-		sessions: newSessions(o.Now, o.Entropy), live: newLive(), refusal: parse(refusalPage),
+		sessions: newSessions(o.Now, o.Entropy, o.Sessions), live: newLive(), refusal: parse(refusalPage),
 	}
 	if o.LoginPage == nil {
 		plain := parse(plainLogin)
 		g.options.LoginPage = func(out io.Writer, view LoginView) error { return plain.Execute(out, view) }
 	}
+	g.sessions.load(o.Log)
 	for _, host := range o.Hosts {
 		g.hosts = append(g.hosts, strings.ToLower(host))
 	}

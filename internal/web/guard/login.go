@@ -162,7 +162,10 @@ type destination struct {
 // enter begins a session, in the place of the one that the browser had.
 func (g *Guard) enter(w http.ResponseWriter, r *http.Request, who session, to destination) {
 	if old, ok := g.sessionOf(r); ok {
-		g.leave(old)
+		if err := g.leave(old); err != nil {
+			g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "")
+			return
+		}
 	}
 	cookie, err := g.sessions.begin(who.name, who.grant, who.scope)
 	if err != nil {
@@ -177,14 +180,18 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request, who session, to de
 	http.Redirect(w, r, to.next, http.StatusSeeOther)
 }
 
-func (g *Guard) leave(s *session) {
-	g.sessions.end(s.id)
+func (g *Guard) leave(s *session) error {
+	err := g.sessions.end(s.id)
 	g.live.end(s.id)
+	return err
 }
 
 func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 	if found, ok := g.sessionOf(r); ok {
-		g.leave(found)
+		if err := g.leave(found); err != nil { // a restart would take it up again
+			g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "log out once more")
+			return
+		}
 	}
 	g.setCookie(w, r, "", -time.Second)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)

@@ -34,7 +34,8 @@ type session struct {
 	scope   Scope
 	created time.Time
 	used    time.Time
-	mark    string // of its forms; it is set where the cookie is known
+	saved   time.Time // the time of use that is stored
+	mark    string    // of its forms; it is set where the cookie is known
 }
 
 func (s *session) caller(remote string) Caller {
@@ -56,19 +57,23 @@ type link struct {
 	created time.Time
 }
 
-// sessions holds the sessions and login links, by the hash of their secret. They
-// end with the process. Safe for concurrent use.
+// sessions holds the sessions and login links, by the hash of their secret. Login
+// links end with the process; sessions lie in the store too. Safe for concurrent use.
 type sessions struct {
 	now     func() time.Time
 	entropy io.Reader
+	store   SessionStore
 
 	mu    sync.Mutex
 	byID  map[string]*session
 	links map[string]link
 }
 
-func newSessions(now func() time.Time, entropy io.Reader) *sessions {
-	return &sessions{now: now, entropy: entropy, byID: map[string]*session{}, links: map[string]link{}}
+func newSessions(now func() time.Time, entropy io.Reader, store SessionStore) *sessions {
+	if store == nil {
+		store = noStore{}
+	}
+	return &sessions{now: now, entropy: entropy, store: store, byID: map[string]*session{}, links: map[string]link{}}
 }
 
 // secret makes 256 random bits. The lock is held: a reader may not be safe.
@@ -85,22 +90,46 @@ func hashOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// begin makes a session and returns the value of its cookie.
+// begin makes a session and returns the value of its cookie. It is stored on return.
 func (s *sessions) begin(name, grant string, scope Scope) (cookie string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cookie, err = s.secret()
+	cookie, made, dropped, err := s.add(name, grant, scope)
 	if err != nil {
 		return "", err
+	}
+	row, ends := made.stored()
+	if err := s.store.PutSession(row, ends); err != nil {
+		s.forget(made.id)
+		return "", fmt.Errorf("store the session: %w", err)
+	}
+	if dropped != "" {
+		_ = s.store.DeleteSessions(dropped) // else it ends there by its time
+	}
+	return cookie, nil
+}
+
+// add puts a session among those in memory; dropped is the one that made room.
+func (s *sessions) add(name, grant string, scope Scope) (cookie string, made session, dropped string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cookie, err = s.secret(); err != nil {
+		return "", session{}, "", err
 	}
 	now := s.now()
 	s.sweep(now)
 	if len(s.byID) >= maxSessions {
-		s.dropIdlest()
+		dropped = s.dropIdlest()
 	}
 	id := hashOf(cookie)
-	s.byID[id] = &session{id: id, name: name, grant: grant, scope: scope, created: now, used: now}
-	return cookie, nil
+	made = session{id: id, name: name, grant: grant, scope: scope, created: now, used: now, saved: now}
+	kept := made
+	s.byID[id] = &kept
+	return cookie, made, dropped, nil
+}
+
+func (s *sessions) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, id)
 }
 
 func (s *sessions) sweep(now time.Time) {
@@ -115,7 +144,7 @@ func (s *session) over(now time.Time) bool {
 	return now.Sub(s.used) >= sessionIdle || now.Sub(s.created) >= sessionLife
 }
 
-func (s *sessions) dropIdlest() {
+func (s *sessions) dropIdlest() string {
 	var idlest *session
 	for _, found := range s.byID {
 		if idlest == nil || found.used.Before(idlest.used) {
@@ -123,6 +152,7 @@ func (s *sessions) dropIdlest() {
 		}
 	}
 	delete(s.byID, idlest.id)
+	return idlest.id
 }
 
 // get returns a copy of the session of that id, nil when there is none. use says
@@ -145,11 +175,13 @@ func (s *sessions) get(id string, use bool) *session {
 	return &same
 }
 
-// end forgets a session.
-func (s *sessions) end(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.byID, id)
+// end forgets a session for good.
+func (s *sessions) end(id string) error {
+	s.forget(id)
+	if err := s.store.DeleteSessions(id); err != nil {
+		return fmt.Errorf("forget the session: %w", err)
+	}
+	return nil
 }
 
 // newLink makes the secret of a login link.
@@ -230,7 +262,9 @@ func (g *Guard) holds(ctx context.Context, s *session) bool {
 	if s.grant == "" || g.options.Authority.Holds(ctx, s.grant) {
 		return true
 	}
-	g.sessions.end(s.id)
+	if err := g.sessions.end(s.id); err != nil { // it is refused again then, for its token
+		g.options.Log.Error("a session that has ended is still stored", "error", err)
+	}
 	return false
 }
 
@@ -308,12 +342,14 @@ func (g *Guard) Recheck(ctx context.Context) {
 // Run looks again and again whether those who are served may still be, until ctx
 // ends.
 func (g *Guard) Run(ctx context.Context) {
+	defer g.sessions.save(g.options.Log)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-g.options.After(recheckEvery):
 			g.Recheck(ctx)
+			g.sessions.save(g.options.Log)
 		}
 	}
 }
