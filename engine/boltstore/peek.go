@@ -18,36 +18,58 @@ var ErrOlder = errors.New("an older version of flowrun wrote the store; open it 
 // nothing: not even that the file was opened. Errors: *LockedError, *NewerError,
 // ErrOlder, *CorruptError, those of the file system.
 func ReadRow(path string, o Options, bucket, key string) (value []byte, found bool, err error) {
+	err = readFile(path, o, func(tx *bolt.Tx) error {
+		stored, _, ok, err := getKV(tx, bucket, key)
+		value, found = bytes.Clone(stored), ok
+		return err
+	})
+	return value, found, err
+}
+
+// HasRun is ReadRow for the question whether a run is stored.
+func HasRun(path string, o Options, id string) (found bool, err error) {
+	key, err := runKey(id)
+	if err != nil {
+		return false, err
+	}
+	err = readFile(path, o, func(tx *bolt.Tx) error {
+		row, err := getRow(tx, key)
+		found = row != nil
+		return err
+	})
+	return found, err
+}
+
+func readFile(path string, o Options, read func(*bolt.Tx) error) error {
 	o = o.withDefaults()
 	file, err := openLocked(path, os.O_RDONLY, lockShared, o.Timeout)
 	if errors.Is(err, errLocked) {
-		return nil, false, &LockedError{Path: path}
+		return &LockedError{Path: path}
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("read store %s: %w", path, err)
+		return fmt.Errorf("read store %s: %w", path, err)
 	}
 	defer file.Close()
 	if _, err := preflight(file); err != nil {
-		return nil, false, fmt.Errorf("read store %s: %w", path, err)
+		return fmt.Errorf("read store %s: %w", path, err)
 	}
 	options := boltOptions(o)
 	options.ReadOnly = true
 	db, err := guardedOpen(path, options)
 	if err != nil {
-		return nil, false, fmt.Errorf("read store %s: %w", path, err)
+		return fmt.Errorf("read store %s: %w", path, err)
 	}
-	value, found, err = readRow(db, bucket, key)
-	return value, found, errors.Join(err, db.Close())
+	return errors.Join(viewOf(db, read), db.Close())
 }
 
-func readRow(db *bolt.DB, bucket, key string) (value []byte, found bool, err error) {
+func viewOf(db *bolt.DB, read func(*bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			err = &CorruptError{Detail: fmt.Sprint(p)}
 		}
 	}()
-	err = db.View(func(tx *bolt.Tx) error {
+	return db.View(func(tx *bolt.Tx) error {
 		schema, err := checkSchema(tx)
 		switch {
 		case err != nil:
@@ -55,9 +77,6 @@ func readRow(db *bolt.DB, bucket, key string) (value []byte, found bool, err err
 		case schema != schemaVersion:
 			return ErrOlder
 		}
-		stored, _, ok, err := getKV(tx, bucket, key)
-		value, found = bytes.Clone(stored), ok
-		return err
+		return read(tx)
 	})
-	return value, found, err
 }

@@ -70,6 +70,7 @@ func Run(args []string, system System) int {
 		<-a.ended
 		return int(a.endedBy.Load())
 	}
+	err = a.elsewhere(ctx, args, err)
 	a.printError(err)
 	return exitCode(err)
 }

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// lostRun is what is said of a run that is not there.
+var lostRun = regexp.MustCompile(`there is no run "([0-9a-z]{26})"`)
+
+// elsewhere looks for a run that is not in the store of this command in the other one
+// of the project: the sandbox's, or the real one. Where it lies there, the error names
+// that store and the command, word for word.
+func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
+	if err == nil || exitCode(err) != exitNotFound {
+		return err
+	}
+	lost := lostRun.FindStringSubmatch(err.Error())
+	at, located := a.locate()
+	if lost == nil || located != nil || !slices.Contains(args, lost[1]) {
+		return err
+	}
+	id, other := lost[1], filepath.Join(at.realState, sandboxFolder)
+	text, words := "there is no run %q here: it is one of the sandbox", append(slices.Clone(args), "--sandbox")
+	if a.sandbox {
+		other = at.realState
+		text, words = "there is no run %q in the sandbox: it is one of the project's real store", withoutSandbox(args)
+	}
+	if !a.holds(ctx, at, other, id) {
+		return err
+	}
+	for i, word := range words {
+		words[i] = quoteWord(word)
+	}
+	return notFoundError(fmt.Errorf(text, id), "`flowrun "+strings.Join(words, " ")+"`")
+}
+
+// holds asks the owner of a store for a run, or the store itself where nobody owns it.
+func (a *app) holds(ctx context.Context, at place, stateDir, id string) bool {
+	client, _, err := web.Dial(ctx, stateDir)
+	var gone *web.GoneError
+	switch {
+	case err == nil:
+		defer client.Close()
+		_, err = client.Result(ctx, id)
+		return err == nil
+	case errors.As(err, &gone):
+		return engine.HasRun(a.engineConfig(at), stateDir, id)
+	}
+	return false
+}
+
+// withoutSandbox takes the flags of a sandbox out of a command.
+func withoutSandbox(args []string) []string {
+	var kept []string
+	for i := 0; i < len(args); i++ {
+		name, _, valued := strings.Cut(args[i], "=")
+		switch name {
+		case "--sandbox":
+		case "--live", "--mocks", "--approve-after":
+			if !valued {
+				i++
+			}
+		default:
+			kept = append(kept, args[i])
+		}
+	}
+	return kept
+}
