@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
@@ -98,27 +100,47 @@ const maxHistory = 20_000
 // History returns what a run did so far, of all its steps or of one of them.
 // *RunNotFoundError, or ErrRunNotFound.
 func (e *Engine) History(ctx context.Context, id, step string) (*RunHistory, error) {
-	made := historian{only: step, open: map[string]int{}, steps: map[string]string{}}
-	for from, count := uint64(1), 0; ; {
-		records, err := e.store.Records(id, from, recordsPage)
+	return e.FollowHistory(id, step).Read(ctx)
+}
+
+// FollowHistory returns the history of a run for who reads it again and again: each
+// Read reads what came after the one before.
+func (e *Engine) FollowHistory(id, step string) *HistoryReader {
+	return &HistoryReader{engine: e, id: id, made: historian{only: step, open: map[string]int{}, steps: map[string]string{}}}
+}
+
+// HistoryReader reads the history of a run. Safe for concurrent use.
+type HistoryReader struct {
+	engine *Engine
+	id     string
+
+	mu    sync.Mutex
+	made  historian
+	count int // of the records that it is made of
+}
+
+// Read returns what the run did so far, as Engine.History.
+func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for more := true; more && !r.made.history.Truncated; {
+		records, err := r.engine.store.Records(r.id, r.made.history.Last+1, recordsPage)
 		if err != nil {
-			return nil, e.runFault(id, err)
+			return nil, r.engine.runFault(r.id, err)
 		}
 		for _, record := range records {
-			made.add(record)
-			from = record.Seq + 1
+			r.made.add(record)
 		}
-		if count += len(records); len(records) < recordsPage {
-			break
-		}
-		if made.history.Truncated = count >= maxHistory; made.history.Truncated {
-			break
-		}
+		r.count += len(records)
+		more = len(records) == recordsPage
+		r.made.history.Truncated = more && r.count >= maxHistory
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
-	return &made.history, nil
+	history := r.made.history
+	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
+	return &history, nil
 }
 
 // historian makes a history of records. Used by one goroutine.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -163,5 +165,43 @@ func TestHistoryAndDefinitionOfARun(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "run not found") {
 			t.Errorf("%s of a run that is not there: %v", name, err)
 		}
+	}
+}
+
+func TestAHistoryThatIsFollowedIsTheWholeOne(t *testing.T) {
+	dir := t.TempDir()
+	writePlain(t, dir, "flowrun.yaml", "workflows: [flow.yaml]\n")
+	writePlain(t, dir, "flow.yaml", "flowrun: v1\nname: naps\nsteps:\n  - id: each\n    foreach: [1, 2, 3, 4, 5]\n    key: ${{ string(item) }}\n    steps:\n      - {id: rest, uses: core.sleep, with: {for: 2ms}}\n")
+	e := triggered(t, dir, &testClock{at: time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)}, func(c *Config) { c.Now = time.Now })
+	run, problems, err := e.StartNamed(t.Context(), "naps", NamedStart{})
+	if err != nil || run == nil {
+		t.Fatal(err, problems)
+	}
+	followed := e.FollowHistory(run.ID, "")
+	updates, err := e.Watch(t.Context(), run.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early *RunHistory
+	var before int
+	for range updates { // a look at each change
+		part, err := followed.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if early == nil {
+			early, before = part, len(part.Spans)
+		}
+	}
+	whole, err := e.History(t.Context(), run.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := followed.Read(t.Context())
+	if diff := cmp.Diff(whole, last); diff != "" || err != nil || len(whole.Spans) != 5 {
+		t.Errorf("%v (-whole +followed):\n%s", err, diff)
+	}
+	if len(early.Spans) != before {
+		t.Error("what was read before has changed")
 	}
 }

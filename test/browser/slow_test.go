@@ -96,7 +96,7 @@ func (b *tab) lags(t *testing.T, s *server, l *link, page string, seconds int, s
 	// How far the run is: the page's own word, and when each line was written.
 	b.until(`document.querySelector("#live b")?.textContent == "live"`)
 	shown := `(() => {
-		const m = [...document.querySelector("main").innerText.matchAll(/(\d+) of \d+ items|item (\d+) is done/g)];
+		const m = [...document.querySelector("main").innerText.matchAll(/(\d+) succeeded|item (\d+) is done/g)];
 		return Math.max(-1, ...m.map(x => Number(x[1] ?? x[2])));
 	})()`
 	b.until(shown + " > 20")

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/packed"
 )
@@ -48,6 +49,8 @@ type board struct {
 
 	readers int // guarded by boards.mu
 
+	histories histories // of who draws
+
 	mu    sync.Mutex
 	shown *drawn
 	fresh bool          // nothing has happened since it was drawn
@@ -77,7 +80,7 @@ func (s *site) join(target *url.URL, scope guard.Scope) (b *board, leave func())
 	b = s.boards.open[key]
 	if b == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		b = &board{site: s, target: target, scope: scope, cancel: cancel, ended: make(chan struct{}), news: make(chan struct{})}
+		b = &board{site: s, target: target, scope: scope, cancel: cancel, ended: make(chan struct{}), news: make(chan struct{}), histories: histories{}}
 		s.boards.open[key] = b
 		go b.draw(ctx)
 	}
@@ -101,6 +104,7 @@ func (s *site) join(target *url.URL, scope guard.Scope) (b *board, leave func())
 // look draws the page; nil when it does not exist, or may not be seen.
 func (b *board) look(ctx context.Context) *capture {
 	caught := new(capture)
+	ctx = context.WithValue(ctx, historiesKey{}, b.histories)
 	ctx = guard.WithCaller(context.WithValue(ctx, captureKey{}, caught), guard.Caller{Scope: b.scope})
 	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, b.target.RequestURI(), http.NoBody)
 	if err != nil {
@@ -111,6 +115,25 @@ func (b *board) look(ctx context.Context) *capture {
 		return nil
 	}
 	return caught
+}
+
+// histories are those of runs and steps that a board reads again and again. Used by
+// one goroutine.
+type histories map[[2]string]*engine.HistoryReader
+
+type historiesKey struct{}
+
+// history is what a run did so far. A board reads what is new of it.
+func (s *site) history(ctx context.Context, run, step string) (*engine.RunHistory, error) {
+	kept, followed := ctx.Value(historiesKey{}).(histories)
+	if !followed {
+		return s.Engine.FollowHistory(run, step).Read(ctx)
+	}
+	key := [2]string{run, step}
+	if kept[key] == nil {
+		kept[key] = s.Engine.FollowHistory(run, step)
+	}
+	return kept[key].Read(ctx)
 }
 
 // draw draws the page whenever something happens that may change it.

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // desk is an engine on a store of its own, with the page on it and a person in
 // front of it.
 type desk struct {
-	t       *testing.T
+	t       testing.TB
 	engine  *engine.Engine
 	handler http.Handler
 	caller  guard.Caller
@@ -36,7 +36,7 @@ type desk struct {
 const deskCSRF = "csrf-of-this-session"
 
 // newDesk opens a project with these workflows, by file name.
-func newDesk(t *testing.T, workflows map[string]string) *desk {
+func newDesk(t testing.TB, workflows map[string]string) *desk {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {

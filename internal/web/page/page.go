@@ -36,7 +36,7 @@ type Runs interface {
 	LogSteps(ctx context.Context, id string, most int) ([]string, error)
 	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
 	Definition(ctx context.Context, id string) (*engine.RunDefinition, error)
-	History(ctx context.Context, id, step string) (*engine.RunHistory, error)
+	FollowHistory(id, step string) *engine.HistoryReader
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
 	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)
 	Cancel(ctx context.Context, id, by string) error

@@ -175,7 +175,7 @@ func (s *site) run(r *http.Request) (*screen, error) {
 		return nil, err
 	}
 	run := found.result.Run
-	history, err := s.Engine.History(r.Context(), run.ID, "")
+	history, err := s.history(r.Context(), run.ID, "")
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 		return nil, notFound("step", path)
 	}
 	run, step, now := found.result.Run, n.step, s.Now()
-	history, err := s.Engine.History(r.Context(), run.ID, path)
+	history, err := s.history(r.Context(), run.ID, path)
 	if err != nil {
 		return nil, err
 	}
