@@ -19,7 +19,7 @@ import (
 const (
 	drawSoon  = 30 * time.Millisecond  // changes come in swarms
 	drawPause = 250 * time.Millisecond // between two drawings at least
-	drawMost  = time.Second            // the longest pause
+	drawMost  = 500 * time.Millisecond // the longest pause
 	// drawShare bounds the part of the time that goes into drawing: a page that
 	// takes long is drawn less often.
 	drawShare = 3
