@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -90,8 +91,11 @@ func answer(t *testing.T, handler http.HandlerFunc) (*http.Response, []byte) {
 }
 
 func TestWhatIsPackedOnceStaysSo(t *testing.T) {
-	long := strings.Repeat("flowrun ", 400)
-	var once strings.Builder
+	var numbers, once strings.Builder
+	for i := range 3000 { // packed it is still long
+		_, _ = io.WriteString(&numbers, strconv.Itoa(i*i))
+	}
+	long := numbers.String()
 	packs := gzip.NewWriter(&once)
 	_, _ = io.WriteString(packs, long)
 	_ = packs.Close()
@@ -99,6 +103,9 @@ func TestWhatIsPackedOnceStaysSo(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = io.WriteString(w, once.String())
 	})
+	if once.Len() < 2*least {
+		t.Fatalf("%d bytes show nothing", once.Len())
+	}
 	if string(body) != once.String() || len(got.Header.Values("Content-Encoding")) != 1 {
 		t.Errorf("%d bytes of %d, %v", len(body), once.Len(), got.Header)
 	}
