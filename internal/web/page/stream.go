@@ -17,11 +17,11 @@ import (
 // Limits of streams.
 const (
 	maxStreams = 100
-	sendPause  = 400 * time.Millisecond  // between two pages at least
+	sendPause  = 400 * time.Millisecond // between two pages at least
 	sendMost   = time.Second            // the longest pause
-	sendRate   = 6000                    // bytes a second: what is longer is followed by a longer pause
-	streamBeat = time.Second             // how often a quiet stream says that what is shown is right
-	streamLate = 30 * time.Second        // a reader that takes nothing for so long is cut off
+	sendRate   = 6000                   // bytes a second: what is longer is followed by a longer pause
+	streamBeat = time.Second            // how often a quiet stream says that what is shown is right
+	streamLate = 30 * time.Second       // a reader that takes nothing for so long is cut off
 )
 
 type captureKey struct{}
