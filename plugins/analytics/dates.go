@@ -100,6 +100,9 @@ func dateProblems(in AggregateInput, unknown unknowns, now func() time.Time) []s
 	}
 	start, known := parseDate(from)
 	end, bounded := parseDate(to)
+	if p := repeatedHour(in, from, to); p != nil && known && bounded && !start.Before(end) {
+		return append(problems, *p)
+	}
 	if known && bounded && end.Before(start) {
 		return append(problems, sdk.Problemf("/date_to", "date_to %s is before date_from %s", to, from).
 			WithDetail("dates are compared in the reporting timezone"))
@@ -108,6 +111,20 @@ func dateProblems(in AggregateInput, unknown unknowns, now func() time.Time) []s
 		add(hourProblem(in, unknown, start, end, now))
 	}
 	return problems
+}
+
+// repeatedHour refuses a range whose instants are in order and whose wall clocks
+// are not, since it lies in the hour that the zone has twice: the service would
+// take it for empty. nil for any other range.
+func repeatedHour(in AggregateInput, from, to string) *sdk.Problem {
+	start, errFrom := time.Parse(time.RFC3339Nano, in.DateFrom)
+	end, errTo := time.Parse(time.RFC3339Nano, in.DateTo)
+	if errFrom != nil || errTo != nil || end.Sub(start) < time.Second {
+		return nil
+	}
+	p := sdk.Problemf("/date_to", "the range is empty in the reporting timezone: it lies in the hour that %s has twice, from %s to %s", in.DateZone, from, to).
+		WithDetail("the service takes wall clocks, which can't tell the two hours apart: begin before that hour, or end after it")
+	return &p
 }
 
 // zoneProblem warns of a zone that converts nothing.

@@ -442,3 +442,26 @@ func TestEveryProblemIsToldAtOnce(t *testing.T) {
 		t.Errorf("%d problems: %v", len(problems), problems)
 	}
 }
+
+// TestIssue12_16_AnEmptyRangeInTheRepeatedHourIsSaid: instants in order whose
+// wall clocks are not.
+func TestIssue12_16_AnEmptyRangeInTheRepeatedHourIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to string
+		refused  bool
+	}{
+		"the same wall clock":   {"2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", true},
+		"an earlier wall clock": {"2026-10-25T02:50:00+02:00", "2026-10-25T02:10:00+01:00", true},
+		"beyond that hour":      {"2026-10-25T02:30:00+02:00", "2026-10-25T03:30:00+01:00", false},
+		"within the first one":  {"2026-10-25T02:10:00+02:00", "2026-10-25T02:30:00+02:00", false},
+	} {
+		in := AggregateInput{DateFrom: c.from, DateTo: c.to, DateZone: "Europe/Berlin"}
+		said := false
+		for _, p := range dateProblems(in, nil, nil) {
+			said = said || strings.Contains(p.Summary, "the hour that Europe/Berlin has twice")
+		}
+		if said != c.refused {
+			t.Errorf("%s: said %t, want %t", name, said, c.refused)
+		}
+	}
+}
