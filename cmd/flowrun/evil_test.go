@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestAnEvilPluginFailsItsOwnStepOnly (P18): every fault ends its step with a
@@ -48,7 +47,6 @@ steps:
 	for action, kind := range wants {
 		file := action + ".yaml"
 		write(t, dir, file, fmt.Sprintf("flowrun: v1\nname: w\nsteps:\n  - {id: s, uses: evil.%s, timeout: 2s, retry: {attempts: 1}}\n", action))
-		began := time.Now()
 		stdout, stderr, err := flowrun(t, binary, dir, "run", file, "-o", "json")
 		var result struct {
 			Error struct{ Kind, Message string }
@@ -61,8 +59,8 @@ steps:
 		if got := result.Error.Kind; got != kind && (kind != "" || got != "crashed" && got != "unexpected_response" && got != "invalid") {
 			t.Errorf("%s failed with kind %q (%.200s), want %q", action, got, result.Error.Message, kind)
 		}
-		if took := time.Since(began); took > 30*time.Second || len(stdout) > 1<<20 {
-			t.Errorf("%s took %s and printed %d bytes", action, took, len(stdout))
+		if len(stdout) > 1<<20 {
+			t.Errorf("%s printed %d bytes", action, len(stdout))
 		}
 	}
 	write(t, dir, "flood.yaml", "flowrun: v1\nname: w\nsteps: [{id: s, uses: evil.flood}]\n")

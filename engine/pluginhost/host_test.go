@@ -212,11 +212,14 @@ func (s *sinkOf) Progress(p plan.Progress) {
 }
 
 // eventually waits for a condition, for at most limit.
-func eventually(t *testing.T, limit time.Duration, what string, holds func() bool) {
+// patience bounds what is waited for: it says "never", not "slow".
+const patience = 90 * time.Second
+
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %s", what, limit)
+			t.Fatalf("%s: not within %s", what, patience)
 		}
 	}
 }

@@ -226,7 +226,6 @@ func (a *arena) misbehave(b behaviour) (problems []string) {
 	var stdout, stderr bytes.Buffer
 	c := a.command("run", b.name+".yaml", "-o", "json")
 	c.Stdout, c.Stderr = &stdout, &stderr
-	began := time.Now()
 	if err := c.Start(); err != nil {
 		return []string{err.Error()}
 	}
@@ -236,9 +235,6 @@ func (a *arena) misbehave(b behaviour) (problems []string) {
 		return []string{fmt.Sprintf("it did not end within %s\n%s", stepLimit, tail(stderr.String()))}
 	}
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	if took := time.Since(began); !b.slow && took > 25*time.Second {
-		complain("it took %s", took)
-	}
 	code, message := c.ProcessState.ExitCode(), stderr.String()
 	var result struct {
 		Run   struct{ Status string }

@@ -72,19 +72,13 @@ func sum(t *testing.T, rows []map[string]string, name string) (total float64) {
 	return total
 }
 
-func TestReportsAreDeterministicAndFast(t *testing.T) {
+func TestReportsAreDeterministic(t *testing.T) {
 	p := with(params{"aggregates": "visits,uniques,pageviews,avg_duration,bounce_rate", "field_grouping": "pathname,browser"}, nil)
 	s := New(Options{Now: frozen})
 	first := report(t, s, p)
-	began := time.Now()
 	again := report(t, s, p)
-	took := time.Since(began)
 	if diff := cmp.Diff(first, again); diff != "" || !cmp.Equal(first, report(t, New(Options{Now: frozen}), p)) {
 		t.Errorf("not the same: %s", diff)
-	}
-	t.Logf("%d rows in %s", len(first), took)
-	if took > time.Second { // 50 ms on an idle machine
-		t.Errorf("a report took %s", took)
 	}
 	row := first[0]
 	if number(t, row["pageviews"]) < number(t, row["uniques"]) || number(t, row["bounce_rate"]) > 1 || number(t, row["avg_duration"]) < 0 {
