@@ -38,11 +38,10 @@ func (p *Project) connectionsOf(step *plan.Step) []string {
 	if step.Connection == nil {
 		return nil
 	}
-	plugin, name, known := literalConnection(step)
-	if known {
+	if _, name, known := literalConnection(step); known {
 		return []string{name}
 	}
-	plugin, _, _ = strings.Cut(step.Uses, ".")
+	plugin, _, _ := strings.Cut(step.Uses, ".")
 	names := p.namesOf(plugin)
 	if len(names) == 0 {
 		names = []string{plugin}

@@ -55,7 +55,7 @@ type System struct {
 // Run runs one command and returns its exit code.
 func Run(args []string, system System) int {
 	if len(args) >= 3 && args[0] == "sandbox" && args[1] == "hold" && args[2] == "--" {
-		return sandbox.Hold(args[3:], system.Stdin)
+		return sandbox.Hold(args[3:], system.Stdin, system.Stdout, system.Stderr)
 	}
 	if len(args) >= 3 && args[0] == "plugins" && args[1] == "serve" && !strings.HasPrefix(args[2], "-") {
 		return servePlugin(args[2:], system.Stderr) // before all else: a plugin starts within milliseconds

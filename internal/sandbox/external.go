@@ -186,25 +186,27 @@ func Environ(environ []string) []string {
 
 // Hold runs a command in this process's group until it ends or lifeline does, and
 // kills the whole group then. It returns the command's exit code where it ended by
-// itself.
-func Hold(argv []string, lifeline io.Reader) int {
+// itself. stdout and stderr are the command's.
+func Hold(argv []string, lifeline io.Reader, stdout, stderr io.Writer) int {
 	if len(argv) == 0 {
 		return 2
 	}
 	in, keep, err := os.Pipe()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(stderr, err)
 		return 1
 	}
 	command := exec.Command(argv[0], argv[1:]...) //nolint:gosec // the user's own command
-	command.Stdin, command.Stdout, command.Stderr = in, os.Stdout, os.Stderr
+	command.Stdin, command.Stdout, command.Stderr = in, stdout, stderr
 	command.SysProcAttr = withParent()
 	if err := command.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(stderr, err)
 		return 127
 	}
 	_ = in.Close()
-	_ = os.Stdout.Close() // the command's alone: its end is the end of what is printed
+	if own, ok := stdout.(io.Closer); ok {
+		_ = own.Close() // the command's alone: its end is the end of what is printed
+	}
 	ended := make(chan int, 1)
 	go func() {
 		_ = command.Wait() // its exit code tells
