@@ -180,7 +180,7 @@ func (s *documentScan) number() {
 // floating point hold. One that is written out is an exact number of so many
 // digits.
 func endless(number string) bool {
-	if strings.IndexAny(number, "eE") < 0 {
+	if !strings.ContainsAny(number, "eE") {
 		return false
 	}
 	f, err := strconv.ParseFloat(number, 64)

@@ -99,7 +99,7 @@ func decoded(text string) any {
 	if decoder.Decode(&value) != nil {
 		return missing{}
 	}
-	if _, err := decoder.Token(); err != io.EOF { //nolint:errorlint // EOF comes as itself
+	if _, err := decoder.Token(); err != io.EOF {
 		return missing{}
 	}
 	return value

@@ -109,7 +109,7 @@ func TestMutantsFitTheSource(t *testing.T) {
 // the plugin through it. It takes some minutes: FLOWRUN_ROW_MUTANTS names the
 // plugins, or all; `make row-mutants` does.
 func TestMutantsAreNoticed(t *testing.T) {
-	wanted := os.Getenv("FLOWRUN_ROW_MUTANTS") //nolint:forbidigo // a fault suite at its full size
+	wanted := os.Getenv("FLOWRUN_ROW_MUTANTS")
 	if wanted == "" {
 		t.Skip("make row-mutants")
 	}
@@ -128,7 +128,7 @@ func TestMutantsAreNoticed(t *testing.T) {
 		}
 		for _, m := range mutants {
 			t.Run(plugin+"/"+m.name, func(t *testing.T) {
-				if only := os.Getenv("FLOWRUN_ROW_MUTANT"); only != "" && !strings.Contains(m.name, only) { //nolint:forbidigo // one of them
+				if only := os.Getenv("FLOWRUN_ROW_MUTANT"); only != "" && !strings.Contains(m.name, only) {
 					t.Skip("not asked for")
 				}
 				noticed, err := m.noticed(t, cases)

@@ -19,7 +19,7 @@ const callers = 4
 
 // TestRows takes every case through `flowrun call` and through `flowrun run`.
 func TestRows(t *testing.T) {
-	cases, err := loadAll("cases", os.Getenv("FLOWRUN_ROWS")) //nolint:forbidigo // tasks, auth, …: one file alone
+	cases, err := loadAll("cases", os.Getenv("FLOWRUN_ROWS"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,5 +131,5 @@ func report(t *testing.T, acts []*act) {
 			t.Errorf("%s passes: take out its fails_today", at)
 		}
 	}
-	t.Log(fmt.Sprintf("%d ways through the binary", len(acts)))
+	t.Logf("%d ways through the binary", len(acts))
 }

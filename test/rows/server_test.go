@@ -187,7 +187,7 @@ func (s *service) leave(stream, conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) //nolint:forbidigo // a bound for a client that never ends
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	_, _ = io.Copy(io.Discard, conn)
 }
 

@@ -81,7 +81,7 @@ type stage struct {
 func newStage(t *testing.T, binary string, acts []*act) *stage {
 	t.Helper()
 	s := &stage{program: &program{binary: binary, dir: t.TempDir()}, t: t, acts: acts}
-	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TZ=UTC"} //nolint:forbidigo // commands need the path
+	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TZ=UTC"}
 	for name, value := range secrets {
 		s.env = append(s.env, "FLOWRUN_SECRET_"+name+"="+value)
 	}
@@ -108,7 +108,7 @@ func (s *stage) open(a *act) {
 		s.t.Cleanup(opened.close)
 		*port = opened
 	}
-	a.names = macros{now: time.Now, values: map[string]string{ //nolint:forbidigo // dates in answers are around now
+	a.names = macros{now: time.Now, values: map[string]string{
 		"origin": "http://" + a.service.address(), "secure": "https://" + a.service.address(), "host": a.service.address(),
 		"other": "http://" + a.other.address(), "authority": s.authority, "leak": leak, "login": a.id + "a",
 	}}
@@ -177,7 +177,7 @@ func (s *stage) logins(ctx context.Context) {
 		if a.login == "" {
 			continue
 		}
-		a.started = time.Now() //nolint:forbidigo // as in call
+		a.started = time.Now()
 		a.service.play([]answer{
 			{status: 200, text: `{"device_code":"dc-` + leak + `","user_code":"WDJB-MJHT","verification_url":"https://login.example/device","expires_in":600,"interval":1}`},
 			{status: 200, text: s.expand(a, a.login)},
@@ -270,7 +270,7 @@ func (a *act) note() {
 
 // call makes the calls of a case with `flowrun call`.
 func (s *stage) call(ctx context.Context, a *act) error {
-	a.seen.from = time.Now() //nolint:forbidigo // what was said about times is compared with it
+	a.seen.from = time.Now()
 	bound := map[string]string{}
 	for _, c := range a.calls {
 		time.Sleep(c.wait) // between two polls of a login: the service's own pace
@@ -302,7 +302,7 @@ func (s *stage) call(ctx context.Context, a *act) error {
 		a.seen.results = append(a.seen.results, result)
 		bind(bound, c.want.outputs, result.Outputs)
 	}
-	a.seen.to = time.Now() //nolint:forbidigo // as above
+	a.seen.to = time.Now()
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (s *stage) workflow(ctx context.Context, name string, acts []*act) error {
 		"flowrun": "v1", "name": name, "inputs": map[string]any{"w": map[string]any{"type": "object"}}, "steps": steps, "outputs": outputs,
 	})
 	s.write(name+".inputs.json", map[string]any{"w": inputs})
-	from := time.Now() //nolint:forbidigo // as in call
+	from := time.Now()
 	r, err := s.run(ctx, "run", name+".yaml", "--inputs", name+".inputs.json", "-o", "json")
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *stage) workflow(ctx context.Context, name string, acts []*act) error {
 	if err := json.Unmarshal([]byte(r.stdout), &result); err != nil {
 		return fmt.Errorf("%s: exit code %d: %w\n%s%s", name, r.code, err, r.stdout, shorten(r.stderr))
 	}
-	to := time.Now() //nolint:forbidigo // as in call
+	to := time.Now()
 	for _, a := range acts {
 		a.seen.from, a.seen.to, a.seen.code, a.seen.text = from, to, r.code, linesOf(r.stderr, a.id)
 		for i := range a.calls {
