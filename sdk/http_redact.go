@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"html"
 	"net/url"
 	"strings"
 )
@@ -56,10 +57,14 @@ func stripURL(err error) error {
 	return err
 }
 
-// encodedForms returns a secret as URLs, JSON, hex and base64 write it.
+// encodedForms returns a secret as URLs, JSON, pages, hex and base64 write it.
 func encodedForms(secret string) []string {
 	quoted := string(encoded(secret))
-	forms := []string{url.QueryEscape(secret), url.PathEscape(secret), quoted[1 : len(quoted)-1], hex.EncodeToString([]byte(secret))}
+	escaped := html.EscapeString(secret)
+	forms := []string{
+		url.QueryEscape(secret), url.PathEscape(secret), quoted[1 : len(quoted)-1], hex.EncodeToString([]byte(secret)),
+		escaped, strings.ReplaceAll(escaped, "+", "&#43;"), // as pages write them
+	}
 	for shift := range 3 {
 		forms = append(forms, base64Forms(secret, shift)...)
 	}

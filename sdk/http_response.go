@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
@@ -102,34 +101,4 @@ func (r *Response) now() time.Time {
 		return time.Time{}
 	}
 	return r.core.now()
-}
-
-// bodyWords is what a service says about a failure.
-type bodyWords struct{ message, reason string }
-
-// words reads the usual forms of an error in JSON: {"error": "..."},
-// {"error": {"message", "code"}}, {"message"}, {"detail"}, RFC 9457 and OAuth.
-func (r *Response) words() bodyWords {
-	var object map[string]any
-	if json.Unmarshal(r.Body, &object) != nil {
-		return bodyWords{}
-	}
-	if inner, ok := object["error"].(map[string]any); ok {
-		object = inner
-	}
-	var words bodyWords
-	for _, name := range []string{"message", "error_description", "error_message", "detail", "title", "error"} {
-		if text, ok := object[name].(string); ok && text != "" {
-			words.message = r.Shown(text, 300)
-			break
-		}
-	}
-	for _, name := range []string{"error_code", "scimType", "code", "error", "type"} {
-		text, ok := object[name].(string)
-		if ok && text != "" && len(text) <= 64 && !strings.ContainsAny(text, " /\n") {
-			words.reason = r.Shown(text, 64)
-			break
-		}
-	}
-	return words
 }

@@ -44,7 +44,12 @@ func (p *plugin) do(c *sdk.Call[Config], request *sdk.Request, secrets ...string
 	}
 	e := exchange{status: response.Status, response: response, secrets: secrets}
 	answer, problem := readAnswer(response)
-	e.oauthAnswer = answer
+	if e.oauthAnswer = answer; answer.Description == "" {
+		e.Description, _ = response.Words()
+		if e.Description == answer.Error {
+			e.Description = ""
+		}
+	}
 	if problem != "" && e.fine() {
 		return e, e.fail(sdk.CodeUnexpectedResponse, "%s", problem)
 	}
