@@ -35,11 +35,12 @@ const (
 	SpanPoll   SpanKind = "poll"   // the wait before a pending answer is asked for again
 	SpanRepeat SpanKind = "repeat" // the wait before the next round of `repeat`
 	SpanSleep  SpanKind = "sleep"  // core.wait
+	SpanLimit  SpanKind = "limit"  // a call was held back before it was sent, for its rate limit above all
 )
 
 // Waits reports whether nothing is done in the span but waiting.
 func (k SpanKind) Waits() bool {
-	return k == SpanRetry || k == SpanPoll || k == SpanRepeat || k == SpanSleep
+	return k == SpanRetry || k == SpanPoll || k == SpanRepeat || k == SpanSleep || k == SpanLimit
 }
 
 // SpanEnd says how a span ended.
@@ -138,9 +139,21 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 			return nil, err
 		}
 	}
+<<<<<<< HEAD
 	history := r.made.history
 	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
 	return &history, nil
+=======
+	if len(made.open) > 0 && e.driver.Driven(id) {
+		steps, err := e.driver.Steps(ctx, id)
+		if err != nil {
+			return nil, e.runFault(id, err)
+		}
+		made.live(steps)
+	}
+	made.ordered()
+	return &made.history, nil
+>>>>>>> 83fb528 (A limiter's wait is journaled with the answer and shown as a wait, not as the call's time)
 }
 
 // historian makes a history of records. Used by one goroutine.
@@ -149,6 +162,7 @@ type historian struct {
 	history RunHistory
 	open    map[string]int    // indexes of open spans by command path
 	steps   map[string]string // steps by operation path
+	held    []Span            // what calls waited for before they were sent
 	stopped *Gap              // that has no end yet
 	ended   bool              // the run has its status
 	last    time.Time         // of the record before
@@ -160,11 +174,62 @@ func (h *historian) add(record *journal.Record) {
 	if at, open := h.open[ev.Path]; open && ev.Path != "" {
 		delete(h.open, ev.Path)
 		h.close(&h.history.Spans[at], ev)
+		h.waits(&h.history.Spans[at], ev.Waits)
 	}
 	for i := range record.Commands {
 		h.command(&record.Commands[i], ev.At)
 	}
 	h.history.Last, h.last = record.Seq, ev.At
+}
+
+// waits notes the times before a call that it was held back in: the attempt begins
+// when the last one ends.
+func (h *historian) waits(call *Span, waits []plan.Wait) {
+	for _, wait := range waits {
+		h.held = append(h.held, Span{
+			Step: call.Step, Operation: call.Operation, Kind: SpanLimit, From: wait.From, To: wait.Until, End: EndOK, Due: wait.Until,
+			Message: wait.For, Action: call.Action, Connection: call.Connection,
+		})
+		if wait.Until.After(call.From) {
+			call.From = wait.Until
+		}
+	}
+	if call.To.Before(call.From) {
+		call.To = call.From
+	}
+}
+
+// ordered puts what held calls back among the spans.
+func (h *historian) ordered() {
+	if len(h.held) == 0 {
+		return
+	}
+	h.history.Spans = append(h.held, h.history.Spans...)
+	slices.SortStableFunc(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
+}
+
+// live shows what holds calls back now, which no record tells yet.
+func (h *historian) live(steps []plan.RunStep) {
+	held := map[string]*plan.RunStep{}
+	for i := range steps {
+		if steps[i].WaitSince != nil {
+			held[steps[i].Path] = &steps[i]
+		}
+	}
+	for _, at := range h.open {
+		span := &h.history.Spans[at]
+		step := held[span.Step]
+		if step == nil || span.Kind != SpanCall {
+			continue
+		}
+		span.Kind, span.Attempt, span.Message = SpanLimit, 0, step.Wait
+		if step.Until != nil {
+			span.Due = *step.Until
+		}
+		if span.From.Before(*step.WaitSince) {
+			span.From = *step.WaitSince
+		}
+	}
 }
 
 // whole takes the events that concern the run and not one operation.

@@ -41,7 +41,31 @@ func historyOf(only string, records []*journal.Record) *RunHistory {
 	for _, record := range records {
 		made.add(record)
 	}
+	made.ordered()
 	return &made.history
+}
+
+// TestIssue12_22AWaitForTheLimiterIsNoPartOfTheAttempt: it is a span of its own, and
+// the attempt begins when it ends.
+func TestIssue12_22AWaitForTheLimiterIsNoPartOfTheAttempt(t *testing.T) {
+	records := recorded(
+		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("get", "get", 1), call("put", "put", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "put", Completed: &plan.Completed{}}},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "get", Completed: &plan.Completed{}}},
+	)
+	begin := records[0].Event.At
+	at := func(second int) time.Time { return begin.Add(time.Duration(second) * time.Second) }
+	records[2].Event.At = at(12)
+	records[2].Event.Waits = []plan.Wait{
+		{For: "disk almost full", From: at(0), Until: at(1)}, {For: plan.WaitRateLimit, From: at(1), Until: at(10)},
+	}
+	want := `get get limit 0 1 ok
+put put call 0 1 ok
+get get limit 1 10 ok
+get get call 10 12 ok`
+	if got := lines(historyOf("", records)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 }
 
 // lines writes spans for a table: step, kind, from, to in seconds, end.

@@ -127,7 +127,7 @@ func (l *list) begin(s *step) {
 		s.loop.advance()
 		return
 	}
-	s.startedAt = l.m.at
+	s.startedAt, s.waited = l.m.at, 0
 	if condition := s.code.step.If; condition != nil {
 		holds, err := l.m.condition(condition, l.env)
 		if err != nil {

@@ -121,6 +121,11 @@ func (m *Machine) answer(ev journal.Event) error {
 	if m.phase == running {
 		m.history.addEvent(ev)
 	}
+	for _, wait := range ev.Waits {
+		if wait.For == plan.WaitRateLimit {
+			op.step.waited += max(0, wait.Until.Sub(wait.From))
+		}
+	}
 	if ev.Kind == journal.TimerFired {
 		m.fired(op)
 	} else {

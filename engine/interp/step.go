@@ -40,6 +40,7 @@ type step struct {
 	prompt    *plan.Prompt
 	cached    bool
 	startedAt time.Time
+	waited    time.Duration // of its calls for the rate limit, before they were sent
 	endedAt   time.Time
 	revised   int  // how often another plan changed it after it had begun: tells its calls from those before
 	taken     bool // its result is that of the run that this one is a rerun of

@@ -73,6 +73,7 @@ func (s *step) view() plan.RunStep {
 		StartedAt:  timeOrNil(s.startedAt),
 		FinishedAt: timeOrNil(s.endedAt),
 		Cached:     s.cached,
+		WaitedMS:   s.waited.Milliseconds(),
 		Decision:   s.decision,
 	}
 	if s.awaiting != nil {

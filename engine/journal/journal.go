@@ -56,6 +56,10 @@ type Event struct {
 	// Interrupted, of driven, are the operation paths of the calls that were in
 	// flight when the process before died (docs/reliability.md, P6).
 	Interrupted []string `json:"interrupted,omitempty"`
+	// Waits, of the answer to a call, are the times in which it was held back before
+	// it was sent, for its rate limit above all. They stand in the record of the
+	// answer, so that a wait costs none of its own, and no decision follows from them.
+	Waits []plan.Wait `json:"waits,omitempty"`
 	// Unsent, of stopped, are the operation paths of the open calls that were
 	// certainly not sent; the others may have been.
 	Unsent []string `json:"unsent,omitempty"`

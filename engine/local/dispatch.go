@@ -130,26 +130,21 @@ func (r *run) execute(ctx context.Context, action *plan.Action, request plan.Req
 	if action == nil {
 		return failure(plan.KindInternal, plan.NotApplied, "the plan holds no action %s", request.Action)
 	}
-	waited := false
+	held := holdUp{run: r, step: request.Step}
 	waiting, admitted := r.driver.whileOpen(ctx)
-	if err := r.passGate(waiting, request.Step); err != nil {
+	if err := r.passGate(waiting, &held); err != nil {
 		admitted()
-		return failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for room on the disk")
+		return held.in(failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for room on the disk"))
 	}
-	done, err := r.driver.options.Limiter.Acquire(waiting, action, request.Connection, func(until time.Time) {
-		waited = true
-		r.mail.put(message{wait: &limiterWait{path: request.Step, until: until, reason: rateLimit}})
-	})
-	if waited {
-		r.mail.put(message{wait: &limiterWait{path: request.Step}})
-	}
+	done, err := r.driver.options.Limiter.Acquire(waiting, action, request.Connection, func(until time.Time) { held.wait(rateLimit, until) })
+	held.end()
 	closing := waiting.Err() != nil
 	admitted()
 	if err != nil {
 		if closing {
-			return failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for the rate limit")
+			return held.in(failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for the rate limit"))
 		}
-		return failure(plan.KindInternal, plan.NotApplied, "wait for the rate limit: %v", err)
+		return held.in(failure(plan.KindInternal, plan.NotApplied, "wait for the rate limit: %v", err))
 	}
 	attempt := ctx
 	if request.Timeout > 0 {
@@ -159,7 +154,7 @@ func (r *run) execute(ctx context.Context, action *plan.Action, request plan.Req
 	}
 	answer := r.driver.send(attempt, request, &sink{run: r, step: request.Step})
 	done(answer)
-	return answer
+	return held.in(answer)
 }
 
 func failure(kind plan.ErrorKind, applied plan.Applied, format string, args ...any) plan.Answer {
@@ -167,6 +162,12 @@ func failure(kind plan.ErrorKind, applied plan.Applied, format string, args ...a
 }
 
 func answerEvent(path string, answer plan.Answer) journal.Event {
+	event := eventOf(path, answer)
+	event.Waits = answer.Waits
+	return event
+}
+
+func eventOf(path string, answer plan.Answer) journal.Event {
 	switch {
 	case answer.Completed != nil:
 		return journal.Event{Kind: journal.Completed, Path: path, Completed: answer.Completed}

@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // Gate is asked before every call, before the limiter: it holds calls back while
@@ -14,20 +16,51 @@ type Gate interface {
 }
 
 // rateLimit is the reason of a wait for the limiter.
-const rateLimit = "rate limit"
+const rateLimit = plan.WaitRateLimit
 
 // passGate waits for the gate, where there is one, and shows the wait.
-func (r *run) passGate(ctx context.Context, step string) error {
+func (r *run) passGate(ctx context.Context, held *holdUp) error {
 	if r.driver.options.Gate == nil {
 		return nil
 	}
-	waited := false
-	err := r.driver.options.Gate.Enter(ctx, func(reason string, until time.Time) {
-		waited = true
-		r.mail.put(message{wait: &limiterWait{path: step, until: until, reason: reason}})
-	})
-	if waited {
-		r.mail.put(message{wait: &limiterWait{path: step}})
-	}
+	err := r.driver.options.Gate.Enter(ctx, held.wait)
+	held.end()
 	return err
+}
+
+// holdUp is what keeps one call from being sent: it is shown while it lasts, and
+// noted for the record of the answer. A call that nothing holds up costs nothing.
+type holdUp struct {
+	run   *run
+	step  string
+	since time.Time // of the wait at hand; zero = there is none
+	why   string
+	waits []plan.Wait
+}
+
+// wait begins a wait, or says anew until when it lasts.
+func (h *holdUp) wait(reason string, until time.Time) {
+	if until.IsZero() {
+		return
+	}
+	if h.since.IsZero() {
+		h.since, h.why = h.run.driver.now(), reason
+	}
+	h.run.mail.put(message{wait: &limiterWait{path: h.step, since: h.since, until: until, reason: reason}})
+}
+
+// end ends the wait at hand, where there is one.
+func (h *holdUp) end() {
+	if h.since.IsZero() {
+		return
+	}
+	h.waits = append(h.waits, plan.Wait{For: h.why, From: h.since, Until: h.run.driver.now()})
+	h.since = time.Time{}
+	h.run.mail.put(message{wait: &limiterWait{path: h.step}})
+}
+
+// in returns the answer of the call, with what has held it up.
+func (h *holdUp) in(answer plan.Answer) plan.Answer {
+	answer.Waits = h.waits
+	return answer
 }

@@ -93,7 +93,7 @@ func (r *run) withWait(step plan.RunStep) plan.RunStep {
 		return step
 	}
 	step.Status, step.Wait = plan.StepWaiting, wait.reason
-	step.Until = &wait.until
+	step.Until, step.WaitSince = &wait.until, &wait.since
 	return step
 }
 

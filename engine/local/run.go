@@ -65,6 +65,7 @@ type commit struct {
 // = no more.
 type limiterWait struct {
 	path   string // of the step
+	since  time.Time
 	until  time.Time
 	reason string
 }

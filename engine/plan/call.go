@@ -28,11 +28,22 @@ type Request struct {
 	Traceparent    string // W3C trace context of the call; "" = it is not traced
 }
 
-// Answer is the end of one Execute: exactly one of the three is set.
+// Answer is the end of one Execute: exactly one of the first three is set.
 type Answer struct {
 	Completed *Completed
 	Pending   *Pending
 	Failed    *Error
+	Waits     []Wait // before it was sent, in order; they are no part of the attempt's time
+}
+
+// WaitRateLimit is what calls wait for that their service's limiter holds back.
+const WaitRateLimit = "rate limit"
+
+// Wait is a time in which a call was held back before it was sent.
+type Wait struct {
+	For   string    `json:"for"` // WaitRateLimit, or what the disk lacks
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
 }
 
 // Completed is one page, or one whole answer. Output is JSON as the plugin

@@ -111,6 +111,8 @@ type RunStep struct {
 	Uses       string          `json:"uses,omitempty"`
 	Wait       string          `json:"wait,omitempty"` // why it waits: "retry 2 of 4", "approval", "poll"
 	Until      *time.Time      `json:"until,omitempty"`
+	WaitSince  *time.Time      `json:"wait_since,omitempty"` // of a wait for the rate limit: when it began
+	WaitedMS   int64           `json:"waited_ms,omitempty"`  // how long its calls waited for the rate limit before they were sent: no part of their attempts
 	Message    string          `json:"message,omitempty"`
 	Prompt     *Prompt         `json:"prompt,omitempty"`
 	Pages      int             `json:"pages,omitempty"`

@@ -219,6 +219,9 @@ func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs [
 	if text := elapsed(step, time.Time{}); text != "" {
 		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("took    "), text)
 	}
+	if waited := time.Duration(step.WaitedMS) * time.Millisecond; waited > 0 {
+		fmt.Fprintf(out, "%s %s of it, for the rate limit\n", p.Style.Dim("waited  "), Duration(waited))
+	}
 	if step.TakenFrom != "" {
 		fmt.Fprintf(out, "%s taken over from run %s\n", p.Style.Dim("result  "), step.TakenFrom)
 	}

@@ -101,8 +101,14 @@ func (r *row) details(times Times, now time.Time) string {
 	if text := elapsed(step, now); text != "" {
 		add("%s", text)
 	}
+	if waited := time.Duration(step.WaitedMS) * time.Millisecond; waited >= shownWait {
+		add("of it %s waiting for the rate limit", Duration(waited))
+	}
 	return strings.Join(parts, " · ")
 }
+
+// shownWait is the shortest wait that is worth a word.
+const shownWait = 100 * time.Millisecond
 
 // waiting says what the row waits for and until when.
 func (r *row) waiting(times Times) []string {

@@ -170,6 +170,12 @@ func barWords(step plan.RunStep, now time.Time) string {
 	return words
 }
 
+// rateLimitWait is what a call waits for that its limiter holds back.
+const rateLimitWait = plan.WaitRateLimit
+
+// shownWait is how many milliseconds of waiting are worth a word.
+const shownWait = 100
+
 // stepDetail is what is worth knowing of a step at a glance.
 func stepDetail(step plan.RunStep) (text string, wrong bool) {
 	var parts []string
@@ -203,6 +209,9 @@ func stepDetail(step plan.RunStep) (text string, wrong bool) {
 	}
 	if step.Cached {
 		add("from the cache")
+	}
+	if step.WaitedMS >= shownWait {
+		add("of it %s waiting for the rate limit", duration(time.Duration(step.WaitedMS)*time.Millisecond))
 	}
 	if step.TakenFrom != "" {
 		add("taken over from %s", shortID(step.TakenFrom))
@@ -239,6 +248,8 @@ func waitText(wait string) string {
 	switch wait {
 	case "approval":
 		return "waits for an approval"
+	case rateLimitWait:
+		return "waits for the rate limit"
 	case "signal":
 		return "waits for a signal"
 	case "login":

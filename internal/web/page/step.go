@@ -245,7 +245,7 @@ func (s *site) stepCalls(data *stepData, n *node, history *engine.RunHistory, li
 }
 
 func newCallRow(run string, call engine.Span, now time.Time) callRow {
-	row := callRow{Span: call, Tone: spanBar(call, now).tone, Word: spanWords[call.Kind]}
+	row := callRow{Span: call, Tone: spanBar(call, now).tone, Word: spanWord(call)}
 	if _, part, found := strings.Cut(call.Operation, "#"); found {
 		row.Part, _, _ = strings.Cut(part, "!")
 	}

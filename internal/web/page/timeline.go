@@ -315,11 +315,19 @@ func spanBar(span engine.Span, now time.Time) bar {
 var spanWords = map[engine.SpanKind]string{
 	engine.SpanCall: "call", engine.SpanAsk: "question what became of a lost call", engine.SpanChild: "run of the sub-workflow",
 	engine.SpanRetry: "wait before the next attempt", engine.SpanPoll: "wait before asking again", engine.SpanRepeat: "wait before the next round",
-	engine.SpanSleep: "sleep",
+	engine.SpanSleep: "sleep", engine.SpanLimit: "wait for the rate limit",
+}
+
+// spanWord is what a span is called.
+func spanWord(span engine.Span) string {
+	if span.Kind == engine.SpanLimit && span.Message != "" && span.Message != rateLimitWait {
+		return "held back: " + oneLine(span.Message)
+	}
+	return spanWords[span.Kind]
 }
 
 func spanText(span engine.Span, now time.Time) string {
-	text := spanWords[span.Kind]
+	text := spanWord(span)
 	if span.Kind == engine.SpanCall && span.Attempt > 0 {
 		text = fmt.Sprintf("attempt %d", span.Attempt)
 	}

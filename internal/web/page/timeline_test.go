@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -221,5 +222,28 @@ func TestAnItemIsAsItsStepsAre(t *testing.T) {
 		if got := itemStatus(c.nodes); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// A wait for the rate limit has the look of a wait and says in words what it is: it
+// is not the call's time.
+func TestIssue12_22AWaitForTheLimiterLooksLikeAWait(t *testing.T) {
+	wait := engine.Span{Step: "get", Operation: "get", Kind: engine.SpanLimit, From: noon, To: noon.Add(9500 * time.Millisecond), End: engine.EndOK, Message: plan.WaitRateLimit}
+	if b := spanBar(wait, noon); b.kind != "wait" || b.tone != "wait" || b.title != "wait for the rate limit: 9.5s" {
+		t.Errorf("%+v", b)
+	}
+	wait.To, wait.End = time.Time{}, ""
+	if b := spanBar(wait, noon.Add(2*time.Second)); b.kind != "wait" || b.title != "wait for the rate limit: 2s so far" {
+		t.Errorf("while it lasts: %+v", b)
+	}
+	wait.Message = "disk almost full"
+	if row := newCallRow("r", wait, noon); row.Word != "held back: disk almost full" || row.Tone != "wait" {
+		t.Errorf("%+v", row)
+	}
+	if text, _ := stepDetail(plan.RunStep{Path: "get", Status: plan.StepSucceeded, WaitedMS: 9500}); text != "of it 9.5s waiting for the rate limit" {
+		t.Error(text)
+	}
+	if text, _ := stepDetail(plan.RunStep{Path: "get", Status: plan.StepWaiting, Wait: plan.WaitRateLimit}); text != "waits for the rate limit" {
+		t.Error(text)
 	}
 }

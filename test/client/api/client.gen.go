@@ -1581,6 +1581,12 @@ type RunStep struct {
 
 	// Wait why it waits: "retry 2 of 4", "approval", "poll"
 	Wait *string `json:"wait,omitempty"`
+
+	// WaitSince of a wait for the rate limit: when it began
+	WaitSince *time.Time `json:"wait_since,omitempty"`
+
+	// WaitedMs how long its calls waited for the rate limit before they were sent: no part of their attempts
+	WaitedMs *int64 `json:"waited_ms,omitempty"`
 }
 
 // RunStepStatus defines model for RunStep.Status.

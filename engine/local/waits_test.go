@@ -1,0 +1,138 @@
+package local_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// slowLimit holds every call back for 9.5 s of a clock that goes on by its word
+// alone.
+type slowLimit struct {
+	ahead   atomic.Int64
+	waiting chan struct{} // a call waits
+	open    chan struct{} // one may go on
+}
+
+func newSlowLimit() *slowLimit {
+	return &slowLimit{waiting: make(chan struct{}, 100), open: make(chan struct{}, 100)}
+}
+
+var limitBegin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func (l *slowLimit) now() time.Time { return limitBegin.Add(time.Duration(l.ahead.Load())) }
+
+func (l *slowLimit) Acquire(ctx context.Context, _ *plan.Action, _ string, onWait func(time.Time)) (func(plan.Answer), error) {
+	onWait(l.now().Add(9 * time.Second))
+	onWait(l.now().Add(9500 * time.Millisecond)) // it takes a little longer than was thought
+	l.waiting <- struct{}{}
+	select {
+	case <-l.open:
+		l.ahead.Add(int64(9500 * time.Millisecond))
+		return func(plan.Answer) {}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// withLimit replaces the bench's driver by one with a limiter and its clock.
+func (b *bench) withLimit(limit *slowLimit) {
+	b.t.Helper()
+	if err := b.driver.Close(context.Background()); err != nil {
+		b.t.Fatal(err)
+	}
+	b.driver = local.New(local.Options{
+		Journal: b.store, Caller: b.service, Limiter: limit, Now: limit.now, Log: slog.New(slog.DiscardHandler), Memory: b.store, Identifier: byInput{},
+	})
+}
+
+func (b *bench) records(id string) []*journal.Record {
+	b.t.Helper()
+	records, err := b.store.Records(id, 0, 0)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return records
+}
+
+// TestIssue12_22AWaitForTheLimiterIsJournaled: it is shown while it lasts, stands in
+// the record of the answer with begin and end, and takes no record of its own.
+func TestIssue12_22AWaitForTheLimiterIsJournaled(t *testing.T) {
+	for _, effect := range []string{"read", "once"} {
+		t.Run(effect, func(t *testing.T) {
+			b := newBench(t)
+			quick := b.wait(b.start(workflow("a " + effect)))
+			limit := newSlowLimit()
+			b.withLimit(limit)
+			b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+				limit.ahead.Add(int64(500 * time.Millisecond))
+				return done()
+			}
+			id := b.start(workflow("a " + effect))
+			<-limit.waiting
+			steps, err := b.driver.Steps(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := steps[0]; s.Status != plan.StepWaiting || s.Wait != plan.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(limitBegin) ||
+				s.Until == nil || !s.Until.Equal(limitBegin.Add(9500*time.Millisecond)) {
+				t.Errorf("while it waits: %+v", s)
+			}
+			limit.open <- struct{}{}
+			result := b.wait(id)
+			if s := result.Steps["a"]; s.WaitedMS != 9500 || s.WaitSince != nil || result.Run.Status != plan.RunSucceeded {
+				t.Errorf("after it: %+v", s)
+			}
+			records, without := b.records(id), b.records(quick.Run.ID)
+			if len(records) != len(without) {
+				t.Errorf("%d records with a wait, %d without", len(records), len(without))
+			}
+			var waits []plan.Wait
+			for _, record := range records {
+				waits = append(waits, record.Event.Waits...)
+			}
+			if len(waits) != 1 || waits[0].For != plan.WaitRateLimit || !waits[0].From.Equal(limitBegin) || waits[0].Until.Sub(waits[0].From) != 9500*time.Millisecond {
+				t.Errorf("journaled: %+v", waits)
+			}
+			for _, record := range without {
+				if record.Event.Waits != nil {
+					t.Errorf("a call that did not wait has %+v", record.Event.Waits)
+				}
+			}
+			b.reopen() // what a replay makes of it
+			if again := b.wait(id); again.Steps["a"].WaitedMS != 9500 {
+				t.Errorf("after a restart: %+v", again.Steps["a"])
+			}
+		})
+	}
+}
+
+// TestIssue12_22AKillInTheWait: the call was not sent, and is sent once after it,
+// with the wait of the process that sent it.
+func TestIssue12_22AKillInTheWait(t *testing.T) {
+	b := newBench(t)
+	limit := newSlowLimit()
+	b.withLimit(limit)
+	id := b.start(workflow("a read"))
+	<-limit.waiting
+	b.reopen()
+	if got := b.service.count("a"); got != 0 {
+		t.Errorf("sent %d times before the kill", got)
+	}
+	b.withLimit(limit)
+	if err := b.driver.Load(id, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-limit.waiting
+	limit.open <- struct{}{}
+	result := b.wait(id)
+	if s := result.Steps["a"]; result.Run.Status != plan.RunSucceeded || s.WaitedMS != 9500 || s.Attempts != 1 || b.service.count("a") != 1 {
+		t.Errorf("%s, %+v, sent %d times", result.Run.Status, s, b.service.count("a"))
+	}
+}
