@@ -150,6 +150,8 @@ func documentTexts() map[string]string {
 		"plan.RunStep.Run":                  "of a sub-workflow: the run's id",
 		"plan.RunStep.TakenFrom":            "of a rerun: the run whose result this is",
 		"plan.RunStep.Wait":                 "why it waits: \"retry 2 of 4\", \"approval\", \"poll\"",
+		"plan.RunStep.WaitSince":            "of a wait for the rate limit: when it began",
+		"plan.RunStep.WaitedMS":             "how long its calls waited for the rate limit before they were sent: no part of their attempts",
 		"plan.Slot":                         "Slot is a run's place under `concurrency`. It is a part of the run's row, so that both change in one transaction.",
 		"web.AcknowledgeAnswer":             "AcknowledgeAnswer says how many runs needed somebody until now.",
 		"web.AcknowledgeBody":               "AcknowledgeBody names runs that have failed: by their ids, or by a workflow and up to which run.",
