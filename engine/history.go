@@ -139,21 +139,18 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 			return nil, err
 		}
 	}
-<<<<<<< HEAD
 	history := r.made.history
 	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
-	return &history, nil
-=======
-	if len(made.open) > 0 && e.driver.Driven(id) {
-		steps, err := e.driver.Steps(ctx, id)
+	shown := historian{history: history, open: r.made.open, held: r.made.held}
+	if len(shown.open) > 0 && r.engine.driver.Driven(r.id) {
+		steps, err := r.engine.driver.Steps(ctx, r.id)
 		if err != nil {
-			return nil, e.runFault(id, err)
+			return nil, r.engine.runFault(r.id, err)
 		}
-		made.live(steps)
+		shown.live(steps)
 	}
-	made.ordered()
-	return &made.history, nil
->>>>>>> 83fb528 (A limiter's wait is journaled with the answer and shown as a wait, not as the call's time)
+	shown.ordered()
+	return &shown.history, nil
 }
 
 // historian makes a history of records. Used by one goroutine.
@@ -204,7 +201,7 @@ func (h *historian) ordered() {
 	if len(h.held) == 0 {
 		return
 	}
-	h.history.Spans = append(h.held, h.history.Spans...)
+	h.history.Spans = slices.Concat(h.held, h.history.Spans)
 	slices.SortStableFunc(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
 }
 
