@@ -24,7 +24,8 @@ type mutant struct {
 	old, fault   string
 }
 
-// mutantsOf is how many there are at least for each plugin.
+// mutantsOf is how many there are at least for each plugin. One that a second
+// guard makes harmless is none.
 const mutantsOf = 10
 
 // mutantPlugins are the plugins with faults.
