@@ -179,7 +179,7 @@ func (d *drawing) box(b *box, dx, dy int) {
 	}
 	link := d.link(b.path)
 	if link != "" {
-		fmt.Fprintf(&d.body, "<a href=\"%s\" aria-label=\"%s\">", escapeXML(link), escapeXML(hover))
+		fmt.Fprintf(&d.body, "<a href=\"%s\">", escapeXML(link)) // its name is what stands in it, the title first
 	}
 	fmt.Fprintf(&d.body, "<g class=\"%s\" data-step=\"%s\"><title>%s</title>", class, escapeXML(b.path), escapeXML(hover))
 	fmt.Fprintf(&d.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\"/>", x, y, b.w, b.h)

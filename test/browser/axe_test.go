@@ -70,13 +70,12 @@ func TestControlAxeFindsFaults(t *testing.T) {
 	b := serve(t).open()
 	b.size(1600, "light")
 	for rule, breaks := range map[string]string{
-		"link-in-text-block":          `document.querySelector("main").insertAdjacentHTML("beforeend", "<p>some text around <a href=/ class=bare>a link</a> and after it</p>"), document.styleSheets[0].insertRule("a.bare {text-decoration: none !important; color: inherit !important}", document.styleSheets[0].cssRules.length)`,
 		"label-content-name-mismatch": `document.querySelector("main").insertAdjacentHTML("beforeend", "<button aria-label=other>shown</button>")`,
 		"empty-table-header":          `document.querySelector("main").insertAdjacentHTML("beforeend", "<table><tr><th></th><td>x</td></tr></table>")`,
 		"nested-interactive":          `document.querySelector("main").insertAdjacentHTML("beforeend", "<button>a <a href=/>b</a></button>")`,
 		"landmark-unique":             `document.querySelector("main").insertAdjacentHTML("beforeend", "<section aria-label=x>a</section><section aria-label=x>b</section>")`,
 	} {
-		b.goTo("/workflows/greet")
+		b.goTo("/plugins/netinfo") // not followed: a live update would mend what is broken
 		b.until(`document.readyState == "complete"`)
 		eval[bool](b, "("+breaks+", true)")
 		if found := strings.Join(b.violations(), "\n"); !strings.Contains(found, rule) {
