@@ -392,6 +392,9 @@ func (g *generator) fieldOf(of *node) *expr {
 	case nodeLet:
 		return field(of.id, "v", 0)
 	case nodeLoop:
+		if !of.collects && of.parallel > 1 {
+			return nil // which items ended before it stopped is a matter of time
+		}
 		return count(field(of.id, pick(g.r, "items", "errors"), []any{}))
 	case nodeApprove:
 		return field(of.id, "label", 0)

@@ -122,21 +122,29 @@ func (m *model) ended(s *mstep, item *mitem) {
 
 func (m *model) loopDone(s *mstep) {
 	l := s.loop
-	if l.stopped {
-		for _, item := range l.items {
-			if item.err != nil {
-				m.fail(s, item.err.kind, item.err.reason)
-				return
-			}
+	if !l.stopped {
+		s.succeed(l.outputs())
+		return
+	}
+	for _, item := range l.items {
+		if item.err != nil {
+			s.outputs = l.outputs() // of what had ended in it
+			m.fail(s, item.err.kind, item.err.reason)
+			return
 		}
 	}
+	s.succeed(l.outputs())
+}
+
+func (l *mloop) outputs() map[string]any {
 	items, failures := []any{}, []any{}
 	for i, item := range l.items {
-		if item.succeeded {
+		switch {
+		case item.succeeded:
 			items = append(items, item.result)
-			continue
+		case item.err != nil:
+			failures = append(failures, map[string]any{"key": item.key, "index": i, "kind": string(item.err.kind)})
 		}
-		failures = append(failures, map[string]any{"key": item.key, "index": i, "kind": string(item.err.kind)})
 	}
-	s.succeed(map[string]any{"items": items, "errors": failures})
+	return map[string]any{"items": items, "errors": failures}
 }

@@ -328,7 +328,7 @@ func (l *mlist) reset() {
 		if s.call != nil {
 			s.call.checkpoint, s.call.attempt = "", 1
 		}
-		s.settled, s.parked, s.continued, s.err, s.status = false, false, false, nil, plan.StepPending
+		s.settled, s.parked, s.continued, s.err, s.outputs, s.status = false, false, false, nil, nil, plan.StepPending
 		if s.loop != nil {
 			s.loop.reset()
 		}
