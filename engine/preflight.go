@@ -100,13 +100,42 @@ func (p *Project) checkSettings(workflow *plan.Workflow) diag.List {
 }
 
 // preflight reports what a run would lack: settings and secrets of the
-// connections that its workflow uses. It is asked before a run begins, not by
-// validate, which needs no secret.
+// connections that its workflow uses. It is asked before a run begins, by validate
+// and by doctor.
 func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.List {
 	var problems diag.List
 	eachWorkflow(workflow, func(w *plan.Workflow) { p.missingNotifySecrets(ctx, w, &problems) })
 	for _, u := range p.reached(workflow) {
 		p.usable(ctx, u, &problems)
+	}
+	return problems
+}
+
+// Lacking reports what a workflow that is fine by itself still lacks before it can
+// run here: settings and secrets of its connections, secrets of its webhooks and
+// messages. It is what refuses a run (exit code 3). stored names the secrets that
+// lie in a store which is not open.
+func (p *Project) Lacking(ctx context.Context, workflow *plan.Workflow, stored []string) diag.List {
+	p.services.noteStored(stored)
+	if len(workflow.Triggers) > 0 {
+		return p.triggersLack(ctx, workflow)
+	}
+	return p.preflight(ctx, workflow)
+}
+
+// CheckConnections reports wrong settings of all connections of the project file,
+// whether a workflow uses them or not.
+func (p *Project) CheckConnections() diag.List {
+	var problems diag.List
+	for i := range p.file.Connections {
+		declared := &p.file.Connections[i]
+		if !slices.Contains(p.pluginNames(), declared.Plugin) {
+			continue // checkPlugins says so
+		}
+		config, found := p.connectionConfig(declared)
+		if problems = append(problems, found...); !found.HasErrors() {
+			p.checkTokenFrom(declared, config, &problems)
+		}
 	}
 	return problems
 }

@@ -40,6 +40,8 @@ type hostServices struct {
 	vault    *secret.Vault
 	resolver *secret.Resolver
 	tokens   *secret.Tokens
+
+	storedNames []string // secrets of a store that is not open
 }
 
 // attach gives the services their store.
@@ -118,13 +120,30 @@ func (s *hostServices) detach() {
 	s.sealer, s.sealed, s.vault, s.resolver, s.tokens = nil, nil, nil, nil, nil
 }
 
+// noteStored names secrets that lie in a store which is not open: Reveal does not
+// call them missing.
+func (s *hostServices) noteStored(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storedNames = names
+}
+
+func (s *hostServices) named() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !slices.Contains(s.project.file.Secrets, "store") {
+		return nil
+	}
+	return s.storedNames
+}
+
 // Reveal returns the clear value of a secret.
 func (s *hostServices) Reveal(ctx context.Context, name string) (string, error) {
 	s.mu.RLock()
 	resolver := s.resolver
 	s.mu.RUnlock()
 	if resolver == nil {
-		if !slices.Contains(s.project.file.Secrets, "env") {
+		if slices.Contains(s.named(), name) || !slices.Contains(s.project.file.Secrets, "env") {
 			return "", errNoStore
 		}
 		resolver = secret.NewResolver(s.project.redactor, s.project.env())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -77,7 +78,8 @@ func (d *doctor) checkWorkflows(ctx context.Context) {
 		d.fail(check, "", exitInvalid, err.Error(), "look at `workflows` in "+projectFileName)
 		return
 	}
-	var broken []string
+	var broken, unready []string
+	why, ready := "", readiness{app: d.app, project: d.project}
 	for _, file := range files {
 		path := filepath.Join(d.project.Root(), file)
 		source, err := os.ReadFile(path)
@@ -85,8 +87,14 @@ func (d *doctor) checkWorkflows(ctx context.Context) {
 			broken = append(broken, file)
 			continue
 		}
-		if _, problems := d.project.Check(ctx, path, source); problems.HasErrors() {
+		workflow, problems := d.project.Check(ctx, path, source)
+		if problems.HasErrors() {
 			broken = append(broken, file)
+			continue
+		}
+		if lacking := ready.lacking(ctx, workflow); lacking.HasErrors() && !d.app.sandbox {
+			unready = append(unready, file)
+			why = cmp.Or(why, lacking[0].Message)
 		}
 	}
 	switch {
@@ -94,6 +102,8 @@ func (d *doctor) checkWorkflows(ctx context.Context) {
 		d.warn(check, "", "the project has none", "`flowrun new workflow NAME` makes one")
 	case len(broken) > 0:
 		d.fail(check, "", exitInvalid, fmt.Sprintf("%d of %s can't run: %s", len(broken), count(len(files), "workflow"), listed(broken)), "`flowrun validate` shows why")
+	case len(unready) > 0:
+		d.fail(check, "", exitInvalid, fmt.Sprintf("%d of %s can't run here: %s: %s", len(unready), count(len(files), "workflow"), listed(unready), why), "`flowrun validate` shows what each lacks; --sandbox tries them with simulators")
 	default:
 		d.ok(check, "", "%s, all can run", count(len(files), "workflow"))
 	}

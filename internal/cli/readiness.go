@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// The codes of what a workflow lacks on this machine.
+const (
+	codeSettingLacks = "FR5016"
+	codeSecretLacks  = "FR5017"
+)
+
+// readiness finds what workflows that are fine by themselves lack before they can
+// run here: that which would end a run with exit code 3. Stored secrets are looked
+// up once, where one is wanted.
+type readiness struct {
+	app     *app
+	project *engine.Project
+	asked   bool
+	stored  []string
+}
+
+// lacking reports what a run of the workflow would lack.
+func (r *readiness) lacking(ctx context.Context, workflow *plan.Workflow) diag.List {
+	found := r.project.Lacking(ctx, workflow, r.stored)
+	wantsSecret := func(p diag.Problem) bool { return p.Code == codeSecretLacks }
+	if r.asked || !slices.ContainsFunc(found, wantsSecret) {
+		return found
+	}
+	r.asked, r.stored = true, r.app.storedSecrets(ctx)
+	return r.project.Lacking(ctx, workflow, r.stored)
+}
+
+// storedSecrets are the names of the secrets in the store. A store that can't be
+// looked at has none for now.
+func (a *app) storedSecrets(ctx context.Context) []string {
+	var names []string
+	_ = a.visit(ctx, func(c *web.Client) error {
+		secrets, err := c.Secrets(ctx)
+		for _, secret := range secrets {
+			if slices.Contains(secret.Sources, engine.SecretFromStore) {
+				names = append(names, secret.Name)
+			}
+		}
+		return err
+	})
+	return names
+}
+
+// asWarnings makes warnings of what lies with this machine rather than with the
+// files: a secret that is not set here, a connection that no project file declares.
+// What a declared connection lacks stays an error, at its place in that file.
+func asWarnings(lacking diag.List, workflow *plan.Workflow) diag.List {
+	for i := range lacking {
+		if lacking[i].Code == codeSecretLacks || lacking[i].Code == codeSettingLacks && lacking[i].File == workflow.File {
+			lacking[i].Severity = diag.Warning
+		}
+	}
+	return lacking
+}
+
+// ofThisMachine reports whether a warning is about this machine: --strict, which is
+// about files, does not fail for it.
+func ofThisMachine(p diag.Problem) bool {
+	return p.Severity == diag.Warning && (p.Code == codeSecretLacks || p.Code == codeSettingLacks)
+}
