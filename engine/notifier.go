@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/secret"
 )
 
 var (
@@ -148,13 +146,6 @@ func (p *Project) missingNotifySecrets(ctx context.Context, workflow *plan.Workf
 		if !ok || target.Secret == "" || !p.tells(name) {
 			continue
 		}
-		var missing *secret.NotFoundError
-		if _, err := p.secretsOf(LiveNotify+name).Reveal(ctx, target.Secret); errors.As(err, &missing) {
-			problem := problems.Errorf(target.Pos, "FR5017", "notify target `%s` needs the secret %s, which is not set", name, target.Secret)
-			problem.Hint = "set the environment variable " + p.secretVariable(LiveNotify+name, target.Secret)
-			if slices.Contains(p.file.Secrets, "store") {
-				problem.Hint += ", or keep it with `flowrun secrets set " + target.Secret + "`"
-			}
-		}
+		p.missingSecret(ctx, LiveNotify+name, target.Secret, "notify target `"+name+"`", target.Pos, problems)
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
+// codeSecretLacks is the problem of a secret that is needed and not set.
+const codeSecretLacks = "FR5017"
+
 // use is a connection that a step names, or takes by default.
 type use struct {
 	plugin, name string
@@ -108,6 +111,7 @@ func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.L
 	for _, u := range p.reached(workflow) {
 		p.usable(ctx, u, &problems)
 	}
+	p.missingStepSecrets(ctx, workflow, &problems)
 	return problems
 }
 
@@ -195,6 +199,10 @@ func (p *Project) pollLacks(ctx context.Context, workflow *plan.Workflow, t *pla
 	}
 	var problems diag.List
 	p.usable(ctx, u, &problems)
+	eachSecret(&t.Poll.With, func(name string) {
+		place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
+		p.missingSecret(ctx, u.name, name, "poll `"+t.Name+"`", place, &problems)
+	})
 	return problems
 }
 
@@ -212,8 +220,8 @@ func (p *Project) triggersLack(ctx context.Context, workflow *plan.Workflow) dia
 			var missing *secret.NotFoundError
 			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
 				place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
-				problem := problems.Errorf(place, "FR5017", "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
-				problem.Hint = "set the environment variable " + p.env().VariableOf(name)
+				problem := problems.Errorf(place, codeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
+				problem.Hint = p.secretHint("", name)
 			}
 		}
 	}
@@ -265,14 +273,7 @@ func (p *Project) missingSettings(u use, config map[string]json.RawMessage, plac
 
 func (p *Project) missingSecrets(ctx context.Context, u use, config json.RawMessage, place diag.Pos, problems *diag.List) {
 	for _, name := range secretNames(config) {
-		var missing *secret.NotFoundError
-		if _, err := p.secretsOf(u.name).Reveal(ctx, name); errors.As(err, &missing) {
-			problem := problems.Errorf(place, "FR5017", "connection `%s` needs the secret %s, which is not set", u.name, name)
-			problem.Hint = "set the environment variable " + p.secretVariable(u.name, name)
-			if slices.Contains(p.file.Secrets, "store") {
-				problem.Hint += ", or keep it with `flowrun secrets set " + name + "`"
-			}
-		}
+		p.missingSecret(ctx, u.name, name, "connection `"+u.name+"`", place, problems)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/secret"
-	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // MaxSecret is the largest value of a stored secret in bytes.
@@ -25,9 +24,11 @@ const (
 
 // SecretInfo is one secret for lists: never its value.
 type SecretInfo struct {
-	Name    string   `json:"name"`
-	Sources []string `json:"sources"` // that have it, the one that counts first; none = it is missing
-	UsedBy  []string `json:"used_by"` // connections
+	Name     string       `json:"name"`
+	Sources  []string     `json:"sources"` // that have it, the one that counts first; none = it is missing
+	Set      bool         `json:"set"`
+	UsedBy   []string     `json:"used_by"`   // connections
+	NeededBy []SecretNeed `json:"needed_by"` // all that name it: flowrun.yaml's places, then those of workflows
 }
 
 // secretName is the NAME of ${{ secrets.NAME }}.
@@ -40,7 +41,7 @@ func ValidSecretName(name string) bool { return len(name) <= 128 && secretName.M
 // durable when SetSecret returns. A wrong name or value is an *InputError, which
 // does not hold the value; a project that does not read its store a
 // *ConflictError.
-func (e *Engine) SetSecret(_ context.Context, name, value string) (*SecretInfo, error) {
+func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo, error) {
 	if err := checkSecret(name, value); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (e *Engine) SetSecret(_ context.Context, name, value string) (*SecretInfo, 
 	if err := stored.Set(name, value); err != nil {
 		return nil, e.fault(fmt.Errorf("store secret %s: %w", name, err))
 	}
-	return e.project.secretInfo(name, true), nil
+	return e.project.secretInfo(name, true, e.needs(ctx)), nil
 }
 
 func checkSecret(name, value string) error {
@@ -75,9 +76,9 @@ func checkSecret(name, value string) error {
 	return nil
 }
 
-// ListSecrets returns the secrets that are set or that a connection wants, by
-// name.
-func (e *Engine) ListSecrets(context.Context) ([]SecretInfo, error) {
+// ListSecrets returns the secrets that are set or that a connection, a message's
+// target or a workflow names, by name.
+func (e *Engine) ListSecrets(ctx context.Context) ([]SecretInfo, error) {
 	stored, err := e.project.services.stored()
 	if err != nil {
 		return nil, err
@@ -86,11 +87,11 @@ func (e *Engine) ListSecrets(context.Context) ([]SecretInfo, error) {
 	if err != nil {
 		return nil, e.fault(fmt.Errorf("list the stored secrets: %w", err))
 	}
-	return e.project.secrets(names), nil
+	return e.project.secrets(names, e.needs(ctx)), nil
 }
 
 // ListSecrets is Engine.ListSecrets where there is no store yet.
-func (p *Project) ListSecrets(context.Context) []SecretInfo { return p.secrets(nil) }
+func (p *Project) ListSecrets(ctx context.Context) []SecretInfo { return p.secrets(nil, p.needs(ctx)) }
 
 // RemoveSecret deletes a stored secret. One that is not stored is an
 // *UnknownError.
@@ -136,14 +137,13 @@ func (s *hostServices) stored() (*secret.Stored, error) {
 	return secret.NewStored(s.sealed), nil
 }
 
-// secrets joins what is stored, what the environment sets and what connections
-// want.
-func (p *Project) secrets(stored []string) []SecretInfo {
+// secrets joins what is stored, what the environment sets and what is needed.
+func (p *Project) secrets(stored []string, needs secretNeeds) []SecretInfo {
 	names := map[string]bool{}
 	for _, name := range stored {
 		names[name] = true
 	}
-	for name := range p.secretUses() {
+	for name := range needs {
 		names[name] = true
 	}
 	variables := map[string]bool{}
@@ -159,49 +159,27 @@ func (p *Project) secrets(stored []string) []SecretInfo {
 	}
 	infos := make([]SecretInfo, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		infos = append(infos, *p.secretInfo(name, slices.Contains(stored, name)))
+		infos = append(infos, *p.secretInfo(name, slices.Contains(stored, name), needs))
 	}
 	return infos
 }
 
-// secretInfo says where a secret comes from, by the order of the providers.
-func (p *Project) secretInfo(name string, stored bool) *SecretInfo {
-	info := &SecretInfo{Name: name, Sources: []string{}, UsedBy: []string{}}
+// secretInfo says where a secret comes from, by the order of the providers, and who
+// needs it.
+func (p *Project) secretInfo(name string, stored bool, needs secretNeeds) *SecretInfo {
+	info := &SecretInfo{Name: name, Sources: []string{}, UsedBy: []string{}, NeededBy: []SecretNeed{}}
 	_, set, _ := p.env().Lookup(context.Background(), name)
 	for _, provider := range p.file.Secrets {
 		if provider == SecretFromEnv && set || provider == SecretFromStore && stored {
 			info.Sources = append(info.Sources, provider)
 		}
 	}
-	info.UsedBy = append(info.UsedBy, p.secretUses()[name]...)
+	info.Set = len(info.Sources) > 0
+	info.NeededBy = append(info.NeededBy, needs[name]...)
+	for _, need := range needs[name] {
+		if need.Kind == NeedConnection {
+			info.UsedBy = append(info.UsedBy, need.Name)
+		}
+	}
 	return info
-}
-
-// secretUses returns the connections that want each secret.
-func (p *Project) secretUses() map[string][]string {
-	uses := map[string][]string{}
-	for _, connection := range p.file.Connections {
-		eachScalar(connection.Config, func(text string) {
-			match := secretReference.FindStringSubmatch(strings.TrimSpace(text))
-			if match != nil && !slices.Contains(uses[match[1]], connection.Name) {
-				uses[match[1]] = append(uses[match[1]], connection.Name)
-			}
-		})
-	}
-	return uses
-}
-
-func eachScalar(node *spec.Node, visit func(text string)) {
-	if node == nil {
-		return
-	}
-	for _, pair := range node.Pairs {
-		eachScalar(pair.Value, visit)
-	}
-	for _, item := range node.Items {
-		eachScalar(item, visit)
-	}
-	if node.Kind != spec.Mapping && node.Kind != spec.Sequence {
-		visit(node.Text)
-	}
 }

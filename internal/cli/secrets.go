@@ -23,7 +23,7 @@ import (
 func (a *app) secretsCommand() *cobra.Command {
 	list := a.secretsListCommand()
 	c := &cobra.Command{
-		Use: "secrets", Short: "The secrets of the connections: where they come from, store, remove",
+		Use: "secrets", Short: "The secrets: where they come from, who needs them, store, remove",
 		PreRunE: list.PreRunE, RunE: list.RunE,
 	}
 	group(c)
@@ -41,7 +41,7 @@ func (a *app) secretsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the secrets, where they come from and who uses them", Args: exactArgs(),
 		Long: "List shows names, never values: of secrets in the environment (FLOWRUN_SECRET_NAME), in the store, and of\n" +
-			"those that a connection wants and nobody has set.",
+			"those that nobody has set and that a connection, a target of messages, a webhook, a poll or a step names.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context(), output) },
 	}
 	outputFlag(c, &output, "text", "json")

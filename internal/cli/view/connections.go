@@ -137,7 +137,11 @@ func (p Page) Secrets(out io.Writer, secrets []engine.SecretInfo) {
 		if from == "" {
 			from = "missing"
 		}
-		table.Rows = append(table.Rows, []string{term.Clean(secret.Name), from, orDash(term.Clean(strings.Join(secret.UsedBy, ", ")))})
+		needed := make([]string, len(secret.NeededBy))
+		for i, need := range secret.NeededBy {
+			needed[i] = need.Text()
+		}
+		table.Rows = append(table.Rows, []string{term.Clean(secret.Name), from, orDash(term.Clean(strings.Join(needed, ", ")))})
 	}
 	table.Paint = func(column int, cell string) string {
 		if column == 1 && cell == "missing" {
