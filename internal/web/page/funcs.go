@@ -22,6 +22,7 @@ func (s *site) funcs() template.FuncMap {
 		"stepMark":    stepMark,
 		"runText":     runText,
 		"when":        s.when,
+		"slot":        s.slot,
 		"ago":         s.ago,
 		"span":        span,
 		"took":        runDuration,

@@ -60,7 +60,7 @@ func TestWorkflowsShowWhatIsBrokenFirst(t *testing.T) {
 func TestAWorkflowsPageShowsItsTriggersGraphAndSource(t *testing.T) {
 	d := newDesk(t, map[string]string{"greet.yaml": greetFlow})
 	page := d.get("/workflows/greet%20us", 200)
-	has(t, page, "Greets somebody.", "required", "Whom to greet.", `name="in.name"`, `name="in.times"`, `value="2"`, "nightly", "Next 10", "02:30 CE", "often", "Next 10", "hook", "POST /hooks/greet%20us/hook", "It has not run yet", "<svg", "flowrun graph workflows/greet.yaml", "Whom to greet.")
+	has(t, page, "Greets somebody.", "required", "Whom to greet.", `name="in.name"`, `name="in.times"`, `value="2"`, "nightly", "Next 10", "02:30:00 CE", "often", "Next 10", "hook", "POST /hooks/greet%20us/hook", "It has not run yet", "<svg", "flowrun graph workflows/greet.yaml", "Whom to greet.")
 	has(t, page, "flowrun run workflows/greet.yaml -i &#39;name=…&#39; --detach")
 }
 

@@ -29,7 +29,9 @@ func (s *site) runViews() []view {
 func (s *site) files() []file {
 	return []file{
 		{"/runs/{id}/inputs", s.readInputs},
+		{"/runs/{id}/inputs/{name}", s.readInput},
 		{"/runs/{id}/outputs/{name}", s.readOutput},
+		{"/runs/{id}/steps/{step}/input", s.readStepInput},
 		{"/runs/{id}/steps/{step}/outputs", s.readStepOutputs},
 	}
 }

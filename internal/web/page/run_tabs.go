@@ -39,7 +39,7 @@ func (s *site) runValues(r *http.Request) (*screen, error) {
 		return nil, err
 	}
 	space := newRoom()
-	data := dataData{runHead: s.head(found, "/data"), Plugins: found.result.Plugins, Inputs: inputValues(found.def, space)}
+	data := dataData{runHead: s.head(found, "/data"), Plugins: found.result.Plugins, Inputs: inputValues(found.result.Run.ID, found.def, space)}
 	data.Outputs = s.outputs(found.result, space)
 	for _, step := range found.steps {
 		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && !strings.Contains(step.Path, "[") {
@@ -52,14 +52,18 @@ func (s *site) runValues(r *http.Request) (*screen, error) {
 }
 
 // inputValues are a run's inputs in the order of their names.
-func inputValues(def *engine.RunDefinition, space *room) []value {
+func inputValues(run string, def *engine.RunDefinition, space *room) []value {
 	inputs := map[string]json.RawMessage{}
 	if json.Unmarshal(def.Inputs, &inputs) != nil {
-		return []value{space.value("inputs", def.Inputs)}
+		v := space.value("inputs", def.Inputs)
+		v.Save = runURL(run) + "/inputs"
+		return []value{v}
 	}
 	var list []value
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		list = append(list, space.value(name, inputs[name]))
+		v := space.value(name, inputs[name])
+		v.Save = runURL(run) + "/inputs/" + url.PathEscape(name)
+		list = append(list, v)
 	}
 	return list
 }
@@ -283,6 +287,42 @@ func (s *site) readInputs(r *http.Request) (string, []byte, error) {
 		return "", nil, err
 	}
 	return asFile("inputs", def.Inputs)
+}
+
+// readInput is one input of a run as a file.
+func (s *site) readInput(r *http.Request) (string, []byte, error) {
+	id, err := runID(r)
+	if err != nil {
+		return "", nil, err
+	}
+	def, err := s.Engine.Definition(r.Context(), id)
+	if err != nil {
+		return "", nil, err
+	}
+	inputs, name := map[string]json.RawMessage{}, r.PathValue("name")
+	if err := json.Unmarshal(def.Inputs, &inputs); err != nil || inputs[name] == nil {
+		return "", nil, notFound("input", name)
+	}
+	return asFile(name, inputs[name])
+}
+
+// readStepInput is the input of a step's last call as a file, with references in the
+// place of secrets.
+func (s *site) readStepInput(r *http.Request) (string, []byte, error) {
+	id, err := runID(r)
+	if err != nil {
+		return "", nil, err
+	}
+	path := r.PathValue("step")
+	history, err := s.history(r.Context(), id, path)
+	if err != nil {
+		return "", nil, err
+	}
+	call := lastInput(history.Spans)
+	if call == nil {
+		return "", nil, notFound("input of step", path)
+	}
+	return asFile(path, call.Input)
 }
 
 // readStepOutputs are the outputs of a step as a file.

@@ -116,7 +116,7 @@ func (d *scheduleData) Clock(at time.Time) string {
 	if err != nil {
 		zone = time.UTC
 	}
-	return at.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
+	return at.In(zone).Format(slotLayout)
 }
 
 // BackfillCommand is the command that does what the form says.

@@ -232,16 +232,24 @@ func (s *site) stepCalls(data *stepData, n *node, history *engine.RunHistory, li
 	for _, span := range spans[data.LeftOut:] {
 		data.Calls = append(data.Calls, newCallRow(data.Run.ID, span, now))
 	}
-	for i := len(spans) - 1; i >= 0; i-- {
-		if len(spans[i].Input) > 0 {
-			v := space.value("", spans[i].Input)
-			data.Input, data.InputOf = &v, strings.TrimPrefix(spans[i].Operation, n.step.Path)
-			break
-		}
+	if call := lastInput(spans); call != nil {
+		v := space.value("", call.Input)
+		v.Save = stepURL(data.Run.ID, n.step.Path) + "/input"
+		data.Input, data.InputOf = &v, strings.TrimPrefix(call.Operation, n.step.Path)
 	}
 	if d := n.step.Decision; d != nil {
 		data.Decision = decisionWord(n.step)
 	}
+}
+
+// lastInput is the last call that was given something; nil = there is none.
+func lastInput(spans []engine.Span) *engine.Span {
+	for i := len(spans) - 1; i >= 0; i-- {
+		if len(spans[i].Input) > 0 {
+			return &spans[i]
+		}
+	}
+	return nil
 }
 
 func newCallRow(run string, call engine.Span, now time.Time) callRow {

@@ -175,9 +175,9 @@ func (s *strip) title(m slotMark) string {
 	if m.paused {
 		kind += ", but paused"
 	}
-	text := m.from.In(s.location).Format("15:04") + " " + kind
-	if m.to.Sub(m.from) >= time.Minute {
-		text = m.from.In(s.location).Format("15:04") + "–" + m.to.In(s.location).Format("15:04") + " " + kind
+	text := clockOf(m.from.In(s.location)) + " " + kind
+	if m.to.Sub(m.from) >= time.Second {
+		text = clockOf(m.from.In(s.location)) + "–" + clockOf(m.to.In(s.location)) + " " + kind
 	}
 	switch {
 	case m.more:

@@ -58,20 +58,38 @@ func timeOf(value any) (time.Time, bool) {
 
 // when is a time of the day, with the day unless it is today's; the whole time in
 // UTC stands in its title.
-func (s *site) when(value any) template.HTML {
+func (s *site) when(value any) template.HTML { return s.day(value, "15:04") }
+
+// slot is when with seconds on every day, since slots may be closer together than a
+// minute.
+func (s *site) slot(value any) template.HTML { return s.day(value, "15:04:05") }
+
+// day is a time with the clock of other days than today in a layout.
+func (s *site) day(value any, clock string) template.HTML {
 	t, ok := timeOf(value)
 	if !ok {
 		return "–"
 	}
 	here, now := t.In(s.Location), s.Now().In(s.Location)
-	layout := "Jan 2 15:04"
+	layout := "Jan 2 " + clock
 	switch {
 	case here.YearDay() == now.YearDay() && here.Year() == now.Year():
 		layout = "15:04:05"
 	case here.Year() != now.Year():
-		layout = "2006-01-02 15:04"
+		layout = "2006-01-02 " + clock
 	}
 	return timeTag(t, "", here.Format(layout))
+}
+
+// slotLayout is a slot with its day, on pages of its schedule's zone.
+const slotLayout = "Mon 2006-01-02 15:04:05 MST"
+
+// clockOf is a time of the day, with seconds where it has some.
+func clockOf(t time.Time) string {
+	if t.Second() != 0 {
+		return t.Format("15:04:05")
+	}
+	return t.Format("15:04")
 }
 
 // clock is the time of the day to the millisecond.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -24,19 +23,19 @@ type value struct {
 	Short bool
 }
 
-// Sizes of what a page shows of values, in bytes: a page with its assets stays
-// below 60 KiB, however large they are.
+// Sizes of what a page shows of values, in bytes. A page with its assets stays
+// below 60 KB on its way to the browser, however large they are.
 const (
-	roomOfPage  = 18 << 10 // with the colours
-	roomOfValue = 4 << 10  // without
-	leastRoom   = 120      // of each, when the page is full
-	colourCost  = 3        // how much longer a text becomes by its colours
+	roomOfValue   = 4 << 10  // of each value, as it is stored
+	roomOfPage    = 44 << 10 // of all values of a page
+	roomOfColours = 14 << 10 // what the marks of JSON may add
+	leastRoom     = 120      // of each value, when the page is full
 )
 
 // room is what a page has left for values. Used by one request.
-type room struct{ left int }
+type room struct{ left, colours int }
 
-func newRoom() *room { return &room{roomOfPage} }
+func newRoom() *room { return &room{roomOfPage, roomOfColours} }
 
 func (s *site) outputs(result *plan.Result, r *room) []value {
 	var list []value
@@ -52,23 +51,34 @@ func (s *site) outputs(result *plan.Result, r *room) []value {
 // indented, with colours, as far as there is room.
 func (r *room) value(name string, raw json.RawMessage) value {
 	v := value{Name: name, Size: len(raw)}
-	most := max(min(r.left/colourCost, roomOfValue), leastRoom)
+	most := min(max(r.left, leastRoom), roomOfValue)
 	var text string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil && strings.Contains(text, "\n") {
+		v.Size = len(text)
 		v.Text, v.Cut = cutText(text, most)
 		r.left -= len(v.Text)
 		return v
 	}
-	shown, cut := cutText(maskRefs(engine.ReadableJSON(raw)), most)
+	shown, cut := layoutJSON(maskRefs(string(raw)), most)
+	if cut {
+		shown += "\n…"
+	}
+	plain := template.HTML(escapeText(shown)) //nolint:gosec // escaped
 	v.HTML, v.Cut = colourJSON(shown), cut
-	r.left -= len(v.HTML)
+	if cost := len(v.HTML) - len(plain); cost <= r.colours {
+		r.colours -= cost
+	} else {
+		v.HTML = plain
+	}
+	r.left -= len(plain)
 	v.Short = name != "" && len(shown) <= 100 && !strings.Contains(shown, "\n")
 	return v
 }
 
+// cutText is the beginning of a text; no letter is cut in the middle.
 func cutText(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false
 	}
-	return strings.ToValidUTF8(text[:most], "") + "\n…", true
+	return text[:wholeLetters(text, most)] + "\n…", true
 }

@@ -115,7 +115,7 @@ type triggerRow struct {
 
 // Clock is a slot as the schedule's zone shows it.
 func (t triggerRow) Clock(at time.Time) string {
-	return at.In(t.zone).Format("Mon 2006-01-02 15:04 MST")
+	return at.In(t.zone).Format(slotLayout)
 }
 
 // fileLine is one line of a workflow file with the problems found there.
