@@ -9,17 +9,23 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
 )
 
 // ConnectionTest is what `connections test` found.
 type ConnectionTest struct {
 	Name       string      `json:"name"`
 	Plugin     string      `json:"plugin"`
-	OK         bool        `json:"ok"`
-	Account    string      `json:"account,omitempty"` // "" = the plugin does not tell
+	OK         bool        `json:"ok"`                  // nothing is wrong, as far as it was tried
+	NotTried   bool        `json:"not_tried,omitempty"` // it was opened, and nothing was asked of the service
+	Note       string      `json:"note,omitempty"`      // why not
+	Account    string      `json:"account,omitempty"`   // "" = the plugin does not tell
 	DurationMS int64       `json:"duration_ms"`
 	Error      *plan.Error `json:"error,omitempty"`
 }
+
+// Opened says in words what is known of a connection that nothing was asked of.
+func (t ConnectionTest) Opened() string { return "opened; " + t.Note }
 
 // testTimeout bounds the test of one connection.
 const testTimeout = 30 * time.Second
@@ -35,7 +41,8 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 	began := e.project.config.Now()
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	test.Account, test.Error = e.tryConnection(bounded, found)
+	tried, failure := e.tryConnection(bounded, found)
+	test.Account, test.NotTried, test.Note, test.Error = tried.Account, tried.NotTried, tried.Note, failure
 	if ctx.Err() != nil {
 		return ConnectionTest{}, ctx.Err()
 	}
@@ -50,13 +57,13 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 	return test, nil
 }
 
-func (e *Engine) tryConnection(ctx context.Context, found named) (string, *plan.Error) {
+func (e *Engine) tryConnection(ctx context.Context, found named) (pluginhost.Test, *plan.Error) {
 	resolved, err := e.project.connection(found.plugin, found.name)
 	if err != nil {
-		return "", configError(err)
+		return pluginhost.Test{}, configError(err)
 	}
 	if lacking := e.lackingSettings(found.plugin, found.name); lacking != nil {
-		return "", lacking
+		return pluginhost.Test{}, lacking
 	}
 	return e.project.host.Check(ctx, resolved.Connection)
 }

@@ -56,6 +56,8 @@ type core struct {
 	next         string
 	newWatermark []byte
 	newPageNote  []byte
+	notTried     bool   // of CheckConnection
+	testNote     string // why not
 	meta         map[string]json.RawMessage
 }
 
@@ -65,6 +67,13 @@ func newCall[C any](c *core, config any) *Call[C] {
 
 // HTTP returns the connection's HTTP client, bound to this call.
 func (c *Call[C]) HTTP() *HTTPClient { return c.core.httpClient() }
+
+// NotTried says of a CheckConnection without an error that nothing was asked of the
+// service, and in a few words why: "no request is harmless". It is shown in the place
+// of "it answers". "" = the plugin has no test.
+func (c *Call[C]) NotTried(why string) {
+	c.core.notTried, c.core.testNote = true, why
+}
 
 // Log returns the log of the step.
 func (c *Call[C]) Log() *Log { return &Log{core: c.core} }

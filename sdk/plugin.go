@@ -138,8 +138,10 @@ func ValidateConfig[C any](fn func(config C) []Problem) Part {
 	})
 }
 
-// CheckConnection says how `flowrun connections test` tries a connection. The
-// account is what the service calls the holder of the credential, or "".
+// CheckConnection says how `flowrun connections test` tries a connection: by one
+// harmless request. The account is what the service calls the holder of the
+// credential, or "". A plugin without it, and a test that calls NotTried, is told as
+// "opened", not as a service that answers.
 func CheckConnection[C any](fn func(c *Call[C]) (account string, err error)) Part {
 	return partFunc(func(p *Plugin) {
 		p.useConfig("CheckConnection", reflect.TypeFor[C]())

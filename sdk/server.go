@@ -150,11 +150,15 @@ func (s *Server) CheckConnection(ctx context.Context, request *pluginv1.CheckCon
 	if failure != nil {
 		return &pluginv1.CheckConnectionResponse{Error: c.protoError(failure)}, nil
 	}
-	return &pluginv1.CheckConnectionResponse{Account: c.masks.now().text(plain(account))}, nil
+	mask := c.masks.now()
+	return &pluginv1.CheckConnectionResponse{
+		Account: mask.text(plain(account)), NotTried: c.notTried, Note: mask.text(plain(c.testNote)),
+	}, nil
 }
 
 func (p *Plugin) tryConnection(c *core) (account string, failure *Error) {
 	if p.check == nil {
+		c.notTried = true
 		return "", nil
 	}
 	defer func() {

@@ -353,6 +353,39 @@ func TestCheckConnection(t *testing.T) {
 	}
 }
 
+// TestIssue12_31_WhatWasNotTried: a plugin says whether its service was asked.
+func TestIssue12_31_WhatWasNotTried(t *testing.T) {
+	type settings struct {
+		Key string `json:"key" secret:"true"`
+	}
+	config := map[string]any{"key": "canary-key-77"}
+	plugin := func(check ...sdk.Part) *sdktest.Plugin {
+		read := sdk.Read("read", "Read", func(*sdk.Call[settings], sdk.NoInput) (struct{}, error) { return struct{}{}, nil })
+		return sdktest.Open(t, sdk.New("untried", "1.0.0", "Has a test or none", append(check, read)...), config)
+	}
+	if why, not := plugin().NotTried(); !not || why != "" {
+		t.Errorf("without a test: %t, %q", not, why)
+	}
+	asks := plugin(sdk.CheckConnection(func(*sdk.Call[settings]) (string, error) { return "ann", nil }))
+	if why, not := asks.NotTried(); not || why != "" {
+		t.Errorf("with a test: %t, %q", not, why)
+	}
+	can := plugin(sdk.CheckConnection(func(c *sdk.Call[settings]) (string, error) {
+		c.NotTried("nothing takes " + c.Config.Key)
+		return "", nil
+	}))
+	if why, not := can.NotTried(); !not || why != "nothing takes [redacted]" {
+		t.Errorf("a test that can't try: %t, %q", not, why)
+	}
+	fails := plugin(sdk.CheckConnection(func(c *sdk.Call[settings]) (string, error) {
+		c.NotTried("no matter")
+		return "", &sdk.Error{Code: sdk.CodeUnauthorized, Message: "no"}
+	}))
+	if _, not := fails.NotTried(); not {
+		t.Error("a failure counts as not tried")
+	}
+}
+
 func TestValidate(t *testing.T) {
 	p := openDoer(t)
 	for name, c := range map[string]struct {

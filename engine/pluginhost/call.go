@@ -110,17 +110,25 @@ func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (ans
 	return answer, used, refused
 }
 
-// Check asks the plugin to test a connection and returns whose account it is.
-func (h *Host) Check(ctx context.Context, conn Connection) (account string, failure *plan.Error) {
+// Test is what a plugin found when it tried a connection.
+type Test struct {
+	Account  string // whose it is; "" = the plugin does not tell
+	NotTried bool   // the connection was opened, and nothing asked of the service
+	Note     string // why not
+}
+
+// Check asks the plugin to test a connection.
+func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *plan.Error) {
 	p, open, release, failure := h.reach(ctx, conn.Plugin, conn)
 	if failure == nil {
 		defer release()
-		account, failure = p.checkConnection(ctx, open.name)
+		test, failure = p.checkConnection(ctx, open.name)
 	}
 	if failure != nil {
-		return "", h.dress(failure, plan.Request{})
+		return Test{}, h.dress(failure, plan.Request{})
 	}
-	return h.options.mask(account), nil
+	test.Account, test.Note = h.options.mask(test.Account), h.options.mask(test.Note)
+	return test, nil
 }
 
 // Outcome answers "did it happen?" for an effect whose answer was lost.

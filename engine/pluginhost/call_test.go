@@ -212,8 +212,14 @@ func TestConnectionProblemsNameTheConnection(t *testing.T) {
 func TestCheckAndReconcile(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	conn := Connection{Name: "main", Plugin: "evil", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
-	if account, failure := w.host.Check(context.Background(), conn); failure != nil || account != "maria, key [redacted]" {
-		t.Errorf("check = %q, %v", account, failure)
+	if test, failure := w.host.Check(context.Background(), conn); failure != nil || test != (Test{Account: "maria, key [redacted]"}) {
+		t.Errorf("check = %+v, %v", test, failure)
+	}
+	for url, note := range map[string]string{"untested": "the plugin has no test", "untried": "not with key [redacted]"} {
+		untried := Connection{Name: url, Plugin: "evil", Config: json.RawMessage(`{"base_url":"` + url + `","api_key":{"$secret":"KEY"}}`)}
+		if test, failure := w.host.Check(context.Background(), untried); failure != nil || test != (Test{NotTried: true, Note: note}) {
+			t.Errorf("check of %s = %+v, %v", url, test, failure)
+		}
 	}
 	if _, failure := w.host.Check(context.Background(), Connection{Plugin: "evil"}); failure == nil || failure.Kind != plan.KindUnauthorized {
 		t.Errorf("check without a key = %v", failure)

@@ -206,6 +206,12 @@ func (s *evilServer) CheckConnection(context.Context, *pluginv1.CheckConnectionR
 	if s.config["api_key"] == "" {
 		return &pluginv1.CheckConnectionResponse{Error: &pluginv1.Error{Code: pluginv1.Code_UNAUTHORIZED, Message: "who are you?"}}, nil
 	}
+	switch s.config["base_url"] {
+	case "untested":
+		return &pluginv1.CheckConnectionResponse{NotTried: true}, nil
+	case "untried":
+		return &pluginv1.CheckConnectionResponse{NotTried: true, Note: "not with key " + s.config["api_key"]}, nil
+	}
 	return &pluginv1.CheckConnectionResponse{Account: "maria, key " + s.config["api_key"]}, nil
 }
 

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -154,15 +155,19 @@ func dropSecrets(v any, pointer string, dropped *[]string) any {
 	return v
 }
 
-func (p *process) checkConnection(ctx context.Context, name string) (string, *plan.Error) {
+func (p *process) checkConnection(ctx context.Context, name string) (Test, *plan.Error) {
 	response, err := p.rpc.CheckConnection(ctx, &pluginv1.CheckConnectionRequest{Connection: name})
 	if err != nil {
-		return "", p.brokenCall(ctx, err)
+		return Test{}, p.brokenCall(ctx, err)
 	}
 	if response.GetError() != nil {
-		return "", errorOf(response.GetError())
+		return Test{}, errorOf(response.GetError())
 	}
-	return valid(response.GetAccount()), nil
+	test := Test{Account: valid(response.GetAccount()), NotTried: response.GetNotTried()}
+	if test.NotTried {
+		test.Note = cmp.Or(valid(response.GetNote()), "the plugin has no test")
+	}
+	return test, nil
 }
 
 func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection) (Outcome, *plan.Error) {

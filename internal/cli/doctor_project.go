@@ -238,7 +238,11 @@ func (d *doctor) checkConnections(ctx context.Context) {
 			if test.Account != "" {
 				account = ", as " + test.Account
 			}
-			d.ok(check, test.Name, "%s answers in %d ms%s", test.Plugin, test.DurationMS, account)
+			if test.NotTried {
+				d.ok(check, test.Name, "%s: %s%s", test.Plugin, test.Opened(), account)
+			} else {
+				d.ok(check, test.Name, "%s answers in %d ms%s", test.Plugin, test.DurationMS, account)
+			}
 			continue
 		}
 		d.fail(check, test.Name, exitOfCall(failure), string(failure.Kind)+": "+failure.Message, failure.Hint)

@@ -89,5 +89,6 @@ func checkConnection(c *sdk.Call[Config]) (string, error) {
 	if _, err := token(c); err != nil {
 		return "", err
 	}
-	return "token configured; not tried, since every request of the service names a site", nil
+	c.NotTried("a token is configured, and no request can try it: each names a site")
+	return "", nil
 }

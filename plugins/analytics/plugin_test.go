@@ -371,8 +371,11 @@ func TestN45_NoListActions(t *testing.T) {
 
 func TestCheckConnectionSendsNothing(t *testing.T) {
 	p, sim := open(t)
-	if account, err := p.CheckConnection(); err != nil || !strings.Contains(account, "token configured") {
+	if account, err := p.CheckConnection(); err != nil || account != "" {
 		t.Errorf("got %q and %v", account, err)
+	}
+	if why, not := p.NotTried(); !not || !strings.Contains(why, "a token is configured") {
+		t.Errorf("not tried: %t, %q", not, why)
 	}
 	if n := sim.Kit().Count(""); n != 0 {
 		t.Errorf("%d requests were sent", n)

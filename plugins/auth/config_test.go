@@ -255,6 +255,19 @@ func TestCheckConnection(t *testing.T) {
 	if _, e := w.CheckConnection(); e != nil {
 		t.Errorf("with a login: %v", e)
 	}
+	if why, not := w.NotTried(); !not || why != "the login is stored, and nothing can try it without using it" {
+		t.Errorf("with a login alone: %t, %q", not, why)
+	}
+	w.reconnect(in{"auth_url": nil, "issuer": "{url}"})
+	before = w.count("")
+	if why, not := w.NotTried(); not || w.count("") != before+1 || w.count("/.well-known/openid-configuration") != 1 {
+		t.Errorf("with an issuer: %t, %q, sent %+v", not, why, w.all())
+	}
+	w.answer(503, "down")
+	if _, e := w.CheckConnection(); e == nil || e.Code != sdk.CodeUnavailable {
+		t.Errorf("an issuer that is down: %v", e)
+	}
+	w.reconnect(in{"issuer": nil, "auth_url": "{url}"})
 	w.reconnect(in{"client_id": nil, "auth_url": nil})
 	w.Host().SetToken(sdktest.Connection, "", nil)
 	if _, e := w.CheckConnection(); e == nil || e.Code != sdk.CodeInvalid {

@@ -89,6 +89,17 @@ func (p *plugin) discover(c *sdk.Call[Config]) (*issuerMetadata, error) {
 	if known := p.discovery.get(issuer); known != nil {
 		return known, nil
 	}
+	found, err := p.readMetadata(c)
+	if err != nil {
+		return nil, err
+	}
+	p.discovery.put(issuer, found)
+	return found, nil
+}
+
+// readMetadata is discover without what is known already.
+func (p *plugin) readMetadata(c *sdk.Call[Config]) (*issuerMetadata, error) {
+	issuer := strings.TrimRight(c.Config.Issuer, "/")
 	root, err := url.Parse(issuer)
 	if err != nil {
 		return nil, sdk.Invalid("", "the issuer of connection %s is no URL", connectionName(c))
@@ -102,7 +113,6 @@ func (p *plugin) discover(c *sdk.Call[Config]) (*issuerMetadata, error) {
 	if err != nil {
 		return nil, notSent(err)
 	}
-	p.discovery.put(issuer, found)
 	return found, nil
 }
 

@@ -143,6 +143,17 @@ func (p *Plugin) CheckConnection() (account string, failure *sdk.Error) {
 	return response.GetAccount(), sdkError(response.GetError())
 }
 
+// NotTried tries the connection that Open made, and returns whether nothing was asked
+// of the service, with the reason that the plugin gave (Call.NotTried).
+func (p *Plugin) NotTried() (why string, notTried bool) {
+	p.t.Helper()
+	response, err := p.client.CheckConnection(p.t.Context(), &pluginv1.CheckConnectionRequest{Connection: Connection})
+	if err != nil {
+		p.t.Fatalf("check the connection: %v", err)
+	}
+	return response.GetNote(), response.GetNotTried() && response.GetError() == nil
+}
+
 // Validate checks an input as the checker of workflows does; unknown names the
 // inputs whose value is not known yet, as JSON Pointers.
 func (p *Plugin) Validate(action string, input any, unknown ...string) []sdk.Problem {

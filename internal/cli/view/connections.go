@@ -107,6 +107,9 @@ func (p Page) ConnectionTests(out io.Writer, tests []engine.ConnectionTest) {
 		}
 		took := Duration(time.Duration(test.DurationMS) * time.Millisecond)
 		text := "ok"
+		if test.NotTried {
+			text = term.Clean(test.Opened())
+		}
 		if test.Account != "" {
 			text += " · " + term.Clean(test.Account)
 		}

@@ -244,9 +244,11 @@ e           x       -                  -      error: there is no
 	out.Reset()
 	page().ConnectionTests(&out, []engine.ConnectionTest{
 		{Name: "work", Plugin: "tasks", OK: true, Account: "ann", DurationMS: 12},
+		{Name: "c", Plugin: "x", OK: true, NotTried: true, Note: "the plugin has no test", DurationMS: 12},
 		{Name: "b", Plugin: "x", Error: &plan.Error{Kind: plan.KindUnauthorized, Message: "401", HTTPStatus: 401, Hint: "look at token"}},
 	})
 	want = `✓ work  tasks  ok · ann · 12ms
+✓ c     x      opened; the plugin has no test · 12ms
 ✗ b     x      unauthorized: 401
   HTTP 401
   help: look at token

@@ -774,8 +774,16 @@ type ConnectionTest struct {
 	DurationMs int64   `json:"duration_ms"`
 
 	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
-	Error  *Error `json:"error,omitempty"`
-	Name   string `json:"name"`
+	Error *Error `json:"error,omitempty"`
+	Name  string `json:"name"`
+
+	// NotTried it was opened, and nothing was asked of the service
+	NotTried *bool `json:"not_tried,omitempty"`
+
+	// Note why not
+	Note *string `json:"note,omitempty"`
+
+	// Ok nothing is wrong, as far as it was tried
 	Ok     bool   `json:"ok"`
 	Plugin string `json:"plugin"`
 }

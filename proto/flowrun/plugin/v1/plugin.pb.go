@@ -1490,6 +1490,8 @@ type CheckConnectionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Error         *Error                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	NotTried      bool                   `protobuf:"varint,3,opt,name=not_tried,json=notTried,proto3" json:"not_tried,omitempty"` // nothing was asked of the service: that it answers is not known
+	Note          string                 `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`                          // why, in a few words; empty = the plugin has no test
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1534,6 +1536,20 @@ func (x *CheckConnectionResponse) GetError() *Error {
 func (x *CheckConnectionResponse) GetAccount() string {
 	if x != nil {
 		return x.Account
+	}
+	return ""
+}
+
+func (x *CheckConnectionResponse) GetNotTried() bool {
+	if x != nil {
+		return x.NotTried
+	}
+	return false
+}
+
+func (x *CheckConnectionResponse) GetNote() string {
+	if x != nil {
+		return x.Note
 	}
 	return ""
 }
@@ -3310,10 +3326,12 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x16CheckConnectionRequest\x12\x1e\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\tR\n" +
-	"connection\"c\n" +
+	"connection\"\x94\x01\n" +
 	"\x17CheckConnectionResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x18.flowrun.plugin.v1.ErrorR\x05error\x12\x18\n" +
-	"\aaccount\x18\x02 \x01(\tR\aaccount\"\xc2\x02\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x1b\n" +
+	"\tnot_tried\x18\x03 \x01(\bR\bnotTried\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xc2\x02\n" +
 	"\x0eExecuteRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x1e\n" +
 	"\n" +
