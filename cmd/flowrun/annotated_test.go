@@ -21,6 +21,7 @@ type digest struct {
 // language's contract through two runs. In the first one a person approves the
 // cleanup; the second one reads only what is new.
 func TestTheAnnotatedExample(t *testing.T) {
+	t.Parallel()
 	d := newDigest(t)
 	if output, code := d.flowrun(t, "validate"); code != 0 {
 		t.Fatalf("validate exits with %d:\n%s", code, output)

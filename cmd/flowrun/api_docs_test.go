@@ -26,6 +26,7 @@ var curlExample = regexp.MustCompile("(?ms)^<!-- curl: (\\d+) -->\n```sh\n(.*?)^
 // part of the answer, where "…" stands for anything; lines of text must be lines of
 // it. $RUN is the run of the last answer that has one.
 func TestTheExamplesOfTheAPIPageWork(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(apiPage)
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +253,7 @@ func shellWords(command string, variables map[string]string) ([]string, error) {
 }
 
 func TestTheSplitterOfCurlCommandsIsAShell(t *testing.T) {
+	t.Parallel()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no sh is installed")

@@ -2,23 +2,73 @@ package main_test
 
 import (
 	"bufio"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
+// suiteDir is a folder for what the tests of the package share; TestMain makes
+// and removes it.
+var suiteDir string
+
+// built is flowrun, built once for all tests of the package.
+var built = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(suiteDir, "flowrun")
+	if output, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, output)
+	}
+	return binary, nil
+})
+
+// buildBinary gives a flowrun at a path of the test's own: its processes can be
+// told from those of tests beside it.
 func buildBinary(t *testing.T) string {
 	t.Helper()
+	original, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
 	binary := filepath.Join(t.TempDir(), "flowrun")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+	// Copied by another process: a file that this one has open for writing would be inherited by what tests beside start,
+	// and can't be executed meanwhile. A hard link would change the original, which is refused while it is read.
+	if output, err := exec.Command("cp", original, binary).CombinedOutput(); err != nil {
+		t.Fatalf("copy the built flowrun: %v\n%s", err, output)
 	}
 	return binary
+}
+
+// suite is the tests of the package, with a folder for what they share.
+type suite struct{ tests *testing.M }
+
+// Run runs the tests and removes what they shared.
+//
+// The tests wait for processes more than they compute: four run at a time, also
+// on a machine of two cores, where -parallel says nothing else.
+func (s suite) Run() int {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))) // the flag is there: this is a test binary
+	}
+	dir, err := os.MkdirTemp("", "flowrun-suite-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "a folder for the tests:", err)
+		return 1
+	}
+	suiteDir = dir
+	code := s.tests.Run()
+	_ = os.RemoveAll(dir) // in the folder for temporary files
+	return code
 }
 
 // startSandbox runs `flowrun sandbox` and stores the flowrun.yaml that it

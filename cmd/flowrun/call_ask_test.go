@@ -11,6 +11,7 @@ import (
 // TestIssue12_07ACallAsksForASecretInput types a missing secret input at the
 // terminal: it is used, and never shown.
 func TestIssue12_07ACallAsksForASecretInput(t *testing.T) {
+	t.Parallel()
 	term := openTerminal(t, 100, 24)
 	command := term.start(t, buildBinary(t), t.TempDir(), "call", "tasks.invitation_accept", "--sandbox")
 	term.await(t, `invite_code \(not shown\): `)

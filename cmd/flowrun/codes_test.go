@@ -25,6 +25,7 @@ var codesProject = map[string]string{
 // TestEveryProjectCodeHasAGolden runs the wrong and the right example of each code
 // that needs more than one file, and shows what a user sees. UPDATE=1 writes it.
 func TestEveryProjectCodeHasAGolden(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	var golden strings.Builder
 	for _, page := range diag.Pages() {

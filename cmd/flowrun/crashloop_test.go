@@ -79,6 +79,7 @@ func lastRun(t *testing.T, binary, dir string) (id string, undriven bool) {
 // each time that it is sent. The steps beside it go on, and a resume afterwards
 // counts anew.
 func TestP6ACallThatKillsTheEngineIsParkedAfterFiveCrashes(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir := killerProject(t, binary)
 	write(t, dir, "w.yaml", `flowrun: v1
@@ -140,6 +141,7 @@ steps:
 // whose plugin can look them up. What was delivered is not delivered again, what
 // was not is sent with the same key.
 func TestRule11ALostCallIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	for action, crashes := range map[string]int{"deliver": 1, "lose": 2} {
 		t.Run(action, func(t *testing.T) {
@@ -176,6 +178,7 @@ func TestRule11ALostCallIsAskedAbout(t *testing.T) {
 // TestAResumeComparesThePlugins: other bytes of a plugin that says the same go on
 // with a word in the log; one that says something else is refused.
 func TestAResumeComparesThePlugins(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir := killerProject(t, binary)
 	write(t, dir, "w.yaml", `flowrun: v1

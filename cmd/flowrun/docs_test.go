@@ -24,6 +24,7 @@ var askAPerson = map[string]string{"access-request.yaml": "approve", "stale-labe
 // TestJobsOfOtherProducts validates each workflow of docs/coming-from as a part
 // of one project, and runs it against the simulators.
 func TestJobsOfOtherProducts(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(comingFrom)); err != nil {
 		t.Fatal(err)
@@ -50,6 +51,7 @@ func TestJobsOfOtherProducts(t *testing.T) {
 // TestEveryJobIsExplained wants each workflow of docs/coming-from to be linked
 // from one of the pages there.
 func TestEveryJobIsExplained(t *testing.T) {
+	t.Parallel()
 	var pages strings.Builder
 	for _, name := range filesBelow(t, comingFrom, ".md") {
 		text, err := os.ReadFile(filepath.Join(comingFrom, name))
@@ -87,6 +89,7 @@ func approve(t *testing.T, binary, dir, step string) {
 // <!-- runs: COMMAND --> or <!-- fails: COMMAND --> has lines that the command
 // prints.
 func TestTheDocumentationIsTrue(t *testing.T) {
+	t.Parallel()
 	binary, checked := buildBinary(t), 0
 	for _, name := range filesBelow(t, "../../docs", ".md") {
 		page := filepath.Join("../../docs", name)

@@ -15,6 +15,7 @@ import (
 // named kind in bounded time, while a run of a healthy plugin goes on in the
 // same engine.
 func TestAnEvilPluginFailsItsOwnStepOnly(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	for _, plugin := range []string{"evil", "healthy"} {
 		build := exec.Command("go", "build", "-ldflags", "-X main.name="+plugin, "-o", filepath.Join(dir, plugin), "./testdata/evil")
@@ -46,7 +47,11 @@ steps:
 	}
 	for action, kind := range wants {
 		file := action + ".yaml"
-		write(t, dir, file, fmt.Sprintf("flowrun: v1\nname: w\nsteps:\n  - {id: s, uses: evil.%s, timeout: 2s, retry: {attempts: 1}}\n", action))
+		timeout := "2m"
+		if kind == "timeout" {
+			timeout = "2s"
+		}
+		write(t, dir, file, fmt.Sprintf("flowrun: v1\nname: w\nsteps:\n  - {id: s, uses: evil.%s, timeout: %s, retry: {attempts: 1}}\n", action, timeout))
 		stdout, stderr, err := flowrun(t, binary, dir, "run", file, "-o", "json")
 		var result struct {
 			Error struct{ Kind, Message string }

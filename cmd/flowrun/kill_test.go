@@ -31,6 +31,7 @@ type record struct {
 // domain watch. No plugin may survive, and the resumed run must not ask again
 // for a domain that was shown as done.
 func TestAKilledRunGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir := t.TempDir()
 	config := startSandbox(t, binary, dir)
@@ -55,10 +56,10 @@ func TestAKilledRunGoesOnWhereItStopped(t *testing.T) {
 	}
 	_ = run.Wait() // killed: its error is expected
 
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(30 * time.Second) // at once, but for the machine's load
 	for len(pluginProcesses(t, binary)) > 0 {
 		if time.Now().After(deadline) {
-			t.Fatalf("plugins are alive a second after the engine was killed: %v", pluginProcesses(t, binary))
+			t.Fatalf("plugins outlive the killed engine: %v", pluginProcesses(t, binary))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -34,6 +34,7 @@ outputs:
 // TestRule13RunsReadOnlyWhatIsNew: the watermark of the service's ledger moves
 // with the success of a run alone.
 func TestRule13RunsReadOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
 	sim := taskssim.New(taskssim.Options{})
 	server := httptest.NewServer(sim)
 	defer server.Close()

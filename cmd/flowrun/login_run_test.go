@@ -97,6 +97,7 @@ func readPrompt(t *testing.T, output io.Reader) (page, code string) {
 // decided yet. The resumed run must not start another login, and must not poll
 // faster than the server allows.
 func TestAKilledRunGoesOnWithTheSameLogin(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for three polls of 5 s")
 	}
@@ -114,7 +115,14 @@ func TestAKilledRunGoesOnWithTheSameLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, code := readPrompt(t, output)
-	time.Sleep(6 * time.Second) // the first poll has been answered
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if polls, _ := loginRequests(t, config); len(polls) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no poll was sent")
+		}
+	}
 	if err := run.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (term *terminal) text() string {
 func (term *terminal) await(t *testing.T, pattern string) {
 	t.Helper()
 	sought := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(20 * time.Second); !sought.MatchString(term.text()); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !sought.MatchString(term.text()); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			text := term.text()
 			t.Fatalf("%s was not shown:\n%q", pattern, text[max(len(text)-800, 0):])
@@ -141,6 +141,7 @@ func polls(t *testing.T, service string) (starts, polls int) {
 // TestALoginEndsAtOnceByKeyAndSignal: the box counts down; q, Esc and Ctrl-C end
 // the login, and nothing is sent afterwards. The terminal is given back as it was.
 func TestALoginEndsAtOnceByKeyAndSignal(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	for name, test := range map[string]struct {
 		typed string
@@ -220,7 +221,7 @@ func TestALoginOutlivesTheOwnerOfTheStore(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = owner.Process.Kill() }) // killed already unless the test failed
 	socket := filepath.Join(dir, ".flowrun", "state", "owner.json")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(socket); err == nil {
 			break
 		} else if time.Now().After(deadline) {
@@ -246,6 +247,7 @@ func TestALoginOutlivesTheOwnerOfTheStore(t *testing.T) {
 // TestASecretIsNowhereInClear puts canaries into the store and through a
 // prompt: neither output nor any file below the state folder holds them.
 func TestASecretIsNowhereInClear(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir, service := loginProject(t)
 	const canary = "store-canary-4711-öä"
@@ -299,6 +301,7 @@ func TestASecretIsNowhereInClear(t *testing.T) {
 // TestARunShowsALoginsPromptAndNoKey: in a run the box counts down, and no key
 // ends it.
 func TestARunShowsALoginsPromptAndNoKey(t *testing.T) {
+	t.Parallel()
 	binary := buildBinary(t)
 	dir, service := loginProject(t)
 	write(t, dir, "login.yaml", `flowrun: v1
@@ -324,6 +327,7 @@ steps:
 // TestALoginAgainstTheSimulator: the bundled plugin logs in, a person confirms
 // on the simulator's page, and logs out.
 func TestALoginAgainstTheSimulator(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	config := startSandbox(t, binary, dir)
 	login := exec.Command(binary, "connections", "login", "auth", "--config", config, "-o", "json")
@@ -335,7 +339,7 @@ func TestALoginAgainstTheSimulator(t *testing.T) {
 	t.Cleanup(func() { _ = login.Process.Kill() }) // has ended unless the test failed
 	prompt := regexp.MustCompile(`open (http://\S+) and enter the code (\S+),`)
 	var found []string
-	for deadline := time.Now().Add(20 * time.Second); found == nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); found == nil; time.Sleep(10 * time.Millisecond) {
 		if found = prompt.FindStringSubmatch(problems.String()); time.Now().After(deadline) {
 			t.Fatalf("no prompt:\n%s", problems.String())
 		}

@@ -144,7 +144,7 @@ func startObserved(t *testing.T, binary, dir string, environ []string, args ...s
 		_ = s.command.Process.Kill()
 		_ = s.command.Wait() // ended before, or killed
 	})
-	for deadline := time.Now().Add(30 * time.Second); s.url == ""; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); s.url == ""; time.Sleep(20 * time.Millisecond) {
 		if match := servesAt.FindStringSubmatch(s.stderr.String()); match != nil {
 			s.url = match[1]
 		} else if time.Now().After(deadline) {
@@ -210,6 +210,7 @@ steps:
 `
 
 func TestNoSecretReachesFiguresTracesOrTheLogAndATraceReachesTheService(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	traces, service := newFakeCollector(t), newFakeService(t)
 	write(t, dir, "flowrun.yaml", "workflows: [watched.yaml]\nconnections:\n  tasks: {plugin: tasks, config: {base_url: \""+service.URL+"\", token: \"${{ secrets.TASKS_TOKEN }}\"}}\n")

@@ -61,7 +61,7 @@ func readShown(t *testing.T, text string) shown {
 // newestRun waits for a run of a workflow and returns its id.
 func newestRun(t *testing.T, binary, dir, workflow string) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		stdout, _, err := flowrun(t, binary, dir, "runs", "list", "--workflow", workflow, "-o", "json")
 		if id := firstID(stdout); err == nil && id != "" {
 			return id
@@ -105,6 +105,7 @@ outputs: {each: "${{ steps.each.outputs.items }}"}
 // TestApproveBesideARunningOwner: the process that drives the run goes on at once
 // when another command approves.
 func TestApproveBesideARunningOwner(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	write(t, dir, "flowrun.yaml", "workflows: [.]\n")
 	write(t, dir, "beside.yaml", besideWorkflow)
@@ -132,6 +133,7 @@ func TestApproveBesideARunningOwner(t *testing.T) {
 // TestApproveWhenTheOwnerIsGone: the decision is durable, nothing is done by it
 // before a resume, and it is done once.
 func TestApproveWhenTheOwnerIsGone(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	write(t, dir, "flowrun.yaml", "workflows: [.]\nnotify: {ops: {command: [sh, -c, \"cat >> told.txt\"]}}\n")
 	write(t, dir, "gone.yaml", `flowrun: v1
@@ -185,6 +187,7 @@ outputs: {value: "${{ steps.child.outputs.value }}"}
 // TestAnApprovalInASubWorkflow: the parent's command ends with 8, the child is
 // approved, and a resume of the parent finds it.
 func TestAnApprovalInASubWorkflow(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	mkdir(t, dir, "lib")
 	write(t, dir, "flowrun.yaml", "workflows: [.]\n")
@@ -214,6 +217,7 @@ outputs: {value: "${{ inputs.n + steps.ask.outputs.m }}"}
 // TestASubWorkflowSurvivesAKill: the resumed parent finds the same child, which
 // goes on where it stopped.
 func TestASubWorkflowSurvivesAKill(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	mkdir(t, dir, "lib")
 	write(t, dir, "flowrun.yaml", "workflows: [.]\nnotify: {ops: {command: [sh, -c, \"cat >> told.txt\"]}}\n")
@@ -229,7 +233,7 @@ steps:
 outputs: {value: "${{ inputs.n + 1 }}"}
 `)
 	owner, _ := start(t, binary, dir, "run", "parent.yaml")
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(dir + "/told.txt"); err == nil {
 			break
 		}
@@ -255,6 +259,7 @@ outputs: {value: "${{ inputs.n + 1 }}"}
 // TestCancelingTheParentCancelsTheChild: the child's finally runs, and a resume of
 // the parent goes on with the same child.
 func TestCancelingTheParentCancelsTheChild(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	mkdir(t, dir, "lib")
 	write(t, dir, "flowrun.yaml", "workflows: [.]\n")
@@ -294,6 +299,7 @@ var tasksURL = regexp.MustCompile(`(?s)plugin: tasks.*?(http://127\.0\.0\.1:[0-9
 // TestResolveAnUnknownOutcome: the answer to a write is lost. on_unknown decides,
 // and what a person says is recorded, sends nothing, and holds at the resume.
 func TestResolveAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	config := startSandbox(t, binary, dir)
 	text, err := os.ReadFile(config)

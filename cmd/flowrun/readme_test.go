@@ -16,10 +16,16 @@ type block struct{ kind, argument, text string }
 var markedBlock = regexp.MustCompile("(?s)<!-- (file|runs|fails): ([^\n]+) -->\n```[a-z]+\n(.*?)```")
 
 // TestTheReadmeIsTrue holds the README's commands against what they print.
-func TestTheReadmeIsTrue(t *testing.T) { pageIsTrue(t, "../../README.md") }
+func TestTheReadmeIsTrue(t *testing.T) {
+	t.Parallel()
+	pageIsTrue(t, "../../README.md")
+}
 
 // TestThePageOfCommandsIsTrue is the same for docs/commands.md.
-func TestThePageOfCommandsIsTrue(t *testing.T) { pageIsTrue(t, "../../docs/commands.md") }
+func TestThePageOfCommandsIsTrue(t *testing.T) {
+	t.Parallel()
+	pageIsTrue(t, "../../docs/commands.md")
+}
 
 // pageIsTrue writes a page's files and compares what its commands print. Run ids
 // change, and of a run only the lines are compared that the page shows, in their

@@ -24,12 +24,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) >= 4 && (os.Args[1] == "plugins" && os.Args[2] == "serve" || os.Args[1] == "sandbox" && os.Args[2] == "hold") {
 		flowrun()
 	}
-	testscript.Main(m, map[string]func(){"flowrun": flowrun, "http": sendHTTP, "certificate": makeCertificate})
+	testscript.Main(suite{m}, map[string]func(){"flowrun": flowrun, "http": sendHTTP, "certificate": makeCertificate})
 }
 
 // TestScripts runs every script below testdata/script. UPDATE=1 writes what the
 // commands print into the scripts.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	folders, err := filepath.Glob("testdata/script/*")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no scripts: %v", err)
@@ -46,6 +47,7 @@ func TestScripts(t *testing.T) {
 	})
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
+			t.Parallel()
 			testscript.Run(t, testscript.Params{
 				Dir:                 folder,
 				UpdateScripts:       os.Getenv("UPDATE") != "",
@@ -144,7 +146,7 @@ func until(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		err := ts.Exec(args[1], args[2:]...)
 		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return

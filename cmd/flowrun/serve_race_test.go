@@ -14,6 +14,7 @@ import (
 // TestOfServersThatStartAtOnceOneServes: the others exit with 73 and say where
 // the first is.
 func TestOfServersThatStartAtOnceOneServes(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	write(t, dir, "flowrun.yaml", "server: {listen: \"127.0.0.1:0\"}\n")
 	for range 3 {

@@ -16,6 +16,7 @@ import (
 // that the server is ready, reloads, lives and stops (docs/serve.md, "As a
 // service").
 func TestAServiceOfSystemd(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	write(t, dir, "flowrun.yaml", "server: {listen: \"127.0.0.1:0\"}\n")
 	address := filepath.Join(dir, "notify")

@@ -40,6 +40,7 @@ func bareTerminal(t *testing.T) (master, slave *os.File) {
 // TestAClosedTerminalEndsTheServer: SIGHUP means that, and not to read the files
 // again, when the terminal that the server was started in is gone.
 func TestAClosedTerminalEndsTheServer(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	write(t, dir, "flowrun.yaml", "server: {listen: \"127.0.0.1:0\"}\n")
 	master, slave := bareTerminal(t)

@@ -36,7 +36,7 @@ func serving(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) > 1 {
 		ts.Fatalf("usage: serving [STATE]")
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var owner struct {
 			PID int
 			URL string

@@ -26,6 +26,7 @@ outputs: {total: "${{ state.total }}"}
 // owner takes up what the ones before left, one run after the other, and each
 // run that was accepted adds one.
 func TestP5EveryAcceptedRunCountsOnceUnderKills(t *testing.T) {
+	t.Parallel()
 	const seed, rounds = 16, 25
 	random := rand.New(rand.NewSource(seed))
 	p := &ledgerProject{t: t, binary: buildBinary(t), dir: t.TempDir()}

@@ -35,6 +35,7 @@ outputs:
 // TestAThirdPartysPluginRunsBesideTheBundledOnes builds examples/plugins/weather,
 // a module of its own, and names it by its path.
 func TestAThirdPartysPluginRunsBesideTheBundledOnes(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "flowrun-plugin-weather"), ".")
 	build.Dir = "../../examples/plugins/weather"

@@ -23,7 +23,7 @@ func tool(t *testing.T, args ...string) string {
 	host := cli.Host()
 	host.Stdout, host.Stderr, host.Stdin = &stdout, &stderr, strings.NewReader("")
 	host.Dir = repository(t)
-	host.Environ = append(host.Environ, "FLOWRUN_STATE="+filepath.Join(toolState(t), "state"))
+	host.Environ = append(host.Environ, "FLOWRUN_STATE="+filepath.Join(suiteDir, "state")) // of all tools: plugins are described once
 	if code := cli.Run(args, host); code != 0 {
 		t.Fatalf("%v: exit %d\n%s", args, code, stderr.String())
 	}
@@ -37,14 +37,6 @@ func repository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return root
-}
-
-// toolState is a folder for all tools, so that plugins are described once.
-func toolState(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(os.TempDir(), "flowrun-tools-test-"+strconv.Itoa(os.Getpid()))
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // shipped lists the workflows that come with flowrun, and the annotated example.
@@ -71,6 +63,7 @@ func shipped(t *testing.T) []string {
 // TestToolsSchemaTakesEveryShippedWorkflow checks the workflows as an editor
 // does: by YAML's own types.
 func TestToolsSchemaTakesEveryShippedWorkflow(t *testing.T) {
+	t.Parallel()
 	schema := resolved(t, tool(t, "schema"))
 	for _, file := range shipped(t) {
 		source, err := os.ReadFile(file)
@@ -84,6 +77,7 @@ func TestToolsSchemaTakesEveryShippedWorkflow(t *testing.T) {
 }
 
 func TestToolsSchemaRefusesWhatTheCheckerRefuses(t *testing.T) {
+	t.Parallel()
 	schema := resolved(t, tool(t, "schema"))
 	head := "flowrun: v1\nsteps:\n"
 	for name, text := range map[string]string{
@@ -141,6 +135,7 @@ func yamlValue(t *testing.T, name string, source []byte) any {
 // TestToolsDrawingsOfShippedWorkflowsDoNotOverlap reads the boxes out of the
 // drawings: siblings stand apart, and steps of a loop inside of its box.
 func TestToolsDrawingsOfShippedWorkflowsDoNotOverlap(t *testing.T) {
+	t.Parallel()
 	for _, file := range shipped(t) {
 		boxes, page := boxesOf(t, file, tool(t, "graph", file, "-f", "svg"))
 		if len(boxes) == 0 {
@@ -213,6 +208,7 @@ func boxesOf(t *testing.T, file, svg string) (boxes []drawnBox, page drawnBox) {
 // TestToolsFormOfShippedWorkflowsIsStable formats each workflow and wants it
 // valid, with the same plan, and the same text a second time.
 func TestToolsFormOfShippedWorkflowsIsStable(t *testing.T) {
+	t.Parallel()
 	for _, file := range shipped(t) {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -235,6 +231,7 @@ func TestToolsFormOfShippedWorkflowsIsStable(t *testing.T) {
 }
 
 func TestToolsPlanIsTheSameEveryTime(t *testing.T) {
+	t.Parallel()
 	for _, file := range shipped(t) {
 		if first := tool(t, "plan", file, "-o", "json"); first != tool(t, "plan", file, "-o", "json") {
 			t.Errorf("%s: two plans differ", file)
