@@ -236,7 +236,7 @@ func decodeOutput(text, output json.RawMessage) (any, *plan.Error) {
 		}
 		t = parsed
 	}
-	value, err := t.Decode(output)
+	value, err := t.DecodeAnswer(output)
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}

@@ -50,6 +50,29 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 	}
 }
 
+// TestIssue12_34TheShippedWorkflowsPassTheStrictCheck: the examples are what they tell
+// others to write.
+func TestIssue12_34TheShippedWorkflowsPassTheStrictCheck(t *testing.T) {
+	project := openProject(t)
+	defer project.Close()
+	files, err := filepath.Glob("*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, ".test.yaml") {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range project.CheckStrict(t.Context(), name, source) {
+			t.Errorf("%s", problem)
+		}
+	}
+}
+
 // TestTheTestOfTheDocumentationPasses runs the first test file of docs/testing.md.
 func TestTheTestOfTheDocumentationPasses(t *testing.T) {
 	page, err := os.ReadFile("../docs/testing.md")

@@ -373,7 +373,7 @@ func TestTokenHealth(t *testing.T) {
 	if len(logins) != 1 || logins[0].Connection != "auth" || logins[0].Was != "none" || !logins[0].Renewed {
 		t.Errorf("logins %+v", logins)
 	}
-	if deployments := decode[[]any](t, result.Outputs["deployments"]); len(deployments) == 0 {
+	if deployments := decode[[]any](t, []byte(decode[string](t, result.Outputs["deployments"]))); len(deployments) == 0 {
 		t.Error("the login gave no deployments")
 	}
 }

@@ -82,7 +82,7 @@ func (c *checker) wait(s *step) *schema.Type {
 		r := inputReader{c: c}
 		read, _ := r.schema(node, "the payload")
 		if t, err := schema.FromJSON(read); err == nil && !r.bad {
-			text, payload = read, t
+			text, payload = read, t.Exact() // an answer with other names is refused
 		} else if err != nil && !r.bad {
 			c.errorAt(node.FirstKey(), CodeSchema, "%s", err.Error())
 		}

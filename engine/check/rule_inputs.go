@@ -41,9 +41,9 @@ func (c *checker) inputSchema() {
 }
 
 // withDefaults is the type that expressions see: an input that has a default is
-// always there.
+// always there, and no object has a name that is not declared.
 func withDefaults(t *schema.Type) *schema.Type {
-	fields := slices.Clone(t.Fields)
+	fields := slices.Clone(t.Exact().Fields)
 	for i := range fields {
 		fields[i].Required = fields[i].Required || fields[i].Type.Default != nil
 	}

@@ -58,7 +58,7 @@ func (c *checker) stateSchema() {
 		c.memory.state = looseInputs(c.tree.State, t)
 		return
 	}
-	c.plan.State, c.memory.state = text, t
+	c.plan.State, c.memory.state = text, t.Exact()
 }
 
 func nullable(text json.RawMessage) bool {

@@ -179,8 +179,15 @@ func (c *checker) mustKnow(node ast.Node, t *schema.Type, so string) {
 	if !c.strict || t.Known() || t == Faulty || c.failedIn(node) {
 		return
 	}
-	c.report(c.issueOver(node, CodeAny, "nothing is known of %s, so that %s", c.text(node), so).
-		hint("string(x), int(x) and float(x) make a known type of it"))
+	c.report(c.issueOver(node, CodeAny, "nothing is known of %s, so that %s", c.text(node), so).hint("%s", mendOf(t)))
+}
+
+// mendOf says what makes a known type of a value of which nothing is known.
+func mendOf(t *schema.Type) string {
+	if t.IsBeyond() {
+		return "an object may have fields beyond its schema, of any type: name those that are meant, such as [x.a, x.b], or make a known type of each with string(x), int(x), float(x)"
+	}
+	return "string(x), int(x) and float(x) make a known type of it"
 }
 
 // condition checks a part that must be a boolean; what names it in messages.

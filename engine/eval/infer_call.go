@@ -199,7 +199,7 @@ func plainOf(t *schema.Type) *schema.Type {
 	if t.Enum == nil && t.Min == nil && t.Max == nil && t.Pattern == "" {
 		return t
 	}
-	return &schema.Type{Kind: t.Kind, Nullable: t.Nullable, Elem: t.Elem, Fields: t.Fields, Additional: t.Additional}
+	return &schema.Type{Kind: t.Kind, Nullable: t.Nullable, Elem: t.Elem, Fields: t.Fields, Additional: t.Additional, Open: t.Open}
 }
 
 func (k *call) numeric(i int) *schema.Type {
@@ -367,7 +367,7 @@ func (k *call) rowsOf() *schema.Type {
 		return k.wrong(0, "%s expects a list of objects, got %s", k.f.name, k.typeOf(0).Article())
 	}
 	if name, ok := k.literal(1); ok && elem.Kind == schema.Object {
-		field, known := follow(elem, name)
+		field, known := follow(elem, name, k.c.strict)
 		switch {
 		case !known:
 			return k.c.report(k.c.issueOver(k.args[1], CodeField, "unknown field `%s`", name).
@@ -394,7 +394,7 @@ func (k *call) fieldType(i int) *schema.Type {
 	if object.Kind != schema.Object {
 		return anyType
 	}
-	t := object.Additional
+	t := object.Others()
 	for _, field := range object.Fields {
 		t = joined(t, field.Type)
 	}
@@ -461,7 +461,7 @@ func (k *call) got() *schema.Type {
 		}
 		return anyType
 	}
-	t, known := follow(k.typeOf(0), path)
+	t, known := follow(k.typeOf(0), path, k.c.strict)
 	switch {
 	case !known:
 		return anyType

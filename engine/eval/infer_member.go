@@ -238,20 +238,35 @@ func placeNode(node ast.Node) *ast.MemberNode {
 
 // anyField is the type of a field whose name is computed.
 func (c *checker) anyField(base, index *schema.Type) *schema.Type {
-	if len(index.Enum) == 1 {
-		if name, ok := index.Enum[0].(string); ok {
-			if t, known := base.Field(name); known {
-				return t
-			}
-		}
+	if len(index.Enum) == 0 || index.Kind != schema.String {
+		return fieldJoin(base)
 	}
-	return fieldJoin(base)
+	var t *schema.Type
+	for _, one := range index.Enum {
+		name, ok := one.(string)
+		if !ok {
+			return fieldJoin(base)
+		}
+		field, declared := base.Field(name)
+		switch {
+		case declared:
+		case base.Open:
+			field = schema.BeyondOrNull()
+		default:
+			field = schema.Of(schema.Null)
+		}
+		t = joined(t, field)
+	}
+	return t
 }
 
 // fieldJoin is what any field of an object may be, or null when there is none
 // of the name.
 func fieldJoin(base *schema.Type) *schema.Type {
 	t := base.Additional
+	if base.Open {
+		t = schema.BeyondOrNull()
+	}
 	for _, field := range base.Fields {
 		t = joined(t, field.Type)
 	}

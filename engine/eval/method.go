@@ -121,46 +121,71 @@ func callMethod(v any, name string) (any, error) {
 }
 
 // follow returns the type at a dotted path; false when nothing is declared
-// there. A field whose name is the whole path comes first.
-func follow(t *schema.Type, path string) (*schema.Type, bool) {
-	if t.Kind == schema.Object {
-		if whole, ok := t.Field(path); ok && strings.Contains(path, ".") && t.Additional == nil {
-			return whole, true
-		}
-	}
-	whole, hasWhole := (*schema.Type)(nil), false
-	if t.Kind == schema.Object && strings.Contains(path, ".") {
-		whole, hasWhole = t.Field(path) // a name beyond those declared may be it
+// there. A field whose name is the whole path comes first, where a value has it;
+// open says that an object may have it beyond its schema.
+func follow(t *schema.Type, path string, open bool) (*schema.Type, bool) {
+	whole, declared, always := wholeName(t, path, open)
+	if always {
+		return whole, true
 	}
 	for _, part := range strings.Split(path, ".") {
 		var ok bool
 		if t, ok = stepInto(t, part); !ok {
-			return whole, hasWhole
+			return whole, declared
 		}
 	}
-	if hasWhole {
+	if whole != nil {
 		return schema.Join(whole, t), true
 	}
 	return t, true
 }
 
+// wholeName is what a value has under a name with a dot in it, nil where none can:
+// whether that is declared, and whether each value has it.
+func wholeName(t *schema.Type, path string, open bool) (whole *schema.Type, declared, always bool) {
+	if !strings.Contains(path, ".") {
+		return nil, false, false
+	}
+	always = true
+	for _, one := range t.Each() {
+		if one.Kind != schema.Object {
+			always = false
+			continue
+		}
+		field, ok := one.Field(path)
+		switch {
+		case ok:
+			whole, declared = joined(whole, field), true
+		case open && one.Open:
+			whole = joined(whole, schema.Beyond())
+		}
+		always = always && slices.ContainsFunc(one.Fields, func(f schema.Field) bool { return f.Name == path && f.Required })
+	}
+	return whole, declared, always
+}
+
 // stepInto returns the type of a field or an element, of whatever the value can
-// be; false when none of that has one.
+// be; false when none of that declares one.
 func stepInto(t *schema.Type, part string) (*schema.Type, bool) {
 	var found *schema.Type
+	declared := false
 	for _, one := range t.Each() {
 		switch one.Kind {
 		case schema.Any:
 			return anyType, true
 		case schema.List:
-			found = joined(found, one.Element())
+			found, declared = joined(found, one.Element()), true
 		case schema.Object:
-			if field, ok := one.Field(part); ok {
-				found = joined(found, field)
+			field, ok := one.Field(part)
+			switch {
+			case ok:
+				found, declared = joined(found, field), true
+			case one.Open:
+				found = joined(found, schema.Beyond())
 			}
 		}
 	}
-	return found, found != nil
+	return found, declared
 }
 
 func nearName(name string, candidates []string) string { return diag.DidYouMean(name, candidates) }

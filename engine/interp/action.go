@@ -194,13 +194,18 @@ func (s *step) completed(answer *plan.Completed) {
 // decode reads an output by its schema. Where the arguments narrowed the schema,
 // an answer that keeps to what the action declares all the same is taken with a
 // warning: what the plugin expects of a service must not cost the answer. An
-// expression that relied on the narrow type fails by itself.
+// expression that relied on the narrow type fails by itself. Names that the schema
+// excludes are left out: what was proven of the others holds.
 func (s *step) decode(output json.RawMessage) (any, error) {
-	result, err := s.code.output.Decode(output)
+	decode := (*schema.Type).DecodeAnswer
+	if !s.list.m.since(3) {
+		decode = (*schema.Type).Decode
+	}
+	result, err := decode(s.code.output, output)
 	if err == nil || s.code.output == s.code.action.output {
 		return result, err
 	}
-	wide, wideErr := s.code.action.output.Decode(output)
+	wide, wideErr := decode(s.code.action.output, output)
 	if wideErr != nil {
 		return nil, wideErr
 	}

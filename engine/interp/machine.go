@@ -22,7 +22,8 @@ import (
 //	   its page too; a page that fails its step is not counted
 //	3: an item that an earlier page of a reading gave fails the step; a page is told
 //	   that it is one of several; a loop that fails, or is canceled on its way, has
-//	   the outputs of what had ended in it
+//	   the outputs of what had ended in it; names that the schema of an answer
+//	   excludes are not read
 const Version = 3
 
 // since reports whether the run began with at least this version of the

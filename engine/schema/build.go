@@ -101,6 +101,8 @@ func NonNull(t *Type) *Type {
 	switch {
 	case t.Kind == Null:
 		return Of(Any)
+	case t == beyondOrNull:
+		return beyond
 	case !t.Nullable:
 		return t
 	}
@@ -202,7 +204,7 @@ func (t *Type) Equal(other *Type) bool {
 	if t == nil || other == nil {
 		return false
 	}
-	same := t.Kind == other.Kind && t.Nullable == other.Nullable && t.Secret == other.Secret && t.Doc == other.Doc &&
+	same := t.Kind == other.Kind && t.Nullable == other.Nullable && t.Secret == other.Secret && t.Open == other.Open && t.Doc == other.Doc &&
 		t.Pattern == other.Pattern && bytes.Equal(t.Default, other.Default) && reflect.DeepEqual(t.Enum, other.Enum) &&
 		samePointed(t.Min, other.Min) && samePointed(t.Max, other.Max) &&
 		samePointed(t.MinLength, other.MinLength) && samePointed(t.MaxLength, other.MaxLength)

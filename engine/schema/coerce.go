@@ -18,6 +18,7 @@ type coercion struct {
 	own   bool // the value is ours to change in place
 	json  bool // the value came from JSON: 1.0 is a whole number
 	clear bool // what is marked secret may stand in clear
+	trim  bool // names that the schema excludes are left out
 	path  path
 
 	// inSecret counts the objects around that are secret as a whole: their
@@ -303,6 +304,11 @@ func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
 	out, changed := object, false
 	// Keys in order, so that of several mismatches the same one is told always.
 	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if c.trim && t.excludes(name) {
+			delete(out, name) // it came from JSON, so that it is ours
+			changed = true
+			continue
+		}
 		value, differs, err := c.named(t, name, object[name])
 		if err != nil {
 			if c.goOn(err, depth) {
@@ -320,6 +326,11 @@ func (c *coercion) object(t *Type, object map[string]any) (any, bool, error) {
 		out[name], changed = value, true
 	}
 	return out, changed, nil
+}
+
+// excludes reports whether the schema says that an object has no such name.
+func (t *Type) excludes(name string) bool {
+	return t.Additional == nil && !t.Open && t.fieldIndex(name) < 0
 }
 
 // named is value for the part of an object; the path is left in it.

@@ -17,6 +17,12 @@ var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9
 // are kept. The error is a *Mismatch.
 func (t *Type) Decode(data []byte) (any, error) { return t.decode(data, false) }
 
+// DecodeAnswer is Decode for what a service says: names that the schema excludes,
+// by `additionalProperties: false`, are left out.
+func (t *Type) DecodeAnswer(data []byte) (any, error) {
+	return t.decodeWith(data, coercion{own: true, json: true, trim: true})
+}
+
 // DecodeExact is Decode for what people supply, such as a run's inputs: a name
 // that an object does not allow is a mismatch, and a duration must be greater
 // than 0.

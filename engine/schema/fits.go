@@ -155,8 +155,8 @@ func (f *fitting) objects(t, into *Type) *Misfit {
 			if m := f.part(want.Name, have.Type, want.Type); m != nil {
 				return m
 			}
-		case t.Additional != nil:
-			if m := f.part(want.Name, t.Additional, want.Type); m != nil {
+		case t.Additional != nil, t.Open && f.sure:
+			if m := f.part(want.Name, t.Others(), want.Type); m != nil {
 				return m
 			}
 		}
@@ -178,9 +178,9 @@ func (f *fitting) extras(t, into *Type) *Misfit {
 		}
 	}
 	switch {
-	case t.Additional == nil:
+	case t.Additional == nil && !(t.Open && f.sure):
 	case into.Additional != nil:
-		return f.part("*", t.Additional, into.Additional)
+		return f.part("*", t.Others(), into.Additional)
 	case f.sure:
 		return f.misfit("write the fields out, such as {a: x.a}", "takes only the fields that are declared, and this may have others")
 	}

@@ -19,7 +19,8 @@ const maxTypes = 20_000
 // default, and $ref into the document itself. Words beyond these are ignored;
 // what can't be expressed as a Type reads as any value. An object without
 // properties takes any names; one with properties takes only those unless
-// additionalProperties says otherwise.
+// additionalProperties says otherwise, and is open: a value that somebody else made
+// may have others all the same. `additionalProperties: false` excludes them.
 func FromJSON(schema []byte) (*Type, error) {
 	root, err := parseOrdered(schema)
 	if err != nil {

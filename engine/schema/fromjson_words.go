@@ -58,8 +58,10 @@ func (r *reader) readObject(t *Type, o *ordered) error {
 
 func (r *reader) readAdditional(t *Type, o *ordered, declared bool) error {
 	raw, ok := o.values["additionalProperties"]
+	_, patterns := o.values["patternProperties"]
 	switch text := string(bytes.TrimSpace(raw)); {
 	case !ok && declared, text == "false":
+		t.Open = !ok || patterns // names by pattern are not read
 		return nil
 	case !ok, text == "true":
 		t.Additional = &Type{}

@@ -106,6 +106,9 @@ func joinEnums(a, b []any) []any {
 
 func joinObjects(joined, a, b *Type) {
 	joined.Additional = joinAdditional(a.Additional, b.Additional)
+	if joined.Open = a.Open || b.Open; joined.Open && joined.Additional != nil {
+		joined.Open, joined.Additional = false, anyOf(beyond, joined.Additional)
+	}
 	for _, field := range a.Fields {
 		i := b.fieldIndex(field.Name)
 		switch {
@@ -125,10 +128,14 @@ func joinObjects(joined, a, b *Type) {
 	joined.indexFields()
 }
 
-// onlyInOne is a field that the other object does not declare.
+// onlyInOne is a field that the other object does not declare. One that is open or
+// takes any names may have it.
 func onlyInOne(field Field, other *Type) Field {
 	field.Required = false
-	if other.Additional != nil {
+	switch {
+	case other.Open:
+		field.Type = Join(field.Type, beyondOrNull)
+	case other.Additional != nil:
 		field.Type = Join(field.Type, other.Additional)
 	}
 	return field

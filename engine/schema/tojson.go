@@ -119,6 +119,9 @@ func (t *Type) writeParts(w *schemaWriter) {
 			w.raw("required", string(encoded))
 		}
 	}
+	if t.Open {
+		return // a schema that says nothing of other names is open
+	}
 	w.name("additionalProperties")
 	if t.Additional == nil {
 		w.b.WriteString("false")

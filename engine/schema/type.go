@@ -37,6 +37,10 @@ type Type struct {
 
 	Fields     []Field // of Object, in the schema's order
 	Additional *Type   // of Object: type of names that are not in Fields; nil = none are allowed
+	// Open, of Object, says that a value may have names besides, of which nothing is
+	// known and which can't be read by name: answers may have more than their schema
+	// declares. Additional is nil then.
+	Open bool
 
 	Enum      []any // allowed values as Decode makes them; nil = all
 	Min, Max  *float64

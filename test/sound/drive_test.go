@@ -153,7 +153,11 @@ func (r *driver) answer(command journal.Command) journal.Event {
 		return ev
 	}
 	action := r.flow.actions[command.Call.Action]
-	output, err := schema.Encode(r.value(schema.MustFromJSON(string(action.Output)), 4))
+	says := schema.MustFromJSON(string(action.Output))
+	if r.chance(30) {
+		says = opened(says) // more than the schema allows: it is not read
+	}
+	output, err := schema.Encode(r.value(says, 4))
 	if err != nil {
 		panic(err)
 	}
@@ -162,6 +166,21 @@ func (r *driver) answer(command journal.Command) journal.Event {
 		ev.Completed.NextCursor = "next"
 	}
 	return ev
+}
+
+// opened returns the type of answers that may have more than t allows.
+func opened(t *schema.Type) *schema.Type {
+	if t == nil {
+		return nil
+	}
+	wide := *t
+	wide.Open = t.Kind == schema.Object && t.Additional == nil
+	wide.Elem = opened(t.Elem)
+	wide.Fields = slices.Clone(t.Fields)
+	for i := range wide.Fields {
+		wide.Fields[i].Type = opened(wide.Fields[i].Type)
+	}
+	return &wide
 }
 
 // constraints are what an input's schema says beyond its type: text that a

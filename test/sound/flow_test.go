@@ -36,6 +36,9 @@ func (d draws) flow() *flow {
 	for i := range 3 {
 		output := d.objectSchema(2)
 		f.add("read"+strconv.Itoa(i), output, d.objectSchema(1))
+		if i == 0 { // what one gives, another takes as it is
+			f.add("take", object{"type": "object"}, object{"type": "object", "properties": object{"all": output}, "additionalProperties": false})
+		}
 	}
 	f.add("list", object{"type": "object", "required": []any{"rows"}, "additionalProperties": false, "properties": object{
 		"rows": object{"type": "array", "items": d.objectSchema(1)}, "next": object{"type": []any{"string", "null"}},
@@ -132,7 +135,7 @@ func (a *author) head() {
 		panic(err)
 	}
 	a.write("inputs: %s", raw)
-	a.flow.inputs = typeOf(object{"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+	a.flow.inputs = typeOf(object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}).Exact()
 	a.names = []binding{{"inputs", a.flow.inputs}, {"run", schema.ObjectOf(schema.Required("id", text), schema.Required("scheduled_at", moment), schema.Required("attempt", integer))}}
 }
 
@@ -202,6 +205,11 @@ func (a *author) conditions(in string) (absent bool) {
 
 // action draws a call: each input gets a literal, an expression or text.
 func (a *author) action(in string) (outputs *schema.Type, absent bool) {
+	if given := a.given(); given != "" && a.chance(30) {
+		a.write("%suses: svc.take", in)
+		a.write("%swith: {all: %s}", in, quoted("${{ "+given+" }}"))
+		return schema.MapOf(nil), false
+	}
 	if a.chance(20) {
 		a.write("%suses: svc.list", in)
 		a.write("%swith: {q: %s}", in, a.whole(text))
@@ -226,6 +234,17 @@ func (a *author) action(in string) (outputs *schema.Type, absent bool) {
 		absent = true
 	}
 	return outputs, absent
+}
+
+// given finds what svc.read0 gave as a whole, "" where no step has called it.
+func (a *author) given() string {
+	output := schema.MustFromJSON(string(a.flow.actions["svc.read0"].Output))
+	for _, b := range a.names {
+		if b.typ.Equal(output) {
+			return b.source
+		}
+	}
+	return ""
 }
 
 func (a *author) input(t *schema.Type) string {

@@ -1,13 +1,17 @@
 package sound
 
-import "github.com/flowrun/flowrun/engine/schema"
+import (
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/schema"
+)
 
 // listing draws a list.
 func (g *generator) listing(goal *schema.Type, depth int) *part {
 	d := depth - 1
 	elem := orScalar(g, goal.Element())
 	goal = schema.ListOf(elem)
-	switch g.IntN(17) {
+	switch g.IntN(18) {
 	case 0, 1:
 		list, of := g.list(goal, d)
 		return node("fn:filter", "filter(", list, ", ", g.body(of, boolean, d), ")")
@@ -44,8 +48,44 @@ func (g *generator) listing(goal *schema.Type, depth int) *part {
 		return node("fn:reduce", "reduce(", list, ", concat(#acc, [", g.body(of, elem, d), "]), [])")
 	case 13:
 		return g.pairs(elem, d)
+	case 14:
+		return g.fields(elem, d)
 	}
 	return g.call(goal, d)
+}
+
+// fields draws what is made of all fields of an object that is read, as they are
+// declared.
+func (g *generator) fields(elem *schema.Type, d int) *part {
+	object, of := g.object()
+	if of == nil {
+		return g.pairs(elem, d)
+	}
+	switch g.IntN(3) {
+	case 0:
+		if suits(of, elem) {
+			return node("fn:values", "values("+object+")")
+		}
+	case 1:
+		return node("fn:toPairs", "map(toPairs("+object+"), ", g.body(schema.TupleOf(text, of), elem, d), ")")
+	}
+	return node("fn:values", "map(values("+object+"), ", g.body(of, elem, d), ")")
+}
+
+// object finds an object with declared fields, and what these have in common.
+func (g *generator) object() (source string, of *schema.Type) {
+	b := g.path(schema.MapOf(nil))
+	if b == nil || len(b.typ.Fields) == 0 {
+		return "", nil
+	}
+	of = b.typ.Fields[0].Type
+	for _, field := range b.typ.Fields[1:] {
+		of = schema.Join(of, field.Type)
+	}
+	if b.typ.MayBeNull() {
+		return "(" + b.source + " ?? {})", of
+	}
+	return b.source, of
 }
 
 // pairs draws uses of cross and toPairs, whose elements are typed by place.
@@ -98,6 +138,22 @@ func (g *generator) keyed(goal *schema.Type, depth int) *part {
 func (g *generator) member(goal *schema.Type, depth int) *part {
 	if g.chance(2 * g.slips) { // the computed name may be that of the written one
 		return node("{}", "({id: ", g.literal(goal), ", (", g.expr(text, 1), "): ", g.literal(g.scalar()), "}.id)")
+	}
+	if g.chance(40) {
+		if source, of := g.object(); of != nil && suits(of, goal) {
+			return node("[i]", "("+source+"[", g.expr(text, 1), "] ?? ", g.literal(goal), ")")
+		}
+	}
+	if g.chance(30) {
+		if b := g.path(schema.MapOf(nil)); b != nil {
+			for _, path := range dottedPaths(b.typ) {
+				outer, inner, _ := strings.Cut(path, ".")
+				t, _ := b.typ.Field(outer)
+				if t, _ = t.Field(inner); suits(t, goal) {
+					return node("fn:get", "(get("+b.source+`, "`+path+`") ?? `, g.literal(goal), ")")
+				}
+			}
+		}
 	}
 	object := g.expr(schema.MapOf(goal), depth-1)
 	switch g.IntN(3) {

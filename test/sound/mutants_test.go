@@ -39,6 +39,12 @@ var mutants = []struct{ name, file, old, new string }{
 	{"an assertion that was skipped", "check/rule_proof.go", "src.If != nil || src.Written(\"if\") || ", ""},
 	{"inputs of unknown type", "schema/fits.go", "f := fitting{sure: true}", "f := fitting{}"},
 	{"the error of a blocked step", "check/rule_proof.go", "return len(target.needs) == 0 || !target.runsOnOK()", "return true"},
+	{"all fields are declared", "eval/infer_call.go", "t := object.Others()", "t := object.Additional"},
+	{"a computed name is one that is declared", "eval/infer_member.go", "if base.Open {\n\t\tt = schema.BeyondOrNull()", "if false {\n\t\tt = schema.BeyondOrNull()"},
+	{"a field of one of two objects", "schema/join.go", "case other.Open:", "case false:"},
+	{"an open object as an input", "schema/fits.go", "case t.Additional == nil && !(t.Open && f.sure):", "case t.Additional == nil:"},
+	{"a name with dots is a path", "eval/method.go", "case open && one.Open:", "case false:"},
+	{"excluded names are read", "interp/action.go", "decode := (*schema.Type).DecodeAnswer", "decode := (*schema.Type).Decode"},
 	{"a status proves what it does not", "check/rule_proof.go", "[]string{string(plan.StepFailed)}, of(\"error\")", "[]string{string(plan.StepFailed)}, of(\"outputs\")"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 func regressionScope() *eval.Scope {
@@ -14,7 +15,16 @@ func regressionScope() *eval.Scope {
 			"i": object{"type": "array", "items": object{"type": "integer"}}, "ns": object{"type": "array", "items": object{"type": []any{"integer", "null"}}},
 			"o": object{"type": "object"}, "some": object{"type": "array", "items": object{"type": "integer"}, "minItems": 1},
 			"rows": object{"type": "array", "items": object{"type": "object", "properties": object{"a": object{"type": "string"}}, "additionalProperties": false}},
-		}}))
+		}})).With("open", openObject("a", "b")).With("other", openObject("b", "c"))
+}
+
+// openObject is what an answer may be whose schema says nothing of other names.
+func openObject(names ...string) *schema.Type {
+	properties, required := object{"m": object{"type": "object", "properties": object{"b": object{"type": "integer"}}, "required": []any{"b"}}}, []any{"m"}
+	for _, name := range names {
+		properties[name], required = object{"type": "integer"}, append(required, name)
+	}
+	return typeOf(object{"type": "object", "properties": properties, "required": required})
 }
 
 // TestIssue12_34WhatCanFailIsRefused holds the programs that were accepted once and
@@ -32,6 +42,8 @@ func TestIssue12_34WhatCanFailIsRefused(t *testing.T) {
 		`reduce([nil, "a"], (nil ? "" : nil), inputs.b)`, `toCSV([], [nil])`, `mdTable([{a: 1}], ["a", inputs.k])`, `{id: 1, (inputs.t): "x"}.id + 1`,
 		`len(get(inputs.o, inputs.t))`, `upper(get(inputs.o, "a"))`, `get(inputs.o, "a") ? 1 : 2`, `all(get(inputs.o, "a"), true)`, `sort(flatten([[1], [nil]]))`,
 		`first(inputs.i) + 1`, `(let f = inputs.n != nil; f or inputs.b) ? upper(inputs.n) : ""`, `filter(inputs.ns, # != nil or inputs.b)[0] ?? nil + 1`,
+		`sum(values(open))`, `join(map(toPairs(open), #[1]))`, `(open[inputs.t] ?? 1) + 1`, `max(values(inputs.b ? open : {z: 1})) ?? 1`, `(inputs.b ? open : {z: "1"}).z == "1" and upper((inputs.b ? open : {z: "1"}).z ?? "") == ""`,
+		`((inputs.b ? open : other).a ?? 1) + 1`, `(get({x: open}.x, "m.b") ?? 1) + 1`, `(get(inputs.b ? [open] : open, "m.b") ?? 1) + 1`, `any(values(open), # > 1)`, `fromPairs(toPairs(open))[inputs.t] ?? 1 > 2`,
 		`map(inputs.rows ?? [], upper(.a))`, `join(map(filter(inputs.rows ?? [], .a == nil), .a))`, `reduce(inputs.l, [#acc], "")[0][0]`,
 	} {
 		x, issues := eval.Parse(source)
@@ -55,6 +67,8 @@ func TestIssue12_34WhatIsProvenIsAccepted(t *testing.T) {
 		`any(inputs.i, # > 1) ? inputs.i[0] : 0`, `first(inputs.i) != nil ? inputs.i[0] : 0`, `len(inputs.rows ?? []) > 0 ? len(inputs.rows) : 0`, `let n = len(inputs.i); n > 0 ? inputs.i[0] : 0`,
 		`(inputs.n ?? "") != "" ? upper(inputs.n) : ""`, `(inputs.n ?? "x") == "a" ? upper(inputs.n) : ""`, `inputs.n in ["a", "b"] ? upper(inputs.n) : ""`, `len(inputs.n ?? "") > 2 and upper(inputs.n) == "AAA"`,
 		`let ok = inputs.n != nil; ok ? upper(inputs.n) : ""`, `let ok = inputs.n != nil and inputs.b; not ok ? "" : upper(inputs.n)`, `inputs.n == nil or upper(inputs.n) == "A"`,
+		`open.a + open.b`, `len(values(open)) + len(keys(open))`, `sum([open.a, open.b])`, `(inputs.b ? open : other).b + 1`, `open[inputs.b ? "a" : "b"] + 1`, `join(map(values(open), toJSON(#)))`, `string(open[inputs.t] ?? 1)`, `(get(open, "a") ?? 1) + 1`,
+		`open == other`, `inputs.t in open`, `mdTable([open])`, `open.m.b + 1`,
 		`split(inputs.t, ",")[0]`, `keys({a: 1})[0]`, `reduce(inputs.i, #acc + #, 0)`, `reduce(inputs.some, #acc + #)`, `map(cross(inputs.l, [1, 2]), #[0] + string(#[1]))`,
 		`upper((inputs.b ? [1, "a"] : [2, "b"])[1])`, `string([1, "a"][inputs.k] ?? 1)`, `toJSON(get(inputs.o, "a"))`, `string(get(inputs.o, "a"))`, `(inputs.b ? inputs.i : inputs.l)[1:]`, `len(inputs.b ? inputs.i : inputs.t)`,
 	} {

@@ -83,10 +83,13 @@ func (d draws) objectSchema(depth int) object {
 		}
 	}
 	s := object{"type": "object", "properties": properties, "required": required}
-	if d.chance(15) {
+	switch n := d.IntN(100); {
+	case n < 15:
 		s["additionalProperties"] = d.schemaOf(max(0, depth-1))
-	} else {
+	case n < 55:
 		s["additionalProperties"] = false
+	case n < 60:
+		s["additionalProperties"], s["patternProperties"] = false, object{"^[A-Z]": object{}}
 	}
 	return s
 }
@@ -160,15 +163,43 @@ func (d draws) object(t *schema.Type, depth int) any {
 			values[field.Name] = d.value(field.Type, depth-1)
 		}
 	}
-	if t.Additional != nil {
+	if others := t.Others(); others != nil {
 		for range d.IntN(3) {
-			name := pick(d, append(fieldNames(), "a", "zz", "")...)
-			if _, declared := t.Field(name); !declared || !isField(t, name) {
-				values[name] = d.value(t.Additional, depth-1)
+			if name := d.otherName(t); !isField(t, name) {
+				values[name] = d.value(others, depth-1)
 			}
 		}
 	}
 	return values
+}
+
+// otherName is a name beyond a schema: of another field, one that looks like it, or
+// like a path.
+func (d draws) otherName(t *schema.Type) string {
+	name := pick(d, append(fieldNames(), "a", "zz", "")...)
+	switch d.IntN(6) {
+	case 0:
+		return strings.ToUpper(name)
+	case 1:
+		return strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]
+	case 2:
+		if dotted := dottedPaths(t); len(dotted) > 0 {
+			return pick(d, dotted...)
+		}
+		return pick(d, "a.b", "rows.0.id", "meta.id")
+	}
+	return name
+}
+
+// dottedPaths lists the fields of the objects in an object.
+func dottedPaths(t *schema.Type) []string {
+	var dotted []string
+	for _, outer := range t.Fields {
+		for _, inner := range outer.Type.Fields {
+			dotted = append(dotted, outer.Name+"."+inner.Name)
+		}
+	}
+	return dotted
 }
 
 func isField(t *schema.Type, name string) bool {
@@ -268,7 +299,10 @@ func objectBelongs(t *schema.Type, v map[string]any) string {
 	}
 	for name, item := range v {
 		field, ok := t.Field(name)
-		if !ok {
+		switch {
+		case !ok && t.Open:
+			continue
+		case !ok:
 			return "there is a field " + name
 		}
 		if problem := belongs(field, item); problem != "" {
