@@ -1,7 +1,7 @@
 GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
-.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser slow
+.PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
 .PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile row-mutants
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -38,6 +38,10 @@ bench: ## the benchmarks of bench/
 
 browser: ## the page in Chromium (scripts/install-chromium)
 	$(GO) -C test/browser test -count=1 -timeout 15m -v ./...
+
+oidc: ## logins at a certified OpenID server that others wrote (needs Node.js and npm)
+	npm ci --prefix test/oidc
+	$(GO) -C test/oidc test -count=1 -timeout 15m -v ./...
 
 peers: ## what other libraries do with the same schedules
 	$(GO) -C bench/peers test -v ./...

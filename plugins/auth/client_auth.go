@@ -40,7 +40,7 @@ func (p *plugin) doorOf(c *sdk.Call[Config], e endpoint) (door, error) {
 	if err != nil {
 		return door{}, err
 	}
-	return door{endpoint: e, address: address, standard: standard, methods: p.remembered.first(c.Config, e, methods)}, nil
+	return door{endpoint: e, address: address, standard: standard, methods: methods}, nil
 }
 
 // methodsOf lists the ways to authenticate at an endpoint, the best first. The
@@ -109,16 +109,17 @@ func preferred(wanted string, methods []string) []string {
 // authenticate. A refusal of the client alone is followed by the next way; nothing
 // was done then.
 func (p *plugin) knock(c *sdk.Call[Config], d door, build func(method string) *sdk.Request, secrets ...string) (exchange, error) {
-	for i, method := range d.methods {
+	methods := p.remembered.first(c.Config, d.endpoint, d.methods)
+	for i, method := range methods {
 		request := build(method)
 		if method == authBasic {
 			request.Header = basicHeader(c.Config)
 		}
 		answer, err := p.do(c, request, secrets...)
-		if err != nil || !answer.refusesClient() || i == len(d.methods)-1 {
-			if err == nil && !answer.refusesClient() {
-				p.remembered.note(c.Config, d.endpoint, method)
-			}
+		if answer.knowsClient() {
+			p.remembered.note(c.Config, d.endpoint, method)
+		}
+		if err != nil || !answer.refusesClient() || i == len(methods)-1 {
 			return answer, err
 		}
 	}
@@ -161,6 +162,12 @@ func basicHeader(config Config) http.Header {
 // request said of it: nothing else was looked at.
 func (e exchange) refusesClient() bool {
 	return e.Error == "invalid_client" && e.status < http.StatusInternalServerError
+}
+
+// knowsClient reports an answer of the server to the request itself: also an empty
+// one, as revocations have.
+func (e exchange) knowsClient() bool {
+	return e.status != 0 && !e.refusesClient() && !e.isForeign()
 }
 
 // rememberedMethods is which way to authenticate an endpoint took, for as long as

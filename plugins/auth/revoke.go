@@ -57,52 +57,117 @@ func (p *plugin) revokeToken(c *sdk.Call[Config], in RevokeInput, stale *sdk.Tok
 	if stale == nil {
 		return sdk.AuthRequired("there is no token").WithReason(reasonNothing)
 	}
-	token, which := stale.AccessToken, in.Which
+	which := in.Which
 	if which == "access" && stale.RefreshToken != "" && !stale.ExpiresAt.IsZero() && !p.now().Before(stale.ExpiresAt) {
 		c.Log().Info("the access token has run out: the refresh token is revoked in its place")
 		which = "refresh"
 	}
-	if which == "refresh" {
-		token = stale.RefreshToken
-	}
-	if token == "" {
+	if tokenNamed(stale, which) == "" {
 		return sdk.Invalid("/which", "the login of connection %s has no %s token", connectionName(c), which)
 	}
 	door, err := p.doorOf(c, revocationEndpoint)
 	if err != nil {
 		return err
 	}
-	answer, err := p.knock(c, door, func(method string) *sdk.Request {
-		return revocation(c.Config, door, method, token, which)
+	refused := p.withdraw(c, door, stale, which)
+	if other := otherToken(which); door.standard && door.takesForm(c.Config) && tokenNamed(stale, other) != "" {
+		refused = p.withdrawOther(c, door, stale, other, refused)
+	}
+	if refused == nil {
+		return sdk.AuthRequired("the token is revoked").WithReason(reasonRevoked)
+	}
+	var failure *sdk.Error
+	if !errors.As(refused, &failure) || failure.HTTPStatus != http.StatusBadRequest {
+		return refused
+	}
+	switch {
+	case in.Forget:
+		return sdk.AuthRequired("the token is forgotten").WithReason(reasonForgotten)
+	case wordOf(failure) == "": // a proxy may have answered
+		return refused
+	}
+	failure.Code = sdk.CodeInvalid
+	if failure.Hint == "" {
+		failure.Hint = "it may be revoked already; forget: true drops it here all the same"
+	}
+	return failure
+}
+
+// withdraw sends one token. nil says that it is of no use any more.
+func (p *plugin) withdraw(c *sdk.Call[Config], d door, stale *sdk.Token, which string) error {
+	token := tokenNamed(stale, which)
+	answer, err := p.knock(c, d, func(method string) *sdk.Request {
+		return revocation(c.Config, d, method, token, which)
 	}, token, stale.AccessToken, stale.RefreshToken)
 	switch {
 	case answer.status == 0 && !isUnreadable(err):
 		return err
 	case answer.status == 0, answer.status >= 200 && answer.status < 300: // the body does not matter
-		return sdk.AuthRequired("the token is revoked").WithReason(reasonRevoked)
+		return nil
 	}
-	refused := answer.refusal(c)
-	switch {
-	case answer.status != http.StatusBadRequest:
-		return refused
-	case in.Forget:
-		return sdk.AuthRequired("the token is forgotten").WithReason(reasonForgotten)
-	case answer.isForeign():
-		return refused
-	}
-	refused.Code = sdk.CodeInvalid
-	if refused.Hint == "" {
-		refused.Hint = "it may be revoked already; forget: true drops it here all the same"
-	}
-	return refused
+	return answer.refusal(c)
 }
+
+// withdrawOther sends the other token to a server that says of itself that it
+// follows RFC 7009: the access token need not take the refresh token with it there,
+// and the server may know one kind of tokens alone (2.2.1). first is what became of the one before.
+func (p *plugin) withdrawOther(c *sdk.Call[Config], d door, stale *sdk.Token, other string, first error) error {
+	if first != nil && wordOf(first) != unsupportedTokenType {
+		return first
+	}
+	err := p.withdraw(c, d, stale, other)
+	word, kept := wordOf(err), other
+	if first != nil {
+		kept = otherToken(other)
+	}
+	switch {
+	case err == nil && first != nil, first == nil && word == unsupportedTokenType:
+		c.Log().Warn("the service can't revoke the " + kept + " token: it is good until it ends")
+		return nil
+	case first == nil && (word == "invalid_token" || word == "invalid_grant"): // it went with the first
+		return nil
+	}
+	return err
+}
+
+// wordOf is the word of an authorization server in an error, "" for none.
+func wordOf(err error) string {
+	var failure *sdk.Error
+	if errors.As(err, &failure) && failure.HTTPStatus == http.StatusBadRequest && oauthWord.MatchString(failure.Reason) {
+		return failure.Reason
+	}
+	return ""
+}
+
+// unsupportedTokenType is the word of a server that can't revoke one kind of
+// tokens (RFC 7009 2.2.1).
+const unsupportedTokenType = "unsupported_token_type"
 
 // revocation is the request: the token in the query and an empty body, or
 // in the form for servers that want it there, as those of RFC 7009 do.
 func revocation(config Config, d door, method, token, which string) *sdk.Request {
-	if config.RevokeTokenIn == "body" || config.RevokeTokenIn == authAuto && d.standard {
+	if d.takesForm(config) {
 		form := url.Values{"token": {token}, "token_type_hint": {which + "_token"}}
 		return &sdk.Request{URL: d.address, Body: []byte(withClient(config, method, form).Encode())}
 	}
 	return &sdk.Request{URL: d.address, Query: url.Values{"token": {token}}, SecretQuery: []string{"token"}, Body: []byte{}}
+}
+
+// takesForm reports an endpoint that takes the token as RFC 7009 has it.
+func (d door) takesForm(config Config) bool {
+	return config.RevokeTokenIn == "body" || config.RevokeTokenIn == authAuto && d.standard
+}
+
+func tokenNamed(token *sdk.Token, which string) string {
+	if which == "refresh" {
+		return token.RefreshToken
+	}
+	return token.AccessToken
+}
+
+func otherToken(which string) string {
+	if which == "refresh" {
+		return "access"
+	}
+	return "refresh"
 }

@@ -1,0 +1,3 @@
+module github.com/flowrun/flowrun/test/oidc
+
+go 1.26.0
