@@ -180,14 +180,15 @@ func (h *historian) add(record *journal.Record) {
 }
 
 // waits notes the times before a call that it was held back in: the attempt begins
-// when the last one ends.
+// when the last one ends. A question that failed may have waited once more: it begins
+// when the first wait ends.
 func (h *historian) waits(call *Span, waits []plan.Wait) {
-	for _, wait := range waits {
+	for i, wait := range waits {
 		h.held = append(h.held, Span{
 			Step: call.Step, Operation: call.Operation, Kind: SpanLimit, From: wait.From, To: wait.Until, End: EndOK, Due: wait.Until,
 			Message: wait.For, Action: call.Action, Connection: call.Connection,
 		})
-		if wait.Until.After(call.From) {
+		if wait.Until.After(call.From) && (call.Kind != SpanAsk || i == 0) {
 			call.From = wait.Until
 		}
 	}
@@ -216,7 +217,7 @@ func (h *historian) live(steps []plan.RunStep) {
 	for _, at := range h.open {
 		span := &h.history.Spans[at]
 		step := held[span.Step]
-		if step == nil || span.Kind != SpanCall {
+		if step == nil || span.Kind != SpanCall && span.Kind != SpanAsk {
 			continue
 		}
 		span.Kind, span.Attempt, span.Message = SpanLimit, 0, step.Wait
@@ -314,17 +315,24 @@ func (h *historian) call(command *journal.Command, at time.Time) {
 		Step: call.Step, Kind: SpanCall, From: at, Attempt: call.Attempt, Action: call.Action, Connection: call.Connection,
 		Effect: call.Effect, Timeout: call.Timeout, PageCursor: call.PageCursor,
 	}
-	if call.Reconcile != "" {
+	if call.Reconcile != "" { // asked about after a crash, that call has no end of its own
 		span.Kind = SpanAsk
+		h.lose(call.Reconcile)
 	}
 	if h.only != "" {
 		span.Input = call.Input
 	}
 	h.steps[command.Path] = call.Step
-	if before, open := h.open[command.Path]; open { // it is sent once more: its answer was lost
-		h.history.Spans[before].To, h.history.Spans[before].End = h.last, EndLost
-	}
+	h.lose(command.Path) // it is sent once more
 	h.begin(command.Path, span)
+}
+
+// lose ends an open call whose answer was lost.
+func (h *historian) lose(path string) {
+	if at, open := h.open[path]; open {
+		delete(h.open, path)
+		h.history.Spans[at].To, h.history.Spans[at].End = h.last, EndLost
+	}
 }
 
 func (h *historian) timer(command *journal.Command, at time.Time) {

@@ -68,6 +68,36 @@ get get call 10 12 ok`
 	}
 }
 
+// TestIssue12_22AQuestionOfALostCallWaitsToo: its waits are spans of their own, while
+// they last and afterwards.
+func TestIssue12_22AQuestionOfALostCallWaitsToo(t *testing.T) {
+	question := call("get#reconcile", "get", 1)
+	question.Call.Reconcile = "get"
+	records := recorded(
+		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("get", "get", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Driven, Interrupted: []string{"get"}}, Commands: commands(question)},
+		journal.Record{Event: journal.Event{Kind: journal.Reconciled, Path: "get#reconcile", Outcome: &plan.Outcome{Applied: plan.AppliedFully}}},
+	)
+	at := func(second int) time.Time { return records[0].Event.At.Add(time.Duration(second) * time.Second) }
+	waits := &historian{history: RunHistory{}, open: map[string]int{}, steps: map[string]string{}}
+	for _, record := range records[:2] {
+		waits.add(record)
+	}
+	since, until := at(2), at(9)
+	waits.live([]plan.RunStep{{Path: "get", Wait: plan.WaitRateLimit, WaitSince: &since, Until: &until}})
+	if span := waits.history.Spans[len(waits.history.Spans)-1]; span.Kind != SpanLimit || !span.From.Equal(since) || !span.Due.Equal(until) || span.Message != plan.WaitRateLimit {
+		t.Errorf("while it waits: %+v", span)
+	}
+	records[2].Event.At = at(20)
+	records[2].Event.Waits = []plan.Wait{{For: plan.WaitRateLimit, From: at(2), Until: at(9)}, {For: plan.WaitRateLimit, From: at(11), Until: at(18)}}
+	got := lines(historyOf("", records))
+	for _, want := range []string{"get get call 0 0 lost", "get#reconcile get limit 2 9 ok", "get#reconcile get ask 9 20 ok", "get#reconcile get limit 11 18 ok"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwithout %s", got, want)
+		}
+	}
+}
+
 // lines writes spans for a table: step, kind, from, to in seconds, end.
 func lines(history *RunHistory) string {
 	var out []string

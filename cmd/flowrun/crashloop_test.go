@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -172,6 +173,33 @@ func TestRule11ALostCallIsAskedAbout(t *testing.T) {
 				t.Errorf("events: %v\n%s", err, events)
 			}
 		})
+	}
+}
+
+// TestIssue12_22TheQuestionOfALostCallShowsItsWait: the lost call has taken the only
+// place that the limiter has in twelve seconds; the question about it waits for the
+// next one, and says so, while it waits and afterwards.
+func TestIssue12_22TheQuestionOfALostCallShowsItsWait(t *testing.T) {
+	t.Parallel()
+	binary := buildBinary(t)
+	dir := killerProject(t, binary)
+	write(t, dir, "flowrun.yaml", "plugins:\n  killer: {source: ./killer}\nconnections:\n  killer: {rate: 1/12s}\n")
+	write(t, dir, "w.yaml", "flowrun: v1\nname: w\nsteps:\n  - {id: a, uses: killer.deliver, with: {file: "+filepath.Join(dir, "ledger")+"}}\n")
+	if _, stderr, err := flowrun(t, binary, dir, "run", "w.yaml"); !killed(err) {
+		t.Fatalf("run: %v\n%s", err, stderr)
+	}
+	id, _ := lastRun(t, binary, dir)
+	stdout, stderr, err := flowrun(t, binary, dir, "runs", "resume", id)
+	if err != nil || !strings.Contains(stdout+stderr, "rate limit") {
+		t.Fatalf("resume: %v\n%s%s", err, stdout, stderr)
+	}
+	shown, _, err := flowrun(t, binary, dir, "runs", "show", id, "a")
+	if err != nil || !regexp.MustCompile(`(?m)^waited +[0-9.]+m?s of it, for the rate limit$`).MatchString(shown) {
+		t.Errorf("show: %v\n%s", err, shown)
+	}
+	events, _, err := flowrun(t, binary, dir, "runs", "events", id, "-o", "jsonl")
+	if err != nil || !regexp.MustCompile(`"kind":"reconciled".*"waits":\[\{"for":"rate limit","from":"[^"]+","until":"[^"]+"\}\]`).MatchString(events) {
+		t.Errorf("events: %v\n%s", err, events)
 	}
 }
 

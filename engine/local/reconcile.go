@@ -24,9 +24,11 @@ const (
 )
 
 // ask asks about a lost call. Whatever goes wrong, the answer is one: that it is
-// not known. Only the end of the engine leaves the question to the next start.
+// not known. Only the end of the engine leaves the question to the next start. What
+// held the question up stands in the record of its answer, as that of a call.
 func (r *run) ask(ctx context.Context, command journal.Command, action *plan.Action, request plan.Request) {
-	outcome := r.reconcile(ctx, action, request)
+	held := holdUp{run: r, step: request.Step}
+	outcome := r.reconcile(ctx, action, request, &held)
 	if r.driver.draining() || r.driver.ctx.Err() != nil {
 		if outcome.Applied == "" || outcome.Applied == plan.AppliedUnknown {
 			r.mail.put(message{released: &released{command: command}})
@@ -34,12 +36,12 @@ func (r *run) ask(ctx context.Context, command journal.Command, action *plan.Act
 		}
 	}
 	r.mail.put(message{
-		event:    &journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &outcome},
+		event:    &journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &outcome, Waits: held.waits},
 		answerTo: &command,
 	})
 }
 
-func (r *run) reconcile(ctx context.Context, action *plan.Action, request plan.Request) plan.Outcome {
+func (r *run) reconcile(ctx context.Context, action *plan.Action, request plan.Request, held *holdUp) plan.Outcome {
 	if r.driver.options.Reconciler == nil || action == nil {
 		return plan.Outcome{Applied: plan.AppliedUnknown, Note: "nobody can ask its plugin"}
 	}
@@ -48,7 +50,7 @@ func (r *run) reconcile(ctx context.Context, action *plan.Action, request plan.R
 		if try > 0 && !sleep(ctx, reconcileDelay) {
 			break
 		}
-		outcome, err := r.askOnce(ctx, action, request)
+		outcome, err := r.askOnce(ctx, action, request, held)
 		if err == nil {
 			return outcome
 		}
@@ -72,9 +74,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // askOnce waits for the limiter, as every call of the service does, and asks.
-func (r *run) askOnce(ctx context.Context, action *plan.Action, request plan.Request) (plan.Outcome, error) {
+func (r *run) askOnce(ctx context.Context, action *plan.Action, request plan.Request, held *holdUp) (plan.Outcome, error) {
 	waiting, admitted := r.driver.whileOpen(ctx)
-	done, err := r.driver.options.Limiter.Acquire(waiting, action, request.Connection, func(time.Time) {})
+	done, err := r.driver.options.Limiter.Acquire(waiting, action, request.Connection, func(until time.Time) { held.wait(rateLimit, until) })
+	held.end()
 	admitted()
 	if err != nil {
 		return plan.Outcome{}, fmt.Errorf("wait for the rate limit: %w", err)

@@ -2,6 +2,8 @@ package local_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -42,13 +44,15 @@ func (l *slowLimit) Acquire(ctx context.Context, _ *plan.Action, _ string, onWai
 }
 
 // withLimit replaces the bench's driver by one with a limiter and its clock.
-func (b *bench) withLimit(limit *slowLimit) {
+func (b *bench) withLimit(limit *slowLimit) { b.withLimitAnd(limit, nil) }
+
+func (b *bench) withLimitAnd(limit *slowLimit, asked local.Reconciler) {
 	b.t.Helper()
 	if err := b.driver.Close(context.Background()); err != nil {
 		b.t.Fatal(err)
 	}
 	b.driver = local.New(local.Options{
-		Journal: b.store, Caller: b.service, Limiter: limit, Now: limit.now, Log: slog.New(slog.DiscardHandler), Memory: b.store, Identifier: byInput{},
+		Journal: b.store, Caller: b.service, Reconciler: asked, Limiter: limit, Now: limit.now, Log: slog.New(slog.DiscardHandler), Memory: b.store, Identifier: byInput{},
 	})
 }
 
@@ -134,5 +138,99 @@ func TestIssue12_22AKillInTheWait(t *testing.T) {
 	result := b.wait(id)
 	if s := result.Steps["a"]; result.Run.Status != plan.RunSucceeded || s.WaitedMS != 9500 || s.Attempts != 1 || b.service.count("a") != 1 {
 		t.Errorf("%s, %+v, sent %d times", result.Run.Status, s, b.service.count("a"))
+	}
+}
+
+// TestIssue12_22TheQuestionOfALostCallWaitsLikeACall: its wait is shown while it
+// lasts, stands in the record of the question's answer, and a replay gives the same.
+// A question that is asked twice has both waits.
+func TestIssue12_22TheQuestionOfALostCallWaitsLikeACall(t *testing.T) {
+	for _, questions := range []int32{1, 2} {
+		b := newBench(t)
+		limit := newSlowLimit()
+		a := &asker{service: b.service, answer: func(n int32, _ plan.Request) (plan.Outcome, error) {
+			if n < questions {
+				return plan.Outcome{}, errors.New("not now")
+			}
+			return plan.Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"ok":true}`)}, nil
+		}}
+		b.withLimitAnd(limit, a)
+		b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+			return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout, Message: "lost"}}
+		}
+		w := workflow("a once")
+		w.Actions["fake.once"].Reconcile = true
+		id := b.start(w)
+		<-limit.waiting
+		limit.open <- struct{}{} // the call itself
+		for n := range questions {
+			<-limit.waiting
+			since := limitBegin.Add(time.Duration(n+1) * 9500 * time.Millisecond)
+			steps, err := b.driver.Steps(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := steps[0]; s.Status != plan.StepWaiting || s.Wait != plan.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(since) {
+				t.Errorf("question %d, while it waits: %+v", n, s)
+			}
+			limit.open <- struct{}{}
+		}
+		want := 9500 * int64(1+questions)
+		if result := b.wait(id); result.Run.Status != plan.RunSucceeded || result.Steps["a"].WaitedMS != want || result.Steps["a"].WaitSince != nil {
+			t.Errorf("%d questions: %s, %+v", questions, result.Run.Status, result.Steps["a"])
+		}
+		var waits []plan.Wait
+		for _, record := range b.records(id) {
+			if record.Event.Kind == journal.Reconciled {
+				waits = record.Event.Waits
+			}
+		}
+		if len(waits) != int(questions) || waits[0].For != plan.WaitRateLimit || waits[0].Until.Sub(waits[0].From) != 9500*time.Millisecond {
+			t.Errorf("%d questions, journaled: %+v", questions, waits)
+		}
+		b.reopen()
+		if again := b.wait(id); again.Steps["a"].WaitedMS != want || b.service.count("a") != 1 {
+			t.Errorf("after a restart: %+v", again.Steps["a"])
+		}
+	}
+}
+
+// TestIssue12_22AKillInTheWaitOfAQuestion: the next process asks, once, with the
+// wait of its own.
+func TestIssue12_22AKillInTheWaitOfAQuestion(t *testing.T) {
+	b := newBench(t)
+	limit := newSlowLimit()
+	a := &asker{service: b.service, answer: func(int32, plan.Request) (plan.Outcome, error) {
+		return plan.Outcome{Applied: plan.NotApplied}, nil
+	}}
+	b.withLimitAnd(limit, a)
+	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+		if b.service.count("a") == 1 {
+			return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout, Message: "lost"}}
+		}
+		return done()
+	}
+	w := workflow("a once")
+	w.Actions["fake.once"].Reconcile = true
+	w.Steps[0].Retry = &plan.Retry{Attempts: 2, On: []plan.ErrorKind{plan.KindTimeout}, Explicit: true}
+	id := b.start(w)
+	<-limit.waiting
+	limit.open <- struct{}{}
+	<-limit.waiting
+	b.reopen()
+	if got := a.asked.Load(); got != 0 {
+		t.Errorf("asked %d times before the kill", got)
+	}
+	b.withLimitAnd(limit, a)
+	if err := b.driver.Load(id, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the question, then the call once more
+		<-limit.waiting
+		limit.open <- struct{}{}
+	}
+	result := b.wait(id)
+	if s := result.Steps["a"]; result.Run.Status != plan.RunSucceeded || s.WaitedMS != 3*9500 || a.asked.Load() != 1 || b.service.count("a") != 2 {
+		t.Errorf("%s, %+v, asked %d times, sent %d times (%v)", result.Run.Status, s, a.asked.Load(), b.service.count("a"), result.Error)
 	}
 }
