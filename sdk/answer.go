@@ -6,6 +6,8 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+
+	"github.com/flowrun/flowrun/proto/document"
 )
 
 // Document returns the body of an answer that may be any JSON, as the service
@@ -33,7 +35,7 @@ func (r *Response) DocumentProblem() string {
 		}
 		return text
 	}
-	if problem := checkDocument(r.Body); problem != "" {
+	if problem := document.Problem(r.Body); problem != "" {
 		return "the answer is no JSON that all read alike: " + r.Shown(problem, 400)
 	}
 	return ""

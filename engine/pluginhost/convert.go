@@ -98,10 +98,10 @@ func errorOf(e *pluginv1.Error) *plan.Error {
 // documentOf keeps a plugin's JSON for people; what is no JSON or too large is
 // dropped.
 func documentOf(data []byte) json.RawMessage {
-	if len(data) == 0 || len(data) > maxDetails || !json.Valid(data) {
+	if len(data) == 0 || len(data) > maxDetails {
 		return nil
 	}
-	return json.RawMessage(data)
+	return forPeople(data)
 }
 
 func completedOf(c *pluginv1.Completed) *plan.Completed {

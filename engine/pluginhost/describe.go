@@ -176,7 +176,7 @@ func (u *unit) check(d *Description) (*contract, error) {
 	}
 	c := &contract{Description: d, actions: map[string]*actionContract{}}
 	var err error
-	if c.config, err = schema.FromJSON(d.ConfigSchema); err != nil {
+	if c.config, err = schemaOf(d.ConfigSchema); err != nil {
 		return nil, fmt.Errorf("config schema: %w", err)
 	}
 	limiters := map[string]bool{}
@@ -230,7 +230,7 @@ func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, err
 	if c.input, err = objectSchema(a.Input); err != nil {
 		return nil, fmt.Errorf("input schema: %w", err)
 	}
-	if c.output, err = schema.FromJSON(a.Output); err != nil {
+	if c.output, err = schemaOf(a.Output); err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
 	}
 	c.clearOutput = c.output.WithoutSecrets()
@@ -243,15 +243,27 @@ func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, err
 		return nil, err
 	}
 	for _, example := range a.Examples {
-		if !json.Valid(example.Input) || len(example.Output) > 0 && !json.Valid(example.Output) {
-			return nil, fmt.Errorf("example %q is not JSON", example.Name)
+		fault := documentFault(example.Input)
+		if fault == "" && len(example.Output) > 0 {
+			fault = documentFault(example.Output)
+		}
+		if fault != "" {
+			return nil, fmt.Errorf("example %q: %s", example.Name, fault)
 		}
 	}
 	return c, nil
 }
 
+// schemaOf reads a schema that all read alike.
+func schemaOf(text json.RawMessage) (*schema.Type, error) {
+	if fault := documentFault(text); fault != "" {
+		return nil, errors.New(fault)
+	}
+	return schema.FromJSON(text)
+}
+
 func objectSchema(text json.RawMessage) (*schema.Type, error) {
-	t, err := schema.FromJSON(text)
+	t, err := schemaOf(text)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -97,6 +98,10 @@ func stderrDetails(tail string) json.RawMessage {
 	return details
 }
 
+// noUTF8 is how implementations of protobuf say, on either side, that a text of a
+// message is none.
+const noUTF8 = "invalid UTF-8"
+
 // tooLarge is how grpc-go says that a received message was above the limit.
 var tooLarge = regexp.MustCompile(`received message (?:after decompression )?larger than max \(?(?:([0-9]+) vs\. )?([0-9]+)`)
 
@@ -126,6 +131,13 @@ func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
 		return &plan.Error{
 			Kind: plan.KindUnsupported, Applied: plan.NotApplied,
 			Message: fmt.Sprintf("plugin %s does not implement this call: %s", p.unit.source.Name, state.Message()),
+		}
+	case codes.Internal:
+		if strings.Contains(state.Message(), noUTF8) {
+			return &plan.Error{
+				Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+				Message: fmt.Sprintf("plugin %s sent text that is no UTF-8", p.unit.source.Name),
+			}
 		}
 	case codes.Unauthenticated:
 		return &plan.Error{

@@ -144,6 +144,12 @@ func fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *plan
 	if len(doc) == 0 {
 		doc = json.RawMessage("{}")
 	}
+	if fault := documentFault(doc); fault != "" {
+		return nil, &plan.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+			Message: fmt.Sprintf("the output of %s is no JSON that all read alike: %s", a.FullName(), fault),
+		}
+	}
 	if _, err := a.clearOutput.Decode(doc); err != nil {
 		failure := &plan.Error{
 			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,

@@ -142,7 +142,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "bytes", "says", "text",
 	}
 }
 
@@ -257,6 +257,25 @@ func (s *evilServer) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStrea
 	return s.misbehave(r, stream)
 }
 
+// bytesOf decodes what the input's text has in base64.
+func (s *evilServer) bytesOf(r *pluginv1.ExecuteRequest) []byte {
+	var input struct{ Text []byte }
+	if err := json.Unmarshal(r.GetInput().GetJson(), &input); err != nil {
+		return []byte(err.Error())
+	}
+	return input.Text
+}
+
+// say puts a document everywhere where one is for people.
+func (s *evilServer) say(document []byte, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
+	line := logLine("look")
+	line.GetLog().Fields = document
+	if err := stream.Send(line); err != nil {
+		return err
+	}
+	return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_NOT_FOUND, Message: "no", Applied: pluginv1.Error_NOT_APPLIED, Details: document}))
+}
+
 func completed(output string) *pluginv1.ExecuteEvent {
 	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Completed{Completed: &pluginv1.Completed{Output: &pluginv1.Value{Json: []byte(output)}}}}
 }
@@ -325,6 +344,12 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 			event.GetCompleted().PageNote = make([]byte, 4<<10+1)
 		}
 		return stream.Send(event)
+	case "bytes": // the output is what the input has in base64
+		return stream.Send(completed(string(s.bytesOf(r))))
+	case "says": // in a line of the log, in meta and in the error
+		return s.say(s.bytesOf(r), stream)
+	case "text": // bytes that are no UTF-8 where the protocol has text
+		return stream.Send(logLine("caf\xe9"))
 	case "secret":
 		return stream.Send(completed(`{"text":"a token","token":"s3cr3t-t0ken"}`))
 	case "sensitive":

@@ -99,7 +99,7 @@ func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) 
 	}
 	v := validation{diagnostics: diagnosticsOf(response.GetDiagnostics())}
 	if narrowed := response.GetOutputSchema(); len(narrowed) > 0 {
-		if _, err := schema.FromJSON(narrowed); err != nil {
+		if _, err := schemaOf(narrowed); err != nil {
 			return validation{}, &plan.Error{
 				Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
 				Message: fmt.Sprintf("plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err),

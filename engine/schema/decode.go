@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -88,15 +89,11 @@ func parseJSON(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var v any
-	if err := decoder.Decode(&v); err != nil {
-		return nil, invalidJSON(err)
+	err := decoder.Decode(&v)
+	if err == nil {
+		if _, more := decoder.Token(); errors.Is(more, io.EOF) {
+			return v, nil
+		}
 	}
-	if _, err := decoder.Token(); err == nil || !errors.Is(err, io.EOF) {
-		return nil, &Mismatch{Message: "invalid JSON: more follows after the value"}
-	}
-	return v, nil
-}
-
-func invalidJSON(err error) *Mismatch {
-	return &Mismatch{Message: "invalid JSON: " + JSONFault(err)}
+	return nil, &Mismatch{Message: "invalid JSON: " + cmp.Or(WhyNoJSON(data), "it can't be read")}
 }

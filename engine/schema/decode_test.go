@@ -43,7 +43,7 @@ func TestDecodeNamesThePlaceAndTheReason(t *testing.T) {
 		{`{"type":"string","enum":["open","done"]}`, `"opne"`, "must be one of \"open\", \"done\"; got \"opne\"; did you mean `open`?"}, {`{"type":"array","maxItems":1}`, `[1,2]`, "the list has 2 elements, at most 1 are allowed"}, {`{"type":"array","items":{"type":"integer"}}`, `[1,"a"]`, "/1: expects an integer, got text"},
 		{`{"type":"object","required":["a"]}`, `{}`, "field `a` is missing"}, {`{"type":"object","properties":{"a/b":{"type":"integer"}}}`, `{"a/b":true}`, "/a~1b: expects an integer, got a boolean"}, {`{"type":"string","format":"date-time"}`, `"2026-01-02"`, `"2026-01-02" is not a time; write it as 2006-01-02T15:04:05Z`},
 		{`{"type":"string","format":"duration"}`, `"5"`, "\"5\" is not a duration; write 30s, 6h, 7d or PT20M; a bare number has no unit: write `5s` for seconds"}, {`{}`, `{"a":{"$secret":"KEY"}}`, "/a: a secret can't stand here; secrets go only into fields that are marked secret"}, {`{"type":"string","writeOnly":true}`, `"clear"`, "expects a secret, got a clear value; write ${{ secrets.NAME }} as the whole value"},
-		{`{}`, `[1`, "invalid JSON: it ends too early"}, {`{}`, `1 2`, "invalid JSON: more follows after the value"}, {`{}`, ``, "invalid JSON: it ends too early"}, {`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":null}`, "/a: expects text, got null"},
+		{`{}`, `[1`, "invalid JSON: it ends too early: a bracket or a quote is not closed"}, {`{}`, `1 2`, "invalid JSON: line 1, column 3: found `2`, expected the end"}, {`{}`, ``, "invalid JSON: it is empty"}, {`{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":null}`, "/a: expects text, got null"},
 	} {
 		_, err := MustFromJSON(c.schema).Decode([]byte(c.data))
 		var mismatch *Mismatch

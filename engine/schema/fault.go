@@ -23,6 +23,8 @@ func JSONFault(err error) string {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err != nil && strings.Contains(err.Error(), "unexpected end of JSON"):
 		return "it ends too early"
+	case errors.As(err, &syntax) && strings.Contains(syntax.Error(), "exceeded max depth"):
+		return "its values lie too deep in one another"
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("what stands at byte %d does not belong there", syntax.Offset)
 	case errors.As(err, &kind):

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 const canary = "canary-5ecret-0f-the-suite"
@@ -243,6 +244,9 @@ func (a *arena) misbehave(b behaviour) (problems []string) {
 	if stdout.Len() > 0 {
 		if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
 			complain("its output is no JSON: %v", err)
+		}
+		if !utf8.Valid(stdout.Bytes()) || bytes.Contains(stdout.Bytes(), []byte("1e999,")) {
+			complain("its output is no JSON that all read alike: %q", tail(stdout.String()))
 		}
 		if result.Error != nil {
 			message = result.Error.Message

@@ -32,6 +32,18 @@ func (s *server) answers(stream events) bool {
 		send(completed(`{"text":"fine","more":{"deep":[1,2,3]},"__proto__":"x"}`))
 	case "answers_with_no_json":
 		send(completed("{\"text\":\"\xff\xfe"))
+	case "answers_with_latin_1":
+		send(completed("{\"text\":\"caf\xe9\"}"))
+	case "answers_with_a_name_twice":
+		send(completed(`{"text":"a","text":"b"}`))
+	case "answers_with_infinity":
+		send(completed(`{"text":"fine","more":1e2000000000}`))
+	case "fails_with_latin_1":
+		line, end := logLine("look"), failed("no")
+		line.GetLog().Fields = []byte("{\"city\":\"Z\xfcrich\"}")
+		end.GetFailed().Details = []byte("{\"body\":\"Z\xfcrich\",\"n\":1e999}")
+		send(line)
+		send(end)
 	case "answers_with_bottomless_json":
 		send(completed(`{"text":` + strings.Repeat(`[`, 2_000_000) + strings.Repeat(`]`, 2_000_000) + `}`))
 	case "answers_with_100_mb":
