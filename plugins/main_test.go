@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/flowrun/flowrun/internal/testparallel"
 	"github.com/flowrun/flowrun/plugins/analytics"
 	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
@@ -29,5 +30,6 @@ func TestMain(m *testing.M) {
 		served()[os.Args[3]]().Serve()
 		return
 	}
+	testparallel.AtLeast(8)
 	os.Exit(m.Run())
 }

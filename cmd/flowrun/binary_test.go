@@ -2,18 +2,17 @@ package main_test
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // suiteDir is a folder for what the tests of the package share; TestMain makes
@@ -50,16 +49,8 @@ func buildBinary(t *testing.T) string {
 type suite struct{ tests *testing.M }
 
 // Run runs the tests and removes what they shared.
-//
-// The tests wait for processes more than they compute: four run at a time, also
-// on a machine of two cores, where -parallel says nothing else.
 func (s suite) Run() int {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
-	if !said {
-		_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))) // the flag is there: this is a test binary
-	}
+	testparallel.AtLeast(4)
 	dir, err := os.MkdirTemp("", "flowrun-suite-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "a folder for the tests:", err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -54,6 +55,7 @@ var forgotten = change{"engine/connections.go", "if !p.live(name) {", "if false 
 // of the plugin host and that of messages out, every way leads to the service. So
 // the test above would notice.
 func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds another flowrun")
 	}
@@ -61,9 +63,15 @@ func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
 		change{"engine/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "return nil"},
 		change{"engine/sandbox.go", "return p.live(LiveNotify + target)", "return true"},
 		change{"engine/token_from.go", "if !p.live(name) {", "if false {"})
-	seen := 0
+	var seen atomic.Int64
+	t.Cleanup(func() {
+		if n := seen.Load(); n < 20 {
+			t.Errorf("%d ways lead to the service, want at least 20", n)
+		}
+	})
 	for _, way := range ways() {
 		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, binary)
 			w.control = true
 			for name, text := range way.files {
@@ -72,26 +80,25 @@ func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
 			way.act(w)
 			switch n := w.service.bytes.Load(); {
 			case n > 0:
-				seen++
+				seen.Add(1)
 			case !way.quiet:
 				t.Error("nothing reached the service though nothing keeps it")
 			}
 		})
-	}
-	if seen < 20 {
-		t.Errorf("%d ways lead to the service, want at least 20", seen)
 	}
 }
 
 // TestTheGateHoldsAlone: a path that forgets the sandbox still sends nothing, since
 // the plugin host opens no connection that the sandbox does not know.
 func TestTheGateHoldsAlone(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds another flowrun")
 	}
 	binary := mutant(t, "flowrun-forgetful", forgotten)
 	for _, way := range ways() {
 		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, binary)
 			w.control, w.inVain = true, true
 			for name, text := range way.files {

@@ -256,9 +256,11 @@ func await(w *world, holds func() bool) {
 
 // TestIssue12_01NoWayLeadsOutOfTheSandbox: not a byte reaches the service.
 func TestIssue12_01NoWayLeadsOutOfTheSandbox(t *testing.T) {
+	t.Parallel()
 	binary := flowrunProgram(t)
 	for _, way := range ways() {
 		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, binary)
 			for name, text := range way.files {
 				w.write(name, text)

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // TestMain builds the program and the plugins once.
@@ -27,6 +29,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	built.dir = dir
+	testparallel.AtLeast(4)
 	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		panic(err)
