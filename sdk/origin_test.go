@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"net/http"
 	"net/url"
 	"testing"
 )
@@ -95,6 +96,41 @@ func TestIssue12_06_Grants(t *testing.T) {
 	}
 }
 
+// A link to the next page is followed at the origin that the page came from, in
+// whatever way the two are written.
+func TestIssue12_06_LinksToTheNextPage(t *testing.T) {
+	for _, tt := range []struct{ page, link, leads string }{
+		{"https://api.example.com/list", "/list?at=2", "https://api.example.com/list?at=2"},
+		{"https://api.example.com/list", "https://API.example.com:443/list?at=2#x", "https://API.example.com:443/list?at=2"},
+		{"https://api.example.com:0443/list", "https://api.example.com/list?at=2", "https://api.example.com/list?at=2"},
+		{"http://api.example.com:80/list", "http://api.example.com:/list?at=2", "http://api.example.com:/list?at=2"},
+		{"http://[::1]/list", "http://[0:0:0:0:0:0:0:1]:80/list?at=2", "http://[0:0:0:0:0:0:0:1]:80/list?at=2"},
+		{"https://[::1]:443/list", "https://[::0001]/list?at=2", "https://[::0001]/list?at=2"},
+		{"http://[::1]:8080/list", "//[::1]:8080/list?at=2", "http://[::1]:8080/list?at=2"},
+		{"http://[::1]/list", "http://[::1]:8080/list", ""},
+		{"http://[::1]/list", "https://[::1]/list", ""},
+		{"http://[::1]/list", "http://[::2]/list", ""},
+		{"http://[::1]/list", "http://127.0.0.1/list", ""},
+		{"http://127.0.0.1/list", "http://[::ffff:127.0.0.1]/list", ""},
+		{"https://api.example.com/list", "http://api.example.com:443/list", ""},
+		{"https://api.example.com/list", "https://api.example.com:444/list", ""},
+		{"https://api.example.com/list", "https://api.example.com:99999/list", ""},
+		{"https://api.example.com/list", "https://api.example.com./list", ""},
+		{"https://api.example.com/list", "https://u@api.example.com/list", ""},
+		{"https://api.example.com/list", "ftp://api.example.com:443/list", ""},
+		{"https://api.example.com/list", "mailto:list@api.example.com", ""},
+	} {
+		page, err := url.Parse(tt.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leads, err := NextLink(&Response{Status: 200, core: &core{}, method: "GET", url: page}, tt.link)
+		if leads != tt.leads || (err == nil) != (tt.leads != "") {
+			t.Errorf("%s of %s leads to %q (%v), want %q", tt.link, tt.page, leads, err, tt.leads)
+		}
+	}
+}
+
 func TestIssue12_06_Redirects(t *testing.T) {
 	parse := func(text string) *url.URL {
 		u, err := url.Parse(text)
@@ -126,6 +162,38 @@ func TestIssue12_06_Redirects(t *testing.T) {
 		}
 		if got := h.mayFollow(parse(tt.from), parse(tt.to), false); got != tt.without {
 			t.Errorf("%s to %s without one: %t", tt.from, tt.to, got)
+		}
+	}
+}
+
+// A redirect never takes the headers of the client to another origin, whatever
+// their names: nobody but the plugin knows what they open.
+func TestIssue12_06_HeadersOfTheClientAreNotRedirected(t *testing.T) {
+	first, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://plain.example:8080/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, _ := originOf(first.URL)
+	for to, follows := range map[string]map[bool]bool{ // by whether there is such a header
+		"http://plain.example:8080/y":  {true: true, false: true},
+		"https://plain.example:8080/y": {true: false, false: true},
+		"http://plain.example:8081/y":  {true: false, false: false},
+	} {
+		for with, want := range follows {
+			h := &HTTPClient{core: &core{}, pool: &http.Client{}, granted: origins{home}}
+			outgoing := first.Clone(t.Context())
+			if with {
+				h.header = http.Header{"X-Workspace": {"w"}}
+				outgoing.Header.Set("X-Workspace", "w")
+			}
+			next := first.Clone(t.Context())
+			if next.URL, err = url.Parse(to); err != nil {
+				t.Fatal(err)
+			}
+			check := h.redirecting(outgoing, &Request{}).CheckRedirect
+			if err := check(next, []*http.Request{outgoing}); (err == nil) != want {
+				t.Errorf("to %s, with a header of the client %t: %v", to, with, err)
+			}
 		}
 	}
 }

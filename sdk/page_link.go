@@ -1,8 +1,6 @@
 package sdk
 
 import (
-	"net"
-	"net/url"
 	"strings"
 )
 
@@ -40,22 +38,18 @@ func NextLink(r *Response, link string) (string, error) {
 	if err != nil || target.User != nil || target.Host == "" {
 		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page can't be read")
 	}
-	if linkOrigin(target) != linkOrigin(r.url) {
-		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page leads to %s, and the answer came from %s",
-			r.Shown(linkOrigin(target), 128), linkOrigin(r.url)).
+	there, known := originOf(target)
+	here, _ := originOf(r.url)
+	leads := target.Scheme + "://" + target.Host
+	if known {
+		leads = there.String()
+	}
+	if !known || there != here {
+		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page leads to %s, and the answer came from %s", r.Shown(leads, 128), here).
 			WithHint("the connection's credential would go there; check base_url")
 	}
 	target.Fragment, target.RawFragment = "", ""
 	return target.String(), nil
-}
-
-// linkOrigin is scheme, host and port of a URL, the default port written out.
-func linkOrigin(u *url.URL) string {
-	scheme, port := strings.ToLower(u.Scheme), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
-	}
-	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // linkTo returns the target of a relation out of Link headers, "" for none.

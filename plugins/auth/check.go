@@ -28,7 +28,7 @@ func (p *plugin) checkConnection(c *sdk.Call[Config]) (account string, err error
 	case managed && stored.State == sdk.TokenNone:
 		return "", nil // nobody needs the login for these credentials
 	case stored.State == sdk.TokenExpired:
-		return "", loginRequired(c, "no_refresh_token", "the login of connection %s has ended", connectionName(c))
+		return "", loginRequired(c, "no_refresh_token", "the login of connection %s has ended", c.ConnectionName())
 	case c.Config.ClientID == "" && stored.State == sdk.TokenNone:
 		return "", lacks(c, "client_id", "there is nothing to try: set it for a login, or management_url with api_key or scim_token")
 	}

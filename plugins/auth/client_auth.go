@@ -78,7 +78,7 @@ func (p *plugin) methodsOf(c *sdk.Call[Config], e endpoint) ([]string, error) {
 		return []string{authNone}, nil
 	}
 	refused := sdk.Errorf(sdk.CodeUnsupported, "the issuer of connection %s takes no client secret: its metadata lists %s for the %s",
-		connectionName(c), shown(strings.Join(listed, ", "), 128), e.metadata)
+		c.ConnectionName(), sdk.Shown(strings.Join(listed, ", "), 128), e.metadata)
 	refused.Applied = sdk.NotApplied
 	return nil, refused.WithHint("use a client of the type client_secret_basic or client_secret_post")
 }

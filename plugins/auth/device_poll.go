@@ -54,7 +54,7 @@ func (p *plugin) poll(c *sdk.Call[Config], id string) (*flow, error) {
 			return nil, err
 		}
 		if f == nil {
-			return nil, sdk.Invalid("/flow_id", "connection %s knows no login %q", connectionName(c), shown(id, 64)).
+			return nil, sdk.Invalid("/flow_id", "connection %s knows no login %q", c.ConnectionName(), sdk.Shown(id, 64)).
 				WithHint("start one with device_start on this connection; a login is forgotten a day after it ended")
 		}
 		asked, err := p.pollFlow(c, f)
@@ -178,7 +178,7 @@ func explainGrant(c *sdk.Call[Config], refused *sdk.Error, wasInDoubt bool) {
 	} else {
 		refused.Message += " (the code is not valid, or was already claimed)"
 	}
-	refused.Hint = "start the login again: device_start, device_wait with restart, or flowrun connections login " + connectionName(c)
+	refused.Hint = "start the login again: device_start, device_wait with restart, or flowrun connections login " + c.ConnectionName()
 }
 
 // granted stores the token before anything else, since the code is claimed now

@@ -103,7 +103,7 @@ func (p *plugin) pending(c *sdk.Call[Config], f *flow, at progress, wait time.Du
 	return sdk.Pending{
 		RetryAfter: wait, Checkpoint: checkpoint, Message: message,
 		Prompt: &sdk.Prompt{
-			Title: "Log in to connection " + connectionName(c), URL: f.VerificationURL, UserCode: f.UserCode, ExpiresAt: f.Deadline,
+			Title: "Log in to connection " + c.ConnectionName(), URL: f.VerificationURL, UserCode: f.UserCode, ExpiresAt: f.Deadline,
 			Message: words,
 		},
 	}

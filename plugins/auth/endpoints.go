@@ -102,7 +102,7 @@ func (p *plugin) readMetadata(c *sdk.Call[Config]) (*issuerMetadata, error) {
 	issuer := strings.TrimRight(c.Config.Issuer, "/")
 	root, err := url.Parse(issuer)
 	if err != nil {
-		return nil, sdk.Invalid("", "the issuer of connection %s is no URL", connectionName(c))
+		return nil, sdk.Invalid("", "the issuer of connection %s is no URL", c.ConnectionName())
 	}
 	beside := *root
 	beside.Path, beside.RawPath = "/.well-known/oauth-authorization-server"+root.Path, ""
@@ -111,7 +111,7 @@ func (p *plugin) readMetadata(c *sdk.Call[Config]) (*issuerMetadata, error) {
 		found, err = p.metadata(c, issuer, beside.String())
 	}
 	if err != nil {
-		return nil, notSent(err)
+		return nil, sdk.NotSent(err)
 	}
 	return found, nil
 }
@@ -120,15 +120,6 @@ func (p *plugin) readMetadata(c *sdk.Call[Config]) (*issuerMetadata, error) {
 func isRefused(err error) bool {
 	var failure *sdk.Error
 	return errors.As(err, &failure) && failure.HTTPStatus >= 400 && failure.HTTPStatus < 500
-}
-
-// notSent says of an error before the request proper that this was not sent.
-func notSent(err error) error {
-	var failure *sdk.Error
-	if errors.As(err, &failure) {
-		failure.Applied = sdk.NotApplied
-	}
-	return err
 }
 
 // metadata reads one document and the endpoints in it.

@@ -155,7 +155,7 @@ func (e exchange) code() sdk.Code {
 }
 
 func (e exchange) hint(c *sdk.Call[Config]) string {
-	name := connectionName(c)
+	name := c.ConnectionName()
 	switch e.Error {
 	case "invalid_client", "unauthorized_client":
 		return fmt.Sprintf("the client was not found, is not of the limited-input-device type, or its secret is wrong: check client_id, client_secret and client_auth of connection %s", name)
@@ -230,7 +230,7 @@ func scrub(err error, secrets []string) {
 	if !errors.As(err, &failure) {
 		return
 	}
-	delete(failure.Details, "body")
+	_ = sdk.WithoutBody(failure)
 	for _, secret := range secrets {
 		if secret != "" {
 			failure.Message = strings.ReplaceAll(failure.Message, secret, "[redacted]")
@@ -247,18 +247,4 @@ func hinted(err error) error {
 		failure.Hint = strings.ReplaceAll(failure.Hint, "base_url", "the URLs of the connection")
 	}
 	return err
-}
-
-// shown makes a foreign text fit to be shown: on one line, bounded.
-func shown(text string, limit int) string {
-	text = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text))
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
 }

@@ -97,12 +97,12 @@ func (p *plugin) tokenActions() []sdk.Part {
 		sdk.Read("token", "A valid access token of the connection, renewed where it must be.", p.token,
 			options(login, sdk.Example("a token for the next minute", map[string]any{}, sdk.Value(storedTokenOutput)),
 				sdk.Example("a token for an hour", map[string]any{"min_ttl_s": 3600}, sdk.Value(renewedTokenOutput)))...),
-		sdk.Idempotent("refresh", "Renew the access token now.", p.refresh, options(login, sdk.Example("renew", NoInput{}, sdk.Value(refreshOutput)))...),
+		sdk.Idempotent("refresh", "Renew the access token now.", p.refresh, options(login, sdk.Example("renew", sdk.NoInput{}, sdk.Value(refreshOutput)))...),
 		sdk.Idempotent("revoke", "Give the login back: the service and the store forget it.", p.revoke,
 			options(sdk.Fault(sdk.CodeInvalid, "", "The service does not revoke it (400); it may be revoked already."),
 				sdk.Example("log out", map[string]any{}, sdk.Value(revokeOutput)),
 				sdk.Example("log out, and forget whatever the service says", map[string]any{"which": "refresh", "forget": true}, sdk.Value(revokeOutput)))...),
-		sdk.Read("status", "What is known of the stored token. Sends nothing.", p.status, options(sdk.Example("look", NoInput{}, sdk.Value(statusOutput)))...),
+		sdk.Read("status", "What is known of the stored token. Sends nothing.", p.status, options(sdk.Example("look", sdk.NoInput{}, sdk.Value(statusOutput)))...),
 	}
 }
 
@@ -134,6 +134,3 @@ func options(own ...sdk.ActionOption) []sdk.ActionOption {
 	}
 	return append(common, own...)
 }
-
-// NoInput is the input of an action that takes none.
-type NoInput struct{}

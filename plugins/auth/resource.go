@@ -92,8 +92,8 @@ func isHeaderName(name string) bool {
 func (p *plugin) resourceGet(c *sdk.Call[Config], in ResourceInput) (ResourceOutput, error) {
 	u, err := url.Parse(in.URL)
 	if err != nil || !c.Config.allows(u) {
-		return ResourceOutput{}, sdk.Invalid("/url", "connection %s does not allow the host %s", connectionName(c), shown(hostOf(u), 128)).
-			WithHint("add it to allow_hosts in the config of connection %s: the access token is sent there", connectionName(c))
+		return ResourceOutput{}, sdk.Invalid("/url", "connection %s does not allow the host %s", c.ConnectionName(), sdk.Shown(hostOf(u), 128)).
+			WithHint("add it to allow_hosts in the config of connection %s: the access token is sent there", c.ConnectionName())
 	}
 	token, _, err := p.acquire(c, sdk.TokenRequest{})
 	if err != nil {

@@ -63,7 +63,7 @@ func (p *plugin) revokeToken(c *sdk.Call[Config], in RevokeInput, stale *sdk.Tok
 		which = "refresh"
 	}
 	if tokenNamed(stale, which) == "" {
-		return sdk.Invalid("/which", "the login of connection %s has no %s token", connectionName(c), which)
+		return sdk.Invalid("/which", "the login of connection %s has no %s token", c.ConnectionName(), which)
 	}
 	door, err := p.doorOf(c, revocationEndpoint)
 	if err != nil {

@@ -51,7 +51,7 @@ func (p *plugin) token(c *sdk.Call[Config], in TokenInput) (TokenOutput, error) 
 }
 
 // refresh is action auth.refresh: A3 now.
-func (p *plugin) refresh(c *sdk.Call[Config], _ NoInput) (RefreshOutput, error) {
+func (p *plugin) refresh(c *sdk.Call[Config], _ sdk.NoInput) (RefreshOutput, error) {
 	token, _, err := p.acquire(c, sdk.TokenRequest{Force: true})
 	if err != nil {
 		return RefreshOutput{}, err
@@ -60,7 +60,7 @@ func (p *plugin) refresh(c *sdk.Call[Config], _ NoInput) (RefreshOutput, error) 
 }
 
 // status is action auth.status. It sends nothing.
-func (p *plugin) status(c *sdk.Call[Config], _ NoInput) (StatusOutput, error) {
+func (p *plugin) status(c *sdk.Call[Config], _ sdk.NoInput) (StatusOutput, error) {
 	stored, err := c.StoredToken()
 	if err != nil {
 		return StatusOutput{}, err
@@ -110,15 +110,15 @@ func (p *plugin) withoutRefresh(c *sdk.Call[Config], stale *sdk.Token, request s
 	}
 	switch {
 	case left > 0 && request.Force:
-		failure := sdk.Errorf(sdk.CodeUnsupported, "connection %s has no refresh token: its login can't be renewed", connectionName(c))
+		failure := sdk.Errorf(sdk.CodeUnsupported, "connection %s has no refresh token: its login can't be renewed", c.ConnectionName())
 		failure.Applied = sdk.NotApplied
-		return nil, failure.WithHint("log in again before it ends: flowrun connections login %s", connectionName(c))
+		return nil, failure.WithHint("log in again before it ends: flowrun connections login %s", c.ConnectionName())
 	case left > 0:
 		// it ends sooner than asked for, and the host gives it all the same, or a
 		// service has refused it, which may have been a proxy's word: it is kept
-		return nil, loginRequired(c, sdk.ReasonTokenRefused, "the token of connection %s can't be renewed: the service gave no refresh token", connectionName(c))
+		return nil, loginRequired(c, sdk.ReasonTokenRefused, "the token of connection %s can't be renewed: the service gave no refresh token", c.ConnectionName())
 	}
-	return nil, loginRequired(c, "no_refresh_token", "the login of connection %s has ended, and the service gave no refresh token", connectionName(c))
+	return nil, loginRequired(c, "no_refresh_token", "the login of connection %s has ended, and the service gave no refresh token", c.ConnectionName())
 }
 
 // renew sends A3. The refresh token stays as it is unless the answer has another
@@ -163,12 +163,12 @@ func refreshRefusal(c *sdk.Call[Config], answer exchange) error {
 		refused.Code = sdk.CodeForbidden
 		return refused
 	case refused.Code == sdk.CodeUnexpectedResponse && refused.Hint == "":
-		refused.Hint = "the login is kept; should it have ended: flowrun connections login " + connectionName(c)
+		refused.Hint = "the login is kept; should it have ended: flowrun connections login " + c.ConnectionName()
 		return refused
 	default:
 		return refused
 	}
-	gone := loginRequired(c, refused.Reason, "the login of connection %s has ended: %s", connectionName(c), refused.Message)
+	gone := loginRequired(c, refused.Reason, "the login of connection %s has ended: %s", c.ConnectionName(), refused.Message)
 	gone.HTTPStatus, gone.Details = refused.HTTPStatus, refused.Details
 	return gone
 }
@@ -177,7 +177,7 @@ func refreshRefusal(c *sdk.Call[Config], answer exchange) error {
 func (p *plugin) noLogin(c *sdk.Call[Config]) *sdk.Error {
 	stored, err := c.StoredToken()
 	if err == nil && stored.State == sdk.TokenAuthRequired {
-		return loginRequired(c, stored.Reason, "the login of connection %s has ended (%s)", connectionName(c), stored.Reason)
+		return loginRequired(c, stored.Reason, "the login of connection %s has ended (%s)", c.ConnectionName(), stored.Reason)
 	}
-	return loginRequired(c, "no_login", "nobody has logged in for connection %s", connectionName(c))
+	return loginRequired(c, "no_login", "nobody has logged in for connection %s", c.ConnectionName())
 }
