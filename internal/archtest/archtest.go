@@ -47,7 +47,9 @@ func ProductRules() Rules {
 			"internal/web":        {"engine", "engine/diag", "engine/plan", "engine/graph"},
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
-			"internal/web/page":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/packed"},
+			"internal/web/page":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
+
+			"internal/web/markdown": {},
 
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},
@@ -107,6 +109,8 @@ func ProductRules() Rules {
 			"github.com/prometheus/client_golang": {"engine/telemetry"},
 			"go.opentelemetry.io":                 {"engine/telemetry"},
 			"github.com/go-logr/logr":             {"engine/telemetry"},
+			"github.com/yuin/goldmark":            {"internal/web/markdown"},
+			"github.com/microcosm-cc/bluemonday":  {"internal/web/markdown"},
 		},
 	}
 }

@@ -31,40 +31,6 @@ func (b *tab) violations() []string {
 	return found
 }
 
-// TestIssue12_26_AxeFindsNothing looks at each page, the login and pages of errors
-// too, in light and dark, on a phone and on a desk.
-func TestIssue12_26_AxeFindsNothing(t *testing.T) {
-	b, pages := prepared(t)
-	b.expect("404")
-	seen := map[string]bool{}
-	look := func(path string) {
-		for _, scheme := range []string{"light", "dark"} {
-			for _, width := range []int64{375, 1600} {
-				b.size(width, scheme)
-				b.goTo(path)
-				b.until(`document.readyState == "complete"`)
-				for _, fault := range b.violations() {
-					if !seen[fault] {
-						seen[fault] = true
-						t.Errorf("%s, %s, %d wide: %s", path, scheme, width, fault)
-					}
-				}
-				if wide := eval[float64](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-					t.Errorf("%s, %s, %d wide: it scrolls sideways by %.0f", path, scheme, width, wide)
-				}
-			}
-		}
-	}
-	for _, path := range pages {
-		look(path)
-	}
-	b.size(1600, "light")
-	b.goTo("/")
-	b.click(`form[action$="/logout"] button`)
-	b.until(`location.pathname.startsWith("/login")`)
-	look("/login")
-}
-
 // TestControlAxeFindsFaults breaks a page in ways that only axe looks for.
 func TestControlAxeFindsFaults(t *testing.T) {
 	b := serve(t).open()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+	defer closeBrowser()
 	return m.Run()
 }
 
@@ -71,25 +73,34 @@ type server struct {
 }
 
 // serve starts a server over the workflows of testdata, and shipped ones by the
-// names of their files, and ends it with the test.
+// names of their files.
 func serve(t *testing.T, shipped ...string) *server {
+	t.Helper()
+	return serveProject(t, func(folder string) {
+		if err := os.CopyFS(folder, os.DirFS(filepath.Join("testdata", "project"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range shipped {
+			source, err := os.ReadFile(filepath.Join("..", "..", "workflows", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, "workflows", name), source, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// serveProject starts a server over the project that a function writes, and ends it
+// with the test.
+func serveProject(t *testing.T, write func(folder string)) *server {
 	t.Helper()
 	if browserPath() == "" {
 		t.Skip("there is no browser: install chromium, or name one with FLOWRUN_BROWSER")
 	}
 	s := &server{t: t, project: t.TempDir()}
-	if err := os.CopyFS(s.project, os.DirFS(filepath.Join("testdata", "project"))); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range shipped {
-		source, err := os.ReadFile(filepath.Join("..", "..", "workflows", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(s.project, "workflows", name), source, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(s.project)
 	command := exec.Command(binary, "serve", "--sandbox", "--listen", "127.0.0.1:0")
 	command.Dir, command.Env = s.project, append(os.Environ(), "TZ=Europe/Berlin", "HOME="+s.project)
 	stderr, err := command.StderrPipe()
@@ -159,17 +170,47 @@ func (s *server) loginLink() string {
 	return link
 }
 
-// newBrowser starts a browser and ends it with the test.
+// theBrowser is one browser for all tests, started by the first one; each opens tabs
+// with cookies of their own in it.
+var theBrowser struct {
+	once  sync.Once
+	ctx   context.Context
+	err   error
+	close []func()
+}
+
+// newBrowser is a tab with cookies of its own, closed with the test.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.ExecPath(browserPath()), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("lang", "en-US"))
+	theBrowser.once.Do(startBrowser)
+	if theBrowser.err != nil {
+		t.Fatalf("start %s: %v", browserPath(), theBrowser.err)
+	}
+	ctx, cancel := chromedp.NewContext(theBrowser.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil { // the browser lives as long as the context of the first action
-		t.Fatalf("start %s: %v", browserPath(), err)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a tab: %v", err)
 	}
 	return ctx
+}
+
+func startBrowser() {
+	profile, err := os.MkdirTemp("", "flowrun-profile-")
+	if err != nil {
+		theBrowser.err = err
+		return
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.ExecPath(browserPath()), chromedp.UserDataDir(profile), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("lang", "en-US"))
+	ctx, stop := chromedp.NewContext(ctx)
+	theBrowser.close = []func(){stop, cancel, func() { _ = os.RemoveAll(profile) }}
+	theBrowser.ctx, theBrowser.err = ctx, chromedp.Do(ctx) // it lives as long as the context of the first action
+}
+
+// closeBrowser ends the browser, if one was started.
+func closeBrowser() {
+	for _, end := range theBrowser.close {
+		end()
+	}
 }

@@ -193,16 +193,16 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(cause)
 			}
 			g.options.Log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			writeProblem(w, http.StatusInternalServerError, "internal", "the request failed here; the log says why", "")
+			g.refuse(w, r, http.StatusInternalServerError, "internal", "the request failed here; the log says why", "")
 		}
 	}()
 	if !g.knowsHost(r) {
-		writeProblem(w, http.StatusMisdirectedRequest, "host_refused", "this server does not answer to the host of the request",
+		g.refuse(w, r, http.StatusMisdirectedRequest, "host_refused", "this server does not answer to the host of the request",
 			"name it in `server: {hosts: […]}` of flowrun.yaml")
 		return
 	}
 	if !g.isOwnOrigin(r) {
-		writeProblem(w, http.StatusForbidden, "origin_refused", "requests from pages of other sites are refused", "")
+		g.refuse(w, r, http.StatusForbidden, "origin_refused", "requests from pages of other sites are refused", "")
 		return
 	}
 	g.admit(w, r)
@@ -340,7 +340,7 @@ func (g *Guard) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 func (g *Guard) unknown(w http.ResponseWriter, r *http.Request) {
 	if allowed := g.allowed(r); allowed != "" {
 		w.Header().Set("Allow", allowed)
-		writeProblem(w, http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s is not allowed here; use %s", r.Method, allowed), "")
+		g.refuse(w, r, http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s is not allowed here; use %s", r.Method, allowed), "")
 		return
 	}
 	g.refuse(w, r, http.StatusNotFound, "not_found", "there is no such path", "")

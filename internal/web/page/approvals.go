@@ -44,6 +44,7 @@ type waitingStep struct {
 type approval struct {
 	waitingStep
 	ID      string // of its element
+	Says    prose
 	Form    *form
 	Comment string
 	Error   string
@@ -101,7 +102,7 @@ func (s *site) addWaiting(ctx context.Context, data *approvalsData, run plan.Run
 		switch {
 		case step.Status == plan.StepWaiting && step.Wait == waitApproval && step.Decision == nil:
 			data.Asked = append(data.Asked, &approval{
-				waitingStep: one, ID: "a" + strconv.Itoa(len(data.Asked)), Form: s.approvalForm(step, len(data.Asked)),
+				waitingStep: one, ID: "a" + strconv.Itoa(len(data.Asked)), Form: s.approvalForm(step, len(data.Asked)), Says: s.message(run.ID, step),
 			})
 		case step.Status == plan.StepWaiting && step.Wait == waitSignal && step.Decision == nil:
 			data.Signals = append(data.Signals, one)

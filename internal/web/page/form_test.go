@@ -325,7 +325,7 @@ func TestARefusalOfTheEngineStandsBesideItsField(t *testing.T) {
 // formHTML renders a form alone.
 func formHTML(t *testing.T, f *form) string {
 	t.Helper()
-	s := &site{}
+	s := newSite(Options{})
 	templates, err := template.New("").Funcs(s.funcs()).ParseFS(templateFiles, "templates/form.html")
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (d *desk) many(items int) string {
 
 var (
 	anyLink  = regexp.MustCompile(`href="([^"]+)"`)
-	itemLine = regexp.MustCompile(`(?s)<td class="d1">.*?</tr>`)
+	itemLine = regexp.MustCompile(`(?s)<td class="d1" role="cell">.*?</tr>`)
 )
 
 // links are the addresses that a page leads to.

@@ -188,7 +188,7 @@ func (s *site) run(r *http.Request) (*screen, error) {
 	}
 	data := runData{
 		runHead: s.head(found, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
-		Graph: s.graph(run, found.def.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(found.result, newRoom()),
+		Graph: s.graph(run, found.def.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(found.result, found.def.Workflow, newRoom()),
 	}
 	width := drawnWidth(string(data.Graph))
 	data.Fit, data.Wide = width <= shrinkWidth, width > besideWidth

@@ -32,6 +32,7 @@ func (s *site) files() []file {
 		{"/runs/{id}/inputs/{name}", s.readInput},
 		{"/runs/{id}/outputs/{name}", s.readOutput},
 		{"/runs/{id}/steps/{step}/input", s.readStepInput},
+		{"/runs/{id}/steps/{step}/message", s.readMessage},
 		{"/runs/{id}/steps/{step}/outputs", s.readStepOutputs},
 	}
 }

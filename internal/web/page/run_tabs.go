@@ -40,7 +40,7 @@ func (s *site) runValues(r *http.Request) (*screen, error) {
 	}
 	space := newRoom()
 	data := dataData{runHead: s.head(found, "/data"), Plugins: found.result.Plugins, Inputs: inputValues(found.result.Run.ID, found.def, space)}
-	data.Outputs = s.outputs(found.result, space)
+	data.Outputs = s.outputs(found.result, found.def.Workflow, space)
 	for _, step := range found.steps {
 		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && !strings.Contains(step.Path, "[") {
 			one := stepValue{step, space.value("", step.Outputs)}

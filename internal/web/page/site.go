@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/markdown"
 )
 
 //go:embed templates/*.html
@@ -33,10 +34,11 @@ type site struct {
 	streams   chan struct{} // one entry for each open stream
 	followers followers
 	boards    boards
+	markdown  *markdown.Renderer
 }
 
 func newSite(o Options) *site {
-	s := &site{Options: o, assets: readAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), logins: newLogins(o)}
+	s := &site{Options: o, assets: readAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), logins: newLogins(o), markdown: markdown.New()}
 	s.known = newKnown(o)
 	s.followers.open, s.boards.open = map[uint64]*follower{}, map[boardKey]*board{}
 	if s.Location == nil {

@@ -15,9 +15,10 @@ import (
 type value struct {
 	Name string
 	HTML template.HTML
-	Text string // a text of several lines, shown as it is
-	Cut  bool   // it is longer than what is shown
-	Save string // where the whole of it is; "" = nowhere
+	Text string        // a text of several lines, shown as it is
+	Rich template.HTML // Text as Markdown; "" = it is none
+	Cut  bool          // it is longer than what is shown
+	Save string        // where the whole of it is; "" = nowhere
 	Size int
 	// Short says that it fits on the line of its name.
 	Short bool
@@ -37,10 +38,19 @@ type room struct{ left, colours int }
 
 func newRoom() *room { return &room{roomOfPage, roomOfColours} }
 
-func (s *site) outputs(result *plan.Result, r *room) []value {
+// outputs are the outputs of a run; those of which the workflow says that they are
+// Markdown are rendered.
+func (s *site) outputs(result *plan.Result, w *plan.Workflow, r *room) []value {
+	formats := map[string]string{}
+	for _, output := range w.Outputs {
+		formats[output.Name] = output.Format
+	}
 	var list []value
 	for _, name := range slices.Sorted(maps.Keys(result.Outputs)) {
 		v := r.value(name, result.Outputs[name])
+		if formats[name] == "markdown" {
+			s.enrich(&v, result.Outputs[name], r)
+		}
 		v.Save = runURL(result.Run.ID) + "/outputs/" + url.PathEscape(name)
 		list = append(list, v)
 	}

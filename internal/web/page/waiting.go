@@ -19,11 +19,12 @@ type waiting struct {
 
 	Output string // of resolve, as it was sent
 	Short  bool   // one of several: shown in one line
+	Says   prose  // the step's message
 }
 
 // waitingFor returns what a step waits for; nil when it waits for nobody.
 func (s *site) waitingFor(run plan.Run, step plan.RunStep) *waiting {
-	made := &waiting{Run: run, Step: step, URL: stepURL(run.ID, step.Path)}
+	made := &waiting{Run: run, Step: step, URL: stepURL(run.ID, step.Path), Says: s.message(run.ID, step)}
 	switch {
 	case run.Status.Ended(), step.Decision != nil:
 		return nil
