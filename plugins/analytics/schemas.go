@@ -36,10 +36,11 @@ func reportSchema(row node) json.RawMessage {
 	}.document()
 }
 
-// narrowAggregate returns the schema of the rows that an input asks for: exactly
-// the requested aggregates and groupings, and timestamp with date_grouping
-// (N-36). As long as one of these is not known, the names are not, but without
-// numeric every value is text.
+// narrowAggregate returns the schema of the rows that an input asks for: the
+// requested aggregates and groupings, and timestamp with date_grouping (N-36).
+// What the service adds to them stays (N-37), and can't be read by name. As long as
+// one of these is not known, the names are not, but without numeric every value is
+// text.
 //
 // With numeric an aggregate is a number: so `rows[0].visits > 90` is right and
 // `upper(rows[0].visits)` is found before a run. The service may send text that is
@@ -67,7 +68,7 @@ func narrowAggregate(in AggregateInput, unknown []string) json.RawMessage {
 		// not required: the document names timestamp for sort_by only
 		properties[timestamp] = node{"description": "Start of the " + in.DateGrouping + ", text as the service sends it."}
 	}
-	return reportSchema(node{"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+	return reportSchema(node{"type": "object", "properties": properties, "required": required})
 }
 
 // aggregateValue is the schema of one aggregate; open when it is not known whether
