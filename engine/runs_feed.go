@@ -16,9 +16,9 @@ const feedRows = 1000
 // the commit. Safe for concurrent use.
 type runsFeed struct {
 	mu      sync.Mutex
-	rows    []plan.Run // a ring: the row of sequence number n lies at n modulo its length
-	first   uint64     // the oldest one that is remembered
-	next    uint64     // the number that the next change gets
+	rows    []changedRow // a ring: the row of sequence number n lies at n modulo its length
+	first   uint64       // the oldest one that is remembered
+	next    uint64       // the number that the next change gets
 	more    chan struct{}
 	closed  bool
 	readers int
@@ -26,11 +26,31 @@ type runsFeed struct {
 	told []chan struct{} // wakes those who wait for the outbox
 }
 
+// changedRow is a change of a run's row.
+type changedRow struct {
+	row   plan.Run
+	texts *rowTexts // nil where nobody, or one reader alone, followed
+}
+
+// rowTexts are what readers get of a row: whether somebody drives the run is seen
+// when it is sent.
+type rowTexts struct{ driven, undriven plan.Shared }
+
+func (t *rowTexts) of(row *plan.Run) *plan.Shared {
+	switch {
+	case t == nil:
+		return nil
+	case row.Undriven:
+		return &t.undriven
+	}
+	return &t.driven
+}
+
 // newRunsFeed begins to count at a moment: a reader who comes back from another
 // process has a number that this one never gave.
 func newRunsFeed(at time.Time) *runsFeed {
 	begin := uint64(max(1, at.UnixMicro()))
-	return &runsFeed{rows: make([]plan.Run, 0, 64), first: begin, next: begin, more: make(chan struct{})}
+	return &runsFeed{rows: make([]changedRow, 0, 64), first: begin, next: begin, more: make(chan struct{})}
 }
 
 // changed takes rows that are durable now. It is called by the committer.
@@ -60,10 +80,14 @@ func (f *runsFeed) wake() {
 }
 
 func (f *runsFeed) remember(row plan.Run) {
+	changed := changedRow{row: row}
+	if f.readers > 1 {
+		changed.texts = new(rowTexts)
+	}
 	if len(f.rows) < feedRows {
-		f.rows = append(f.rows, row)
+		f.rows = append(f.rows, changed)
 	} else {
-		f.rows[(f.next-f.first)%feedRows] = row
+		f.rows[(f.next-f.first)%feedRows] = changed
 	}
 	f.next++
 }
@@ -80,17 +104,23 @@ func (f *runsFeed) wakes() <-chan struct{} {
 // after returns what follows a sequence number. missed says that some of it is
 // forgotten, or was never given by this process; more is closed when there is
 // something new.
-func (f *runsFeed) after(seq uint64) (updates []RunsUpdate, missed bool, newest uint64, more <-chan struct{}, closed bool) {
+func (f *runsFeed) after(seq uint64) (updates []pendingRow, missed bool, newest uint64, more <-chan struct{}, closed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	newest = f.next - 1
 	if missed = seq < f.oldest()-1 || seq > newest; !missed {
 		for at := seq + 1; at < f.next; at++ {
-			row := f.rows[(at-f.first)%feedRows]
-			updates = append(updates, RunsUpdate{Seq: at, Run: &row})
+			changed := f.rows[(at-f.first)%feedRows]
+			updates = append(updates, pendingRow{RunsUpdate{Seq: at, Run: &changed.row}, changed.texts})
 		}
 	}
 	return updates, missed, newest, f.more, f.closed
+}
+
+// pendingRow is an update before it is known whether somebody drives its run.
+type pendingRow struct {
+	RunsUpdate
+	texts *rowTexts
 }
 
 // oldest is the oldest change that is remembered, or the next one.
@@ -130,14 +160,15 @@ func (e *Engine) pumpRuns(ctx context.Context, from uint64, out chan<- RunsUpdat
 	for {
 		updates, missed, newest, more, closed := e.feed.after(from)
 		if missed {
-			updates = []RunsUpdate{{Seq: newest, Reset: true}}
+			updates = []pendingRow{{RunsUpdate: RunsUpdate{Seq: newest, Reset: true}}}
 		}
 		for _, update := range updates {
 			if update.Run != nil {
 				e.noteUndriven(update.Run)
+				update.Shared = update.texts.of(update.Run)
 			}
 			select {
-			case out <- update:
+			case out <- update.RunsUpdate:
 				from = update.Seq
 			case <-ctx.Done():
 				return

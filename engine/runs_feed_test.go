@@ -103,3 +103,30 @@ func TestAReaderOfAllRunsEndsWithTheEngineOrItsContext(t *testing.T) {
 		}
 	})
 }
+
+// TestIssue12_24ReadersOfAllRunsShareTheTextOfAChange, but not where one of them saw
+// the run driven and another did not.
+func TestIssue12_24ReadersOfAllRunsShareTheTextOfAChange(t *testing.T) {
+	f := newRunsFeed(time.Unix(1, 0))
+	f.changed([]plan.Run{feedRow(1)})
+	f.join(2)
+	f.changed([]plan.Run{feedRow(2)})
+	written := 0
+	write := func(u RunsUpdate) ([]byte, error) {
+		written++
+		return fmt.Appendf(nil, "%s %v", u.Run.ID, u.Run.Undriven), nil
+	}
+	for reader, undriven := range []bool{false, true, false, true} {
+		updates, _, _, _, _ := f.after(f.first - 1)
+		for n, update := range updates {
+			update.Run.Undriven = undriven
+			update.Shared = update.texts.of(update.Run)
+			if text, err := update.Text(write); string(text) != fmt.Sprintf("%d %v", n+1, undriven) || err != nil {
+				t.Errorf("reader %d gets %s, %v", reader, text, err)
+			}
+		}
+	}
+	if written != 4+2 { // nobody shares what came before there were two
+		t.Errorf("written %d times", written)
+	}
+}

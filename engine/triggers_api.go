@@ -175,4 +175,12 @@ type RunsUpdate struct {
 	Seq   uint64    `json:"seq"`
 	Run   *plan.Run `json:"run,omitempty"`
 	Reset bool      `json:"reset,omitempty"`
+
+	Shared *plan.Shared `json:"-"` // the text of an update that many readers get; nil = one reader gets it
+}
+
+// Text returns the update as write writes it: once for all who got the same, so that
+// write must make the same of it for everybody. Nobody may change the text.
+func (u RunsUpdate) Text(write func(RunsUpdate) ([]byte, error)) ([]byte, error) {
+	return u.Shared.Text(func() ([]byte, error) { return write(u) })
 }

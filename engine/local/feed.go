@@ -38,6 +38,14 @@ type Update struct {
 	Progress *plan.Progress  `json:"progress,omitempty"`
 	Wait     string          `json:"wait,omitempty"`
 	Until    time.Time       `json:"until,omitzero"`
+
+	Shared *plan.Shared `json:"-"` // the text of an update that many watchers get; nil = one watcher gets it
+}
+
+// Text returns the update as write writes it: once for all who got it, so that
+// write must make the same of it for everybody. Nobody may change the text.
+func (u Update) Text(write func(Update) ([]byte, error)) ([]byte, error) {
+	return u.Shared.Text(func() ([]byte, error) { return write(u) })
 }
 
 // feedLimit is how many updates a watcher may lag behind before it is cut off;
@@ -65,6 +73,9 @@ func newFeed() *feed { return &feed{watchers: map[*watcher]struct{}{}} }
 func (f *feed) send(update Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.watchers) > 1 {
+		update.Shared = new(plan.Shared)
+	}
 	for w := range f.watchers {
 		if !w.put(update) {
 			delete(f.watchers, w)

@@ -64,9 +64,8 @@ func streamResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Re
 // event is one message of a stream.
 type event struct {
 	topic int
-	seq   uint64 // 0 = it has no place to go on from
-	name  string
-	data  any
+	seq   uint64                 // 0 = it has no place to go on from
+	text  func() ([]byte, error) // all of it but the id: shared by all who follow the same
 }
 
 // stream sends feeds as server-sent events.
@@ -134,14 +133,34 @@ func (s *server) subscribe(ctx context.Context, topic string, from uint64, index
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return pump(ctx, updates, func(u engine.RunsUpdate) event { return event{index, u.Seq, topicRuns, u} }), nil
+		return pump(ctx, updates, func(u engine.RunsUpdate) event {
+			return event{index, u.Seq, func() ([]byte, error) { return u.Text(runsText) }}
+		}), nil
 	}
 	id := strings.TrimPrefix(topic, "run:")
 	updates, err := s.Runs.Watch(ctx, id, from)
 	if err != nil {
 		return nil, runProblem(id, err)
 	}
-	return pump(ctx, updates, func(u engine.Update) event { return event{index, u.Seq, string(u.Kind), u} }), nil
+	return pump(ctx, updates, func(u engine.Update) event {
+		return event{index, u.Seq, func() ([]byte, error) { return u.Text(runText) }}
+	}), nil
+}
+
+// runText and runsText write an event without its id. They know nothing of who
+// reads it: whoever may follow a topic gets the same of it.
+func runText(u engine.Update) ([]byte, error) { return eventText(string(u.Kind), u) }
+
+func runsText(u engine.RunsUpdate) ([]byte, error) { return eventText(topicRuns, u) }
+
+func eventText(name string, data any) ([]byte, error) {
+	text, err := encodeJSON(data) // ends with a line feed and holds no other
+	if err != nil {
+		return nil, err
+	}
+	event := make([]byte, 0, len("event: \ndata: \n")+len(name)+len(text))
+	event = append(append(append(event, "event: "...), name...), "\ndata: "...)
+	return append(append(event, text...), '\n'), nil
 }
 
 func pump[T any](ctx context.Context, updates <-chan T, convert func(T) event) func(chan<- event) {
@@ -169,7 +188,7 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 		heartbeat = ticker.C
 	}
 	for {
-		var frame []byte
+		var id, text []byte
 		select {
 		case e, open := <-feed.events:
 			if !open {
@@ -178,9 +197,9 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 			if e.seq > 0 {
 				places[e.topic] = e.seq
 			}
-			frame = encodeEvent(e, places)
+			id, text = encodeEvent(e, places)
 		case <-heartbeat:
-			frame = []byte(": alive\n\n")
+			text = []byte(": alive\n\n")
 		case <-s.Gate.Done():
 			return
 		case <-ctx.Done():
@@ -189,7 +208,12 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 		if s.Now != nil && remote {
 			_ = flusher.SetWriteDeadline(s.Now().Add(patience))
 		}
-		if _, err := w.Write(frame); err != nil {
+		if len(id) > 0 {
+			if _, err := w.Write(id); err != nil {
+				return
+			}
+		}
+		if _, err := w.Write(text); err != nil {
 			return
 		}
 		if err := flusher.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -198,17 +222,17 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, feed *fe
 	}
 }
 
-func encodeEvent(e event, places []uint64) []byte {
-	data, err := encodeJSON(e.data) // ends with a line feed and holds no other
-	if err != nil {
-		return fmt.Appendf(nil, ": %q\n\n", err.Error())
+// encodeEvent returns the id of an event, which is of one stream, and the rest of
+// it, which others get too.
+func encodeEvent(e event, places []uint64) (id, text []byte) {
+	text, err := e.text()
+	switch {
+	case err != nil:
+		return nil, fmt.Appendf(nil, ": %q\n\n", err.Error())
+	case e.seq > 0:
+		id = append(append([]byte("id: "), writePlaces(places)...), '\n')
 	}
-	var frame []byte
-	if e.seq > 0 {
-		frame = append(append(append(frame, "id: "...), writePlaces(places)...), '\n')
-	}
-	frame = fmt.Appendf(frame, "event: %s\ndata: ", e.name)
-	return append(append(frame, data...), '\n')
+	return id, text
 }
 
 // parseTopics splits and checks the topics of a stream.

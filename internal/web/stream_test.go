@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -133,5 +135,55 @@ func TestAReaderThatTakesNothingIsCutOff(t *testing.T) {
 	<-ended
 	if body, err := io.ReadAll(response.Body); err == nil {
 		t.Errorf("the stream ended as if it were whole: %q", body)
+	}
+}
+
+// writes keeps what is written, each piece as it was given.
+type writes struct {
+	taken
+	pieces [][]byte
+}
+
+func (w *writes) Write(piece []byte) (int, error) {
+	w.pieces = append(w.pieces, piece)
+	return len(piece), nil
+}
+
+// TestIssue12_24AnUpdateIsWrittenOnceForAllWhoFollow: those who follow a run share the
+// text of an update; its id is of each stream alone, since streams differ in their
+// topics.
+func TestIssue12_24AnUpdateIsWrittenOnceForAllWhoFollow(t *testing.T) {
+	runs := &sharedFeed{}
+	handler := NewSocketHandler(Options{Gate: NewGate(), Runs: runs})
+	var reading sync.WaitGroup
+	var answers []*writes
+	for _, topics := range []string{"run:" + knownRun, "run:" + knownRun, "runs,run:" + knownRun} {
+		answer := &writes{taken: taken{header: http.Header{}}}
+		answers = append(answers, answer)
+		reading.Go(func() { handler.ServeHTTP(answer, httptest.NewRequest("GET", Prefix+"/stream?topics="+topics, nil)) })
+	}
+	for runs.joined() < len(answers) {
+		continue
+	}
+	runs.send(engine.Update{Kind: engine.UpdateStep, RunID: knownRun, Seq: 3, Step: &plan.RunStep{Path: "a"}})
+	runs.close()
+	reading.Wait()
+	var texts [][]byte
+	for i, answer := range answers {
+		for at, piece := range answer.pieces {
+			if strings.HasPrefix(string(piece), "event: step\n") {
+				texts = append(texts, piece)
+				if id := string(answer.pieces[at-1]); i < 2 && id != "id: 3\n" || i == 2 && !strings.HasSuffix(id, "/3\n") {
+					t.Errorf("stream %d: the id is %q", i, id)
+				}
+			}
+		}
+	}
+	if len(texts) != 3 || &texts[0][0] != &texts[1][0] || &texts[0][0] != &texts[2][0] {
+		t.Fatalf("%d texts, not one", len(texts))
+	}
+	want := "event: step\ndata: {\"kind\":\"step\",\"run_id\":\"" + knownRun + "\",\"seq\":3,\"step\":{\"path\":\"a\""
+	if got := string(texts[0]); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "}}\n\n") {
+		t.Errorf("%s", got)
 	}
 }
