@@ -28,6 +28,7 @@ func judge(c *cell) []string {
 			complain("a read sends %s %s", r.Method, r.Path)
 		}
 	}
+	wrong = append(wrong, judgePace(c)...)
 	for _, bad := range []string{"panic", "goroutine ", "runtime error", "nil pointer", ".go:"} {
 		if strings.Contains(c.texts, bad) {
 			complain("%q stands in what people read: %s", bad, around(c.texts, bad))
@@ -40,6 +41,22 @@ func judge(c *cell) []string {
 	}
 	if e.status != plan.RunSucceeded {
 		wrong = append(wrong, judgeError(c)...)
+	}
+	return wrong
+}
+
+// judgePace says which polls of a login came sooner after the one before than the
+// service allows. It holds on a machine of any speed: a poll counts its
+// interval from the answer to the one before.
+func judgePace(c *cell) []string {
+	if c.flow == "" {
+		return nil
+	}
+	var wrong []string
+	for i := 1; i < len(c.requests); i++ {
+		if gap := c.requests[i].At.Sub(c.requests[i-1].At); gap < pollInterval {
+			wrong = append(wrong, fmt.Sprintf("a poll %s after the one before", gap))
+		}
 	}
 	return wrong
 }

@@ -47,6 +47,9 @@ const (
 	headerValue    = "hv/dictionary+9c01e5d2==;q"
 )
 
+// pollInterval is what the authorization servers of lines want between two polls.
+const pollInterval = time.Second
+
 // lineSecrets are the values of FLOWRUN_SECRET_*.
 func lineSecrets() map[string]string {
 	return map[string]string{
@@ -121,7 +124,7 @@ func (l *line) bodyFirst(next http.Handler) http.Handler {
 func (l *line) startAuth(t *testing.T, o authsim.Options) {
 	o.ClientSecret, o.APIKey, o.SCIMToken = clientSecret, apiKey, scimToken
 	if o.Interval == 0 {
-		o.Interval = time.Second
+		o.Interval = pollInterval
 	}
 	l.auth = authsim.New(o)
 	l.kit = l.auth.Kit()

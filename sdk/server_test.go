@@ -231,10 +231,23 @@ func TestExecutePending(t *testing.T) {
 	}
 }
 
+// TestExecuteEndsWithItsContext, also where that has ended before the request is
+// sent, as it may on a busy machine.
 func TestExecuteEndsWithItsContext(t *testing.T) {
+	p := openDoer(t)
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if failure := p.CallContext(over, "do", doIn{What: "wait"}).Err; failure == nil || failure.Code != sdk.CodeTimeout {
+		t.Errorf("after the deadline: %v", failure)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if failure := p.CallContext(canceled, "do", doIn{What: "wait"}).Err; failure == nil || failure.Code != sdk.CodeCanceled {
+		t.Errorf("after the end: %v", failure)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if failure := openDoer(t).CallContext(ctx, "do", doIn{What: "wait"}).Err; failure == nil || failure.Code != sdk.CodeTimeout {
+	if failure := p.CallContext(ctx, "do", doIn{What: "wait"}).Err; failure == nil || failure.Code != sdk.CodeTimeout {
 		t.Errorf("got %v", failure)
 	}
 }

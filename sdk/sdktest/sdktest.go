@@ -231,6 +231,9 @@ func (p *Plugin) CallContext(ctx context.Context, action string, input any, opti
 		option(request)
 	}
 	stream, err := p.client.Execute(ctx, request)
+	if ended := endOfContext(err); ended != nil { // before the request was sent
+		return Result{Err: ended}
+	}
 	if err != nil {
 		p.t.Fatalf("execute %s: %v", action, err)
 	}
@@ -250,13 +253,10 @@ func (p *Plugin) collect(action string, stream grpc.ServerStreamingClient[plugin
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		switch status.Code(err) {
-		case codes.OK:
-		case codes.Canceled: // the stream ends without the plugin's last word
-			return Result{Err: &sdk.Error{Code: sdk.CodeCanceled, Message: "the call was canceled"}, Logs: result.Logs}
-		case codes.DeadlineExceeded:
-			return Result{Err: &sdk.Error{Code: sdk.CodeTimeout, Message: "no answer in time"}, Logs: result.Logs}
-		default:
+		if ended := endOfContext(err); ended != nil { // without the plugin's last word
+			return Result{Err: ended, Logs: result.Logs}
+		}
+		if err != nil {
 			p.t.Fatalf("execute %s: the stream broke: %v", action, err)
 		}
 		if ended > 0 {
@@ -270,6 +270,17 @@ func (p *Plugin) collect(action string, stream grpc.ServerStreamingClient[plugin
 		p.t.Fatalf("execute %s: the stream ended without a last event", action)
 	}
 	return result
+}
+
+// endOfContext is the error of a call whose context ended, nil for any other end.
+func endOfContext(err error) *sdk.Error {
+	switch status.Code(err) {
+	case codes.Canceled:
+		return &sdk.Error{Code: sdk.CodeCanceled, Message: "the call was canceled"}
+	case codes.DeadlineExceeded:
+		return &sdk.Error{Code: sdk.CodeTimeout, Message: "no answer in time"}
+	}
+	return nil
 }
 
 func encode(t testing.TB, v any) []byte {
