@@ -12,7 +12,16 @@ import (
 type State struct {
 	Status plan.StepStatus
 	Text   string
+	// Warn says that the step ended well though parts of it failed: the items of a loop
+	// that collects its errors.
+	Warn bool
 }
+
+// The mark and the class of a State with Warn.
+const (
+	warnClass = "t-wait"
+	warnMark  = "M8 2.8 14 13.2H2ZM8 6.8v3M8 11.6h.1"
+)
 
 // tags are the mark and the class of each status.
 var tags = map[plan.StepStatus]struct{ class, mark string }{
@@ -29,14 +38,30 @@ var tags = map[plan.StepStatus]struct{ class, mark string }{
 }
 
 func (s State) tone() string {
+	if s.Warn {
+		return warnClass
+	}
 	if found, known := tags[s.Status]; known {
 		return found.class
 	}
 	return "t-calm"
 }
 
+func (s State) mark() string {
+	if s.Warn {
+		return warnMark
+	}
+	return tags[s.Status].mark
+}
+
 // words are the state for those who don't see the mark.
-func (s State) words() string { return strings.TrimSuffix(string(s.Status)+", "+s.Text, ", ") }
+func (s State) words() string {
+	status := string(s.Status)
+	if s.Warn {
+		status += " with failures"
+	}
+	return strings.TrimSuffix(status+", "+s.Text, ", ")
+}
 
 // Sizes of a tag, in pixels.
 const (
@@ -58,10 +83,23 @@ func (d *drawing) tag(right, bottom int, state State) {
 	}
 	x, y := right-width-8, bottom-tagSunk
 	fmt.Fprintf(&d.body, "<g class=\"tag\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"9\"/>", x, y, width, tagHigh)
-	fmt.Fprintf(&d.body, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 16 16\"><path d=\"%s\"/></svg>",
-		x+4, y+2, tagMark, tagMark, tags[state.Status].mark)
+	d.mark(x+4, y+2, state.mark())
 	d.text("", x+tagMark+7, y+13, state.Text, tagWide)
 	d.body.WriteString("</g>")
+}
+
+func (d *drawing) mark(x, y int, path string) {
+	fmt.Fprintf(&d.body, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 16 16\"><path d=\"%s\"/></svg>", x, y, tagMark, tagMark, path)
+}
+
+// warns reports whether a state is shown that ended well though parts of it failed.
+func (o Options) warns() bool {
+	for _, state := range o.States {
+		if state.Warn {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *drawing) link(path string) string {

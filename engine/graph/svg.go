@@ -259,6 +259,14 @@ func (d *drawing) legend(y int) (width, below int) {
 			x += pillWidth(effect) + 8
 		}
 	}
+	if d.options.warns() {
+		const text = "ended, but items failed"
+		fmt.Fprintf(&d.body, "<g class=\"tag %s\">", warnClass)
+		d.mark(x+14, y+1, warnMark)
+		d.body.WriteString("</g>")
+		d.text("sub", x+34, y+12, text, charWide)
+		x += 34 + textWidth(text, charWide) + 22
+	}
 	d.body.WriteString("</g>\n")
 	return x + margin, y + 17
 }

@@ -101,7 +101,7 @@ func serveProject(t *testing.T, write func(folder string)) *server {
 	}
 	s := &server{t: t, project: t.TempDir()}
 	write(s.project)
-	command := exec.Command(binary, "serve", "--sandbox", "--listen", "127.0.0.1:0")
+	command := exec.Command(binary, "serve", "--sandbox", "--approve-after", "never", "--listen", "127.0.0.1:0")
 	command.Dir, command.Env = s.project, append(os.Environ(), "TZ=Europe/Berlin", "HOME="+s.project)
 	stderr, err := command.StderrPipe()
 	if err != nil {

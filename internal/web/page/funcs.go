@@ -20,6 +20,7 @@ func (s *site) funcs() template.FuncMap {
 		"icon":        icon,
 		"status":      statusPill,
 		"stepMark":    stepMark,
+		"warnMark":    warnMark,
 		"runText":     runText,
 		"when":        s.when,
 		"slot":        s.slot,
@@ -93,6 +94,12 @@ func stepMark(status any) template.HTML {
 	}
 	words := template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))
 	return template.HTML(fmt.Sprintf(`<span class="mark t-%s" title="%s">%s<span class="sr">%s</span></span>`, mark.tone, words, icon(mark.icon), words)) //nolint:gosec // the words are escaped
+}
+
+// warnMark is the mark of a loop that ended well though items of it failed.
+func warnMark() template.HTML {
+	const words = "succeeded, but items failed"
+	return `<span class="mark t-wait" title="` + words + `">` + icon("late") + `<span class="sr">` + words + `</span></span>`
 }
 
 // pauseTexts say in a few words why a run is paused.

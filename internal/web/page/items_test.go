@@ -153,3 +153,20 @@ func TestPagesOfItems(t *testing.T) {
 		}
 	}
 }
+
+// TestIssue12_26_ALoopWithFailuresIsNotGreen: a loop that collects its errors and has
+// some warns, in its row, in the graph and in the graph's legend.
+func TestIssue12_26_ALoopWithFailuresIsNotGreen(t *testing.T) {
+	d := newDesk(t, map[string]string{"l.yaml": loopFlow})
+	for names, warns := range map[string]bool{`["a","bad one"]`: true, `["a","b"]`: false} {
+		page := d.get(runURL(d.start("looping", map[string]engine.Input{"names": rawJSON(names)})), http.StatusOK)
+		for _, text := range []string{`in t-wait" data-step="each"`, "succeeded with failures, 1 of 2 failed", "ended, but items failed", `title="succeeded, but items failed"`} {
+			if strings.Contains(page, text) != warns {
+				t.Errorf("%s: %q is there: %t", names, text, !warns)
+			}
+		}
+		if strings.Contains(page, `in t-ok" data-step="each"`) == warns {
+			t.Errorf("%s: the box of the loop is green: %t", names, warns)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type stepRow struct {
 	Took     template.HTML
 	Detail   string
 	Wrong    bool // Detail is an error
+	Warn     bool // it ended well, but items of it failed
 	Until    *time.Time
 	Bars     template.HTML
 	More     []tab  // of a loop: to see its items
@@ -91,7 +92,7 @@ func (m *rowMaker) row(n *node, depth int, name string) stepRow {
 	}
 	row.Detail, row.Wrong = stepDetail(step)
 	if len(n.items) > 0 {
-		row.Detail = loopDetail(n)
+		row.Detail, row.Warn = loopDetail(n), endedWithFailures(n)
 	}
 	if n.def != nil {
 		row.Title = n.def.Title

@@ -349,6 +349,11 @@ func loopTag(n *node) string {
 	}
 }
 
+// endedWithFailures reports whether a loop ended well though items of it failed.
+func endedWithFailures(n *node) bool {
+	return n.step.Status == plan.StepSucceeded && (n.step.ItemErrors > 0 || newLoopItems(n).bad() > 0)
+}
+
 // How wide a drawing may be to stand beside the steps, and to be made as narrow
 // as the page: at a smaller scale nobody reads it.
 const (
@@ -373,7 +378,7 @@ func nodeState(n *node, now time.Time) graph.State {
 	state := graph.State{Status: step.Status}
 	switch {
 	case step.Items > 0:
-		state.Text = loopTag(n)
+		state.Text, state.Warn = loopTag(n), endedWithFailures(n)
 	case step.Status == plan.StepRetrying, step.Status == plan.StepWaiting:
 		state.Text = cmp.Or(step.Wait, string(step.Status))
 	case step.StartedAt != nil && step.FinishedAt != nil && step.Status != plan.StepSkipped:
