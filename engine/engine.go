@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,10 @@ type Engine struct {
 // *LockedError and *StoreError.
 func Open(ctx context.Context, p *Project) (*Engine, error) {
 	if err := os.MkdirAll(p.config.StateDir, 0o700); err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = fmt.Errorf("the folder can't be made: %w", path.Err)
+		}
 		return nil, &StoreError{Fault: StoreIO, Path: p.config.StateDir, Err: err}
 	}
 	if !p.config.AllowNetworkFS {

@@ -112,6 +112,10 @@ func pointerTo(input, part string) string {
 // JSONFault says what is wrong with a JSON text in words for people.
 func JSONFault(err error) string { return schema.JSONFault(err) }
 
+// WhyNoJSON says why a text that a person gave is not one JSON value: the line and
+// column, what stands there and what was expected; "" = it is one.
+func WhyNoJSON(text []byte) string { return schema.WhyNoJSON(text) }
+
 // UnknownError says that there is no thing of that name: a connection, a secret.
 type UnknownError struct {
 	What string

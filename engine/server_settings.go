@@ -3,6 +3,8 @@ package engine
 import (
 	"net/netip"
 	"path/filepath"
+
+	"github.com/flowrun/flowrun/engine/project"
 )
 
 // DefaultListen is where a server listens that nobody told otherwise.
@@ -28,6 +30,9 @@ func (p *Project) ServerSettings() ServerSettings {
 	}
 	return settings
 }
+
+// CheckListen says what is wrong with an address to listen on, "" when nothing is.
+func CheckListen(address string) string { return project.CheckListen(address) }
 
 // path resolves a path of flowrun.yaml against the project's root.
 func (p *Project) path(name string) string {

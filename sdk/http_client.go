@@ -336,7 +336,7 @@ func (h *HTTPClient) networkError(request *http.Request, err error, sent bool) *
 		failure.Code, what = ctxErr.Code, ctxErr.Message
 	}
 	failure.Message = request.Method + " " + request.URL.Host + request.URL.EscapedPath() + ": " + what
-	if strings.Contains(what, "x509:") || strings.Contains(what, "tls:") {
+	if isTLS(cause) {
 		failure.Hint = "check base_url and, for a private certificate authority, ca_file"
 	}
 	return failure

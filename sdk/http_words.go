@@ -1,9 +1,12 @@
 package sdk
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"strings"
+	"syscall"
 )
 
 // transportFaults are what Go's HTTP client says of answers that are none, and
@@ -19,6 +22,8 @@ var transportFaults = []struct{ has, says string }{
 	{"1xx", "the answer is made of interim responses only"},
 	{"unexpected EOF", "the headers of the answer are cut short"},
 	{"server closed", "the connection ended before an answer"},
+	{"server gave HTTP response to HTTPS client", "it answers in HTTP where base_url says https"},
+	{"first record does not look like a TLS handshake", "it does not speak TLS where base_url says https"},
 	{"connection broken", "the connection ended before an answer"},
 }
 
@@ -27,6 +32,9 @@ func networkWords(err error) string {
 	if errors.Is(err, io.EOF) {
 		return "the connection ended before an answer"
 	}
+	if words := connectionWords(err); words != "" {
+		return words
+	}
 	text := err.Error()
 	for _, fault := range transportFaults {
 		if strings.Contains(text, fault.has) {
@@ -34,6 +42,42 @@ func networkWords(err error) string {
 		}
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(text, "net/http: "), "http: ")
+}
+
+// connectionWords says why there is no connection: of names, of addresses, of
+// certificates. "" = that is not what is wrong.
+func connectionWords(err error) string {
+	var (
+		lookup *net.DNSError
+		failed *net.OpError
+		system syscall.Errno
+		verify *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "no host " + lookup.Name + " is known"
+	case errors.As(err, &lookup):
+		return "the name " + lookup.Name + " can't be looked up"
+	case errors.As(err, &verify):
+		return "its certificate can't be verified: " + strings.TrimPrefix(verify.Err.Error(), "x509: ")
+	case !errors.As(err, &failed) || !errors.As(err, &system):
+		return ""
+	}
+	var dialed *net.OpError
+	switch {
+	case failed.Op == "proxyconnect" && errors.As(failed.Err, &dialed) && dialed.Addr != nil:
+		return "the proxy " + dialed.Addr.String() + ": " + system.Error()
+	case failed.Op == "dial":
+		return system.Error()
+	}
+	return "the connection broke: " + system.Error()
+}
+
+// isTLS reports whether a failure is one of TLS: of certificates, or of what was
+// agreed on.
+func isTLS(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "x509:") || strings.Contains(text, "tls:")
 }
 
 // cutWords says why a body could not be read to its end, to be put behind a

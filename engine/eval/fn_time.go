@@ -19,7 +19,7 @@ func timeFunctions() []*function {
 			run:    func(_ *machine, args []any) (any, error) { return parseDuration(args[0].(string)) },
 		},
 		{
-			signature: "date(text: text, layout?: text, zone?: text): time", doc: "The time of a text in a common form, or in a Go layout; parseTime is stricter.", example: `date("2026-01-02")`,
+			signature: "date(text: text|time, layout?: text, zone?: text): time", doc: "The time of a text in a common form, or in a Go layout; a time stays as it is. parseTime is stricter.", example: `date("2026-01-02")`,
 			result: (*call).layoutAndZone,
 			run:    func(m *machine, args []any) (any, error) { return m.date(args) },
 		},
@@ -95,6 +95,9 @@ func (m *machine) date(args []any) (any, error) {
 	layouts := dateLayouts()
 	if len(args) > 1 {
 		layouts = []string{args[1].(string)}
+	}
+	if t, is := args[0].(time.Time); is {
+		return t, nil
 	}
 	text := args[0].(string)
 	if err := m.step(2 + len(text)/16); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -85,7 +86,11 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("open executable: %w", err)
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return "", fmt.Errorf("%s can't be opened: %w", path, err)
 	}
 	defer file.Close()
 	stamp, err := stampOf(file)

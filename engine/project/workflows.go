@@ -52,6 +52,10 @@ func (p *Project) WorkflowFiles(root fs.FS) ([]string, error) {
 			continue
 		}
 		if err != nil {
+			var failed *fs.PathError
+			if errors.As(err, &failed) {
+				err = failed.Err
+			}
 			return nil, fmt.Errorf("look for workflows in %s: %w", name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,19 +98,19 @@ func (a *app) callRequest(action string, flags *callFlags) (engine.CallRequest, 
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil {
-		return request, usageError(fmt.Errorf("--with does not hold a JSON object: %s", jsonFault(err)), `such as --with '{"domain":"example.com"}'`)
+		return request, usageError(fmt.Errorf("--with does not hold a JSON object: %s", noObject(data, err)), `such as --with '{"domain":"example.com"}'`)
 	}
 	request.Input = data
 	return request, nil
 }
 
-// jsonFault says what is wrong with a text without a word on Go's types.
-func jsonFault(err error) string {
+// noObject says why a text is no JSON object, in words for people.
+func noObject(text []byte, err error) string {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
 		return "it is one JSON " + wrongType.Value
 	}
-	return err.Error()
+	return cmp.Or(engine.WhyNoJSON(text), engine.JSONFault(err))
 }
 
 func (a *app) printCall(result engine.CallResult, output string) error {

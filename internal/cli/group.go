@@ -97,8 +97,26 @@ func flagError(c *cobra.Command, err error) error {
 			hint = "did you mean `--" + near + "`?"
 		}
 	}
-	text, _, _ := strings.Cut(err.Error(), ": strconv.") // how the text was read is no news
-	return usageError(errors.New(text), hint)
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		return usageError(fmt.Errorf("--%s takes %s, not %q", wrong.GetFlag().Name, valueOf(wrong.GetFlag()), wrong.GetValue()), hint)
+	}
+	return usageError(err, hint)
+}
+
+// valueOf says what a flag takes.
+func valueOf(flag *pflag.Flag) string {
+	switch kind := flag.Value.Type(); {
+	case kind == "bool":
+		return "true or false"
+	case kind == "duration":
+		return "a length of time, such as 30s"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	}
+	return "another value"
 }
 
 // outputFlag adds -o with its choices; the first one is the default.

@@ -60,8 +60,8 @@ func (a *app) parseAssignment(flag, text, example string) (string, engine.Input,
 		return "", engine.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, quoteWord(text)), example)
 	}
 	if isJSON {
-		if !json.Valid([]byte(value)) {
-			return "", engine.Input{}, usageError(fmt.Errorf("%s %s:=… does not hold one JSON value", flag, plain),
+		if why := engine.WhyNoJSON([]byte(value)); why != "" {
+			return "", engine.Input{}, usageError(fmt.Errorf("%s %s:=… does not hold one JSON value: %s", flag, plain, why),
 				fmt.Sprintf(`text needs its quotes there: %s %s:='"text"'; %s %s=text takes it as it is`, flag, plain, flag, plain))
 		}
 		return plain, engine.Input{JSON: json.RawMessage(value)}, nil
@@ -80,8 +80,9 @@ func (a *app) parseAssignment(flag, text, example string) (string, engine.Input,
 		return "", engine.Input{}, usageError(coded.err, "a text that begins with @ is written @"+value)
 	case err != nil:
 		return "", engine.Input{}, err
-	case !json.Valid(data):
-		return "", engine.Input{}, usageError(fmt.Errorf("%s %s: %s does not hold one JSON value", flag, name, safePath(file)), "")
+	}
+	if why := engine.WhyNoJSON(data); why != "" {
+		return "", engine.Input{}, usageError(fmt.Errorf("%s %s: %s does not hold one JSON value: %s", flag, name, safePath(file), why), "")
 	}
 	return name, engine.Input{JSON: data}, nil
 }
@@ -92,21 +93,27 @@ func (a *app) readInputFile(flag, file string) ([]byte, error) {
 	if file != "-" {
 		opened, err := os.Open(a.abs(file))
 		if err != nil {
-			var pathError *os.PathError
-			if errors.As(err, &pathError) {
-				err = pathError.Err
-			}
-			return nil, usageError(fmt.Errorf("%s: %s can't be read: %w", flag, safePath(file), err), "")
+			return nil, usageError(fmt.Errorf("%s: %s can't be read: %w", flag, safePath(file), withoutPath(err)), "")
 		}
 		defer opened.Close()
 		reader = opened
 	}
 	data, err := io.ReadAll(io.LimitReader(reader, maxInputFile+1))
 	if err != nil {
-		return nil, usageError(fmt.Errorf("%s: %s can't be read: %w", flag, safePath(file), err), "")
+		return nil, usageError(fmt.Errorf("%s: %s can't be read: %w", flag, safePath(file), withoutPath(err)), "")
 	}
 	if len(data) > maxInputFile {
 		return nil, usageError(fmt.Errorf("%s: %s is larger than %d bytes", flag, safePath(file), maxInputFile), "")
 	}
 	return data, nil
+}
+
+// withoutPath is what the system says of a file, where the message names the file
+// already.
+func withoutPath(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
 }

@@ -87,7 +87,7 @@ func (a *app) initSchema(ctx context.Context, dir string) {
 // fs.ErrExist.
 func createFile(path, content string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("the folder %s can't be made: %w", safePath(filepath.Dir(path)), withoutPath(err))
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -159,18 +159,14 @@ func (a *app) readSecret(name string, flags *setFlags) (string, error) {
 	if flags.file != "" && flags.file != "-" {
 		opened, err := os.Open(a.abs(flags.file))
 		if err != nil {
-			var pathError *os.PathError
-			if errors.As(err, &pathError) {
-				err = pathError.Err
-			}
-			return "", usageError(fmt.Errorf("--from-file: %s can't be read: %w", safePath(flags.file), err), "")
+			return "", usageError(fmt.Errorf("--from-file: %s can't be read: %w", safePath(flags.file), withoutPath(err)), "")
 		}
 		defer opened.Close()
 		reader, from = opened, safePath(flags.file)
 	}
 	data, err := io.ReadAll(io.LimitReader(reader, engine.MaxSecret+2))
 	if err != nil {
-		return "", usageError(fmt.Errorf("%s can't be read: %w", from, err), "")
+		return "", usageError(fmt.Errorf("%s can't be read: %w", from, withoutPath(err)), "")
 	}
 	if !flags.keepNewline {
 		data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))

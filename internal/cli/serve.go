@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -220,11 +221,28 @@ func listenError(address string, err error) error {
 	if errors.As(err, &exposed) {
 		return usageError(exposed, "listen on 127.0.0.1, with a reverse proxy that speaks TLS before it; or name a certificate: server: {tls_cert: cert.pem, tls_key: key.pem} in "+projectFileName)
 	}
-	var operation *net.OpError
-	if errors.As(err, &operation) {
-		err = fmt.Errorf("listen on %s: %w", address, operation.Err)
+	return usageError(fmt.Errorf("%s can't be listened on: %s", address, listenFault(address, err)), "choose another address with --listen, or port 0 for a free one")
+}
+
+// listenFault says what the system has against an address, in words for people.
+func listenFault(address string, err error) string {
+	if why := engine.CheckListen(address); why != "" {
+		return why
 	}
-	return usageError(err, "choose another address with --listen, or port 0 for a free one")
+	var (
+		lookup *net.DNSError
+		system syscall.Errno
+		short  *net.OpError
+	)
+	switch {
+	case errors.As(err, &lookup):
+		return lookup.Name + " is no address and no name that is known here"
+	case errors.As(err, &system):
+		return system.Error()
+	case errors.As(err, &short):
+		return short.Err.Error()
+	}
+	return err.Error()
 }
 
 // terminalGone reports whether the terminal that the server was started in is

@@ -135,13 +135,13 @@ func (a *app) readTest(file string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, notFoundError(fmt.Errorf("there is no test file %s", safePath(file)), nearFile(a.abs(file)))
 	case err != nil:
-		return nil, fmt.Errorf("read the test: %w", err)
+		return nil, usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
 	case info.Size() > engine.MaxTestFile:
 		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), engine.MaxTestFile), "")
 	}
 	source, err := os.ReadFile(a.abs(file))
 	if err != nil {
-		return nil, fmt.Errorf("read the test: %w", err)
+		return nil, usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
 	}
 	return source, nil
 }

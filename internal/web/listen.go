@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -95,8 +96,12 @@ func (c *Certificate) Load() error {
 		return fmt.Errorf("the TLS key %s may be read by everybody: take that away with chmod o-rwx", c.key)
 	}
 	loaded, err := tls.LoadX509KeyPair(c.cert, c.key)
-	if err != nil {
-		return fmt.Errorf("read the TLS certificate %s and its key: %w", c.cert, err)
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return fmt.Errorf("%s can't be read: %w", path.Path, path.Err)
+	case err != nil:
+		return fmt.Errorf("%s and %s are no certificate with its key: %s", c.cert, c.key, strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -56,7 +56,7 @@ func NewWith(o Options) *sdk.Plugin {
 		sdk.Read("headers", "The request as the service saw it: method, URL, headers with names in lower case, address.", headers,
 			options(sdk.Output(headersSchema()), sdk.Example("what a call sends", sdk.NoInput{}, sdk.Value(headersOutput)))...),
 		sdk.Read("whois", "Registration of a domain, through RDAP, with the days that are left.", whois(o.Now),
-			options(sdk.Output(whoisSchema()), sdk.ValidateWith(whoisProblems),
+			options(sdk.Output(whoisSchema()), sdk.ValidateWith(whoisProblems), sdk.NarrowWith(narrowWhois),
 				sdk.Fault(sdk.CodeInvalid, "", "The name is malformed; found before anything is sent."),
 				sdk.Fault(sdk.CodeNotFound, "", "The registry does not know the name (404); with missing_ok this is an answer with found false."),
 				sdk.Example("a registration", map[string]any{"domain": "example.com"}, sdk.Value(registrationOutput)),

@@ -1,6 +1,9 @@
 package netinfo
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // The output schemas. The records are passed on as the service wrote them, so
 // that fields it adds later are kept; leaves may be null or missing, since the
@@ -111,16 +114,26 @@ func headersSchema() json.RawMessage {
 }
 
 // whoisSchema is the record of /whois/:domain (I-17) with two outputs of ours:
-// days_to_expiry and found. With found false all but domain is null.
-func whoisSchema() json.RawMessage {
-	return json.RawMessage(`{
+// days_to_expiry and found. With found false all but domain is null. The service's
+// timestamps are declared as text, which any of its answers keeps to.
+func whoisSchema() json.RawMessage { return registrationSchema("") }
+
+// narrowWhois types the timestamps as times for workflows. An answer with another
+// text is taken all the same, with a warning, since it keeps to what is declared.
+func narrowWhois(WhoisInput, []string) json.RawMessage {
+	return registrationSchema(`"format": "date-time", `)
+}
+
+// registrationSchema is the schema with what else is said of the timestamps.
+func registrationSchema(times string) json.RawMessage {
+	return json.RawMessage(strings.ReplaceAll(`{
 	"type": "object",
 	"properties": {
 		"domain": {"type": "string", "description": "The name that was looked up."},
 		"registrar": {"type": ["string", "null"], "description": "Registrar of the name."},
-		"creation_date": {"type": ["string", "null"], "description": "ISO 8601 timestamp as the service wrote it."},
-		"expiration_date": {"type": ["string", "null"], "description": "ISO 8601 timestamp as the service wrote it."},
-		"last_updated": {"type": ["string", "null"], "description": "ISO 8601 timestamp as the service wrote it."},
+		"creation_date": {"type": ["string", "null"], TIMES"description": "ISO 8601 timestamp as the service wrote it."},
+		"expiration_date": {"type": ["string", "null"], TIMES"description": "ISO 8601 timestamp as the service wrote it."},
+		"last_updated": {"type": ["string", "null"], TIMES"description": "ISO 8601 timestamp as the service wrote it."},
 		"name_servers": {"type": ["array", "null"], "items": {"type": "string"}, "description": "Name servers of the name."},
 		"status": {"type": ["array", "null"], "items": {"type": "string"}, "description": "RDAP status words."},
 		"rdap_link": {"type": ["string", "null"], "description": "URL of the RDAP record."},
@@ -128,5 +141,5 @@ func whoisSchema() json.RawMessage {
 		"found": {"type": "boolean", "description": "Whether the name is registered; false only with missing_ok."}
 	},
 	"required": ["domain", "found"]
-}`)
+}`, "TIMES", times))
 }

@@ -3,9 +3,7 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -126,29 +124,10 @@ func (f *field) takeJSON(text string) (engine.Input, bool, error) {
 
 // checkJSON names the place at which a text stops to be JSON.
 func checkJSON(text string) error {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	err := decoder.Decode(&value)
-	if err == nil {
-		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		return fmt.Errorf("this is not JSON: something follows the value at %s", textPlace(text, decoder.InputOffset()))
+	if why := engine.WhyNoJSON([]byte(text)); why != "" {
+		return fmt.Errorf("this is not JSON: %s", why)
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("this is not JSON: %w at %s", err, textPlace(text, syntax.Offset-1))
-	}
-	return fmt.Errorf("this is not JSON: it ends too early")
-}
-
-// textPlace names a byte of a text by line and column, both from 1.
-func textPlace(text string, offset int64) string {
-	before := text[:max(0, min(int(offset), len(text)))]
-	line := strings.Count(before, "\n") + 1
-	column := len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
-	return fmt.Sprintf("line %d, column %d", line, column)
+	return nil
 }
 
 // items reads a list: JSON, or one item a line, where empty lines count nothing.
