@@ -52,9 +52,10 @@ func (f *fakeWorkflows) Definition(context.Context, string) (*engine.RunDefiniti
 
 // fakeSchedules is an engine with the schedule scheduleKnown.
 type fakeSchedules struct {
-	asked  []any
-	filter engine.FireFilter
-	err    error
+	asked   []any
+	filter  engine.FireFilter
+	err     error
+	nothing bool // a trigger gives no run
 }
 
 func (f *fakeSchedules) known(id string) error {
@@ -98,6 +99,9 @@ func (f *fakeSchedules) ResumeSchedule(_ context.Context, id string, _ engine.Pa
 
 func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r engine.TriggerRequest) (*plan.Run, error) {
 	f.asked = append(f.asked, r)
+	if f.nothing {
+		return nil, f.known(id)
+	}
 	return &plan.Run{ID: knownRun}, f.known(id)
 }
 

@@ -126,3 +126,16 @@ func TestWhoActsOverTCPIsTheToken(t *testing.T) {
 		t.Errorf("cancel: %d %v", w.Code, a.runs.canceled)
 	}
 }
+
+// TestIssue12_25APollThatFoundNothingIsAnsweredWithoutARun: there is none to name in
+// the answer or in Location.
+func TestIssue12_25APollThatFoundNothingIsAnsweredWithoutARun(t *testing.T) {
+	a := newAlwaysOn(t)
+	a.schedules.nothing = true
+	for name, handler := range map[string]http.Handler{"socket": NewSocketHandler(a.options()), "TCP": a.remote(ci())} {
+		w := send(handler, "POST", Prefix+"/schedules/"+url.PathEscape(scheduleKnown)+"/trigger", "")
+		if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusOK || got != `{"run":null}` || w.Header().Get("Location") != "" {
+			t.Errorf("%s: %d %s, Location %q", name, w.Code, got, w.Header().Get("Location"))
+		}
+	}
+}
