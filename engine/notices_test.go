@@ -92,6 +92,11 @@ func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
 	startMay(t, e, map[string]string{"pause": "true"})
 	want := []string{"failed may", "failed may", "recovered may", "paused may"}
 	eventually(t, "the target is told", func() bool { return len(h.events()) >= len(want) })
+	n := &notices{engine: e, target: &e.project.file.Notify[0], after: time.After}
+	eventually(t, "that is noted", func() bool { // until then a notice may come again, under the same key
+		known, err := n.known("may")
+		return err == nil && known.Failing == 1 && known.Status == noticePaused
+	})
 	closeEngine(t, e)
 	if got := h.events(); !slices.Equal(got, want) {
 		t.Errorf("told %v, want %v", got, want)
