@@ -17,7 +17,7 @@ race: ## the tests under the race detector
 	$(GO) test -race ./...
 
 FUZZTIME ?= 200s
-fuzz: ## every fuzz target for FUZZTIME: about an hour
+fuzz: ## every fuzz target for FUZZTIME: about an hour and a half
 	GO=$(GO) FUZZTIME=$(FUZZTIME) ./scripts/fuzz
 
 lint: ## golangci-lint, pinned in tools/go.mod
