@@ -221,15 +221,20 @@ func rowsOf(t *testing.T, raw json.RawMessage) []map[string]string {
 	return rows
 }
 
-// The simulator's last whole week is always slower than the one before.
+// The simulator's weeks are those of UTC, the workflow's those of Berlin: late on a Sunday the last whole week there is
+// not the last one here, and may be either the slower or the faster of two.
 func TestWeeklyReview(t *testing.T) {
 	outputs := runWorkflow(t, "weekly-review.yaml", nil)
 	done, change := decode[int](t, outputs["done"]), decode[int](t, outputs["change"])
-	if done == 0 || change >= 0 {
+	if done == 0 || change == 0 {
 		t.Errorf("%d done, %d more than before", done, change)
 	}
+	compared := fmt.Sprintf("%d more than the week before", change)
+	if change < 0 {
+		compared = fmt.Sprintf("%d fewer than the week before", -change)
+	}
 	digest := decode[string](t, outputs["digest"])
-	for _, want := range []string{"# Week of ", fmt.Sprintf("%d tasks done, %d fewer than the week before", done, -change), "| project | tasks |", "\n- "} {
+	for _, want := range []string{"# Week of ", fmt.Sprintf("%d tasks done, %s", done, compared), "| project | tasks |", "\n- "} {
 		if !strings.Contains(digest, want) {
 			t.Errorf("the digest lacks %q:\n%s", want, digest)
 		}
