@@ -205,12 +205,15 @@ func (r *run) startTimer(command journal.Command) {
 	t := &timer{command: command}
 	r.timers[command.Path] = t
 	due := func() {
-		if left := command.Timer.At.Sub(r.driver.now()); left > 0 {
+		now := r.driver.now()
+		if left := command.Timer.At.Sub(now); left > 0 {
 			t.clock.Reset(min(left, maxTimerSleep))
 			return
 		}
+		// The time that was found due is the one that is stored: a clock that is set
+		// back in between stores no firing before its time.
 		r.mail.put(message{
-			event:    &journal.Event{Kind: journal.TimerFired, Path: command.Path},
+			event:    &journal.Event{Kind: journal.TimerFired, At: now, Path: command.Path},
 			answerTo: &command,
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,10 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) open() {
+func (b *bench) open() { b.openWith(time.Now) }
+
+// openWith starts the driver with a clock of the test's.
+func (b *bench) openWith(now func() time.Time) {
 	b.t.Helper()
 	store, err := boltstore.Open(b.path, boltstore.Options{Now: time.Now, InitialMmapSize: 1 << 24})
 	if err != nil {
@@ -93,7 +97,7 @@ func (b *bench) open() {
 	}
 	b.store = store
 	b.driver = local.New(local.Options{
-		Journal: store, Caller: b.service, Limiter: noLimit{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Journal: store, Caller: b.service, Limiter: noLimit{}, Now: now, Log: slog.New(slog.DiscardHandler),
 		Memory: store, Identifier: byInput{}, Cache: b.cache,
 	})
 }
@@ -400,5 +404,55 @@ func TestWatchersHearOnlyOfWhatIsDurable(t *testing.T) {
 	}
 	if last < 21 {
 		t.Errorf("the feed ended at record %d", last)
+	}
+}
+
+// TestP9TheTimeThatATimerWasFoundDueIsStored: the clock is set back by an hour
+// between the look at it and the record of the firing.
+func TestP9TheTimeThatATimerWasFoundDueIsStored(t *testing.T) {
+	const delay = 50 * time.Millisecond
+	b := newBench(t)
+	began := time.Now()
+	var failedAt atomic.Int64 // since began, and one look at the clock after it
+	var jumped atomic.Bool
+	b.close()
+	b.openWith(func() time.Time {
+		since := time.Since(began)
+		failed := time.Duration(failedAt.Load())
+		if failed > 0 && since >= failed+delay && !jumped.CompareAndSwap(false, true) {
+			since -= time.Hour
+		}
+		return limitBegin.Add(since)
+	})
+	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+		if r.Attempt > 1 {
+			return done()
+		}
+		failedAt.Store(int64(time.Since(began)))
+		return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "busy"}}
+	}
+	w := workflow("a read")
+	w.Steps[0].Retry.Delay = delay
+	id := b.start(w)
+	if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+		t.Fatalf("run is %s", result.Run.Status)
+	}
+	var due time.Time
+	fired := 0
+	for _, record := range b.records(id) {
+		if record.Event.Kind == journal.TimerFired {
+			fired++
+			if record.Event.At.Before(due) {
+				t.Errorf("due at %s, stored as fired at %s", due, record.Event.At)
+			}
+		}
+		for _, command := range record.Commands {
+			if command.Kind == journal.CommandTimer {
+				due = command.Timer.At
+			}
+		}
+	}
+	if fired != 1 || !jumped.Load() {
+		t.Errorf("%d timers fired; the clock was set back: %t", fired, jumped.Load())
 	}
 }
