@@ -145,9 +145,12 @@ func (a *author) step(indent string, top bool) {
 	id := "s" + strconv.Itoa(a.next)
 	a.write("%s- id: %s", indent, id)
 	in := indent + "  "
-	absent := a.conditions(in)
+	absent, known := a.conditions(in)
+	a.names = append(slices.Clone(a.names), known...)
 	var outputs *schema.Type
 	switch n := a.IntN(10); {
+	case len(known) > 0 && a.chance(60):
+		outputs = a.use(in, known)
 	case n < 4:
 		more := false
 		outputs, more = a.action(in)
@@ -163,20 +166,27 @@ func (a *author) step(indent string, top bool) {
 		outputs = a.loop(in, id)
 	}
 	a.seen = append(a.seen, id)
+	a.names = slices.DeleteFunc(slices.Clone(a.names), func(b binding) bool { return slices.Contains(known, b) })
 	if outputs == nil {
 		return
 	}
-	if absent {
+	if absent && !a.chance(4*a.slips) {
 		outputs = schema.Nullable(outputs)
 	}
 	a.names = append(a.names, binding{"steps." + id + ".outputs", outputs})
 	if absent && a.chance(50) {
-		a.names = append(a.names, binding{"steps." + id + ".error", schema.Nullable(schema.ObjectOf(schema.Required("kind", text), schema.Required("message", text)))})
+		a.names = append(a.names, binding{"steps." + id + ".error", schema.Nullable(failure())})
 	}
 }
 
-// conditions draws needs, run_if and if; true when the step may have no outputs.
-func (a *author) conditions(in string) (absent bool) {
+// failure is the type of a step's error, as far as it is read.
+func failure() *schema.Type {
+	return schema.ObjectOf(schema.Required("kind", text), schema.Required("message", text))
+}
+
+// conditions draws needs, run_if and if. absent: the step may have no outputs.
+// known is what they seem to prove for the step itself.
+func (a *author) conditions(in string) (absent bool, known []binding) {
 	if len(a.seen) > 0 && a.chance(30) {
 		var needs []string
 		for _, id := range a.seen {
@@ -184,23 +194,65 @@ func (a *author) conditions(in string) (absent bool) {
 				needs = append(needs, id)
 			}
 		}
+		if len(needs) > 0 && a.chance(40) {
+			needs = needs[:1]
+		}
 		a.write("%sneeds: [%s]", in, strings.Join(needs, ", "))
-		if len(needs) > 0 && a.chance(30) {
-			a.write("%srun_if: %s", in, pick(a.draws, "failed", "any"))
+		if len(needs) > 0 && a.chance(40) {
+			after := pick(a.draws, "failed", "failed", "any")
+			a.write("%srun_if: %s", in, after)
 			absent = true
+			if after == "failed" && a.chance(70) {
+				known = append(known, binding{"steps." + needs[0] + ".error", failure()})
+			}
 		}
 	}
-	if a.chance(25) {
+	if a.chance(35) {
 		condition := a.program(boolean)
-		if b := a.nullable(); b != nil && a.chance(50) {
+		if b := a.nullable(); b != nil && a.chance(30) {
 			condition = b.source + " != nil"
-		} else if len(a.seen) > 0 && a.chance(30) {
-			condition = "steps." + pick(a.draws, a.seen...) + `.status == "succeeded"`
+		} else if len(a.seen) > 0 && a.chance(70) {
+			var proven []binding
+			condition, proven = a.status(a.awaited())
+			known = append(known, proven...)
 		}
 		a.write("%sif: %s", in, quoted(condition))
 		absent = true
 	}
-	return absent
+	return absent, known
+}
+
+// awaited draws a step, rather one that may have no outputs.
+func (a *author) awaited() string {
+	var without []string
+	for _, b := range a.names {
+		id, isOutputs := strings.CutSuffix(strings.TrimPrefix(b.source, "steps."), ".outputs")
+		if isOutputs && b.typ.MayBeNull() && slices.Contains(a.seen, id) {
+			without = append(without, id)
+		}
+	}
+	if len(without) > 0 && a.chance(70) {
+		return pick(a.draws, without...)
+	}
+	return pick(a.draws, a.seen...)
+}
+
+// status draws a condition on the status of a step, and what it seems to prove of
+// it: mostly what it does prove.
+func (a *author) status(id string) (condition string, proven []binding) {
+	word := pick(a.draws, "succeeded", "failed")
+	condition = "steps." + id + ".status " + pick(a.draws, "==", "==", "==", "!=") + " " + quoted(word)
+	of := "steps." + id + ".outputs"
+	for _, b := range slices.Backward(a.names) {
+		if b.source == of && a.chance(60) && (word == "succeeded" || a.chance(60)) {
+			proven = append(proven, binding{of, schema.NonNull(b.typ)})
+			break
+		}
+	}
+	if word == "failed" && a.chance(60) {
+		proven = append(proven, binding{"steps." + id + ".error", failure()})
+	}
+	return condition, proven
 }
 
 // action draws a call: each input gets a literal, an expression or text.
@@ -269,6 +321,15 @@ func (a *author) input(t *schema.Type) string {
 		return "[" + a.input(goal.Element()) + ", " + a.input(goal.Element()) + "]"
 	}
 	return a.whole(goal)
+}
+
+// use draws a let that reads what the conditions seem to prove.
+func (a *author) use(in string, known []binding) *schema.Type {
+	below := paths(pick(a.draws, known...), 2, nil)
+	b := pick(a.draws, below[min(1, len(below)-1):]...)
+	a.write("%slet:", in)
+	a.write("%s  v0_: %s", in, quoted("${{ "+b.source+" }}"))
+	return schema.ObjectOf(schema.Required("v0_", b.typ))
 }
 
 // values draws a let.

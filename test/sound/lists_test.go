@@ -158,6 +158,9 @@ func (g *generator) member(goal *schema.Type, depth int) *part {
 	object := g.expr(schema.MapOf(goal), depth-1)
 	switch g.IntN(3) {
 	case 0:
+		if g.chance(6 * g.slips) { // no field may have the name
+			return node("[i]", object, "[", g.expr(text, 1), "]")
+		}
 		return node("[i]", "(", object, "[", g.expr(text, 1), "] ?? ", g.literal(goal), ")")
 	case 1:
 		return node("?.", "(", object, "?.", pick(g.draws, "id", "a", "name"), " ?? ", g.literal(goal), ")")
