@@ -2,7 +2,8 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile row-mutants
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile row-mutants mutants
+.PHONY: licences vulnerabilities release reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
 
@@ -45,6 +46,18 @@ oidc: ## logins at a certified OpenID server that others wrote (needs Node.js an
 
 peers: ## what other libraries do with the same schedules
 	$(GO) -C bench/peers test -v ./...
+
+licences: ## the licence of every module in the program is among those allowed
+	$(GO) -C tools run ./supply licences
+
+vulnerabilities: ## known faults in what flowrun calls; said and skipped where Go's data base can't be reached
+	GO=$(GO) ./scripts/vulnerabilities
+
+release: ## dist/: an archive for each system, what is in it as CycloneDX, SHA256SUMS; the same bytes for the same commit
+	$(GO) -C tools run ./supply release
+
+reproduce: ## the release of this machine's system twice, in two folders: the same bytes
+	$(GO) -C tools run ./supply reproduce
 
 examples: ## the plugins of third parties build and pass
 	./scripts/examples
@@ -120,3 +133,6 @@ slow: ## how old a live page is over a line of 50 KB/s and 200 ms, for two minut
 
 row-mutants: ## test/rows: ten faults in each plugin's decoders, one after the other; some minutes
 	FLOWRUN_ROW_MUTANTS=$(or $(PLUGIN),all) $(FAULT) -timeout 60m -run TestMutants ./test/rows
+
+mutants: ## test/mutants: faults in all parts of the product, one after the other, each against the tests of its package; an hour
+	FLOWRUN_MUTANTS=$(or $(WHICH),all) $(FAULT) -timeout 4h -run TestMutants ./test/mutants

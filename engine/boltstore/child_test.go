@@ -33,14 +33,6 @@ func child(role string) int {
 		}
 		return damageFiles(o)
 	}
-	if verb == "flips" {
-		var o flipOptions
-		if err := json.Unmarshal([]byte(path), &o); err != nil {
-			fmt.Println("error", err)
-			return 1
-		}
-		return flipBits(o)
-	}
 	s, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: smallMap})
 	if err != nil {
 		fmt.Println("refused", err)
@@ -311,14 +303,7 @@ func TestChangedValuesAreFound(t *testing.T) { // P14
 		}
 		return value
 	})
-	if s, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
-		t.Errorf("a start takes them: %v, %v", s, err)
-	}
-	s, err := boltstore.OpenUnreadForTest(path, quick())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := openStore(t, path)
 	for n := range filledRuns {
 		_, err := s.Records(id(n), 0, 0)
 		var corrupt *boltstore.CorruptError

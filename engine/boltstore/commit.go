@@ -3,6 +3,7 @@ package boltstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime/debug"
 	"sync/atomic"
@@ -79,7 +80,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = unreadable(s.path, p)
+			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
 		}
 	}()
 	s.reached(BeforeCommit)

@@ -166,6 +166,14 @@ func effectCases() []*Case {
 			Want: Want{Status: plan.RunSucceeded, Count: 3},
 		},
 		{
+			Name:     "rule 11: a 503 that says that a part took effect is not sent again even where the step says retry",
+			Workflow: once(Retry(3, time.Second)),
+			Script: Script{Answers: map[string][]Answer{"a": {
+				FailWith(plan.Error{Kind: plan.KindUnavailable, HTTPStatus: 503, Applied: plan.AppliedPartly}), OK(`{}`),
+			}}},
+			Want: Want{Status: plan.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindUnavailable, Step: "a"}},
+		},
+		{
 			Name:     "rule 11: a 500 to a once call is an unknown outcome even where the step says retry",
 			Workflow: once(Retry(3, time.Second)),
 			Script:   Script{Answers: map[string][]Answer{"a": {status(plan.KindUnavailable, 500)}}},

@@ -126,6 +126,16 @@ func reconcileCases() []*Case {
 			}},
 		},
 		{
+			Name:     "rule 11: a lost call of which a part took effect fails and is not sent again",
+			Workflow: Workflow(Do("a", "svc.ship", nil)),
+			Script:   Script{Answers: map[string][]Answer{"a": {lost, OK(`{"value":1}`)}}, Outcomes: map[string][]Outcome{"a": {Says(plan.AppliedPartly, "")}}},
+			Want: Want{Status: plan.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
+				if got.Error.Applied != plan.AppliedPartly {
+					t.Errorf("applied %q", got.Error.Applied)
+				}
+			}},
+		},
+		{
 			Name:     "rule 11: what the plugin can't tell is unknown, and a resume asks again",
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
 			Script: Script{

@@ -55,6 +55,7 @@ func ProductRules() Rules {
 			"internal/simkit":   {},
 			"internal/systrace": {},
 			"internal/archtest": {},
+			"internal/mutant":   {},
 			"plugins":           {"sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			"plugins/*/cmd/*":   {"plugins/*"},

@@ -1,55 +1,30 @@
 package sandbox_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/mutant"
 )
 
-// change takes something out of a source file.
-type change struct{ file, from, to string }
-
-// mutant builds a flowrun in which something is taken out.
-func mutant(t *testing.T, name string, changes ...change) string {
+// open builds a flowrun in which something is taken out.
+func open(t *testing.T, name string, faults ...mutant.Mutant) string {
 	t.Helper()
-	replaced := map[string]string{}
-	for i, c := range changes {
-		path, err := filepath.Abs(filepath.Join("../..", c.file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(string(source), c.from) != 1 {
-			t.Fatalf("%s does not hold %q once: the control is out of date", c.file, c.from)
-		}
-		copied := filepath.Join(t.TempDir(), filepath.Base(path))
-		if err := os.WriteFile(copied, []byte(strings.Replace(string(source), c.from, c.to, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, twice := replaced[path]; twice {
-			t.Fatalf("change %d is the second one of %s", i, c.file)
-		}
-		replaced[path] = copied
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	overlay, err := mutant.Overlay(t.TempDir(), "../..", faults...)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the control is out of date: %v", err)
 	}
-	file := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return program(t, name, "-overlay", file, "../../cmd/flowrun")
+	return program(t, name, "-overlay", overlay, "../../cmd/flowrun")
+}
+
+// change takes something out of a source file.
+func change(file, from, to string) mutant.Mutant {
+	return mutant.Mutant{Name: from, File: file, Old: from, New: to}
 }
 
 // forgotten is the mistake of a path that takes a connection as it is declared.
-var forgotten = change{"engine/connections.go", "if !p.live(name) {", "if false {"}
+var forgotten = change("engine/connections.go", "if !p.live(name) {", "if false {")
 
 // TestTheControlNoticesAnOpenSandbox: with the decision about connections, the gate
 // of the plugin host and that of messages out, every way leads to the service. So
@@ -59,10 +34,10 @@ func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds another flowrun")
 	}
-	binary := mutant(t, "flowrun-open", forgotten,
-		change{"engine/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "return nil"},
-		change{"engine/sandbox.go", "return p.live(LiveNotify + target)", "return true"},
-		change{"engine/token_from.go", "if !p.live(name) {", "if false {"})
+	binary := open(t, "flowrun-open", forgotten,
+		change("engine/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "return nil"),
+		change("engine/sandbox.go", "return p.live(LiveNotify + target)", "return true"),
+		change("engine/token_from.go", "if !p.live(name) {", "if false {"))
 	var seen atomic.Int64
 	t.Cleanup(func() {
 		if n := seen.Load(); n < 20 {
@@ -95,7 +70,7 @@ func TestTheGateHoldsAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds another flowrun")
 	}
-	binary := mutant(t, "flowrun-forgetful", forgotten)
+	binary := open(t, "flowrun-forgetful", forgotten)
 	for _, way := range ways() {
 		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
