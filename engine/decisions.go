@@ -12,7 +12,6 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -68,12 +67,8 @@ func (e *Engine) Decide(ctx context.Context, id, step string, act Act, request D
 		made := decider{run: id, step: step, machine: m, request: request, hold: hold, result: result}
 		return made.event(act)
 	})
-	var mismatch *local.MismatchError
-	if errors.As(err, &mismatch) {
-		return nil, &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
-	}
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.loadFault(id, err)
 	}
 	result.Held = held && !result.Early
 	result.Run, err = e.storedRun(id)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/secret"
 )
@@ -46,9 +47,6 @@ type ExportLine struct {
 	Run  string          `json:"run,omitempty"`
 	Data json.RawMessage `json:"data"`
 }
-
-// exportPage is how many records are read at once.
-const exportPage = 500
 
 // ExportRun gives emit all that is stored of a run and of the runs of its
 // sub-workflows, line by line. No line holds the value of a secret: references
@@ -212,21 +210,14 @@ func (x *export) inputs(id string) {
 }
 
 func (x *export) events(ctx context.Context, id string) {
-	for from := uint64(1); x.err == nil; {
-		if x.err = ctx.Err(); x.err != nil {
-			return
+	err := x.engine.store.EachRecord(id, 1, func(record *journal.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		records, err := x.engine.store.Records(id, from, exportPage)
-		if err != nil {
-			x.fail(fmt.Errorf("read the journal of run %s: %w", id, err))
-			return
-		}
-		for _, record := range records {
-			x.line(id, ExportEvent, record)
-			from = record.Seq + 1
-		}
-		if len(records) < exportPage {
-			return
-		}
+		x.line(id, ExportEvent, record)
+		return x.err
+	})
+	if err != nil && x.err == nil {
+		x.fail(fmt.Errorf("read the journal of run %s: %w", id, err))
 	}
 }

@@ -105,20 +105,14 @@ const recordsPage = 1000
 // edited file: it stands in the journal.
 func (e *Engine) replannedDefinition(row *plan.Run) (*plan.Workflow, json.RawMessage, error) {
 	var newest *journal.Replan
-	for from := uint64(1); ; {
-		records, err := e.store.Records(row.ID, from, recordsPage)
-		if err != nil {
-			return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
+	err := e.store.EachRecord(row.ID, 1, func(record *journal.Record) error {
+		if record.Event.Replan != nil {
+			newest = record.Event.Replan
 		}
-		for _, record := range records {
-			if record.Event.Replan != nil {
-				newest = record.Event.Replan
-			}
-			from = record.Seq + 1
-		}
-		if len(records) < recordsPage {
-			break
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
 	}
 	if newest == nil {
 		return nil, nil, fmt.Errorf("run %s: its newest plan is not in its journal", row.ID)

@@ -159,7 +159,10 @@ func endedAlready(id string, status plan.RunStatus) error {
 // loadFault is what a run that can't be gone on with is refused with.
 func (e *Engine) loadFault(id string, err error) error {
 	var mismatch *local.MismatchError
+	var large *local.TooLargeError
 	switch {
+	case errors.As(err, &large):
+		return &ConflictError{Message: large.Error(), Hint: large.Hint()}
 	case errors.As(err, &mismatch):
 		return &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
 	case errors.Is(err, local.ErrDriven):

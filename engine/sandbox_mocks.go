@@ -198,18 +198,15 @@ func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor stri
 	}
 }
 
-func (c mockedCaller) history(run string) ([]*journal.Record, error) {
-	var all []*journal.Record
-	for from := uint64(1); ; {
-		records, err := c.journal.Records(run, from, recordsPage)
-		if err != nil {
-			return nil, fmt.Errorf("read the calls of run %s: %w", run, err)
-		}
-		if all = append(all, records...); len(records) < recordsPage {
-			return all, nil
-		}
-		from = records[len(records)-1].Seq + 1
+func (c mockedCaller) history(run string) (all []*journal.Record, err error) {
+	err = c.journal.EachRecord(run, 1, func(record *journal.Record) error {
+		all = append(all, record)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the calls of run %s: %w", run, err)
 	}
+	return all, nil
 }
 
 // mockedSecrets stands for the secret values of mocked outputs, which a later step

@@ -128,3 +128,15 @@ func ResealForTest(t *testing.T, path string, edit func(bucket string, payload [
 
 // ExpireBatch is how many runs are removed side by side now.
 func (s *Store) ExpireBatch() int { return s.expireBatch() }
+
+// DropRecordForTest takes one record out of the journal of a closed store. The
+// census is made to match: the change is one that only the record's neighbours
+// can tell.
+func DropRecordForTest(t *testing.T, path, id string, seq uint64) {
+	t.Helper()
+	run, err := runKey(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	editForTest(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketJournal).Delete(seqKey(run, seq)) })
+}

@@ -12,9 +12,9 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// maxStepLog bounds the log of one step of one run (docs/reliability.md, "Limits").
-// What comes after is counted, not kept.
-const maxStepLog = 16 << 20
+// maxStepLog bounds the log of one step of one run. What comes after is counted,
+// not kept.
+const maxStepLog = plan.MaxStepLog
 
 // logLine is an encoded line.
 type logLine struct {

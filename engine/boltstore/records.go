@@ -133,6 +133,43 @@ func (s *Store) Records(runID string, from uint64, limit int) ([]*journal.Record
 	return records, nil
 }
 
+// EachRecord shows visit a run's records from sequence number from on, in their
+// order, and stops at its error. It reads part by part: what visit does not keep
+// takes no more memory than a part and the largest record. ErrRunNotFound;
+// *CorruptError as Records.
+func (s *Store) EachRecord(runID string, from uint64, visit func(*journal.Record) error) error {
+	run, err := runKey(runID)
+	if err != nil {
+		return err
+	}
+	next := max(from, 1)
+	for more := true; more; {
+		var part []readRecord
+		err := s.view(func(tx *bolt.Tx) (err error) {
+			if tx.Bucket(bucketRuns).Get(run) == nil {
+				return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+			}
+			part, more, err = readRecords(tx, run, next, viewRecords)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range part {
+			record, err := part[i].decode()
+			if err != nil {
+				return s.named(err)
+			}
+			part[i] = readRecord{} // visit may keep the record, nobody else does
+			if err := visit(record); err != nil {
+				return err
+			}
+			next = record.Seq + 1
+		}
+	}
+	return nil
+}
+
 // readRecord is a stored record, copied out of its transaction.
 type readRecord struct {
 	key     []byte

@@ -159,6 +159,8 @@ func (m *Machine) take(ev journal.Event) error {
 		m.stoppedWell(ev)
 	case journal.Replanned:
 		return m.replan(ev)
+	case journal.Limited:
+		return m.limited(ev)
 	default:
 		return fmt.Errorf("apply %s: unknown kind of event", ev.Kind)
 	}

@@ -166,7 +166,7 @@ func (m *Machine) unstarted(ev journal.Event) ([]journal.Command, error) {
 			m.refused(ev.Failed)
 		}
 		return nil, nil
-	case journal.Resumed, journal.Driven, journal.Stopped:
+	case journal.Resumed, journal.Driven, journal.Stopped, journal.Limited:
 		return nil, nil
 	}
 	return nil, fmt.Errorf("apply %s: the run has not started", ev.Kind)

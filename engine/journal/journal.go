@@ -32,6 +32,7 @@ const (
 	Stopped    EventKind = "stopped"     // the process that drove the run leaves it in good order; Unsent may be set
 	Reconciled EventKind = "reconciled"  // the plugin said what became of a call whose outcome was not known; Outcome is set
 	Replanned  EventKind = "replanned"   // a stopped run goes on by another plan from here on; Replan is set
+	Limited    EventKind = "limited"     // the run's journal is full; Failed says so
 )
 
 // Event is one thing that happened to a run. Path is the operation path of the

@@ -24,7 +24,10 @@ import (
 type Journal interface {
 	CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error)
 	Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error))
-	Records(runID string, from uint64, limit int) ([]*journal.Record, error)
+	// EachRecord shows the run's records from a sequence number on, in their order.
+	EachRecord(runID string, from uint64, visit func(*journal.Record) error) error
+	// JournalBytes is what the run's records take, and its log lines.
+	JournalBytes(runID string) (records, logs int64, err error)
 	Plan(hash string) ([]byte, error)
 	Run(id string) (*plan.Run, error)
 }
@@ -51,6 +54,14 @@ type Options struct {
 	Now           func() time.Time
 	Log           *slog.Logger
 	MaxActiveRuns int // runs driven at a time; 0 = 1000
+
+	// JournalBytes bounds what the journal of a run may hold, with its log; 0 =
+	// DefaultJournalBytes.
+	JournalBytes int64
+
+	// ReplayBytes bounds the journals that are read to go on with their runs; 0 =
+	// twice JournalBytes, or twice its default where that is more.
+	ReplayBytes int64
 
 	// Reconciler is asked about lost calls whose plugin can tell. nil = nobody is.
 	Reconciler Reconciler
@@ -102,6 +113,12 @@ func New(options Options) *Driver {
 	if options.MaxActiveRuns == 0 {
 		options.MaxActiveRuns = 1000
 	}
+	if options.JournalBytes <= 0 {
+		options.JournalBytes = DefaultJournalBytes
+	}
+	if options.ReplayBytes <= 0 {
+		options.ReplayBytes = replayShare * max(options.JournalBytes, DefaultJournalBytes)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	admission, refuse := context.WithCancel(context.Background())
 	return &Driver{
@@ -141,6 +158,9 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
 		return "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)
+	}
+	if err := r.firstRecord(); err != nil {
+		return "", err
 	}
 	if err := d.reserve(r); err != nil {
 		return "", err

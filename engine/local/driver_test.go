@@ -30,17 +30,21 @@ type service struct {
 	mu     sync.Mutex
 	counts map[string]int
 	script map[string]func(context.Context, plan.Request) plan.Answer
+	says   map[string][]plan.Log
 }
 
 func newService() *service {
 	return &service{counts: map[string]int{}, script: map[string]func(context.Context, plan.Request) plan.Answer{}}
 }
 
-func (s *service) Call(ctx context.Context, r plan.Request, _ plan.Sink) plan.Answer {
+func (s *service) Call(ctx context.Context, r plan.Request, sink plan.Sink) plan.Answer {
 	s.mu.Lock()
 	s.counts[r.Operation]++
-	answer := s.script[r.Step]
+	answer, says := s.script[r.Step], s.says[r.Step]
 	s.mu.Unlock()
+	for _, line := range says {
+		sink.Log(line)
+	}
 	if answer != nil {
 		return answer(ctx, r)
 	}
@@ -77,6 +81,7 @@ type bench struct {
 	driver  *local.Driver
 	service *service
 	cache   local.Cache
+	bounds  local.Options // JournalBytes and ReplayBytes
 }
 
 func newBench(t *testing.T) *bench {
@@ -99,6 +104,7 @@ func (b *bench) openWith(now func() time.Time) {
 	b.driver = local.New(local.Options{
 		Journal: store, Caller: b.service, Limiter: noLimit{}, Now: now, Log: slog.New(slog.DiscardHandler),
 		Memory: store, Identifier: byInput{}, Cache: b.cache,
+		JournalBytes: b.bounds.JournalBytes, ReplayBytes: b.bounds.ReplayBytes,
 	})
 }
 

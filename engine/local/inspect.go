@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"sync"
 
@@ -15,7 +16,19 @@ import (
 func (d *Driver) Snapshot(ctx context.Context, id string) (*plan.Result, error) {
 	var result *plan.Result
 	err := d.inspect(ctx, id, false, func(r *run) { result = r.result() })
+	if large := (*TooLargeError)(nil); errors.As(err, &large) {
+		return d.rowAlone(id)
+	}
 	return result, err
+}
+
+// rowAlone is what is shown of a run whose journal is too large to be read.
+func (d *Driver) rowAlone(id string) (*plan.Result, error) {
+	row, err := d.options.Journal.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Result{Run: *row, Outputs: map[string]json.RawMessage{}, Steps: map[string]plan.RunStep{}, Error: row.Error}, nil
 }
 
 // Steps returns the steps of a run in file order, the steps of a loop's items
@@ -128,7 +141,7 @@ func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 
 // sendHistory gives a new watcher what happened before it came.
 func (r *run) sendHistory(w *watcher, from uint64) {
-	err := eachRecord(r.driver.options.Journal, r.row.ID, from+1, func(record *journal.Record) error {
+	err := r.driver.options.Journal.EachRecord(r.row.ID, from+1, func(record *journal.Record) error {
 		encoded, err := json.Marshal(record)
 		if err != nil {
 			return err

@@ -173,9 +173,12 @@ func (r *run) rebuild() error {
 	if err != nil {
 		return err
 	}
-	r.machine, r.seq = code.program.NewMachine(), 0
-	if err := eachRecord(r.driver.options.Journal, r.row.ID, 1, r.reapply); err != nil {
+	if err := r.weigh(); err != nil {
 		return err
+	}
+	r.machine, r.seq = code.program.NewMachine(), 0
+	if err := r.driver.options.Journal.EachRecord(r.row.ID, 1, r.reapply); err != nil {
+		return fmt.Errorf("read journal of run %s: %w", r.row.ID, err)
 	}
 	r.machine.Changes()
 	return nil

@@ -10,9 +10,6 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// replayPage is how many records are read at a time.
-const replayPage = 1000
-
 // MismatchError says that a stored journal does not lead to the stored
 // commands: the run is parked rather than gone on with (docs/reliability.md, P8).
 type MismatchError struct {
@@ -45,32 +42,15 @@ func (d *Driver) replay(id string) (*run, error) {
 	}
 	machine := code.program.NewMachine()
 	r := d.newRun(*row, code.workflow, machine)
-	err = eachRecord(d.options.Journal, id, 1, func(record *journal.Record) error { return r.reapply(record) })
+	if err = r.weigh(); err == nil {
+		err = d.options.Journal.EachRecord(id, 1, r.reapply)
+	}
 	if err != nil {
 		r.park(err)
 		return nil, err
 	}
 	machine.Changes() // watchers get a snapshot first
 	return r, nil
-}
-
-// eachRecord reads a run's journal page by page.
-func eachRecord(store Journal, id string, from uint64, visit func(*journal.Record) error) error {
-	for {
-		records, err := store.Records(id, from, replayPage)
-		if err != nil {
-			return fmt.Errorf("read journal of run %s: %w", id, err)
-		}
-		for _, record := range records {
-			if err := visit(record); err != nil {
-				return err
-			}
-			from = record.Seq + 1
-		}
-		if len(records) < replayPage {
-			return nil
-		}
-	}
 }
 
 // reapply applies a stored event and compares the commands.
@@ -110,17 +90,11 @@ func canonical(commands []journal.Command) ([]byte, error) {
 
 // park stores a run that can't be replayed as paused.
 func (r *run) park(cause error) {
-	var mismatch *MismatchError
-	if !errors.As(cause, &mismatch) || r.row.Status.Ended() {
+	paused, why := parked(r.row.ID, cause)
+	if why == nil || r.row.Status.Ended() {
 		return
 	}
-	r.row.Status, r.row.Paused = plan.RunPaused, plan.PausedReplayMismatch
-	r.row.Error = &plan.Error{
-		Kind:    plan.KindInternal,
-		Reason:  "replay_mismatch",
-		Message: mismatch.Error(),
-		Hint:    "resume it with the version of flowrun that started it, or start it anew with `flowrun runs rerun " + r.row.ID + "`",
-	}
+	r.row.Status, r.row.Paused, r.row.Error = plan.RunPaused, paused, why
 	if r.row.Slot != nil {
 		r.row.Slot = &plan.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit}
 	}
@@ -131,4 +105,22 @@ func (r *run) park(cause error) {
 		return
 	}
 	r.slotGiven(&r.row)
+}
+
+// parked says why a run can't be gone on with; nil where it is no fault of its own.
+func parked(id string, cause error) (paused string, why *plan.Error) {
+	var mismatch *MismatchError
+	var large *TooLargeError
+	switch {
+	case errors.As(cause, &mismatch):
+		return plan.PausedReplayMismatch, &plan.Error{
+			Kind: plan.KindInternal, Reason: plan.PausedReplayMismatch, Message: mismatch.Error(),
+			Hint: "resume it with the version of flowrun that started it, or start it anew with `flowrun runs rerun " + id + "`",
+		}
+	case errors.As(cause, &large):
+		return plan.PausedTooLarge, &plan.Error{
+			Kind: plan.KindInvalid, Reason: plan.PausedTooLarge, Message: large.Error(), Hint: large.Hint(),
+		}
+	}
+	return "", nil
 }

@@ -18,6 +18,7 @@ type run struct {
 	machine  *interp.Machine
 	row      plan.Run
 	seq      uint64 // of the last record
+	stored   tally  // what the journal holds
 	mail     *mailbox
 	feed     *feed
 	ended    chan struct{} // closed when the worker reads no more messages
@@ -52,6 +53,7 @@ type batch struct {
 	row       *plan.Run         // the run's new row, when it changed
 	logs      []plan.Log
 	effect    bool // the event is the answer to a call with an effect
+	size      int64
 }
 
 // commit is a group of batches that the journal has answered.
@@ -181,7 +183,7 @@ func (r *run) handle(msg message) {
 		r.serveInspectors()
 	case r.stopping || r.failed != nil:
 	case msg.log != nil:
-		r.logs = append(r.logs, *msg.log)
+		r.takeLog(msg.log)
 	case msg.wait != nil:
 		r.waiting(*msg.wait)
 	case msg.decide != nil:
@@ -199,17 +201,8 @@ func (r *run) handle(msg message) {
 	}
 }
 
-// take applies an event, the answer to a command unless that is nil, and
-// dispatches what needs no durable intent.
-func (r *run) take(event journal.Event, answered *journal.Command) {
-	if event.At.IsZero() {
-		event.At = r.driver.now()
-	}
-	applied, err := r.applyEvent(event)
-	if err != nil {
-		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))
-		return
-	}
+// taken goes on with an event that was applied.
+func (r *run) taken(applied *batch, event journal.Event, answered *journal.Command) {
 	before := r.row
 	r.leaving = r.leaving || event.Kind == journal.CancelRun || event.Kind == journal.Refused && !r.machine.HasBegun()
 	r.updateRow(event.At)
@@ -250,24 +243,36 @@ func (r *run) applyEvent(event journal.Event) (*batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s event: %w", event.Kind, err)
 	}
+	return r.applyEncoded(encoded)
+}
+
+// applyEncoded is applyEvent of an encoded event. It counts the record.
+func (r *run) applyEncoded(encoded []byte) (*batch, error) {
 	var stored journal.Event
 	if err := json.Unmarshal(encoded, &stored); err != nil {
-		return nil, fmt.Errorf("decode %s event: %w", event.Kind, err)
+		return nil, fmt.Errorf("decode event: %w", err)
 	}
 	commands, err := r.machine.Apply(stored)
 	if err != nil {
 		return nil, err
 	}
+	size, err := sizeOf(encoded, commands)
+	if err != nil {
+		return nil, err
+	}
+	r.stored.bytes += size
 	r.seq++
 	r.replanned(&stored)
 	applied := &batch{
 		record:  &journal.Record{Seq: r.seq, Event: stored, Commands: commands},
 		changes: r.machine.Changes(),
+		size:    size,
 	}
 	for _, command := range commands {
 		switch {
 		case command.Kind == journal.CommandLog:
 			applied.logs = append(applied.logs, *command.Log)
+			r.countLog(command.Log)
 		case command.Kind == journal.CommandChild, command.Kind == journal.CommandCall && (command.Call.Effect.Writes() || r.careful > 0):
 			applied.effects = append(applied.effects, command)
 		case command.Kind != journal.CommandFinish:

@@ -31,6 +31,9 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 	if err != nil {
 		return "", fmt.Errorf("accept run of %s: %w", request.Workflow.Name, err)
 	}
+	if err := r.firstRecord(); err != nil {
+		return "", err
+	}
 	if err := d.reserve(r); err != nil {
 		return "", err
 	}

@@ -64,11 +64,12 @@ const (
 	PausedError          = "error"
 	PausedCrashLoop      = "crash_loop"
 	PausedReplayMismatch = "replay_mismatch"
+	PausedTooLarge       = "too_large"
 )
 
 // PausedReasons returns every reason of a paused run.
 func PausedReasons() []string {
-	return []string{PausedAuthRequired, PausedUnknownOutcome, PausedError, PausedCrashLoop, PausedReplayMismatch}
+	return []string{PausedAuthRequired, PausedUnknownOutcome, PausedError, PausedCrashLoop, PausedReplayMismatch, PausedTooLarge}
 }
 
 // Run is the row of a run: what lists show. Times are UTC.

@@ -30,6 +30,10 @@ func said(path, name, payload string) act {
 	return act{event: journal.Event{Kind: journal.Signaled, Path: path, By: "eve", Signal: &journal.Signal{Name: name, Payload: json.RawMessage(payload)}}}
 }
 
+func full(path string) act {
+	return act{event: journal.Event{Kind: journal.Limited, Path: path, Failed: &plan.Error{Kind: plan.KindInvalid, Reason: plan.ReasonLimit, Message: "golden"}}}
+}
+
 func person(kind journal.EventKind) act {
 	ev := journal.Event{Kind: kind, By: "eve"}
 	if kind == journal.CancelRun {
@@ -148,6 +152,12 @@ func goldenOrder() []golden {
 		{"handlers run again after a resume", "steps:\n  - id: a\n    uses: svc.read\non_failure:\n  - id: s\n    uses: svc.post\nfinally:\n  - uses: core.log\n    with: {text: bye}\n", []act{
 			refused("a", plan.KindNotFound, ""), did("on_failure:s", `{"value":1}`), person(journal.Resumed),
 			refused("a", plan.KindForbidden, ""), did("on_failure@2:s", `{"value":1}`),
+		}},
+		{"a full journal fails the step that would go on", "steps:\n  - id: a\n    uses: svc.read\n  - id: b\n    needs: []\n    uses: svc.send\nfinally:\n  - uses: core.log\n    with: {text: '${{ run.status }} ${{ error?.reason ?? \"\" }}'}\n", []act{
+			refused("a", plan.KindUnavailable, ""), full("a!retry2"), due("!grace", 10*time.Second),
+		}},
+		{"a full journal cuts its handlers", "steps:\n  - id: a\n    uses: svc.read\non_failure:\n  - id: s\n    uses: svc.post\nfinally:\n  - uses: core.log\n    with: {text: bye}\n", []act{
+			refused("a", plan.KindNotFound, ""), full(""),
 		}},
 		{"text and times in values", "steps:\n  - id: a\n    uses: core.log\n    with: {text: 'at ${{ run.scheduled_at }} and ${{ formatTime(run.scheduled_at, \"15:04\", \"Europe/Berlin\") }}'}\noutputs:\n  t: {value: '${{ mdTable([{\"a\": 1}, {\"a\": 2}]) }}', format: markdown}\n", nil},
 	}

@@ -135,6 +135,23 @@ func (s *store) commitAll() {
 	}
 }
 
+func (h *handle) JournalBytes(id string) (records, logs int64, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, record := range h.records[id] {
+		records += int64(len(record))
+	}
+	return records, 0, nil
+}
+
+func (h *handle) EachRecord(id string, from uint64, visit func(*journal.Record) error) error {
+	records, err := h.Records(id, from, 0)
+	for i := 0; i < len(records) && err == nil; i++ {
+		err = visit(records[i])
+	}
+	return err
+}
+
 func (h *handle) Records(id string, from uint64, limit int) ([]*journal.Record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

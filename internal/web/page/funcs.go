@@ -109,6 +109,7 @@ var pauseTexts = map[string]string{
 	plan.PausedError:          "a step failed",
 	plan.PausedCrashLoop:      "a call keeps crashing",
 	plan.PausedReplayMismatch: "its journal does not fit this version",
+	plan.PausedTooLarge:       "its journal is too large to be read",
 }
 
 // runText is what is worth knowing of a run in a list, beside its status.

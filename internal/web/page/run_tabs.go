@@ -126,7 +126,7 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 // eventTones are the colours of the kinds of events that stand out.
 var eventTones = map[string]string{
 	"failed": "bad", "completed": "ok", "cancel": "calm", "resumed": "run", "started": "run", "pending": "wait", "signal": "hold",
-	"resolved": "hold", "replanned": "hold", "refused": "bad", "moved": "bad",
+	"resolved": "hold", "replanned": "hold", "refused": "bad", "moved": "bad", "limited": "bad",
 }
 
 func newEventRow(raw json.RawMessage, start time.Time) eventRow {

@@ -1,0 +1,56 @@
+package boltstore
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// JournalBytes returns what a run's records take with their large values, and
+// what its log lines take: all that grows while it runs. ErrRunNotFound.
+func (s *Store) JournalBytes(runID string) (records, logs int64, err error) {
+	run, err := runKey(runID)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = s.view(func(tx *bolt.Tx) error {
+		if tx.Bucket(bucketRuns).Get(run) == nil {
+			return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+		}
+		logs = logBytes(tx, run)
+		records, err = recordBytes(tx, run)
+		return err
+	})
+	return records, logs, err
+}
+
+// recordBytes reads the head of each record alone: what it holds stays where it is.
+func recordBytes(tx *bolt.Tx, run []byte) (total int64, err error) {
+	blobs := tx.Bucket(bucketBlobs)
+	cursor := tx.Bucket(bucketJournal).Cursor()
+	for key, value := cursor.Seek(run); bytes.HasPrefix(key, run); key, value = cursor.Next() {
+		total += int64(len(value))
+		if len(value) <= sealHeader || value[sealHeader] == 0 {
+			continue // no cut list
+		}
+		cuts, _, err := splitRecord(key, value[sealHeader:])
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range cuts {
+			if hash, ok := decodeHash(c.Hash); ok {
+				total += int64(len(blobs.Get(hash)))
+			}
+		}
+	}
+	return total, nil
+}
+
+func logBytes(tx *bolt.Tx, run []byte) (total int64) {
+	cursor := tx.Bucket(bucketLogs).Cursor()
+	for key, value := cursor.Seek(run); bytes.HasPrefix(key, run); key, value = cursor.Next() {
+		total += int64(len(value))
+	}
+	return total
+}
