@@ -72,3 +72,49 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 	}
 	first.close()
 }
+
+// TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong: for every run, as long
+// as the service said, and for a second where it said nothing.
+func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
+	now := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	p := &Project{file: &project.Project{}, config: Config{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}}
+	for seconds, want := range map[float64]time.Duration{0: time.Second, 0.5: 500 * time.Millisecond, 2: 2 * time.Second, 90: 90 * time.Second, 7200: 2 * time.Hour} {
+		limits := ratelimit.New(p.config.Now, time.After)
+		l, err := newLimiter(p, limits, store.KV())
+		if err != nil {
+			t.Fatal(err)
+		}
+		action := &plan.Action{Plugin: "netinfo", Name: "whois", Limiters: []plan.Limiter{{Name: "all", MaxConcurrent: 100}}}
+		answered, err := l.Acquire(t.Context(), action, "netinfo", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered(plan.Answer{Failed: &plan.Error{Kind: plan.KindRateLimited, RetryAfterS: seconds}})
+		expected := make(chan time.Time, 1)
+		waiting, cancel := context.WithCancel(t.Context())
+		_, err = l.Acquire(waiting, action, "netinfo", func(until time.Time) {
+			expected <- until
+			cancel()
+		})
+		if err == nil {
+			t.Fatalf("after %vs the next call of another run was let through", seconds)
+		}
+		if until := <-expected; until.Sub(now) != want {
+			t.Errorf("after Retry-After: %v the bucket is closed for %s", seconds, until.Sub(now))
+		}
+		cancel()
+		l.close()
+		if err := store.KV().DeleteBefore(limiterBucket, "\xff"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
