@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/secret"
 )
@@ -107,6 +108,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		Now:           p.config.Now,
 		Log:           p.config.Log,
 		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
+		JournalBytes:  p.file.Limits.Quotas.Of(plan.QuotaJournal),
 		Memory:        store,
 		Identifier:    identifier{p},
 		Gate:          &spaceGate{pressure: store.Pressure, now: p.config.Now, after: time.After},

@@ -97,6 +97,7 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Vault:    p.services,
 		Redactor: p.redactor,
 		Gate:     gate,
+		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},
 	})
 	return p, nil
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // DefaultJournalBytes is what the journal of a run may hold, with its log, where
-// Options name nothing else (docs/reliability.md, P20).
+// Options name nothing else (docs/reliability.md, P20): the default of
+// plan.QuotaJournal.
 const DefaultJournalBytes = 64 << 20
 
 // reserveShare is the part of that bound which a run may have on top of it to end
@@ -169,7 +170,7 @@ func (r *run) mustFit(size int) bool { return r.machine.Ending() && size <= smal
 // follow from the event.
 func (r *run) overflow(event journal.Event, answered *journal.Command, follows string) {
 	inEnd := r.machine.InEnd()
-	small, field := r.withoutContent(event)
+	small, field := r.withoutContent(event, answered)
 	if field != "" {
 		r.accept(small, answered)
 		if inEnd && r.stored.bytes <= r.room() {
@@ -254,7 +255,7 @@ func (r *run) fullError(field string) *plan.Error {
 
 // withoutContent is an answer in its smallest form: that it came, and that what it
 // brought found no room. field is what was largest in it; "" for what is no answer.
-func (r *run) withoutContent(event journal.Event) (small journal.Event, field string) {
+func (r *run) withoutContent(event journal.Event, answered *journal.Command) (small journal.Event, field string) {
 	small = journal.Event{Kind: journal.Failed, At: event.At, Path: event.Path}
 	switch {
 	case event.Completed != nil:
@@ -266,11 +267,14 @@ func (r *run) withoutContent(event journal.Event) (small journal.Event, field st
 	case event.Pending != nil:
 		field = largest(part{"checkpoint", len(event.Pending.Checkpoint)}, part{"message", len(event.Pending.Message)}, part{"prompt", sizeOfPrompt(event.Pending.Prompt)})
 		small.Failed = r.fullError(field)
-		small.Failed.Applied = plan.AppliedUnknown
+		small.Failed.Applied = plan.AppliedPartly
 	case event.Kind == journal.Failed && event.Failed != nil:
 		field = largest(part{"error.details", len(event.Failed.Details)}, part{"error.message", len(event.Failed.Message)})
 		small.Failed = r.fullError(field)
 		small.Failed.Applied = event.Failed.Applied
+		if answered != nil && answered.Call != nil && answered.Call.Effect.Writes() {
+			small.Failed.Kind = event.Failed.Kind // what is known of the effect follows from it
+		}
 	case event.Outcome != nil:
 		field = "output"
 		small.Kind, small.Outcome = journal.Reconciled, &plan.Outcome{Applied: event.Outcome.Applied, Note: r.fullError(field).Message}

@@ -64,7 +64,7 @@ func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
 		"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, plan.AppliedUnknown, "without an answer"},
 		"a stream with two ends":         {"twice", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "twice"},
 		"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, plan.AppliedUnknown, "odd"},
-		"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "page_note of 4097 bytes, the limit is 4096"},
+		"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindInvalid, plan.AppliedFully, "page_note of 4097 bytes, the limit is 4096"},
 		"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "secret"},
 		"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, plan.NotApplied, `no action "ecko"`},
 		"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, plan.NotApplied, "the limit is"},

@@ -15,10 +15,8 @@ import (
 
 // What is kept of an answer's texts for people, in bytes.
 const (
-	maxDetails = 64 << 10 // details and meta, each
+	maxDetails = 1 << 20 // details and meta, each; their quotas are smaller (quotas.go)
 	maxMessage = 4 << 10
-
-	maxPageNote = 4 << 10 // what one page leaves for the next
 )
 
 func kindOf(code pluginv1.Code) plan.ErrorKind {
@@ -120,8 +118,8 @@ func pendingOf(p *pluginv1.Pending) *plan.Pending {
 	}
 	if prompt := p.GetPrompt(); prompt != nil {
 		pending.Prompt = &plan.Prompt{
-			Title: clip(valid(prompt.GetTitle()), maxMessage), URL: clip(valid(prompt.GetUrl()), maxMessage), UserCode: clip(valid(prompt.GetUserCode()), maxMessage),
-			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: clip(valid(prompt.GetMessage()), maxMessage),
+			Title: valid(prompt.GetTitle()), URL: valid(prompt.GetUrl()), UserCode: valid(prompt.GetUserCode()),
+			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: valid(prompt.GetMessage()),
 		}
 	}
 	return pending

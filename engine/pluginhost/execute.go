@@ -71,9 +71,16 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 		case err != nil:
 			return nil, p.brokenCall(ctx, err)
 		}
+		if failure := e.quotaFailure(event); failure != nil {
+			cancel()
+			return nil, failure
+		}
 		switch payload := event.GetEvent().(type) {
 		case *pluginv1.ExecuteEvent_Log:
-			meter.log(payload.Log)
+			if over := meter.log(payload.Log); over != nil {
+				cancel()
+				return nil, over.failure(e.contract.Name, e.brokenOff())
+			}
 		case *pluginv1.ExecuteEvent_Progress:
 			meter.progress(payload.Progress)
 		case nil: // an event of a later minor version
@@ -98,12 +105,6 @@ func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan
 	switch end := end.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Completed:
 		completed := completedOf(end.Completed)
-		if size := len(completed.PageNote); size > maxPageNote {
-			return failed(&plan.Error{
-				Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
-				Message: fmt.Sprintf("plugin %s gave a page_note of %d bytes, the limit is %d", e.contract.Name, size, maxPageNote),
-			})
-		}
 		output, failure := e.output(ctx, end.Completed.GetOutput())
 		if failure != nil {
 			return failed(failure)

@@ -142,7 +142,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "bytes", "says", "text",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text",
 	}
 }
 
@@ -337,6 +337,8 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 			Applied: pluginv1.Error_NOT_APPLIED, Reason: "slow_down", HttpStatus: 429, Pointer: "/text", Limiter: "all",
 			Details: []byte(`{"hint":"ask less","service":"evil"}`),
 		}))
+	case "grow":
+		return s.grow(r, stream)
 	case "note": // one byte longer than what came, or as long as the input says
 		event := completed(`{}`)
 		event.GetCompleted().NextCursor, event.GetCompleted().PageNote = "next", append(r.GetPageNote(), '!')

@@ -36,21 +36,26 @@ func (m *meter) admit() bool {
 	return m.sink != nil && m.events <= m.options.Limits.Events
 }
 
-func (m *meter) log(l *pluginv1.Log) {
+// log passes a line on. It returns an excess when the call has said all that it
+// may.
+func (m *meter) log(l *pluginv1.Log) *excess {
 	if !m.admit() {
 		m.dropped++
-		return
+		return nil
 	}
 	line := logOf(l, m.step, m.options.Now())
 	line.Message = clip(line.Message, m.options.Limits.LogLine)
-	if len(line.Message)+len(line.Fields) > m.options.Limits.LogLine {
-		line.Fields = nil
+	if len(line.Message)+len(l.GetFields()) > m.options.Limits.LogLine {
+		line.Fields = []byte(fmt.Sprintf(`{"dropped_bytes":%d}`, len(l.GetFields())))
 	}
 	size := len(line.Message) + len(line.Fields)
 	m.bytes += size
-	if m.bytes > m.options.Limits.LogRate || m.total+size > m.options.Limits.LogTotal {
+	if m.bytes > m.options.Limits.LogRate {
 		m.dropped++
-		return
+		return nil
+	}
+	if total := m.total + size; total > m.options.Limits.LogTotal {
+		return &excess{quota: plan.QuotaLog, field: "log", size: int64(total), limit: int64(m.options.Limits.LogTotal)}
 	}
 	m.total += size
 	line.Message = m.options.mask(line.Message)
@@ -58,6 +63,7 @@ func (m *meter) log(l *pluginv1.Log) {
 		line.Fields = documentOf([]byte(fields)) // gone when the mask broke its JSON
 	}
 	m.sink.Log(line)
+	return nil
 }
 
 func (m *meter) progress(p *pluginv1.Progress) {

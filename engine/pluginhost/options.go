@@ -53,18 +53,19 @@ type Gate interface {
 // Limits bounds what plugins may take (docs/reliability.md, "Limits"). A zero field
 // means its default.
 type Limits struct {
-	Start     time.Duration // from exec to the first RPC; 10 s, at most 60 s
-	Grace     time.Duration // between asking a process to end and killing its group; 5 s, at most 60 s
-	IdleStop  time.Duration // a process without calls ends after it; 5 min; negative = never
-	Message   int           // bytes of one gRPC message; 8 MiB, at most 64 MiB
-	LogLine   int           // bytes of one log line; 64 KiB
-	LogRate   int           // bytes of logs in a second, for a process and for a call; 1 MiB
-	LogTotal  int           // bytes of logs of one call; 16 MiB
-	Events    int           // log and progress events of one call in a second; 1000
-	Files     uint64        // RLIMIT_NOFILE of a process (Linux); 256
-	FileSize  uint64        // RLIMIT_FSIZE: bytes of a file that a process may write (Linux); 1 GiB
-	Processes int           // that a plugin's process and what it starts may be at a time (Linux, see procs_linux.go); 64; negative = no limit
-	Memory    int64         // RLIMIT_AS of a process in bytes (Linux); 2 GiB; negative = no limit
+	Start     time.Duration    // from exec to the first RPC; 10 s, at most 60 s
+	Grace     time.Duration    // between asking a process to end and killing its group; 5 s, at most 60 s
+	IdleStop  time.Duration    // a process without calls ends after it; 5 min; negative = never
+	Message   int              // bytes of one gRPC message; 8 MiB, at most 64 MiB
+	LogLine   int              // bytes of one log line; 64 KiB
+	LogRate   int              // bytes of logs in a second, for a process and for a call; 1 MiB
+	LogTotal  int              // bytes of logs of one call; 16 MiB
+	Quotas    plan.QuotaValues // of what answers and states bring to be stored; that of the log is LogTotal where it is set
+	Events    int              // log and progress events of one call in a second; 1000
+	Files     uint64           // RLIMIT_NOFILE of a process (Linux); 256
+	FileSize  uint64           // RLIMIT_FSIZE: bytes of a file that a process may write (Linux); 1 GiB
+	Processes int              // that a plugin's process and what it starts may be at a time (Linux, see procs_linux.go); 64; negative = no limit
+	Memory    int64            // RLIMIT_AS of a process in bytes (Linux); 2 GiB; negative = no limit
 }
 
 // SecretSource gives the clear value of a named secret.

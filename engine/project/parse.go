@@ -1,12 +1,10 @@
 package project
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -72,14 +70,9 @@ func (p *parser) topLevel(root *spec.Node) {
 		"workflows":   func(n *spec.Node) { p.project.Workflows = p.texts(n, "`workflows`") },
 		"secrets":     p.secrets,
 		"retention":   p.retention,
-		"limits": func(n *spec.Node) {
-			p.keys(n, "`limits`", map[string]func(*spec.Node){
-				"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
-				"drain":           p.drain,
-			})
-		},
-		"notify": p.notify,
-		"server": p.server,
+		"limits":      p.limits,
+		"notify":      p.notify,
+		"server":      p.server,
 		"sandbox": func(n *spec.Node) {
 			if n.Kind != spec.Mapping {
 				p.problems.Errorf(n.Pos, "FR5001", "`sandbox` must be a mapping of connections")
@@ -171,21 +164,6 @@ func (p *parser) retention(n *spec.Node) {
 		"max_runs":  func(v *spec.Node) { p.project.Retention.MaxRuns = p.count(v, "max_runs") },
 		"max_total": func(v *spec.Node) { p.project.Retention.MaxTotal = p.count(v, "max_total") },
 	})
-}
-
-// maxDrain is the ceiling of `limits.drain`: whoever stops the process waits.
-const maxDrain = 10 * time.Minute
-
-func (p *parser) drain(v *spec.Node) {
-	drain, err := plan.ParseDuration(v.Text)
-	if err == nil && (drain <= 0 || drain > maxDrain) {
-		err = fmt.Errorf("`drain` must be more than 0 and at most %s, got %q", "10m", v.Text)
-	}
-	if err != nil {
-		p.problems.Errorf(v.Pos, "FR5007", "%v", err)
-		return
-	}
-	p.project.Limits.Drain = drain
 }
 
 func (p *parser) items(n *spec.Node, what string) []*spec.Node {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -56,6 +57,8 @@ type Retention struct {
 type Limits struct {
 	MaxActiveRuns int
 	Drain         time.Duration // how long a SIGTERM waits for calls in flight
+	StateUnused   time.Duration // how long a plugin's state is kept that nobody reads or writes
+	Quotas        plan.QuotaValues
 }
 
 // Connection returns the connection of that name.

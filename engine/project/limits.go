@@ -1,0 +1,101 @@
+package project
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// maxDrain is the ceiling of `limits.drain`: whoever stops the process waits.
+const maxDrain = 10 * time.Minute
+
+// limits reads `limits`: what the engine may do at a time, and the quotas of what
+// is stored.
+func (p *parser) limits(n *spec.Node) {
+	readers := map[string]func(*spec.Node){
+		"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
+		"drain":           p.drain,
+		"state_unused":    p.stateUnused,
+	}
+	for _, quota := range plan.Quotas() {
+		readers[quota.Name] = func(v *spec.Node) { p.quota(quota, v) }
+	}
+	p.keys(n, "`limits`", readers)
+}
+
+func (p *parser) drain(v *spec.Node) {
+	drain, err := plan.ParseDuration(v.Text)
+	if err == nil && (drain <= 0 || drain > maxDrain) {
+		err = fmt.Errorf("`drain` must be more than 0 and at most %s, got %q", "10m", v.Text)
+	}
+	if err != nil {
+		p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+		return
+	}
+	p.project.Limits.Drain = drain
+}
+
+// The bounds of `limits.state_unused`: a state that goes within days would take a
+// login with it that is used once a week.
+const (
+	minStateUnused = 7 * 24 * time.Hour
+	maxStateUnused = 10 * 365 * 24 * time.Hour
+)
+
+func (p *parser) stateUnused(v *spec.Node) {
+	unused, err := plan.ParseDuration(v.Text)
+	if err == nil && (unused < minStateUnused || unused > maxStateUnused) {
+		err = fmt.Errorf("`state_unused` must be from 7d to 3650d, got %q", v.Text)
+	}
+	if err != nil {
+		p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+		return
+	}
+	p.project.Limits.StateUnused = unused
+}
+
+// quota reads a bound of what is stored: a size, or a number of things.
+func (p *parser) quota(quota plan.Quota, v *spec.Node) {
+	read, most := plan.ParseSize, plan.SizeText(quota.Ceiling)
+	if quota.Count {
+		read, most = countOf, strconv.FormatInt(quota.Ceiling, 10)
+	}
+	value, err := read(v.Text)
+	switch {
+	case v.Kind != spec.Scalar || err != nil:
+		problem := p.problems.Errorf(v.Pos, "FR5008", "`%s` must be %s of at most %s", quota.Name, kindOf(quota), most)
+		problem.Hint = "write it as " + exampleOf(quota)
+	case value > quota.Ceiling:
+		p.problems.Errorf(v.Pos, "FR5008", "`%s` is at most %s, got %s", quota.Name, most, v.Text).Hint = "its ceiling keeps one plugin or run from filling the store"
+	default:
+		if p.project.Limits.Quotas == nil {
+			p.project.Limits.Quotas = plan.QuotaValues{}
+		}
+		p.project.Limits.Quotas[quota.Name] = value
+	}
+}
+
+func kindOf(quota plan.Quota) string {
+	if quota.Count {
+		return "a whole number of at least 1 and"
+	}
+	return "a size"
+}
+
+func exampleOf(quota plan.Quota) string {
+	if quota.Count {
+		return strconv.FormatInt(quota.Default, 10)
+	}
+	return plan.SizeText(quota.Default)
+}
+
+func countOf(text string) (int64, error) {
+	n, err := strconv.ParseUint(text, 10, 40)
+	if err != nil || n == 0 || text[0] == '0' {
+		return 0, fmt.Errorf("%q is no whole number of at least 1", text)
+	}
+	return int64(n), nil //nolint:gosec // of 40 bits
+}
