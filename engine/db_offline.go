@@ -116,6 +116,9 @@ func CheckStore(ctx context.Context, c Config, path string) (*CheckReport, error
 // which nobody may have open; the store that was there is kept beside. Runs that
 // had not ended when the backup was made are paused. *LockedError, *StoreError.
 func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport, error) {
+	if err := CheckStateFolder(c.StateDir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return nil, &StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
 	}
@@ -173,6 +176,9 @@ func sealedOf(ctx context.Context, c Config, path, keyFile string) (sealed, lost
 // CompactStore writes the store anew without the room that it does not use.
 // Nobody may have it open. *LockedError, *StoreError.
 func CompactStore(ctx context.Context, c Config) (*CompactReport, error) {
+	if err := CheckStateFolder(c.StateDir); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(c.StateDir, StoreFile)
 	before, after, err := boltstore.Compact(ctx, path, offlineOptions(c))
 	if err != nil {

@@ -67,6 +67,9 @@ type Engine struct {
 // does not exist. It drives no run until it is asked to. The errors are
 // *LockedError and *StoreError.
 func Open(ctx context.Context, p *Project) (*Engine, error) {
+	if err := CheckStateFolder(p.config.StateDir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(p.config.StateDir, 0o700); err != nil {
 		var path *fs.PathError
 		if errors.As(err, &path) {

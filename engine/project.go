@@ -50,8 +50,12 @@ type description struct {
 	err error
 }
 
-// LoadProject reads the project file. A wrong one is a diag.List error.
+// LoadProject reads the project file. A wrong one is a diag.List error. A state
+// folder that others could change is a *StoreError: plugins start from it.
 func LoadProject(_ context.Context, config Config) (*Project, error) {
+	if err := CheckStateFolder(config.StateDir); err != nil {
+		return nil, err
+	}
 	file := &project.Project{Secrets: []string{"env", "store"}}
 	if config.ProjectFile != "" {
 		src, err := os.ReadFile(config.ProjectFile)

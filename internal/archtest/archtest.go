@@ -37,7 +37,7 @@ func ProductRules() Rules {
 		"engine/boltstore", "engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/plan", "engine/pluginhost", "engine/project",
 		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
-		"engine/testrun",
+		"engine/strictmode", "engine/testrun",
 	}
 	return Rules{
 		Allowed: map[string][]string{
@@ -88,6 +88,7 @@ func ProductRules() Rules {
 			"engine/schema":        {},
 			"engine/secret":        {},
 			"engine/ratelimit":     {},
+			"engine/strictmode":    {},
 			"engine/schedule/cron": {},
 		},
 		Sole: map[string][]string{

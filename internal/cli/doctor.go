@@ -41,6 +41,7 @@ type doctor struct {
 	project *engine.Project // nil when the project file is wrong
 	owner   *web.Owner      // nil when no process answers
 	session *session        // nil when the store can't be used, or is not there
+	refused bool            // the state folder is one that others could change
 
 	found []view.Finding
 	exit  int // of the first failure
@@ -76,7 +77,7 @@ func (a *app) doctor(ctx context.Context, fix bool, output string) error {
 // have found.
 func (d *doctor) examine(ctx context.Context) error {
 	for _, look := range []func(context.Context){
-		d.checkProject, d.checkWorkflows, d.checkServer, d.checkFolder, d.checkOwner, d.checkStore, d.checkContents, d.checkKey,
+		d.checkStrict, d.checkProject, d.checkWorkflows, d.checkServer, d.checkFolder, d.checkOwner, d.checkStore, d.checkContents, d.checkKey,
 		d.checkBackup, d.checkDisk, d.checkOrphans, d.checkClock, d.checkZones, d.checkKernel, d.checkFiles, d.checkTraces,
 		d.checkPlugins, d.checkConnections, d.checkTriggers,
 	} {

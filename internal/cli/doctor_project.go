@@ -49,6 +49,10 @@ func hintOf(err error) string {
 
 func (d *doctor) checkProject(ctx context.Context) {
 	const check = "project"
+	if d.refused {
+		d.skip(check, "", "nothing starts from a state folder that others could change")
+		return
+	}
 	project, err := engine.LoadProject(ctx, d.app.engineConfig(d.at))
 	var list diag.List
 	switch {

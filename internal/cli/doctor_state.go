@@ -26,6 +26,9 @@ const (
 
 func (d *doctor) checkFolder(context.Context) {
 	const check = "state folder"
+	if d.refused {
+		return // told by checkStrict
+	}
 	dir := d.at.stateDir
 	info, err := os.Stat(dir)
 	switch {
@@ -88,6 +91,9 @@ func (d *doctor) checkMode(check, path string, forbidden, wanted fs.FileMode) bo
 // checkOwner finds out who owns the store now.
 func (d *doctor) checkOwner(ctx context.Context) {
 	const check = "owner"
+	if d.refused {
+		return // told by checkStrict
+	}
 	if !exists(d.at.stateDir) {
 		return
 	}
@@ -170,6 +176,9 @@ func (d *doctor) locked() bool {
 // checkStore reads the store file whole where nobody has it open.
 func (d *doctor) checkStore(ctx context.Context) {
 	const check = "store"
+	if d.refused {
+		return // told by checkStrict
+	}
 	path := storePath(d.at)
 	if !exists(path) {
 		d.ok(check, "", "nothing has run here yet")

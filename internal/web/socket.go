@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/flowrun/flowrun/engine"
 )
 
 // Names of the files that an owner keeps in its state directory.
@@ -153,8 +155,12 @@ func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 // Dial returns a client of the owner of a state directory, which has answered,
-// and what it said of itself. The error is a *GoneError when nobody answers.
+// and what it said of itself. The error is a *GoneError when nobody answers, and a
+// *engine.StoreError when others than this user could have put the socket there.
 func Dial(ctx context.Context, stateDir string) (*Client, *Owner, error) {
+	if err := engine.CheckStateFolder(stateDir); err != nil {
+		return nil, nil, err
+	}
 	path := filepath.Join(stateDir, socketName)
 	if owner, err := ReadOwner(stateDir); err == nil && owner.Socket != "" {
 		path = owner.Socket
