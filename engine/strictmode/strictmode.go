@@ -42,7 +42,7 @@ func Check(folder string, who Identity) []Fault {
 		return c.faults
 	}
 	if !info.IsDir() {
-		c.add(real, "is no folder", "")
+		c.add(real, "is not a directory", "")
 		return c.faults
 	}
 	c.own(real, info)
@@ -99,7 +99,7 @@ func (c *check) follow(path string) (real string, found fs.FileInfo) {
 		case len(rest) == 0:
 			return next, info
 		case !info.IsDir():
-			c.add(next, "is no folder", "")
+			c.add(next, "is not a directory", "")
 			return "", nil
 		}
 		c.above(next)
