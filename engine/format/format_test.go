@@ -192,3 +192,17 @@ func TestWhatIsLeftAloneSaysSo(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Files from other systems come out in the one form: no mark of the byte order,
+// no carriage returns.
+func TestFilesOfOtherSystemsComeOutAlike(t *testing.T) {
+	plain := "flowrun: v1\nname: a\nsteps:\n  - uses: core.log\n    with: {text: hi}\n"
+	for name, text := range map[string]string{
+		"Windows": strings.ReplaceAll(plain, "\n", "\r\n"), "a mark of the byte order": "\xEF\xBB\xBF" + plain, "both": "\xEF\xBB\xBF" + strings.ReplaceAll(plain, "\n", "\r\n"),
+	} {
+		got, problems, err := format.Source("a.yaml", []byte(text))
+		if err != nil || len(problems) > 0 || string(got) != plain {
+			t.Errorf("%s: %q, %v, %v", name, got, problems, err)
+		}
+	}
+}

@@ -170,6 +170,13 @@ func commitTime(ctx context.Context, source string) (time.Time, error) {
 // reproduce makes this machine's archive a second time, in a clone in another
 // folder, and fails when a byte differs.
 func reproduce(ctx context.Context, out io.Writer) error {
+	changed, err := exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain").Output()
+	if err != nil {
+		return fmt.Errorf("ask git what is changed: %w", err)
+	}
+	if len(changed) > 0 {
+		return errors.New("there are changes that are not committed: a clone does not have them")
+	}
 	dir, err := os.MkdirTemp("", "flowrun-again-")
 	if err != nil {
 		return fmt.Errorf("make a folder for a clone: %w", err)
