@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -144,5 +145,32 @@ func TestACommandThatDoesNotEndWell(t *testing.T) {
 		if failed == nil || failed.Kind != c.want.Kind || failed.Applied != c.want.Applied || time.Since(began) > 50*time.Second { // the command sleeps for 60
 			t.Errorf("%s: %+v after %s", name, failed, time.Since(began))
 		}
+	}
+}
+
+// What a command leaves behind ends with it: here a process that holds a pipe open.
+func TestWhatACommandLeavesBehindEnds(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(pipe) // until nobody holds it open for writing
+		ended <- err
+	}()
+	script := "(exec 9>pipe; touch there; exec sleep 60) >/dev/null 2>&1 & while [ ! -e there ]; do :; done"
+	sender := &notify.Sender{Dir: dir, Environ: []string{"PATH=" + os.Getenv("PATH")}}
+	if failed := sender.Send(t.Context(), notify.Target{Name: "ops", Command: []string{"sh", "-c", script}}, message(), "k"); failed != nil {
+		t.Fatal(failed)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("a process that the command began lives on")
 	}
 }

@@ -81,6 +81,9 @@ func TestAHostIsAnAddressThatTheConnectionReached(t *testing.T) {
 	if !ask("[::1]:7070", &net.TCPAddr{IP: net.IPv6loopback, Port: 7070}) {
 		t.Error("IPv6 loopback is refused")
 	}
+	if !ask("[::1]", &net.TCPAddr{IP: net.IPv6loopback, Port: 80}) {
+		t.Error("IPv6 loopback without a port is refused")
+	}
 	if ask("127.0.0.1:7070", nil) {
 		t.Error("without knowing where a request arrived, its host is taken")
 	}
