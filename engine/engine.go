@@ -157,13 +157,17 @@ func (e *Engine) fail(err error) {
 }
 
 // Ready reports whether new work is taken: a *StoreError once the store has
-// failed, ErrClosing when a stop has begun. It costs nothing to ask.
+// failed, or while there is no room for a run, ErrClosing when a stop has begun. It
+// costs nothing to ask.
 func (e *Engine) Ready() error {
 	if fault := e.broken.Load(); fault != nil {
 		return *fault
 	}
 	if e.driver.Draining() {
 		return ErrClosing
+	}
+	if pressure := e.store.Pressure(); pressure.Level != boltstore.None {
+		return pressureFault(e.project.config.StateDir, &boltstore.PressureError{Reason: pressure.Reason})
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ type Options struct {
 	// refuses the open. nil = the check runs in this process.
 	Verify func(ctx context.Context, path string) error
 
-	// CheckAtStart is the size in bytes above which a file is not checked before
-	// it opens, but while it is in use.
+	// CheckAtStart is the size in bytes above which the records of a file are not
+	// read before it opens, but while it is in use.
 	CheckAtStart int64
 
 	// FreeSpace returns the free and total bytes of a folder's file system; nil =
@@ -120,8 +120,9 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// openOffline opens a file without its committer. After an unclean stop it is
-// checked as a whole, an older schema is moved up, and what was being deleted is
+// openOffline opens a file without its committer. Its pages, its census and the
+// checksum of each record are compared; after an unclean stop it is checked as a
+// whole, an older schema is moved up, and what was being deleted is
 // gone (P14, P19).
 func openOffline(path string, o Options) (*Store, error) {
 	f, err := openFile(path, o)
@@ -145,7 +146,7 @@ func (s *Store) prepare(state *fileState) error {
 		return err
 	}
 	late := state.size > s.options.CheckAtStart && s.schema == schemaVersion
-	s.scrubs = !state.closed && !state.verified && late
+	s.scrubs = late && !state.verified
 	if !state.closed && !state.verified && !late {
 		if err := s.checkAfterCrash(); err != nil {
 			return err

@@ -68,7 +68,7 @@ func (r *Report) Err() error {
 }
 
 // CheckFile looks at all of a store file that no engine has open, and changes
-// nothing: pages, bbolt's own check, the checksum of every record, the census,
+// nothing: pages, the checksum of every record, the census,
 // every index, and every reference to plans and large values (P14). What is
 // wrong with the file is in the report. Errors: *LockedError, *NewerError, ctx's
 // own, those of the file system.
@@ -83,7 +83,7 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 		return nil, fmt.Errorf("check store %s: %w", path, err)
 	}
 	defer file.Close()
-	state, err := preflight(file)
+	state, err := preflight(file, 0) // the records are read below: all that are damaged are told
 	if errors.Is(err, ErrCorrupt) {
 		report.add(err)
 		if info, err := file.Stat(); err == nil {
@@ -96,9 +96,11 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 	}
 	report.Bytes, report.Pages, report.Schema, report.Closed = state.size, int(state.pages), state.schema, state.closed
 	report.FreePages = int(state.freeBytes() / state.pageSize)
-	options := boltOptions(o)
-	options.ReadOnly = true
-	db, err := guardedOpen(path, options)
+	db, err := openToRead(path, o)
+	if errors.Is(err, ErrCorrupt) {
+		report.add(err)
+		return report, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("check store %s: %w", path, err)
 	}
@@ -112,7 +114,7 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (e
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			report.add(&CorruptError{Detail: fmt.Sprint(p)})
+			report.add(unreadable("", p))
 		}
 	}()
 	return db.View(func(tx *bolt.Tx) error {
@@ -127,9 +129,6 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (e
 		report.Schema = schema
 		if report.Epoch, err = getEpoch(tx); err != nil {
 			report.add(err)
-		}
-		for err := range tx.Check() {
-			report.add(&CorruptError{Detail: err.Error()})
 		}
 		c := &contentCheck{tx: tx, report: report, schema: schema, deep: deep, expected: map[string]uint64{}, runs: map[countDelta]int{}}
 		return c.all(ctx)

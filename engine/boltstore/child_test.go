@@ -33,6 +33,14 @@ func child(role string) int {
 		}
 		return damageFiles(o)
 	}
+	if verb == "flips" {
+		var o flipOptions
+		if err := json.Unmarshal([]byte(path), &o); err != nil {
+			fmt.Println("error", err)
+			return 1
+		}
+		return flipBits(o)
+	}
 	s, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: smallMap})
 	if err != nil {
 		fmt.Println("refused", err)
@@ -303,7 +311,14 @@ func TestChangedValuesAreFound(t *testing.T) { // P14
 		}
 		return value
 	})
-	s := openStore(t, path)
+	if s, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+		t.Errorf("a start takes them: %v, %v", s, err)
+	}
+	s, err := boltstore.OpenUnreadForTest(path, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
 	for n := range filledRuns {
 		_, err := s.Records(id(n), 0, 0)
 		var corrupt *boltstore.CorruptError

@@ -3,7 +3,6 @@ package boltstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"runtime/debug"
 	"sync/atomic"
@@ -80,7 +79,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
+			err = unreadable(s.path, p)
 		}
 	}()
 	s.reached(BeforeCommit)

@@ -63,6 +63,11 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("store %s is corrupt: %s, record %s: %s", e.Path, e.Bucket, e.Key, e.Detail)
 }
 
+// unreadable is the error of damage that bbolt answers with a panic or a fault.
+func unreadable(path string, recovered any) *CorruptError {
+	return &CorruptError{Path: path, Detail: fmt.Sprintf("its pages contradict each other: %v", recovered)}
+}
+
 // Is matches ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 

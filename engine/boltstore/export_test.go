@@ -140,3 +140,27 @@ func DropRecordForTest(t *testing.T, path, id string, seq uint64) {
 	}
 	editForTest(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketJournal).Delete(seqKey(run, seq)) })
 }
+
+// OpenUnreadForTest opens a store whose records nobody looks at before they are
+// asked for, as those of a large file are for a while.
+func OpenUnreadForTest(path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	o.CheckAtStart = 1
+	s, err := openOffline(path, o)
+	if err != nil {
+		return nil, err
+	}
+	s.queue.init()
+	s.committer.Go(s.commitLoop)
+	s.stopScrub = func() {}
+	return s, nil
+}
+
+// LoseIndexRowForTest removes a row of an index as a fault of the program would:
+// checksums and census hold, only the comparison of index and runs finds it.
+func (s *Store) LoseIndexRowForTest() error {
+	return s.do(0, func(w *writer) (bool, error) {
+		key, _ := w.Bucket(bucketByWorkflow).Cursor().First()
+		return true, w.remove(bucketByWorkflow, append([]byte(nil), key...))
+	})
+}

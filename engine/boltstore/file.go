@@ -179,7 +179,7 @@ func openLocked(path string, flag, lock int, timeout time.Duration) (*os.File, e
 // was not closed. Verify reads the file in another process: the lock is shared
 // meanwhile, and what it saw counts only for the same last transaction.
 func inspect(file *os.File, path string, o Options) (*fileState, error) {
-	state, err := preflight(file)
+	state, err := preflight(file, o.CheckAtStart)
 	if err != nil || o.Verify == nil || state.closed || state.schema == 0 || state.schema > schemaVersion || state.size > o.CheckAtStart {
 		return state, err
 	}
@@ -194,7 +194,7 @@ func inspect(file *os.File, path string, o Options) (*fileState, error) {
 	if err := flock(file, lockExclusive, o.Timeout); err != nil {
 		return nil, err
 	}
-	again, err := preflight(file)
+	again, err := preflight(file, o.CheckAtStart)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func guardedOpen(path string, options *bolt.Options) (db *bolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			db, err = nil, &CorruptError{Detail: fmt.Sprint(p)}
+			db, err = nil, unreadable("", p)
 		}
 	}()
 	return bolt.Open(path, 0o600, options)
@@ -259,23 +259,23 @@ const (
 	metaSize     = 64
 )
 
-// preflight compares the file's size with its meta pages, then walks the tree
-// (P14). Both metas must be valid: bbolt would fall back to the older one, and
+// preflight compares the file's size with its meta pages, then walks the tree, of
+// a file up to sums bytes with the checksum of every record (P14). Both metas must be valid: bbolt would fall back to the older one, and
 // what the last commit acknowledged would be gone without a word. A crash spoils
 // none, since a meta lies inside one disk sector.
-func preflight(file *os.File) (*fileState, error) {
-	walk, txid, err := walkFile(file)
+func preflight(file *os.File, sums int64) (*fileState, error) {
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
+	walk, txid, err := walkFile(file, info.Size() <= sums)
 	if err != nil {
 		return nil, err
 	}
 	return newState(walk, txid, info.Size())
 }
 
-func walkFile(file *os.File) (walk *pageWalk, txid uint64, err error) {
+func walkFile(file *os.File, sums bool) (walk *pageWalk, txid uint64, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, 0, err
@@ -305,7 +305,7 @@ func walkFile(file *os.File) (walk *pageWalk, txid uint64, err error) {
 	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {
 		return nil, 0, &CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
 	}
-	walk, err = walkPages(file, pageSize, pages, root)
+	walk, err = walkPages(file, pageSize, pages, root, sums)
 	return walk, metaField(newest, metaTxid), err
 }
 

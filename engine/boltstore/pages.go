@@ -3,6 +3,7 @@ package boltstore
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -32,25 +33,31 @@ type pageWalk struct {
 	used     uint64   // pages of the tree
 	found    census
 	rows     map[string][]byte // of bucket meta, sealed
+	sums     bool              // whether the checksum of every record is compared too
 }
 
 // walkPages returns what it saw, and a *CorruptError that names the first
-// damaged page.
-func walkPages(file io.ReaderAt, pageSize int64, pages, root uint64) (*pageWalk, error) {
+// damaged page, or with sums the first damaged record.
+func walkPages(file io.ReaderAt, pageSize int64, pages, root uint64, sums bool) (*pageWalk, error) {
 	w := &pageWalk{
 		file: file, pageSize: pageSize, pages: pages, seen: make([]uint64, pages/64+1),
-		found: census{}, rows: map[string][]byte{},
+		found: census{}, rows: map[string][]byte{}, sums: sums,
 	}
-	return w, w.page(root, nil, nil, 0)
+	return w, w.page(root, nil, keyRange{}, 0)
 }
+
+// keyRange is what the keys of a page lie in: at or behind least, before end. nil
+// is no bound.
+type keyRange struct{ least, end []byte }
 
 func damagedPage(id uint64, format string, args ...any) error {
 	return &CorruptError{Page: id, Detail: fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...)}
 }
 
 // page checks a page of the bucket at (nil = the root, which holds the buckets)
-// and all below it. Its keys must not be less than least.
-func (w *pageWalk) page(id uint64, at *location, least []byte, depth int) error {
+// and all below it. A key outside of the range would not be found by who looks for
+// it.
+func (w *pageWalk) page(id uint64, at *location, keys keyRange, depth int) error {
 	if depth > maxDepth {
 		return damagedPage(id, "the tree is deeper than %d pages", maxDepth)
 	}
@@ -60,9 +67,9 @@ func (w *pageWalk) page(id uint64, at *location, least []byte, depth int) error 
 	}
 	switch flags := binary.NativeEndian.Uint16(data[8:]); flags {
 	case leafPage:
-		return w.leaf(id, data, at, least, depth)
+		return w.leaf(id, data, at, keys, depth)
 	case branchPage:
-		return w.branch(id, data, at, least, depth)
+		return w.branch(id, data, at, keys, depth)
 	default:
 		return damagedPage(id, "flags %#x are neither a branch's nor a leaf's", flags)
 	}
@@ -127,7 +134,7 @@ func slice(id uint64, data []byte, element int, pos uint32, sizes ...uint32) ([]
 	return data[from:to], nil
 }
 
-func (w *pageWalk) branch(id uint64, data []byte, in *location, least []byte, depth int) error {
+func (w *pageWalk) branch(id uint64, data []byte, in *location, keys keyRange, depth int) error {
 	count, err := elements(id, data)
 	if err != nil {
 		return err
@@ -135,24 +142,36 @@ func (w *pageWalk) branch(id uint64, data []byte, in *location, least []byte, de
 	if count == 0 {
 		return damagedPage(id, "a branch without children")
 	}
+	key, child, err := branchElement(id, data, 0)
 	for i := range count {
-		at := pageHeader + i*pageElement
-		pos, size := binary.NativeEndian.Uint32(data[at:]), binary.NativeEndian.Uint32(data[at+4:])
-		key, err := slice(id, data, at, pos, size)
 		if err != nil {
 			return err
 		}
-		if least, err = follows(id, key, least, i == 0); err != nil {
+		if err := keys.take(id, key, i == 0); err != nil {
 			return err
 		}
-		if err := w.page(binary.NativeEndian.Uint64(data[at+8:]), in, key, depth+1); err != nil {
+		below, next := keyRange{least: key, end: keys.end}, child
+		if i+1 < count {
+			if key, child, err = branchElement(id, data, i+1); err != nil {
+				return err
+			}
+			below.end = key
+		}
+		if err := w.page(next, in, below, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *pageWalk) leaf(id uint64, data []byte, in *location, least []byte, depth int) error {
+func branchElement(id uint64, data []byte, i int) (key []byte, child uint64, err error) {
+	at := pageHeader + i*pageElement
+	pos, size := binary.NativeEndian.Uint32(data[at:]), binary.NativeEndian.Uint32(data[at+4:])
+	key, err = slice(id, data, at, pos, size)
+	return key, binary.NativeEndian.Uint64(data[at+8:]), err
+}
+
+func (w *pageWalk) leaf(id uint64, data []byte, in *location, keys keyRange, depth int) error {
 	count, err := elements(id, data)
 	if err != nil {
 		return err
@@ -165,13 +184,16 @@ func (w *pageWalk) leaf(id uint64, data []byte, in *location, least []byte, dept
 		if err != nil {
 			return err
 		}
-		if least, err = follows(id, both[:keySize], least, i == 0); err != nil {
+		if err := keys.take(id, both[:keySize], i == 0); err != nil {
 			return err
 		}
-		if flags&bucketEntry != 0 {
-			err = w.bucket(id, both[keySize:], inside(in, both[:keySize]), depth)
-		} else {
+		switch flags {
+		case 0:
 			err = w.record(id, in, both[:keySize], both[keySize:])
+		case bucketEntry:
+			err = w.bucket(id, both[keySize:], inside(in, both[:keySize]), depth)
+		default:
+			err = damagedPage(id, "an element with flags %#x is neither a record nor a bucket", flags)
 		}
 		if err != nil {
 			return err
@@ -199,6 +221,16 @@ func (w *pageWalk) record(id uint64, in *location, key, stored []byte) error {
 	if !isCensus(in, key) {
 		w.found.add(in.top, 1, in.recordSum(key, stored))
 	}
+	if !w.sums {
+		return nil
+	}
+	if _, err := unseal(in.path, key, stored); err != nil {
+		var corrupt *CorruptError
+		if errors.As(err, &corrupt) {
+			corrupt.Page = id
+		}
+		return err
+	}
 	return nil
 }
 
@@ -210,20 +242,23 @@ func (w *pageWalk) bucket(id uint64, value []byte, at *location, depth int) erro
 	}
 	w.found.add(at.top, 0, at.sequenceSum(binary.NativeEndian.Uint64(value[8:])))
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
-		return w.page(root, at, nil, depth+1)
+		return w.page(root, at, keyRange{}, depth+1)
 	}
 	inline := value[bucketSize:]
-	if len(inline) < pageHeader || binary.NativeEndian.Uint16(inline[8:]) != leafPage || depth >= maxDepth {
+	if len(inline) < pageHeader || depth >= maxDepth || binary.NativeEndian.Uint64(inline) != 0 ||
+		binary.NativeEndian.Uint16(inline[8:]) != leafPage || binary.NativeEndian.Uint32(inline[12:]) != 0 {
 		return damagedPage(id, "a bucket inside it is damaged")
 	}
-	return w.leaf(id, inline, at, nil, depth+1)
+	return w.leaf(id, inline, at, keyRange{}, depth+1)
 }
 
-// follows refuses a key that is not behind the one before it; the first one of a
-// page may be equal to its parent's.
-func follows(id uint64, key, before []byte, first bool) ([]byte, error) {
-	if order := bytes.Compare(key, before); before != nil && (order < 0 || order == 0 && !first) {
-		return nil, damagedPage(id, "its keys are out of order")
+// take refuses a key that is not behind the one before it, or outside of the
+// range; the first one of a page may be equal to its parent's. The range goes on
+// behind it.
+func (r *keyRange) take(id uint64, key []byte, first bool) error {
+	if order := bytes.Compare(key, r.least); r.least != nil && (order < 0 || order == 0 && !first) || r.end != nil && bytes.Compare(key, r.end) >= 0 {
+		return damagedPage(id, "its keys are out of order")
 	}
-	return key, nil
+	r.least = key
+	return nil
 }

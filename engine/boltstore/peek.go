@@ -50,23 +50,39 @@ func readFile(path string, o Options, read func(*bolt.Tx) error) error {
 		return fmt.Errorf("read store %s: %w", path, err)
 	}
 	defer file.Close()
-	if _, err := preflight(file); err != nil {
+	if _, err := preflight(file, o.CheckAtStart); err != nil {
 		return fmt.Errorf("read store %s: %w", path, err)
 	}
-	options := boltOptions(o)
-	options.ReadOnly = true
-	db, err := guardedOpen(path, options)
+	db, err := openToRead(path, o)
 	if err != nil {
 		return fmt.Errorf("read store %s: %w", path, err)
 	}
 	return errors.Join(viewOf(db, read), db.Close())
 }
 
+// openToRead maps a file that was walked. Where bbolt fails over it, the file and
+// its lock are given back.
+func openToRead(path string, o Options) (*bolt.DB, error) {
+	var opened *os.File
+	options := boltOptions(o)
+	options.ReadOnly = true
+	options.OpenFile = func(name string, flag int, mode os.FileMode) (file *os.File, err error) {
+		file, err = os.OpenFile(name, flag, mode)
+		opened = file
+		return file, err
+	}
+	db, err := guardedOpen(path, options)
+	if err != nil && opened != nil {
+		_ = opened.Close() // bbolt has closed it already unless it panicked
+	}
+	return db, err
+}
+
 func viewOf(db *bolt.DB, read func(*bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = &CorruptError{Detail: fmt.Sprint(p)}
+			err = unreadable("", p)
 		}
 	}()
 	return db.View(func(tx *bolt.Tx) error {

@@ -226,7 +226,7 @@ func epochOf(file *os.File) uint64 {
 	if err != nil || info.Size() == 0 {
 		return 0
 	}
-	walk, _, err := walkFile(file)
+	walk, _, err := walkFile(file, false)
 	if err != nil {
 		return 0
 	}

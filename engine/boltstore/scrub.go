@@ -7,10 +7,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// DefaultCheckAtStart is the size in bytes up to which a file is checked as a
-// whole before the store opens after an unclean stop. That of a larger one would
-// hold a start up for too long: its pages and its census are still compared
-// before, the checksums of its records are read while it is in use (P14).
+// DefaultCheckAtStart is the size in bytes up to which the checksum of every
+// record is compared before the store opens, and the file is checked as a whole
+// after an unclean stop. That of a larger one would hold a start up for too long:
+// its pages and its census are still compared before, its records are read while it
+// is in use (P14).
 const DefaultCheckAtStart = 4 << 30
 
 // scrubRows bounds one read transaction of a scrub.

@@ -79,7 +79,7 @@ func (s *Store) view(read func(tx *bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = &CorruptError{Path: s.path, Detail: fmt.Sprint(p)}
+			err = unreadable(s.path, p)
 		}
 	}()
 	if err := s.db.View(read); err != nil {

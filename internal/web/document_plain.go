@@ -37,7 +37,7 @@ func addPlain(document *huma.OpenAPI) {
 			Summary: "Ask whether runs are taken",
 			Responses: map[string]*huma.Response{
 				"200": answer("They are.", "application/json", health),
-				"503": answer("The server is ending, or its store has failed.", problemType, schema(reflect.TypeFor[Problem]())),
+				"503": answer("The server is ending, its store has failed, or there is no room for a run.", problemType, schema(reflect.TypeFor[Problem]())),
 			},
 		},
 		{

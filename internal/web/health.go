@@ -9,7 +9,8 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) *Problem {
 }
 
 // ready says whether a request that changes something would be taken: not while
-// the owner ends, and not after its store has failed.
+// the owner ends, not after its store has failed, and not while there is no room
+// for a run.
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) *Problem {
 	select {
 	case <-s.Gate.Done():

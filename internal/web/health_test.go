@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -26,6 +27,11 @@ func TestHealthTellsOfTheProcessAndReadinessOfItsWork(t *testing.T) {
 	ask("a working owner", 200, 200)
 	failure = errors.New("the store has stopped")
 	ask("a failed store", 200, 503)
+	failure = &engine.StoreError{Fault: engine.StoreFull, Path: "/state", Err: errors.New("12 bytes are free")}
+	ask("a full disk", 200, 503)
+	if w := send(handler, "GET", "/readyz", ""); !strings.Contains(w.Body.String(), "12 bytes are free") {
+		t.Errorf("the reason is not told: %s", w.Body)
+	}
 	failure = nil
 	a.gate.Close()
 	ask("a closing owner", 200, 503)
