@@ -214,7 +214,7 @@ func (x *export) events(ctx context.Context, id string) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x.line(id, ExportEvent, record)
+		x.line(id, ExportEvent, x.engine.project.shown(record))
 		return x.err
 	})
 	if err != nil && x.err == nil {

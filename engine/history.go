@@ -141,6 +141,9 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 	}
 	history := r.made.history
 	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
+	for i := range history.Spans {
+		history.Spans[i].PageCursor = r.engine.project.shownCursor(history.Spans[i].PageCursor)
+	}
 	shown := historian{history: history, open: r.made.open, held: r.made.held}
 	if len(shown.open) > 0 && r.engine.driver.Driven(r.id) {
 		steps, err := r.engine.driver.Steps(ctx, r.id)

@@ -21,8 +21,8 @@ type KeyReport struct {
 
 // SealedValue names a sealed value: never what it is.
 type SealedValue struct {
-	Kind string `json:"kind"` // "secret", "login", "output", "plugin state"
-	Name string `json:"name"` // of the secret, connection, run, plugin
+	Kind string `json:"kind"` // "secret", "login", "output", "plugin state", "data key"
+	Name string `json:"name"` // of the secret, connection, run, plugin; the number of the data key
 }
 
 // KeyRotation tells of a finished rotation of the sealing key.
@@ -85,6 +85,11 @@ func (e *Engine) RotateKey(ctx context.Context) (*KeyRotation, error) {
 	case errors.Is(err, secret.ErrBadKey):
 		return nil, &StoreError{Fault: StoreCorrupt, Path: path, Err: err}
 	case err != nil:
+		return nil, e.fault(fmt.Errorf("rotate the key: %w", err))
+	}
+	// What plugins leave for themselves is sealed with a data key of its own from now
+	// on: who has the old key file and an old store opens nothing that comes.
+	if err := services.renewOpaque(); err != nil {
 		return nil, e.fault(fmt.Errorf("rotate the key: %w", err))
 	}
 	return &KeyRotation{File: path, Values: rotated.Values, Continued: rotated.Continued, OldKey: rotated.OldKey, Removed: rotated.Removed}, nil

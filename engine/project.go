@@ -41,6 +41,9 @@ type Project struct {
 	plans checkedPlans
 	names fileNames
 
+	learning sync.Mutex
+	taught   taught // guarded by learning
+
 	mu           sync.Mutex
 	descriptions map[string]description
 }
@@ -74,6 +77,7 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		redactor:     secret.NewRedactor(),
 		descriptions: map[string]description{},
 		builtins:     map[string]*plan.Action{},
+		taught:       taught{},
 	}
 	for _, action := range interp.Builtins() {
 		p.builtins[action.FullName()] = action
@@ -100,6 +104,8 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Secrets:  p.services,
 		Vault:    p.services,
 		Redactor: p.redactor,
+		Opaque:   opaqueServices{p.services},
+		Learn:    p.learnSecrets,
 		Gate:     gate,
 		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},
 	})

@@ -101,7 +101,8 @@ func (e *Engine) noteUndriven(row *plan.Run) {
 	row.Undriven = !row.Closed && row.Status != plan.RunPaused && !e.driver.Driven(row.ID)
 }
 
-// Events returns stored records of a run from sequence number from on.
+// Events returns stored records of a run from sequence number from on. Of what
+// plugins leave for themselves they show size and digest.
 func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
 	if _, err := e.store.Run(id); err != nil {
 		return nil, e.runFault(id, err)
@@ -112,7 +113,7 @@ func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([
 	}
 	events := make([]json.RawMessage, len(records))
 	for i, record := range records {
-		encoded, err := json.Marshal(record)
+		encoded, err := json.Marshal(e.project.shown(record))
 		if err != nil {
 			return nil, fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
 		}

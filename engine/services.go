@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,6 +39,7 @@ type hostServices struct {
 	sealer   *secret.Sealer
 	sealed   *secret.SealedKV
 	vault    *secret.Vault
+	opaque   *secret.Opaque
 	resolver *secret.Resolver
 	tokens   *secret.Tokens
 
@@ -64,6 +66,7 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 	s.sealer = sealer
 	s.sealed = secret.Seal(store.KV(), sealer)
 	s.vault = secret.NewVault(s.sealed)
+	s.opaque = secret.NewOpaque(s.sealed, func(key []byte) error { _, err := io.ReadFull(config.Entropy, key); return err })
 	s.resolver = secret.NewResolver(s.project.redactor, s.providers()...)
 	s.tokens = secret.NewTokens(secret.TokensOptions{
 		KV: s.sealed, Now: config.Now, After: time.After, Entropy: config.Entropy, Redactor: s.project.redactor,
@@ -117,7 +120,7 @@ func (s *hostServices) providers() []secret.Provider {
 func (s *hostServices) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealer, s.sealed, s.vault, s.resolver, s.tokens = nil, nil, nil, nil, nil
+	s.sealer, s.sealed, s.vault, s.opaque, s.resolver, s.tokens = nil, nil, nil, nil, nil, nil
 }
 
 // noteStored names secrets that lie in a store which is not open: Reveal does not

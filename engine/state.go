@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/check"
@@ -43,7 +41,7 @@ type CursorItem struct {
 	Workflow  string     `json:"workflow"`
 	Name      string     `json:"name"`
 	Identity  string     `json:"identity"`
-	Watermark string     `json:"watermark"` // as the plugin wrote it; base64 where that is no text
+	Watermark string     `json:"watermark"` // the plugin's own: its size and digest
 	Version   uint64     `json:"version"`
 	At        *time.Time `json:"changed_at,omitempty"`
 	By        string     `json:"by,omitempty"`
@@ -243,7 +241,7 @@ func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem,
 		_, _, identity, _ := plan.SplitCursorKey(value.Key)
 		at := value.At
 		items = append(items, CursorItem{
-			Workflow: value.Workflow, Name: value.Name, Identity: identity, Watermark: watermarkText(value.Value),
+			Workflow: value.Workflow, Name: value.Name, Identity: identity, Watermark: opaqueOf(value.Value).String(),
 			Version: value.Version, At: &at, By: value.By, Run: value.Run,
 		})
 	}
@@ -273,9 +271,8 @@ func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 			return nil, e.fault(err)
 		}
 		for _, change := range changes {
-			text, _ := json.Marshal(watermarkText(change.Value)) // text always can be encoded
 			history = append(history, StateChange{
-				At: change.At, Value: text, Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
+				At: change.At, Value: shownWatermark(change.Value), Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
 			})
 		}
 	}
@@ -295,12 +292,14 @@ func orNull(value []byte) json.RawMessage {
 	return value
 }
 
-func watermarkText(watermark []byte) string {
-	if utf8.Valid(watermark) {
-		return string(watermark)
+// shownWatermark is what people see of a watermark; null where it was reset.
+func shownWatermark(stored []byte) json.RawMessage {
+	seen := opaqueOf(stored)
+	if seen == nil {
+		return json.RawMessage("null")
 	}
-	encoded, _ := json.Marshal(watermark) // bytes are base64 in JSON
-	return strings.Trim(string(encoded), `"`)
+	text, _ := json.Marshal(seen.String()) // a text always can be encoded
+	return text
 }
 
 // declaredState returns the declared state of a workflow: that of the project's

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
@@ -33,11 +32,11 @@ func (p *Project) RecordTest(ctx context.Context, request RecordRequest) ([]byte
 		Run: request.Result.Run, Error: request.Result.Error, Outputs: request.Result.Outputs, Workflow: workflow, File: request.TestFile,
 	}
 	for _, raw := range request.Records {
-		var record journal.Record
-		if err := json.Unmarshal(raw, &record); err != nil {
+		record, err := recordOf(raw)
+		if err != nil {
 			return nil, fmt.Errorf("read the journal of run %s: %w", request.Result.Run.ID, err)
 		}
-		recording.Records = append(recording.Records, record)
+		recording.Records = append(recording.Records, *record)
 	}
 	text, err := testrun.Record(recording)
 	if err != nil {

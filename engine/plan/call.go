@@ -19,7 +19,7 @@ type Request struct {
 	IdempotencyKey string
 	Input          json.RawMessage
 	PageCursor     string // "" = first page, or the input's own cursor
-	Checkpoint     []byte // of the pending answer before
+	Checkpoint     []byte // of the pending answer before; sealed, like all that plugins leave for themselves
 	PageNote       []byte // of the page before; empty on the first
 	AllPages       bool   // read with `paginate`: of the output only the items are kept
 	Watermark      []byte
@@ -27,6 +27,10 @@ type Request struct {
 	Timeout        time.Duration
 	Traceparent    string // W3C trace context of the call; "" = it is not traced
 }
+
+// OpaquePrefix begins a cursor that the plugin host has sealed: a text that says
+// nothing, and leads on as an input's cursor all the same.
+const OpaquePrefix = "opaque:"
 
 // Answer is the end of one Execute: exactly one of the first three is set.
 type Answer struct {

@@ -26,7 +26,8 @@ func (h *Host) Call(ctx context.Context, req plan.Request, conn Connection, sink
 	return answer
 }
 
-// dress fills in where a failure happened and masks secrets in its texts.
+// dress fills in where a failure happened. What the plugin said in it has passed the
+// gate when it came in; the message may quote what was sent or received, too.
 func (h *Host) dress(failure *plan.Error, req plan.Request) *plan.Error {
 	failure.Action, failure.Step, failure.Attempt = req.Action, req.Step, req.Attempt
 	if failure.Applied == "" {
@@ -36,10 +37,7 @@ func (h *Host) dress(failure *plan.Error, req plan.Request) *plan.Error {
 		failure.Hint = hintOf(failure, req.Connection)
 	}
 	failure.Details = withPlace(failure.Details, req.Action)
-	failure.Message = h.options.mask(failure.Message)
-	failure.Hint = h.options.mask(failure.Hint)
-	failure.Reason = h.options.mask(failure.Reason)
-	failure.Details = h.maskDocument(failure.Details)
+	failure.Message = h.gate.Text(failure.Message)
 	return failure
 }
 
@@ -127,7 +125,6 @@ func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *
 	if failure != nil {
 		return Test{}, h.dress(failure, plan.Request{})
 	}
-	test.Account, test.Note = h.options.mask(test.Account), h.options.mask(test.Note)
 	return test, nil
 }
 

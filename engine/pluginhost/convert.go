@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,12 +12,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
-)
-
-// What is kept of an answer's texts for people, in bytes.
-const (
-	maxDetails = 1 << 20 // details and meta, each; their quotas are smaller (quotas.go)
-	maxMessage = 4 << 10
 )
 
 func kindOf(code pluginv1.Code) plan.ErrorKind {
@@ -59,26 +54,28 @@ func effectOf(effect pluginv1.Effect) plan.Effect {
 }
 
 // errorOf turns a plugin's error into ours. A hint inside the details becomes
-// the error's hint.
-func errorOf(e *pluginv1.Error) *plan.Error {
+// the error's hint. A limiter is named that is one of these, or none.
+func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *plan.Error {
 	failure := &plan.Error{
 		Kind:       kindOf(e.GetCode()),
-		Message:    clip(valid(e.GetMessage()), maxMessage),
-		Reason:     clip(valid(e.GetReason()), 200),
+		Message:    e.GetMessage(),
+		Reason:     e.GetReason(),
 		HTTPStatus: int(e.GetHttpStatus()),
 		Applied:    appliedOf(e.GetApplied()),
-		Limiter:    valid(e.GetLimiter()),
+	}
+	if slices.ContainsFunc(limiters, func(l plan.Limiter) bool { return l.Name == e.GetLimiter() }) {
+		failure.Limiter = e.GetLimiter()
 	}
 	if failure.Message == "" {
 		failure.Message = "the plugin gave no message"
 	}
 	if pointer := e.GetPointer(); strings.HasPrefix(pointer, "/") {
-		failure.Pointer = clip(valid(pointer), 1000)
+		failure.Pointer = pointer
 	}
 	if wait := durationOf(e.GetRetryAfter()); wait > 0 {
 		failure.RetryAfterS = wait.Seconds()
 	}
-	failure.Details = documentOf(e.GetDetails())
+	failure.Details = e.GetDetails()
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(failure.Details, &fields) != nil {
 		return failure
@@ -93,40 +90,31 @@ func errorOf(e *pluginv1.Error) *plan.Error {
 	return failure
 }
 
-// documentOf keeps a plugin's JSON for people; what is no JSON or too large is
-// dropped.
-func documentOf(data []byte) json.RawMessage {
-	if len(data) == 0 || len(data) > maxDetails {
-		return nil
-	}
-	return forPeople(data)
-}
-
 func completedOf(c *pluginv1.Completed) *plan.Completed {
 	return &plan.Completed{
 		Output:     json.RawMessage(c.GetOutput().GetJson()),
 		NextCursor: c.GetNextCursor(),
 		Watermark:  c.GetWatermark(),
-		Meta:       documentOf(c.GetMeta()),
+		Meta:       c.GetMeta(),
 		PageNote:   c.GetPageNote(),
 	}
 }
 
 func pendingOf(p *pluginv1.Pending) *plan.Pending {
 	pending := &plan.Pending{
-		RetryAfter: durationOf(p.GetRetryAfter()), Checkpoint: p.GetCheckpoint(), Message: clip(valid(p.GetMessage()), maxMessage),
+		RetryAfter: durationOf(p.GetRetryAfter()), Checkpoint: p.GetCheckpoint(), Message: p.GetMessage(),
 	}
 	if prompt := p.GetPrompt(); prompt != nil {
 		pending.Prompt = &plan.Prompt{
-			Title: valid(prompt.GetTitle()), URL: valid(prompt.GetUrl()), UserCode: valid(prompt.GetUserCode()),
-			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: valid(prompt.GetMessage()),
+			Title: prompt.GetTitle(), URL: prompt.GetUrl(), UserCode: prompt.GetUserCode(),
+			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: prompt.GetMessage(),
 		}
 	}
 	return pending
 }
 
 func logOf(l *pluginv1.Log, step string, now time.Time) plan.Log {
-	line := plan.Log{At: timeOf(l.GetTime()), Level: "info", Step: step, Message: valid(l.GetMessage()), Fields: documentOf(l.GetFields())}
+	line := plan.Log{At: timeOf(l.GetTime()), Level: "info", Step: step, Message: l.GetMessage(), Fields: l.GetFields()}
 	switch l.GetLevel() {
 	case pluginv1.Log_DEBUG:
 		line.Level = "debug"
@@ -146,7 +134,7 @@ func progressOf(p *pluginv1.Progress) plan.Progress {
 	if math.IsNaN(fraction) {
 		fraction = 0
 	}
-	return plan.Progress{Fraction: min(max(fraction, 0), 1), Message: clip(valid(p.GetMessage()), 1000)}
+	return plan.Progress{Fraction: min(max(fraction, 0), 1), Message: p.GetMessage()}
 }
 
 func runContextOf(req plan.Request) *pluginv1.RunContext {
@@ -173,7 +161,7 @@ func diagnosticsOf(list []*pluginv1.Diagnostic) []Diagnostic {
 	for _, d := range list {
 		diagnostics = append(diagnostics, Diagnostic{
 			Error:   d.GetSeverity() != pluginv1.Diagnostic_WARNING,
-			Summary: valid(d.GetSummary()), Detail: valid(d.GetDetail()), Pointer: valid(d.GetPointer()),
+			Summary: d.GetSummary(), Detail: d.GetDetail(), Pointer: d.GetPointer(),
 		})
 	}
 	return diagnostics
@@ -182,7 +170,7 @@ func diagnosticsOf(list []*pluginv1.Diagnostic) []Diagnostic {
 // descriptionOf takes a description over as it is; checkDescription judges it.
 func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
 	d := &Description{
-		Format: describeFormat, Name: r.GetName(), Version: valid(r.GetVersion()), SDK: valid(r.GetSdk()), Doc: valid(r.GetDoc()), Digest: digest,
+		Format: describeFormat, Name: r.GetName(), Version: r.GetVersion(), SDK: r.GetSdk(), Doc: r.GetDoc(), Digest: digest,
 		ProtocolMinor: r.GetProtocolMinor(), Features: r.GetPlugin().GetFeatures(),
 		ConfigSchema: orEmptySchema(r.GetConfigSchema()), TokenAction: r.GetTokenAction(), Simulator: r.GetSimulator(),
 		Wants: Wants{Env: r.GetWants().GetEnv(), Hosts: r.GetWants().GetHosts(), State: r.GetWants().GetState()},
@@ -204,9 +192,9 @@ func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
 
 func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limiter) *plan.Action {
 	action := &plan.Action{
-		Plugin: d.Name, Name: a.GetName(), Doc: valid(a.GetDoc()), Effect: effectOf(a.GetEffect()),
+		Plugin: d.Name, Name: a.GetName(), Doc: a.GetDoc(), Effect: effectOf(a.GetEffect()),
 		Input: orEmptySchema(a.GetInputSchema()), Output: orEmptySchema(a.GetOutputSchema()),
-		DefaultTimeout: durationOf(a.GetDefaultTimeout()), Incremental: a.GetIncremental(), Deprecated: valid(a.GetDeprecated()),
+		DefaultTimeout: durationOf(a.GetDefaultTimeout()), Incremental: a.GetIncremental(), Deprecated: a.GetDeprecated(),
 		PluginVersion: d.Version, PluginDigest: d.Digest,
 	}
 	for _, name := range a.GetLimiters() {
@@ -216,17 +204,17 @@ func actionOf(a *pluginv1.Action, d *Description, limiters map[string]plan.Limit
 	}
 	if p := a.GetPaging(); p != nil {
 		action.Paging = &plan.Paging{
-			CursorField: p.GetCursorField(), ItemsField: p.GetItemsField(), NextField: p.GetNextField(), Identity: valid(p.GetIdentity()),
+			CursorField: p.GetCursorField(), ItemsField: p.GetItemsField(), NextField: p.GetNextField(), Identity: p.GetIdentity(),
 		}
 	}
 	if r := a.GetRange(); r != nil {
 		action.Range = &plan.Range{FromField: r.GetFromField(), ToField: r.GetToField(), Max: durationOf(r.GetMax())}
 	}
 	for _, e := range a.GetExamples() {
-		action.Examples = append(action.Examples, plan.Example{Name: valid(e.GetName()), Input: e.GetInput(), Output: e.GetOutput()})
+		action.Examples = append(action.Examples, plan.Example{Name: e.GetName(), Input: e.GetInput(), Output: e.GetOutput()})
 	}
 	for _, f := range a.GetFaults() {
-		action.Faults = append(action.Faults, plan.Fault{Kind: kindOf(f.GetCode()), Reason: valid(f.GetReason()), Doc: valid(f.GetDoc())})
+		action.Faults = append(action.Faults, plan.Fault{Kind: kindOf(f.GetCode()), Reason: f.GetReason(), Doc: f.GetDoc()})
 	}
 	return action
 }
@@ -251,10 +239,6 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 	}
 	return t.AsTime()
 }
-
-// valid drops what is not UTF-8. protobuf checks strings already; this is for
-// what protocol implementations let through.
-func valid(text string) string { return strings.ToValidUTF8(text, "�") }
 
 func tokenOf(t *pluginv1.Token) *Token {
 	if t == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
@@ -85,13 +86,21 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 	}
 	c, err := u.check(d)
 	if err != nil {
-		return nil, &PluginError{
-			Plugin: u.source.Name, Reason: ReasonDescribe, Message: "what it says of itself is wrong: " + err.Error(),
-			Hint: "this is for the author of the plugin",
-		}
+		return nil, u.wrongDescription(err)
 	}
 	u.remember(exe, d)
 	return u.keep(c), nil
+}
+
+func (u *unit) wrongDescription(err error) *PluginError {
+	failure := &PluginError{
+		Plugin: u.source.Name, Reason: ReasonDescribe, Message: "what it says of itself is wrong: " + u.host.gate.Text(err.Error()),
+		Hint: "this is for the author of the plugin",
+	}
+	if fault := faultIn(err); fault != nil && fault.Secret {
+		failure.Hint = "a description is the same for everybody; where the secret is a common word, take a longer one"
+	}
+	return failure
 }
 
 func (u *unit) known(digest string) *contract {
@@ -155,6 +164,9 @@ func (u *unit) ask(ctx context.Context) (*Description, error) {
 		HostVersion: u.host.options.Version, ProtocolMinor: handshake.ProtocolMinor, Host: &pluginv1.Capabilities{},
 	})
 	if err != nil {
+		if fault := faultIn(err); fault != nil {
+			return nil, u.wrongDescription(fault)
+		}
 		failure := p.brokenCall(bounded, err)
 		switch {
 		case u.host.isClosed():
@@ -243,9 +255,9 @@ func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, err
 		return nil, err
 	}
 	for _, example := range a.Examples {
-		fault := documentFault(example.Input)
+		fault := gate.DocumentFault(example.Input)
 		if fault == "" && len(example.Output) > 0 {
-			fault = documentFault(example.Output)
+			fault = gate.DocumentFault(example.Output)
 		}
 		if fault != "" {
 			return nil, fmt.Errorf("example %q: %s", example.Name, fault)
@@ -256,7 +268,7 @@ func checkAction(a *plan.Action, limiters map[string]bool) (*actionContract, err
 
 // schemaOf reads a schema that all read alike.
 func schemaOf(text json.RawMessage) (*schema.Type, error) {
-	if fault := documentFault(text); fault != "" {
+	if fault := gate.DocumentFault(text); fault != "" {
 		return nil, errors.New(fault)
 	}
 	return schema.FromJSON(text)

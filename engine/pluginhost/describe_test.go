@@ -47,7 +47,7 @@ func TestWrongDescriptionsAreRefused(t *testing.T) {
 		"other-name":   `its name is "good", not "evil"`,
 		"twin":         "action echo stands there twice",
 		"no-effect":    "does not say its effect",
-		"bad-schema":   "output schema",
+		"bad-schema":   "`actions.echo.output_schema`: it is no JSON",
 		"lost-limiter": `limiter "none" is not declared`,
 		"lost-field":   "",
 	} {

@@ -9,49 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/schema"
-	"github.com/flowrun/flowrun/proto/document"
 )
-
-// documentFault says what keeps a plugin's document from being JSON that all read
-// alike, "" for nothing. A plugin with the SDK holds its service's answers to the
-// same.
-func documentFault(doc []byte) string {
-	if why := schema.WhyNoJSON(doc); why != "" {
-		return "it is no JSON: " + why
-	}
-	return document.Problem(doc)
-}
-
-// forPeople makes of a document that readers would read differently one that they
-// read alike: bytes that are no text become U+FFFD, of a name that stands twice the
-// last counts, a number that readers can't hold becomes its text. nil = it is no JSON.
-func forPeople(doc []byte) json.RawMessage {
-	doc = bytes.ToValidUTF8(doc, []byte("\uFFFD"))
-	if !json.Valid(doc) {
-		return nil
-	}
-	if document.Problem(doc) == "" {
-		return doc
-	}
-	tree, err := decodeTree(doc)
-	if err != nil {
-		return nil
-	}
-	tree, err = visit(tree, nil, "", func(v any, _ *schema.Type, _ string) (any, bool, error) {
-		if number, is := v.(json.Number); is && document.Problem([]byte(number)) != "" {
-			return string(number), true, nil
-		}
-		return v, false, nil
-	})
-	if err != nil {
-		return nil
-	}
-	clean, err := schema.Encode(tree)
-	if err != nil || document.Problem(clean) != "" { // such as nested too deep
-		return nil
-	}
-	return clean
-}
 
 // decodeTree reads a JSON document with numbers as written.
 func decodeTree(doc []byte) (any, error) {

@@ -118,6 +118,12 @@ func (p *process) brokenCall(ctx context.Context, err error) *plan.Error {
 // transportFailure turns a gRPC status into a failure. gRPC statuses are for
 // the transport only: a plugin's own failures are answers.
 func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
+	if over := excessIn(err); over != nil {
+		return over.failure(p.unit.source.Name, plan.AppliedUnknown)
+	}
+	if fault := faultIn(err); fault != nil {
+		return p.unit.faultFailure(fault)
+	}
 	state := status.Convert(err)
 	if failure := contextFailure(ctx); failure != nil && state.Code() != codes.ResourceExhausted {
 		return failure

@@ -28,14 +28,24 @@ type execution struct {
 	input    clearDocument
 	sink     plan.Sink
 
-	rejected string // id of the token that the service refused to the attempt before
-	clear    bool   // the output stays in this process, with its secrets in clear
+	connection string // that it was sent through
+	rejected   string // id of the token that the service refused to the attempt before
+	clear      bool   // the output stays in this process, with its secrets in clear
 }
 
 // run sends the request and reads the stream to its end.
 func (e *execution) run(ctx context.Context, p *process, connection string) plan.Answer {
 	h := e.unit.host
-	request := executeRequestOf(e.req, e.action.Name, connection, e.input)
+	e.connection = connection
+	req, failure := h.openRequest(e.action.Plugin, connection, e.req)
+	if failure != nil {
+		return failed(failure)
+	}
+	input, failure := h.openInput(e.action, connection, e.input)
+	if failure != nil {
+		return failed(failure)
+	}
+	request := executeRequestOf(req, e.action.Name, connection, input)
 	if size := proto.Size(request); size > h.options.Limits.Message {
 		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
 	}
@@ -69,11 +79,11 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 			// The answer stands, whatever broke after it.
 			return end, nil
 		case err != nil:
-			return nil, p.brokenCall(ctx, err)
-		}
-		if failure := e.quotaFailure(event); failure != nil {
-			cancel()
-			return nil, failure
+			if over := excessIn(err); over != nil {
+				cancel()
+				return nil, e.quotaFailure(over)
+			}
+			return nil, p.brokenAnswer(ctx, e.action, err)
 		}
 		switch payload := event.GetEvent().(type) {
 		case *pluginv1.ExecuteEvent_Log:
@@ -101,7 +111,6 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 
 // answer checks the end of a stream and takes it over.
 func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan.Answer {
-	h := e.unit.host
 	switch end := end.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Completed:
 		completed := completedOf(end.Completed)
@@ -109,47 +118,50 @@ func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan
 		if failure != nil {
 			return failed(failure)
 		}
-		completed.Output, completed.Meta = output, h.maskDocument(completed.Meta)
+		completed.Output = output
+		if failure := e.unit.host.sealCompleted(e.action.Plugin, e.connection, completed); failure != nil {
+			return failed(failure)
+		}
 		return plan.Answer{Completed: completed}
 	case *pluginv1.ExecuteEvent_Pending:
 		pending := pendingOf(end.Pending)
-		pending.Message = h.options.mask(pending.Message)
+		var failure *plan.Error
+		if pending.Checkpoint, failure = e.unit.host.sealBytes(e.action.Plugin, e.connection, opaqueCheckpoint, pending.Checkpoint); failure != nil {
+			return failed(failure)
+		}
 		return plan.Answer{Pending: pending}
 	}
-	return failed(errorOf(end.GetFailed()))
+	return failed(errorOf(end.GetFailed(), e.action.Limiters))
 }
 
 // output checks the output of the call and takes its secrets out, unless it
 // stays with the host.
 func (e *execution) output(ctx context.Context, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
 	if e.clear {
-		return fitOutput(e.action, value)
+		return e.unit.host.fitOutput(e.action, value)
 	}
-	return e.unit.host.checkOutput(ctx, e.action, e.req, value)
+	return e.unit.host.checkOutput(ctx, e.action, e.connection, e.req, value)
 }
 
 // checkOutput holds an output against the action's schema and takes its secrets
 // out. A plugin that sends a secret reference of its own making is refused: the
 // engine would put a secret in its place later.
-func (h *Host) checkOutput(ctx context.Context, a *actionContract, req plan.Request, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
-	doc, failure := fitOutput(a, value)
+func (h *Host) checkOutput(ctx context.Context, a *actionContract, connection string, req plan.Request, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+	doc, failure := h.fitOutput(a, value)
 	if failure != nil {
+		return nil, failure
+	}
+	if doc, failure = h.sealNext(a, connection, doc); failure != nil {
 		return nil, failure
 	}
 	return h.sealOutput(ctx, req, doc, a.output, value.GetSensitive())
 }
 
 // fitOutput returns an output that fits the action's schema.
-func fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+func (h *Host) fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
 	doc := json.RawMessage(value.GetJson())
 	if len(doc) == 0 {
 		doc = json.RawMessage("{}")
-	}
-	if fault := documentFault(doc); fault != "" {
-		return nil, &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
-			Message: fmt.Sprintf("the output of %s is no JSON that all read alike: %s", a.FullName(), fault),
-		}
 	}
 	if _, err := a.clearOutput.Decode(doc); err != nil {
 		failure := &plan.Error{
@@ -158,7 +170,7 @@ func fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *plan
 		}
 		var mismatch *schema.Mismatch
 		if errors.As(err, &mismatch) && mismatch.Pointer != "" {
-			failure.Details, _ = json.Marshal(map[string]string{"output_pointer": mismatch.Pointer}) // texts only
+			failure.Details, _ = json.Marshal(map[string]string{"output_pointer": h.gate.Text(mismatch.Pointer)}) // texts only
 		}
 		return nil, failure
 	}

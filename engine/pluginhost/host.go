@@ -11,11 +11,13 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 )
 
 // Host runs the plugins of one project. Safe for concurrent use.
 type Host struct {
 	options Options
+	gate    *gate.Gate
 	units   map[string]*unit
 	names   []string
 	spawn   *spawner
@@ -46,7 +48,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{options: o, units: map[string]*unit{}, spawn: newSpawner(), ended: make(chan struct{})}
+	h := &Host{options: o, gate: o.gate(), units: map[string]*unit{}, spawn: newSpawner(), ended: make(chan struct{})}
 	h.closing, h.begun = context.WithCancel(context.Background())
 	h.life, h.kill = context.WithCancel(context.Background())
 	for _, source := range o.Sources {
@@ -54,14 +56,6 @@ func New(o Options) *Host {
 		h.names = append(h.names, source.Name)
 	}
 	return h
-}
-
-// mask replaces secret values.
-func (o Options) mask(text string) string {
-	if o.Redactor == nil || text == "" {
-		return text
-	}
-	return o.Redactor.Redact(text)
 }
 
 // unit returns the plugin's supervisor. It fails with *PluginError.

@@ -142,7 +142,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask",
 	}
 }
 
@@ -238,6 +238,10 @@ func (s *evilServer) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStrea
 		return complete(map[string]any{"pid": os.Getpid(), "connects": s.connects, "config": s.config["base_url"]})
 	case "state":
 		return s.useState(r, stream)
+	case "leak":
+		return s.leak(r, stream)
+	case "ask":
+		return s.ask(r, stream)
 	case "token":
 		return s.useToken(r, stream)
 	case "unauthorized":

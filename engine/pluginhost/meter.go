@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -44,7 +45,7 @@ func (m *meter) log(l *pluginv1.Log) *excess {
 		return nil
 	}
 	line := logOf(l, m.step, m.options.Now())
-	line.Message = clip(line.Message, m.options.Limits.LogLine)
+	line.Message = gate.Clip(line.Message, m.options.Limits.LogLine)
 	if len(line.Message)+len(l.GetFields()) > m.options.Limits.LogLine {
 		line.Fields = []byte(fmt.Sprintf(`{"dropped_bytes":%d}`, len(l.GetFields())))
 	}
@@ -58,10 +59,6 @@ func (m *meter) log(l *pluginv1.Log) *excess {
 		return &excess{quota: plan.QuotaLog, field: "log", size: int64(total), limit: int64(m.options.Limits.LogTotal)}
 	}
 	m.total += size
-	line.Message = m.options.mask(line.Message)
-	if fields := m.options.mask(string(line.Fields)); fields != string(line.Fields) {
-		line.Fields = documentOf([]byte(fields)) // gone when the mask broke its JSON
-	}
 	m.sink.Log(line)
 	return nil
 }
@@ -70,9 +67,7 @@ func (m *meter) progress(p *pluginv1.Progress) {
 	if !m.admit() {
 		return
 	}
-	progress := progressOf(p)
-	progress.Message = m.options.mask(progress.Message)
-	m.sink.Progress(progress)
+	m.sink.Progress(progressOf(p))
 }
 
 // close says how many lines were dropped.

@@ -37,6 +37,11 @@ type Options struct {
 	Secrets  SecretSource // nil = a secret reference is an error
 	Vault    Vault        // nil = a secret output is an error
 	Redactor Redactor     // nil = nothing is masked
+	Opaque   Opaque       // nil = a plugin's own bytes are kept as they are
+
+	// Learn tells the Redactor the secrets of a plugin's connections before a process of
+	// it starts: what it has kept of them it may tell before one is opened. nil = nothing.
+	Learn func(ctx context.Context, plugin string)
 
 	Gate Gate // asked before a connection is opened; nil = every one is
 
@@ -88,6 +93,19 @@ type SealRequest struct {
 	Operation string // operation path of the call
 	Pointer   string // JSON Pointer inside the output
 	Value     json.RawMessage
+}
+
+// Opaque seals what plugins leave for themselves - checkpoints, watermarks, page
+// notes, cursors with a secret - for everywhere but the plugin that it came from.
+// place names whose it is: what was sealed for one place opens for no other. Safe for
+// concurrent use.
+type Opaque interface {
+	// Seal gives equal bytes for equal bytes at the same place.
+	Seal(place string, clear []byte) ([]byte, error)
+	// Open returns what was sealed; bytes that never were sealed as they are.
+	Open(place string, stored []byte) ([]byte, error)
+	// Digest is keyed, and the same for a text for good.
+	Digest(text string) (string, error)
 }
 
 // Redactor masks secret values in texts. Safe for concurrent use.

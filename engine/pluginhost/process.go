@@ -65,8 +65,11 @@ func (f folders) remove() {
 // launch starts the executable and waits for its gRPC server, at most the start
 // limit. Its end is watched by a goroutine that the host waits for.
 func (u *unit) launch(exe executable) (*process, *PluginError) {
+	if learn := u.host.options.Learn; learn != nil {
+		learn(u.host.life, u.source.Name)
+	}
 	p := &process{unit: u, exe: exe, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
-	p.output = newOutput(u.host.options, u.source.Name)
+	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
 	if err := p.prepare(); err != nil {
 		p.folders.remove()
 		return nil, &PluginError{Plugin: u.source.Name, Reason: ReasonStart, Message: err.Error()}
@@ -162,8 +165,8 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.folders.socket},
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(options.Limits.Message), grpc.MaxCallSendMsgSize(options.Limits.Message+64<<10)),
-			grpc.WithChainUnaryInterceptor(p.unaryToken),
-			grpc.WithChainStreamInterceptor(p.streamToken),
+			grpc.WithChainUnaryInterceptor(p.gateAnswer, p.unaryToken),
+			grpc.WithChainStreamInterceptor(p.gateAnswers, p.streamToken),
 		},
 	}
 }
@@ -205,6 +208,7 @@ func (p *process) startFailure(err error, late bool, limit time.Duration) *Plugi
 	default:
 		failure.Message = fmt.Sprintf("no connection after its handshake: %v", err)
 	}
+	failure.Message = p.unit.host.gate.Text(failure.Message)
 	if words := lastWords(failure.Stderr); words != "" {
 		failure.Message += ": " + words
 	}

@@ -161,11 +161,11 @@ func (p *process) checkConnection(ctx context.Context, name string) (Test, *plan
 		return Test{}, p.brokenCall(ctx, err)
 	}
 	if response.GetError() != nil {
-		return Test{}, errorOf(response.GetError())
+		return Test{}, errorOf(response.GetError(), nil)
 	}
-	test := Test{Account: valid(response.GetAccount()), NotTried: response.GetNotTried()}
+	test := Test{Account: response.GetAccount(), NotTried: response.GetNotTried()}
 	if test.NotTried {
-		test.Note = cmp.Or(valid(response.GetNote()), "the plugin has no test")
+		test.Note = cmp.Or(response.GetNote(), "the plugin has no test")
 	}
 	return test, nil
 }
@@ -192,16 +192,22 @@ func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection)
 		return Outcome{}, failure
 	}
 	defer release()
+	if req, failure = h.openRequest(plugin, open.name, req); failure != nil {
+		return Outcome{}, failure
+	}
+	if input, failure = h.openInput(a, open.name, input); failure != nil {
+		return Outcome{}, failure
+	}
 	response, err := p.rpc.Reconcile(ctx, &pluginv1.ReconcileRequest{
 		Action: name, Connection: open.name, Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
 		Run: runContextOf(req), Checkpoint: req.Checkpoint,
 	})
 	if err != nil {
-		return Outcome{}, p.brokenCall(ctx, err)
+		return Outcome{}, p.brokenAnswer(ctx, a, err)
 	}
-	outcome := Outcome{Applied: appliedOf(response.GetApplied()), Note: h.options.mask(valid(response.GetNote()))}
+	outcome := Outcome{Applied: appliedOf(response.GetApplied()), Note: response.GetNote()}
 	if output := response.GetOutput(); len(output.GetJson()) > 0 {
-		if outcome.Output, failure = h.checkOutput(ctx, a, req, output); failure != nil {
+		if outcome.Output, failure = h.checkOutput(ctx, a, open.name, req, output); failure != nil {
 			return Outcome{}, failure
 		}
 	}

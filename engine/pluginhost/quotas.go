@@ -16,6 +16,7 @@ type excess struct {
 	field string // as the protocol names it
 	size  int64
 	limit int64
+	event *pluginv1.ExecuteEvent // that it is a part of; nil = of another message
 }
 
 func (e *excess) Error() string {
@@ -41,11 +42,12 @@ type part struct {
 
 // exceeded returns the first part of a message that is above its quota, nil when
 // none is. All that a plugin's answers bring to be stored is measured here, as it
-// was sent: what follows may mask, cut for the eye, or seal it.
+// was sent, before it passes the gate: what follows may mask, cut for the eye, or seal it.
 func exceeded(quotas plan.QuotaValues, m proto.Message) *excess {
 	for _, p := range partsOf(m) {
 		if limit := quotas.Of(p.quota); int64(p.size) > limit {
-			return &excess{quota: p.quota, field: p.field, size: int64(p.size), limit: limit}
+			event, _ := m.(*pluginv1.ExecuteEvent)
+			return &excess{quota: p.quota, field: p.field, size: int64(p.size), limit: limit, event: event}
 		}
 	}
 	return nil
@@ -100,13 +102,9 @@ func partsOfError(e *pluginv1.Error) []part {
 
 // quotaFailure is the failure of a call by an event that is above a quota. What
 // the event says of the effect stands.
-func (e *execution) quotaFailure(event *pluginv1.ExecuteEvent) *plan.Error {
-	over := exceeded(e.unit.host.options.Limits.Quotas, event)
-	if over == nil {
-		return nil
-	}
+func (e *execution) quotaFailure(over *excess) *plan.Error {
 	failure := over.failure(e.contract.Name, plan.AppliedFully)
-	switch end := event.GetEvent().(type) {
+	switch end := over.event.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Pending, *pluginv1.ExecuteEvent_Progress:
 		failure.Applied = plan.AppliedPartly
 	case *pluginv1.ExecuteEvent_Failed:

@@ -132,7 +132,7 @@ func (h *Host) learn(v any) {
 // with references, and masks secrets that stand anywhere else in it.
 func (h *Host) sealOutput(ctx context.Context, req plan.Request, doc json.RawMessage, t *schema.Type, sensitive []string) (json.RawMessage, *plan.Error) {
 	if len(sensitive) == 0 && !t.HasSecret() {
-		return h.maskDocument(doc), nil
+		return h.gate.Mask(doc), nil
 	}
 	tree, err := decodeTree(doc)
 	if err != nil {
@@ -151,13 +151,13 @@ func (h *Host) sealOutput(ctx context.Context, req plan.Request, doc json.RawMes
 		return nil, asFailure(err)
 	}
 	if !found {
-		return h.maskDocument(doc), nil // as the plugin wrote it
+		return h.gate.Mask(doc), nil // as the plugin wrote it
 	}
 	sealed, err := schema.Encode(tree)
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}
-	return h.maskDocument(sealed), nil
+	return h.gate.Mask(sealed), nil
 }
 
 func (h *Host) sealOne(ctx context.Context, req plan.Request, pointer string, v any) (string, error) {
@@ -174,50 +174,6 @@ func (h *Host) sealOne(ctx context.Context, req plan.Request, pointer string, v 
 		return "", fmt.Errorf("keep secret output at %s: %w", place(pointer), err)
 	}
 	return ref, nil
-}
-
-// maskDocument masks secrets inside the texts of a document, which stays JSON.
-func (h *Host) maskDocument(doc json.RawMessage) json.RawMessage {
-	if len(doc) == 0 || h.options.Redactor == nil || h.options.Redactor.Redact(string(doc)) == string(doc) {
-		return doc
-	}
-	tree, err := decodeTree(doc)
-	if err != nil {
-		return nil
-	}
-	masked, err := schema.Encode(h.maskTree(tree))
-	if err != nil {
-		return nil
-	}
-	return masked
-}
-
-func (h *Host) maskTree(v any) any {
-	switch v := v.(type) {
-	case string:
-		return h.options.mask(v)
-	case json.Number:
-		if masked := h.options.mask(v.String()); masked != v.String() {
-			return masked
-		}
-	case []any:
-		for i := range v {
-			v[i] = h.maskTree(v[i])
-		}
-	case map[string]any:
-		if _, isReference := schema.SecretName(v); isReference {
-			return v
-		}
-		for _, name := range sortedKeys(v) {
-			value := h.maskTree(v[name])
-			if masked := h.options.mask(name); masked != name {
-				delete(v, name)
-				name = masked
-			}
-			v[name] = value
-		}
-	}
-	return v
 }
 
 // invalid is the failure of an input that was not sent.

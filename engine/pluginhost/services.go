@@ -47,7 +47,7 @@ func serve(p *process, path string) (*services, error) {
 	s := &services{process: p, path: path}
 	s.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit), grpc.MaxConcurrentStreams(256),
-		grpc.ChainUnaryInterceptor(s.authenticate))
+		grpc.ChainUnaryInterceptor(s.authenticate, s.gateQuestion))
 	pluginv1.RegisterHostServer(s.server, s)
 	p.unit.host.running.Go(func() { _ = s.server.Serve(listener) })
 	return s, nil
@@ -213,7 +213,7 @@ func (s *services) CommitToken(ctx context.Context, r *pluginv1.CommitTokenReque
 	}
 	var failure *plan.Error
 	if r.GetError() != nil {
-		token, failure = nil, errorOf(r.GetError())
+		token, failure = nil, errorOf(r.GetError(), nil)
 	}
 	usable, err := h.options.Tokens.Commit(ctx, s.process.unit.source.Name, r.GetLeaseId(), token, failure)
 	if err != nil {

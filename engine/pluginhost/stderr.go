@@ -9,23 +9,29 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 )
 
 // tailSize is how much of a plugin's stderr is kept for the error of a crash.
 const tailSize = 64 << 10
+
+// overlap is how much more than what is shown is kept of a text that is cut: a secret
+// that lies across the cut is masked as a whole. No form of a secret is longer.
+const overlap = 16 << 10
 
 // output takes what one process writes to stdout and stderr: it keeps the tail
 // for a crash and hands bounded lines to the log. Safe for concurrent use.
 type output struct {
 	log    *slog.Logger
 	plugin string
-	mask   func(string) string
+	gate   *gate.Gate
 	now    func() time.Time
 	limits Limits
 
 	mu      sync.Mutex
 	tail    []byte
+	cut     bool              // the tail had more before
 	telling string            // the latest line that says why a process dies: long dumps push it out of the tail
 	lines   map[string][]byte // unfinished line of each stream
 	skip    map[string]bool   // the rest of a line that was too long
@@ -34,9 +40,9 @@ type output struct {
 	dropped int
 }
 
-func newOutput(o Options, plugin string) *output {
+func newOutput(o Options, g *gate.Gate, plugin string) *output {
 	return &output{
-		log: o.Log, plugin: plugin, mask: o.mask, now: o.Now, limits: o.Limits,
+		log: o.Log, plugin: plugin, gate: g, now: o.Now, limits: o.Limits,
 		lines: map[string][]byte{}, skip: map[string]bool{},
 	}
 }
@@ -78,19 +84,20 @@ func (o *output) write(stream string, p []byte) {
 // keep appends to the tail; it is cut only when it is twice as long as needed,
 // so that a flood is copied once.
 func (o *output) keep(p []byte) {
-	if len(p) >= tailSize {
-		o.tail = append(o.tail[:0], p[len(p)-tailSize:]...)
+	const kept = tailSize + overlap
+	if len(p) >= kept {
+		o.tail, o.cut = append(o.tail[:0], p[len(p)-kept:]...), true
 		return
 	}
 	o.tail = append(o.tail, p...)
-	if len(o.tail) > 2*tailSize {
-		o.tail = append(o.tail[:0], o.tail[len(o.tail)-tailSize:]...)
+	if len(o.tail) > 2*kept {
+		o.tail, o.cut = append(o.tail[:0], o.tail[len(o.tail)-kept:]...), true
 	}
 }
 
 func (o *output) collect(stream string, part []byte) {
 	line := o.lines[stream]
-	if room := o.limits.LogLine - len(line); len(part) > room {
+	if room := o.limits.LogLine + overlap - len(line); len(part) > room {
 		part, o.skip[stream] = part[:room], true
 	}
 	o.lines[stream] = append(line, part...)
@@ -98,13 +105,14 @@ func (o *output) collect(stream string, part []byte) {
 
 // flush logs the collected line of a stream, within the rate.
 func (o *output) flush(stream string) {
-	line := o.lines[stream]
+	line, skipped := o.lines[stream], o.skip[stream]
 	o.lines[stream], o.skip[stream] = line[:0], false
 	if len(line) == 0 {
 		return
 	}
-	if tells(string(line)) {
-		o.telling = clip(string(line), maxTelling)
+	level, text := o.plainLine(line, skipped)
+	if tells(text) {
+		o.telling = gate.Clip(text, maxTelling)
 	}
 	if now := o.now(); now.Sub(o.window) >= time.Second || now.Before(o.window) {
 		if o.dropped > 0 {
@@ -112,19 +120,23 @@ func (o *output) flush(stream string) {
 		}
 		o.window, o.spent, o.dropped = now, 0, 0
 	}
-	if o.spent += len(line); o.spent > o.limits.LogRate {
+	if o.spent += len(text); o.spent > o.limits.LogRate {
 		o.dropped++
 		return
 	}
-	level, text := plainLine(line)
 	// One group holds all that comes from the plugin: it can't forge fields.
-	o.log.Log(context.Background(), level, "plugin log", slog.Group("plugin", "name", o.plugin, "stream", stream, "line", o.mask(text)))
+	o.log.Log(context.Background(), level, "plugin log", slog.Group("plugin", "name", o.plugin, "stream", stream, "line", text))
 }
 
 // plainLine reads the level and message of hclog's JSON lines; other lines are
-// taken as they are.
-func plainLine(line []byte) (slog.Level, string) {
-	text := strings.ToValidUTF8(string(line), "�")
+// taken as they are. What is shown is masked first and cut then; of a line whose end
+// was not kept the last bytes may be half of a secret.
+func (o *output) plainLine(line []byte, skipped bool) (slog.Level, string) {
+	text := o.gate.Text(string(line))
+	if skipped {
+		text = text[:max(len(text)-overlap, 0)]
+	}
+	text = gate.Clip(strings.ToValidUTF8(text, "�"), o.limits.LogLine)
 	if len(line) == 0 || line[0] != '{' {
 		return slog.LevelDebug, text
 	}
@@ -150,17 +162,19 @@ func plainLine(line []byte) (slog.Level, string) {
 // where that one is no longer a part of it.
 func (o *output) last() string {
 	o.mu.Lock()
-	tail := o.tail
-	if len(tail) > tailSize {
-		tail = tail[len(tail)-tailSize:]
+	text, cut, telling := o.gate.Text(string(o.tail)), o.cut, o.telling
+	o.mu.Unlock()
+	if cut { // it may begin with half of a secret
+		text = text[min(overlap, len(text)):]
 	}
-	text := string(tail)
-	if !strings.Contains(text, o.telling) {
-		text = o.telling + "\n…\n" + text
+	if len(text) > tailSize {
+		text = text[len(text)-tailSize:]
 	}
 	text = strings.ToValidUTF8(text, "�")
-	o.mu.Unlock()
-	return o.mask(strings.TrimSpace(text))
+	if !strings.Contains(text, telling) {
+		text = telling + "\n…\n" + text
+	}
+	return strings.TrimSpace(text)
 }
 
 // lastWords picks the line of a tail that tells most: a panic's or fatal
@@ -173,7 +187,7 @@ func lastWords(tail string) string {
 			best = line
 		}
 	}
-	return clip(best, maxTelling)
+	return gate.Clip(best, maxTelling)
 }
 
 // maxTelling bounds a line that is shown, in bytes.
@@ -185,15 +199,4 @@ var fatalSignal = regexp.MustCompile(`^SIG[A-Z]+: `)
 // panic, a fatal error or a signal.
 func tells(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || fatalSignal.MatchString(line)
-}
-
-// clip cuts text to at most limit bytes at a character's border.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
 }

@@ -13,10 +13,11 @@ import (
 func testOutput(now func() time.Time) (*output, *bytes.Buffer) {
 	var log bytes.Buffer
 	masks := &masks{values: []string{"hunter-2222"}}
-	return newOutput(Options{
+	o := Options{
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: now, Redactor: masks,
 		Limits: Limits{LogLine: 100, LogRate: 1000}.withDefaults(),
-	}, "evil"), &log
+	}
+	return newOutput(o, o.gate(), "evil"), &log
 }
 
 func TestOutputKeepsTheTail(t *testing.T) {
@@ -78,8 +79,7 @@ func TestLastWordsPrefersThePanic(t *testing.T) {
 }
 
 func TestALongDumpKeepsItsFirstLine(t *testing.T) {
-	o := newOutput(Options{Log: slog.New(slog.DiscardHandler), Now: time.Now, Limits: Limits{}.withDefaults()}, "weather")
-	o.mask = func(text string) string { return text }
+	o := newOutput(Options{Log: slog.New(slog.DiscardHandler), Now: time.Now, Limits: Limits{}.withDefaults()}, Options{}.gate(), "weather")
 	w := o.stream("stderr")
 	_, _ = w.Write([]byte("starting\nSIGABRT: abort\nPC=0x46\n\n"))
 	for range 10_000 {

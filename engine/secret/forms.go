@@ -4,9 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // forms returns all texts by which a secret may show up.
@@ -77,9 +80,26 @@ func jsonForms(part string) []string {
 	var all []string
 	for _, quoted := range []string{string(html), strings.TrimSuffix(plain.String(), "\n")} {
 		inner := quoted[1 : len(quoted)-1]
-		all = append(all, inner, strings.ReplaceAll(inner, "/", `\/`))
+		all = append(all, inner, strings.ReplaceAll(inner, "/", `\/`), asciiForm(inner))
 	}
 	return all
+}
+
+// asciiForm is what stands inside a JSON string of writers that keep to ASCII.
+func asciiForm(inner string) string {
+	var form strings.Builder
+	for _, r := range inner {
+		switch {
+		case r < utf8.RuneSelf:
+			form.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&form, `\u%04x`, r)
+		default:
+			first, second := utf16.EncodeRune(r)
+			fmt.Fprintf(&form, `\u%04x\u%04x`, first, second)
+		}
+	}
+	return form.String()
 }
 
 func lowerEscapes(text string) string {

@@ -11,19 +11,7 @@ import (
 // tokens, and the secret outputs of these runs. A value that no key opens is
 // passed over: nobody can show it either.
 func Teach(redactor *Redactor, kv *SealedKV, runs []string) error {
-	if err := eachClear(kv, storedBucket, "", func(clear []byte) { redactor.Add(string(clear)) }); err != nil {
-		return err
-	}
-	err := eachClear(kv, tokensBucket, "", func(clear []byte) {
-		var row tokenRow
-		if json.Unmarshal(clear, &row) != nil || row.Token == nil {
-			return
-		}
-		for _, text := range []string{row.Token.AccessToken, row.Token.RefreshToken, row.Previous} {
-			redactor.Add(text)
-		}
-	})
-	if err != nil {
+	if err := EachStored(kv, redactor.Add); err != nil {
 		return err
 	}
 	for _, run := range runs {
@@ -32,6 +20,22 @@ func Teach(redactor *Redactor, kv *SealedKV, runs []string) error {
 		}
 	}
 	return nil
+}
+
+// EachStored visits the stored secrets and the tokens.
+func EachStored(kv *SealedKV, visit func(value string)) error {
+	if err := eachClear(kv, storedBucket, "", func(clear []byte) { visit(string(clear)) }); err != nil {
+		return err
+	}
+	return eachClear(kv, tokensBucket, "", func(clear []byte) {
+		var row tokenRow
+		if json.Unmarshal(clear, &row) != nil || row.Token == nil {
+			return
+		}
+		for _, text := range []string{row.Token.AccessToken, row.Token.RefreshToken, row.Previous} {
+			visit(text)
+		}
+	})
 }
 
 func eachClear(kv *SealedKV, bucket, prefix string, visit func(clear []byte)) error {

@@ -34,6 +34,7 @@ func TestEveryFormIsMasked(t *testing.T) { // docs/reliability.md, "Secrets"
 		cases[name+" hex"] = hex.EncodeToString([]byte(value))
 		cases[name+" HEX"] = strings.ToUpper(hex.EncodeToString([]byte(value)))
 		cases[name+" json"] = quote(value)
+		cases[name+" json in ASCII"] = strings.NewReplacer("é", `\u00e9`, "ö", `\u00f6`).Replace(quote(value))
 		cases[name+" %q-like slash"] = strings.ReplaceAll(quote(value), "/", `\/`)
 	}
 	for name, form := range cases {

@@ -326,6 +326,8 @@ func PlaceName(place Place) (kind, name string) {
 			return "login", rest[:size]
 		}
 		return "login", place.Key
+	case opaqueBucket:
+		return "data key", place.Key
 	case vaultBucket:
 		run, _, _ := strings.Cut(strings.TrimPrefix(place.Key, runPrefix), "/")
 		return "output", run
