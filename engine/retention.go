@@ -152,6 +152,11 @@ func (k *keeper) sweep(ctx context.Context) {
 		k.engine.project.config.Log.Info("old fires removed", "count", fires)
 	}
 	k.warn("notes of what was cut not removed", k.engine.forgetCuts(now))
+	states, err := k.engine.sweepStates(ctx, now)
+	k.warn("old state of plugins not removed", err)
+	if states > 0 {
+		k.engine.project.config.Log.Info("old state of plugins removed", "keys", states)
+	}
 	swept, err := k.engine.sweepOutputs(ctx, now)
 	k.warn("sealed outputs of removed runs not removed", err)
 	if swept > 0 {

@@ -38,10 +38,13 @@ type hostServices struct {
 	mu       sync.RWMutex
 	sealer   *secret.Sealer
 	sealed   *secret.SealedKV
+	rows     *boltstore.KV // the same rows as they are stored
 	vault    *secret.Vault
 	opaque   *secret.Opaque
 	resolver *secret.Resolver
 	tokens   *secret.Tokens
+
+	usage stateUsage
 
 	storedNames []string // secrets of a store that is not open
 }
@@ -64,7 +67,8 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealer = sealer
-	s.sealed = secret.Seal(store.KV(), sealer)
+	s.rows = store.KV()
+	s.sealed = secret.Seal(s.rows, sealer)
 	s.vault = secret.NewVault(s.sealed)
 	s.opaque = secret.NewOpaque(s.sealed, func(key []byte) error { _, err := io.ReadFull(config.Entropy, key); return err })
 	s.resolver = secret.NewResolver(s.project.redactor, s.providers()...)
@@ -120,7 +124,8 @@ func (s *hostServices) providers() []secret.Provider {
 func (s *hostServices) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sealer, s.sealed, s.vault, s.opaque, s.resolver, s.tokens = nil, nil, nil, nil, nil, nil
+	s.sealer, s.sealed, s.rows, s.vault, s.opaque, s.resolver, s.tokens = nil, nil, nil, nil, nil, nil, nil
+	s.usage = stateUsage{}
 }
 
 // noteStored names secrets that lie in a store which is not open: Reveal does not
@@ -215,11 +220,12 @@ func (s *hostServices) GetState(_ context.Context, key pluginhost.StateKey) ([]b
 	if !row.Expires.IsZero() && !s.project.config.Now().Before(row.Expires) {
 		return nil, 0, false, nil
 	}
+	s.noteUse(scopeName(key))
 	return row.Value, version, true, nil
 }
 
 // PutState writes when the stored version is ifVersion, 0 for a key that does
-// not exist or has expired.
+// not exist or has expired. *pluginhost.StateQuotaError where the scope has no room.
 func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, value []byte, ifVersion uint64, ttl time.Duration) (uint64, bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -230,6 +236,9 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 	if err != nil {
 		return 0, false, err
 	}
+	usage := s.usage.of(scopeName(key))
+	usage.mu.Lock()
+	defer usage.mu.Unlock()
 	if ifVersion == 0 {
 		if ifVersion, err = s.expiredVersion(name); err != nil {
 			return 0, false, err
@@ -237,6 +246,9 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 	}
 	if value == nil {
 		err = s.sealed.Delete(stateBucket, name, &ifVersion)
+		if err == nil && usage.known {
+			usage.set(name, 0)
+		}
 		return 0, err == nil, ignoreConflict(err)
 	}
 	row := stateRow{Value: value}
@@ -247,7 +259,15 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 	if err != nil {
 		return 0, false, fmt.Errorf("encode state %s of plugin %s: %w", key.Key, key.Plugin, err)
 	}
+	size := int64(len(name) + len(encoded) + sealedSize)
+	if err := usage.admit(s, scopeName(key), name, size); err != nil {
+		return 0, false, err
+	}
 	version, err := s.sealed.Put(stateBucket, name, encoded, &ifVersion)
+	if err == nil {
+		usage.set(name, size)
+		s.noteUse(scopeName(key))
+	}
 	return version, err == nil, ignoreConflict(err)
 }
 

@@ -94,6 +94,29 @@ func (kv *KV) List(bucket, prefix string) (keys []string, err error) {
 	return keys, err
 }
 
+// KVSize is what a row takes in the store.
+type KVSize struct {
+	Key   string
+	Bytes int64 // key and value, as they are stored
+}
+
+// Sizes returns what the rows of a bucket take whose keys begin with prefix, in
+// order.
+func (kv *KV) Sizes(bucket, prefix string) (sizes []KVSize, err error) {
+	err = kv.store.view(func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
+		if b == nil {
+			return nil
+		}
+		cursor := b.Cursor()
+		for key, value := cursor.Seek([]byte(prefix)); bytes.HasPrefix(key, []byte(prefix)) && key != nil; key, value = cursor.Next() {
+			sizes = append(sizes, KVSize{Key: string(key), Bytes: int64(len(key) + len(value))})
+		}
+		return nil
+	})
+	return sizes, err
+}
+
 func checkKV(bucket, key string, value []byte) error {
 	switch {
 	case bucket == "" || len(bucket) > maxKVKey:

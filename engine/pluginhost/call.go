@@ -100,7 +100,7 @@ func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (ans
 	}
 	named, tokens := p.beginCall(ctx, e.rejected)
 	defer p.endCall(tokens)
-	answer = e.run(named, p, open.name)
+	answer = tokens.withinQuotas(e, e.run(named, p, open.name))
 	used, _ = tokens.state()
 	if f := answer.Failed; f != nil && f.Kind == plan.KindUnauthorized && f.Applied == plan.NotApplied && e.rejected == "" {
 		refused = p.refusedToken(tokens, open.name)

@@ -127,7 +127,8 @@ type StateKey struct {
 type StateStore interface {
 	GetState(ctx context.Context, key StateKey) (value []byte, version uint64, found bool, err error)
 	// PutState writes only when the stored version is ifVersion; ok tells.
-	// A nil value deletes. A ttl of 0 keeps the value for good.
+	// A nil value deletes. A ttl of 0 keeps the value for good. *StateQuotaError:
+	// the state has no room for it.
 	PutState(ctx context.Context, key StateKey, value []byte, ifVersion uint64, ttl time.Duration) (version uint64, ok bool, err error)
 }
 

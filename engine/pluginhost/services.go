@@ -90,9 +90,12 @@ func (s *services) PutState(ctx context.Context, r *pluginv1.PutStateRequest) (*
 	case value == nil:
 		value = []byte{} // an empty value is a value
 	}
+	if err := s.boundValue(ctx, value); err != nil {
+		return nil, err
+	}
 	version, ok, err := s.process.unit.host.options.State.PutState(ctx, key, value, r.GetIfVersion(), durationOf(r.GetTtl()))
 	if err != nil {
-		return nil, s.internal("write state", err)
+		return nil, s.stateFault(ctx, err)
 	}
 	return &pluginv1.PutStateResponse{Ok: ok, Version: version}, nil
 }

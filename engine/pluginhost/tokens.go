@@ -28,8 +28,9 @@ type callTokens struct {
 	id string // the host's name of the call
 
 	mu       sync.Mutex
-	given    string // id of the token that it has got last
-	rejected string // id of the token that the service refused to the attempt before
+	given    string  // id of the token that it has got last
+	rejected string  // id of the token that the service refused to the attempt before
+	over     *excess // the first quota of the state that it broke
 }
 
 func (c *callTokens) gave(id string) {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -34,13 +37,43 @@ func (a *app) noDB(err error) error {
 }
 
 func (a *app) dbStatsCommand() *cobra.Command {
-	var output string
+	var output, by string
 	c := &cobra.Command{
-		Use: "stats", Short: "Show what the store holds and what room it has", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.dbStats(c.Context(), output) },
+		Use: "stats", Short: "Show what the store holds and what room it has, or who takes it", Args: exactArgs(),
+		Example: "  flowrun db stats\n  flowrun db stats --by plugin",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("by") {
+				if !slices.Contains(engine.DBOwnerKinds(), by) {
+					return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(engine.DBOwnerKinds(), ", "), by), diag.DidYouMean(by, engine.DBOwnerKinds()))
+				}
+				return a.dbOwners(c.Context(), by, output)
+			}
+			return a.dbStats(c.Context(), output)
+		},
 	}
 	outputFlag(c, &output, "text", "json")
+	c.Flags().StringVar(&by, "by", "", "who takes the room, by "+strings.Join(engine.DBOwnerKinds(), ", "))
+	completeFlag(c, "by", engine.DBOwnerKinds()...)
 	return c
+}
+
+func (a *app) dbOwners(ctx context.Context, by, output string) error {
+	var owners []engine.DBOwner
+	err := a.visit(ctx, func(c *web.Client) (err error) {
+		owners, err = c.DBOwners(ctx, by)
+		return err
+	})
+	switch {
+	case err != nil:
+		return a.noDB(err)
+	case output == "json":
+		return view.JSON(a.sys.Stdout, web.Page[engine.DBOwner]{Items: owners})
+	case len(owners) == 0:
+		a.note("nothing is stored yet")
+	default:
+		a.page(a.sys.Stdout).DBOwners(a.sys.Stdout, by, owners)
+	}
+	return nil
 }
 
 func (a *app) dbStats(ctx context.Context, output string) error {

@@ -21,6 +21,7 @@ func (a *app) stateCommand() *cobra.Command {
 		sub.ValidArgsFunction = cobra.NoFileCompletions
 		a.sandboxFlag(sub, "the state of the sandbox")
 	}
+	c.AddCommand(a.statePluginsCommand())
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/flowrun/flowrun/engine"
 )
@@ -15,6 +16,7 @@ import (
 type Upkeep interface {
 	Backup(ctx context.Context, r engine.BackupRequest) (*engine.BackupReport, error)
 	DBStats(ctx context.Context) (*engine.DBStats, error)
+	DBOwners(ctx context.Context, by string) ([]engine.DBOwner, error)
 	CheckKey(ctx context.Context) (*engine.KeyReport, error)
 	RotateKey(ctx context.Context) (*engine.KeyRotation, error)
 	ExportRun(ctx context.Context, id string, emit func(engine.ExportLine) error) error
@@ -27,6 +29,15 @@ func (s *server) dbStats(w http.ResponseWriter, r *http.Request) *Problem {
 		return problemOf(err)
 	}
 	writeJSON(w, http.StatusOK, stats)
+	return nil
+}
+
+func (s *server) dbOwners(w http.ResponseWriter, r *http.Request) *Problem {
+	owners, err := s.Upkeep.DBOwners(r.Context(), r.PathValue("by"))
+	if err != nil {
+		return problemOf(err)
+	}
+	writeJSON(w, http.StatusOK, newPage(owners, ""))
 	return nil
 }
 
@@ -113,6 +124,13 @@ func (s *server) exportRun(w http.ResponseWriter, r *http.Request) *Problem {
 	detail, _ := json.Marshal(runProblem(id, err)) // plain data
 	_ = encoder.Encode(engine.ExportLine{Type: exportProblem, Data: detail})
 	return nil
+}
+
+// DBOwners asks who takes the room in the store.
+func (c *Client) DBOwners(ctx context.Context, by string) ([]engine.DBOwner, error) {
+	var page Page[engine.DBOwner]
+	err := c.get(ctx, "/local/db/owners/"+url.PathEscape(by), &page)
+	return page.Items, err
 }
 
 // DBStats asks what the store holds.

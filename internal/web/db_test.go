@@ -25,6 +25,10 @@ func (f *fakeUpkeep) Backup(_ context.Context, r engine.BackupRequest) (*engine.
 	return &engine.BackupReport{Path: r.Path}, f.err
 }
 
+func (f *fakeUpkeep) DBOwners(_ context.Context, by string) ([]engine.DBOwner, error) {
+	return []engine.DBOwner{{Name: "of " + by, Bytes: 7}}, f.err
+}
+
 func (f *fakeUpkeep) DBStats(context.Context) (*engine.DBStats, error) {
 	return &engine.DBStats{Schema: 7}, f.err
 }
@@ -66,6 +70,9 @@ func TestTheStoreIsLookedAfterThroughTheAPI(t *testing.T) {
 	c, ctx := upkeepClient(fake), t.Context()
 	if report, err := c.Backup(ctx, engine.BackupRequest{Path: "/b/x.db", Temporary: true}); err != nil || report.Path != "/b/x.db" || !fake.backups[0].Temporary {
 		t.Errorf("backup: %+v %v", report, err)
+	}
+	if owners, err := c.DBOwners(ctx, "plugin"); err != nil || len(owners) != 1 || owners[0].Name != "of plugin" {
+		t.Errorf("owners %+v: %v", owners, err)
 	}
 	if stats, err := c.DBStats(ctx); err != nil || stats.Schema != 7 {
 		t.Errorf("stats: %+v %v", stats, err)

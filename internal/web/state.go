@@ -17,6 +17,8 @@ type Memory interface {
 	ResetState(ctx context.Context, r engine.StateRequest) ([]string, error)
 	StateCursors(ctx context.Context, workflow string) ([]engine.CursorItem, error)
 	StateHistory(ctx context.Context, workflow, name string) ([]engine.StateChange, error)
+	PluginStates(ctx context.Context, plugin string) ([]engine.PluginState, error)
+	RemovePluginState(ctx context.Context, r engine.PluginStateRequest) (*engine.RemovedState, error)
 }
 
 // ResetAnswer names what was reset.
@@ -105,6 +107,45 @@ func (s *server) stateHistory(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	writeJSON(w, http.StatusOK, newPage(changes, ""))
 	return nil
+}
+
+func (s *server) pluginStates(w http.ResponseWriter, r *http.Request) *Problem {
+	_, plugin, problem := stateQuery(r)
+	if problem != nil {
+		return problem
+	}
+	states, err := s.Memory.PluginStates(r.Context(), plugin)
+	if err != nil {
+		return problemOf(err)
+	}
+	writeJSON(w, http.StatusOK, newPage(states, ""))
+	return nil
+}
+
+func (s *server) removePluginState(w http.ResponseWriter, r *http.Request) *Problem {
+	var request engine.PluginStateRequest
+	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
+		return problem
+	}
+	removed, err := s.Memory.RemovePluginState(r.Context(), request)
+	if err != nil {
+		return problemOf(err)
+	}
+	writeJSON(w, http.StatusOK, removed)
+	return nil
+}
+
+// PluginStates lists what plugins keep, all or one.
+func (c *Client) PluginStates(ctx context.Context, plugin string) ([]engine.PluginState, error) {
+	var page Page[engine.PluginState]
+	err := c.get(ctx, statePath("/plugins", "", plugin), &page)
+	return page.Items, err
+}
+
+// RemovePluginState removes what a plugin keeps.
+func (c *Client) RemovePluginState(ctx context.Context, r engine.PluginStateRequest) (*engine.RemovedState, error) {
+	removed := new(engine.RemovedState)
+	return removed, c.post(ctx, "/local/state/plugins/remove", r, removed)
 }
 
 // State returns the values of a workflow's state, or one of them.

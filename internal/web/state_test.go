@@ -33,6 +33,14 @@ func (f *fakeMemory) SetState(_ context.Context, r engine.StateRequest) (*engine
 	return &engine.StateItem{Workflow: r.Workflow, Name: r.Name, Value: json.RawMessage(r.Value.Text), By: r.By}, f.known(r.Workflow)
 }
 
+func (f *fakeMemory) PluginStates(_ context.Context, plugin string) ([]engine.PluginState, error) {
+	return []engine.PluginState{{Plugin: plugin, Scope: "plugin", Keys: 2}}, nil
+}
+
+func (f *fakeMemory) RemovePluginState(_ context.Context, r engine.PluginStateRequest) (*engine.RemovedState, error) {
+	return &engine.RemovedState{Removed: []engine.PluginState{{Plugin: r.Plugin, Scope: r.Scope}}}, nil
+}
+
 func (f *fakeMemory) ResetState(_ context.Context, r engine.StateRequest) ([]string, error) {
 	return []string{r.Name}, f.known(r.Workflow)
 }
@@ -55,6 +63,12 @@ func TestStateGoesThroughTheAPI(t *testing.T) {
 	item, err := client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: engine.Input{Text: "2"}, By: "ann"})
 	if err != nil || string(item.Value) != "2" || item.By != "ann" {
 		t.Errorf("set %+v: %v", item, err)
+	}
+	if states, err := client.PluginStates(ctx, "tasks"); err != nil || len(states) != 1 || states[0].Plugin != "tasks" || states[0].Keys != 2 {
+		t.Errorf("states %+v: %v", states, err)
+	}
+	if removed, err := client.RemovePluginState(ctx, engine.PluginStateRequest{Plugin: "tasks", Scope: "connection/a b"}); err != nil || removed.Removed[0].Scope != "connection/a b" {
+		t.Errorf("removed %+v: %v", removed, err)
 	}
 	if answer, err := client.ResetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a"}); err != nil || answer.Reset[0] != "a" || answer.Workflow != oddName {
 		t.Errorf("reset %+v: %v", answer, err)

@@ -54,6 +54,32 @@ func (p Page) DBStats(out io.Writer, stats *engine.DBStats) {
 	table.Write(out)
 }
 
+// DBOwners prints who takes the room in a store, one a line.
+func (p Page) DBOwners(out io.Writer, by string, owners []engine.DBOwner) {
+	table := Table{Head: []string{strings.ToUpper(by), "RUNS", "JOURNAL", "LOG", "ALL"}}
+	switch by {
+	case engine.OwnersByRun:
+		table.Head = []string{"RUN", "WORKFLOW", "STATUS", "JOURNAL", "LOG", "ALL"}
+	case engine.OwnersByPlugin:
+		table.Head = []string{"PLUGIN", "RUNS", "ANSWERS AND LOG", "STATE", "ALL"}
+	}
+	for _, owner := range owners {
+		name, runs := term.Clean(owner.Name), fmt.Sprint(owner.Runs)
+		row := []string{name, runs, Size(owner.Journal), Size(owner.Log), Size(owner.Bytes)}
+		switch by {
+		case engine.OwnersByRun:
+			row = []string{name, term.Clean(owner.Workflow), string(owner.Status), Size(owner.Journal), Size(owner.Log), Size(owner.Bytes)}
+		case engine.OwnersByPlugin:
+			if name == "" {
+				name = "(none)"
+			}
+			row = []string{name, runs, Size(owner.Journal), Size(owner.State), Size(owner.Bytes)}
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	table.Write(out)
+}
+
 func runCounts(runs map[plan.RunStatus]int) string {
 	total, parts := 0, []string{}
 	statuses := make([]plan.RunStatus, 0, len(runs))

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -24,6 +25,17 @@ func (p Page) State(out io.Writer, items []engine.StateItem) {
 		}
 		table.Rows = append(table.Rows, []string{
 			term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At), by,
+		})
+	}
+	table.Write(out)
+}
+
+// PluginStates prints what plugins keep, one scope a line.
+func (p Page) PluginStates(out io.Writer, states []engine.PluginState) {
+	table := Table{Head: []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}}
+	for _, state := range states {
+		table.Rows = append(table.Rows, []string{
+			term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt),
 		})
 	}
 	table.Write(out)

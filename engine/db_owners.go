@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// What DBOwners can be asked by.
+const (
+	OwnersByWorkflow = "workflow"
+	OwnersByPlugin   = "plugin"
+	OwnersByRun      = "run"
+)
+
+// DBOwnerKinds are the words that DBOwners takes.
+func DBOwnerKinds() []string { return []string{OwnersByWorkflow, OwnersByPlugin, OwnersByRun} }
+
+// DBOwner is a workflow, a plugin or a run with the room that it takes in the
+// store. A plugin has the answers of its calls, what its steps logged, and its
+// state; its name is empty for what belongs to none.
+type DBOwner struct {
+	Name     string         `json:"name"`
+	Workflow string         `json:"workflow,omitempty"` // of a run
+	Status   plan.RunStatus `json:"status,omitempty"`   // of a run
+	Runs     int            `json:"runs,omitempty"`
+	Journal  int64          `json:"journal_bytes"`
+	Log      int64          `json:"log_bytes,omitempty"`
+	State    int64          `json:"state_bytes,omitempty"` // of a plugin
+	Bytes    int64          `json:"bytes"`                 // all of it
+}
+
+// DBOwners says who takes the room in the store, the largest first. It reads the
+// whole journal in short transactions.
+func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
+	owners := map[string]*DBOwner{}
+	of := func(name string) *DBOwner {
+		if owners[name] == nil {
+			owners[name] = &DBOwner{Name: name}
+		}
+		return owners[name]
+	}
+	var count func(boltstore.RunUse) error
+	switch by {
+	case OwnersByWorkflow:
+		count = func(use boltstore.RunUse) error { of(use.Run.Workflow).add(use); return nil }
+	case OwnersByRun:
+		count = func(use boltstore.RunUse) error {
+			owner := of(use.Run.ID)
+			owner.add(use)
+			owner.Runs, owner.Workflow, owner.Status = 0, use.Run.Workflow, use.Run.Status
+			return nil
+		}
+	case OwnersByPlugin:
+		count = func(use boltstore.RunUse) error { return e.countPlugins(use, of) }
+	default:
+		return nil, &InputError{Input: "by", Message: "the room is told by workflow, plugin or run"}
+	}
+	err := e.store.EachRunUse(func(use boltstore.RunUse) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return count(use)
+	})
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	if by == OwnersByPlugin {
+		states, err := e.project.services.states(stateScope{})
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		for _, state := range states {
+			of(state.Plugin).State += state.Bytes
+		}
+	}
+	list := make([]DBOwner, 0, len(owners))
+	for _, owner := range owners {
+		owner.Bytes = owner.Journal + owner.Log + owner.State
+		list = append(list, *owner)
+	}
+	slices.SortFunc(list, func(a, b DBOwner) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
+	})
+	return list, nil
+}
+
+func (o *DBOwner) add(use boltstore.RunUse) {
+	o.Runs++
+	o.Journal += use.Records
+	o.Log += use.Logs
+}
+
+// countPlugins gives what a run takes to the plugins that it called.
+func (e *Engine) countPlugins(use boltstore.RunUse, of func(string) *DBOwner) error {
+	plugins, err := e.store.PluginBytes(use.Run.ID)
+	if err != nil {
+		return err
+	}
+	for plugin, bytes := range plugins {
+		owner := of(plugin)
+		owner.Runs++
+		owner.Journal += bytes
+	}
+	return nil
+}

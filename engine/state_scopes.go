@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// DefaultStateUnused is how long the state of a plugin or a connection is kept
+// that nobody reads or writes: longer than from one yearly run to the next.
+const DefaultStateUnused = 400 * 24 * time.Hour
+
+// PluginState is the state of a plugin in one scope: "plugin", "connection/NAME"
+// or "run/ID".
+type PluginState struct {
+	Plugin   string     `json:"plugin"`
+	Scope    string     `json:"scope"`
+	Keys     int        `json:"keys"`
+	Bytes    int64      `json:"bytes"`             // as they are stored
+	MaxKeys  int64      `json:"max_keys"`          // the quotas of the scope
+	MaxBytes int64      `json:"max_bytes"`         //
+	UsedAt   *time.Time `json:"used_at,omitempty"` // to a day; never of a run's, which end with their runs
+}
+
+// PluginStateRequest names the state of a plugin, all of it or that of a scope.
+type PluginStateRequest struct {
+	Plugin string `json:"plugin"`
+	Scope  string `json:"scope,omitempty"`
+}
+
+// RemovedState tells what was removed of plugins' state.
+type RemovedState struct {
+	Removed []PluginState `json:"removed"`
+}
+
+// PluginStates returns what plugins keep, the largest scope first: of all
+// plugins, or of one.
+func (e *Engine) PluginStates(_ context.Context, plugin string) ([]PluginState, error) {
+	states, err := e.project.services.states(stateScope{plugin: plugin})
+	return states, e.fault(err)
+}
+
+// RemovePluginState removes what a plugin keeps, in all its scopes or in one. The
+// plugin finds nothing then, as at its first call: a cache is filled anew, a
+// login that it kept there is made anew. *UnknownError where there is nothing.
+func (e *Engine) RemovePluginState(_ context.Context, request PluginStateRequest) (*RemovedState, error) {
+	if request.Plugin == "" {
+		return nil, &InputError{Input: "plugin", Message: "whose state is to be removed? Name the plugin"}
+	}
+	scope := stateScope{plugin: request.Plugin, scope: request.Scope}
+	states, err := e.project.services.states(scope)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	if len(states) == 0 {
+		return nil, &UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: "`flowrun state plugins list` shows what plugins keep"}
+	}
+	for _, state := range states {
+		if err := e.project.services.removeScope(stateScope{state.Plugin, state.Scope}); err != nil {
+			return nil, e.fault(err)
+		}
+	}
+	return &RemovedState{Removed: states}, nil
+}
+
+// states measures the scopes that are wanted: empty parts stand for all.
+func (s *hostServices) states(wanted stateScope) ([]PluginState, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.rows == nil {
+		return nil, errNoStore
+	}
+	sizes, err := s.rows.Sizes(stateBucket, "")
+	if err != nil {
+		return nil, err
+	}
+	quotas, found := s.project.file.Limits.Quotas, map[stateScope]*PluginState{}
+	for _, size := range sizes {
+		scope, ok := scopeOfRow(size.Key)
+		if !ok || wanted.plugin != "" && scope.plugin != wanted.plugin || wanted.scope != "" && scope.scope != wanted.scope {
+			continue
+		}
+		state := found[scope]
+		if state == nil {
+			state = &PluginState{Plugin: scope.plugin, Scope: scope.scope, MaxKeys: quotas.Of(plan.QuotaStateKeys), MaxBytes: quotas.Of(plan.QuotaState)}
+			found[scope] = state
+			if at, known := s.lastUse(scope); known {
+				state.UsedAt = &at
+			}
+		}
+		state.Keys++
+		state.Bytes += size.Bytes
+	}
+	states := make([]PluginState, 0, len(found))
+	for _, state := range found {
+		states = append(states, *state)
+	}
+	slices.SortFunc(states, func(a, b PluginState) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Scope, b.Scope))
+	})
+	return states, nil
+}
+
+// scopeOfRow reads stateName backwards.
+func scopeOfRow(name string) (stateScope, bool) {
+	var parts []string
+	if json.Unmarshal([]byte(name), &parts) != nil || len(parts) != 3 {
+		return stateScope{}, false
+	}
+	return stateScope{parts[0], parts[1]}, true
+}
+
+// runOf returns the run whose scope this is.
+func runOf(scope string) (id string, ok bool) { return strings.CutPrefix(scope, "run/") }
+
+// removeScope removes the rows of a scope.
+func (s *hostServices) removeScope(scope stateScope) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.rows == nil {
+		return errNoStore
+	}
+	usage := s.usage.of(scope)
+	usage.mu.Lock()
+	defer usage.mu.Unlock()
+	defer s.usage.forget(scope)
+	usage.known = false
+	prefix, err := scope.prefix()
+	if err != nil {
+		return err
+	}
+	names, err := s.rows.List(stateBucket, prefix)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.rows.Delete(stateBucket, name, nil); err != nil {
+			return fmt.Errorf("remove state of plugin %s: %w", scope.plugin, err)
+		}
+	}
+	return s.rows.Delete(usedBucket, prefix, nil)
+}
+
+// dropExpired removes a row whose time is over, unless it was written meanwhile.
+func (s *hostServices) dropExpired(name string) (gone bool, err error) {
+	version, err := s.expiredVersion(name)
+	if err != nil || version == 0 {
+		return false, err
+	}
+	err = s.sealed.Delete(stateBucket, name, &version)
+	return err == nil, ignoreConflict(err)
+}
+
+// sweepStates removes what of plugins' state belongs to nothing any more: rows
+// whose time is over, scopes of runs that are removed, and scopes that nobody has
+// used for long. A scope whose use was never noted begins to count now.
+func (e *Engine) sweepStates(ctx context.Context, now time.Time) (removed int, err error) {
+	services := e.project.services
+	states, err := services.states(stateScope{})
+	if err != nil {
+		return 0, err
+	}
+	unused := e.project.file.Limits.StateUnused
+	if unused <= 0 {
+		unused = DefaultStateUnused
+	}
+	for _, state := range states {
+		if err := ctx.Err(); err != nil {
+			return removed, err
+		}
+		scope := stateScope{state.Plugin, state.Scope}
+		over, err := e.scopeIsOver(scope, state.UsedAt, now, unused)
+		if err != nil {
+			return removed, err
+		}
+		if over {
+			if err := services.removeScope(scope); err != nil {
+				return removed, err
+			}
+			removed += state.Keys
+			continue
+		}
+		n, err := services.sweepRows(ctx, scope)
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// scopeIsOver reports whether nobody needs a scope any more.
+func (e *Engine) scopeIsOver(scope stateScope, used *time.Time, now time.Time, unused time.Duration) (bool, error) {
+	if id, ofRun := runOf(scope.scope); ofRun {
+		if call, single := strings.CutPrefix(id, callPrefix); single {
+			at, known := timeOf(call)
+			return known && now.Sub(at) > callOutputsKept, nil
+		}
+		_, err := e.store.Run(id)
+		if errors.Is(err, boltstore.ErrRunNotFound) {
+			return true, nil
+		}
+		return false, err
+	}
+	if used == nil {
+		return false, e.project.services.beginUse(scope, now)
+	}
+	return now.Sub(*used) > unused, nil
+}
+
+func (s *hostServices) beginUse(scope stateScope, now time.Time) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.rows == nil {
+		return errNoStore
+	}
+	return s.putUse(scope, now)
+}
+
+// sweepRows removes the rows of a scope whose time is over.
+func (s *hostServices) sweepRows(ctx context.Context, scope stateScope) (removed int, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.rows == nil {
+		return 0, errNoStore
+	}
+	prefix, err := scope.prefix()
+	if err != nil {
+		return 0, err
+	}
+	names, err := s.rows.List(stateBucket, prefix)
+	if err != nil {
+		return 0, err
+	}
+	usage := s.usage.of(scope)
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return removed, err
+		}
+		usage.mu.Lock()
+		gone, err := s.dropExpired(name)
+		if gone && usage.known {
+			usage.set(name, 0)
+		}
+		usage.mu.Unlock()
+		if err != nil {
+			return removed, err
+		}
+		if gone {
+			removed++
+		}
+	}
+	return removed, nil
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+)
+
+// usedBucket is the store's bucket of when the scopes of plugins' state were used
+// last.
+const usedBucket = "plugin.state.used"
+
+// usedEvery is how exactly that is known: a use is noted once in this time.
+const usedEvery = 24 * time.Hour
+
+// stateScope is what a quota of a plugin's state is of.
+type stateScope struct{ plugin, scope string }
+
+func scopeName(key pluginhost.StateKey) stateScope { return stateScope{key.Plugin, key.Scope} }
+
+// prefix begins the names of the scope's rows: see stateName.
+func (s stateScope) prefix() (string, error) {
+	name, err := json.Marshal([]string{s.plugin, s.scope})
+	if err != nil {
+		return "", fmt.Errorf("name the state of plugin %s: %w", s.plugin, err)
+	}
+	return string(name[:len(name)-1]) + ",", nil
+}
+
+// stateUsage counts what the scopes take in the store. A scope is measured once,
+// at its first write; after that all writes go through here. Safe for concurrent
+// use.
+type stateUsage struct {
+	mu     sync.Mutex
+	scopes map[stateScope]*scopeUsage
+	used   map[stateScope]time.Time // as it is noted in the store
+}
+
+// scopeUsage is one scope. Its writes are one after the other, so that none slips
+// in between the look at the room and the commit.
+type scopeUsage struct {
+	mu    sync.Mutex
+	known bool
+	rows  map[string]int64 // stored bytes by name
+	bytes int64
+}
+
+func (u *stateUsage) of(scope stateScope) *scopeUsage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.scopes == nil {
+		u.scopes = map[stateScope]*scopeUsage{}
+	}
+	found := u.scopes[scope]
+	if found == nil {
+		found = &scopeUsage{}
+		u.scopes[scope] = found
+	}
+	return found
+}
+
+// forget lets a scope be measured anew.
+func (u *stateUsage) forget(scope stateScope) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.scopes, scope)
+	delete(u.used, scope)
+}
+
+// measure reads what the scope takes. Its lock is held.
+func (u *scopeUsage) measure(s *hostServices, scope stateScope) error {
+	prefix, err := scope.prefix()
+	if err != nil {
+		return err
+	}
+	sizes, err := s.rows.Sizes(stateBucket, prefix)
+	if err != nil {
+		return err
+	}
+	u.rows, u.bytes, u.known = make(map[string]int64, len(sizes)), 0, true
+	for _, size := range sizes {
+		u.rows[size.Key] = size.Bytes
+		u.bytes += size.Bytes
+	}
+	return nil
+}
+
+// set notes that a row takes so much now; 0 = it is gone.
+func (u *scopeUsage) set(name string, bytes int64) {
+	u.bytes += bytes - u.rows[name]
+	if bytes == 0 {
+		delete(u.rows, name)
+		return
+	}
+	u.rows[name] = bytes
+}
+
+// over returns the quota that a row of this size would break.
+func (u *scopeUsage) over(quotas plan.QuotaValues, scope stateScope, name string, bytes int64) *pluginhost.StateQuotaError {
+	keys := int64(len(u.rows))
+	if _, there := u.rows[name]; !there {
+		keys++
+	}
+	if limit := quotas.Of(plan.QuotaStateKeys); keys > limit {
+		return &pluginhost.StateQuotaError{Quota: plan.QuotaStateKeys, Scope: scope.scope, Size: keys, Limit: limit}
+	}
+	if limit, after := quotas.Of(plan.QuotaState), u.bytes-u.rows[name]+bytes; after > limit && bytes > u.rows[name] {
+		return &pluginhost.StateQuotaError{Quota: plan.QuotaState, Scope: scope.scope, Size: after, Limit: limit}
+	}
+	return nil
+}
+
+// sealedSize is what a row takes beside its name and its encoded value: version,
+// nonce, checksums.
+const sealedSize = 64
+
+// admit makes room for a row of a scope, or refuses it. Its lock is held.
+func (u *scopeUsage) admit(s *hostServices, scope stateScope, name string, bytes int64) error {
+	if !u.known {
+		if err := u.measure(s, scope); err != nil {
+			return err
+		}
+	}
+	quotas := s.project.file.Limits.Quotas
+	over := u.over(quotas, scope, name, bytes)
+	if over == nil {
+		return nil
+	}
+	for row := range u.rows {
+		gone, err := s.dropExpired(row)
+		if err != nil {
+			return err
+		}
+		if gone {
+			u.set(row, 0)
+		}
+	}
+	if over = u.over(quotas, scope, name, bytes); over != nil {
+		return over
+	}
+	return nil
+}
+
+// noteUse remembers that a scope is in use. Those of runs end with their runs.
+func (s *hostServices) noteUse(scope stateScope) {
+	if _, ofRun := runOf(scope.scope); ofRun {
+		return
+	}
+	now := s.project.config.Now()
+	s.usage.mu.Lock()
+	noted, known := s.usage.used[scope]
+	if known && now.Sub(noted) < usedEvery && !now.Before(noted) {
+		s.usage.mu.Unlock()
+		return
+	}
+	if s.usage.used == nil {
+		s.usage.used = map[stateScope]time.Time{}
+	}
+	s.usage.used[scope] = now
+	s.usage.mu.Unlock()
+	if stored, found := s.lastUse(scope); found && now.Sub(stored) < usedEvery && !now.Before(stored) {
+		return
+	}
+	if err := s.putUse(scope, now); err != nil {
+		s.project.config.Log.Warn("use of plugin state not noted", "plugin", scope.plugin, "scope", scope.scope, "error", err)
+	}
+}
+
+func (s *hostServices) putUse(scope stateScope, at time.Time) error {
+	name, err := scope.prefix()
+	if err != nil {
+		return err
+	}
+	_, err = s.rows.Put(usedBucket, name, []byte(at.UTC().Format(time.RFC3339)), nil)
+	return err
+}
+
+// lastUse returns when the scope was used, to a day.
+func (s *hostServices) lastUse(scope stateScope) (at time.Time, found bool) {
+	name, err := scope.prefix()
+	if err != nil {
+		return time.Time{}, false
+	}
+	stored, _, found, err := s.rows.Get(usedBucket, name)
+	if err != nil || !found {
+		return time.Time{}, false
+	}
+	at, err = time.Parse(time.RFC3339, string(stored))
+	return at, err == nil
+}
