@@ -22,27 +22,44 @@ func (c *checker) chain(n *ast.ChainNode, scope *Scope) *schema.Type {
 	default:
 		return c.infer(n.Node, scope)
 	}
+	if t == skipped {
+		return schema.Of(schema.Null)
+	}
 	if short && !t.Secret {
 		return schema.Nullable(t)
 	}
 	return t
 }
 
+// skipped is the type of what stands in a chain behind a `?.` whose object is
+// always null: it is never read, and the chain gives null.
+var skipped = &schema.Type{Kind: schema.Null}
+
 // member infers a.b and a[b]. short is set when the chain may end early.
 func (c *checker) member(n *ast.MemberNode, scope *Scope, short *bool) *schema.Type {
 	if n.Optional {
 		c.handle(n.Node)
 	}
-	base, ok := c.readable(n, c.base(n, scope, short), short)
+	base := c.base(n, scope, short)
+	present, ok := c.readable(n, base, short)
 	if !ok {
 		c.property(n, scope)
-		return Faulty
+		return unread(n, base)
 	}
-	t := c.memberOf(n, base, scope)
+	t := c.memberOf(n, present, scope)
 	if path, ok := memberPath(n); ok {
 		t = scope.refine(path, t)
 	}
 	return t
+}
+
+// unread is the type of a member whose object can't be read: of null behind `?.`
+// nothing is read, and nothing is wrong.
+func unread(n *ast.MemberNode, base *schema.Type) *schema.Type {
+	if base == skipped || n.Optional && base.Kind == schema.Null {
+		return skipped
+	}
+	return Faulty
 }
 
 // base is the type of what a member is read of.
@@ -57,6 +74,8 @@ func (c *checker) base(n *ast.MemberNode, scope *Scope, short *bool) *schema.Typ
 // can't be read.
 func (c *checker) readable(n *ast.MemberNode, base *schema.Type, short *bool) (*schema.Type, bool) {
 	switch {
+	case base == skipped:
+		return nil, false
 	case base.Secret:
 		c.report(c.issueOver(n.Node, CodeSecret, "%s is a secret, of which nothing can be read", c.text(n.Node)))
 		return nil, false

@@ -68,12 +68,15 @@ func (c *checker) methodCall(n *ast.CallNode, scope *Scope, short *bool) *schema
 	for _, arg := range n.Arguments {
 		c.value(arg, scope)
 	}
-	base, ok = c.readable(callee, base, short)
+	present, ok := c.readable(callee, base, short)
 	name, literal := callee.Property.(*ast.StringNode)
-	if !ok || !literal {
+	switch {
+	case !ok:
+		return unread(callee, base)
+	case !literal:
 		return anyType
 	}
-	return c.method(n, callee, name.Value, base)
+	return c.method(n, callee, name.Value, present)
 }
 
 func (c *checker) method(n *ast.CallNode, callee *ast.MemberNode, name string, base *schema.Type) *schema.Type {

@@ -44,7 +44,9 @@ func TestIssue12_34WhatCanFailIsRefused(t *testing.T) {
 		`first(inputs.i) + 1`, `(let f = inputs.n != nil; f or inputs.b) ? upper(inputs.n) : ""`, `filter(inputs.ns, # != nil or inputs.b)[0] ?? nil + 1`,
 		`sum(values(open))`, `join(map(toPairs(open), #[1]))`, `(open[inputs.t] ?? 1) + 1`, `max(values(inputs.b ? open : {z: 1})) ?? 1`, `(inputs.b ? open : {z: "1"}).z == "1" and upper((inputs.b ? open : {z: "1"}).z ?? "") == ""`,
 		`((inputs.b ? open : other).a ?? 1) + 1`, `(get({x: open}.x, "m.b") ?? 1) + 1`, `(get(inputs.b ? [open] : open, "m.b") ?? 1) + 1`, `any(values(open), # > 1)`, `fromPairs(toPairs(open))[inputs.t] ?? 1 > 2`,
-		`map(inputs.rows ?? [], upper(.a))`, `join(map(filter(inputs.rows ?? [], .a == nil), .a))`, `reduce(inputs.l, [#acc], "")[0][0]`,
+		`map(inputs.rows ?? [], upper(.a))`, `join(map(filter(inputs.rows ?? [], .a == nil), .a))`,
+		`hasSuffix(inputs.t, inputs.b ? "raw" : ({a: nil}.a?.[0] ?? inputs.k))`, `upper({a: nil}.a?.b.c ?? 1)`, `upper({a: nil}.a?.Year() ?? 1)`, `upper({a: nil}.a?.Year().b ?? 1)`, `upper({a: nil}.a?.b)`,
+		`reduce(inputs.l, [#acc], "")[0][0]`,
 	} {
 		x, issues := eval.Parse(source)
 		if len(issues) > 0 {
@@ -69,6 +71,7 @@ func TestIssue12_34WhatIsProvenIsAccepted(t *testing.T) {
 		`let ok = inputs.n != nil; ok ? upper(inputs.n) : ""`, `let ok = inputs.n != nil and inputs.b; not ok ? "" : upper(inputs.n)`, `inputs.n == nil or upper(inputs.n) == "A"`,
 		`open.a + open.b`, `len(values(open)) + len(keys(open))`, `sum([open.a, open.b])`, `(inputs.b ? open : other).b + 1`, `open[inputs.b ? "a" : "b"] + 1`, `join(map(values(open), toJSON(#)))`, `string(open[inputs.t] ?? 1)`, `(get(open, "a") ?? 1) + 1`,
 		`open == other`, `inputs.t in open`, `mdTable([open])`, `open.m.b + 1`,
+		`({a: nil}.a?.b.c ?? 1) + 1`, `({a: nil}.a?.[0] ?? 1) + 1`, `({a: nil}.a?.Year() ?? 1) + 1`, `{a: nil}.a?.b == nil`,
 		`split(inputs.t, ",")[0]`, `keys({a: 1})[0]`, `reduce(inputs.i, #acc + #, 0)`, `reduce(inputs.some, #acc + #)`, `map(cross(inputs.l, [1, 2]), #[0] + string(#[1]))`,
 		`upper((inputs.b ? [1, "a"] : [2, "b"])[1])`, `string([1, "a"][inputs.k] ?? 1)`, `toJSON(get(inputs.o, "a"))`, `string(get(inputs.o, "a"))`, `(inputs.b ? inputs.i : inputs.l)[1:]`, `len(inputs.b ? inputs.i : inputs.t)`,
 	} {
