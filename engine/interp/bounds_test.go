@@ -97,6 +97,7 @@ func TestAnswersAreOfTheKindThatWasAskedFor(t *testing.T) {
 		return journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &plan.Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"value":1}`)}}
 	}
 	wantPaths(t, apply(t, m, outcome("a")))
+	wantPaths(t, apply(t, m, journal.Event{Kind: journal.ChildEnded, Path: "a", Child: &journal.Child{RunID: "other"}}))
 	wantPaths(t, apply(t, m, failed("a", plan.KindTimeout)), "call a#reconcile")
 	wantPaths(t, apply(t, m, completed("a#reconcile", `{"value":2}`)))
 	wantPaths(t, apply(t, m, pending("a#reconcile", time.Second)))

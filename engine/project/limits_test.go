@@ -1,9 +1,12 @@
 package project
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // TestP17TheDrainIsALimitWithACeiling: a positive duration of at most ten minutes.
@@ -28,6 +31,22 @@ func TestP17TheDrainIsALimitWithACeiling(t *testing.T) {
 		}
 		if problems.HasErrors() || parsed.Limits.Drain != tt.want {
 			t.Errorf("%s: %s, %v, want %s", text, parsed.Limits.Drain, problems, tt.want)
+		}
+	}
+}
+
+// Each quota of the table can be set up to its ceiling, and not beyond.
+func TestQuotasHaveCeilings(t *testing.T) {
+	for _, quota := range plan.Quotas() {
+		unit := "B"
+		if quota.Count {
+			unit = ""
+		}
+		for value, fits := range map[int64]bool{1: true, quota.Ceiling: true, quota.Ceiling + 1: false} {
+			parsed, problems := Parse("flowrun.yaml", []byte(fmt.Sprintf("limits: {%s: %d%s}\n", quota.Name, value, unit)))
+			if problems.HasErrors() == fits || fits && parsed.Limits.Quotas[quota.Name] != value {
+				t.Errorf("%s: %d gives %v, %v", quota.Name, value, parsed.Limits.Quotas, problems)
+			}
 		}
 	}
 }
