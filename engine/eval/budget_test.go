@@ -21,3 +21,18 @@ func TestTheBudgetIsOneForTheWholeExpression(t *testing.T) {
 		}
 	}
 }
+
+func TestAProductOfAnySizeIsExactOrRefused(t *testing.T) {
+	for source, want := range map[string]any{
+		`3037000499 * 3037000499`: 9223372030926249001, `-4611686018427387904 * 2`: -9223372036854775807 - 1, `4611686018427387904 * 2`: nil,
+		`4294967296 * 4294967296`: nil, `9223372036854775807 * 9223372036854775807`: nil, `6442450944 * 5726623062`: nil, `-9223372036854775807 * 3`: nil,
+	} {
+		got, err := run(t, source)
+		if want == nil && (err == nil || !strings.Contains(err.Error(), "64-bit")) {
+			t.Errorf("%s is %v, %v", source, got, err)
+		}
+		if want != nil && (err != nil || got != want) {
+			t.Errorf("%s is %v, %v, want %v", source, got, err, want)
+		}
+	}
+}
