@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil shutdown hostile row-mutants mutants
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil swaps shutdown hostile row-mutants mutants
 .PHONY: licences vulnerabilities release reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -65,7 +65,7 @@ examples: ## the plugins of third parties build and pass
 # The fault suites at their full size; `go test ./...` runs each of them shortened. FLOWRUN_SEED=n repeats one.
 FAULT = $(GO) test -count=1 -v
 
-faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil shutdown hostile ## all but the soak: some hours
+faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
 
 sound: ## what --strict accepts fails by no type, null or missing field: expressions, workflows, mutants of the rules
 	FLOWRUN_SOUND_PROGRAMS=$(or $(PROGRAMS),1000000) FLOWRUN_SOUND_WORKFLOWS=$(or $(WORKFLOWS),100000) $(FAULT) -timeout 6h -run 'TestSoundExpressions|TestSoundWorkflows' ./test/sound
@@ -121,6 +121,9 @@ tokens: ## P11: token rotation under kill -9
 
 evil: ## P18: plugins that misbehave
 	FLOWRUN_EVIL_ROUNDS=$(or $(ROUNDS),10) $(FAULT) -timeout 3h ./test/evilplugins
+
+swaps: ## the private copy of a plugin, exchanged while it is started
+	FLOWRUN_SWAPS=$(or $(SWAPS),10000) $(FAULT) -timeout 1h -run Issue13_03 ./engine/pluginhost
 
 shutdown: ## P16, P17: SIGTERM under load, racing owners
 	FLOWRUN_SHUTDOWN_CYCLES=$(or $(CYCLES),1000) FLOWRUN_OWNER_STARTS=$(or $(STARTS),1000) $(FAULT) -timeout 3h ./test/shutdown

@@ -194,7 +194,7 @@ func TestAServerLeavesARunWhosePluginHasChanged(t *testing.T) {
 	list := filepath.Join(dir, "list.json")
 	files := map[string]string{
 		"list.json":         `{"items":[]}`,
-		"flowrun.yaml":      "workflows: [flows]\nconnections: {feed: {plugin: feed, config: {file: " + list + ", token: \"${{ secrets.TOKEN }}\"}}}\n",
+		"flowrun.yaml":      "workflows: [flows]\nlimits: {sandbox: \"off\"}\nconnections: {feed: {plugin: feed, config: {file: " + list + ", token: \"${{ secrets.TOKEN }}\"}}}\n",
 		"flows/gate.yaml":   approvalWorkflow,
 		"flows/reader.yaml": "flowrun: v1\nname: reader\nsteps:\n  - {id: ask, uses: core.approve, with: {message: \"go on?\"}}\n  - {id: list, uses: feed.list}\n",
 	}

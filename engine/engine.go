@@ -65,9 +65,12 @@ type Engine struct {
 
 // Open takes the store of the project's state directory and makes it where it
 // does not exist. It drives no run until it is asked to. The errors are
-// *LockedError and *StoreError.
+// *LockedError, *StoreError and *UnconfinedError.
 func Open(ctx context.Context, p *Project) (*Engine, error) {
 	if err := CheckStateFolder(p.config.StateDir); err != nil {
+		return nil, err
+	}
+	if err := p.CheckSandbox(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(p.config.StateDir, 0o700); err != nil {

@@ -47,7 +47,7 @@ type polled struct {
 func newPolled(t *testing.T) *polled {
 	t.Helper()
 	p := &polled{t: t, dir: t.TempDir(), clock: &testClock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
-	writePlain(t, p.dir, "flowrun.yaml", "workflows: [items.yaml]\nconnections: {feed: {plugin: feed, config: {file: "+filepath.Join(p.dir, "list.json")+", token: \"${{ secrets.TOKEN }}\"}}}\n")
+	writePlain(t, p.dir, "flowrun.yaml", "workflows: [items.yaml]\nlimits: {sandbox: \"off\"}\nconnections: {feed: {plugin: feed, config: {file: "+filepath.Join(p.dir, "list.json")+", token: \"${{ secrets.TOKEN }}\"}}}\n")
 	writePlain(t, p.dir, "items.yaml", pollWorkflow)
 	p.open(nil)
 	t.Cleanup(func() { closeEngine(t, p.Engine) })

@@ -308,7 +308,7 @@ func secretNames(document json.RawMessage) []string {
 
 // checkPlugins reports connections of plugins that there are not.
 func (p *Project) checkPlugins() diag.List {
-	var problems diag.List
+	problems := p.checkGranted()
 	names := p.pluginNames()
 	for _, connection := range p.file.Connections {
 		if slices.Contains(names, connection.Plugin) {

@@ -108,28 +108,33 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Learn:    p.learnSecrets,
 		Gate:     gate,
 		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},
+		Sandbox:  sandboxOf(file),
+		Secret:   p.secretPlaces(),
+		Private:  []string{config.Dir},
 	})
 	return p, nil
 }
 
 // sources lists the bundled plugins and those of the project file; the latter
-// win.
+// win. A plugin that the file only grants something to is the bundled one.
 func (p *Project) sources() []pluginhost.Source {
 	var sources []pluginhost.Source
-	named := map[string]bool{}
+	named, granted := map[string]bool{}, map[string]pluginhost.Source{}
 	for _, plugin := range p.file.Plugins {
-		path := plugin.Source
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(p.config.Dir, filepath.FromSlash(path))
+		source := p.granted(plugin)
+		if plugin.Source == "" {
+			granted[plugin.Name] = source
+			continue
 		}
+		source.Path = p.inProject(plugin.Source)
 		named[plugin.Name] = true
-		sources = append(sources, pluginhost.Source{Name: plugin.Name, Path: path})
+		sources = append(sources, source)
 	}
 	for _, name := range p.config.Bundled {
 		if !named[name] {
-			sources = append(sources, pluginhost.Source{
-				Name: name, Bundled: true, Command: []string{p.config.Executable, "plugins", "serve", name},
-			})
+			source := granted[name]
+			source.Name, source.Bundled, source.Command = name, true, []string{p.config.Executable, "plugins", "serve", name}
+			sources = append(sources, source)
 		}
 	}
 	return sources

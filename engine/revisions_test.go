@@ -388,7 +388,7 @@ func TestAReloadAsksAPluginAgain(t *testing.T) {
 	if err := os.Chmod(plugin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writePlain(t, dir, "flowrun.yaml", "workflows: [a.yaml]\nplugins: {feed: {source: ./feed}}\nconnections: {feed: {plugin: feed, config: {file: x, token: \"${{ secrets.TOKEN }}\"}}}\n")
+	writePlain(t, dir, "flowrun.yaml", "workflows: [a.yaml]\nplugins: {feed: {source: ./feed, grants: {commands: ["+program+"]}}}\nconnections: {feed: {plugin: feed, config: {file: x, token: \"${{ secrets.TOKEN }}\"}}}\n")
 	writePlain(t, dir, "a.yaml", "flowrun: v1\nname: a\nsteps:\n  - {uses: feed.list}\n")
 	e := triggered(t, dir, &testClock{at: time.Now()}, nil)
 	wantForce(t, e, "!a.yaml")

@@ -117,7 +117,7 @@ func (p *Project) simulator(plugin, connection string) (*Simulator, bool) {
 // replaced reports whether the project names a plugin of its own in the place of
 // one that is bundled.
 func (p *Project) replaced(plugin string) bool {
-	return slices.ContainsFunc(p.file.Plugins, func(own project.Plugin) bool { return own.Name == plugin })
+	return slices.ContainsFunc(p.file.Plugins, func(own project.Plugin) bool { return own.Name == plugin && own.Source != "" })
 }
 
 // approval puts the command into a prompt that approves a simulated login.

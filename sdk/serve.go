@@ -50,7 +50,11 @@ func (p *Plugin) explain(w io.Writer) {
 // real one, which go-plugin replaces.
 func (p *Plugin) serve(stdin io.Reader, stderr *os.File) error {
 	go exitWithHost(stdin, os.Exit)
-	token := os.Getenv(handshake.EnvLaunchToken)
+	token, err := launchToken(os.Getenv(handshake.EnvLaunchTokenFD), os.Getenv(handshake.EnvLaunchToken))
+	if err != nil {
+		return err
+	}
+	closeMemory()
 	host, closeHost, err := dialHost(os.Getenv(handshake.EnvHostSocket), token)
 	if err != nil {
 		return err
@@ -78,6 +82,31 @@ func (p *Plugin) serve(stdin io.Reader, stderr *os.File) error {
 		Logger:     hclog.NewNullLogger(),
 	})
 	return nil
+}
+
+// maxToken bounds a launch token, in bytes.
+const maxToken = 4096
+
+// launchToken reads the token from the descriptor that the host names, to its end;
+// older hosts put it into the environment.
+func launchToken(descriptor, fromEnvironment string) (string, error) {
+	if descriptor == "" {
+		return fromEnvironment, nil
+	}
+	number, err := strconv.ParseUint(descriptor, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("%s is %q, not the number of a descriptor", handshake.EnvLaunchTokenFD, descriptor)
+	}
+	file := os.NewFile(uintptr(number), "launch token")
+	if file == nil {
+		return "", fmt.Errorf("read launch token: descriptor %d is not open", number)
+	}
+	defer file.Close()
+	token, err := io.ReadAll(io.LimitReader(file, maxToken))
+	if err != nil {
+		return "", fmt.Errorf("read launch token: %w", err)
+	}
+	return string(token), nil
 }
 
 // newGRPCServer makes the server with its limits and its guard. What it takes

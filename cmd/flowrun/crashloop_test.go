@@ -18,7 +18,7 @@ func killerProject(t *testing.T, binary string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	buildKiller(t, dir)
-	write(t, dir, "flowrun.yaml", "plugins:\n  killer: {source: ./killer}\n")
+	write(t, dir, "flowrun.yaml", "limits: {sandbox: \"off\"} # it kills the engine, which the sandbox prevents\nplugins:\n  killer: {source: ./killer}\n")
 	return dir
 }
 
@@ -183,7 +183,7 @@ func TestIssue12_22TheQuestionOfALostCallShowsItsWait(t *testing.T) {
 	t.Parallel()
 	binary := buildBinary(t)
 	dir := killerProject(t, binary)
-	write(t, dir, "flowrun.yaml", "plugins:\n  killer: {source: ./killer}\nconnections:\n  killer: {rate: 1/12s}\n")
+	write(t, dir, "flowrun.yaml", "limits: {sandbox: \"off\"} # it kills the engine, which the sandbox prevents\nplugins:\n  killer: {source: ./killer}\nconnections:\n  killer: {rate: 1/12s}\n")
 	write(t, dir, "w.yaml", "flowrun: v1\nname: w\nsteps:\n  - {id: a, uses: killer.deliver, with: {file: "+filepath.Join(dir, "ledger")+"}}\n")
 	if _, stderr, err := flowrun(t, binary, dir, "run", "w.yaml"); !killed(err) {
 		t.Fatalf("run: %v\n%s", err, stderr)

@@ -31,10 +31,10 @@ func loginProject(t *testing.T) (dir, service string) {
 	if err := os.Mkdir(service, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "flowrun.yaml", fmt.Sprintf(`plugins: {fakeauth: {source: %s}}
+	write(t, dir, "flowrun.yaml", fmt.Sprintf(`plugins: {fakeauth: {source: %s, grants: {paths: [%s]}}}
 connections:
   work: {plugin: fakeauth, config: {folder: %s, client_secret: "${{ secrets.CLIENT_SECRET }}"}}
-`, buildFakeAuth(t), service))
+`, buildFakeAuth(t), service, service))
 	return dir, service
 }
 

@@ -10,37 +10,79 @@ import (
 )
 
 // crowdTick is how often the processes of a plugin are counted; where that takes
-// long, since the machine has many, the pause is crowdRest times as long.
+// long, since the machine has many, the pause is crowdRest times as long. Their memory
+// is looked at each memoryTick.
 const (
-	crowdTick = 500 * time.Millisecond
-	crowdRest = 50
+	crowdTick  = 500 * time.Millisecond
+	crowdRest  = 50
+	memoryTick = 100 * time.Millisecond
 )
 
-// watchCrowd kills a plugin that has started too many processes.
+// watchCrowd kills a plugin that has started too many processes, or uses too much
+// memory.
 func (r *processRunner) watchCrowd(ended <-chan struct{}) {
-	limit := r.limits.Processes
-	if limit < 0 {
-		return
-	}
-	timer := time.NewTimer(crowdTick)
+	pid := r.cmd.Process.Pid
+	var crowd []int
+	counted, pause := time.Duration(0), crowdTick
+	timer := time.NewTicker(memoryTick)
 	defer timer.Stop()
 	for {
-		var began time.Time
 		select {
 		case <-ended:
 			return
-		case began = <-timer.C:
+		case <-timer.C:
 		}
-		crowd := descendants(r.cmd.Process.Pid)
-		timer.Reset(max(crowdTick, crowdRest*time.Since(began)))
-		if len(crowd) < limit {
-			continue
+		if counted += memoryTick; counted >= pause {
+			began := time.Now()
+			crowd = family(pid)
+			counted, pause = 0, max(crowdTick, crowdRest*time.Since(began))
+			for _, child := range crowd {
+				limitChild(child, r.limits) // it may have been started before the plugin itself was limited
+			}
 		}
-		r.output.write("host", fmt.Appendf(nil, "\nkilled by flowrun: it was %d processes, %d are allowed\n", len(crowd)+1, limit))
-		r.killGroup()
-		for _, pid := range crowd {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // those that left the group
+		if excess := r.excess(pid, crowd); excess != "" {
+			r.end(excess, crowd)
 		}
+	}
+}
+
+// excess says which limit a plugin's processes are above, "" = none.
+func (r *processRunner) excess(pid int, crowd []int) string {
+	if limit := r.limits.Processes; limit >= 0 && len(crowd) >= limit {
+		return fmt.Sprintf("it was %d processes, %d are allowed", len(crowd)+1, limit)
+	}
+	limit := r.limits.Memory
+	if limit < 0 {
+		return ""
+	}
+	all := append([]int{pid}, crowd...)
+	used := residentMemory(all)
+	if used > limit && len(crowd) > 0 {
+		if exact, ok := proportionalMemory(all); ok {
+			used = exact
+		}
+	}
+	if used <= limit {
+		return ""
+	}
+	return fmt.Sprintf("it used %s of memory, %s are allowed", mebibytes(used), mebibytes(limit))
+}
+
+func mebibytes(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20) }
+
+// end kills the process and all that it started, and keeps the reason.
+func (r *processRunner) end(reason string, crowd []int) {
+	r.mu.Lock()
+	again := r.killed != ""
+	r.killed = reason
+	r.mu.Unlock()
+	if again {
+		return
+	}
+	r.output.write("host", []byte("\nkilled by flowrun: "+reason+"\n"))
+	r.killGroup()
+	for _, pid := range crowd {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // those that left the group
 	}
 }
 
@@ -48,9 +90,9 @@ func (r *processRunner) watchCrowd(ended <-chan struct{}) {
 // one that is just being killed may have started another.
 const markRounds = 5
 
-// killMarked kills what carries the launch token of a process that has ended.
-func killMarked(token string) {
-	entry := handshake.EnvLaunchToken + "=" + token
+// killMarked kills what carries the mark of a process that has ended.
+func killMarked(mark string) {
+	entry := handshake.EnvLaunchMark + "=" + mark
 	for range markRounds {
 		left := processesWith(func(environ string) bool {
 			for variable := range strings.SplitSeq(environ, "\x00") {

@@ -20,13 +20,8 @@ func handshakeNames() []string {
 	return []string{"PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR"}
 }
 
-// oneArena keeps the C library from reserving 64 MiB of addresses for each
-// thread of a plugin: RLIMIT_AS counts them, and some twenty threads of a busy
-// plugin would use up the limit while it holds 30 MiB.
-const oneArena = "MALLOC_ARENA_MAX=1"
-
 // cleanEnviron builds a plugin's environment: the names that all get, those
-// that were granted, a HOME and TMPDIR of its own, and oneArena. Granted names of the
+// that were granted, and a HOME and TMPDIR of its own. Granted names of the
 // host's own protocol are left out, so that a grant can't hand over a
 // FLOWRUN_SECRET_ or pose as the handshake.
 func cleanEnviron(environ, granted []string, home, tmp string) []string {
@@ -37,7 +32,7 @@ func cleanEnviron(environ, granted []string, home, tmp string) []string {
 			names = append(names, name)
 		}
 	}
-	clean := []string{"HOME=" + home, "TMPDIR=" + tmp, oneArena}
+	clean := []string{"HOME=" + home, "TMPDIR=" + tmp}
 	for _, name := range names {
 		if value, found := lookup(environ, name); found {
 			clean = append(clean, name+"="+value)

@@ -27,6 +27,8 @@ const (
 	ReasonBackoff       = "backoff"        // it crashed and is not restarted yet
 	ReasonCircuitOpen   = "circuit_open"   // it crashed too often
 	ReasonClosed        = "closed"         // the host is closing
+	ReasonSandbox       = "sandbox"        // the sandbox that is required is not to be had
+	ReasonLimit         = "limit"          // the host killed it: it used more than it is given
 )
 
 // PluginError says that a plugin can't be used, before anything was sent to it.
@@ -201,7 +203,12 @@ func (p *process) crashFailure(state *status.Status) *plan.Error {
 		Kind: plan.KindCrashed, Applied: plan.AppliedUnknown, Details: stderrDetails(tail),
 		Message: fmt.Sprintf("plugin %s died in the middle of the call (%s)", name, p.runner.ending()),
 	}
-	if words := lastWords(tail); words != "" {
+	words := lastWords(tail)
+	if p.runner.wasKilled() {
+		failure.Reason = ReasonLimit
+		words = "" // it was told nothing, and says nothing of it
+	}
+	if words != "" {
 		failure.Message += ": " + words
 	}
 	return failure

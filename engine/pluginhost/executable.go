@@ -18,6 +18,7 @@ type executable struct {
 	path   string // of the private copy, or of the program itself when bundled
 	args   []string
 	digest string // sha256 of the file, hex
+	copied bool   // path is a private copy
 }
 
 // fileStamp tells whether a file changed without reading it.
@@ -75,7 +76,7 @@ func (l *library) resolve(s Source) (executable, error) {
 		}
 		copied = l.copyPath(digest, s.Name)
 	}
-	return executable{path: copied, args: args, digest: digest}, nil
+	return executable{path: copied, args: args, digest: digest, copied: true}, nil
 }
 
 // digest returns the sha256 of the file, from the record when its stamp is the
@@ -99,12 +100,8 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	record := filepath.Join(l.dir, "digests.json")
-	if l.known == nil {
-		l.known = map[string]digestEntry{}
-		if err := readJSON(record, &l.known); err != nil {
-			return "", err
-		}
+	if err := l.load(); err != nil {
+		return "", err
 	}
 	if entry, found := l.known[path]; found && entry.fileStamp == stamp {
 		return entry.SHA256, nil
@@ -116,14 +113,29 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	if after, err := stampOf(file); err != nil || after != stamp {
 		return "", fmt.Errorf("executable %s changed while it was read", path)
 	}
-	entry := digestEntry{fileStamp: stamp, SHA256: sum}
+	return sum, l.record(path, digestEntry{fileStamp: stamp, SHA256: sum})
+}
+
+// record keeps what was hashed. l.mu is held.
+func (l *library) record(path string, entry digestEntry) error {
 	l.known[path] = entry
-	return sum, updateJSON(record, func(all *map[string]digestEntry) {
+	return updateJSON(l.recordPath(), func(all *map[string]digestEntry) {
 		if *all == nil {
 			*all = map[string]digestEntry{}
 		}
 		(*all)[path] = entry
 	})
+}
+
+func (l *library) recordPath() string { return filepath.Join(l.dir, "digests.json") }
+
+// load reads the record, once. l.mu is held.
+func (l *library) load() error {
+	if l.known != nil {
+		return nil
+	}
+	l.known = map[string]digestEntry{}
+	return readJSON(l.recordPath(), &l.known)
 }
 
 // recorded returns the digest of a file that has not changed, without opening
@@ -151,12 +163,13 @@ func (l *library) forget(path string) {
 
 func (l *library) copyPath(digest, name string) string { return filepath.Join(l.dir, digest, name) }
 
-// copy writes the file to its place by digest and returns the digest.
+// copy writes the file to its place by digest and returns the digest. l.mu is held.
 func (l *library) copy(file *os.File, name string) (string, error) {
 	fresh, err := os.CreateTemp(l.dir, ".copy-*")
 	if err != nil {
 		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
 	}
+	defer fresh.Close()
 	defer func() { _ = os.Remove(fresh.Name()) }() // gone already when the copy took its place
 	digest, err := hashTo(fresh, file)
 	if err == nil {
@@ -164,9 +177,6 @@ func (l *library) copy(file *os.File, name string) (string, error) {
 	}
 	if err == nil {
 		err = fresh.Sync()
-	}
-	if closeErr := fresh.Close(); err == nil {
-		err = closeErr
 	}
 	if err != nil {
 		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
@@ -178,7 +188,11 @@ func (l *library) copy(file *os.File, name string) (string, error) {
 	if err := os.Rename(fresh.Name(), place); err != nil {
 		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
 	}
-	return digest, nil
+	stamp, err := stampOf(fresh) // of what was written here, whatever has the name by now
+	if err != nil {
+		return "", err
+	}
+	return digest, l.record(place, digestEntry{fileStamp: stamp, SHA256: digest})
 }
 
 func hashTo(w io.Writer, file *os.File) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 )
 
@@ -22,6 +23,10 @@ type Host struct {
 	names   []string
 	spawn   *spawner
 	hashKey []byte // of config hashes
+
+	probe     func() []confine.Part
+	probeOnce sync.Once
+	parts     []confine.Part // what the kernel holds
 
 	setUpOnce sync.Once
 	setUpErr  error
@@ -48,7 +53,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{options: o, gate: o.gate(), units: map[string]*unit{}, spawn: newSpawner(), ended: make(chan struct{})}
+	h := &Host{options: o, gate: o.gate(), units: map[string]*unit{}, spawn: newSpawner(), probe: confine.Probe, ended: make(chan struct{})}
 	h.closing, h.begun = context.WithCancel(context.Background())
 	h.life, h.kill = context.WithCancel(context.Background())
 	for _, source := range o.Sources {

@@ -78,7 +78,7 @@ func (s *evilServer) leak(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamin
 
 // ask uses the host's services in ways that they must refuse, or mask.
 func (s *evilServer) ask(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
-	host, conn, err := hostClient(os.Getenv(handshake.EnvHostSocket), os.Getenv(handshake.EnvLaunchToken))
+	host, conn, err := hostClient(os.Getenv(handshake.EnvHostSocket), launchToken())
 	if err != nil {
 		return err
 	}

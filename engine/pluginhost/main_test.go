@@ -8,7 +8,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,8 +37,8 @@ func TestMain(m *testing.M) {
 		runPlugin(os.Args[2])
 		return
 	}
-	if len(os.Args) > 2 && os.Args[1] == "host" {
-		runDoomedHost(os.Args[2], os.Args[3])
+	if len(os.Args) > 4 && os.Args[1] == "host" {
+		runDoomedHost(os.Args[2], os.Args[3], Sandbox(os.Args[4]))
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -100,9 +104,21 @@ func runPlugin(mode string) {
 	}
 }
 
+// launchToken reads the token from its descriptor, once.
+var launchToken = sync.OnceValue(func() string {
+	number, err := strconv.Atoi(os.Getenv(handshake.EnvLaunchTokenFD))
+	if err != nil {
+		return ""
+	}
+	file := os.NewFile(uintptr(number), "token")
+	defer file.Close()
+	token, _ := io.ReadAll(file)
+	return string(token)
+})
+
 func requireToken(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	values := metadata.ValueFromIncomingContext(stream.Context(), handshake.LaunchTokenKey)
-	if len(values) != 1 || values[0] != os.Getenv(handshake.EnvLaunchToken) {
+	if len(values) != 1 || values[0] != launchToken() {
 		return status.Error(codes.Unauthenticated, "wrong launch token")
 	}
 	return handle(srv, stream)
@@ -142,7 +158,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask", "reserve", "use",
 	}
 }
 
@@ -250,15 +266,39 @@ func (s *evilServer) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStrea
 			return stream.Send(failure(&pluginv1.Error{Code: pluginv1.Code_UNAUTHORIZED, Message: "expired", Applied: pluginv1.Error_NOT_APPLIED}))
 		}
 		return complete(map[string]any{"text": s.config["base_url"]})
+	case "reserve", "use":
+		return hoard(r, complete)
 	case "spawn":
 		child := exec.Command("sleep", "300")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if strings.Contains(string(r.GetInput().GetJson()), `"off"`) {
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		}
 		if err := child.Start(); err != nil {
 			return err
 		}
 		return complete(map[string]any{"child": child.Process.Pid})
 	}
 	return s.misbehave(r, stream)
+}
+
+// hoard takes MiB of memory for a moment, and writes to it where it is to be used.
+func hoard(r *pluginv1.ExecuteRequest, complete func(any) error) error {
+	var input struct{ Size int }
+	if err := json.Unmarshal(r.GetInput().GetJson(), &input); err != nil {
+		return err
+	}
+	var blocks [][]byte
+	for range input.Size / 16 {
+		block := make([]byte, 16<<20)
+		for at := 0; at < len(block) && r.GetAction() == "use"; at += 4096 {
+			block[at] = 1
+		}
+		blocks = append(blocks, block)
+	}
+	time.Sleep(time.Second)
+	runtime.KeepAlive(blocks)
+	return complete(map[string]any{"count": len(blocks)})
 }
 
 // bytesOf decodes what the input's text has in base64.
@@ -385,7 +425,7 @@ func hostClient(socket, token string) (pluginv1.HostClient, *grpc.ClientConn, er
 // useState tells what a few calls of the state service answered.
 func (s *evilServer) useState(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
 	ctx := stream.Context()
-	host, conn, err := hostClient(os.Getenv(handshake.EnvHostSocket), os.Getenv(handshake.EnvLaunchToken))
+	host, conn, err := hostClient(os.Getenv(handshake.EnvHostSocket), launchToken())
 	if err != nil {
 		return err
 	}
@@ -426,7 +466,7 @@ func (s *evilServer) useState(r *pluginv1.ExecuteRequest, stream grpc.ServerStre
 
 // useToken uses the connection's token and finds the first one refused.
 func (s *evilServer) useToken(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingServer[pluginv1.ExecuteEvent]) error {
-	host, conn, err := hostClient(os.Getenv(handshake.EnvHostSocket), os.Getenv(handshake.EnvLaunchToken))
+	host, conn, err := hostClient(os.Getenv(handshake.EnvHostSocket), launchToken())
 	if err != nil {
 		return err
 	}

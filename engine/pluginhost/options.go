@@ -19,7 +19,28 @@ type Source struct {
 	Path    string   // local executable: a private copy of it runs, never the file itself
 	Bundled bool     // part of Command[0], which is not copied
 	Env     []string // names of the host's environment that were granted to the plugin
+
+	// What else was granted, inside the sandbox.
+	Paths    []Path
+	Hosts    []string // "host", "host:port" or a URL that it may connect to; nil = any
+	Commands []string // programs, by path or by their name in PATH, that alone it may start; nil = those of the system
 }
+
+// Path is a file or folder that a plugin was granted.
+type Path struct {
+	Name     string // absolute
+	ReadOnly bool
+}
+
+// Sandbox says what becomes of a plugin where the kernel can't hold it.
+type Sandbox string
+
+// The ways.
+const (
+	SandboxAuto    Sandbox = ""        // what the kernel holds is held
+	SandboxRequire Sandbox = "require" // a plugin is not started unless files, system calls, its group and privileges are held
+	SandboxOff     Sandbox = "off"     // nothing is held
+)
 
 // Options is everything that a Host takes from its surroundings. StateDir,
 // Now and Entropy are required.
@@ -42,6 +63,10 @@ type Options struct {
 	// Learn tells the Redactor the secrets of a plugin's connections before a process of
 	// it starts: what it has kept of them it may tell before one is opened. nil = nothing.
 	Learn func(ctx context.Context, plugin string)
+
+	Sandbox Sandbox
+	Secret  []string // absolute paths that no plugin may see, besides StateDir, whatever it is granted: the key
+	Private []string // absolute paths that a plugin may see where they were granted alone: the project
 
 	Gate Gate // asked before a connection is opened; nil = every one is
 
@@ -70,7 +95,7 @@ type Limits struct {
 	Files     uint64           // RLIMIT_NOFILE of a process (Linux); 256
 	FileSize  uint64           // RLIMIT_FSIZE: bytes of a file that a process may write (Linux); 1 GiB
 	Processes int              // that a plugin's process and what it starts may be at a time (Linux, see procs_linux.go); 64; negative = no limit
-	Memory    int64            // RLIMIT_AS of a process in bytes (Linux); 2 GiB; negative = no limit
+	Memory    int64            // bytes that a plugin's processes may use together, not reserve (Linux); 2 GiB; negative = no limit
 }
 
 // SecretSource gives the clear value of a named secret.

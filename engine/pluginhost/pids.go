@@ -2,8 +2,6 @@ package pluginhost
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +19,7 @@ type pidEntry struct {
 	Plugin string    `json:"plugin"`
 	PID    int       `json:"pid"`
 	Start  string    `json:"start"`
-	Token  string    `json:"token"` // sha256 of the launch token: marks its children too
+	Mark   string    `json:"mark"` // is in the environment of what it started
 	Since  time.Time `json:"since"`
 	Host   int       `json:"host"`
 	HostAt string    `json:"host_start"`
@@ -32,11 +30,6 @@ type pidEntry struct {
 // pidRecord is StateDir/plugins/pids.json.
 type pidRecord struct{ path string }
 
-func tokenMark(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
 func (r pidRecord) add(p *process, pid int, now time.Time) error {
 	start, ok := processStart(pid)
 	if !ok {
@@ -46,16 +39,15 @@ func (r pidRecord) add(p *process, pid int, now time.Time) error {
 	hostAt, _ := processStart(host)
 	return updateJSON(r.path, func(entries *[]pidEntry) {
 		*entries = append(*entries, pidEntry{
-			Plugin: p.unit.source.Name, PID: pid, Start: start, Token: tokenMark(p.token), Since: now.UTC(),
+			Plugin: p.unit.source.Name, PID: pid, Start: start, Mark: p.mark, Since: now.UTC(),
 			Host: host, HostAt: hostAt, TMP: p.folders.tmp, Socket: p.folders.socket,
 		})
 	})
 }
 
-func (r pidRecord) remove(pid int, token string) error {
-	mark := tokenMark(token)
+func (r pidRecord) remove(pid int, mark string) error {
 	return updateJSON(r.path, func(entries *[]pidEntry) {
-		*entries = slices.DeleteFunc(*entries, func(e pidEntry) bool { return e.PID == pid && e.Token == mark })
+		*entries = slices.DeleteFunc(*entries, func(e pidEntry) bool { return e.PID == pid && e.Mark == mark })
 	})
 }
 
@@ -108,24 +100,28 @@ func (h *Host) ReapOrphans(ctx context.Context) (int, error) {
 	return len(victims), err
 }
 
-// markedProcesses finds what carries the launch token of a lost plugin: its
-// children, when they left its group or outlived it.
+// markedProcesses finds what lost plugins have started and what outlived them: what is
+// of their group still, or carries their mark.
 func markedProcesses(lost []pidEntry) []int {
-	if len(lost) == 0 {
-		return nil
-	}
+	var found []int
 	marks := map[string]bool{}
 	for _, entry := range lost {
-		marks[entry.Token] = true
+		marks[handshake.EnvLaunchMark+"="+entry.Mark] = entry.Mark != ""
+		if _, ok := processStart(entry.PID); !ok { // else that pid may be another's by now
+			found = append(found, confinedIn(entry.PID)...)
+		}
 	}
-	return processesWith(func(environ string) bool {
+	if len(marks) == 0 {
+		return found
+	}
+	return append(found, processesWith(func(environ string) bool {
 		for entry := range strings.SplitSeq(environ, "\x00") {
-			if token, found := strings.CutPrefix(entry, handshake.EnvLaunchToken+"="); found {
-				return marks[tokenMark(token)]
+			if marks[entry] {
+				return true
 			}
 		}
 		return false
-	})
+	})...)
 }
 
 // orphanGrace is how long killed orphans are waited for (docs/reliability.md, P7): one

@@ -2,6 +2,8 @@ package pluginhost
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -30,7 +32,9 @@ import (
 type process struct {
 	unit     *unit
 	exe      executable
+	code     *code // until its handshake
 	token    string
+	mark     string // no secret: what it starts has it in its environment
 	folders  folders
 	output   *output
 	runner   *processRunner
@@ -64,11 +68,12 @@ func (f folders) remove() {
 
 // launch starts the executable and waits for its gRPC server, at most the start
 // limit. Its end is watched by a goroutine that the host waits for.
-func (u *unit) launch(exe executable) (*process, *PluginError) {
+func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
+	defer c.close()
 	if learn := u.host.options.Learn; learn != nil {
 		learn(u.host.life, u.source.Name)
 	}
-	p := &process{unit: u, exe: exe, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
+	p := &process{unit: u, exe: exe, code: c, gone: make(chan struct{}), links: map[string]*link{}, calls: map[string]*callTokens{}, runs: map[string]int{}}
 	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
 	if err := p.prepare(); err != nil {
 		p.folders.remove()
@@ -86,6 +91,9 @@ func (u *unit) launch(exe executable) (*process, *PluginError) {
 	stopKilling()
 	if err == nil && late.Load() {
 		err = errors.New("it was killed")
+	}
+	if err == nil && c.changed() {
+		err = fmt.Errorf("%s was changed while it was started", c.path)
 	}
 	if err != nil {
 		failure := p.startFailure(err, late.Load(), limit)
@@ -109,21 +117,25 @@ func (u *unit) launch(exe executable) (*process, *PluginError) {
 // prepare makes all that a process needs before it starts.
 func (p *process) prepare() error {
 	h := p.unit.host
-	secret := make([]byte, 32)
+	secret, id := make([]byte, 32), make([]byte, 14)
 	if _, err := io.ReadFull(h.options.Entropy, secret); err != nil {
 		return fmt.Errorf("make launch token: %w", err)
 	}
-	p.token = hex.EncodeToString(secret)
+	if _, err := io.ReadFull(h.options.Entropy, id); err != nil {
+		return fmt.Errorf("make the name of a process: %w", err)
+	}
+	// Nothing that others may see is made of the token.
+	p.token, p.mark = hex.EncodeToString(secret), hex.EncodeToString(id[:4])+"-"+strconv.Itoa(os.Getpid())
 	var err error
-	if p.folders, err = h.makeFolders(p.unit.source.Name, p.token[:8]); err != nil {
+	if p.folders, err = h.makeFolders(p.unit.source.Name, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
 		return err
 	}
 	if p.services, err = serve(p, filepath.Join(p.folders.socket, "host")); err != nil {
 		return err
 	}
 	p.runner = &processRunner{
-		path: p.exe.path, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
-		spawn: h.spawn, limits: h.options.Limits, mark: p.token, output: p.output, exited: make(chan struct{}),
+		path: p.exe.path, code: p.code, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
+		spawn: h.spawn, rules: p.rules(), limits: h.options.Limits, token: p.token, mark: p.mark, output: p.output, exited: make(chan struct{}),
 		started: func(pid int) {
 			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
 				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
@@ -133,6 +145,10 @@ func (p *process) prepare() error {
 			}
 		},
 	}
+	if p.runner.rules != nil {
+		p.runner.rules.Pass = max(binary.NativeEndian.Uint32(id[10:]), 1)
+		p.runner.pass = p.runner.rules.Pass
+	}
 	p.client = goplugin.NewClient(p.clientConfig())
 	return nil
 }
@@ -141,7 +157,8 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 	options := p.unit.host.options
 	environ := cleanEnviron(options.Environ, p.unit.source.Env, p.folders.home, p.folders.tmp)
 	environ = append(environ,
-		handshake.EnvLaunchToken+"="+p.token,
+		handshake.EnvLaunchTokenFD+"="+strconv.Itoa(tokenDescriptor),
+		handshake.EnvLaunchMark+"="+p.mark,
 		handshake.EnvHostSocket+"="+p.services.path,
 		handshake.MagicCookieKey+"="+handshake.MagicCookieValue)
 	if options.Limits.Message != handshake.DefaultMessageLimit {
@@ -245,7 +262,7 @@ func (p *process) cleanUp() {
 	if pid == 0 {
 		return
 	}
-	if err := p.unit.host.pids.remove(pid, p.token); err != nil {
+	if err := p.unit.host.pids.remove(pid, p.mark); err != nil {
 		p.unit.host.options.Log.Warn("plugin process still recorded", "plugin", p.unit.source.Name, "error", err)
 	}
 }

@@ -39,8 +39,8 @@ func TestEnvironmentHoldsOnlyAllowedNames(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		handshake.EnvHostSocket, handshake.EnvLaunchToken, handshake.MagicCookieKey, "GRANTED", "HOME", "PATH",
-		"MALLOC_ARENA_MAX", "PLUGIN_MAX_PORT", "PLUGIN_MIN_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "TMPDIR", "TZ", "https_proxy",
+		handshake.EnvHostSocket, handshake.EnvLaunchTokenFD, handshake.EnvLaunchMark, handshake.MagicCookieKey, "GRANTED", "HOME", "PATH",
+		"PLUGIN_MAX_PORT", "PLUGIN_MIN_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "TMPDIR", "TZ", "https_proxy",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -235,18 +235,18 @@ func TestCallInFlightEndsCanceledWhenTheHostCloses(t *testing.T) {
 }
 
 // runDoomedHost starts a plugin with a child, tells their pids, and waits to be
-// killed.
-func runDoomedHost(dir, mode string) {
+// killed. Without a sandbox the child leaves the plugin's group.
+func runDoomedHost(dir, mode string, sandbox Sandbox) {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
 	host := New(Options{
-		StateDir: dir, Environ: os.Environ(), Now: time.Now, Entropy: rand.Reader, Limits: Limits{Memory: -1},
+		StateDir: dir, Environ: os.Environ(), Now: time.Now, Entropy: rand.Reader, Limits: Limits{Memory: -1}, Sandbox: sandbox,
 		Sources: []Source{{Name: "evil", Bundled: true, Command: []string{self, "plugin", mode}}},
 	})
 	for _, action := range []string{"evil.pid", "evil.spawn"} {
-		answer := host.Call(context.Background(), plan.Request{Action: action}, Connection{}, nil)
+		answer := host.Call(context.Background(), plan.Request{Action: action, Input: json.RawMessage(`{"text":"` + string(sandbox) + `"}`)}, Connection{}, nil)
 		if answer.Failed != nil {
 			panic(answer.Failed)
 		}
@@ -256,60 +256,70 @@ func runDoomedHost(dir, mode string) {
 }
 
 // P7: after SIGKILL of the host no plugin is left, even one that ignores its
-// lifeline; what it started itself is reaped by the next host.
+// lifeline, nor what it started. What left its group, where no sandbox keeps it there, is
+// reaped by the next host.
 func TestP7KilledHostLeavesNoPlugin(t *testing.T) {
+	for _, mode := range []string{"good", "deaf"} {
+		for _, sandbox := range []Sandbox{SandboxAuto, SandboxOff} {
+			t.Run(mode+" "+string(sandbox), func(t *testing.T) { killHost(t, mode, sandbox) })
+		}
+	}
+}
+
+func killHost(t *testing.T, mode string, sandbox Sandbox) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mode := range []string{"good", "deaf"} {
-		t.Run(mode, func(t *testing.T) {
-			dir := t.TempDir()
-			doomed := exec.Command(self, "host", dir, mode)
-			doomed.Stderr = os.Stderr
-			stdout, err := doomed.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := doomed.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var plugin struct{ PID int }
-			var spawned struct{ Child int }
-			decoder := json.NewDecoder(stdout)
-			if err := errors.Join(decoder.Decode(&plugin), decoder.Decode(&spawned)); err != nil {
-				t.Fatal(err)
-			}
-			if !alive(plugin.PID) || !alive(spawned.Child) {
-				t.Fatal("the plugin does not run")
-			}
-			if err := doomed.Process.Signal(syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			_ = doomed.Wait()
-			eventually(t, "end of the plugin", func() bool { return !alive(plugin.PID) })
+	dir := t.TempDir()
+	doomed := exec.Command(self, "host", dir, mode, string(sandbox))
+	doomed.Stderr = os.Stderr
+	stdout, err := doomed.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doomed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var plugin struct{ PID int }
+	var spawned struct{ Child int }
+	decoder := json.NewDecoder(stdout)
+	if err := errors.Join(decoder.Decode(&plugin), decoder.Decode(&spawned)); err != nil {
+		t.Fatal(err)
+	}
+	if !alive(plugin.PID) || !alive(spawned.Child) {
+		t.Fatal("the plugin does not run")
+	}
+	if err := doomed.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = doomed.Wait()
+	eventually(t, "end of the plugin", func() bool { return !alive(plugin.PID) })
+	left := 1
+	if sandbox == SandboxAuto {
+		left = 0
+		eventually(t, "end of what the plugin started", func() bool { return !alive(spawned.Child) })
+	}
 
-			var entries []pidEntry
-			if err := readJSON(filepath.Join(dir, "plugins", "pids.json"), &entries); err != nil || len(entries) != 1 {
-				t.Fatalf("record = %v, %v", entries, err)
+	var entries []pidEntry
+	if err := readJSON(filepath.Join(dir, "plugins", "pids.json"), &entries); err != nil || len(entries) != 1 {
+		t.Fatalf("record = %v, %v", entries, err)
+	}
+	next := New(Options{StateDir: dir, Now: time.Now, Entropy: rand.Reader})
+	defer next.Close(context.Background())
+	reaped, err := next.ReapOrphans(context.Background())
+	if err != nil || reaped != left || alive(spawned.Child) {
+		t.Errorf("reaped %d, want %d, %v; child alive: %v", reaped, left, err, alive(spawned.Child))
+	}
+	for _, entry := range entries {
+		for _, folder := range []string{entry.TMP, entry.Socket, filepath.Dir(entry.Socket)} {
+			if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is left: %v", folder, err)
 			}
-			next := New(Options{StateDir: dir, Now: time.Now, Entropy: rand.Reader})
-			defer next.Close(context.Background())
-			reaped, err := next.ReapOrphans(context.Background())
-			if err != nil || reaped != 1 || alive(spawned.Child) {
-				t.Errorf("reaped %d, %v; child alive: %v", reaped, err, alive(spawned.Child))
-			}
-			for _, entry := range entries {
-				for _, folder := range []string{entry.TMP, entry.Socket, filepath.Dir(entry.Socket)} {
-					if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-						t.Errorf("%s is left: %v", folder, err)
-					}
-				}
-			}
-			if reaped, err := next.ReapOrphans(context.Background()); err != nil || reaped != 0 {
-				t.Errorf("reaped again: %d, %v", reaped, err)
-			}
-		})
+		}
+	}
+	if reaped, err := next.ReapOrphans(context.Background()); err != nil || reaped != 0 {
+		t.Errorf("reaped again: %d, %v", reaped, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,12 +14,11 @@ import (
 // and is not enforced for root at all. 64 of them would keep every plugin of a
 // user who has a desktop open from starting. So the rlimit is a backstop only: what
 // the user has now, and sixteen threads for each process that is allowed; none for
-// root. The limit itself is kept by the host, which counts the tree of a plugin's
-// processes about twice a second and kills it above the limit. A process that
-// leaves the tree is not counted, but carries the launch token in its environment
-// and is killed by that when the plugin ends, or by the next engine. What clears
-// its environment too can be held by a control group only: run flowrun in one
-// (systemd: TasksMax=) where plugins are not trusted.
+// root. The limit itself is kept by the host, which counts a plugin's processes about
+// twice a second and kills them above the limit: its tree, and its group, which no
+// process can leave where the sandbox holds (confine.PartGroup). Where it does not,
+// what leaves both is found by the mark in its environment when the plugin ends, or by
+// the next engine; what clears its environment too is held by a control group alone.
 
 // threadsEach is how many threads a process is given in taskLimit.
 const threadsEach = 16
@@ -71,26 +71,95 @@ func readStatus(text string) (uid, threads int) {
 	return uid, threads
 }
 
-// descendants returns what a process has started, and what that has started.
-func descendants(pid int) []int {
+// family returns what a process has started, what that has started, and what is of
+// its group without being of its tree any more.
+func family(pid int) []int {
 	names, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	children := map[int][]int{}
+	group := strconv.Itoa(pid)
+	children, seen := map[int][]int{}, map[int]bool{pid: true}
+	var found []int
 	for _, name := range names {
 		child, err := strconv.Atoi(name.Name())
 		if err != nil {
 			continue
 		}
-		if stat, err := readStat(child); err == nil && stat.state != "Z" {
-			children[stat.parent] = append(children[stat.parent], child)
+		stat, err := readStat(child)
+		if err != nil || stat.state == "Z" {
+			continue
+		}
+		children[stat.parent] = append(children[stat.parent], child)
+		if stat.group == group && child != pid {
+			found, seen[child] = append(found, child), true
 		}
 	}
-	var found []int
-	for next := children[pid]; len(next) > 0; next = next[1:] {
-		found = append(found, next[0])
-		next = append(next, children[next[0]]...)
+	for next := append([]int{pid}, found...); len(next) > 0; next = next[1:] {
+		for _, child := range children[next[0]] {
+			if !seen[child] {
+				found, seen[child] = append(found, child), true
+				next = append(next, child)
+			}
+		}
 	}
 	return found
+}
+
+// confinedIn returns the processes of a group whose leader is gone, where they are under
+// rules as plugins are: a group of the same number that is somebody else's is not touched.
+func confinedIn(group int) []int {
+	var found []int
+	for _, pid := range family(group) {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		stat, statErr := readStat(pid)
+		if err == nil && statErr == nil && stat.group == strconv.Itoa(group) && strings.Contains(string(data), "\nNoNewPrivs:\t1\n") {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// residentMemory returns how many bytes of memory processes use that is theirs alone:
+// not the files that are mapped, but what was swapped out. Pages that a process shares
+// with its children since the fork count once where the kernel tells.
+func residentMemory(pids []int) int64 {
+	var used int64
+	for _, pid := range pids {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		if err != nil {
+			continue // it has ended
+		}
+		used += kibibytes(string(data), "RssAnon", "RssShmem", "VmSwap") << 10
+	}
+	return used
+}
+
+// proportionalMemory is residentMemory with shared pages counted once; false = the
+// kernel does not tell of all. It takes long for large processes.
+func proportionalMemory(pids []int) (int64, bool) {
+	var used int64
+	for _, pid := range pids {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+		if err != nil {
+			return 0, false
+		}
+		used += kibibytes(string(data), "Pss_Anon", "Pss_Shmem", "SwapPss") << 10
+	}
+	return used, true
+}
+
+// kibibytes sums up some lines of a file of /proc.
+func kibibytes(text string, names ...string) int64 {
+	var sum int64
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":")
+		if fields := strings.Fields(value); len(fields) > 0 && slices.Contains(names, name) {
+			number, err := strconv.ParseInt(fields[0], 10, 64)
+			if err == nil {
+				sum += number
+			}
+		}
+	}
+	return sum
 }

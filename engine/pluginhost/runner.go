@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	goplugin "github.com/hashicorp/go-plugin/runner"
+
+	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
 // drainTime is how long the output of a dead process is still read: a child
@@ -27,13 +30,17 @@ const drainTime = time.Second
 // line alone; all other output goes to output.
 type processRunner struct {
 	path    string
+	code    *code // what is executed
 	args    []string
 	env     []string
 	dir     string
 	roots   []string // folders in which the plugin's socket may lie
 	spawn   *spawner
+	rules   *confine.Rules // what the process may do; nil = whatever its user may
+	pass    uint32         // of its group (confine.Group)
 	limits  Limits
-	mark    string // the launch token, which what the process starts inherits
+	token   string // the launch token
+	mark    string // is in the environment of what the process starts
 	output  *output
 	started func(pid int) // called as soon as the process exists
 
@@ -45,6 +52,7 @@ type processRunner struct {
 	mu     sync.Mutex
 	pid    int
 	reaped bool
+	killed string // why the host killed it; "" = it did not
 	hello  hello
 	why    error // why there was no usable handshake
 	status error // how the process ended; nil = exit status 0
@@ -78,48 +86,92 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
+// What a plugin finds open besides its standard streams: os/exec numbers them.
+const (
+	tokenDescriptor = 3 // the launch token, once
+	codeDescriptor  = 4 // its own code, which a script's interpreter reads
+)
+
 // Start starts the process.
 func (r *processRunner) Start(context.Context) error {
 	p, err := newPipes()
 	if err != nil {
 		return err
 	}
-	r.cmd = &exec.Cmd{
-		Path: r.path, Args: append([]string{r.path}, r.args...), Env: r.env, Dir: r.dir,
-		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW,
-		SysProcAttr: processAttributes(),
-	}
-	if err := r.spawn.start(r.cmd); err != nil {
+	token, err := tokenPipe(r.token)
+	if err != nil {
 		p.close()
-		return fmt.Errorf("start %s: %w", r.path, err)
+		return err
+	}
+	defer closeFiles(token)
+	path := r.path
+	if executesFiles {
+		path = codePath(codeDescriptor)
+	}
+	r.cmd = &exec.Cmd{
+		Path: path, Args: append([]string{r.path}, r.args...), Env: r.env, Dir: r.dir,
+		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW, ExtraFiles: []*os.File{token, r.code.file},
+		SysProcAttr: processAttributes(r.pass),
+	}
+	ended, err := r.spawn.start(r.cmd, r.rules)
+	if err != nil {
+		p.close()
+		return fmt.Errorf("start %s: %w", r.path, cause(err))
 	}
 	closeFiles(p.stdinR, p.stdoutW, p.stderrW)
+	pid := r.cmd.Process.Pid
 	r.mu.Lock()
-	r.pid, r.lifeline = r.cmd.Process.Pid, p.stdinW
+	r.pid, r.lifeline = pid, p.stdinW
 	r.mu.Unlock()
-	r.started(r.cmd.Process.Pid)
-	if err := limitProcess(r.cmd.Process.Pid, r.limits); err != nil {
+	if err := limitProcess(pid, r.limits); err != nil {
 		r.output.write("host", []byte(err.Error()+"\n"))
+	}
+	r.started(pid)
+	untie, err := tieGroup(pid)
+	if err != nil {
+		r.output.write("host", []byte(err.Error()+"\n"))
+		untie = func() {}
 	}
 	var line *io.PipeWriter
 	r.stdout, line = io.Pipe()
 	r.exited = make(chan struct{})
-	go r.supervise(p, line)
+	go r.supervise(p, line, ended, untie)
 	return nil
 }
 
+// cause is what went wrong with a start, without the descriptor's name.
+func cause(err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// tokenPipe returns a pipe that has the token and its end: it can be read once.
+func tokenPipe(token string) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make pipe of a launch token: %w", err)
+	}
+	defer closeFiles(w)
+	if _, err := io.WriteString(w, token); err != nil { // less than a pipe holds
+		closeFiles(r)
+		return nil, fmt.Errorf("hand on launch token: %w", err)
+	}
+	return r, nil
+}
+
 // supervise reads the outputs and reaps the process.
-func (r *processRunner) supervise(p pipes, line *io.PipeWriter) {
+func (r *processRunner) supervise(p pipes, line *io.PipeWriter, ended <-chan struct{}, untie func()) {
 	defer close(r.exited)
 	var readers sync.WaitGroup
 	readers.Go(func() { r.readStdout(p.stdoutR, line) })
 	readers.Go(func() { _, _ = io.Copy(r.output.stream("stderr"), p.stderrR) })
 
-	ended := make(chan struct{})
 	readers.Go(func() { r.watchCrowd(ended) })
-	awaitExit(r.cmd.Process.Pid)
-	close(ended)
+	<-ended
 	r.killGroup() // its children must not outlive it
+	untie()
 	err := r.cmd.Wait()
 	r.mu.Lock()
 	r.reaped, r.status = true, err
@@ -175,10 +227,19 @@ func (r *processRunner) ending() string {
 	switch {
 	case !r.reaped:
 		return "still running"
+	case r.killed != "":
+		return "killed by flowrun: " + r.killed
 	case r.status == nil:
 		return "exit status 0"
 	}
 	return r.status.Error()
+}
+
+// wasKilled reports whether the host killed the process for what it took.
+func (r *processRunner) wasKilled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.killed != ""
 }
 
 // Wait returns when the process has ended and its output was read.

@@ -59,7 +59,7 @@ func (s *services) close() { s.server.Stop() }
 func (s *services) authenticate(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if values := metadata.ValueFromIncomingContext(ctx, handshake.LaunchTokenKey); len(values) != 1 ||
 		subtle.ConstantTimeCompare([]byte(values[0]), []byte(s.process.token)) != 1 {
-		return nil, status.Error(codes.Unauthenticated, "the launch token is missing or wrong")
+		return nil, status.Error(codes.Unauthenticated, "the launch token is missing or wrong: a plugin reads it from the descriptor that "+handshake.EnvLaunchTokenFD+" names")
 	}
 	return handle(ctx, req)
 }

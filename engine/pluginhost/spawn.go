@@ -2,61 +2,62 @@ package pluginhost
 
 import (
 	"errors"
+	"os"
 	"os/exec"
-	"runtime"
 	"sync"
+
+	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
 var errClosed = errors.New("the plugin host is closed")
 
-// spawner starts all processes of a host from one OS thread. Linux sends the
-// parent-death signal when the *thread* that started the child ends, so this
-// thread lives as long as the host does.
+// spawner starts all processes of a host, each from an OS thread of its own that
+// lives as long as the process: the thread is put under the process's rules, which the
+// process inherits, and Linux sends the parent-death signal when the *thread* that
+// started the child ends.
 type spawner struct {
-	requests chan spawnRequest
-	once     sync.Once
-	stop     chan struct{}
-	done     chan struct{}
+	mu      sync.Mutex
+	closed  bool
+	threads sync.WaitGroup
 }
 
-type spawnRequest struct {
-	cmd   *exec.Cmd
-	reply chan error
-}
+func newSpawner() *spawner { return &spawner{} }
 
-func newSpawner() *spawner {
-	return &spawner{requests: make(chan spawnRequest), stop: make(chan struct{}), done: make(chan struct{})}
-}
-
-// start starts cmd on the long-lived thread.
-func (s *spawner) start(cmd *exec.Cmd) error {
-	s.once.Do(func() { go s.run() })
-	request := spawnRequest{cmd: cmd, reply: make(chan error, 1)}
-	select {
-	case s.requests <- request:
-		return <-request.reply
-	case <-s.stop:
-		return errClosed
+// start starts cmd under the rules; nil = under none. The channel is closed when the
+// process has ended and is not reaped yet.
+func (s *spawner) start(cmd *exec.Cmd, rules *confine.Rules) (ended <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
 	}
-}
-
-func (s *spawner) run() {
-	// Never unlocked: the thread ends with this goroutine.
-	runtime.LockOSThread()
-	defer close(s.done)
-	for {
-		select {
-		case request := <-s.requests:
-			request.reply <- request.cmd.Start()
-		case <-s.stop:
+	// What os learns of the kernel once is learned here, where nothing is closed.
+	_, _ = os.FindProcess(os.Getpid())
+	started, over := make(chan error), make(chan struct{})
+	s.threads.Add(1)
+	onThread(func() {
+		defer s.threads.Done()
+		if rules != nil {
+			if err := confine.Apply(*rules); err != nil {
+				started <- err
+				return
+			}
+		}
+		if err := cmd.Start(); err != nil {
+			started <- err
 			return
 		}
-	}
+		started <- nil
+		awaitExit(cmd.Process.Pid)
+		close(over)
+	})
+	return over, <-started
 }
 
-// close ends the thread; every process must have ended before. Call it once.
+// close waits for the threads; every process must have ended before.
 func (s *spawner) close() {
-	close(s.stop)
-	s.once.Do(func() { close(s.done) }) // it never ran
-	<-s.done
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.threads.Wait()
 }

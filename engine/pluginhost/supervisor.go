@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -180,9 +181,9 @@ func pause(ctx context.Context, wait time.Duration, failure *PluginError) error 
 func (u *unit) start() {
 	var p *process
 	var failure *PluginError
-	if exe, err := u.resolve(); err != nil {
+	if exe, c, err := u.open(); err != nil {
 		failure = err
-	} else if p, failure = u.launch(exe); failure != nil {
+	} else if p, failure = u.launch(exe, c); failure != nil {
 		if u.host.isClosed() {
 			failure = u.closedError()
 		} else {
@@ -206,11 +207,29 @@ func (u *unit) start() {
 func (u *unit) resolve() (executable, *PluginError) {
 	exe, err := u.host.library.resolve(u.source)
 	if err != nil {
-		return executable{}, &PluginError{
-			Plugin: u.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: "look at `plugins` in flowrun.yaml",
-		}
+		return executable{}, u.executableError(err)
 	}
 	return exe, nil
+}
+
+// open is resolve with the file open, held against its digest.
+func (u *unit) open() (executable, *code, *PluginError) {
+	if failure := u.host.lacksSandbox(u.source.Name); failure != nil {
+		return executable{}, nil, failure
+	}
+	exe, c, err := u.host.library.open(u.source)
+	if err != nil {
+		return executable{}, nil, u.executableError(err)
+	}
+	return exe, c, nil
+}
+
+func (u *unit) executableError(err error) *PluginError {
+	failure := &PluginError{Plugin: u.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: "look at `plugins` in flowrun.yaml"}
+	if foreign := (*foreignCode)(nil); errors.As(err, &foreign) {
+		failure.Hint = "somebody writes into the folder of flowrun's private copies: see who may (`flowrun doctor`), and start again"
+	}
+	return failure
 }
 
 // take counts a call. u.mu is held.

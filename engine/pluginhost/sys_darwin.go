@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -10,14 +11,41 @@ import (
 // maxSocketPath is sun_path without its final NUL.
 const maxSocketPath = 103
 
+// executesFiles tells that an open file can't be executed here: its name is, and the
+// name is looked at again after the start.
+const executesFiles = false
+
+func codePath(int) string { return "" }
+
+// onThread runs f.
+func onThread(f func()) { go f() }
+
+// keepWritersOut does nothing: there are no leases. The file is looked at after the start.
+func keepWritersOut(*os.File) error { return nil }
+
+func letWritersIn(*os.File) {}
+
+// tieGroup does nothing: the lifeline alone ends what a plugin started.
+func tieGroup(int) (release func(), err error) { return func() {}, nil }
+
+// residentMemory is not known here.
+func residentMemory([]int) int64 { return 0 }
+
+func proportionalMemory([]int) (int64, bool) { return 0, false }
+
+// confinedIn finds nothing here.
+func confinedIn(int) []int { return nil }
+
 // processAttributes puts a plugin into a group of its own. There is no
 // parent-death signal: the lifeline alone ends a plugin whose host died.
-func processAttributes() *syscall.SysProcAttr {
+func processAttributes(uint32) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
 // limitProcess does nothing: limits of another process can't be set here.
 func limitProcess(int, Limits) error { return nil }
+
+func limitChild(int, Limits) {}
 
 // awaitExit returns at once; the caller's own wait follows.
 func awaitExit(int) {}
@@ -32,8 +60,8 @@ func processStart(pid int) (start string, ok bool) {
 	return fmt.Sprintf("%d.%06d", at.Sec, at.Usec), true
 }
 
-// descendants finds nothing: the tree of processes can't be read here.
-func descendants(int) []int { return nil }
+// family finds nothing: the tree of processes can't be read here.
+func family(int) []int { return nil }
 
 // processesWith finds nothing: environments of other processes can't be read.
 func processesWith(func(environ string) bool) []int { return nil }

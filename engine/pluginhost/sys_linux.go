@@ -10,27 +10,42 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
 // maxSocketPath is sun_path without its final NUL.
 const maxSocketPath = 107
 
+// executesFiles tells that an open file can be executed, whatever its name stands for.
+const executesFiles = true
+
+// codePath is the name of a descriptor of the process itself.
+func codePath(descriptor int) string { return "/proc/self/fd/" + strconv.Itoa(descriptor) }
+
+// onThread runs f on a thread that ends with it.
+func onThread(f func()) { confine.OnThread(f) }
+
 // processAttributes puts a plugin into a group of its own and has the kernel
 // kill it when the host dies, whatever the plugin does with its lifeline.
-func processAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func processAttributes(pass uint32) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pgid: confine.Group(pass), Pdeathsig: syscall.SIGKILL}
 }
 
-// limitProcess sets the resource limits of a process that has just started.
-// They are set from outside right after exec: Go offers no hook before it.
+// limitProcess sets the resource limits of a process and of what it has started.
+// They are set from outside right after exec: Go offers no hook before it. What a
+// process starts in that moment gets them at the next count of its tree.
 func limitProcess(pid int, l Limits) error {
-	limits := map[int]uint64{unix.RLIMIT_NOFILE: l.Files, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: l.FileSize}
+	limits := map[int]uint64{}
 	if tasks, ok := taskLimit(l.Processes); ok {
 		limits[unix.RLIMIT_NPROC] = tasks
 	}
-	if l.Memory > 0 && !raceDetector {
-		limits[unix.RLIMIT_AS] = uint64(l.Memory)
-	}
+	return limitFiles(pid, l, limits)
+}
+
+// limitFiles sets the limits that are the same for each process of a plugin, and more.
+func limitFiles(pid int, l Limits, limits map[int]uint64) error {
+	limits[unix.RLIMIT_NOFILE], limits[unix.RLIMIT_CORE], limits[unix.RLIMIT_FSIZE] = l.Files, 0, l.FileSize
 	for resource, value := range limits {
 		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("limit process %d: %w", pid, err)
@@ -38,6 +53,9 @@ func limitProcess(pid int, l Limits) error {
 	}
 	return nil
 }
+
+// limitChild sets the limits of what a plugin has started.
+func limitChild(pid int, l Limits) { _ = limitFiles(pid, l, map[int]uint64{}) } // gone meanwhile: as well
 
 // awaitExit returns when pid has ended, and leaves it as a zombie: until it is
 // reaped neither its pid nor its group can be given to another process.

@@ -19,6 +19,7 @@ func (p *parser) limits(n *spec.Node) {
 		"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
 		"drain":           p.drain,
 		"state_unused":    p.stateUnused,
+		"sandbox":         p.limitsSandbox,
 	}
 	for _, quota := range plan.Quotas() {
 		readers[quota.Name] = func(v *spec.Node) { p.quota(quota, v) }

@@ -123,12 +123,16 @@ func (p *parser) rate(n *spec.Node) {
 }
 
 func (p *parser) plugin(name, value *spec.Node) {
-	plugin := Plugin{Name: name.Text, Pos: name.Pos}
+	plugin, granted := Plugin{Name: name.Text, Pos: name.Pos}, false
 	p.keys(value, "plugin `"+name.Text+"`", map[string]func(*spec.Node){
 		"source":  func(n *spec.Node) { plugin.Source = p.text(n, "`source`") },
 		"version": func(n *spec.Node) { plugin.Version = p.text(n, "`version`") },
+		"grants": func(n *spec.Node) {
+			granted = true
+			p.grants(n, &plugin)
+		},
 	})
-	if plugin.Source == "" && value.Kind == spec.Mapping {
+	if plugin.Source == "" && !granted && value.Kind == spec.Mapping {
 		p.problems.Errorf(firstKey(value, name), "FR5005", "plugin `%s` has no `source`", name.Text).Hint = "name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text
 	}
 	p.project.Plugins = append(p.project.Plugins, plugin)

@@ -41,9 +41,25 @@ type Connection struct {
 // Plugin is a third party's plugin.
 type Plugin struct {
 	Name    string
-	Source  string // path of the executable, relative to the project's root
+	Source  string // path of the executable, relative to the project's root; "" = it is bundled
 	Version string // range such as ^1
+	Grants  Grants
 	Pos     diag.Pos
+}
+
+// Grants are what a plugin may have besides its own folders and the system's programs
+// and libraries. A nil list is not said: hosts and commands are bounded where they are.
+type Grants struct {
+	Paths    []PathGrant
+	Hosts    []string // host, host:port or URL
+	Env      []string // names
+	Commands []string // names in PATH, or paths
+}
+
+// PathGrant is a file or folder with all that it holds.
+type PathGrant struct {
+	Path     string // as written; relative to the project's root
+	ReadOnly bool
 }
 
 // Retention says how long ended runs are kept; zero = the default.
@@ -59,6 +75,7 @@ type Limits struct {
 	Drain         time.Duration // how long a SIGTERM waits for calls in flight
 	StateUnused   time.Duration // how long a plugin's state is kept that nobody reads or writes
 	Quotas        plan.QuotaValues
+	Sandbox       string // of plugins: "auto", "require" or "off"; "" = auto
 }
 
 // Connection returns the connection of that name.

@@ -79,7 +79,7 @@ func (d *doctor) examine(ctx context.Context) error {
 	for _, look := range []func(context.Context){
 		d.checkStrict, d.checkProject, d.checkWorkflows, d.checkServer, d.checkFolder, d.checkOwner, d.checkStore, d.checkContents, d.checkKey,
 		d.checkBackup, d.checkDisk, d.checkOrphans, d.checkClock, d.checkZones, d.checkKernel, d.checkFiles, d.checkTraces,
-		d.checkPlugins, d.checkConnections, d.checkTriggers,
+		d.checkSandbox, d.checkPlugins, d.checkGrants, d.checkConnections, d.checkTriggers,
 	} {
 		look(ctx)
 		if err := ctx.Err(); err != nil {

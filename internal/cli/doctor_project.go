@@ -35,6 +35,7 @@ func hintOf(err error) string {
 		coded   *codedError
 		problem *web.Problem
 		store   *engine.StoreError
+		loose   *engine.UnconfinedError
 	)
 	switch {
 	case errors.As(err, &coded) && coded.hint != "":
@@ -43,6 +44,8 @@ func hintOf(err error) string {
 		return problem.Hint
 	case errors.As(err, &store):
 		return store.Hint
+	case errors.As(err, &loose):
+		return loose.Hint
 	}
 	return ""
 }

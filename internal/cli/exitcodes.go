@@ -96,6 +96,7 @@ func exitCode(err error) int {
 		store    *engine.StoreError
 		conflict *engine.ConflictError
 		killed   *killedError
+		loose    *engine.UnconfinedError
 		list     diag.List
 	)
 	switch {
@@ -107,6 +108,8 @@ func exitCode(err error) int {
 		return killed.exitCode()
 	case errors.As(err, &coded):
 		return coded.code
+	case errors.As(err, &loose):
+		return exitPlugin
 	case errors.As(err, &problem):
 		if code, known := exitOfCode[problem.Code]; known {
 			return code

@@ -14,6 +14,7 @@ import (
 // Host returns the system that this process runs on. A reader of our output that
 // goes away must not kill an owner on the spot: its write fails instead.
 func Host() System {
+	closeMemory()
 	delayFirstCollection(os.Args)
 	signal.Ignore(syscall.SIGPIPE)
 	dir, err := os.Getwd()

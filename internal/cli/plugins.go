@@ -17,7 +17,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 	list := a.pluginsListCommand()
 	c := &cobra.Command{Use: "plugins", Short: "The plugins and their actions", PreRunE: list.PreRunE, RunE: list.RunE}
 	group(c)
-	c.AddCommand(list, a.pluginsActionsCommand(), a.pluginsServeCommand())
+	c.AddCommand(list, a.pluginsShowCommand(), a.pluginsActionsCommand(), a.pluginsServeCommand())
 	c.Flags().AddFlagSet(list.Flags())
 	return c
 }

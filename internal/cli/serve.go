@@ -68,6 +68,7 @@ func (a *app) serve(ctx context.Context, flags *serveFlags) error {
 		return err
 	}
 	s.announceSandbox()
+	s.announceConfinement()
 	if err := s.owner.engine.AlwaysOn(ctx); err != nil {
 		return errors.Join(err, s.owner.leave(false, nil))
 	}

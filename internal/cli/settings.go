@@ -46,6 +46,7 @@ var ownSettings = []ownSetting{
 var projectDefaults = map[string]string{
 	"limits.drain":           "25s",
 	"limits.max_active_runs": "1000",
+	"limits.sandbox":         "auto",
 	"retention.keep":         "90d",
 	"retention.max_runs":     "1000",
 	"retention.max_total":    "100000",

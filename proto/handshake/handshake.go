@@ -18,8 +18,17 @@ const ProtocolMinor = 1
 // The environment that the host gives a plugin besides PATH, HOME, TMPDIR,
 // LANG, TZ, the proxy variables and the names that were granted.
 const (
-	EnvLaunchToken = "FLOWRUN_LAUNCH_TOKEN" // random; both sides present it with every call
-	EnvHostSocket  = "FLOWRUN_HOST_SOCKET"  // path of the unix socket of the Host service
+	// EnvLaunchTokenFD is the number of an open descriptor from which the launch
+	// token can be read to its end, once: random text that both sides present with
+	// every call. What stands in an environment can be read by others of the same user.
+	EnvLaunchTokenFD = "FLOWRUN_LAUNCH_TOKEN_FD"
+	// EnvLaunchToken had the token itself. Hosts do not set it any more; a plugin
+	// takes it where it finds it, and the descriptor where there is one.
+	EnvLaunchToken = "FLOWRUN_LAUNCH_TOKEN"
+	EnvHostSocket  = "FLOWRUN_HOST_SOCKET" // path of the unix socket of the Host service
+	// EnvLaunchMark names this start. It is no secret and nothing that a plugin needs:
+	// by it the host finds the processes that a plugin left behind.
+	EnvLaunchMark = "FLOWRUN_LAUNCH_MARK"
 
 	// EnvMessageLimit is how many bytes of one message the host takes, when that
 	// is not DefaultMessageLimit; at most MaxMessageLimit.

@@ -69,7 +69,7 @@ func behaviours() []behaviour {
 		{name: "floods_stderr", says: `did not answer in time`},
 		{name: "forges_its_stderr", says: `exit status 7`},
 
-		{name: "eats_memory", says: `out of memory|cannot allocate`},
+		{name: "eats_memory", says: `it used [0-9]+ MiB of memory, 2048 MiB are allowed`, run: "steps:\n  - {id: s, uses: %[1]s.act, timeout: 30s, retry: {attempts: 1}}\n"},
 		{name: "opens_10000_files", says: `too many open files`},
 		{name: "writes_a_huge_file", says: `file too large|SIGXFSZ|signal`},
 	}

@@ -28,7 +28,9 @@ steps:
 func TestP18AnOpenCircuitIsSaidAndResumedAfter(t *testing.T) {
 	p := newPlace(t, "")
 	p.write("fragile.yaml", fmt.Sprintf(fragileSteps, p.ledger))
-	p.write("ledger.broken", "")
+	if err := os.WriteFile(p.ledger+".broken", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	run := p.start("run", "fragile.yaml", "-o", "json")
 	code, err := run.end(time.Minute)
 	var result struct {

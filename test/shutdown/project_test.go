@@ -93,8 +93,8 @@ func newPlace(t *testing.T, limits string) *place {
 		t.Fatal(err)
 	}
 	p := &place{built: b, t: t, dir: t.TempDir()}
-	p.ledger = filepath.Join(p.dir, "ledger")
-	p.write("flowrun.yaml", fmt.Sprintf("plugins: {worker: {source: %q}}\n%s", b.worker, limits))
+	p.ledger = filepath.Join(t.TempDir(), "ledger")
+	p.write("flowrun.yaml", fmt.Sprintf("plugins: {worker: {source: %q, grants: {paths: [%q]}}}\n%s", b.worker, filepath.Dir(p.ledger), limits))
 	t.Cleanup(func() {
 		for _, pid := range p.processes() {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // what a failed test left

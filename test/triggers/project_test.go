@@ -18,6 +18,7 @@ import (
 
 const projectText = `workflows: [hooked.yaml, next.yaml, watch.yaml]
 connections: {feed: {plugin: feed, config: {dir: DIR}, rate: 1000/1s}}
+limits: {sandbox: "off"} # the feed lies beside the state
 `
 
 const hookedText = `flowrun: v1

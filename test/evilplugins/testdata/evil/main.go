@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -86,9 +88,21 @@ func start(name string, protocol *uint) {
 	}
 }
 
+// launchToken reads the token from its descriptor, once.
+var launchToken = sync.OnceValue(func() string {
+	number, err := strconv.Atoi(os.Getenv(handshake.EnvLaunchTokenFD))
+	if err != nil {
+		return os.Getenv(handshake.EnvLaunchToken)
+	}
+	file := os.NewFile(uintptr(number), "token")
+	defer file.Close()
+	token, _ := io.ReadAll(file)
+	return string(token)
+})
+
 func requireToken(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	values := metadata.ValueFromIncomingContext(stream.Context(), handshake.LaunchTokenKey)
-	if len(values) != 1 || values[0] != os.Getenv(handshake.EnvLaunchToken) {
+	if len(values) != 1 || values[0] != launchToken() {
 		return status.Error(codes.Unauthenticated, "wrong launch token")
 	}
 	return handle(srv, stream)

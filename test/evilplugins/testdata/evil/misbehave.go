@@ -131,12 +131,17 @@ func (s *server) grabs(stream events) bool {
 	switch s.name {
 	case "eats_memory":
 		var hog [][]byte
-		for range 64 {
-			block := make([]byte, 128<<20) // address space is what is limited
-			block[0], hog = 1, append(hog, block)
+		for range 40 { // 2.5 GiB, each page of which is used
+			block := make([]byte, 64<<20)
+			for at := 0; at < len(block); at += 4096 {
+				block[at] = 1
+			}
+			hog = append(hog, block)
+			time.Sleep(20 * time.Millisecond)
 		}
+		time.Sleep(time.Second)
 		runtime.KeepAlive(hog)
-		_ = stream.Send(completed(`{"text":"8 GiB"}`))
+		_ = stream.Send(completed(`{"text":"2.5 GiB"}`))
 	case "opens_10000_files":
 		for n := range 10_000 {
 			if _, err := os.Open("/dev/null"); err != nil {
@@ -164,7 +169,7 @@ func (s *server) grabs(stream events) bool {
 
 // burgle asks the host for what belongs to others and tells what it got.
 func burgle(ctx context.Context) string {
-	own, thief := os.Getenv(handshake.EnvLaunchToken), "guessed"
+	own, thief := launchToken(), "guessed"
 	got := []string{}
 	try := func(what, token, scope string, md ...string) {
 		conn, err := grpc.NewClient("passthrough:///host", grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ type server struct {
 
 const (
 	configSchema = `{"type":"object","properties":{"api_key":{"type":"string","writeOnly":true}}}`
-	inputSchema  = `{"type":"object","properties":{"n":{"type":"integer"},"cursor":{"type":"string"}}}`
+	inputSchema  = `{"type":"object","properties":{"n":{"type":"integer"},"cursor":{"type":"string"},"what":{"type":"string"},"text":{"type":"string"}}}`
 	outputSchema = `{"type":"object","properties":{"text":{"type":"string"},"rows":{"type":"array","items":{"type":"integer"}},"next":{"type":"string"}}}`
 )
 
@@ -78,7 +79,15 @@ func logLine(text string) *pluginv1.ExecuteEvent {
 	return &pluginv1.ExecuteEvent{Event: &pluginv1.ExecuteEvent_Log{Log: &pluginv1.Log{Level: pluginv1.Log_INFO, Message: text}}}
 }
 
-func (s *server) Execute(_ *pluginv1.ExecuteRequest, stream events) error {
+func (s *server) Execute(r *pluginv1.ExecuteRequest, stream events) error {
+	if s.name == "attacker" {
+		_ = os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "mine"), []byte("mine"), 0o600)
+		got, err := json.Marshal(map[string]string{"text": attack(r)})
+		if err != nil {
+			return err
+		}
+		return stream.Send(completed(string(got)))
+	}
 	switch {
 	case s.answers(stream):
 		return nil
