@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -98,6 +99,9 @@ func (p *Project) secretPlaces() []string {
 	places := []string{p.KeyPath()}
 	if p.config.Sandbox != nil {
 		places = append(places, filepath.Dir(p.config.StateDir))
+		if p.config.Sandbox.RealState != "" {
+			places = append(places, p.config.Sandbox.RealState)
+		}
 	}
 	return places
 }
@@ -109,11 +113,43 @@ func (p *Project) inProject(path string) string {
 	return filepath.Join(p.config.Dir, filepath.FromSlash(path))
 }
 
+// configFiles are the files that the connections of a plugin name in their config
+// (ca_file), simulated ones too: who wrote the config wants them read.
+func (p *Project) configFiles(plugin string) []pluginhost.Path {
+	var paths []pluginhost.Path
+	add := func(name, value string) {
+		if strings.HasSuffix(name, "_file") && value != "" && !strings.Contains(value, "${{") {
+			paths = append(paths, pluginhost.Path{Name: p.inProject(value), ReadOnly: true})
+		}
+	}
+	for _, connection := range p.file.Connections {
+		if connection.Plugin == plugin && connection.Config != nil && connection.Config.Kind == spec.Mapping {
+			for _, pair := range connection.Config.Pairs {
+				add(pair.Key.Text, pair.Value.Text)
+			}
+		}
+	}
+	if p.config.Sandbox == nil {
+		return paths
+	}
+	for _, simulator := range p.config.Sandbox.Simulators {
+		var config map[string]any
+		if json.Unmarshal(simulator.Config, &config) != nil {
+			continue // who stands for the service is told so elsewhere
+		}
+		for name, value := range config {
+			text, _ := value.(string)
+			add(name, text)
+		}
+	}
+	return paths
+}
+
 // granted is a source with the plugin's grants. The hosts of its connections are the
 // user's own word: their base_url is granted with them. Simulators listen where they
 // can, so that in a sandbox hosts are not bounded by their ports.
 func (p *Project) granted(plugin project.Plugin) pluginhost.Source {
-	source := pluginhost.Source{Name: plugin.Name, Env: plugin.Grants.Env}
+	source := pluginhost.Source{Name: plugin.Name, Env: plugin.Grants.Env, Paths: p.configFiles(plugin.Name)}
 	for _, path := range plugin.Grants.Paths {
 		source.Paths = append(source.Paths, pluginhost.Path{Name: p.inProject(path.Path), ReadOnly: path.ReadOnly})
 	}

@@ -132,8 +132,11 @@ func (p *Project) sources() []pluginhost.Source {
 	}
 	for _, name := range p.config.Bundled {
 		if !named[name] {
-			source := granted[name]
-			source.Name, source.Bundled, source.Command = name, true, []string{p.config.Executable, "plugins", "serve", name}
+			source, found := granted[name]
+			if !found {
+				source = p.granted(project.Plugin{Name: name})
+			}
+			source.Bundled, source.Command = true, []string{p.config.Executable, "plugins", "serve", name}
 			sources = append(sources, source)
 		}
 	}
