@@ -20,6 +20,9 @@ type excess struct {
 }
 
 func (e *excess) Error() string {
+	if e.quota == plan.QuotaStateKeys {
+		return fmt.Sprintf("its state %d keys, the limit is %d", e.size, e.limit)
+	}
 	return fmt.Sprintf("a %s of %d bytes, the limit is %d", e.field, e.size, e.limit)
 }
 
