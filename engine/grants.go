@@ -129,10 +129,10 @@ func (p *Project) configFiles(plugin string) []pluginhost.Path {
 			}
 		}
 	}
-	if p.config.Sandbox == nil {
+	if p.sandbox == nil {
 		return paths
 	}
-	for _, simulator := range p.config.Sandbox.Simulators {
+	for _, simulator := range p.sandbox.Simulators {
 		var config map[string]any
 		if json.Unmarshal(simulator.Config, &config) != nil {
 			continue // who stands for the service is told so elsewhere
@@ -149,7 +149,7 @@ func (p *Project) configFiles(plugin string) []pluginhost.Path {
 // user's own word: their base_url is granted with them. Simulators listen where they
 // can, so that in a sandbox hosts are not bounded by their ports.
 func (p *Project) granted(plugin project.Plugin) pluginhost.Source {
-	source := pluginhost.Source{Name: plugin.Name, Env: plugin.Grants.Env, Paths: p.configFiles(plugin.Name)}
+	source := pluginhost.Source{Name: plugin.Name, Env: plugin.Grants.Env}
 	for _, path := range plugin.Grants.Paths {
 		source.Paths = append(source.Paths, pluginhost.Path{Name: p.inProject(path.Path), ReadOnly: path.ReadOnly})
 	}

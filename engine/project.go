@@ -111,6 +111,7 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Sandbox:  sandboxOf(file),
 		Secret:   p.secretPlaces(),
 		Private:  []string{config.Dir},
+		Named:    p.configFiles,
 	})
 	return p, nil
 }
@@ -132,11 +133,8 @@ func (p *Project) sources() []pluginhost.Source {
 	}
 	for _, name := range p.config.Bundled {
 		if !named[name] {
-			source, found := granted[name]
-			if !found {
-				source = p.granted(project.Plugin{Name: name})
-			}
-			source.Bundled, source.Command = true, []string{p.config.Executable, "plugins", "serve", name}
+			source := granted[name]
+			source.Name, source.Bundled, source.Command = name, true, []string{p.config.Executable, "plugins", "serve", name}
 			sources = append(sources, source)
 		}
 	}

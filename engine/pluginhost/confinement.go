@@ -116,7 +116,11 @@ func (p *process) rules() *confine.Rules {
 	if folder := filepath.Dir(s.Path); s.Path != "" && !holdsAny(folder, append(private, h.home())) {
 		paths = append(paths, confine.Path{Name: folder, Rights: system})
 	}
-	for _, granted := range s.Paths {
+	opened := s.Paths
+	if h.options.Named != nil {
+		opened = append(slices.Clone(opened), h.options.Named(s.Name)...)
+	}
+	for _, granted := range opened {
 		rights := system
 		if !granted.ReadOnly {
 			rights |= confine.Write

@@ -68,6 +68,10 @@ type Options struct {
 	Secret  []string // absolute paths that no plugin may see, besides StateDir, whatever it is granted: the key
 	Private []string // absolute paths that a plugin may see where they were granted alone: the project
 
+	// Named gives the files that the connections of a plugin name in their config, when
+	// its process is started. nil = none.
+	Named func(plugin string) []Path
+
 	Gate Gate // asked before a connection is opened; nil = every one is
 
 	Limits Limits
