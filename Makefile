@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil growth swaps shutdown hostile row-mutants mutants
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps shutdown hostile row-mutants mutants
 .PHONY: licences vulnerabilities release reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -118,6 +118,9 @@ timers: ## P9: durable timers under jumps of the clock
 
 tokens: ## P11: token rotation under kill -9
 	FLOWRUN_TOKEN_KILLS=$(or $(KILLS),1000) $(FAULT) -timeout 30m ./test/tokens
+
+canary: ## a raw plugin that tells its secret in each field, and the control without the gate
+	FLOWRUN_CANARY=all $(FAULT) -timeout 1h ./test/canary
 
 evil: ## P18: plugins that misbehave
 	FLOWRUN_EVIL_ROUNDS=$(or $(ROUNDS),10) $(FAULT) -timeout 3h ./test/evilplugins

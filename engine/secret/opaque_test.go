@@ -65,6 +65,11 @@ func TestIssue13_01_OpaqueBytes(t *testing.T) {
 	if size != len(text) || len(digest) != 16 {
 		t.Errorf("shape = %d %q", size, digest)
 	}
+	for _, other := range [][]byte{sealOpaque(t, o, "evil\x00main\x00checkpoint", text+"."), sealOpaque(t, o, "evil\x00main\x00watermark", text)} {
+		if _, again := secret.Shape(other); again == digest {
+			t.Error("two texts share a nonce: who has both reads both")
+		}
+	}
 	if size, digest := secret.Shape([]byte("old")); size != 3 || digest != "" {
 		t.Errorf("shape of what was never sealed = %d %q", size, digest)
 	}
