@@ -219,7 +219,7 @@ func TestIssue13_01_WhatAPluginLeavesForItself(t *testing.T) {
 	const key = "kilo-123456"
 	w := newWorld(t, "good", func(o *Options) { o.Opaque = &memoryOpaque{} })
 	first := w.leak("completed", nil).Completed
-	if first == nil || strings.Contains(fmt.Sprintf("%s", first.Watermark)+string(first.PageNote)+first.NextCursor, "kilo") || !strings.HasPrefix(first.NextCursor, plan.OpaquePrefix) {
+	if first == nil || strings.Contains(string(first.Watermark)+string(first.PageNote)+first.NextCursor, "kilo") || !strings.HasPrefix(first.NextCursor, plan.OpaquePrefix) {
 		t.Fatalf("first = %+v", first)
 	}
 	again := w.leak("completed", nil).Completed

@@ -195,10 +195,7 @@ func (b *bench) run(args ...string) string {
 	return stdout.String()
 }
 
-var (
-	servesAt = regexp.MustCompile(`flowrun serves (http://\S+)`)
-	runID    = regexp.MustCompile(`"id":"([0-9a-z]{26})"`)
-)
+var servesAt = regexp.MustCompile(`flowrun serves (http://\S+)`)
 
 func (b *bench) serve() {
 	b.t.Helper()
