@@ -27,6 +27,10 @@ type Config struct {
 	Entropy        io.Reader
 	Log            *slog.Logger
 	AllowNetworkFS bool
+
+	// AcceptRollback takes a store that was put back to an older copy: what was open
+	// then is paused (ADR 30).
+	AcceptRollback bool
 	// Observer hears what the engine does, for metrics, traces and logs. nil =
 	// nobody does, and nothing is gathered.
 	Observer *plan.Observer

@@ -161,6 +161,17 @@ func (e *Engine) lastBackup() *BackupReport {
 	return report
 }
 
+// RolledBack tells that Open has accepted a store which was put back: how it was
+// then, until when it had gone on at least, and how many runs are paused; ok is false
+// when it was not.
+func (e *Engine) RolledBack() (stored, beside time.Time, parked int, ok bool) {
+	rolled := e.store.Rollback()
+	if rolled == nil {
+		return time.Time{}, time.Time{}, 0, false
+	}
+	return rolled.Stored, rolled.Beside, rolled.Parked, true
+}
+
 // Migrated tells that Open moved the store up from an older schema, and where the
 // copy of the file lies that was made before; from is 0 when it did not.
 func (e *Engine) Migrated() (from uint64, backup string) { return e.store.Migrated() }

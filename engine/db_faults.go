@@ -18,6 +18,9 @@ func storeHint(fault StoreFault, stateDir string, err error) string {
 	switch fault {
 	case StoreCorrupt:
 		return corruptHint(stateDir)
+	case StoreRolledBack:
+		return "put the newer file back where you have it; or take this one with --accept-rollback, given once: schedules may start slots again that ran since, " +
+			"runs of since are gone, what they did may be done again, calls of effect `once` too; what was open then is paused"
 	case StoreNewer:
 		return "use that version or a newer one; or go back with `flowrun db restore` and a backup that an older one made; or name another folder with --state"
 	case StoreFull:

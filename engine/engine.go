@@ -137,7 +137,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 
 func (e *Engine) storeOptions() boltstore.Options {
 	config := e.project.config
-	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace}
+	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace, AcceptRollback: config.AcceptRollback}
 	options.OnCommit, options.OnRuns = commitStages(config), e.feed.changed
 	options.OnOutbox = e.feed.wake
 	return options
@@ -263,6 +263,8 @@ func storeError(path, stateDir string, err error) error {
 		fault = StoreCorrupt
 	case errors.Is(err, boltstore.ErrNewer):
 		fault = StoreNewer
+	case boltstore.IsRolledBack(err):
+		fault = StoreRolledBack
 	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, boltstore.ErrNoSpace):
 		fault = StoreFull
 	}

@@ -34,6 +34,8 @@ const (
 	StoreFull    StoreFault = "full"
 	StoreCorrupt StoreFault = "corrupt"
 	StoreNewer   StoreFault = "newer"
+	// StoreRolledBack says that the store was put back to an older copy.
+	StoreRolledBack StoreFault = "rolled_back"
 )
 
 // StoreError says that the store can't be used, and why.

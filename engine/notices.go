@@ -148,7 +148,7 @@ func (n *notices) send(ctx context.Context, message notify.Message, key string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
-	sender := &notify.Sender{Dir: p.config.Dir, Environ: p.config.Environ, Version: p.config.Version}
+	sender := p.sender()
 	return sender.Send(ctx, target, message, key)
 }
 

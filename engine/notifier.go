@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -53,7 +54,7 @@ func (p *Project) notify(ctx context.Context, request plan.Request, sink plan.Si
 	if err != nil {
 		return refused(request.Action, err)
 	}
-	sender := &notify.Sender{Dir: p.config.Dir, Environ: p.config.Environ, Version: p.config.Version}
+	sender := p.sender()
 	failed := sender.Send(ctx, target, notify.Message{
 		Text: text, To: input.To, Workflow: request.Workflow, Run: request.RunID, Step: request.Step, At: p.config.Now().UTC(),
 	}, request.IdempotencyKey)
@@ -148,4 +149,36 @@ func (p *Project) missingNotifySecrets(ctx context.Context, workflow *plan.Workf
 		}
 		p.missingSecret(ctx, LiveNotify+name, target.Secret, "notify target `"+name+"`", target.Pos, problems)
 	}
+}
+
+// ownCommands are the commands of notices that run now. Safe for concurrent use.
+type ownCommands struct {
+	mu   sync.Mutex
+	pids map[int]bool
+}
+
+func (c *ownCommands) started(pid int) (ended func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pids == nil {
+		c.pids = map[int]bool{}
+	}
+	c.pids[pid] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.pids, pid)
+	}
+}
+
+func (p *Project) sender() *notify.Sender {
+	return &notify.Sender{Dir: p.config.Dir, Environ: p.config.Environ, Version: p.config.Version, Started: p.commands.started}
+}
+
+// OwnCommand reports whether a process is the command of a notice that runs now: it
+// is the project's own, no plugin.
+func (p *Project) OwnCommand(pid int) bool {
+	p.commands.mu.Lock()
+	defer p.commands.mu.Unlock()
+	return p.commands.pids[pid]
 }

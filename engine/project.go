@@ -38,8 +38,9 @@ type Project struct {
 	realSecrets *realSecrets
 	builtins    map[string]*plan.Action
 
-	plans checkedPlans
-	names fileNames
+	plans    checkedPlans
+	commands ownCommands
+	names    fileNames
 
 	learning sync.Mutex
 	taught   taught // guarded by learning

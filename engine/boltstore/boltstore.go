@@ -51,6 +51,10 @@ type Options struct {
 	// none.
 	Ballast int64
 
+	// AcceptRollback takes a store that is older than the file beside it, as a restore
+	// does, in place of a *RolledBackError.
+	AcceptRollback bool
+
 	// OnRuns is given the rows of runs that a transaction has changed, when it is
 	// durable and before anybody hears of it otherwise. It is called on the
 	// committer's goroutine: it must return at once and must not call the store.
@@ -86,6 +90,8 @@ type Store struct {
 	census    census // of the last transaction; the committer's
 	unclosed  bool   // the file does not say that it was closed
 	migrated  migration
+	marks     marks
+	rollback  *Rollback
 	queue     queue
 	space     space
 	committer sync.WaitGroup
@@ -100,15 +106,19 @@ type Store struct {
 
 // Open opens the store file, and creates it where it is absent: atomically, with
 // mode 0600. The folder must exist. Errors: *LockedError when another process
-// owns it, *NewerError, *CorruptError, else those of the file system.
+// owns it, *NewerError, *CorruptError, *RolledBackError, else those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	if err := ensureFile(path, o); err != nil {
+	created, err := ensureFile(path, o)
+	if err != nil {
 		return nil, err
 	}
 	s, err := openOffline(path, o)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.keepMarks(created); err != nil {
+		return nil, closing(err, s.db)
 	}
 	s.queue.init()
 	s.committer.Go(s.commitLoop)
@@ -208,7 +218,7 @@ func (s *Store) markClosed() error {
 	if !s.unclosed || s.queue.hasFailed() {
 		return nil
 	}
-	if err := s.update(func(w *writer) error { return w.finish(censusClosed) }); err != nil {
+	if err := s.updateMarked(true, func(w *writer) error { return w.finish(censusClosed) }); err != nil {
 		return fmt.Errorf("close store %s: %w", s.path, err)
 	}
 	s.unclosed = false

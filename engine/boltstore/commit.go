@@ -47,7 +47,7 @@ func answer(o *op, err error) {
 
 // commit writes a group in one transaction.
 func (s *Store) commit(group []*op) error {
-	err := s.update(func(w *writer) error {
+	err := s.updateMarked(false, func(w *writer) error {
 		wrote := false
 		for _, o := range group {
 			changed, err := o.apply(w)
@@ -70,6 +70,24 @@ func (s *Store) commit(group []*op) error {
 		s.counters.ops.Add(uint64(len(group)))
 	}
 	return err
+}
+
+// updateMarked is update for a transaction of a store that is in use: the mark rises
+// with it when that is due, and beside the store after it.
+func (s *Store) updateMarked(closes bool, write func(w *writer) error) error {
+	risen := s.marks.next(s.options.Now, closes)
+	err := s.update(func(w *writer) error {
+		w.mark = risen
+		return write(w)
+	})
+	if err != nil || risen == nil {
+		return err
+	}
+	s.marks.current, s.marks.risen = *risen, true
+	if err := writeBeside(s.path, *risen); err != nil {
+		return fmt.Errorf("note the mark beside the store: %w", err)
+	}
+	return nil
 }
 
 // update runs one transaction that writes. Only one goroutine may call it at a

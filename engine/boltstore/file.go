@@ -21,33 +21,34 @@ const lockRetry = 20 * time.Millisecond
 
 // ensureFile creates the store file when it is absent: a finished file appears
 // under its name in one step. The folder's lock keeps two creators apart, since
-// a second rename would take the file away under the first one's lock.
-func ensureFile(path string, o Options) error {
+// a second rename would take the file away under the first one's lock. It reports
+// whether it has made it.
+func ensureFile(path string, o Options) (created bool, err error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("create store %s: %w", path, err)
+		return false, fmt.Errorf("create store %s: %w", path, err)
 	}
 	defer dir.Close()
 	switch err := lockFile(dir, o.Timeout); {
 	case errors.Is(err, errLocked):
-		return &LockedError{Path: path} // by the process that creates it at this moment
+		return false, &LockedError{Path: path} // by the process that creates it at this moment
 	case err != nil:
-		return fmt.Errorf("create store %s: lock its folder: %w", path, err)
+		return false, fmt.Errorf("create store %s: lock its folder: %w", path, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	switch err := createFile(path, dir); {
 	case err != nil && wantsSpace(err):
 		free, _, _ := o.FreeSpace(filepath.Dir(path))
-		return fmt.Errorf("create store %s: %w, %d bytes are free on its disk: %w", path, ErrNoSpace, free, err)
+		return false, fmt.Errorf("create store %s: %w, %d bytes are free on its disk: %w", path, ErrNoSpace, free, err)
 	case err != nil:
-		return fmt.Errorf("create store %s: %w", path, err)
+		return false, fmt.Errorf("create store %s: %w", path, err)
 	}
-	return nil
+	return true, nil
 }
 
 func createFile(path string, dir *os.File) error {

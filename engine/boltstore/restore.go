@@ -53,6 +53,8 @@ type restore struct {
 	backup, path string
 	options      Options
 	info         *RestoreInfo
+	marked       mark   // of the restored store: behind both
+	from         string // what the store was put back from; "" = the backup
 }
 
 func (r *restore) run() error {
@@ -71,7 +73,7 @@ func (r *restore) run() error {
 	if err := r.copy(temporary); err != nil {
 		return err
 	}
-	if err := editFile(temporary, r.options, r.edit); err != nil {
+	if err := editFile(temporary, r.options, r.editRestored); err != nil {
 		return named(r.backup, err)
 	}
 	if err := checkWhole(r.ctx, temporary); err != nil {
@@ -82,7 +84,10 @@ func (r *restore) run() error {
 			return err
 		}
 	}
-	return os.Rename(temporary, r.path)
+	if err := os.Rename(temporary, r.path); err != nil {
+		return err
+	}
+	return writeBeside(r.path, r.marked)
 }
 
 // copy copies the backup and compares it with its checksum.
@@ -127,6 +132,26 @@ func (r *restore) keepOld() (err error) {
 		return nil
 	}
 	return os.Rename(r.path, r.info.Old) // a file system without links
+}
+
+// editRestored makes the backup the store that goes on behind what lay there.
+func (r *restore) editRestored(w *writer) error {
+	stored, err := getMark(w.Tx)
+	if err != nil {
+		return err
+	}
+	beside, _, err := readBeside(r.path)
+	if err != nil {
+		return err
+	}
+	r.marked = mark{Count: max(stored.Count, beside.Count) + 1, At: stored.At}
+	if now := r.options.Now; now != nil {
+		r.marked.At = now().UTC()
+	}
+	if err := w.put(bucketMeta, keyMark, r.marked.encode()); err != nil {
+		return err
+	}
+	return r.edit(w)
 }
 
 // edit makes the restored file a store of its own.
@@ -200,9 +225,13 @@ func (r *restore) park(w *writer) error {
 func (r *restore) parked(row *plan.Run) *plan.Run {
 	parked := clone(row)
 	parked.Status, parked.Paused = plan.RunPaused, plan.PausedError
-	from := "the backup " + filepath.Base(r.backup)
-	if !r.info.SavedAt.IsZero() {
+	from := r.from
+	switch {
+	case from != "":
+	case !r.info.SavedAt.IsZero():
 		from = "the backup of " + r.info.SavedAt.Format(time.RFC3339)
+	default:
+		from = "the backup " + filepath.Base(r.backup)
 	}
 	parked.Error = &plan.Error{
 		Kind:    plan.KindUnknownOutcome,

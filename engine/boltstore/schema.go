@@ -88,11 +88,12 @@ var (
 	keyEpoch         = []byte("epoch")     // counts restores
 	keyMigrating     = []byte("migrating") // the schema that a migration goes to: its backup is made
 	keySavedAt       = []byte("saved_at")  // of a backup
+	keyMark          = []byte("mark")      // see mark.go
 )
 
 // initSchema fills a new file. It counts as closed: nothing is written behind it.
 func initSchema(tx *bolt.Tx) error {
-	w := &writer{Tx: tx, census: census{}}
+	w := &writer{Tx: tx, census: census{}, mark: &mark{Count: 1}}
 	for _, name := range buckets(schemaVersion) {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return fmt.Errorf("create bucket %s: %w", name, err)

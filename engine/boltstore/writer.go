@@ -20,6 +20,7 @@ type writer struct {
 	rows   []plan.Run         // rows of runs that it wrote, for Options.OnRuns
 	shows  bool               // rows are wanted
 	counts map[countDelta]int // by how much counts of runs change
+	mark   *mark              // that the transaction stores; nil = none
 }
 
 // changed notes a run's new row.
@@ -88,6 +89,11 @@ func (w *writer) nextOf(b *bolt.Bucket, at *location) (uint64, error) {
 func (w *writer) finish(state byte) error {
 	if err := w.putCounts(); err != nil {
 		return err
+	}
+	if w.mark != nil {
+		if err := w.put(bucketMeta, keyMark, w.mark.encode()); err != nil {
+			return err
+		}
 	}
 	return w.put(bucketMeta, keyCensus, w.census.encode(state, uint64(w.ID())))
 }

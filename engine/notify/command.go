@@ -39,6 +39,9 @@ func (s *Sender) run(ctx context.Context, target Target, message Message, key st
 		failure.Hint = "a path is relative to the project; there is no shell"
 		return failure
 	}
+	if s.Started != nil {
+		defer s.Started(command.Process.Pid)()
+	}
 	err = command.Wait()
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what it left behind
 	return ended(ctx, target, err)

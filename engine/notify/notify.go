@@ -34,6 +34,10 @@ type Sender struct {
 	Dir     string   // of commands: the project's root
 	Environ []string // of commands: what is passed on of the engine's own
 	Version string   // of flowrun, for the User-Agent
+
+	// Started, where it is set, is told of each command that was started; what it
+	// returns is called when the command has ended.
+	Started func(pid int) (ended func())
 }
 
 // Send sends one message within ctx. key is the idempotency key: the same for

@@ -140,6 +140,7 @@ func (p *process) prepare() error {
 			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
 				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
 			}
+			p.services.belongTo(pid)
 			if h.isClosed() {
 				p.runner.killGroup() // Close came before there was a process to kill
 			}

@@ -24,13 +24,15 @@ import (
 const maxStateKey = 512
 
 // services is the Host service for one plugin process. The socket is its own,
-// so the caller is known; the launch token keeps other processes of the same
-// user out.
+// so the caller is known: connections of others than the process and what descends
+// from it are hung up on, and the launch token keeps out who is let in by mistake.
 type services struct {
 	pluginv1.UnimplementedHostServer
 	process *process
 	path    string
 	server  *grpc.Server
+	spawned chan struct{} // closed when pid is set
+	pid     int
 }
 
 // serve listens on a socket at path.
@@ -44,12 +46,12 @@ func serve(p *process, path string) (*services, error) {
 		return nil, fmt.Errorf("listen for plugin %s: %w", p.unit.source.Name, err)
 	}
 	limit := p.unit.host.options.Limits.Message
-	s := &services{process: p, path: path}
+	s := &services{process: p, path: path, spawned: make(chan struct{})}
 	s.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit), grpc.MaxConcurrentStreams(256),
 		grpc.ChainUnaryInterceptor(s.authenticate, s.gateQuestion))
 	pluginv1.RegisterHostServer(s.server, s)
-	p.unit.host.running.Go(func() { _ = s.server.Serve(listener) })
+	p.unit.host.running.Go(func() { _ = s.server.Serve(&ownListener{Listener: listener, services: s}) })
 	return s, nil
 }
 

@@ -35,16 +35,16 @@ type Rules struct {
 func ProductRules() Rules {
 	below := []string{
 		"engine/boltstore", "engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/format", "engine/graph", "engine/interp",
-		"engine/journal", "engine/local", "engine/notify", "engine/plan", "engine/pluginhost", "engine/project",
+		"engine/journal", "engine/local", "engine/notify", "engine/peer", "engine/plan", "engine/pluginhost", "engine/project",
 		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
 		"engine/strictmode", "engine/testrun",
 	}
 	return Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        {"engine", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli":        {"engine", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
 			"internal/cli/view":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
-			"internal/web":        {"engine", "engine/diag", "engine/plan", "engine/graph"},
+			"internal/web":        {"engine", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
 			"internal/web/page":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
@@ -80,7 +80,7 @@ func ProductRules() Rules {
 			"engine/testrun":       {"engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
 			"engine/boltstore":     {"engine/journal", "engine/plan"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
-			"engine/pluginhost":    {"proto/**", "engine/schema", "engine/plan", "engine/diag"},
+			"engine/pluginhost":    {"proto/**", "engine/peer", "engine/schema", "engine/plan", "engine/diag"},
 			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
 			"engine/telemetry":     {"engine", "engine/plan"},
 			"engine/plan":          {},
@@ -89,6 +89,7 @@ func ProductRules() Rules {
 			"engine/secret":        {},
 			"engine/ratelimit":     {},
 			"engine/strictmode":    {},
+			"engine/peer":          {},
 			"engine/schedule/cron": {},
 		},
 		Sole: map[string][]string{

@@ -83,6 +83,7 @@ type app struct {
 	flags struct {
 		config, state, color string
 		utc, allowNetworkFS  bool
+		acceptRollback       bool
 	}
 	sandbox bool // --sandbox of the command
 	stand   sandboxFlags
@@ -136,6 +137,7 @@ func (a *app) rootCommand() *cobra.Command {
 	flags.StringVar(&a.flags.state, "state", "", "keep state in this folder (default: .flowrun/state beside flowrun.yaml)")
 	flags.StringVar(&a.flags.color, "color", "", "colours: auto, always or never")
 	flags.BoolVar(&a.flags.utc, "utc", false, "show times in UTC, not in local time")
+	flags.BoolVar(&a.flags.acceptRollback, "accept-rollback", false, "take a store that was put back to an older copy: what was open then is paused")
 	flags.BoolVar(&a.flags.allowNetworkFS, "allow-network-fs", false, "accept a state folder on a network file system")
 	completeFlag(root, "color", "auto", "always", "never")
 	root.AddCommand(

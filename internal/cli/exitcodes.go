@@ -45,6 +45,7 @@ var exitOfCode = map[web.Code]int{
 	web.CodeInvalidWorkflow: exitInvalid,
 	web.CodeInvalidInput:    exitUsage,
 	web.CodeTooLarge:        exitUsage,
+	web.CodeForbidden:       exitStoreIO, // on the socket: this process may not use it
 	web.CodeStoreIO:         exitStoreIO,
 	web.CodeStoreFull:       exitStoreFull,
 	web.CodeStoreCorrupt:    exitStoreCorrupt,
@@ -54,6 +55,7 @@ var exitOfCode = map[web.Code]int{
 // exitOfFault is the exit code of what keeps a store from being used.
 var exitOfFault = map[engine.StoreFault]int{
 	engine.StoreIO: exitStoreIO, engine.StoreFull: exitStoreFull, engine.StoreCorrupt: exitStoreCorrupt, engine.StoreNewer: exitStoreNewer,
+	engine.StoreRolledBack: exitStoreCorrupt,
 }
 
 // codedError is an error with its exit code and a hint. A silent one was

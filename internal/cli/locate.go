@@ -108,7 +108,7 @@ func (a *app) engineConfig(at place) engine.Config {
 	return engine.Config{
 		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
-		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), AllowNetworkFS: a.boolSetting("allow_network_fs"),
+		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,
 	}
 }
 

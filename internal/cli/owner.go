@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -34,6 +35,7 @@ type owner struct {
 
 	left    chan struct{} // closed when the store is given back
 	leaving sync.Once
+	release func() // ends the adoption of orphans; nil = there is none
 	leftErr error
 }
 
@@ -62,6 +64,9 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	}
 	o.engine = opened
 	o.watch.begin(s.app, opened, project)
+	if stored, beside, parked, ok := opened.RolledBack(); ok {
+		s.app.note("the store as it was at %s is taken, in place of the one of %s: %s had not ended, and is paused", s.app.times.Full(stored), s.app.times.Full(beside), count(parked, "run"))
+	}
 	if from, copied := opened.Migrated(); from > 0 {
 		s.app.note("the store was moved up from schema %d; the file from before is kept: %s", from, s.app.shown(copied))
 	}
@@ -99,7 +104,13 @@ func (o *owner) answer(ctx context.Context, s *session, project *engine.Project)
 			return err
 		}
 	}
-	socket, err := web.Listen(s.at.stateDir, info, handler)
+	// What a plugin started and left behind becomes a child of this process, so that it
+	// is known as the plugin's own (ADR 30).
+	release, err := peer.Adopt()
+	if o.release = release; err != nil {
+		s.app.logger().Warn("processes that leave their plugin are not known as its own", "error", err)
+	}
+	socket, err := web.Listen(s.at.stateDir, info, web.RefuseDescendants(s.app.sys.PID, project.OwnCommand), handler)
 	if err != nil {
 		return err
 	}
@@ -166,6 +177,9 @@ func (o *owner) shutWithin(grace time.Duration) error {
 			errs = append(errs, o.socket.Close(ctx))
 		}
 		errs = append(errs, o.engine.Close(ctx), o.closeSandbox())
+		if o.release != nil {
+			o.release()
+		}
 		o.watch.end()
 		o.leftErr = errors.Join(errs...)
 	})

@@ -11,11 +11,15 @@ import (
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
-// by returns who sends a request: the caller that the guard knows, or, on the
-// socket, whom the body names.
+// by returns who sends a request: the caller that the guard knows; on the socket
+// the process that connected, by the kernel's word, with the name that it gives
+// itself beside. Within the owner's own process whom the body names holds.
 func by(ctx context.Context, named string) string {
 	if caller, known := guard.CallerOf(ctx); known {
 		return caller.By()
+	}
+	if sender := peerOf(ctx); sender != nil {
+		return sender.By(named)
 	}
 	return named
 }

@@ -86,6 +86,7 @@ func (s *server) removeRun(w http.ResponseWriter, r *http.Request) *Problem {
 	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
 		return problem
 	}
+	request.By = by(r.Context(), request.By)
 	removal, err := s.Upkeep.RemoveRun(r.Context(), id, request)
 	if err != nil {
 		return runProblem(id, err)

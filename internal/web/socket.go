@@ -39,10 +39,11 @@ type Socket struct {
 // Listen opens the socket of a state directory, names the owner in owner.json
 // and serves handler. The caller holds the store's lock, so that a socket that
 // is there already is a dead owner's. A path that is too long for a socket is
-// replaced by one in a short folder of mode 0700, which owner.json names.
-func Listen(stateDir string, owner Owner, handler http.Handler) (*Socket, error) {
+// replaced by one in a short folder of mode 0700, which owner.json names. admit says
+// who may use it; nil = whoever may open it.
+func Listen(stateDir string, owner Owner, admit Admission, handler http.Handler) (*Socket, error) {
 	s := &Socket{stateDir: stateDir, server: &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
+		Handler: admitted(handler), ConnContext: admit.meet, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
 	}}
 	path := filepath.Join(stateDir, socketName)
 	if len(path) > maxSocketPath {

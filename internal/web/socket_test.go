@@ -31,7 +31,7 @@ func state(t *testing.T) string {
 func listen(t *testing.T, dir string, runs *fakeRuns) (*Socket, *Gate) {
 	t.Helper()
 	handler, gate := newTestHandler(t, runs)
-	socket, err := Listen(dir, Owner{PID: 42, Host: "box"}, handler)
+	socket, err := Listen(dir, Owner{PID: 42, Host: "box"}, nil, handler)
 	if err != nil {
 		t.Fatal(err)
 	}

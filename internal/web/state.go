@@ -62,6 +62,7 @@ func (s *server) setState(w http.ResponseWriter, r *http.Request) *Problem {
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
+	request.By = by(r.Context(), request.By)
 	item, err := s.Memory.SetState(r.Context(), request)
 	if err != nil {
 		return problemOf(err)
@@ -75,6 +76,7 @@ func (s *server) resetState(w http.ResponseWriter, r *http.Request) *Problem {
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
+	request.By = by(r.Context(), request.By)
 	names, err := s.Memory.ResetState(r.Context(), request)
 	if err != nil {
 		return problemOf(err)

@@ -55,6 +55,7 @@ func (s *server) createToken(w http.ResponseWriter, r *http.Request) *Problem {
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
+	request.By = by(r.Context(), request.By)
 	token, text, err := s.Tokens.CreateAccessToken(r.Context(), request)
 	if err != nil {
 		return problemOf(err)

@@ -1,0 +1,209 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A mark counts how a store goes on: it rises with the first change after a start, in
+// each minute with changes, and at a close. It stands in the store, in the transaction
+// that it belongs to, and after that in a file beside. So the file beside is never
+// ahead of the store that it belongs to, whenever the process dies: where it is, an
+// older copy was put in the store's place (ADR 30).
+type mark struct {
+	Count uint64    `json:"count"`
+	At    time.Time `json:"at"` // zero where nobody tells the time
+}
+
+// markEvery is how often the mark rises while the store changes.
+const markEvery = time.Minute
+
+// markSuffix is appended to the store's path: the file beside it.
+const markSuffix = ".mark"
+
+// RolledBackError says that the store is older than the file beside it: what it had
+// stored after Stored, up to Beside at least, is not in it.
+type RolledBackError struct {
+	Path   string
+	Stored time.Time // of the last mark in the store; zero = it has none
+	Beside time.Time // of the mark in the file beside
+	Counts [2]uint64 // of both
+}
+
+func (e *RolledBackError) Error() string {
+	when := "has no mark of the time when it was written"
+	if !e.Stored.IsZero() {
+		when = "is as it was at " + e.Stored.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("store %s was put back: it %s (mark %d), and %s says that it was written until %s (mark %d)",
+		e.Path, when, e.Counts[0], e.Path+markSuffix, e.Beside.UTC().Format(time.RFC3339), e.Counts[1])
+}
+
+func (m mark) encode() []byte {
+	data := binary.BigEndian.AppendUint64(nil, m.Count)
+	if m.At.IsZero() {
+		return data
+	}
+	return binary.BigEndian.AppendUint64(data, uint64(m.At.UnixNano())) //nolint:gosec // kept bit for bit
+}
+
+func getMark(tx *bolt.Tx) (m mark, err error) {
+	stored, err := getSealed(tx.Bucket(bucketMeta), bucketMeta, keyMark)
+	if err != nil || stored == nil {
+		return mark{}, err
+	}
+	if len(stored) != 8 && len(stored) != 16 {
+		return mark{}, &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyMark), Detail: "no mark"}
+	}
+	m.Count = binary.BigEndian.Uint64(stored)
+	if len(stored) == 16 {
+		m.At = time.Unix(0, int64(binary.BigEndian.Uint64(stored[8:]))).UTC() //nolint:gosec // kept bit for bit
+	}
+	return m, nil
+}
+
+// readBeside returns the mark beside a store; none where there is no such file, or one
+// that a power loss has left empty.
+func readBeside(path string) (m mark, found bool, err error) {
+	data, err := os.ReadFile(path + markSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return mark{}, false, nil
+	}
+	if err != nil {
+		return mark{}, false, err
+	}
+	return m, json.Unmarshal(data, &m) == nil, nil
+}
+
+// writeBeside replaces the file beside a store in one step.
+func writeBeside(path string, m mark) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	temporary := path + markSuffix + ".new"
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = file.Write(append(data, '\n')); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path+markSuffix)
+}
+
+// marks is what a store knows of its mark. It is the committer's.
+type marks struct {
+	kept    bool // whether this store keeps one: not copies that are checked and edited
+	current mark
+	risen   bool // since the start
+}
+
+// next returns the mark that the next transaction shall store; nil = none is due.
+func (k *marks) next(now func() time.Time, closes bool) *mark {
+	if !k.kept {
+		return nil
+	}
+	m := mark{Count: k.current.Count + 1}
+	if now != nil {
+		m.At = now().UTC()
+	}
+	if k.risen && !closes {
+		if age := m.At.Sub(k.current.At); now == nil || age >= 0 && age < markEvery {
+			return nil
+		}
+	}
+	return &m
+}
+
+// keepMarks compares the store with the file beside it and keeps both from then on. A
+// store that this start has made begins anew, whatever lies beside.
+func (s *Store) keepMarks(created bool) error {
+	var stored mark
+	if err := s.view(func(tx *bolt.Tx) (err error) {
+		stored, err = getMark(tx)
+		return err
+	}); err != nil {
+		return err
+	}
+	beside, found, err := readBeside(s.path)
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", s.path, err)
+	}
+	s.marks.current = stored
+	switch {
+	case created:
+		found = false
+	case stored.Count == 0: // of a version without marks: whoever goes back to it does so on purpose
+		s.marks.current = beside
+	case found && stored.Count < beside.Count && !s.options.AcceptRollback:
+		return &RolledBackError{Path: s.path, Stored: stored.At, Beside: beside.At, Counts: [2]uint64{stored.Count, beside.Count}}
+	case found && stored.Count < beside.Count:
+		if err := s.acceptRollback(stored, beside); err != nil {
+			return err
+		}
+	}
+	s.marks.kept = true
+	if found && beside.Count == s.marks.current.Count || s.marks.current.Count == 0 {
+		return nil // the first change makes both
+	}
+	if err := writeBeside(s.path, s.marks.current); err != nil {
+		return fmt.Errorf("open store %s: note its mark: %w", s.path, err)
+	}
+	return nil
+}
+
+// acceptRollback makes an older copy the store: as after a restore it has an epoch of
+// its own, and what was open is paused.
+func (s *Store) acceptRollback(stored, beside mark) error {
+	from := "an older copy"
+	if !stored.At.IsZero() {
+		from = "a copy of " + stored.At.Format(time.RFC3339)
+	}
+	r := restore{path: s.path, options: s.options, info: &RestoreInfo{}, from: from}
+	accepted := mark{Count: beside.Count + 1, At: beside.At}
+	if s.options.Now != nil {
+		accepted.At = s.options.Now().UTC()
+	}
+	s.marks.current = accepted
+	if err := s.update(func(w *writer) error {
+		if err := r.edit(w); err != nil {
+			return err
+		}
+		if err := w.put(bucketMeta, keyMark, accepted.encode()); err != nil {
+			return err
+		}
+		return w.finish(censusRunning)
+	}); err != nil {
+		return fmt.Errorf("open store %s: accept that it was put back: %w", s.path, err)
+	}
+	s.unclosed = true
+	s.rollback = &Rollback{Stored: stored.At, Beside: beside.At, Parked: r.info.Parked, Epoch: r.info.Epoch}
+	return nil
+}
+
+// Rollback tells what became of a store that was put back, when that was accepted.
+type Rollback struct {
+	Stored, Beside time.Time // see RolledBackError
+	Parked         int       // open runs that were paused
+	Epoch          uint64
+}
+
+// Rollback returns what Open has accepted; nil = the store was not put back.
+func (s *Store) Rollback() *Rollback { return s.rollback }
+
+// IsRolledBack reports whether an error says that a store was put back.
+func IsRolledBack(err error) bool {
+	var rolled *RolledBackError
+	return errors.As(err, &rolled)
+}

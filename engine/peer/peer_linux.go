@@ -1,0 +1,109 @@
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// soPeerPidFD is SO_PEERPIDFD, of Linux 6.5: a descriptor of the very process that
+// connected, whoever has its pid now.
+const soPeerPidFD = 77
+
+func of(conn net.Conn) (*Peer, error) {
+	raw, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.New("it is no socket")
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var credentials *unix.Ucred
+	holder := -1
+	var asked error
+	if err := control.Control(func(fd uintptr) {
+		credentials, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if found, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, soPeerPidFD); err == nil {
+			holder = found
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if holder >= 0 {
+		defer unix.Close(holder)
+	}
+	if asked != nil {
+		return nil, asked
+	}
+	p := &Peer{UID: int(credentials.Uid), PID: int(credentials.Pid)}
+	if p.PID > 0 {
+		p.Command = command(p.PID)
+	}
+	if holder >= 0 && ended(holder) {
+		return nil, ErrEnded
+	}
+	return p, nil
+}
+
+// ended reports whether the process of a descriptor has ended: it is readable then.
+func ended(pidfd int) bool {
+	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}} //nolint:gosec // a descriptor
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
+// command is the program of a process: the file that the kernel runs, and where
+// that may not be seen its short name. Arguments are the process's own to write, and
+// may hold secrets.
+func command(pid int) string {
+	if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
+		return path
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return "[" + strings.ToValidUTF8(strings.TrimSpace(string(name)), "?") + "]"
+}
+
+func read(pid int) (process, error) {
+	stat, err := readStat(pid)
+	if err != nil {
+		return process{}, err
+	}
+	return stat.process, nil
+}
+
+type stat struct {
+	process
+	zombie bool
+}
+
+func readStat(pid int) (stat, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, err
+	}
+	// The name in parentheses may hold anything; the fields follow the last ")".
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 20 {
+		return stat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
+	}
+	started, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
+	}
+	return stat{process: process{parent: parent, started: started}, zombie: fields[0] == "Z"}, nil
+}
