@@ -3,6 +3,7 @@ package boltstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime/debug"
 	"sync/atomic"
