@@ -85,7 +85,7 @@ type CompactReport struct {
 
 // offlineOptions are those of a store file that no engine has open.
 func offlineOptions(c Config) boltstore.Options {
-	return boltstore.Options{Timeout: lockTimeout, Now: c.Now}
+	return boltstore.Options{Timeout: lockTimeout, Now: c.Now, Marks: true}
 }
 
 // CheckStore checks a store file that nobody has open: pages, every record,

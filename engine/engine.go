@@ -137,7 +137,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 
 func (e *Engine) storeOptions() boltstore.Options {
 	config := e.project.config
-	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace, AcceptRollback: config.AcceptRollback}
+	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace, Marks: true, AcceptRollback: config.AcceptRollback}
 	options.OnCommit, options.OnRuns = commitStages(config), e.feed.changed
 	options.OnOutbox = e.feed.wake
 	return options

@@ -78,7 +78,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 12 {
+	if err != nil || len(entries) != 11 {
 		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }
@@ -181,7 +181,7 @@ func TestP15ADamagedBackupChangesNothing(t *testing.T) {
 		t.Errorf("the store has changed, %v", err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 3 {
+	if err != nil || len(entries) != 2 {
 		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }
@@ -196,7 +196,7 @@ func TestP15ABackupOfAnOlderSchemaCanBeRestored(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) != 2 {
+	if err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }

@@ -51,6 +51,10 @@ type Options struct {
 	// none.
 	Ballast int64
 
+	// Marks keeps the file beside the store that tells an older copy from it: for
+	// whoever owns the store, not for who looks at copies.
+	Marks bool
+
 	// AcceptRollback takes a store that is older than the file beside it, as a restore
 	// does, in place of a *RolledBackError.
 	AcceptRollback bool
@@ -117,8 +121,10 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.keepMarks(created); err != nil {
-		return nil, closing(err, s.db)
+	if o.Marks {
+		if err := s.keepMarks(created); err != nil {
+			return nil, closing(err, s.db)
+		}
 	}
 	s.queue.init()
 	s.committer.Go(s.commitLoop)

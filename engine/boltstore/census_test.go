@@ -172,9 +172,6 @@ func TestP14OnlyAnUncleanStopIsVerified(t *testing.T) {
 		t.Errorf("asked %d times after a clean close, %v", asked, err)
 	}
 	copyStore(t, killed, path)
-	if err := os.Remove(path + ".mark"); err != nil { // it was put back: that is not asked here
-		t.Fatal(err)
-	}
 	if again, err = boltstore.Open(path, options); err != nil || asked != 1 {
 		t.Fatalf("asked %d times after a kill, %v", asked, err)
 	}
@@ -182,9 +179,6 @@ func TestP14OnlyAnUncleanStopIsVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	copyStore(t, killed, path)
-	if err := os.Remove(path + ".mark"); err != nil {
-		t.Fatal(err)
-	}
 	refusal := errors.New("the child says no")
 	options.Verify = func(context.Context, string) error { return refusal }
 	if _, err := boltstore.Open(path, options); !errors.Is(err, refusal) {

@@ -38,7 +38,7 @@ func TestANewFileIsPrivateAndWhole(t *testing.T) {
 		t.Errorf("an empty store has %d bytes", info.Size())
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) != 2 { // the store, and its mark
+	if err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }

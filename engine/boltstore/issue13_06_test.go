@@ -14,6 +14,7 @@ import (
 // ticking are options with a clock that the test moves.
 func ticking(now *time.Time) boltstore.Options {
 	o := quick()
+	o.Marks = true
 	o.Now = func() time.Time { return *now }
 	return o
 }

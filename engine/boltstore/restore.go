@@ -87,6 +87,9 @@ func (r *restore) run() error {
 	if err := os.Rename(temporary, r.path); err != nil {
 		return err
 	}
+	if !r.options.Marks {
+		return nil
+	}
 	return writeBeside(r.path, r.marked)
 }
 
