@@ -82,8 +82,17 @@ func readBeside(path string) (m mark, found bool, err error) {
 	return m, json.Unmarshal(data, &m) == nil, nil
 }
 
-// writeBeside replaces the file beside a store in one step.
+// writeBeside replaces the file beside a store in one step. On a full disk it stays
+// as it is, which is behind the store: room must be made there, not be asked for.
 func writeBeside(path string, m mark) error {
+	err := replaceBeside(path, m)
+	if err != nil && wantsSpace(err) {
+		return nil
+	}
+	return err
+}
+
+func replaceBeside(path string, m mark) error {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -97,6 +106,7 @@ func writeBeside(path string, m mark) error {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(temporary)
 		return err
 	}
 	return os.Rename(temporary, path+markSuffix)
