@@ -36,3 +36,12 @@ func TestAProductOfAnySizeIsExactOrRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestASourceOfEightKiBIsTheLongest(t *testing.T) {
+	if _, err := Compile(strings.Repeat(" ", 8<<10-1) + "1"); err != nil {
+		t.Errorf("8 KiB: %v", err)
+	}
+	if _, err := Compile(strings.Repeat(" ", 8<<10) + "1"); err == nil {
+		t.Error("a byte more is taken")
+	}
+}
