@@ -17,27 +17,31 @@ func (m *Machine) limited(ev journal.Event) error {
 	}
 	switch m.phase {
 	case running, paused:
-		m.failLimited(ev)
-		m.stop(verdict{plan.RunFailed, ev.Failed})
+		cause := ev.Failed
+		if s := m.failLimited(ev); s != nil {
+			cause = s.err // it names the step
+		}
+		m.stop(verdict{plan.RunFailed, cause})
 	case handling:
 		m.cutHandlers(ev.Failed)
 	}
 	return nil
 }
 
-// failLimited fails the step of the event. A call in flight that may take effect is
-// left to the grace of all others.
-func (m *Machine) failLimited(ev journal.Event) {
+// failLimited fails the step of the event and returns it. A call in flight that may
+// take effect is left to the grace of all others.
+func (m *Machine) failLimited(ev journal.Event) *step {
 	op := m.open[ev.Path]
 	if op == nil || op.step == nil || op.command.Kind == journal.CommandChild ||
 		op.command.Kind == journal.CommandCall && (op.asks() || op.command.Call.Effect.Writes()) {
-		return
+		return nil
 	}
 	m.cancel(ev.Path)
 	if op.step.op == ev.Path {
 		op.step.op = ""
 	}
 	op.step.fail(ev.Failed)
+	return op.step
 }
 
 // cutHandlers ends the handlers where they are: what they may store is used up.
