@@ -38,7 +38,7 @@ func of(conn net.Conn) (*Peer, error) {
 		return nil, err
 	}
 	if holder >= 0 {
-		defer unix.Close(holder)
+		defer func() { _ = unix.Close(holder) }()
 	}
 	if asked != nil {
 		return nil, asked

@@ -27,13 +27,13 @@ func (r *processRunner) watchCrowd(ended <-chan struct{}) {
 	timer := time.NewTicker(memoryTick)
 	defer timer.Stop()
 	for {
+		var began time.Time
 		select {
 		case <-ended:
 			return
-		case <-timer.C:
+		case began = <-timer.C:
 		}
 		if counted += memoryTick; counted >= pause {
-			began := time.Now()
 			crowd = family(pid)
 			counted, pause = 0, max(crowdTick, crowdRest*time.Since(began))
 			for _, child := range crowd {

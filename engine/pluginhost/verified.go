@@ -132,7 +132,7 @@ func (l *library) openCode(exe executable) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", filepath.Dir(exe.path), err)
 	}
-	defer unix.Close(folder)
+	defer func() { _ = unix.Close(folder) }()
 	fd, err := unix.Openat(folder, filepath.Base(exe.path), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", exe.path, err)

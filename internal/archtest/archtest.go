@@ -92,29 +92,34 @@ func ProductRules() Rules {
 			"engine/peer":          {},
 			"engine/schedule/cron": {},
 		},
-		Sole: map[string][]string{
-			"gopkg.in/yaml.v3":                    {"engine/spec"},
-			"go.yaml.in/yaml":                     {"engine/spec"},
-			"github.com/expr-lang/expr":           {"engine/eval"},
-			"go.etcd.io/bbolt":                    {"engine/boltstore"},
-			"google.golang.org/protobuf":          {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
-			"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
-			"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance", "sdk"},
-			"github.com/santhosh-tekuri":          {"engine/schema"},
-			"github.com/google/jsonschema-go":     {"sdk"},
-			"go.temporal.io/sdk":                  {"engine/temporal"},
-			"github.com/rogpeppe/go-internal":     {},
-			"github.com/google/go-cmp":            {"engine/enginetest"},
-			"pgregory.net/rapid":                  {},
-			"go.uber.org/goleak":                  {},
-			"github.com/danielgtaylor/huma/v2":    {"internal/web"},
-			"github.com/spf13/cobra":              {"internal/cli"},
-			"github.com/prometheus/client_golang": {"engine/telemetry"},
-			"go.opentelemetry.io":                 {"engine/telemetry"},
-			"github.com/go-logr/logr":             {"engine/telemetry"},
-			"github.com/yuin/goldmark":            {"internal/web/markdown"},
-			"github.com/microcosm-cc/bluemonday":  {"internal/web/markdown"},
-		},
+		Sole: soleImporters(),
+	}
+}
+
+// soleImporters are the libraries that one part of the product alone may import.
+func soleImporters() map[string][]string {
+	return map[string][]string{
+		"gopkg.in/yaml.v3":                    {"engine/spec"},
+		"go.yaml.in/yaml":                     {"engine/spec"},
+		"github.com/expr-lang/expr":           {"engine/eval"},
+		"go.etcd.io/bbolt":                    {"engine/boltstore"},
+		"google.golang.org/protobuf":          {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
+		"google.golang.org/grpc":              {"engine/pluginhost", "engine/conformance", "sdk", "proto"},
+		"github.com/hashicorp/go-plugin":      {"engine/pluginhost", "engine/conformance", "sdk"},
+		"github.com/santhosh-tekuri":          {"engine/schema"},
+		"github.com/google/jsonschema-go":     {"sdk"},
+		"go.temporal.io/sdk":                  {"engine/temporal"},
+		"github.com/rogpeppe/go-internal":     {},
+		"github.com/google/go-cmp":            {"engine/enginetest"},
+		"pgregory.net/rapid":                  {},
+		"go.uber.org/goleak":                  {},
+		"github.com/danielgtaylor/huma/v2":    {"internal/web"},
+		"github.com/spf13/cobra":              {"internal/cli"},
+		"github.com/prometheus/client_golang": {"engine/telemetry"},
+		"go.opentelemetry.io":                 {"engine/telemetry"},
+		"github.com/go-logr/logr":             {"engine/telemetry"},
+		"github.com/yuin/goldmark":            {"internal/web/markdown"},
+		"github.com/microcosm-cc/bluemonday":  {"internal/web/markdown"},
 	}
 }
 

@@ -149,7 +149,7 @@ func TestIssue13_04ARefusalIsAProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close(context.Background()) //nolint:errcheck // at the end of a test
+	defer socket.Close(context.Background())
 	_, _, err = Dial(t.Context(), dir)
 	var problem *Problem
 	if !errors.As(err, &problem) || problem.Code != CodeForbidden || !strings.Contains(problem.Detail, "has ended") {
