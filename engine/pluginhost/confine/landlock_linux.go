@@ -79,7 +79,7 @@ func enforce(attr unix.LandlockRulesetAttr, r Rules) error {
 	if errno != 0 {
 		return fmt.Errorf("make a Landlock ruleset: %w", errno)
 	}
-	defer unix.Close(int(set))
+	defer func() { _ = unix.Close(int(set)) }()
 	for _, path := range r.Paths {
 		if err := allowPath(int(set), path, attr.Access_fs); err != nil {
 			return err
