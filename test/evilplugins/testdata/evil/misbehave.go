@@ -195,8 +195,8 @@ func burgle(ctx context.Context) string {
 	try("state of another run", own, "run", handshake.RunKey, "another-run")
 	try("state of another scope", own, "everything")
 	try("the token of another connection", own, "token")
-	if neighbours, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(os.Getenv(handshake.EnvHostSocket))), "*", "host")); len(neighbours) == 0 {
-		got = append(got, "nothing: the layout of the sockets is another")
+	if neighbours, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(os.Getenv(handshake.EnvHostSocket))), "*", "host")); len(neighbours) > 0 {
+		got = append(got, "the names of the sockets of others")
 	}
 	return fmt.Sprintf("got %d: %s", len(got), strings.Join(got, ", "))
 }
