@@ -407,6 +407,9 @@ func TestIssue13_01_ARawPluginTellsItNowhere(t *testing.T) {
 	if steps == "" || strings.Contains(steps, `"text":"changed"`) || strings.Count(steps, "as it was") < 3 {
 		t.Errorf("what the plugin left for itself did not come back as it was: %d times\n%.3000s", strings.Count(steps, "as it was"), steps)
 	}
+	if strings.Contains(steps, "Unauthenticated") || strings.Count(steps, `"text":"asked"`) < 10 {
+		t.Errorf("the host took %d questions: the rest proves nothing\n%.3000s", strings.Count(steps, `"text":"asked"`), steps)
+	}
 	t.Logf("%d fields of calls, %d of descriptions; %s searched", len(called()), len(fieldsOf((&pluginv1.DescribeResponse{}).ProtoReflect())), b.hay.sizes())
 }
 

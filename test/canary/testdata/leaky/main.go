@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -167,10 +168,12 @@ func (l *leaky) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingS
 	if reaches(event.ProtoReflect().Descriptor(), field, 0) {
 		return l.answer(field, stream)
 	}
+	heard := "asked"
 	if err := l.ask(stream.Context(), r.GetConnection(), field); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		heard = "the host said " + status.Code(err).String()
 	}
-	return stream.Send(completed(`{"text":"asked"}`))
+	return stream.Send(completed(`{"text":"` + heard + `"}`))
 }
 
 // cameBack says whether what the plugin left for itself is what it left; "" = nothing
@@ -223,9 +226,21 @@ func (l *leaky) answer(field protoreflect.FullName, stream grpc.ServerStreamingS
 	return stream.Send(completed(`{"text":"fine","rows":[1]}`))
 }
 
+// launchToken reads the token from the descriptor that the host left open.
+var launchToken = sync.OnceValue(func() string {
+	number, err := strconv.Atoi(os.Getenv(handshake.EnvLaunchTokenFD))
+	if err != nil {
+		return ""
+	}
+	file := os.NewFile(uintptr(number), "token")
+	defer file.Close()
+	token, _ := io.ReadAll(file)
+	return string(token)
+})
+
 // ask sends the host every request that has the field.
 func (l *leaky) ask(ctx context.Context, connection string, field protoreflect.FullName) error {
-	token := os.Getenv(handshake.EnvLaunchToken)
+	token := launchToken()
 	socket := os.Getenv(handshake.EnvHostSocket)
 	conn, err := grpc.NewClient("passthrough:///host", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return net.Dial("unix", socket) }))
