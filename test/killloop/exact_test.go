@@ -155,10 +155,17 @@ func (c *crash) outcome() (o outcome, err error) {
 		o.State[value.Name] = fmt.Sprintf("%s version %d", value.Value, value.Version)
 	}
 	cursors, err := store.Cursors(c.flow.name, "")
-	for _, cursor := range cursors {
-		o.Cursor += fmt.Sprintf("%s %s version %d\n", cursor.Name, cursor.Value, cursor.Version)
+	if err != nil {
+		return o, err
 	}
-	return o, err
+	for _, cursor := range cursors {
+		at, err := watermark(store, keyFile(c.dir), cursor.Value)
+		if err != nil {
+			return o, err
+		}
+		o.Cursor += fmt.Sprintf("%s %s version %d\n", cursor.Name, at, cursor.Version)
+	}
+	return o, nil
 }
 
 func outputsOf(records []*journal.Record) (outputs string) {

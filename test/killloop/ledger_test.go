@@ -16,6 +16,7 @@ import (
 // ledger is all that children have acknowledged on one store, and what the
 // suite knows of its runs.
 type ledger struct {
+	keys     string // the key file of the store that is looked at
 	flows    map[string]flow
 	accepted map[string]string            // run by request
 	records  map[string]map[uint64]string // sums by run and sequence number
@@ -322,7 +323,9 @@ func (l *ledger) checkMemory(store *boltstore.Store, service *counter) (problems
 	}
 	cursor, total := "0", "0"
 	if len(cursors) > 0 {
-		cursor = string(cursors[0].Value)
+		if cursor, err = watermark(store, l.keys, cursors[0].Value); err != nil {
+			return []string{fmt.Sprintf("P5: the cursor: %v", err)}
+		}
 	}
 	if len(state) > 0 {
 		total = string(state[0].Value)

@@ -41,6 +41,7 @@ func (l *ledger) compare(t *testing.T, path string, service *counter, cycle int,
 		return []string{fmt.Sprintf("P14: open the store: %v", err)}
 	}
 	defer store.Close()
+	l.keys = keyFile(filepath.Dir(path))
 	problems = l.check(store, service, cycle, end)
 	if end {
 		problems = append(problems, l.checkEnd(store, service)...)
