@@ -1,26 +1,12 @@
 package pluginhost
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/schema"
 )
-
-// decodeTree reads a JSON document with numbers as written.
-func decodeTree(doc []byte) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(doc))
-	decoder.UseNumber()
-	var tree any
-	if err := decoder.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("decode JSON: %w", err)
-	}
-	return tree, nil
-}
 
 // visit calls change for each value of a tree, parents first, with its JSON
 // Pointer and its type (nil where nothing is known), and puts the answer in its

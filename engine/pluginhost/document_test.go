@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -158,7 +159,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	}
 	var trees [2]any
 	for i, text := range []string{a, b} {
-		tree, err := decodeTree([]byte(text))
+		tree, err := gate.Tree([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -132,7 +133,7 @@ func (h *Host) sealNext(a *actionContract, connection string, output json.RawMes
 
 // changeField changes a text at the top of a document.
 func changeField(doc clearDocument, field string, change func(string) (string, *plan.Error)) (clearDocument, *plan.Error) {
-	tree, err := decodeTree(doc.json)
+	tree, err := gate.Tree(doc.json)
 	if err != nil {
 		return doc, nil //nolint:nilerr // who reads the document says what is wrong with it
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
@@ -119,7 +120,7 @@ func withoutSecrets(input json.RawMessage, unknown []string) (json.RawMessage, [
 	if !strings.Contains(string(input), `"$secret"`) {
 		return input, unknown, nil
 	}
-	tree, err := decodeTree(input)
+	tree, err := gate.Tree(input)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -36,7 +37,7 @@ func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type, 
 	if !bytes.Contains(doc, []byte("$secret")) && !t.HasSecret() {
 		return clearDocument{json: doc}, nil
 	}
-	tree, err := decodeTree(doc)
+	tree, err := gate.Tree(doc)
 	if err != nil {
 		return clearDocument{}, invalid("", "the input is not JSON: %v", err)
 	}
@@ -100,7 +101,7 @@ func (h *Host) revealOne(ctx context.Context, from SecretSource, name, pointer s
 		if err != nil {
 			return nil, invalid(pointer, "open the secret output at %s: %v", place(pointer), err)
 		}
-		return decodeTree(value)
+		return gate.Tree(value)
 	}
 	if from == nil {
 		return nil, invalid(pointer, "secret %s: there is no store of secrets", name)
@@ -134,7 +135,7 @@ func (h *Host) sealOutput(ctx context.Context, req plan.Request, doc json.RawMes
 	if len(sensitive) == 0 && !t.HasSecret() {
 		return h.gate.Mask(doc), nil
 	}
-	tree, err := decodeTree(doc)
+	tree, err := gate.Tree(doc)
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // Identity is who asks: a user with its groups.
@@ -81,7 +83,7 @@ func (c *check) follow(path string) (real string, found fs.FileInfo) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && link != "":
 			target, _ := os.Readlink(link)
-			c.add(link, fmt.Sprintf("is a link to %s, which does not exist", target), "mkdir -p "+Quote(filepath.Join(append([]string{next}, rest...)...)))
+			c.add(link, fmt.Sprintf("is a link to %s, which does not exist", target), "mkdir -p "+diag.ShellWord(filepath.Join(append([]string{next}, rest...)...)))
 			return "", nil
 		case err != nil:
 			return "", nil
@@ -134,7 +136,7 @@ func (c *check) above(dir string) {
 	c.seen[dir] = true
 	const could = ", who could put another folder in the place of what is below"
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && c.who.UID != 0 && !c.trusted(int(stat.Uid)) {
-		c.add(dir, fmt.Sprintf("belongs to another user (uid %d)%s", stat.Uid, could), fmt.Sprintf("chown %d %s", c.who.UID, Quote(dir)))
+		c.add(dir, fmt.Sprintf("belongs to another user (uid %d)%s", stat.Uid, could), fmt.Sprintf("chown %d %s", c.who.UID, diag.ShellWord(dir)))
 	}
 	if info.Mode()&fs.ModeSticky != 0 {
 		return
@@ -146,9 +148,9 @@ func (c *check) above(dir string) {
 	}
 	switch {
 	case mode&0o002 != 0:
-		c.add(dir, fmt.Sprintf("has the mode %04o: all users may write in it%s", mode, could), "chmod go-w "+Quote(dir))
+		c.add(dir, fmt.Sprintf("has the mode %04o: all users may write in it%s", mode, could), "chmod go-w "+diag.ShellWord(dir))
 	case foreign:
-		c.add(dir, fmt.Sprintf("has the mode %04o: a group may write in it%s", mode, could), "chmod g-w "+Quote(dir))
+		c.add(dir, fmt.Sprintf("has the mode %04o: a group may write in it%s", mode, could), "chmod g-w "+diag.ShellWord(dir))
 	}
 }
 
@@ -160,14 +162,14 @@ func (c *check) own(path string, info fs.FileInfo) {
 		if mode&0o002 == 0 {
 			who = "its group"
 		}
-		c.add(path, fmt.Sprintf("has the mode %04o: %s may write it", mode, who), "chmod go-w "+Quote(path))
+		c.add(path, fmt.Sprintf("has the mode %04o: %s may write it", mode, who), "chmod go-w "+diag.ShellWord(path))
 	}
 }
 
 func (c *check) owner(path string, info fs.FileInfo, what, command string) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && !c.trusted(int(stat.Uid)) {
 		detail := strings.TrimSpace(fmt.Sprintf("%s belongs to another user (uid %d)", what, stat.Uid))
-		c.add(path, detail, fmt.Sprintf("%s %d %s", command, c.who.UID, Quote(path)))
+		c.add(path, detail, fmt.Sprintf("%s %d %s", command, c.who.UID, diag.ShellWord(path)))
 	}
 }
 
@@ -180,15 +182,4 @@ func (c *check) member(gid int) bool {
 		}
 	}
 	return gid == 0
-}
-
-// Quote writes a path so that a shell takes it as one word.
-func Quote(path string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
-	}
-	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -186,11 +186,3 @@ func TestIssue13_03LinksAreFollowed(t *testing.T) {
 	}
 	strictmode.Check(loop, strictmode.Self()) // it ends
 }
-
-func TestQuoteMakesOneWord(t *testing.T) {
-	for path, want := range map[string]string{"/a/b-c.d": "/a/b-c.d", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/$x": "'/$x'"} {
-		if got := strictmode.Quote(path); got != want {
-			t.Errorf("%q: %s", path, got)
-		}
-	}
-}

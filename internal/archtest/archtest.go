@@ -88,7 +88,7 @@ func ProductRules() Rules {
 			"engine/schema":        {},
 			"engine/secret":        {},
 			"engine/ratelimit":     {},
-			"engine/strictmode":    {},
+			"engine/strictmode":    {"engine/diag"},
 			"engine/peer":          {},
 			"engine/schedule/cron": {},
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
@@ -76,7 +77,7 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 func (a *app) callRequest(action string, flags *callFlags) (engine.CallRequest, error) {
 	request := engine.CallRequest{Action: action, Connection: flags.connection, Attempts: 1 + max(flags.retries, 0)}
 	if plugin, name, found := strings.Cut(action, "."); !found || plugin == "" || name == "" {
-		return request, usageError(fmt.Errorf("%s is not PLUGIN.ACTION", quoteWord(action)), "`flowrun plugins actions` lists the actions")
+		return request, usageError(fmt.Errorf("%s is not PLUGIN.ACTION", diag.ShellWord(action)), "`flowrun plugins actions` lists the actions")
 	}
 	if flags.retries < 0 {
 		return request, usageError(fmt.Errorf("--retry takes a number from 0, not %d", flags.retries), "")

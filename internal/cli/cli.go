@@ -198,7 +198,7 @@ func (a *app) page(out io.Writer) view.Page {
 func (a *app) commandText(args ...string) string {
 	words := append([]string{"flowrun"}, args...)
 	for i, word := range words {
-		words[i] = quoteWord(term.Clean(word))
+		words[i] = diag.ShellWord(term.Clean(word))
 	}
 	if a.sandbox && callsInSandboxBy(args) {
 		words = append(words, a.stand.words()...)
@@ -230,10 +230,10 @@ func (a *app) placeFlags() []string {
 		words = append(words, "--sandbox")
 	}
 	if a.flags.config != "" {
-		words = append(words, "--config", quoteWord(term.Clean(a.flags.config)))
+		words = append(words, "--config", diag.ShellWord(term.Clean(a.flags.config)))
 	}
 	if a.flags.state != "" {
-		words = append(words, "--state", quoteWord(term.Clean(a.flags.state)))
+		words = append(words, "--state", diag.ShellWord(term.Clean(a.flags.state)))
 	}
 	return words
 }
@@ -248,17 +248,6 @@ func (a *app) localCommands(hint string) string {
 		words := strings.Fields(quotedCommand.FindStringSubmatch(quoted)[1])
 		return "`" + a.commandText(words...) + "`"
 	})
-}
-
-// quoteWord quotes a word for a shell where it needs it.
-func quoteWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:@,+%", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // note prints a line of the command itself on stderr, of a server whose log is

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -134,7 +135,7 @@ func (a *app) testConnections(ctx context.Context, names []string, output string
 }
 
 func unknownConnection(name string) error {
-	return notFoundError(fmt.Errorf("there is no connection %s", quoteWord(name)), "`flowrun connections` lists the connections")
+	return notFoundError(fmt.Errorf("there is no connection %s", diag.ShellWord(name)), "`flowrun connections` lists the connections")
 }
 
 func (s *session) connectionNames(ctx context.Context) ([]string, error) {

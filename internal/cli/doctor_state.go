@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -48,7 +49,7 @@ func (d *doctor) checkFolder(context.Context) {
 		return
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() && os.Getuid() != 0 {
-		d.fail(check, "", exitStoreIO, fmt.Sprintf("%s belongs to another user (uid %d)", d.app.shown(dir), stat.Uid), fmt.Sprintf("run flowrun as that user, or: chown -R %d %s", os.Getuid(), quoteWord(dir)))
+		d.fail(check, "", exitStoreIO, fmt.Sprintf("%s belongs to another user (uid %d)", d.app.shown(dir), stat.Uid), fmt.Sprintf("run flowrun as that user, or: chown -R %d %s", os.Getuid(), diag.ShellWord(dir)))
 		return
 	}
 	if err := writable(dir); err != nil {
@@ -83,7 +84,7 @@ func (d *doctor) checkMode(check, path string, forbidden, wanted fs.FileMode) bo
 	}
 	d.mend(view.Finding{
 		Check: check, Status: view.FindingFail, Detail: fmt.Sprintf("%s has the mode %04o: others may look into it", d.app.shown(path), info.Mode().Perm()),
-		Hint: fmt.Sprintf("chmod %04o %s", wanted, quoteWord(path)),
+		Hint: fmt.Sprintf("chmod %04o %s", wanted, diag.ShellWord(path)),
 	}, exitStoreIO, func() error { return os.Chmod(path, wanted) })
 	return false
 }

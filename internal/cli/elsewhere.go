@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -38,7 +39,7 @@ func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
 		return err
 	}
 	for i, word := range words {
-		words[i] = quoteWord(word)
+		words[i] = diag.ShellWord(word)
 	}
 	return notFoundError(fmt.Errorf(text, id), "`flowrun "+strings.Join(words, " ")+"`")
 }

@@ -53,7 +53,10 @@ type logKey struct {
 
 // newFollower returns a follower; end must be called when it is no longer used.
 func (s *session) newFollower(id string, shown view.Follower) (f *follower, end func()) {
-	signals, stop := s.app.signals()
+	signals, stop := s.signals, s.stopSignals
+	if signals == nil {
+		signals, stop = s.app.signals()
+	}
 	f = &follower{
 		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{}, others: map[string]bool{}, logs: map[logKey]bool{},
 	}
@@ -89,6 +92,12 @@ func (f *follower) follow(ctx context.Context) (*plan.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer f.view.Close()
+	if signal := f.session.pending; signal != nil {
+		f.session.pending = nil
+		if err := f.signaled(ctx, signal); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		ended, err := f.watch(ctx)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // maxInputFile is the hard limit of a file of inputs in bytes.
@@ -57,7 +58,7 @@ func (a *app) parseAssignment(flag, text, example string) (string, engine.Input,
 	name, value, found := strings.Cut(text, "=")
 	plain, isJSON := strings.CutSuffix(name, ":")
 	if !found || plain == "" {
-		return "", engine.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, quoteWord(text)), example)
+		return "", engine.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, diag.ShellWord(text)), example)
 	}
 	if isJSON {
 		if why := engine.WhyNoJSON([]byte(value)); why != "" {

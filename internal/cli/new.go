@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 //go:embed templates/flowrun.yaml
@@ -56,7 +58,7 @@ func (a *app) initProject(ctx context.Context, dir string) error {
 	a.initSchema(ctx, dir)
 	next := "flowrun run --sandbox workflows/hello.yaml"
 	if filepath.Clean(dir) != "." {
-		next = "cd " + quoteWord(dir) + " && " + next
+		next = "cd " + diag.ShellWord(dir) + " && " + next
 	}
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Dim("try:"), a.style.Cyan(next))
 	return nil

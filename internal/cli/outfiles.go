@@ -26,7 +26,7 @@ func parseOuts(texts []string) ([]outFile, error) {
 		name, file, found := strings.Cut(text, "=")
 		switch {
 		case !found || name == "" || file == "":
-			return nil, usageError(fmt.Errorf("--out %s is not NAME=FILE", quoteWord(text)), "such as --out table=report.md")
+			return nil, usageError(fmt.Errorf("--out %s is not NAME=FILE", diag.ShellWord(text)), "such as --out table=report.md")
 		case file == "-":
 			return nil, usageError(fmt.Errorf("--out %s writes into a file, not to stdout", name), "-o json prints all outputs; a file of that name is ./-")
 		}

@@ -95,9 +95,11 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 	session.announceSandbox()
 	var run *plan.Run
 	var warnings diag.List
-	err = session.tryAnyway(ctx, func(c *web.Client) error { // RequestID keeps a second request from starting a second run
-		run, warnings, err = c.Start(ctx, request)
-		return err
+	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
+		return session.tryAnyway(ctx, func(c *web.Client) error { // RequestID keeps a second request from starting a second run
+			run, warnings, err = c.Start(ctx, request)
+			return err
+		})
 	})
 	if err != nil {
 		return session.abandon(a.startError(err, request))

@@ -161,7 +161,7 @@ func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 	for _, label := range flags.labels {
 		name, value, found := strings.Cut(label, "=")
 		if !found || name == "" {
-			return filter, usageError(fmt.Errorf("--label %s is not NAME=VALUE", quoteWord(label)), "")
+			return filter, usageError(fmt.Errorf("--label %s is not NAME=VALUE", diag.ShellWord(label)), "")
 		}
 		filter.Labels[name] = value
 	}
@@ -284,7 +284,7 @@ func (a *app) findStep(id, path string, steps []plan.RunStep) (int, error) {
 	if hint == "" {
 		hint = "`" + a.commandText("runs", "show", id) + "` lists the steps"
 	}
-	return 0, notFoundError(fmt.Errorf("run %s has no step %s", id, quoteWord(path)), hint)
+	return 0, notFoundError(fmt.Errorf("run %s has no step %s", id, diag.ShellWord(path)), hint)
 }
 
 // checkStep tells a step that wrote nothing from one that the run does not have.

@@ -115,11 +115,13 @@ func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) erro
 	}
 	session.announceSandbox()
 	var run *plan.Run
-	err = session.try(ctx, func(c *web.Client) (err error) {
-		run, err = c.Resume(ctx, id, engine.ResumeRequest{
-			DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user(),
+	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
+		return session.try(ctx, func(c *web.Client) (err error) {
+			run, err = c.Resume(ctx, id, engine.ResumeRequest{
+				DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user(),
+			})
+			return err
 		})
-		return err
 	})
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow {
@@ -169,9 +171,11 @@ func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
 	}
 	session.announceSandbox()
 	var run *plan.Run
-	err = session.try(ctx, func(c *web.Client) (err error) {
-		run, _, err = c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})
-		return err
+	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
+		return session.try(ctx, func(c *web.Client) (err error) {
+			run, _, err = c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})
+			return err
+		})
 	})
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {

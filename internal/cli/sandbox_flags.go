@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -85,10 +86,10 @@ func (a *app) checkSandboxFlags(c *cobra.Command) error {
 func (f sandboxFlags) words() []string {
 	var words []string
 	for _, name := range f.live {
-		words = append(words, "--live", quoteWord(name))
+		words = append(words, "--live", diag.ShellWord(name))
 	}
 	for _, file := range f.mocks {
-		words = append(words, "--mocks", quoteWord(file))
+		words = append(words, "--mocks", diag.ShellWord(file))
 	}
 	return words
 }
@@ -176,7 +177,7 @@ func (s *session) joinSandbox(info *web.Owner) error {
 func (a *app) refusedSandbox(err error) error {
 	var unknown *engine.UnknownError
 	if errors.As(err, &unknown) {
-		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, quoteWord(unknown.Name)), unknown.Hint)
+		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, diag.ShellWord(unknown.Name)), unknown.Hint)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/telemetry"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
@@ -36,7 +37,7 @@ func (o *owner) startSandbox(ctx context.Context, role role, project *engine.Pro
 		simulator := engine.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate}
 		if options.ApproveAfter == 0 {
 			simulator.Approve = func(code string) string {
-				return strings.ReplaceAll(started.ApproveCommand(), sandbox.CodeMark, quoteWord(code))
+				return strings.ReplaceAll(started.ApproveCommand(), sandbox.CodeMark, diag.ShellWord(code))
 			}
 		}
 		project.Simulate(simulator)

@@ -119,9 +119,11 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 	}
 	session.announceSandbox()
 	var run *plan.Run
-	err = session.try(ctx, func(c *web.Client) (err error) {
-		run, err = c.TriggerSchedule(ctx, id, engine.TriggerRequest{At: at, By: a.user()})
-		return err
+	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
+		return session.try(ctx, func(c *web.Client) (err error) {
+			run, err = c.TriggerSchedule(ctx, id, engine.TriggerRequest{At: at, By: a.user()})
+			return err
+		})
 	})
 	if err != nil {
 		return session.abandon(err)

@@ -42,6 +42,12 @@ type session struct {
 
 	serving *serving // of roleServe
 	watch   *watch   // of whoever owns the store, once it tried to
+
+	// What begin kept for the follower: where signals come from since before the
+	// run was asked for, and the one that has come.
+	signals     <-chan os.Signal
+	stopSignals func()
+	pending     os.Signal
 }
 
 // connect takes the store or reaches its owner. The error is a

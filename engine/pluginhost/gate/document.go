@@ -45,7 +45,7 @@ func forPeople(doc []byte) []byte {
 	if document.Problem(doc) == "" {
 		return doc
 	}
-	tree, err := decodeTree(doc)
+	tree, err := Tree(doc)
 	if err != nil {
 		return nil
 	}
@@ -75,8 +75,8 @@ func numbersAsText(v any) any {
 	return v
 }
 
-// decodeTree reads a JSON document with numbers as written.
-func decodeTree(doc []byte) (any, error) {
+// Tree reads a JSON document with numbers as written.
+func Tree(doc []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(doc))
 	decoder.UseNumber()
 	var tree any
@@ -93,7 +93,7 @@ func (g *Gate) Mask(doc json.RawMessage) json.RawMessage {
 	if len(doc) == 0 || !g.Holds(string(doc)) && !g.holdsEscaped(doc) {
 		return doc
 	}
-	tree, err := decodeTree(doc)
+	tree, err := Tree(doc)
 	if err != nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (g *Gate) schema(doc []byte) *Fault {
 	if len(doc) == 0 || !g.Holds(string(doc)) && !g.holdsEscaped(doc) {
 		return nil
 	}
-	tree, err := decodeTree(doc)
+	tree, err := Tree(doc)
 	if err != nil {
 		return &Fault{Why: "it is no JSON"}
 	}
