@@ -92,8 +92,8 @@ func (p *process) rules() *confine.Rules {
 		return nil
 	}
 	s := p.unit.source
-	secret := append([]string{h.options.StateDir}, h.options.Secret...)
-	private := append(slices.Clone(secret), h.options.Private...)
+	secret := realPaths(h.options.StateDir, h.options.Secret...)
+	private := append(slices.Clone(secret), realPaths("", h.options.Private...)...)
 	run := confine.Read | confine.Run
 	system := run
 	if s.Commands != nil {
@@ -113,7 +113,7 @@ func (p *process) rules() *confine.Rules {
 	for _, command := range s.Commands {
 		paths = append(paths, h.program(command, private)...)
 	}
-	if folder := filepath.Dir(s.Path); s.Path != "" && !holdsAny(folder, append(private, h.home())) {
+	if folder := filepath.Dir(s.Path); s.Path != "" && !holdsAny(folder, append(slices.Clone(private), realPaths(h.home())...)) {
 		paths = append(paths, confine.Path{Name: folder, Rights: system})
 	}
 	opened := s.Paths
@@ -154,28 +154,34 @@ func readablePaths() []confine.Path {
 		add(confine.Read, "/etc") // its secrets are closed to this user
 		return paths
 	}
-	for _, pattern := range []string{
-		"ssl", "pki", "ca-certificates*", "crypto-policies", "openssl", "resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols",
-		"localtime", "timezone", "ld.so.*", "ld-musl-*", "passwd", "group", "os-release", "lsb-release", "debian_version", "mime.types", "alternatives",
-		"java*", "python*", "node*", "npmrc", "fonts", "locale*", "default/locale", "inputrc", "profile", "bash.bashrc", "terminfo",
+	for _, name := range []string{
+		"ssl", "pki", "crypto-policies", "openssl", "resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols",
+		"localtime", "timezone", "passwd", "group", "os-release", "lsb-release", "debian_version", "mime.types", "alternatives",
+		"npmrc", "fonts", "default/locale", "inputrc", "profile", "bash.bashrc", "terminfo",
 	} {
-		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are well formed
-		add(confine.Read, found...)
+		add(confine.Read, "/etc/"+name)
+	}
+	families := []string{"ca-certificates", "ld.so.", "ld-musl-", "java", "python", "node", "locale"}
+	entries, _ := os.ReadDir("/etc") // where nothing may be read, nothing is found
+	for _, entry := range entries {
+		if slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(entry.Name(), family) }) {
+			add(confine.Read, "/etc/"+entry.Name())
+		}
 	}
 	return paths
 }
 
-// without is a path with all that it holds but for what is secret: a folder above a
-// secret place is opened child by child.
+// without is a path with all that it holds but for what is secret, places without
+// links: a folder above a secret place is opened child by child.
 func without(path string, rights confine.Right, secret []string) []confine.Path {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil // there is nothing
 	}
-	if slices.ContainsFunc(secret, func(place string) bool { return within(real, realPath(place)) }) {
+	if slices.ContainsFunc(secret, func(place string) bool { return within(real, place) }) {
 		return nil
 	}
-	if !holdsAny(real, secret) {
+	if !slices.ContainsFunc(secret, func(place string) bool { return within(place, real) }) {
 		return []confine.Path{{Name: real, Rights: rights}}
 	}
 	entries, err := os.ReadDir(real)
@@ -191,10 +197,22 @@ func without(path string, rights confine.Right, secret []string) []confine.Path 
 	return paths
 }
 
-// holdsAny reports whether one of the places lies in the folder, or is it.
+// holdsAny reports whether one of the places, which have no links, lies in the folder,
+// or is it.
 func holdsAny(folder string, places []string) bool {
 	real := realPath(folder)
-	return slices.ContainsFunc(places, func(place string) bool { return place != "" && within(realPath(place), real) })
+	return slices.ContainsFunc(places, func(place string) bool { return within(place, real) })
+}
+
+// realPaths are paths without links. Those that are not named are left out.
+func realPaths(first string, others ...string) []string {
+	var real []string
+	for _, path := range append([]string{first}, others...) {
+		if path != "" {
+			real = append(real, realPath(path))
+		}
+	}
+	return real
 }
 
 func within(path, folder string) bool {

@@ -72,6 +72,7 @@ func (h *Host) program(name string, private []string) []confine.Path {
 			paths = append(paths, confine.Path{Name: loader, Rights: rights})
 		}
 	}
+	homeToo := append(slices.Clone(private), realPaths(h.home())...)
 	for _, file := range []string{found, realPath(found)} {
 		if slices.ContainsFunc(systemPaths(), func(folder string) bool { return within(file, folder) }) {
 			continue
@@ -80,10 +81,10 @@ func (h *Host) program(name string, private []string) []confine.Path {
 		if slices.Contains([]string{"bin", "sbin", "libexec", "shims"}, filepath.Base(tree)) {
 			tree = filepath.Dir(tree)
 		}
-		if holdsAny(tree, append(slices.Clone(private), h.home())) {
+		if holdsAny(tree, homeToo) {
 			tree = filepath.Dir(file)
 		}
-		if !holdsAny(tree, append(slices.Clone(private), h.home())) {
+		if !holdsAny(tree, homeToo) {
 			paths = append(paths, confine.Path{Name: tree, Rights: rights})
 		}
 	}

@@ -181,6 +181,9 @@ func pause(ctx context.Context, wait time.Duration, failure *PluginError) error 
 func (u *unit) start() {
 	var p *process
 	var failure *PluginError
+	if u.host.options.Sandbox != SandboxOff {
+		u.host.begin(func() { u.host.Confinement() }) // what the kernel holds is learned beside what follows
+	}
 	if exe, c, err := u.open(); err != nil {
 		failure = err
 	} else if p, failure = u.launch(exe, c); failure != nil {
