@@ -36,14 +36,22 @@ const maxClaim = 64
 
 // By names the peer for a record, with what it says that its name is, where that is
 // another one.
-func (p Peer) By(claim string) string {
+func (p Peer) By(claim string) string { return p.String() + p.says(claim) }
+
+// Account names the peer's user alone, for what outlives the process: "ann (uid 1000)",
+// with the claim as By has it.
+func (p Peer) Account(claim string) string {
+	return fmt.Sprintf("%s (uid %d)", p.User, p.UID) + p.says(claim)
+}
+
+func (p Peer) says(claim string) string {
 	if claim == "" || claim == p.User {
-		return p.String()
+		return ""
 	}
 	if runes := []rune(claim); len(runes) > maxClaim {
 		claim = string(runes[:maxClaim]) + "…"
 	}
-	return p.String() + " who says " + strconv.Quote(claim)
+	return " who says " + strconv.Quote(claim)
 }
 
 // ErrEnded says that the process which connected has ended: whoever has its pid now

@@ -171,6 +171,9 @@ func TestWhatAPeerSaysOfItselfIsAClaim(t *testing.T) {
 			t.Errorf("%q: %s", claim, got)
 		}
 	}
+	if got := p.Account("ann") + p.Account("boss"); got != `ann (uid 1000)ann (uid 1000) who says "boss"` {
+		t.Error(got)
+	}
 	if long := p.By(strings.Repeat("x", 500)); len(long) > 150 {
 		t.Errorf("%d bytes", len(long))
 	}

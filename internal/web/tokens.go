@@ -95,7 +95,11 @@ func (s *server) loginLink(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	link, err := "", error(nil)
 	if s.LoginLink != nil {
-		link, err = s.LoginLink(request.By, scope)
+		name := request.By
+		if sender := peerOf(r.Context()); sender != nil {
+			name = sender.Account(name)
+		}
+		link, err = s.LoginLink(name, scope)
 	}
 	switch {
 	case err != nil:
