@@ -273,3 +273,32 @@ func TestTheUseOfARemovedTokenDoesNotBringItBack(t *testing.T) {
 		t.Errorf("it is back: %v", err)
 	}
 }
+
+// TestAStoreHoldsAThousandTokens: one more is refused, and made where one was
+// removed.
+func TestAStoreHoldsAThousandTokens(t *testing.T) {
+	te := newTokenEngine(t)
+	var full sync.WaitGroup
+	for i := range 999 { // at once: many share a commit
+		full.Go(func() {
+			name := fmt.Sprintf("t%d", i)
+			hash := tokenHash(name)
+			if err := te.putToken(storedToken{Hash: hash, AccessToken: AccessToken{ID: hash[:12], Name: name, Scope: "viewer", CreatedAt: te.now}}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	full.Wait()
+	te.create(t, NewAccessToken{Name: "thousandth", Scope: "viewer"})
+	var conflict *ConflictError
+	if made, text, err := te.CreateAccessToken(t.Context(), NewAccessToken{Name: "one more", Scope: "viewer"}); !errors.As(err, &conflict) || made != nil || text != "" {
+		t.Errorf("one more than a thousand: %+v, %v", made, err)
+	}
+	if listed, err := te.ListAccessTokens(t.Context()); err != nil || len(listed) != 1000 {
+		t.Errorf("%d tokens, %v", len(listed), err)
+	}
+	if err := te.RemoveAccessToken(t.Context(), "t7"); err != nil {
+		t.Fatal(err)
+	}
+	te.create(t, NewAccessToken{Name: "one more", Scope: "viewer"})
+}

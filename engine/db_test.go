@@ -309,6 +309,38 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	closeEngine(t, e)
 }
 
+// TestOutputsGoWithTheirRun: a pass of retention leaves no sealed output of what
+// it removes. The sweep, which comes once an hour, is for what a crash left.
+func TestOutputsGoWithTheirRun(t *testing.T) {
+	var shift atomic.Int64
+	e, err := dbEngine(t, t.TempDir(), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) } })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	e.keeper.stop() // the passes are made here
+	e.keeper.done.Wait()
+	var ids []string
+	for range KeptRuns + 3 {
+		id := runHello(t, e)
+		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if removed := e.keeper.pass(t.Context()); removed != 0 {
+		t.Fatalf("%d runs are removed before their time", removed)
+	}
+	shift.Store(int64(DefaultKeep + time.Hour))
+	if removed := e.keeper.pass(t.Context()); removed != 3 {
+		t.Fatalf("%d runs are removed", removed)
+	}
+	left, err := e.project.services.vault.Runs()
+	if slices.Sort(left); err != nil || !slices.Equal(left, ids[3:]) {
+		t.Errorf("sealed outputs are left of %v, %v", left, err)
+	}
+}
+
 func TestOutputsOfNothingAreSwept(t *testing.T) {
 	e, err := dbEngine(t, t.TempDir(), nil)
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -118,6 +119,42 @@ func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
 	closeEngine(t, e)
 	if got := h.events(); !slices.Equal(got, append(want, "failed may")) {
 		t.Errorf("after a restart: %v", got)
+	}
+}
+
+// A notice leaves the machine: no secret of the project stands in it, however it
+// came into the text, and of a secret no form.
+func TestNoticesHoldNoSecret(t *testing.T) {
+	const canary = "canary-notice-4711"
+	h := newHookServer(t)
+	files := noticeProject(h)
+	files["flows/tell.yaml"] = "flowrun: v1\nname: tell\ninputs: {what: {type: string}}\nsteps:\n  - {id: bad, uses: core.fail, with: {message: \"${{ inputs.what }}\"}}\n"
+	e := serving(t, t.TempDir(), files, nil)
+	defer closeEngine(t, e)
+	if _, err := e.SetSecret(t.Context(), "KEY", canary); err != nil {
+		t.Fatal(err)
+	}
+	given := "no entry with " + canary + " nor " + base64.StdEncoding.EncodeToString([]byte(canary))
+	run, problems, err := e.StartNamed(t.Context(), "tell", NamedStart{Inputs: map[string]Input{"what": {Text: given}}})
+	if err != nil || run == nil {
+		t.Fatal(err, problems)
+	}
+	ended(t, e, run.ID)
+	eventually(t, "the target is told of the run", func() bool { return len(h.events()) == 1 })
+	state := &plan.TriggerState{Workflow: "tell", Trigger: "tick", Paused: true, PausedBy: "ann", Reason: "the key was " + canary}
+	n := &notices{engine: e, target: &e.project.file.Notify[0], after: time.After}
+	if err := n.take(t.Context(), plan.OutboxEntry{Seq: 99, Kind: plan.OutboxTriggerPaused, Trigger: state}, ""); err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.got) != 2 || !strings.Contains(h.got[0].Text, "no entry with ") || !strings.Contains(h.got[1].Text, "the key was ") {
+		t.Fatalf("told %+v", h.got)
+	}
+	for _, message := range h.got {
+		if text := fmt.Sprintf("%+v", message); strings.Contains(text, canary) || strings.Contains(text, strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "=")) {
+			t.Errorf("the secret stands in %q", text)
+		}
 	}
 }
 

@@ -124,6 +124,72 @@ func TestTheOutboxIsEmptiedWhenAllHaveReadIt(t *testing.T) {
 	}
 }
 
+// A reader that is ahead drops nothing that another has not read, whichever of
+// them notes its place last.
+func TestTheOutboxKeepsWhatOneReaderHasNotRead(t *testing.T) {
+	e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "notify: {ops: {webhook: \"http://127.0.0.1:9/ops\", on: [failed]}}\n"})
+	for range 3 {
+		runHello(t, e)
+	}
+	readers, err := e.outboxReaders()
+	if err != nil || len(readers) != 2 {
+		t.Fatalf("%d readers, %v", len(readers), err)
+	}
+	left := func() (seqs []uint64) {
+		t.Helper()
+		entries, err := e.store.Outbox(0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			seqs = append(seqs, entry.Seq)
+		}
+		return seqs
+	}
+	// read hands a reader its entries up to last, and lets it note its place.
+	read := func(r *outboxReader, last uint64) (got []uint64) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r.take = func(_ context.Context, entry plan.OutboxEntry, _ string) error {
+			if got = append(got, entry.Seq); entry.Seq == last {
+				cancel()
+			}
+			return nil
+		}
+		r.run(ctx)
+		return got
+	}
+	all := left()
+	if len(all) != 3 {
+		t.Fatalf("the outbox has %v", all)
+	}
+	// The reader finishes the page that it has: so the slow one is given its place.
+	fast, slow := readers[0], readers[1]
+	if got := read(fast, all[2]); !slices.Equal(got, all) {
+		t.Errorf("the first reader got %v", got)
+	}
+	if got := left(); !slices.Equal(got, all) {
+		t.Fatalf("one reader has read all, the other nothing: left %v", got)
+	}
+	slow.place = all[0]
+	slow.note()
+	if got := left(); !slices.Equal(got, all[1:]) {
+		t.Fatalf("the other has read the first: left %v", got)
+	}
+	fast.place, fast.stored = all[2], 0
+	fast.note() // again, and last
+	if got := left(); !slices.Equal(got, all[1:]) {
+		t.Fatalf("the first reader notes its place again: left %v", got)
+	}
+	if got := read(slow, all[2]); !slices.Equal(got, all[1:]) {
+		t.Errorf("the other reader got %v", got)
+	}
+	if got := left(); len(got) != 0 {
+		t.Errorf("all have read all: left %v", got)
+	}
+}
+
 func TestEntriesAreTriedAgainUntilTheyAreHandedOn(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
 	var got []uint64

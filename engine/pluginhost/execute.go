@@ -49,6 +49,10 @@ func (e *execution) run(ctx context.Context, p *process, connection string) plan
 	if size := proto.Size(request); size > h.options.Limits.Message {
 		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
 	}
+	if failure := contextFailure(ctx); failure != nil {
+		failure.Applied = plan.NotApplied // nothing was sent
+		return failed(failure)
+	}
 	streamCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := p.rpc.Execute(streamCtx, request)

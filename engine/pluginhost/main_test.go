@@ -340,6 +340,9 @@ func (s *evilServer) misbehave(r *pluginv1.ExecuteRequest, stream grpc.ServerStr
 	case "hang":
 		select {}
 	case "slow":
+		if err := stream.Send(logLine("I have begun")); err != nil {
+			return err
+		}
 		<-stream.Context().Done()
 		return stream.Context().Err()
 	case "huge":

@@ -42,6 +42,15 @@ func (s *evilServer) grow(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamin
 		p.Message = text
 	case "prompt":
 		p.Prompt = &pluginv1.Prompt{Title: "t", Url: text[2:], UserCode: "c"}
+	case "prompt.title":
+		p.Prompt = &pluginv1.Prompt{Title: text}
+	case "prompt.user_code":
+		p.Prompt = &pluginv1.Prompt{UserCode: text}
+	case "prompt.message":
+		p.Prompt = &pluginv1.Prompt{Message: text}
+	case "prompt.each": // a quarter in each
+		n := size / 4
+		p.Prompt = &pluginv1.Prompt{Title: text[:n], Url: text[:n], UserCode: text[:n], Message: text[3*n:]}
 	case "error.message":
 		e.Message = text
 	case "error.reason":
@@ -106,6 +115,43 @@ func TestIssue13_02EachFieldHasItsQuota(t *testing.T) {
 		}
 		if answer := raised.grow(field, raised.host.options.Limits.Quotas.Of(quota)+1); !isLimit(answer, field, quota) {
 			t.Errorf("%s above its ceiling: %+v", field, answer)
+		}
+	}
+}
+
+// TestIssue13_02EachPartOfAPromptCounts: all that a person is shown shares one
+// quota, whichever part of it is long.
+func TestIssue13_02EachPartOfAPromptCounts(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	limit := plan.QuotaValues{}.Of(plan.QuotaPrompt)
+	for _, field := range []string{"prompt.title", "prompt.user_code", "prompt.message", "prompt.each"} {
+		if answer := w.grow(field, limit); answer.Pending == nil {
+			t.Errorf("%s of %d bytes: %+v", field, limit, answer.Failed)
+		}
+		if answer := w.grow(field, limit+1); !isLimit(answer, "prompt", plan.QuotaPrompt) {
+			t.Errorf("%s of %d bytes: %+v", field, limit+1, answer)
+		}
+	}
+}
+
+// TestIssue13_02WhatTookEffectStands: an answer above a quota ends its call, and
+// what it says of the effect is not lost with it. What completed has happened, what
+// is pending has begun, and a failure says it itself.
+func TestIssue13_02WhatTookEffectStands(t *testing.T) {
+	w := newWorld(t, "good", nil)
+	for field, test := range map[string]struct {
+		quota string
+		want  plan.Applied
+	}{
+		"next_cursor": {plan.QuotaCursor, plan.AppliedFully}, "watermark": {plan.QuotaWatermark, plan.AppliedFully},
+		"meta": {plan.QuotaMeta, plan.AppliedFully}, "page_note": {plan.QuotaPageNote, plan.AppliedFully},
+		"checkpoint": {plan.QuotaCheckpoint, plan.AppliedPartly}, "message": {plan.QuotaErrorText, plan.AppliedPartly},
+		"prompt": {plan.QuotaPrompt, plan.AppliedPartly}, "progress.message": {plan.QuotaErrorText, plan.AppliedPartly},
+		"error.message": {plan.QuotaErrorText, plan.NotApplied}, "error.details": {plan.QuotaErrorDetails, plan.NotApplied},
+	} {
+		answer := w.grow(field, plan.QuotaValues{}.Of(test.quota)+1)
+		if !isLimit(answer, field, test.quota) || answer.Failed.Applied != test.want {
+			t.Errorf("%s: applied is not %q: %+v", field, test.want, answer.Failed)
 		}
 	}
 }

@@ -68,6 +68,30 @@ func TestOutputLogsBoundedMaskedLines(t *testing.T) {
 	}
 }
 
+// TestALineWithoutAnEndTakesABoundedRoom: what a plugin writes without a line feed
+// is kept up to the limit of a line, and what hides a secret at the cut; it is one
+// line of the log, and the line behind it is whole again.
+func TestALineWithoutAnEndTakesABoundedRoom(t *testing.T) {
+	for _, piece := range []int{1, 512, 32 << 10, 4 << 20} { // a pipe gives it in pieces
+		o, log := testOutput(time.Now)
+		w, whole := o.stream("stderr"), 4<<20
+		if piece < 512 {
+			whole = 200 << 10
+		}
+		for range whole / piece {
+			_, _ = w.Write(bytes.Repeat([]byte("q"), piece))
+			if kept := len(o.lines["stderr"]); kept > o.limits.LogLine+overlap {
+				t.Fatalf("pieces of %d bytes: %d bytes of a line are kept", piece, kept)
+			}
+		}
+		_, _ = w.Write([]byte("\nnext\n"))
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || strings.Count(lines[0], "q") > o.limits.LogLine || !strings.Contains(lines[1], "plugin.line=next") {
+			t.Errorf("pieces of %d bytes: the log is\n%.500s", piece, log)
+		}
+	}
+}
+
 func TestLastWordsPrefersThePanic(t *testing.T) {
 	got := []string{
 		lastWords("starting\npanic: boom\n\ngoroutine 1 [running]:\nmain.main()"), lastWords("one\ntwo"), lastWords(""), lastWords(strings.Repeat("ü", 400)),

@@ -129,6 +129,52 @@ func TestAStartOverTCP(t *testing.T) {
 	}
 }
 
+// TestAKeyIsOneRequest: what comes under the same key is told apart by what it asks
+// for, and by that alone. The engine refuses another request under a used key by
+// the digest that it is given here.
+func TestAKeyIsOneRequest(t *testing.T) {
+	a := newAlwaysOn(t)
+	handler := a.remote(ci())
+	digest := func(body string) string {
+		t.Helper()
+		if w := send(handler, "POST", Prefix+"/workflows/w/runs", body, "Idempotency-Key", "k1"); w.Code != http.StatusCreated {
+			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
+		}
+		return a.workflows.started[len(a.workflows.started)-1].Digest
+	}
+	seen := map[string]string{}
+	for _, same := range [][]string{ // in each line the same request, and no two lines are
+		{`{}`, ``, `{"inputs":{}}`, `{"by":"ann"}`},
+		{`{"inputs":{"a":1}}`, ` { "inputs" : { "a" : 1 } } `},
+		{`{"inputs":{"a":2}}`},
+		{`{"inputs":{"a":"1"}}`},
+		{`{"inputs":{"a":null}}`},
+		{`{"inputs":{"b":1}}`},
+		{`{"inputs":{"a":1,"b":2}}`, `{"inputs":{"b":2,"a":1}}`},
+		{`{"inputs":{"a":2,"b":1}}`},
+		{`{"inputs":{"a":{"x":1,"y":[1,2]}}}`, `{"inputs":{"a":{ "y":[1, 2], "x":1 }}}`},
+		{`{"inputs":{"a":{"x":1,"y":[2,1]}}}`},
+		{`{"inputs":{"a":9007199254740993}}`},
+		{`{"inputs":{"a":9007199254740992}}`},
+		{`{"input_texts":{"a":"1"}}`},
+		{`{"input_texts":{"a":"2"}}`},
+		{`{"input_texts":{"a":"1","b":""}}`},
+		{`{"scheduled_at":"2026-03-01T09:00:00Z"}`, `{"scheduled_at":"2026-03-01T10:00:00+01:00"}`},
+		{`{"scheduled_at":"2026-03-01T09:00:01Z"}`},
+	} {
+		first := digest(same[0])
+		if before, known := seen[first]; known || first == "" {
+			t.Errorf("%s is the same request as %s", same[0], before)
+		}
+		seen[first] = same[0]
+		for _, body := range same[1:] {
+			if digest(body) != first {
+				t.Errorf("%s is another request than %s", body, same[0])
+			}
+		}
+	}
+}
+
 func TestStartsThatAreRefused(t *testing.T) {
 	a := newAlwaysOn(t)
 	handler := NewSocketHandler(a.options())
