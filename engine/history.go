@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -95,8 +96,12 @@ type Mark struct {
 	By   string            `json:"by,omitempty"`
 }
 
-// maxHistory is how many records a history is made of.
-const maxHistory = 20_000
+// The bounds of a history: how many records it is made of, and what its spans hold
+// of them, but for those of the last record.
+const (
+	maxHistory      = 20_000
+	maxHistoryBytes = 16 << 20
+)
 
 // History returns what a run did so far, of all its steps or of one of them.
 // *RunNotFoundError, or ErrRunNotFound.
@@ -124,20 +129,8 @@ type HistoryReader struct {
 func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for more := true; more && !r.made.history.Truncated; {
-		records, err := r.engine.store.Records(r.id, r.made.history.Last+1, recordsPage)
-		if err != nil {
-			return nil, r.engine.runFault(r.id, err)
-		}
-		for _, record := range records {
-			r.made.add(record)
-		}
-		r.count += len(records)
-		more = len(records) == recordsPage
-		r.made.history.Truncated = more && r.count >= maxHistory
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	if err := r.readOn(ctx); err != nil {
+		return nil, err
 	}
 	history := r.made.history
 	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
@@ -156,6 +149,36 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 	return &shown.history, nil
 }
 
+// errLongHistory ends the reading of a journal that is longer than a history.
+var errLongHistory = errors.New("the history is too long")
+
+// readOn takes the records that came after those that were read, up to the bounds.
+func (r *HistoryReader) readOn(ctx context.Context) error {
+	if r.made.history.Truncated {
+		return nil
+	}
+	err := r.engine.store.EachRecord(r.id, r.made.history.Last+1, func(record *journal.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if r.count >= maxHistory || r.made.bytes >= maxHistoryBytes {
+			return errLongHistory
+		}
+		r.made.add(record)
+		r.count++
+		return nil
+	})
+	switch {
+	case errors.Is(err, errLongHistory):
+		r.made.history.Truncated = true
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return r.engine.runFault(r.id, err)
+	}
+	return nil
+}
+
 // historian makes a history of records. Used by one goroutine.
 type historian struct {
 	only    string // "" = all steps
@@ -166,6 +189,7 @@ type historian struct {
 	stopped *Gap              // that has no end yet
 	ended   bool              // the run has its status
 	last    time.Time         // of the record before
+	bytes   int               // of what the spans hold
 }
 
 func (h *historian) add(record *journal.Record) {
@@ -175,11 +199,21 @@ func (h *historian) add(record *journal.Record) {
 		delete(h.open, ev.Path)
 		h.close(&h.history.Spans[at], ev)
 		h.waits(&h.history.Spans[at], ev.Waits)
+		h.bytes += answerBytes(&h.history.Spans[at])
 	}
 	for i := range record.Commands {
 		h.command(&record.Commands[i], ev.At)
 	}
 	h.history.Last, h.last = record.Seq, ev.At
+}
+
+// answerBytes is what a span holds of an answer.
+func answerBytes(span *Span) int {
+	size := len(span.Message) + len(span.Output) + len(span.Meta)
+	if span.Error != nil {
+		size += len(span.Error.Message) + len(span.Error.Details)
+	}
+	return size
 }
 
 // waits notes the times before a call that it was held back in: the attempt begins
@@ -361,6 +395,7 @@ func (h *historian) begin(path string, span Span) {
 	if span.Operation == "" {
 		span.Operation = path
 	}
+	h.bytes += len(span.Input) + len(span.PageCursor)
 	h.open[path] = len(h.history.Spans)
 	h.history.Spans = append(h.history.Spans, span)
 }

@@ -101,25 +101,43 @@ func (e *Engine) noteUndriven(row *plan.Run) {
 	row.Undriven = !row.Closed && row.Status != plan.RunPaused && !e.driver.Driven(row.ID)
 }
 
-// Events returns stored records of a run from sequence number from on. Of what
-// plugins leave for themselves they show size and digest.
-func (e *Engine) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
+// eventsBytes is what one part of a run's records takes, but for its last record.
+const eventsBytes = 4 << 20
+
+// errPageFull ends the reading of a part.
+var errPageFull = errors.New("the page is full")
+
+// Events returns stored records of a run from sequence number from on, at most
+// limit of them and about 4 MiB, at least one; next is the sequence number of what
+// follows, 0 at the end. Of what plugins leave for themselves they show size and
+// digest.
+func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error) {
 	if _, err := e.store.Run(id); err != nil {
-		return nil, e.runFault(id, err)
+		return nil, 0, e.runFault(id, err)
 	}
-	records, err := e.store.Records(id, max(from, 1), limit)
-	if err != nil {
-		return nil, e.runFault(id, err)
-	}
-	events := make([]json.RawMessage, len(records))
-	for i, record := range records {
+	size := 0
+	err = e.store.EachRecord(id, max(from, 1), func(record *journal.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if limit > 0 && len(events) == limit || size >= eventsBytes {
+			next = record.Seq
+			return errPageFull
+		}
 		encoded, err := json.Marshal(e.project.shown(record))
 		if err != nil {
-			return nil, fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
+			return fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
 		}
-		events[i] = encoded
+		events, size = append(events, encoded), size+len(encoded)
+		return nil
+	})
+	switch {
+	case err == nil, errors.Is(err, errPageFull):
+		return events, next, nil
+	case ctx.Err() != nil:
+		return nil, 0, ctx.Err()
 	}
-	return events, nil
+	return nil, 0, e.runFault(id, err)
 }
 
 // Watch sends what happened in a run after the sequence number from, how its

@@ -2,10 +2,12 @@ package boltstore
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -16,41 +18,95 @@ import (
 // lies in a blob: rewritten pages of a big record would cost many times its size.
 const blobThreshold = 64 << 10
 
-// cut says which value of a record lies in which blob.
+// pieceSize is the most that one blob of a record holds: the pages of its
+// neighbours are written anew with each one, and what they leave free is room in
+// the file that stays.
+const pieceSize = 256 << 10
+
+// cut says which value of a record lies in which blob, or in how many pieces.
 type cut struct {
-	Path string `json:"path"` // event.completed.output, command.3.call.input
-	Hash string `json:"hash"` // SHA-256 in hex
+	Path   string `json:"path"`             // event.completed.output, command.3.call.input
+	Hash   string `json:"hash"`             // SHA-256 in hex
+	Pieces int    `json:"pieces,omitempty"` // of a value above pieceSize; 0 = it lies under its hash, as all did in older programs
 }
+
+// newCut names a value, and returns what its blobs hold.
+func newCut(path string, value []byte) (cut, [][]byte) {
+	c := cut{Path: path, Hash: hex.EncodeToString(hashKey(value))}
+	if len(value) <= pieceSize {
+		return c, [][]byte{value}
+	}
+	pieces := slices.Collect(slices.Chunk(value, pieceSize))
+	c.Pieces = len(pieces)
+	return c, pieces
+}
+
+// blobs are the keys of the blobs that the value consists of; false where the cut
+// names none. Pieces lie side by side: under the value's hash with their number in
+// the place of its end.
+func (c *cut) blobs() (keys [][]byte, ok bool) {
+	hash, ok := decodeHash(c.Hash)
+	if !ok || c.Pieces < 0 || c.Pieces > maxPieces {
+		return nil, false
+	}
+	if c.Pieces == 0 {
+		return [][]byte{hash}, true
+	}
+	for n := range c.Pieces {
+		keys = append(keys, binary.BigEndian.AppendUint32(bytes.Clone(hash[:len(hash)-4]), uint32(n)))
+	}
+	return keys, true
+}
+
+// maxPieces is more than any value has: a journal holds 256 MiB.
+const maxPieces = 1 << 20
+
+// read returns a copy of the value.
+func (c *cut) read(tx *bolt.Tx) (value []byte, err error) {
+	keys, ok := c.blobs()
+	if !ok {
+		return nil, &CorruptError{Bucket: string(bucketBlobs), Key: c.Hash, Detail: "not a hash"}
+	}
+	for _, key := range keys {
+		piece, err := getBlob(tx, key)
+		if err != nil {
+			return nil, err
+		}
+		if value == nil {
+			value = make([]byte, 0, len(keys)*len(piece))
+		}
+		value = append(value, piece...)
+	}
+	return value, nil
+}
+
+// largeBlob is a value, or a piece of one, with its key.
+type largeBlob struct{ key, data []byte }
 
 // putBlob stores a large value of a run, or of a plan (noRun).
-func putBlob(w *writer, run, data []byte) error {
-	key := hashKey(data)
-	if err := w.put(bucketRefs, blobRef(key, run)); err != nil {
+func putBlob(w *writer, run []byte, blob largeBlob) error {
+	if err := w.put(bucketRefs, blobRef(blob.key, run)); err != nil {
 		return err
 	}
-	if w.Bucket(bucketBlobs).Get(key) != nil {
+	if w.Bucket(bucketBlobs).Get(blob.key) != nil {
 		return nil
 	}
-	return w.put(bucketBlobs, key, data)
+	return w.put(bucketBlobs, blob.key, blob.data)
 }
 
-// getBlob returns a copy.
-func getBlob(tx *bolt.Tx, hash string) ([]byte, error) {
-	key, ok := decodeHash(hash)
-	if !ok {
-		return nil, &CorruptError{Bucket: string(bucketBlobs), Key: hash, Detail: "not a hash"}
-	}
+// getBlob returns a blob as it lies in the file, for the length of tx.
+func getBlob(tx *bolt.Tx, key []byte) ([]byte, error) {
 	payload, err := getSealed(tx.Bucket(bucketBlobs), bucketBlobs, key)
 	if err == nil && payload == nil {
-		err = &CorruptError{Bucket: string(bucketBlobs), Key: hash, Detail: "blob is missing"}
+		err = &CorruptError{Bucket: string(bucketBlobs), Key: hexKey(key), Detail: "blob is missing"}
 	}
-	return bytes.Clone(payload), err
+	return payload, err
 }
 
 // cutRecord returns the record without its large values, and those apart. A
 // record without large values is returned as it is; else it is a copy, since the
 // writer's record is seen by others.
-func cutRecord(record *journal.Record) (*journal.Record, []cut, [][]byte, error) {
+func cutRecord(record *journal.Record) (*journal.Record, []cut, []largeBlob, error) {
 	large := false
 	eachValue(record, func(_ place, value []byte, _ bool) []byte {
 		large = large || len(value) > blobThreshold
@@ -60,7 +116,7 @@ func cutRecord(record *journal.Record) (*journal.Record, []cut, [][]byte, error)
 		return record, nil, nil, nil
 	}
 	var cuts []cut
-	var blobs [][]byte
+	var blobs []largeBlob
 	var failure error
 	small := copyForCut(record)
 	eachValue(small, func(at place, value []byte, isJSON bool) []byte {
@@ -75,27 +131,31 @@ func cutRecord(record *journal.Record) (*journal.Record, []cut, [][]byte, error)
 			}
 			value = encoded
 		}
-		cuts = append(cuts, cut{Path: at.String(), Hash: hex.EncodeToString(hashKey(value))})
-		blobs = append(blobs, value)
+		c, pieces := newCut(at.String(), value)
+		keys, _ := c.blobs()
+		for i, key := range keys {
+			blobs = append(blobs, largeBlob{key, pieces[i]})
+		}
+		cuts = append(cuts, c)
 		return nil
 	})
 	return small, cuts, blobs, failure
 }
 
-// fillRecord puts the blobs back where they were cut out.
-func fillRecord(record *journal.Record, cuts []cut, blobs [][]byte) error {
+// fillRecord puts the values back where they were cut out.
+func fillRecord(record *journal.Record, cuts []cut, values [][]byte) error {
 	if len(cuts) == 0 {
 		return nil
 	}
 	waiting := make(map[string][]byte, len(cuts))
 	for i, c := range cuts {
-		waiting[c.Path] = blobs[i]
+		waiting[c.Path] = values[i]
 	}
 	eachValue(record, func(at place, value []byte, _ bool) []byte {
 		path := at.String()
-		if blob, ok := waiting[path]; ok {
+		if whole, ok := waiting[path]; ok {
 			delete(waiting, path)
-			return blob
+			return whole
 		}
 		return value
 	})

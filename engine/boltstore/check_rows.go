@@ -106,7 +106,7 @@ func (c *contentCheck) deleted(run []byte) bool {
 type journalCheck struct {
 	run     []byte
 	seq     uint64
-	blobs   map[string]bool // that the run has named
+	blobs   map[string]bool // keys that the run has named
 	deleted bool
 }
 
@@ -143,24 +143,30 @@ func (j *journalCheck) record(c *contentCheck, key, payload []byte) {
 		}
 	}
 	for _, cut := range cuts {
-		hash, ok := decodeHash(cut.Hash)
+		blobs, ok := cut.blobs()
 		if !ok {
 			c.damaged(bucketJournal, key, "%q is not a hash", cut.Hash)
-			continue
 		}
-		if j.deleted {
-			j.refOfDeleted(c, hash)
-		} else if !j.blobs[cut.Hash] {
-			c.blob(bucketJournal, key, hash, j.run)
+		for _, blob := range blobs {
+			j.blob(c, key, blob)
 		}
-		j.blobs[cut.Hash] = true
 	}
+}
+
+// blob follows a record to a large value, or to a piece of one.
+func (j *journalCheck) blob(c *contentCheck, key, blob []byte) {
+	if j.deleted {
+		j.refOfDeleted(c, blob)
+	} else if !j.blobs[string(blob)] {
+		c.blob(bucketJournal, key, blob, j.run)
+	}
+	j.blobs[string(blob)] = true
 }
 
 // refOfDeleted counts a reference that is not removed yet.
 func (j *journalCheck) refOfDeleted(c *contentCheck, hash []byte) {
 	ref := blobRef(hash, j.run)
-	if !j.blobs[hexKey(hash)] && c.tx.Bucket(bucketRefs).Get(ref) != nil {
+	if !j.blobs[string(hash)] && c.tx.Bucket(bucketRefs).Get(ref) != nil {
 		c.expect(bucketRefs, ref, "")
 	}
 }

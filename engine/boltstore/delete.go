@@ -230,8 +230,11 @@ func dropBlobsOf(w *writer, run, key, value []byte) error {
 		return err
 	}
 	for _, c := range cuts {
-		if err := dropBlob(w, c.Hash, run); err != nil {
-			return err
+		keys, _ := c.blobs()
+		for _, blob := range keys {
+			if err := dropBlob(w, blob, run); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,10 +2,14 @@ package boltstore
 
 import (
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/journal"
 )
 
 // SetSchemaForTest rewrites a closed store's schema version.
@@ -163,4 +167,40 @@ func (s *Store) LoseIndexRowForTest() error {
 		key, _ := w.Bucket(bucketByWorkflow).Cursor().First()
 		return true, w.remove(bucketByWorkflow, append([]byte(nil), key...))
 	})
+}
+
+// PutWholeForTest stores a record as older programs did: its output in one blob.
+func PutWholeForTest(s *Store, run string, record *journal.Record) error {
+	key, err := runKey(run)
+	if err != nil {
+		return err
+	}
+	small, cuts, _, err := cutRecord(record)
+	if err != nil {
+		return err
+	}
+	whole := []byte(record.Event.Completed.Output)
+	stored := storedRecord{seq: record.Seq, blobs: []largeBlob{{hashKey(whole), whole}}}
+	if stored.cuts, err = json.Marshal([]cut{{Path: cuts[0].Path, Hash: hex.EncodeToString(hashKey(whole))}}); err != nil {
+		return err
+	}
+	if stored.encoded, err = journal.Encode(small); err != nil {
+		return err
+	}
+	return s.do(len(whole), func(w *writer) (bool, error) {
+		return true, inTx(func() error { return putRecords(w, key, []storedRecord{stored}) })
+	})
+}
+
+// BlobsForTest counts the large values and pieces of them.
+func BlobsForTest(t *testing.T, s *Store) (count int) {
+	t.Helper()
+	err := s.view(func(tx *bolt.Tx) error {
+		count = tx.Bucket(bucketBlobs).Stats().KeyN
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
 }

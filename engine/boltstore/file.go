@@ -124,16 +124,26 @@ type openedFile struct {
 	state *fileState
 }
 
-// minGrowth is the least by which a file grows, in bytes.
-const minGrowth = 64 << 10
+// The bounds of the steps in which a file grows, in bytes. The room of a step that
+// nobody needs yet is free in the file, so that the step of a small one is small.
+const (
+	minGrowth   = 64 << 10
+	smallGrowth = 4 << 20
+	growthShare = 16 // of the file as it was opened
+)
+
+// growth is the step of a file. It is full one step before maxSize: the step of a
+// small store must be small, else its watermarks come too late.
+func growth(most int, size, maxSize int64) int {
+	step := min(int64(most), max(smallGrowth, size/growthShare))
+	return int(min(step, max(maxSize/256, minGrowth)))
+}
 
 func (f *openedFile) open(path string, options *bolt.Options) (err error) {
 	f.db, err = guardedOpen(path, options)
 	switch {
 	case err == nil:
-		// A file grows in steps of AllocSize and is full one step before MaxSize: the
-		// step of a small one must be small, else its watermarks come too late.
-		f.db.AllocSize = min(f.db.AllocSize, max(options.MaxSize/256, minGrowth))
+		f.db.AllocSize = growth(f.db.AllocSize, f.state.size, int64(options.MaxSize))
 		return nil
 	case errors.Is(err, errLocked):
 		return &LockedError{Path: path}

@@ -19,6 +19,10 @@ const scanLines = 20_000
 // come after all that are stored.
 const firstDropped = 1 << 63
 
+// pageBytes is what one LogPage holds, but for its last line: a page of long lines
+// is short before the end.
+const pageBytes = 4 << 20
+
 // LogQuery selects lines of a run's log. Lines are numbered from 1 on.
 type LogQuery struct {
 	// From is the number of the first line, or with Back of the line after the
@@ -33,9 +37,15 @@ type LogQuery struct {
 type LogPage struct {
 	Lines []plan.Log
 	// Next is the From of what follows in the same direction, 0 at the end. A page
-	// may be short, or empty, before that: one call looks at 20,000 lines.
+	// may be short, or empty, before that: one call looks at 20,000 lines, and gives
+	// 4 MiB of them.
 	Next uint64
+
+	bytes int // of Lines
 }
+
+// full reports whether a page takes no more lines.
+func (p *LogPage) full(limit int) bool { return len(p.Lines) == limit || p.bytes >= pageBytes }
 
 // LogPage reads a part of a run's log, from either end, without reading the
 // rest. After the last line comes one more for every step whose log was over
@@ -66,7 +76,7 @@ func (s *Store) logsFrom(runID string, run []byte, q LogQuery) (*LogPage, error)
 				return nil, err
 			}
 			next, seen = line.number+1, seen+1
-			if (len(page.Lines) == q.Limit || seen == scanLines) && (left || i+1 < len(part)) {
+			if (page.full(q.Limit) || seen == scanLines) && (left || i+1 < len(part)) {
 				page.Next = next
 				return page, nil
 			}
@@ -116,7 +126,7 @@ func (s *Store) logsBefore(runID string, run []byte, q LogQuery) (*LogPage, erro
 				return nil, err
 			}
 			before, seen = line.number, seen+1
-			if (len(page.Lines) == q.Limit || seen == scanLines) && (left || i+1 < len(part)) {
+			if (page.full(q.Limit) || seen == scanLines) && (left || i+1 < len(part)) {
 				page.Next = before
 				return page, nil
 			}
@@ -170,6 +180,7 @@ func (s *Store) take(page *LogPage, match func(*plan.Log) bool, stored numberedL
 	}
 	if match == nil || match(&line) {
 		page.Lines = append(page.Lines, line)
+		page.bytes += len(stored.encoded)
 	}
 	return nil
 }

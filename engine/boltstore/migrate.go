@@ -276,7 +276,8 @@ func refsOfRecord(w *writer, key, payload []byte) error {
 		return err
 	}
 	for _, c := range cuts {
-		if blob, ok := decodeHash(c.Hash); ok {
+		keys, _ := c.blobs()
+		for _, blob := range keys {
 			if err := w.put(bucketRefs, blobRef(blob, key[:runKeySize])); err != nil {
 				return err
 			}

@@ -115,12 +115,7 @@ func glanceRecord(blobs *bolt.Bucket, key, value []byte) (size int64, seen glanc
 	if err != nil {
 		return 0, seen, err
 	}
-	size = int64(len(value))
-	for _, c := range cuts {
-		if hash, ok := decodeHash(c.Hash); ok {
-			size += int64(len(blobs.Get(hash)))
-		}
-	}
+	size = int64(len(value)) + bytesOfCuts(blobs, cuts)
 	if len(encoded) == 0 {
 		return size, seen, &CorruptError{Bucket: string(bucketJournal), Key: hexKey(key), Detail: "an empty record"}
 	}

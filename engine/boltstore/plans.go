@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -26,7 +25,7 @@ func putPlan(w *writer, key, stored, blob []byte) error {
 		return nil
 	}
 	if blob != nil {
-		if err := putBlob(w, noRun(), blob); err != nil {
+		if err := putBlob(w, noRun(), largeBlob{hashKey(blob), blob}); err != nil {
 			return err
 		}
 	}
@@ -48,7 +47,8 @@ func (s *Store) Plan(hash string) (data []byte, err error) {
 		case len(stored) == 0:
 			return fmt.Errorf("plan %s: %w", hash, ErrPlanNotFound)
 		case stored[0] == planBlob:
-			data, err = getBlob(tx, hex.EncodeToString(stored[1:]))
+			blob, err := getBlob(tx, stored[1:])
+			data = bytes.Clone(blob)
 			return err
 		}
 		data = bytes.Clone(stored[1:])

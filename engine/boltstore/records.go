@@ -12,13 +12,13 @@ import (
 )
 
 // A record is stored as [length of the cut list][cut list][record as encoded].
-// The cut list names the values that lie in blobs; it is empty for nearly all
+// The cut list names the values that lie in blobs (cut); it is empty for nearly all
 // records.
 type storedRecord struct {
 	seq     uint64
 	cuts    []byte // JSON of []cut, or empty
 	encoded []byte
-	blobs   [][]byte
+	blobs   []largeBlob
 }
 
 func encodeRecords(records []*journal.Record) (encoded []storedRecord, size int, err error) {
@@ -29,7 +29,7 @@ func encodeRecords(records []*journal.Record) (encoded []storedRecord, size int,
 		}
 		size += len(encoded[i].encoded)
 		for _, blob := range encoded[i].blobs {
-			size += len(blob)
+			size += len(blob.data)
 		}
 	}
 	return encoded, size, nil
@@ -174,7 +174,7 @@ func (s *Store) EachRecord(runID string, from uint64, visit func(*journal.Record
 type readRecord struct {
 	key     []byte
 	cuts    []cut
-	blobs   [][]byte
+	values  [][]byte // that were cut out
 	encoded []byte
 }
 
@@ -211,12 +211,12 @@ func copyRecord(tx *bolt.Tx, key, payload []byte) (read readRecord, size int, er
 	read.cuts, read.encoded = cuts, bytes.Clone(encoded)
 	size = len(read.encoded)
 	for _, c := range read.cuts {
-		blob, err := getBlob(tx, c.Hash)
+		value, err := c.read(tx)
 		if err != nil {
 			return read, 0, err
 		}
-		read.blobs = append(read.blobs, blob)
-		size += len(blob)
+		read.values = append(read.values, value)
+		size += len(value)
 	}
 	return read, size, nil
 }
@@ -247,7 +247,7 @@ func (r *readRecord) decode() (*journal.Record, error) {
 	if err != nil {
 		return nil, r.damaged(err.Error())
 	}
-	if err := fillRecord(record, r.cuts, r.blobs); err != nil {
+	if err := fillRecord(record, r.cuts, r.values); err != nil {
 		return nil, r.damaged(err.Error())
 	}
 	return record, nil

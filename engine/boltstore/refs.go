@@ -2,10 +2,9 @@ package boltstore
 
 import (
 	"bytes"
-	"encoding/hex"
 )
 
-// Plans and blobs lie under their own hash, so that runs share them. The index
+// Plans and blobs lie under their own hash (pieces of blobs: blobs.go), so that runs share them. The index
 // of references says who needs them: a plan or blob goes with its last reference,
 // in the same transaction, so that there is never garbage to look for.
 //
@@ -52,7 +51,7 @@ func dropPlan(w *writer, hash string, run []byte) error {
 		return err
 	}
 	if len(stored) > 0 && stored[0] == planBlob {
-		if err := dropBlob(w, hex.EncodeToString(stored[1:]), noRun()); err != nil {
+		if err := dropBlob(w, bytes.Clone(stored[1:]), noRun()); err != nil {
 			return err
 		}
 	}
@@ -60,11 +59,7 @@ func dropPlan(w *writer, hash string, run []byte) error {
 }
 
 // dropBlob removes a reference to a blob, and the blob with its last one.
-func dropBlob(w *writer, hash string, run []byte) error {
-	key, ok := decodeHash(hash)
-	if !ok {
-		return nil
-	}
+func dropBlob(w *writer, key, run []byte) error {
 	ref := blobRef(key, run)
 	if w.Bucket(bucketRefs).Get(ref) == nil {
 		return nil // with another record of the same run

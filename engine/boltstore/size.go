@@ -38,13 +38,20 @@ func recordBytes(tx *bolt.Tx, run []byte) (total int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, c := range cuts {
-			if hash, ok := decodeHash(c.Hash); ok {
-				total += int64(len(blobs.Get(hash)))
-			}
-		}
+		total += bytesOfCuts(blobs, cuts)
 	}
 	return total, nil
+}
+
+// bytesOfCuts is what the large values of a record take.
+func bytesOfCuts(blobs *bolt.Bucket, cuts []cut) (total int64) {
+	for _, c := range cuts {
+		keys, _ := c.blobs()
+		for _, key := range keys {
+			total += int64(len(blobs.Get(key)))
+		}
+	}
+	return total
 }
 
 func logBytes(tx *bolt.Tx, run []byte) (total int64) {

@@ -24,11 +24,19 @@ const replayShare = 2
 // recordFrame is about what a record takes beside its event and its commands.
 const recordFrame = 40
 
+// pageShare is the part of what is stored that its pages take on top of it: they are
+// not quite full, and those that were written anew leave room between them.
+const pageShare = 16
+
+// inPages is what so many bytes take in the store's file.
+func inPages(bytes int64) int64 { return bytes + bytes/pageShare }
+
 // smallRecord is what a record may take that a run needs to come to its end.
 const smallRecord = 64 << 10
 
 // tally counts the bytes of a run's journal as they are stored: whole encoded
-// records and log lines, so that no field can be forgotten.
+// records and log lines, with their part of the pages, so that no field can be
+// forgotten.
 type tally struct {
 	bytes int64
 	logs  map[string]int // by step, up to what is kept of its log
@@ -54,7 +62,7 @@ func (r *run) weigh() error {
 	if bound := r.driver.options.ReplayBytes; records > bound {
 		return &TooLargeError{RunID: r.row.ID, Bytes: records, Bound: bound}
 	}
-	r.stored = tally{bytes: records + logs}
+	r.stored = tally{bytes: inPages(records + logs)}
 	return nil
 }
 
@@ -96,7 +104,7 @@ func (r *run) countLog(line *plan.Log) {
 	}
 	kept := min(len(encoded), max(0, plan.MaxStepLog-r.stored.logs[line.Step]))
 	r.stored.logs[line.Step] += kept
-	r.stored.bytes += int64(kept)
+	r.stored.bytes += inPages(int64(kept))
 }
 
 // takeLog queues a line for the run's log. Where it fills the journal, the run
@@ -117,13 +125,13 @@ func (r *run) takeLog(line *plan.Log) {
 // sizeOf is what a record with these parts takes in the journal.
 func sizeOf(event []byte, commands []journal.Command) (int64, error) {
 	if len(commands) == 0 {
-		return int64(len(event)) + recordFrame, nil
+		return inPages(int64(len(event)) + recordFrame), nil
 	}
 	encoded, err := json.Marshal(commands)
 	if err != nil {
 		return 0, fmt.Errorf("encode commands: %w", err)
 	}
-	return int64(len(event)+len(encoded)) + recordFrame, nil
+	return inPages(int64(len(event)+len(encoded)) + recordFrame), nil
 }
 
 // take applies an event, the answer to a command unless that is nil, and

@@ -52,6 +52,21 @@ func (u Update) Text(write func(Update) ([]byte, error)) ([]byte, error) {
 // it can ask again from the last sequence number that it saw.
 const feedLimit = 100_000
 
+// feedBytes is what those updates may hold.
+const feedBytes = 64 << 20
+
+// size is what an update holds, about.
+func (u *Update) size() int {
+	size := len(u.Record)
+	if u.Step != nil {
+		size += len(u.Step.Outputs)
+	}
+	if u.Log != nil {
+		size += len(u.Log.Message) + len(u.Log.Fields)
+	}
+	return size
+}
+
 // feed sends a run's updates to its watchers. Safe for concurrent use.
 type feed struct {
 	mu       sync.Mutex
@@ -64,6 +79,7 @@ type feed struct {
 type watcher struct {
 	mu     sync.Mutex
 	queue  []Update
+	bytes  int // of queue
 	ready  chan struct{}
 	closed bool
 }
@@ -118,12 +134,19 @@ func (w *watcher) put(update Update) bool {
 	if w.closed {
 		return false
 	}
-	w.queue = append(w.queue, update)
-	if len(w.queue) > feedLimit {
+	w.queue, w.bytes = append(w.queue, update), w.bytes+update.size()
+	if len(w.queue) > feedLimit || w.bytes > feedBytes {
 		w.closed = true
 	}
 	w.wake()
 	return !w.closed
+}
+
+// shares says that what waits holds nothing that the run doesn't hold anyway.
+func (w *watcher) shares() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes = 0
 }
 
 func (w *watcher) close() {
@@ -150,7 +173,7 @@ func (w *watcher) pump(ctx context.Context, out chan<- Update) {
 		}
 		w.mu.Lock()
 		queue, closed := w.queue, w.closed
-		w.queue = nil
+		w.queue, w.bytes = nil, 0
 		w.mu.Unlock()
 		for _, update := range queue {
 			select {

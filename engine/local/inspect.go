@@ -117,8 +117,10 @@ func (r *run) withWait(step plan.RunStep) plan.RunStep {
 func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
 	out, w := make(chan Update), newWatcher()
 	var joined *run
+	var stored uint64
 	err := d.inspect(ctx, id, true, func(r *run) {
-		r.sendHistory(w, from)
+		stored = r.seq
+		r.sendState(w)
 		if d.driven(id) == r {
 			joined = r
 			r.feed.add(w)
@@ -134,24 +136,43 @@ func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 		if joined != nil {
 			defer joined.feed.remove(w)
 		}
+		d.sendHistory(ctx, id, from, stored, out)
 		w.pump(ctx, out)
 	})
 	return out, nil
 }
 
-// sendHistory gives a new watcher what happened before it came.
-func (r *run) sendHistory(w *watcher, from uint64) {
-	err := r.driver.options.Journal.EachRecord(r.row.ID, from+1, func(record *journal.Record) error {
+// sendHistory sends a new watcher the records after from, as fast as it takes them:
+// none of them waits in memory. What happens meanwhile waits in its queue.
+func (d *Driver) sendHistory(ctx context.Context, id string, from, upTo uint64, out chan<- Update) {
+	if from >= upTo {
+		return
+	}
+	err := d.options.Journal.EachRecord(id, from+1, func(record *journal.Record) error {
+		if record.Seq > upTo {
+			return errSent
+		}
 		encoded, err := json.Marshal(record)
 		if err != nil {
 			return err
 		}
-		w.put(Update{Kind: UpdateRecord, RunID: r.row.ID, Seq: record.Seq, Record: encoded})
-		return nil
+		select {
+		case out <- Update{Kind: UpdateRecord, RunID: id, Seq: record.Seq, Record: encoded}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
-	if err != nil {
-		r.driver.options.Log.Error("history not sent", "run", r.row.ID, "error", err)
+	if err != nil && !errors.Is(err, errSent) && ctx.Err() == nil {
+		d.options.Log.Error("history not sent", "run", id, "error", err)
 	}
+}
+
+// errSent ends the reading of a journal behind what a watcher wants of it.
+var errSent = errors.New("all is sent")
+
+// sendState gives a new watcher how the run and its steps are.
+func (r *run) sendState(w *watcher) {
 	for _, step := range r.machine.Steps() {
 		step = r.withChild(step)
 		w.put(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.seq, Step: &step})
@@ -161,4 +182,5 @@ func (r *run) sendHistory(w *watcher, from uint64) {
 	for _, wait := range r.waits {
 		w.put(Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path, Wait: wait.reason, Until: wait.until})
 	}
+	w.shares()
 }

@@ -92,15 +92,18 @@ func (f *fakeRuns) Steps(_ context.Context, id string) ([]plan.RunStep, error) {
 	return []plan.RunStep{{Path: "b"}, {Path: "a"}}, f.fail(id)
 }
 
-func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, error) {
+func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, uint64, error) {
 	if err := f.fail(id); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var records []json.RawMessage
-	for seq := from; seq <= 5 && len(records) < limit; seq++ {
+	for seq := from; seq <= 5; seq++ {
+		if len(records) == limit {
+			return records, seq, nil
+		}
 		records = append(records, json.RawMessage(fmt.Sprintf(`{"seq":%d}`, seq)))
 	}
-	return records, nil
+	return records, 0, nil
 }
 
 func (f *fakeRuns) LogPage(_ context.Context, id string, q engine.LogQuery) (*engine.LogPage, error) {

@@ -117,24 +117,15 @@ func (s *server) events(ctx context.Context, in *eventsQuery) (Page[json.RawMess
 		}
 		from = seq
 	}
-	records, err := s.Runs.Events(ctx, in.ID, from, limit)
+	records, follows, err := s.Runs.Events(ctx, in.ID, from, limit)
 	if err != nil {
 		return Page[json.RawMessage]{}, runProblem(in.ID, err)
 	}
 	next := ""
-	if len(records) == limit {
-		next = strconv.FormatUint(nextSeq(records, from), 10)
+	if follows > 0 {
+		next = strconv.FormatUint(follows, 10)
 	}
 	return newPage(records, next), nil
-}
-
-// nextSeq returns the sequence number after the last record's own.
-func nextSeq(records []json.RawMessage, from uint64) uint64 {
-	var last struct{ Seq uint64 }
-	if err := json.Unmarshal(records[len(records)-1], &last); err == nil && last.Seq > 0 {
-		return last.Seq + 1
-	}
-	return from + uint64(len(records))
 }
 
 func newPage[T any](items []T, next string) Page[T] {

@@ -34,7 +34,7 @@ type Runs interface {
 	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	LogSteps(ctx context.Context, id string, most int) ([]string, error)
-	Events(ctx context.Context, id string, from uint64, limit int) ([]json.RawMessage, error)
+	Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error)
 	Definition(ctx context.Context, id string) (*engine.RunDefinition, error)
 	FollowHistory(id, step string) *engine.HistoryReader
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)

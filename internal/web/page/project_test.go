@@ -81,7 +81,7 @@ func TestARunIsStartedOnceByItsForm(t *testing.T) {
 	if run.Status != "succeeded" || run.Workflow != "greet us" || run.Trigger != "manual" {
 		t.Errorf("%+v", run)
 	}
-	events, err := d.engine.Events(t.Context(), run.ID, 0, 1)
+	events, _, err := d.engine.Events(t.Context(), run.ID, 0, 1)
 	if err != nil || len(events) != 1 || !strings.Contains(string(events[0]), "page of ann from 127.0.0.1") || !strings.Contains(string(events[0]), `"times":2`) {
 		t.Errorf("%s (%v)", events, err)
 	}

@@ -102,23 +102,20 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 	if err != nil || from == 0 {
 		from = 1
 	}
-	records, err := s.Engine.Events(r.Context(), run.ID, from, eventsPage)
+	records, next, err := s.Engine.Events(r.Context(), run.ID, from, eventsPage)
 	if err != nil {
 		return nil, err
 	}
 	data := eventsData{runHead: s.head(found, "/events")}
-	last := from
 	for _, raw := range records {
-		row := newEventRow(raw, run.StartedAt)
-		last = row.Seq
-		data.Events = append(data.Events, row)
+		data.Events = append(data.Events, newEventRow(raw, run.StartedAt))
 	}
 	path := runURL(run.ID) + "/events"
 	if from > 1 {
 		data.First = path
 	}
-	if len(records) == eventsPage {
-		data.Next = path + "?" + url.Values{"from": {strconv.FormatUint(last+1, 10)}}.Encode()
+	if next > 0 {
+		data.Next = path + "?" + url.Values{"from": {strconv.FormatUint(next, 10)}}.Encode()
 	}
 	return s.runScreen(found, "run-events", data), nil
 }

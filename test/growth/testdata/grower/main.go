@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -93,7 +96,15 @@ func (*server) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamingSe
 	if within {
 		size = map[string]int{"next_cursor": 16 << 10, "meta": 64 << 10, "output": 4 << 20, "checkpoint": 1 << 20}[part] - 100
 	}
-	return grow(r, stream, part, strings.Repeat("x", size))
+	return grow(r, stream, part, text(size))
+}
+
+// text is another one at each call: equal parts of large values are stored once.
+func text(size int) string {
+	random := rand.NewChaCha8([32]byte(binary.BigEndian.AppendUint64(make([]byte, 24), uint64(time.Now().UnixNano()))))
+	raw := make([]byte, size/2+1)
+	_, _ = random.Read(raw) // it never fails
+	return hex.EncodeToString(raw)[:size]
 }
 
 // grow answers with a page of which one part is text.
