@@ -23,6 +23,8 @@ type tokenEngine struct {
 	now time.Time
 	dir string
 	end func() error // closes the engine, once
+
+	meanwhile func() // happens when the engine looks at its clock next, once
 }
 
 func newTokenEngine(t *testing.T) *tokenEngine {
@@ -37,6 +39,13 @@ func (te *tokenEngine) open(t *testing.T) {
 	project, err := LoadProject(t.Context(), Config{
 		StateDir: te.dir, Dir: t.TempDir(), Executable: "none", Version: "test", Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time {
+			te.mu.Lock()
+			meanwhile := te.meanwhile
+			te.meanwhile = nil
+			te.mu.Unlock()
+			if meanwhile != nil {
+				meanwhile()
+			}
 			te.mu.Lock()
 			defer te.mu.Unlock()
 			return te.now
@@ -271,6 +280,29 @@ func TestTheUseOfARemovedTokenDoesNotBringItBack(t *testing.T) {
 	}
 	if _, err := te.CheckAccessToken(t.Context(), text); !errors.Is(err, ErrNoAccessToken) {
 		t.Errorf("it is back: %v", err)
+	}
+}
+
+// TestATokenThatIsRemovedWhileItIsUsedStaysRemoved: the removal comes between the
+// look at the token and the note of its use.
+func TestATokenThatIsRemovedWhileItIsUsedStaysRemoved(t *testing.T) {
+	te := newTokenEngine(t)
+	_, text := te.create(t, NewAccessToken{Name: "a", Scope: "viewer"})
+	te.mu.Lock()
+	te.meanwhile = func() {
+		if err := te.RemoveAccessToken(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+	}
+	te.mu.Unlock()
+	if _, err := te.CheckAccessToken(t.Context(), text); err != nil && !errors.Is(err, ErrNoAccessToken) {
+		t.Fatal(err)
+	}
+	if _, err := te.CheckAccessToken(t.Context(), text); !errors.Is(err, ErrNoAccessToken) {
+		t.Errorf("the use that was under way has brought it back: %v", err)
+	}
+	if listed, err := te.ListAccessTokens(t.Context()); err != nil || len(listed) != 0 {
+		t.Errorf("%+v, %v", listed, err)
 	}
 }
 

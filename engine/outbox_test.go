@@ -105,6 +105,51 @@ func TestOldEntriesAreLateAndRestoredOnesAreSaidSo(t *testing.T) {
 	}
 }
 
+// What lies before a restore is not followed: it may have been, by what came after
+// the backup. What happens after it is.
+func TestARestoredStoreDoesNotFollowItsPast(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+	e, err := dbEngine(t, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	skips := func(e *Engine) (all []string) {
+		t.Helper()
+		readers, err := e.outboxReaders()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := e.store.Outbox(0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			all = append(all, readers[0].skip(entry))
+		}
+		return all
+	}
+	runHello(t, e)
+	if got := skips(e); !slices.Equal(got, []string{""}) {
+		t.Errorf("the control, before the restore: %q", got)
+	}
+	report, err := e.Backup(t.Context(), BackupRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeEngine(t, e)
+	if _, err := RestoreStore(t.Context(), Config{StateDir: other, Now: time.Now}, report.Path); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = dbEngine(t, other, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	runHello(t, e)
+	if got := skips(e); !slices.Equal(got, []string{plan.SkipRestored, ""}) {
+		t.Errorf("after the restore: %q", got)
+	}
+}
+
 // What all readers are past is dropped, and nothing before that.
 func TestTheOutboxIsEmptiedWhenAllHaveReadIt(t *testing.T) {
 	dir := t.TempDir()

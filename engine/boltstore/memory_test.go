@@ -212,6 +212,34 @@ func TestRule16PlacesAreGivenInOneTransaction(t *testing.T) {
 	}
 }
 
+// TestRule16NobodyPassesThoseThatWait: a place is free for a moment before it is
+// given on. Who comes in that moment, new or resumed, waits behind those that wait.
+func TestRule16NobodyPassesThoseThatWait(t *testing.T) {
+	s := memoryStore(t)
+	slot := func() *plan.Slot { return &plan.Slot{Key: "k", Limit: 1, State: plan.SlotQueued} }
+	first, second := accept(t, s, runRow("w", slot(), nil)), accept(t, s, runRow("w", slot(), nil))
+	first.Status, first.Slot.State = plan.RunPaused, plan.SlotFree
+	if err := appendRecord(s, &journal.Record{Seq: 2, Event: journal.Event{Kind: journal.TimerFired}}, first); err != nil {
+		t.Fatal(err)
+	}
+	if third := accept(t, s, runRow("w", slot(), nil)); third.Status != plan.RunQueued || third.StateOf() != plan.SlotQueued {
+		t.Errorf("a new run is %s: it passed the one that waits", third.Status)
+	}
+	if resumed, err := s.TakeSlot(first.ID, plan.GoOn{Resume: true}); err != nil || resumed.Status != plan.RunQueued {
+		t.Errorf("a resumed run is %+v: it passed the one that waits (%v)", resumed, err)
+	}
+	if other := accept(t, s, runRow("w", &plan.Slot{Key: "other", Limit: 1, State: plan.SlotQueued}, nil)); other.Status != plan.RunRunning {
+		t.Errorf("the control, a run of another key, is %s", other.Status)
+	}
+	// first is older than second: runs wait in the order of their acceptance.
+	if next, err := s.AdmitNext("k"); err != nil || next == nil || next.ID != first.ID {
+		t.Errorf("the place went to %+v: %v", next, err)
+	}
+	if held, queued, err := s.SlotRuns("k"); err != nil || len(held) != 1 || len(queued) != 2 || queued[0] != second.ID {
+		t.Errorf("held %v, queued %v: %v", held, queued, err)
+	}
+}
+
 func TestLabelsAreIndexed(t *testing.T) {
 	s := memoryStore(t)
 	a := accept(t, s, runRow("w", nil, map[string]string{"team": "web", "area": "x"}))

@@ -31,3 +31,23 @@ func TestIssue12_24WatchersShareTheTextOfAnUpdate(t *testing.T) {
 		}
 	}
 }
+
+// TestAWatcherThatDoesNotReadIsCutOff after 100,000 updates: it would keep the rest
+// in memory for as long as the run goes on. Others go on, and nobody hears of what
+// it had before twice.
+func TestAWatcherThatDoesNotReadIsCutOff(t *testing.T) {
+	const most = 100_000
+	f, deaf, reads := newFeed(), newWatcher(), newWatcher()
+	f.add(deaf)
+	f.add(reads)
+	for n := range most + 10 {
+		f.send(Update{Kind: UpdateWait, Seq: uint64(n)})
+		reads.queue = reads.queue[:0]
+		if cut := n >= most; deaf.closed != cut {
+			t.Fatalf("after %d updates it is cut off: %v", n+1, deaf.closed)
+		}
+	}
+	if len(deaf.queue) != most+1 || len(f.watchers) != 1 || reads.closed {
+		t.Errorf("it keeps %d updates, %d follow, the other one is cut off: %v", len(deaf.queue), len(f.watchers), reads.closed)
+	}
+}

@@ -169,6 +169,46 @@ func TestAPanicIsOneRequestsError(t *testing.T) {
 	}
 }
 
+// TestAPathHasOneSpelling: an escape is taken only where a name may be any text, that
+// of a step, a workflow or a trigger. A word of the path, an id and any other name
+// that is written otherwise is no path at all: who looks at paths, such as a proxy,
+// sees what the server sees.
+func TestAPathHasOneSpelling(t *testing.T) {
+	handler := NewSocketHandler(newAlwaysOn(t).options())
+	free := func(segments []string, i int) bool {
+		switch segments[i] {
+		case "{step}", "{workflow}", "{trigger}":
+			return true
+		}
+		return segments[i][0] == '{' && (segments[i-1] == "workflows" || segments[i-1] == "schedules")
+	}
+	fill := strings.NewReplacer("{id}", knownRun, "{step}", "ask", "{name}", "work", "{workflow}", "w", "{trigger}", "t", "{by}", "run")
+	tried := 0
+	for _, route := range Routes() {
+		method, pattern, _ := strings.Cut(route.Pattern, " ")
+		segments := strings.Split(pattern, "/")
+		for i := 1; i < len(segments); i++ {
+			if free(segments, i) {
+				continue
+			}
+			parts := strings.Split(fill.Replace(pattern), "/")
+			parts[i] = fmt.Sprintf("%%%02x%s", parts[i][0], parts[i][1:])
+			target := strings.Join(parts, "/")
+			if w := request(handler, method, target, "", ""); problemCode(t, w) != CodeNotFound || !strings.Contains(w.Body.String(), "there is no such path") {
+				t.Errorf("%s %s is taken: %d %s", method, target, w.Code, w.Body)
+			}
+			tried++
+		}
+	}
+	if tried < 200 {
+		t.Errorf("%d spellings were tried", tried)
+	}
+	known := Prefix + "/runs/" + knownRun
+	if w := request(handler, "GET", known, "", ""); w.Code != http.StatusOK {
+		t.Errorf("the control: %s is answered with %d %s", known, w.Code, w.Body)
+	}
+}
+
 // FuzzPathsNeverReachAnUnknownRun sends hostile paths: none may be answered
 // with success but those of the table, and none may panic.
 func FuzzPathsNeverReachAnUnknownRun(f *testing.F) {
