@@ -181,8 +181,8 @@ func (r *run) overflow(event journal.Event, answered *journal.Command, follows s
 	small, field := r.withoutContent(event, answered)
 	if field != "" {
 		r.accept(small, answered)
-		if inEnd && r.stored.bytes <= r.room() {
-			return // a handler's step has failed, the rest of it may go on
+		if r.machine.InEnd() && r.stored.bytes <= r.room() {
+			return // the run ends by it, or a handler's step has failed: handlers go on in the reserve
 		}
 	}
 	limited := journal.Event{Kind: journal.Limited, At: event.At, Failed: r.fullError(follows)}

@@ -101,6 +101,9 @@ func TestIssue13_02AJournalIsBoundedByAllThatItHolds(t *testing.T) {
 			if n := b.service.count("on_failure:tell"); n != 1 {
 				t.Errorf("the handler was called %d times", n)
 			}
+			if told := b.wait(id).Steps["on_failure:tell"]; told.Status != plan.StepSucceeded {
+				t.Errorf("the handler is %s: %v", told.Status, told.Error)
+			}
 			b.reopen() // a replay counts nothing and comes to the same
 			b.endsFull(id, field)
 		})
