@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps shutdown hostile row-mutants mutants
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants
 .PHONY: licences vulnerabilities release reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -127,6 +127,9 @@ evil: ## P18: plugins that misbehave
 
 swaps: ## the private copy of a plugin, exchanged while it is started
 	FLOWRUN_SWAPS=$(or $(SWAPS),10000) $(FAULT) -timeout 1h -run Issue13_03 ./engine/pluginhost
+
+cgroup: ## control groups of plugins, in a virtual machine: qemu and a kernel of Debian are fetched; said and skipped where that can't be
+	FLOWRUN_CGROUP=vm $(FAULT) -timeout 30m ./test/cgroup
 
 growth: ## P20: a plugin that lets one part of its answers grow for ever, with the usual limits
 	FLOWRUN_GROWTH=full $(FAULT) -timeout 1h ./test/growth

@@ -27,6 +27,10 @@ type Config struct {
 	Entropy        io.Reader
 	Log            *slog.Logger
 	AllowNetworkFS bool
+	// ControlGroup is the folder of this process's own control group (OwnControlGroup).
+	// Where it was handed to this process (systemd: Delegate=), the process moves into a
+	// group below it, and each plugin gets one of its own. "" = they get none.
+	ControlGroup string
 
 	// AcceptRollback takes a store that was put back to an older copy: what was open
 	// then is paused (ADR 30).

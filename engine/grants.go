@@ -27,13 +27,17 @@ type Confinement struct {
 	Part string `json:"part"`
 	Held bool   `json:"held"`
 	Why  string `json:"why,omitempty"`
+	// Watched: what this part bounds is watched where it is not held.
+	Watched bool `json:"watched,omitempty"`
 }
 
 // Confinement tells part by part whether this system holds plugins in their sandbox.
 func (p *Project) Confinement() []Confinement {
 	var parts []Confinement
 	for _, part := range p.host.Confinement() {
-		parts = append(parts, Confinement{Part: part.Name, Held: part.Held, Why: part.Why})
+		parts = append(parts, Confinement{
+			Part: part.Name, Held: part.Held, Why: part.Why, Watched: !part.Held && part.Name == pluginhost.PartResources && p.SandboxMode() != "off",
+		})
 	}
 	return parts
 }
@@ -61,7 +65,7 @@ func (p *Project) needsPorts() bool {
 func (p *Project) MissingConfinement() []Confinement {
 	var missing []Confinement
 	for _, part := range p.Confinement() {
-		if !part.Held && (part.Part != pluginhost.PartPorts || p.needsPorts()) {
+		if !part.Held && !part.Watched && (part.Part != pluginhost.PartPorts || p.needsPorts()) {
 			missing = append(missing, part)
 		}
 	}
@@ -231,4 +235,10 @@ func (p *Project) checkGranted() diag.List {
 		}
 	}
 	return problems
+}
+
+// OwnControlGroup returns the folder of a process's control group (cgroup v2), from the
+// texts of /proc/PID/cgroup and /proc/PID/mountinfo; "" = there is none.
+func OwnControlGroup(groups, mounts string) string {
+	return pluginhost.OwnControlGroup(groups, mounts)
 }

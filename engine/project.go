@@ -113,6 +113,8 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Secret:   p.secretPlaces(),
 		Private:  []string{config.Dir},
 		Named:    p.configFiles,
+
+		ControlGroup: config.ControlGroup,
 	})
 	return p, nil
 }

@@ -19,11 +19,18 @@ type Part = confine.Part
 // PartPorts is the part that is wanted where hosts were granted alone.
 const PartPorts = confine.PartPorts
 
+// PartResources is the part that is never required: what it bounds is watched where it
+// is not held.
+const PartResources = confine.PartResources
+
 // Confinement tells part by part whether this system holds plugins in their sandbox.
 func (h *Host) Confinement() []Part {
 	h.probeOnce.Do(func() {
 		h.parts = h.probe()
-		if h.options.Sandbox == SandboxOff {
+		if h.options.Sandbox != SandboxOff {
+			h.parts = append(h.parts, h.openGroups())
+		} else {
+			h.parts = append(h.parts, confine.Part{Name: PartResources})
 			for i := range h.parts {
 				h.parts[i] = confine.Part{Name: h.parts[i].Name, Why: "`limits.sandbox` is off"}
 			}
@@ -47,7 +54,8 @@ func (h *Host) tellMissing() {
 }
 
 // required are the parts without which SandboxRequire starts nothing. Ports are
-// wanted where hosts were granted.
+// wanted where hosts were granted. A control group is wanted nowhere: memory and processes
+// are watched without it.
 func (s Source) required(part string) bool {
 	switch part {
 	case confine.PartFiles, confine.PartCalls, confine.PartGroup, confine.PartPrivileges:

@@ -34,7 +34,7 @@ func (r *processRunner) watchCrowd(ended <-chan struct{}) {
 		case began = <-timer.C:
 		}
 		if counted += memoryTick; counted >= pause {
-			crowd = family(pid)
+			crowd = r.crowd(pid)
 			counted, pause = 0, max(crowdTick, crowdRest*time.Since(began))
 			for _, child := range crowd {
 				limitChild(child, r.limits) // it may have been started before the plugin itself was limited
@@ -51,8 +51,11 @@ func (r *processRunner) excess(pid int, crowd []int) string {
 	if limit := r.limits.Processes; limit >= 0 && len(crowd) >= limit {
 		return fmt.Sprintf("it was %d processes, %d are allowed", len(crowd)+1, limit)
 	}
+	if r.group.Events().Refused {
+		return r.tooManyTasks()
+	}
 	limit := r.limits.Memory
-	if limit < 0 {
+	if limit < 0 || r.group.BoundsMemory() {
 		return ""
 	}
 	all := append([]int{pid}, crowd...)
@@ -65,6 +68,10 @@ func (r *processRunner) excess(pid int, crowd []int) string {
 	if used <= limit {
 		return ""
 	}
+	return tooMuchMemory(used, limit)
+}
+
+func tooMuchMemory(used, limit int64) string {
 	return fmt.Sprintf("it used %s of memory, %s are allowed", mebibytes(used), mebibytes(limit))
 }
 
@@ -80,6 +87,7 @@ func (r *processRunner) end(reason string, crowd []int) {
 		return
 	}
 	r.output.write("host", []byte("\nkilled by flowrun: "+reason+"\n"))
+	r.group.Kill()
 	r.killGroup()
 	for _, pid := range crowd {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // those that left the group

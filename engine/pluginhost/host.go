@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 )
@@ -27,6 +28,7 @@ type Host struct {
 	probe     func() []confine.Part
 	probeOnce sync.Once
 	parts     []confine.Part // what the kernel holds
+	groups    *cgroup.Tree   // of plugins; nil = they get none. Confinement sets it.
 
 	setUpOnce sync.Once
 	setUpErr  error

@@ -158,7 +158,7 @@ const evilOutput = `{"type":"object","properties":{
 func evilActions() []string {
 	return []string{
 		"echo", "crash", "hang", "slow", "huge", "lie", "flood", "progress", "nothing", "twice", "pending", "fail",
-		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask", "reserve", "use",
+		"unauthorized", "secret", "sensitive", "forge", "environ", "spawn", "state", "token", "pid", "strange", "note", "grow", "bytes", "says", "text", "leak", "ask", "reserve", "use", "threads", "forks", "group",
 	}
 }
 
@@ -268,6 +268,8 @@ func (s *evilServer) Execute(r *pluginv1.ExecuteRequest, stream grpc.ServerStrea
 		return complete(map[string]any{"text": s.config["base_url"]})
 	case "reserve", "use":
 		return hoard(r, complete)
+	case "threads", "forks", "group":
+		return takeTasks(r, complete)
 	case "spawn":
 		child := exec.Command("sleep", "300")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr

@@ -68,6 +68,11 @@ type Options struct {
 	Secret  []string // absolute paths that no plugin may see, besides StateDir, whatever it is granted: the key
 	Private []string // absolute paths that a plugin may see where they were granted alone: the project
 
+	// ControlGroup is the folder of this process's own control group (cgroup.Own). Where
+	// it was handed to this process, the process moves into a group below it, and each
+	// plugin gets one. "" = resident memory and processes are watched.
+	ControlGroup string
+
 	// Named gives the files that the connections of a plugin name in their config, when
 	// its process is started. nil = none.
 	Named func(plugin string) []Path

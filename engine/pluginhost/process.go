@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
@@ -38,6 +39,7 @@ type process struct {
 	folders  folders
 	output   *output
 	runner   *processRunner
+	group    *cgroup.Group // nil = it has none of its own
 	client   *goplugin.Client
 	conn     *grpc.ClientConn
 	rpc      pluginv1.PluginClient
@@ -77,6 +79,7 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	p.output = newOutput(u.host.options, u.host.gate, u.source.Name)
 	if err := p.prepare(); err != nil {
 		p.folders.remove()
+		p.group.Remove()
 		return nil, &PluginError{Plugin: u.source.Name, Reason: ReasonStart, Message: err.Error()}
 	}
 	limit := u.host.options.Limits.Start
@@ -133,9 +136,13 @@ func (p *process) prepare() error {
 	if p.services, err = serve(p, filepath.Join(p.folders.socket, "host")); err != nil {
 		return err
 	}
+	rules := p.rules()
+	if p.group, err = h.makeGroup(p.unit.source.Name, base64.RawURLEncoding.EncodeToString(id[4:10])); err != nil {
+		return err
+	}
 	p.runner = &processRunner{
 		path: p.exe.path, code: p.code, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
-		spawn: h.spawn, rules: p.rules(), limits: h.options.Limits, token: p.token, mark: p.mark, output: p.output, exited: make(chan struct{}),
+		spawn: h.spawn, rules: rules, group: p.group, limits: h.options.Limits, token: p.token, mark: p.mark, output: p.output, exited: make(chan struct{}),
 		started: func(pid int) {
 			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
 				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)
@@ -148,7 +155,7 @@ func (p *process) prepare() error {
 	}
 	if p.runner.rules != nil {
 		p.runner.rules.Pass = max(binary.NativeEndian.Uint32(id[10:]), 1)
-		p.runner.pass = p.runner.rules.Pass
+		p.runner.pass, p.runner.rules.IntoGroup = p.runner.rules.Pass, p.group != nil
 	}
 	p.client = goplugin.NewClient(p.clientConfig())
 	return nil
@@ -256,6 +263,7 @@ func (p *process) cleanUp() {
 	p.client.Kill() // ends go-plugin's goroutines
 	p.services.close()
 	p.folders.remove()
+	p.group.Remove()
 	p.runner.hangUp()
 	p.runner.mu.Lock()
 	pid := p.runner.pid

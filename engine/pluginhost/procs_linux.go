@@ -20,9 +20,6 @@ import (
 // what leaves both is found by the mark in its environment when the plugin ends, or by
 // the next engine; what clears its environment too is held by a control group alone.
 
-// threadsEach is how many threads a process is given in taskLimit.
-const threadsEach = 16
-
 // taskLimit returns the value of RLIMIT_NPROC for a plugin.
 func taskLimit(processes int) (uint64, bool) {
 	if processes < 0 || os.Getuid() == 0 {

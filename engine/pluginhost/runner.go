@@ -18,6 +18,7 @@ import (
 
 	goplugin "github.com/hashicorp/go-plugin/runner"
 
+	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
@@ -38,6 +39,7 @@ type processRunner struct {
 	spawn   *spawner
 	rules   *confine.Rules // what the process may do; nil = whatever its user may
 	pass    uint32         // of its group (confine.Group)
+	group   *cgroup.Group  // that it starts in; nil = that of the host
 	limits  Limits
 	token   string // the launch token
 	mark    string // is in the environment of what the process starts
@@ -49,13 +51,14 @@ type processRunner struct {
 	stdout   *io.PipeReader
 	exited   chan struct{} // closed when the process is reaped and its output read
 
-	mu     sync.Mutex
-	pid    int
-	reaped bool
-	killed string // why the host killed it; "" = it did not
-	hello  hello
-	why    error // why there was no usable handshake
-	status error // how the process ended; nil = exit status 0
+	mu      sync.Mutex
+	pid     int
+	reaped  bool
+	killed  string // why the host, or the kernel for it, killed it; "" = it did not
+	starved bool   // the kernel killed it since there was no memory beside it
+	hello   hello
+	why     error // why there was no usable handshake
+	status  error // how the process ended; nil = exit status 0
 }
 
 var _ goplugin.Runner = (*processRunner)(nil)
@@ -111,9 +114,10 @@ func (r *processRunner) Start(context.Context) error {
 	r.cmd = &exec.Cmd{
 		Path: path, Args: append([]string{r.path}, r.args...), Env: r.env, Dir: r.dir,
 		Stdin: p.stdinR, Stdout: p.stdoutW, Stderr: p.stderrW, ExtraFiles: []*os.File{token, r.code.file},
-		SysProcAttr: processAttributes(r.pass),
+		SysProcAttr: processAttributes(r.pass, r.group.Folder()),
 	}
 	ended, err := r.spawn.start(r.cmd, r.rules)
+	closeFiles(r.group.Folder())
 	if err != nil {
 		p.close()
 		return fmt.Errorf("start %s: %w", r.path, cause(err))
@@ -170,6 +174,8 @@ func (r *processRunner) supervise(p pipes, line *io.PipeWriter, ended <-chan str
 
 	readers.Go(func() { r.watchCrowd(ended) })
 	<-ended
+	r.blame()
+	r.group.Kill()
 	r.killGroup() // its children must not outlive it
 	untie()
 	err := r.cmd.Wait()
@@ -229,6 +235,8 @@ func (r *processRunner) ending() string {
 		return "still running"
 	case r.killed != "":
 		return "killed by flowrun: " + r.killed
+	case r.starved:
+		return "killed by the system: no memory was left on this machine, or for the service that flowrun runs in"
 	case r.status == nil:
 		return "exit status 0"
 	}

@@ -37,13 +37,7 @@ func (s *spawner) start(cmd *exec.Cmd, rules *confine.Rules) (ended <-chan struc
 	s.threads.Add(1)
 	onThread(func() {
 		defer s.threads.Done()
-		if rules != nil {
-			if err := confine.Apply(*rules); err != nil {
-				started <- err
-				return
-			}
-		}
-		if err := cmd.Start(); err != nil {
+		if err := startUnder(rules, cmd); err != nil {
 			started <- err
 			return
 		}
@@ -52,6 +46,18 @@ func (s *spawner) start(cmd *exec.Cmd, rules *confine.Rules) (ended <-chan struc
 		close(over)
 	})
 	return over, <-started
+}
+
+// startUnder puts the calling thread under the rules and starts cmd from it.
+func startUnder(rules *confine.Rules, cmd *exec.Cmd) error {
+	if rules != nil {
+		done, err := confine.Apply(*rules)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	return cmd.Start()
 }
 
 // close waits for the threads; every process must have ended before.

@@ -38,7 +38,7 @@ func confinedIn(int) []int { return nil }
 
 // processAttributes puts a plugin into a group of its own. There is no
 // parent-death signal: the lifeline alone ends a plugin whose host died.
-func processAttributes(uint32) *syscall.SysProcAttr {
+func processAttributes(uint32, *os.File) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 

@@ -27,9 +27,14 @@ func codePath(descriptor int) string { return "/proc/self/fd/" + strconv.Itoa(de
 func onThread(f func()) { confine.OnThread(f) }
 
 // processAttributes puts a plugin into a group of its own and has the kernel
-// kill it when the host dies, whatever the plugin does with its lifeline.
-func processAttributes(pass uint32) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pgid: confine.Group(pass), Pdeathsig: syscall.SIGKILL}
+// kill it when the host dies, whatever the plugin does with its lifeline. into is its
+// control group; nil = that of the host.
+func processAttributes(pass uint32, into *os.File) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Setpgid: true, Pgid: confine.Group(pass), Pdeathsig: syscall.SIGKILL}
+	if into != nil {
+		attributes.UseCgroupFD, attributes.CgroupFD = true, int(into.Fd())
+	}
+	return attributes
 }
 
 // limitProcess sets the resource limits of a process and of what it has started.

@@ -31,8 +31,9 @@ type System struct {
 	Stdout, Stderr io.Writer
 	Stdin          io.Reader
 	Environ        []string
-	Dir            string // the working directory
-	Executable     string // of this process: re-executed for the bundled plugins
+	ControlGroup   func() string // the folder of this process's own (engine.OwnControlGroup); nil = there is none
+	Dir            string        // the working directory
+	Executable     string        // of this process: re-executed for the bundled plugins
 	Host           string
 	User           string // who runs this process, for where $USER is not set
 	PID            int

@@ -42,6 +42,10 @@ func (d *doctor) checkSandbox(context.Context) {
 			held = append(held, part.Part)
 			continue
 		}
+		if part.Watched {
+			d.skip(check, part.Part, "not held: "+part.Why)
+			continue
+		}
 		d.warn(check, part.Part, "not held: "+part.Why, sandboxHint)
 	}
 	if len(held) > 0 {

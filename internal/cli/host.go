@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/flowrun/flowrun/engine"
 )
 
 // Host returns the system that this process runs on. A reader of our output that
@@ -30,13 +32,20 @@ func Host() System {
 		name = "localhost" // it only labels owner.json
 	}
 	return System{
-		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), Dir: dir, Executable: executable,
+		User: userName(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Environ: os.Environ(), ControlGroup: controlGroup, Dir: dir, Executable: executable,
 		Host: name, PID: os.Getpid(), Version: buildVersion(), Now: time.Now, Entropy: rand.Reader, Location: time.Local,
 		Signals:   func() (<-chan os.Signal, func()) { return notify(os.Interrupt, syscall.SIGTERM) },
 		Terminate: func() (<-chan os.Signal, func()) { return notify(syscall.SIGTERM) },
 		Reload:    func() (<-chan os.Signal, func()) { return notify(syscall.SIGHUP) },
 		Exit:      os.Exit,
 	}
+}
+
+// controlGroup is the folder of this process's own control group.
+func controlGroup() string {
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	return engine.OwnControlGroup(string(groups), string(mounts))
 }
 
 // userName is the name of the process's user, or its number where it has no name.

@@ -32,6 +32,9 @@ type Rules struct {
 	// Pass is a number that nobody can guess: it lets the process that is started with
 	// Group leave the group of its parent, once.
 	Pass uint32
+	// IntoGroup lets the thread start one process by clone3, which alone can put it into a
+	// control group at once; what is started can't use it.
+	IntoGroup bool
 	// Capabilities that a process of root keeps.
 	Capabilities []int
 }
@@ -45,10 +48,11 @@ type Part struct {
 
 // The names of the parts.
 const (
-	PartFiles      = "files"        // its own folders, its code and the system's libraries are all that it can open
-	PartPorts      = "ports"        // TCP connections go to granted ports only, where hosts are granted
-	PartSignals    = "signals"      // it can't signal what is not its own
-	PartCalls      = "system calls" // no ptrace, no mounts, no key rings, no new user namespaces, ...
-	PartGroup      = "group"        // it can't leave the group of processes that ends with it
-	PartPrivileges = "privileges"   // no set-user-ID program and no capability gives it more than it has
+	PartFiles      = "files"         // its own folders, its code and the system's libraries are all that it can open
+	PartPorts      = "ports"         // TCP connections go to granted ports only, where hosts are granted
+	PartSignals    = "signals"       // it can't signal what is not its own
+	PartCalls      = "system calls"  // no ptrace, no mounts, no key rings, no new user namespaces, ...
+	PartGroup      = "group"         // it can't leave the group of processes that ends with it
+	PartResources  = "control group" // a group of the kernel bounds its memory and its processes, and ends with it
+	PartPrivileges = "privileges"    // no set-user-ID program and no capability gives it more than it has
 )

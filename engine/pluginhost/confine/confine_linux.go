@@ -10,17 +10,22 @@ import (
 
 // Apply holds the calling thread, and what it starts from now on, to the rules. It
 // can't be undone: the caller has locked its goroutine to the thread, and lets the
-// thread end with it. What the kernel lacks is left out; Probe tells what.
-func Apply(r Rules) error {
-	_, err := apply(r)
-	return err
+// thread end with it. What the kernel lacks is left out; Probe tells what. started is
+// called by the thread when it has started its process, or could not.
+func Apply(r Rules) (started func(), err error) {
+	_, one, err := apply(r)
+	if err != nil {
+		one.close()
+		return nil, err
+	}
+	return one.close, nil
 }
 
 // Probe tells what this kernel holds: it tries everything on a thread that ends.
 func Probe() []Part {
 	parts := make(chan []Part)
 	OnThread(func() {
-		tried, _ := apply(Rules{Ports: []uint16{}})
+		tried, _, _ := apply(Rules{Ports: []uint16{}})
 		parts <- tried
 	})
 	return <-parts
@@ -48,7 +53,7 @@ func OnThread(f func()) {
 
 // apply does it and tells of each part. The error is of a part that this kernel
 // has and that failed nevertheless.
-func apply(r Rules) ([]Part, error) {
+func apply(r Rules) ([]Part, *oneClone, error) {
 	var failed []error
 	part := func(name string, err error) Part {
 		switch {
@@ -64,12 +69,12 @@ func apply(r Rules) ([]Part, error) {
 	if privileges == nil {
 		privileges = dropCapabilities(r.Capabilities)
 	}
-	calls := filter(r.Pass)
+	one, calls := filter(r.Pass, r.IntoGroup)
 	parts := []Part{
 		part(PartFiles, land.files), part(PartPorts, land.ports), part(PartSignals, land.signals),
 		part(PartCalls, calls), part(PartGroup, calls), part(PartPrivileges, privileges),
 	}
-	return parts, errors.Join(failed...)
+	return parts, one, errors.Join(failed...)
 }
 
 // errLacks marks what the kernel does not have.

@@ -5,7 +5,9 @@ package confine
 import "errors"
 
 // Apply holds nothing here.
-func Apply(Rules) error { return errors.New("this system has no sandbox that flowrun can use") }
+func Apply(Rules) (started func(), err error) {
+	return nil, errors.New("this system has no sandbox that flowrun can use")
+}
 
 // Probe tells that nothing is held here.
 func Probe() []Part {

@@ -64,36 +64,43 @@ func conditions() []condition {
 	}
 }
 
-// filter puts the filter on the thread.
-func filter(pass uint32) error {
+// filter puts the filter on the thread. With into one clone3 of it passes.
+func filter(pass uint32, into bool) (*oneClone, error) {
 	if auditArch == 0 {
-		return lacks("the filter of system calls is not made for this processor")
+		return nil, lacks("the filter of system calls is not made for this processor")
 	}
-	raw, err := bpf.Assemble(program(pass))
+	raw, err := bpf.Assemble(program(pass, into))
 	if err != nil {
-		return fmt.Errorf("assemble the filter of system calls: %w", err)
+		return nil, fmt.Errorf("assemble the filter of system calls: %w", err)
 	}
 	code := make([]unix.SockFilter, len(raw))
 	for i, one := range raw {
 		code[i] = unix.SockFilter{Code: one.Op, Jt: one.Jt, Jf: one.Jf, K: one.K}
 	}
 	loaded := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	if into {
+		listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, modeFilter, flagSpec|unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&loaded)))
+		if errno != 0 {
+			return nil, fmt.Errorf("set the filter of system calls: %w", errno)
+		}
+		return letOneClonePass(int(listener))
+	}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, modeFilter, flagSpec, uintptr(unsafe.Pointer(&loaded)))
 	if errno == unix.EINVAL { // before 4.17 there was no such flag
 		_, _, errno = unix.Syscall(unix.SYS_SECCOMP, modeFilter, 0, uintptr(unsafe.Pointer(&loaded)))
 	}
 	switch errno {
 	case 0:
-		return nil
+		return nil, nil
 	case unix.ENOSYS, unix.EINVAL:
-		return lacks("it has no filters of system calls (%v)", errno)
+		return nil, lacks("it has no filters of system calls (%v)", errno)
 	}
-	return fmt.Errorf("set the filter of system calls: %w", errno)
+	return nil, fmt.Errorf("set the filter of system calls: %w", errno)
 }
 
 // program is the filter. A call of another architecture (32 bits on 64) is refused
 // as a whole: its numbers mean other things.
-func program(pass uint32) []bpf.Instruction {
+func program(pass uint32, into bool) []bpf.Instruction {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: callArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
@@ -107,7 +114,11 @@ func program(pass uint32) []bpf.Instruction {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: 1}, bpf.RetConstant{Val: answerRefuse})
 	}
 	// Its arguments lie in memory, where a filter can't read: programs fall back to clone.
-	p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1}, bpf.RetConstant{Val: answerLacks})
+	clone3 := answerLacks
+	if into {
+		clone3 = unix.SECCOMP_RET_USER_NOTIF
+	}
+	p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1}, bpf.RetConstant{Val: clone3})
 	for _, c := range conditions() {
 		p = append(p, c.instructions()...)
 	}
