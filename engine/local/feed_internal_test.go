@@ -1,6 +1,10 @@
 package local
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
 
 // TestIssue12_24WatchersShareTheTextOfAnUpdate: with one watcher alone there is
 // nothing to share.
@@ -49,5 +53,31 @@ func TestAWatcherThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 	if len(deaf.queue) != most+1 || len(f.watchers) != 1 || reads.closed {
 		t.Errorf("it keeps %d updates, %d follow, the other one is cut off: %v", len(deaf.queue), len(f.watchers), reads.closed)
+	}
+}
+
+// TestAWatcherThatDoesNotReadIsCutOffBySize: few updates may be large ones. What it
+// may keep is 64 MiB, of records, outputs and lines of the log alike.
+func TestAWatcherThatDoesNotReadIsCutOffBySize(t *testing.T) {
+	const most, piece = 64 << 20, 1 << 20
+	text := make([]byte, piece)
+	for name, update := range map[string]Update{
+		"records": {Kind: UpdateRecord, Record: text},
+		"outputs": {Kind: UpdateStep, Step: &plan.RunStep{Outputs: text}},
+		"lines":   {Kind: UpdateLog, Log: &plan.Log{Message: string(text)}},
+		"fields":  {Kind: UpdateLog, Log: &plan.Log{Fields: text}},
+	} {
+		f, deaf := newFeed(), newWatcher()
+		f.add(deaf)
+		for range most / piece {
+			f.send(update)
+		}
+		if deaf.closed {
+			t.Errorf("%s: cut off at %d bytes", name, most)
+		}
+		f.send(update)
+		if !deaf.closed || len(f.watchers) != 0 {
+			t.Errorf("%s: it goes on above %d bytes", name, most)
+		}
 	}
 }
