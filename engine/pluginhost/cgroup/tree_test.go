@@ -70,6 +70,10 @@ func TestIssue13_04_TheGroupIsTakenWhenItWasHandedOver(t *testing.T) {
 			s.Marked = func(string) bool { return false }
 			return dir
 		}, why: "was not handed to flowrun"},
+		"a leaf of somebody else": {change: func(dir string, s *System) string {
+			s.Marked = func(string) bool { return false }
+			return filepath.Join(dir, engineGroup)
+		}, why: "engine was not handed to flowrun"},
 		"a group below one that was handed to another": {change: func(dir string, _ *System) string {
 			return folder(t, filepath.Join(dir, "init.scope"), nil)
 		}, why: "init.scope was not handed to flowrun"},

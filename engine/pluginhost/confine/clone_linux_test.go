@@ -39,7 +39,7 @@ func tell() {
 }
 
 // newGroup makes a control group in cgroup v2, which needs no controllers for this.
-func newGroup(t *testing.T) *os.File {
+func newGroup(t testing.TB) *os.File {
 	t.Helper()
 	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
 		var stat unix.Statfs_t
@@ -71,7 +71,7 @@ func newGroup(t *testing.T) *os.File {
 }
 
 // startTold starts the program under rules and returns what it tells.
-func startTold(t *testing.T, group *os.File, into bool) (told string, err error) {
+func startTold(t testing.TB, group *os.File, into bool) (told string, err error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -152,6 +152,7 @@ func TestIssue13_04_StartsIntoGroupsDoNotHang(t *testing.T) {
 	group := newGroup(t)
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
+	open := descriptors(t)
 	var work sync.WaitGroup
 	stop := make(chan struct{})
 	for range 2 {
@@ -166,8 +167,8 @@ func TestIssue13_04_StartsIntoGroupsDoNotHang(t *testing.T) {
 			}
 		})
 	}
-	for i := range 30 {
-		if i == 15 {
+	for i := range 12 {
+		if i == 6 {
 			runtime.GOMAXPROCS(4)
 		}
 		if _, err := startTold(t, group, true); err != nil {
@@ -176,4 +177,33 @@ func TestIssue13_04_StartsIntoGroupsDoNotHang(t *testing.T) {
 	}
 	close(stop)
 	work.Wait()
+	if now := descriptors(t); now > open {
+		t.Errorf("%d descriptors are open, %d were", now, open)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	found, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}
+
+// BenchmarkStarts measures what a start into a group costs beside one without.
+func BenchmarkStarts(b *testing.B) {
+	for _, into := range []bool{false, true} {
+		b.Run(fmt.Sprintf("group=%v", into), func(b *testing.B) {
+			var group *os.File
+			if into {
+				group = newGroup(b)
+			}
+			for range b.N {
+				if _, err := startTold(b, group, into); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
