@@ -23,6 +23,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/secret"
 )
 
 // dbEngine is an engine over a state folder with settings of its own.
@@ -338,6 +339,41 @@ func TestOutputsGoWithTheirRun(t *testing.T) {
 	left, err := e.project.services.vault.Runs()
 	if slices.Sort(left); err != nil || !slices.Equal(left, ids[3:]) {
 		t.Errorf("sealed outputs are left of %v, %v", left, err)
+	}
+}
+
+// TestRunsAreRemovedThoughTheirOutputsCanNotBe: that is told, the history says where
+// it was cut all the same, and the sweep takes the outputs later.
+func TestRunsAreRemovedThoughTheirOutputsCanNotBe(t *testing.T) {
+	e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "retention: {max_runs: 20}\n"})
+	e.keeper.stop()
+	e.keeper.done.Wait()
+	var ids []string
+	for range 22 {
+		id := runHello(t, e)
+		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	services := e.project.services
+	vault := services.vault
+	change := func(to *secret.Vault) {
+		services.mu.Lock()
+		defer services.mu.Unlock()
+		services.vault = to
+	}
+	change(nil)
+	removed, err := e.expire(t.Context(), time.Now().UTC())
+	change(vault)
+	if !errors.Is(err, errNoStore) || !slices.Equal(removed, ids[:2]) {
+		t.Errorf("removed %q, %v", removed, err)
+	}
+	if cuts, err := e.HistoryCuts(); err != nil || len(cuts) != 1 || cuts[0].Workflow != "hello" {
+		t.Errorf("the history does not say where it was cut: %+v, %v", cuts, err)
+	}
+	if swept, err := e.sweepOutputs(t.Context(), time.Now()); err != nil || swept != 2 {
+		t.Errorf("swept %d, %v", swept, err)
 	}
 }
 

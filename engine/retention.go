@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,13 +184,14 @@ func (e *Engine) expire(ctx context.Context, now time.Time) ([]string, error) {
 	keep := e.project.Retention()
 	gone, err := e.store.Expire(ctx, boltstore.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: KeptRuns}, now)
 	removed := make([]string, len(gone))
+	var left error // the first that could not be forgotten: the sweep takes them
 	for i, one := range gone {
 		removed[i] = one.ID
 		if forget := e.forgetOutputs(one.ID); forget != nil {
-			return removed, errors.Join(err, forget)
+			left = cmp.Or(left, forget)
 		}
 	}
-	return removed, errors.Join(err, e.noteCuts(gone, keep, now))
+	return removed, errors.Join(err, left, e.noteCuts(gone, keep, now))
 }
 
 // RunNotFoundError is ErrRunNotFound with the reason, where one is likely.
