@@ -17,6 +17,7 @@ const peakStep = 10
 func Peak(work func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(peakStep))
 	runtime.GC()
+	runtime.GC() // what finalizers held
 	before := live()
 	var most atomic.Int64
 	stop, done := make(chan struct{}), make(chan struct{})

@@ -62,7 +62,7 @@ func (c *compiler) memberOf(n *ast.MemberNode, orNull bool) code {
 				return nil, errAbsent
 			}
 			if object, ok := v.(map[string]any); ok {
-				return object[name.Value], nil
+				return made(object[name.Value])
 			}
 			return nil, placed(noField(v, source, name.Value), start, end)
 		}
@@ -127,7 +127,9 @@ func (c *compiler) plainPath(n *ast.MemberNode) code {
 				start, end := c.x.at(member.Property)
 				return nil, placed(noField(v, c.sourceOf(member.Node), name), start, end)
 			}
-			v = object[name]
+			if v, err = made(object[name]); err != nil {
+				return nil, err
+			}
 		}
 		return v, nil
 	}

@@ -170,7 +170,14 @@ func (s *step) answered(ev journal.Event) {
 // completed takes one answer: a page, or all of it.
 func (s *step) completed(answer *plan.Completed) {
 	a := s.action
-	result, err := s.decode(answer.Output)
+	var page *schema.Type
+	var result any
+	var err error
+	if s.code.page != nil {
+		page, err = s.fits(answer.Output)
+	} else {
+		result, err = s.read(answer.Output)
+	}
 	if err != nil {
 		s.attemptFailed(unreadable(err))
 		return
@@ -184,8 +191,8 @@ func (s *step) completed(answer *plan.Completed) {
 	if len(answer.Watermark) > 0 {
 		a.watermark = answer.Watermark
 	}
-	if s.code.page != nil {
-		s.pageDone(answer, result)
+	if page != nil {
+		s.pageDone(answer, page)
 		return
 	}
 	s.roundDone(result, answer.Output)
@@ -211,6 +218,62 @@ func (s *step) decode(output json.RawMessage) (any, error) {
 	}
 	s.list.m.log(s.path, "warn", unreadable(err).Message)
 	return wide, nil
+}
+
+// wholeAnswer is up to which size an answer is decoded when it comes: a larger one
+// is checked part by part, and decoded where it is read.
+const wholeAnswer = 64 << 10
+
+// read checks an answer by its schema, as decode, and returns its value or what
+// stands for it.
+func (s *step) read(output json.RawMessage) (any, error) {
+	m := s.list.m
+	read := func(t *schema.Type) func(json.RawMessage) (any, error) {
+		if m.since(3) {
+			return func(raw json.RawMessage) (any, error) { return t.DecodeAnswer(raw) }
+		}
+		return func(raw json.RawMessage) (any, error) { return t.Decode(raw) }
+	}
+	if len(output) <= wholeAnswer {
+		value, err := s.decode(output)
+		if err != nil || value == nil {
+			return nil, err
+		}
+		t := s.code.output
+		if t != s.code.action.output && s.check(t, output) != nil {
+			t = s.code.action.output
+		}
+		return m.newOutput(output, value, read(t)), nil
+	}
+	t, err := s.fits(output)
+	if err != nil {
+		return nil, err
+	}
+	return m.newOutput(output, nil, read(t)), nil
+}
+
+// fits is decode without the value: it returns the type that the answer keeps to.
+func (s *step) fits(output json.RawMessage) (*schema.Type, error) {
+	err := s.check(s.code.output, output)
+	if err == nil {
+		return s.code.output, nil
+	}
+	if s.code.output == s.code.action.output {
+		return nil, err
+	}
+	if wideErr := s.check(s.code.action.output, output); wideErr != nil {
+		return nil, wideErr
+	}
+	s.list.m.log(s.path, "warn", unreadable(err).Message)
+	return s.code.action.output, nil
+}
+
+// check is the error of decode by one type.
+func (s *step) check(t *schema.Type, output json.RawMessage) error {
+	if s.list.m.since(3) {
+		return t.CheckAnswer(output)
+	}
+	return t.Check(output)
 }
 
 // unreadable is the failure of an answer that breaks its schema.

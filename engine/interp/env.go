@@ -72,7 +72,7 @@ func (s *step) value() map[string]any {
 	}
 	return map[string]any{
 		"status":   string(s.status),
-		"outputs":  s.result,
+		"outputs":  s.outputsValue(),
 		"error":    failure,
 		"attempts": s.attempts,
 	}

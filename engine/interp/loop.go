@@ -274,7 +274,8 @@ func (it *item) collect(collect *plan.Value) (any, *plan.Error) {
 func (l *list) release() {
 	l.env, l.known = nil, nil
 	for i := range l.steps {
-		l.steps[i].result, l.steps[i].action = nil, nil
+		l.steps[i].setResult(nil)
+		l.steps[i].action = nil
 	}
 }
 
@@ -293,7 +294,8 @@ func (l *loop) finish() {
 		if l.step.list.m.since(3) {
 			result := l.outputs()
 			if raw, err := encodeResult(result); err == nil {
-				l.step.result, l.step.outputs = result, raw
+				l.step.setResult(result)
+				l.step.outputs = raw
 			}
 		}
 		l.step.fail(l.items[i].err)

@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -49,29 +48,6 @@ func compilePage(action *plan.Action, output *schema.Type) (*pageCode, error) {
 	return code, nil
 }
 
-// items returns the items of a page: as values and as they were written.
-func (c *pageCode) items(result any, output json.RawMessage) ([]any, []json.RawMessage, error) {
-	values, ok := result.([]any)
-	written := output
-	if c.field != "" {
-		object, _ := result.(map[string]any)
-		values, ok = object[c.field].([]any)
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(output, &fields); err != nil {
-			return nil, nil, fmt.Errorf("read page: %w", err)
-		}
-		written = fields[c.field]
-	}
-	if !ok {
-		return nil, nil, nil // null or absent: an empty page
-	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(written, &raw); err != nil {
-		return nil, nil, fmt.Errorf("read the items of a page: %w", err)
-	}
-	return values, raw, nil
-}
-
 // paging is how far the reading of pages is.
 type paging struct {
 	page      int    // from 1, in the window at hand
@@ -80,13 +56,14 @@ type paging struct {
 	known     pageItems
 	note      []byte // what the page before left for the one at hand
 	pages     int    // read, of all windows
-	values    []any
-	items     []json.RawMessage
+	texts     []pageText
+	items     int // in texts
 	restarted int // the window, from 1, in which a cursor expired; 0 = none
 
 	cut       *ranges // nil = the action has no range limit
 	window    int     // from 0
 	kept      int     // items of the windows before
+	keptTexts int
 	keptPages int
 }
 
@@ -122,40 +99,43 @@ func (s *step) restartPaging() bool {
 	p.known.drop(p.window+1, 0)
 	p.page, p.cursor, p.seen, p.note = 1, "", nil, nil
 	p.pages = p.keptPages
-	p.values, p.items = p.values[:p.kept:p.kept], p.items[:p.kept:p.kept]
+	p.texts, p.items = p.texts[:p.keptTexts:p.keptTexts], p.kept
 	return true
 }
 
 // pageDone adds a page and decides what follows it.
-func (s *step) pageDone(answer *plan.Completed, result any) {
+func (s *step) pageDone(answer *plan.Completed, t *schema.Type) {
 	p := &s.action.paging
 	before := *p
-	values, raw, err := s.code.page.items(result, answer.Output)
+	page, err := s.code.page.text(answer.Output, t, s.list.m.since(3))
 	if err != nil {
 		s.attemptFailed(unreadable(err))
 		return
 	}
-	if failure := s.repeated(values); failure != nil {
+	if failure := s.repeated(page); failure != nil {
 		s.fail(failure)
 		return
 	}
 	defer func() {
 		if s.status == plan.StepFailed && s.list.m.since(2) { // a resume reads the page again
-			p.pages, p.values, p.items = before.pages, before.values, before.items
+			p.pages, p.texts, p.items = before.pages, before.texts, before.items
 			p.known.drop(before.window+1, before.page)
 		}
 	}()
-	p.values, p.items = append(p.values, values...), append(p.items, raw...)
 	p.pages++
 	bounds := s.pageBounds()
-	if len(p.items) > bounds.MaxItems {
+	over := p.items + page.count - bounds.MaxItems
+	if over > 0 {
+		page = page.first(page.count - over)
+	}
+	p.texts, p.items = append(p.texts, page), p.items+page.count
+	if over > 0 {
 		next := p.cursor // reading on there gives items twice rather than losing some
-		p.values, p.items = p.values[:bounds.MaxItems], p.items[:bounds.MaxItems]
 		s.pagesDone(next, true)
 		return
 	}
 	more := answer.NextCursor != "" || p.window+1 < p.cut.count()
-	if more && (p.pages >= bounds.MaxPages || len(p.items) == bounds.MaxItems) {
+	if more && (p.pages >= bounds.MaxPages || p.items == bounds.MaxItems) {
 		s.pagesDone(answer.NextCursor, true)
 		return
 	}
@@ -171,15 +151,28 @@ func (s *step) pageDone(answer *plan.Completed, result any) {
 
 // repeated notes the items of the page at hand; its error names one that an
 // earlier page of the reading gave.
-func (s *step) repeated(values []any) *plan.Error {
-	if !s.list.m.since(3) {
+func (s *step) repeated(page pageText) *plan.Error {
+	by := s.code.page.identity
+	if !s.list.m.since(3) || by == plan.IdentityNone {
 		return nil
 	}
 	p := &s.action.paging
 	if p.known == nil {
 		p.known = pageItems{}
 	}
-	return p.known.add(values, s.code.page.identity, p.window+1, p.page)
+	fresh, behind := make(pageItems, page.count), pagePlace{window: int32(p.window + 1), page: int32(p.page)}
+	for chunk := range schema.Chunks(page.items, wholeAnswer) {
+		values, err := page.decode(chunk, true)
+		if err != nil {
+			return unreadable(err)
+		}
+		if failure := p.known.look(fresh, values, by, behind); failure != nil {
+			return failure
+		}
+		behind.item += int32(len(values))
+	}
+	p.known.take(fresh)
+	return nil
 }
 
 func (s *step) pageBounds() plan.Paginate {
@@ -216,7 +209,7 @@ func (s *step) nextWindow() {
 	p := &s.action.paging
 	p.window++
 	p.page, p.cursor, p.seen = 1, "", nil
-	p.kept, p.keptPages = len(p.items), p.pages
+	p.kept, p.keptTexts, p.keptPages = p.items, len(p.texts), p.pages
 	s.nextCall()
 }
 
@@ -242,47 +235,18 @@ func (s *step) pagesDone(next string, truncated bool) {
 		})
 		return
 	}
-	result := map[string]any{
-		"items": p.values, "next_cursor": nil, "pages": p.pages, "truncated": truncated,
-	}
-	if p.values == nil {
-		result["items"] = []any{}
-	}
+	result := map[string]any{"next_cursor": nil, "pages": p.pages, "truncated": truncated}
 	if next != "" {
 		result["next_cursor"] = next
 	}
 	if p.cut != nil {
 		result["windows"] = p.cut.count()
 	}
-	raw, failure := pagesJSON(result, p.items)
+	raw, failure := pagesJSON(result, p.texts)
 	if failure != nil {
 		s.fail(failure)
 		return
 	}
-	s.roundDone(result, raw)
-}
-
-// pagesJSON writes the outputs with the items as the plugin wrote them.
-func pagesJSON(result map[string]any, items []json.RawMessage) (json.RawMessage, *plan.Error) {
-	rest := make(map[string]any, len(result))
-	for name, value := range result {
-		if name != "items" {
-			rest[name] = value
-		}
-	}
-	tail, failure := encodeResult(rest)
-	if failure != nil {
-		return nil, failure
-	}
-	var b bytes.Buffer
-	b.WriteString(`{"items":[`)
-	for i, item := range items {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(item)
-	}
-	b.WriteString("],")
-	b.Write(tail[1:]) // without its opening brace; it is never empty
-	return b.Bytes(), nil
+	m, runs := s.list.m, alike(p.texts)
+	s.roundDone(m.newOutput(raw, nil, func(raw json.RawMessage) (any, error) { return decodePages(raw, runs, m.since(3)) }), raw)
 }

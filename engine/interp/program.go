@@ -14,6 +14,8 @@ import (
 type Program struct {
 	workflow *plan.Workflow
 	exprs    map[string]*eval.Program // by source
+	wholes   map[string]stepReads     // by source: of those that read steps as wholes
+	eager    bool                     // an expression reads all steps at once, as a value
 	secrets  map[string]any           // references to those that expressions read
 	inputs   *schema.Type
 	state    *schema.Type           // nil = the workflow declares none
@@ -67,6 +69,7 @@ func CompileWith(w *plan.Workflow, cache *eval.Cache) (*Program, error) {
 		program: &Program{
 			workflow: w,
 			exprs:    map[string]*eval.Program{},
+			wholes:   map[string]stepReads{},
 			secrets:  map[string]any{},
 			reads:    map[string]bool{},
 			actions:  map[string]*actionCode{},
@@ -328,6 +331,10 @@ func (c *compiler) expr(x *plan.Expr) error {
 		return fmt.Errorf("expression at %d:%d: %w", x.Pos.Line, x.Pos.Column, err)
 	}
 	c.program.exprs[x.Source] = program
+	if reads := readsOfSteps(program.Expression()); reads.all || len(reads.names) > 0 {
+		c.program.wholes[x.Source] = reads
+		c.program.eager = c.program.eager || reads.root
+	}
 	c.secrets(x.Source)
 	c.stateReads(x.Source)
 	return nil

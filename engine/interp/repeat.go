@@ -17,7 +17,12 @@ func (s *step) roundDone(result any, raw json.RawMessage) {
 		return
 	}
 	env := cloneEnv(s.list.env)
-	env[rootResult] = result
+	value, err := made(result)
+	if err != nil {
+		s.fail(unreadable(err))
+		return
+	}
+	env[rootResult] = value
 	done, failure := s.list.m.condition(&repeat.Until, env)
 	switch {
 	case failure != nil:
@@ -58,5 +63,6 @@ func (s *step) actionDone(result any, raw json.RawMessage) {
 		}
 		m.cursors[s.cursorKey(name)] = s.action.watermark
 	}
+	s.action.paging.texts, s.action.paging.known = nil, nil // they stand in raw
 	s.succeed(result, raw)
 }

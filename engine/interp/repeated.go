@@ -15,7 +15,7 @@ import (
 type itemDigest [16]byte
 
 // pagePlace is where an item stood: all count from 1.
-type pagePlace struct{ window, page, item int }
+type pagePlace struct{ window, page, item int32 }
 
 // pageItems remembers the items of a reading, one digest each, so that an item
 // which a later page gives again is found. It holds as many as the reading keeps
@@ -57,12 +57,22 @@ func isScalar(value any) bool {
 // Items that are twice on one page are the service's own matter.
 func (known pageItems) add(values []any, by string, window, page int) *plan.Error {
 	fresh := make(pageItems, len(values))
+	failure := known.look(fresh, values, by, pagePlace{window: int32(window), page: int32(page)})
+	if failure == nil {
+		known.take(fresh)
+	}
+	return failure
+}
+
+// look notes items of a page in fresh: those behind a place of it.
+func (known pageItems) look(fresh pageItems, values []any, by string, behind pagePlace) *plan.Error {
 	for i, item := range values {
 		digest, name, ok := identify(item, by)
 		if !ok {
 			continue
 		}
-		at := pagePlace{window: window, page: page, item: i + 1}
+		at := behind
+		at.item += int32(i) + 1
 		if before, seen := known[digest]; seen {
 			return repeatedItem(name, at, before)
 		}
@@ -70,16 +80,20 @@ func (known pageItems) add(values []any, by string, window, page int) *plan.Erro
 			fresh[digest] = at
 		}
 	}
+	return nil
+}
+
+// take adds the items of a page that was looked at.
+func (known pageItems) take(fresh pageItems) {
 	for digest, at := range fresh {
 		known[digest] = at
 	}
-	return nil
 }
 
 // drop forgets the items of a page of a window, or of all its pages (0).
 func (known pageItems) drop(window, page int) {
 	for digest, at := range known {
-		if at.window == window && (page == 0 || at.page == page) {
+		if int(at.window) == window && (page == 0 || int(at.page) == page) {
 			delete(known, digest)
 		}
 	}
@@ -97,9 +111,9 @@ func repeatedItem(name string, at, before pagePlace) *plan.Error {
 
 // pageIn names the page, with its window where another page is in another one.
 func (p pagePlace) pageIn(other pagePlace) string {
-	page := "page " + strconv.Itoa(p.page)
+	page := "page " + strconv.Itoa(int(p.page))
 	if p.window != other.window {
-		page += " of window " + strconv.Itoa(p.window)
+		page += " of window " + strconv.Itoa(int(p.window))
 	}
 	return page
 }

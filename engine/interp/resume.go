@@ -76,7 +76,8 @@ func (s *step) reset() {
 		}
 	}
 	s.settled, s.parked, s.err, s.continued = false, "", nil, false
-	s.outputs, s.result = nil, nil
+	s.setResult(nil)
+	s.outputs = nil
 	s.note, s.attempts, s.endedAt, s.decision = "", 0, time.Time{}, nil
 	s.status = plan.StepPending
 	if s.loop == nil {
@@ -202,13 +203,15 @@ func (s *step) queuesUp() bool {
 func (s *step) resolveLate(resolution *journal.Resolution) error {
 	switch resolution.Outcome {
 	case "happened":
-		s.status, s.outputs, s.result = plan.StepSucceeded, []byte("null"), nil
+		s.setResult(nil)
+		s.status, s.outputs = plan.StepSucceeded, []byte("null")
 		if len(resolution.Output) > 0 {
 			result, err := s.decode(resolution.Output)
 			if err != nil {
 				s.list.m.log(s.path, "warn", unreadable(err).Message+"; the step has no outputs")
 			} else {
-				s.outputs, s.result = resolution.Output, result
+				s.setResult(result)
+				s.outputs = resolution.Output
 			}
 		}
 	case "did_not":

@@ -21,7 +21,7 @@ type step struct {
 	err       *plan.Error
 	continued bool // failed, and on_error says continue
 	outputs   json.RawMessage
-	result    any // outputs as expressions see them
+	result    any // outputs as expressions see them, or the *outputText that they are
 
 	op     string // path of its open call or timer
 	action *action
@@ -104,7 +104,8 @@ func (s *step) succeed(result any, raw json.RawMessage) {
 		}
 		raw = encoded
 	}
-	s.result, s.outputs, s.err = result, raw, nil
+	s.setResult(result)
+	s.outputs, s.err = raw, nil
 	s.settle(plan.StepSucceeded)
 }
 

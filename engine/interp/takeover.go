@@ -128,10 +128,14 @@ func (s *step) asTaken() (*journal.Taken, error) {
 	if s.result == nil {
 		return taken, nil
 	}
-	if plain, err := anyType.Decode(s.outputs); err == nil && reflect.DeepEqual(plain, s.result) {
+	result, err := made(s.result)
+	if err != nil {
+		return nil, fmt.Errorf("read the result of step %s: %w", s.path, err)
+	}
+	if plain, err := anyType.Decode(s.outputs); err == nil && reflect.DeepEqual(plain, result) {
 		return taken, nil
 	}
-	typed, err := encodeTyped(s.result)
+	typed, err := encodeTyped(result)
 	if err != nil {
 		return nil, fmt.Errorf("keep the result of step %s: %w", s.path, err)
 	}

@@ -28,7 +28,13 @@ func (m *Machine) evaluate(x *plan.Expr, env map[string]any) (any, *plan.Error) 
 	if program == nil {
 		return nil, m.exprFailure(x, fmt.Errorf("expression %q was not compiled", x.Source))
 	}
+	if reads, whole := m.program.wholes[x.Source]; whole {
+		if err := reads.decodeWhole(env); err != nil {
+			return nil, m.exprFailure(x, err)
+		}
+	}
 	value, err := program.Run(env, m.at)
+	m.decoded.shrink(nil)
 	if err != nil {
 		return nil, m.exprFailure(x, err)
 	}

@@ -63,6 +63,10 @@ type Options struct {
 	// twice JournalBytes, or twice its default where that is more.
 	ReplayBytes int64
 
+	// DecodedBytes is what each run keeps of its answers decoded in any case; 0 = as
+	// much as interp says. It costs memory or time, and decides nothing.
+	DecodedBytes int64
+
 	// Reconciler is asked about lost calls whose plugin can tell. nil = nobody is.
 	Reconciler Reconciler
 
@@ -154,7 +158,7 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 	if d.bounded(code.workflow) {
 		return d.startBounded(ctx, request, code)
 	}
-	r := d.newRun(request.Row, code.workflow, code.program.NewMachine())
+	r := d.newRun(request.Row, code.workflow, d.newMachine(code.program))
 	batch, err := r.applyEvent(journal.Event{Kind: journal.Started, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
 		return "", fmt.Errorf("start run of %s: %w", request.Workflow.Name, err)

@@ -81,7 +81,7 @@ type bench struct {
 	driver  *local.Driver
 	service *service
 	cache   local.Cache
-	bounds  local.Options // JournalBytes and ReplayBytes
+	bounds  local.Options // JournalBytes, ReplayBytes and DecodedBytes
 }
 
 func newBench(t *testing.T) *bench {
@@ -104,7 +104,7 @@ func (b *bench) openWith(now func() time.Time) {
 	b.driver = local.New(local.Options{
 		Journal: store, Caller: b.service, Limiter: noLimit{}, Now: now, Log: slog.New(slog.DiscardHandler),
 		Memory: store, Identifier: byInput{}, Cache: b.cache,
-		JournalBytes: b.bounds.JournalBytes, ReplayBytes: b.bounds.ReplayBytes,
+		JournalBytes: b.bounds.JournalBytes, ReplayBytes: b.bounds.ReplayBytes, DecodedBytes: b.bounds.DecodedBytes,
 	})
 }
 

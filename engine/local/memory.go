@@ -176,7 +176,7 @@ func (r *run) rebuild() error {
 	if err := r.weigh(); err != nil {
 		return err
 	}
-	r.machine, r.seq = code.program.NewMachine(), 0
+	r.machine, r.seq = r.driver.newMachine(code.program), 0
 	if err := r.driver.options.Journal.EachRecord(r.row.ID, 1, r.reapply); err != nil {
 		return fmt.Errorf("read journal of run %s: %w", r.row.ID, err)
 	}

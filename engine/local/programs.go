@@ -79,3 +79,10 @@ func (p *programs) use(hash string) {
 	}
 	p.order = append(p.order, hash)
 }
+
+// newMachine returns a Machine of a program that has not begun.
+func (d *Driver) newMachine(program *interp.Program) *interp.Machine {
+	machine := program.NewMachine()
+	machine.KeepDecoded(d.options.DecodedBytes)
+	return machine
+}

@@ -40,7 +40,7 @@ func (d *Driver) replay(id string) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare run %s: %w", id, err)
 	}
-	machine := code.program.NewMachine()
+	machine := d.newMachine(code.program)
 	r := d.newRun(*row, code.workflow, machine)
 	if err = r.weigh(); err == nil {
 		err = d.options.Journal.EachRecord(id, 1, r.reapply)
@@ -59,6 +59,38 @@ func (r *run) reapply(record *journal.Record) error {
 	if err != nil {
 		return fmt.Errorf("run %s: apply record %d: %w", r.row.ID, record.Seq, err)
 	}
+	same, err := sameCommands(record.Commands, commands)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return r.mismatch(record, commands)
+	}
+	r.seq = record.Seq
+	r.replanned(&record.Event)
+	return nil
+}
+
+// sameCommands compares commands one at a time, so that no more than one of them
+// is encoded in memory.
+func sameCommands(stored, now []journal.Command) (bool, error) {
+	if len(stored) != len(now) {
+		return false, nil
+	}
+	for i := range stored {
+		was, err := canonical(stored[i : i+1])
+		if err != nil {
+			return false, err
+		}
+		is, err := canonical(now[i : i+1])
+		if err != nil || !bytes.Equal(was, is) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (r *run) mismatch(record *journal.Record, commands []journal.Command) error {
 	stored, err := canonical(record.Commands)
 	if err != nil {
 		return err
@@ -67,12 +99,7 @@ func (r *run) reapply(record *journal.Record) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(stored, now) {
-		return &MismatchError{RunID: r.row.ID, Seq: record.Seq, Stored: string(stored), Now: string(now)}
-	}
-	r.seq = record.Seq
-	r.replanned(&record.Event)
-	return nil
+	return &MismatchError{RunID: r.row.ID, Seq: record.Seq, Stored: string(stored), Now: string(now)}
 }
 
 // canonical encodes commands so that equal ones have equal bytes, whether they

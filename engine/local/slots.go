@@ -26,7 +26,7 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 	row := request.Row
 	row.Status = plan.RunQueued
 	row.Slot = &plan.Slot{Key: key, Limit: c.workflow.Concurrency.Limit, State: plan.SlotQueued}
-	r := d.newRun(row, c.workflow, c.program.NewMachine())
+	r := d.newRun(row, c.workflow, d.newMachine(c.program))
 	accepted, err := r.applyEvent(journal.Event{Kind: journal.Queued, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
 		return "", fmt.Errorf("accept run of %s: %w", request.Workflow.Name, err)
