@@ -131,8 +131,9 @@ swaps: ## the private copy of a plugin, exchanged while it is started
 cgroup: ## control groups of plugins, in a virtual machine: qemu and a kernel of Debian are fetched; said and skipped where that can't be
 	FLOWRUN_CGROUP=vm $(FAULT) -timeout 30m ./test/cgroup
 
-growth: ## P20: a plugin that lets one part of its answers grow for ever, with the usual limits
+growth: ## P20: a plugin that lets one part of its answers grow for ever, with the usual limits; what taking up large runs takes
 	FLOWRUN_GROWTH=full $(FAULT) -timeout 1h ./test/growth
+	FLOWRUN_GROWTH=full $(FAULT) -timeout 1h -run TakingUp ./engine/local
 
 shutdown: ## P16, P17: SIGTERM under load, racing owners
 	FLOWRUN_SHUTDOWN_CYCLES=$(or $(CYCLES),1000) FLOWRUN_OWNER_STARTS=$(or $(STARTS),1000) $(FAULT) -timeout 3h ./test/shutdown
