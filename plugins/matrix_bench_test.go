@@ -150,12 +150,15 @@ func (b *bench) texts(t *testing.T, result *plan.Result) string {
 		t.Fatal(err)
 	}
 	all := []string{string(encoded)}
-	events, err := b.engine.Events(t.Context(), result.Run.ID, 1, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, event := range events {
-		all = append(all, string(event))
+	for next := uint64(1); next != 0; {
+		events, follows, err := b.engine.Events(t.Context(), result.Run.ID, next, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range events {
+			all = append(all, string(event))
+		}
+		next = follows
 	}
 	logs, err := b.engine.Logs(t.Context(), result.Run.ID, "")
 	if err != nil {
