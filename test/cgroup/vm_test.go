@@ -21,12 +21,15 @@ import (
 // commands run in the machine, each as root and as a user, in a group that was handed over.
 const commands = `/tests -test.v -test.run Issue13_04_(TheGroup|ThePlugin|AGroup|WithoutDel|RequireRef)
 /flowrun plugins show tasks
+/flowrun run /project/eats_memory.yaml
+/flowrun run /project/forks_without_end.yaml
 `
 
 // wanted are what they say, twice each.
 var wanted = []string{
 	`--- PASS: TestIssue13_04_TheGroupBoundsMemory`, `--- PASS: TestIssue13_04_TheGroupBoundsTasks`, `--- PASS: TestIssue13_04_TheGroupEndsForks`,
 	`--- PASS: TestIssue13_04_ThePluginCanNotChangeItsGroup`, `--- PASS: TestIssue13_04_AGroupOfADeadEngineIsEnded`,
+	`(?m)^ +crashed: plugin .*killed by flowrun: it used 2048 MiB of memory, 2048 MiB are allowed`, `(?m)^ +crashed: plugin .*killed by flowrun: it was [0-9]+ processes, 64 are allowed`,
 	`(?m)^held +control group`, `(?m)^held +files`,
 }
 
@@ -44,8 +47,12 @@ func TestIssue13_04_GroupsInAVirtualMachine(t *testing.T) {
 	image := filepath.Join(dir, "initramfs")
 	var files archive
 	files.add("bin", 0o040755, nil)
-	for name, source := range map[string]string{"init": "./testdata/guest", "flowrun": "../../cmd/flowrun", "tests": "../../engine/pluginhost"} {
-		binary := filepath.Join(dir, name)
+	files.add("project", 0o040755, nil)
+	for name, text := range project() {
+		files.add("project/"+name, 0o100644, []byte(text))
+	}
+	for name, source := range map[string]string{"init": "./testdata/guest", "flowrun": "../../cmd/flowrun", "tests": "../../engine/pluginhost", "project/evil": "../evilplugins/testdata/evil"} {
+		binary := filepath.Join(dir, filepath.Base(name))
 		command := exec.Command("go", "build", "-o", binary, source)
 		if name == "tests" {
 			command = exec.Command("go", "test", "-c", "-o", binary, source)
@@ -77,6 +84,16 @@ func TestIssue13_04_GroupsInAVirtualMachine(t *testing.T) {
 	if strings.Contains(output, "--- FAIL") || strings.Contains(output, "--- SKIP") || !strings.Contains(output, "GUEST: end") {
 		t.Error("not all passed")
 	}
+}
+
+// project has two plugins of test/evilplugins and a run of each.
+func project() map[string]string {
+	files := map[string]string{"flowrun.yaml": "plugins:\n"}
+	for _, name := range []string{"eats_memory", "forks_without_end"} {
+		files["flowrun.yaml"] += "  " + name + ": {source: ./evil}\n"
+		files[name+".yaml"] = fmt.Sprintf("flowrun: v1\nname: %[1]s\nsteps:\n  - {id: s, uses: %[1]s.act, timeout: 4m, retry: {attempts: 1}}\n", name)
+	}
+	return files
 }
 
 // boot runs the machine until it ends and returns what it wrote.

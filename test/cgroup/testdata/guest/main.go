@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,8 +85,9 @@ func start(command []string, dir, home string, user int) {
 	}
 	defer folder.Close()
 	c := exec.Command(command[0], command[1:]...)
-	c.Dir, c.Stdout, c.Stderr = home, os.Stdout, os.Stdout
-	c.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/bin", "FLOWRUN_CGROUP=required"}
+	out := io.MultiWriter(os.Stdout) // a pipe: nobody draws on the console
+	c.Dir, c.Stdout, c.Stderr, c.WaitDelay = home, out, out, 5*time.Second
+	c.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/bin", "FLOWRUN_CGROUP=required", "FLOWRUN_CONFIG=/project/flowrun.yaml", "FLOWRUN_STATE=" + home + "/state"}
 	c.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(folder.Fd()), Setsid: true}
 	if user != 0 {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
