@@ -57,7 +57,7 @@ func shapes(size int) map[string]shape {
 				items, bytes = append(items, item), bytes+len(item)+1
 			}
 			answer := answered(`{"items":[` + strings.Join(items, ",") + `]}`)
-			if n < size/(of+300) {
+			if n < min(size/(of+300), 24_000) { // two events a page, 50,000 in a run
 				answer.Completed.NextCursor = strconv.Itoa(n)
 			}
 			return answer
@@ -77,7 +77,7 @@ func shapes(size int) map[string]shape {
 			if n == parts {
 				return answered(`{}`)
 			}
-			return plan.Answer{Pending: &plan.Pending{RetryAfter: time.Millisecond, Checkpoint: []byte(strings.Repeat(strconv.Itoa(n), part/2))}}
+			return plan.Answer{Pending: &plan.Pending{RetryAfter: time.Millisecond, Checkpoint: []byte(strings.Repeat(strconv.Itoa(n), part/3))}}
 		}},
 		"errors": {steps: 1, answer: func(n int) plan.Answer {
 			if n == size/40_000 {
