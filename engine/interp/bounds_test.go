@@ -3,10 +3,12 @@ package interp_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/enginetest"
+	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -104,5 +106,29 @@ func TestAnswersAreOfTheKindThatWasAskedFor(t *testing.T) {
 	apply(t, m, outcome("a#reconcile"))
 	if step := m.Steps()[0]; step.Status != plan.StepSucceeded || string(step.Outputs) != `{"value":1}` {
 		t.Errorf("the step is %s with %s", step.Status, step.Outputs)
+	}
+}
+
+// TestP20TheQuotaOfAJournalIsTheDrivers: `limits.journal` may be larger than 64 MiB.
+// Runs of older programs keep the bound that the Machine had.
+func TestP20TheQuotaOfAJournalIsTheDrivers(t *testing.T) {
+	const steps, size = 5, 16 << 20
+	output := json.RawMessage(`{"text":"` + strings.Repeat("x", size) + `"}`)
+	for version, want := range map[int]plan.RunStatus{3: plan.RunFailed, interp.Version: plan.RunSucceeded} {
+		var all []plan.Step
+		for n := range steps {
+			all = append(all, enginetest.Do(fmt.Sprintf("s%d", n), "svc.read", nil))
+		}
+		m := newMachine(t, enginetest.Workflow(all...))
+		apply(t, m, journal.Event{Kind: journal.Started, Start: &journal.Start{RunID: enginetest.RunID, Inputs: json.RawMessage(`{}`), Trigger: "manual", Interpreter: version}})
+		for n := range steps {
+			if status, _ := m.Status(); status.Ended() {
+				break
+			}
+			apply(t, m, journal.Event{Kind: journal.Completed, Path: fmt.Sprintf("s%d", n), Completed: &plan.Completed{Output: output}})
+		}
+		if status, _ := m.Status(); status != want {
+			t.Errorf("version %d: %s, want %s: %v", version, status, want, m.Error())
+		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// The caps of one run's journal (docs/reliability.md, P20).
+// The caps of one run's journal (docs/reliability.md, P20). Its bytes are bounded by
+// the driver, which counts what is stored by the quota of the project (ADR 29); runs
+// from before version 4 keep the bound that they had here.
 const (
 	maxHistoryEvents = 50_000
 	maxHistoryBytes  = 64 << 20
@@ -42,11 +44,11 @@ func (h *history) addCommands(commands []journal.Command) {
 }
 
 // exceeded says which cap is exceeded, "" when none is.
-func (h *history) exceeded() string {
+func (h *history) exceeded(ofBytes bool) string {
 	switch {
 	case h.events > maxHistoryEvents:
 		return fmt.Sprintf("the run has more than %d events", maxHistoryEvents)
-	case h.bytes > maxHistoryBytes:
+	case ofBytes && h.bytes > maxHistoryBytes:
 		return fmt.Sprintf("the run's journal holds more than %d MiB", maxHistoryBytes>>20)
 	}
 	return ""
@@ -54,7 +56,7 @@ func (h *history) exceeded() string {
 
 // checkHistory ends a run whose journal grew over its caps.
 func (m *Machine) checkHistory() {
-	message := m.history.exceeded()
+	message := m.history.exceeded(!m.since(4))
 	if m.phase != running || message == "" {
 		return
 	}

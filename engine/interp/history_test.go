@@ -26,9 +26,9 @@ type storedHistory struct {
 
 // The histories of older versions of the interpreter are only read.
 const (
-	historyFolder  = "testdata/history/v3"
+	historyFolder  = "testdata/history/v4"
 	histories      = "testdata/history/*/*.json"
-	olderHistories = 79
+	olderHistories = 112
 )
 
 // kept are the cases whose histories are in the corpus, by a part of the name.

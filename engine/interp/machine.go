@@ -24,7 +24,8 @@ import (
 //	   that it is one of several; a loop that fails, or is canceled on its way, has
 //	   the outputs of what had ended in it; names that the schema of an answer
 //	   excludes are not read
-//	4: an expression that reads outputs of more than 128 MiB in memory fails its step
+//	4: an expression that reads outputs of more than 128 MiB in memory fails its step;
+//	   the bytes of a journal are bounded by the driver alone
 const Version = 4
 
 // since reports whether the run began with at least this version of the
