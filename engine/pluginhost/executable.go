@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // executable is what is run for a plugin.
@@ -32,6 +35,24 @@ type fileStamp struct {
 type digestEntry struct {
 	fileStamp
 	SHA256 string `json:"sha256"`
+	At     int64  `json:"at,omitempty"` // when reading began, nanoseconds of the clock that stamps files; 0 = not known
+}
+
+// settleTime is how old a file's last change must be when it is read, so that its
+// stamp stands for its bytes: a change within the same tick leaves the same stamp.
+// Clocks of file systems tick each second at the slowest.
+const settleTime = 2 * time.Second
+
+// settled reports whether every later change of the file shows in its stamp.
+func (e digestEntry) settled() bool { return e.At-e.CTime > int64(settleTime) }
+
+// fileTime is the clock that stamps files: the kernel's.
+func fileTime() (int64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {
+		return 0, fmt.Errorf("ask for the time of files: %w", err)
+	}
+	return now.Nano(), nil
 }
 
 // library finds executables, knows their digests and keeps the private copies.
@@ -106,6 +127,10 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	if entry, found := l.known[path]; found && entry.fileStamp == stamp {
 		return entry.SHA256, nil
 	}
+	at, err := fileTime()
+	if err != nil {
+		return "", err
+	}
 	sum, err := read(file)
 	if err != nil {
 		return "", err
@@ -113,7 +138,7 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	if after, err := stampOf(file); err != nil || after != stamp {
 		return "", fmt.Errorf("executable %s changed while it was read", path)
 	}
-	return sum, l.record(path, digestEntry{fileStamp: stamp, SHA256: sum})
+	return sum, l.record(path, digestEntry{fileStamp: stamp, SHA256: sum, At: at})
 }
 
 // record keeps what was hashed. l.mu is held.
@@ -163,7 +188,9 @@ func (l *library) forget(path string) {
 
 func (l *library) copyPath(digest, name string) string { return filepath.Join(l.dir, digest, name) }
 
-// copy writes the file to its place by digest and returns the digest. l.mu is held.
+// copy writes the file to its place by digest and returns the digest. What lies there
+// is not known by that: somebody may have written to it on the way (verified reads it).
+// l.mu is held.
 func (l *library) copy(file *os.File, name string) (string, error) {
 	fresh, err := os.CreateTemp(l.dir, ".copy-*")
 	if err != nil {
@@ -188,11 +215,7 @@ func (l *library) copy(file *os.File, name string) (string, error) {
 	if err := os.Rename(fresh.Name(), place); err != nil {
 		return "", fmt.Errorf("copy %s: %w", file.Name(), err)
 	}
-	stamp, err := stampOf(fresh) // of what was written here, whatever has the name by now
-	if err != nil {
-		return "", err
-	}
-	return digest, l.record(place, digestEntry{fileStamp: stamp, SHA256: digest})
+	return digest, nil
 }
 
 func hashTo(w io.Writer, file *os.File) (string, error) {

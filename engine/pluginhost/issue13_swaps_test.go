@@ -10,20 +10,24 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // swapper exchanges the private copy of a plugin for other programs and puts it back,
 // by rename and in place, as fast as it can, until stop is called.
 type swapper struct {
-	swaps atomic.Int64
-	end   chan struct{}
-	ended chan struct{}
+	swaps     atomic.Int64
+	writes    atomic.Int64 // in place
+	end       chan struct{}
+	ended     chan struct{}
+	scribbled chan struct{}
 }
 
 func swap(t *testing.T, place string, right, wrong []byte) *swapper {
 	t.Helper()
-	s := &swapper{end: make(chan struct{}), ended: make(chan struct{})}
+	s := &swapper{end: make(chan struct{}), ended: make(chan struct{}), scribbled: make(chan struct{})}
 	spare := t.TempDir()
 	script := []byte("#!/bin/sh\nexit 1\n")
 	go func() {
@@ -47,12 +51,35 @@ func swap(t *testing.T, place string, right, wrong []byte) *swapper {
 			_ = os.Remove(file)
 		}
 	}()
+	go s.scribble(place, wrong)
 	return s
+}
+
+// scribble writes in place, to the copy and to what is about to become one, and as soon
+// as it can: with the stamp of what was there where the clock has not ticked since.
+func (s *swapper) scribble(place string, wrong []byte) {
+	defer close(s.scribbled)
+	for {
+		select {
+		case <-s.end:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		files, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(place)), ".copy-*"))
+		for _, path := range append(files, place) {
+			if file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+				_, _ = file.WriteAt(wrong, 0)
+				_ = file.Close()
+				s.writes.Add(1)
+			}
+		}
+	}
 }
 
 func (s *swapper) stop() {
 	close(s.end)
 	<-s.ended
+	<-s.scribbled
 }
 
 // programs returns one that ends with 0 and one that ends with 1.
@@ -114,7 +141,7 @@ func TestIssue13_03_SwappedCopiesAreNotExecuted(t *testing.T) {
 		}
 	}
 	s.stop()
-	t.Logf("%d swaps: %d starts of what was hashed, %d refused, %d wrong", s.swaps.Load(), ran, refused, misled)
+	t.Logf("%d swaps, %d writes in place: %d starts of what was hashed, %d refused, %d wrong", s.swaps.Load(), s.writes.Load(), ran, refused, misled)
 	if misled > 0 || ran == 0 {
 		t.Errorf("%d wrong executions, %d right ones", misled, ran)
 	}

@@ -93,6 +93,7 @@ func (l *library) verified(exe executable) (*code, error) {
 	return c, nil
 }
 
+// compare holds the open file, which nobody writes to now, against the digest.
 func (l *library) compare(c *code, digest string) error {
 	stamp, err := stampOf(c.file)
 	if err != nil {
@@ -103,9 +104,13 @@ func (l *library) compare(c *code, digest string) error {
 	if err := l.load(); err != nil {
 		return err
 	}
-	if entry, found := l.known[c.path]; found && entry.fileStamp == stamp && entry.SHA256 == digest {
+	if entry, found := l.known[c.path]; found && entry.fileStamp == stamp && entry.SHA256 == digest && entry.settled() {
 		c.stamp = stamp
 		return nil
+	}
+	at, err := fileTime()
+	if err != nil {
+		return err
 	}
 	sum, err := hashTo(io.Discard, c.file)
 	if err != nil {
@@ -115,7 +120,7 @@ func (l *library) compare(c *code, digest string) error {
 		return &foreignCode{path: c.path, want: digest}
 	}
 	c.stamp = stamp
-	return l.record(c.path, digestEntry{fileStamp: stamp, SHA256: sum})
+	return l.record(c.path, digestEntry{fileStamp: stamp, SHA256: sum, At: at})
 }
 
 // openCode opens a private copy without following a link, in a folder that is none,
