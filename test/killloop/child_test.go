@@ -173,7 +173,8 @@ func (c *child) takeUp(ctx context.Context) error {
 		return err
 	}
 	for _, row := range open {
-		c.runs.Go(func() { c.drive(ctx, row.ID, row.Workflow, true) })
+		c.driven.Store(row.ID, true) // from now on: a request may be for it
+		c.runs.Go(func() { c.goOnWith(ctx, row.ID, row.Workflow) })
 	}
 	return nil
 }
@@ -200,21 +201,24 @@ func (c *child) run(ctx context.Context, r request) {
 	if r.Flow == "people" || r.Flow == "twelve" {
 		c.act(ctx, id, "go", engine.ActSignal, engine.DecideRequest{Payload: json.RawMessage(`{"n":42}`)})
 	}
-	c.drive(ctx, id, r.Flow, false)
+	if _, driven := c.driven.LoadOrStore(id, true); !driven {
+		c.drive(ctx, id, r.Flow)
+	}
 }
 
-// drive follows a run until it has closed, and does what people would do.
-func (c *child) drive(ctx context.Context, id, flow string, resume bool) {
-	if _, driven := c.driven.LoadOrStore(id, true); driven {
-		return
+// goOnWith resumes a run that was left, and follows it.
+func (c *child) goOnWith(ctx context.Context, id, flow string) {
+	c.goOn(ctx, id)
+	if flow == "people" || flow == "twelve" {
+		c.act(ctx, id, "go", engine.ActSignal, engine.DecideRequest{Payload: json.RawMessage(`{"n":42}`)})
 	}
+	c.drive(ctx, id, flow)
+}
+
+// drive follows a run that is noted as driven until it has closed, and does what
+// people would do.
+func (c *child) drive(ctx context.Context, id, flow string) {
 	defer c.driven.Delete(id)
-	if resume {
-		c.goOn(ctx, id)
-		if flow == "people" || flow == "twelve" {
-			c.act(ctx, id, "go", engine.ActSignal, engine.DecideRequest{Payload: json.RawMessage(`{"n":42}`)})
-		}
-	}
 	for round := 0; ; round++ {
 		if err := c.follow(ctx, id); err != nil {
 			c.trouble("watch %s: %v", id, err)
