@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func (s *step) completed(answer *plan.Completed) {
 	var result any
 	var err error
 	if s.code.page != nil {
-		page, err = s.fits(answer.Output)
+		result, page, err = s.accept(answer.Output)
 	} else {
 		result, err = s.read(answer.Output)
 	}
@@ -192,7 +193,7 @@ func (s *step) completed(answer *plan.Completed) {
 		a.watermark = answer.Watermark
 	}
 	if page != nil {
-		s.pageDone(answer, page)
+		s.pageDone(answer, page, result)
 		return
 	}
 	s.roundDone(result, answer.Output)
@@ -204,52 +205,55 @@ func (s *step) completed(answer *plan.Completed) {
 // expression that relied on the narrow type fails by itself. Names that the schema
 // excludes are left out: what was proven of the others holds.
 func (s *step) decode(output json.RawMessage) (any, error) {
+	value, _, err := s.decodeAs(output)
+	return value, err
+}
+
+// decodeAs is decode, with the type that the answer keeps to.
+func (s *step) decodeAs(output json.RawMessage) (any, *schema.Type, error) {
 	decode := (*schema.Type).DecodeAnswer
 	if !s.list.m.since(3) {
 		decode = (*schema.Type).Decode
 	}
 	result, err := decode(s.code.output, output)
 	if err == nil || s.code.output == s.code.action.output {
-		return result, err
+		return result, s.code.output, err
 	}
 	wide, wideErr := decode(s.code.action.output, output)
 	if wideErr != nil {
-		return nil, wideErr
+		return nil, nil, wideErr
 	}
 	s.list.m.log(s.path, "warn", unreadable(err).Message)
-	return wide, nil
+	return wide, s.code.action.output, nil
 }
 
-// wholeAnswer is up to which size an answer is decoded when it comes: a larger one
-// is checked part by part, and decoded where it is read.
-const wholeAnswer = 64 << 10
+// wholeAnswer is what an answer may take decoded that is decoded when it comes: a
+// larger one is checked part by part, and decoded where it is read.
+const wholeAnswer = 8 << 20
 
 // read checks an answer by its schema, as decode, and returns its value or what
 // stands for it.
 func (s *step) read(output json.RawMessage) (any, error) {
 	m := s.list.m
-	read := func(t *schema.Type) func(json.RawMessage) (any, error) {
-		if m.since(3) {
-			return func(raw json.RawMessage) (any, error) { return t.DecodeAnswer(raw) }
-		}
-		return func(raw json.RawMessage) (any, error) { return t.Decode(raw) }
-	}
-	if len(output) <= wholeAnswer {
-		value, err := s.decode(output)
-		if err != nil || value == nil {
-			return nil, err
-		}
-		t := s.code.output
-		if t != s.code.action.output && s.check(t, output) != nil {
-			t = s.code.action.output
-		}
-		return m.newOutput(output, value, read(t)), nil
-	}
-	t, err := s.fits(output)
-	if err != nil {
+	value, t, err := s.accept(output)
+	if err != nil || value == nil && string(bytes.TrimSpace(output)) == "null" {
 		return nil, err
 	}
-	return m.newOutput(output, nil, read(t)), nil
+	decode := t.DecodeAnswer
+	if !m.since(3) {
+		decode = t.Decode
+	}
+	return m.newOutput(output, value, func(raw json.RawMessage) (any, error) { return decode(raw) }), nil
+}
+
+// accept checks an answer by its schema, as decode, and returns the type that it keeps
+// to, and its value unless that is too large to be made without need.
+func (s *step) accept(output json.RawMessage) (any, *schema.Type, error) {
+	if len(output) <= wholeAnswer && schema.Weight(output) <= wholeAnswer {
+		return s.decodeAs(output)
+	}
+	t, err := s.fits(output)
+	return nil, t, err
 }
 
 // fits is decode without the value: it returns the type that the answer keeps to.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/eval"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -62,7 +61,7 @@ func (a *outputText) read() (any, error) {
 	}
 	if a.weigh(); a.weight > mostRead && a.m.since(4) {
 		return nil, &eval.RunError{
-			Reason: reasonLimit, Message: fmt.Sprintf("outputs of %s are too large to be read: decoded they take more than %d MiB", plan.SizeText(int64(len(a.raw))), mostRead>>20),
+			Reason: reasonLimit, Message: fmt.Sprintf("outputs of %d MiB are too large to be read: decoded they take more than %d MiB", (len(a.raw)+1<<20-1)>>20, mostRead>>20),
 			Hint: "read less of the service at a time: a filter, fewer fields, or smaller max_items",
 		}
 	}

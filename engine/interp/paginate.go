@@ -48,6 +48,15 @@ func compilePage(action *plan.Action, output *schema.Type) (*pageCode, error) {
 	return code, nil
 }
 
+// items are those of a page's value.
+func (c *pageCode) items(value any) []any {
+	if object, ok := value.(map[string]any); ok && c.field != "" {
+		value = object[c.field]
+	}
+	items, _ := value.([]any)
+	return items
+}
+
 // paging is how far the reading of pages is.
 type paging struct {
 	page      int    // from 1, in the window at hand
@@ -103,8 +112,9 @@ func (s *step) restartPaging() bool {
 	return true
 }
 
-// pageDone adds a page and decides what follows it.
-func (s *step) pageDone(answer *plan.Completed, t *schema.Type) {
+// pageDone adds a page of a type and decides what follows it. Its value is nil where
+// it was not made.
+func (s *step) pageDone(answer *plan.Completed, t *schema.Type, value any) {
 	p := &s.action.paging
 	before := *p
 	page, err := s.code.page.text(answer.Output, t, s.list.m.since(3))
@@ -112,7 +122,7 @@ func (s *step) pageDone(answer *plan.Completed, t *schema.Type) {
 		s.attemptFailed(unreadable(err))
 		return
 	}
-	if failure := s.repeated(page); failure != nil {
+	if failure := s.repeated(page, value); failure != nil {
 		s.fail(failure)
 		return
 	}
@@ -149,9 +159,12 @@ func (s *step) pageDone(answer *plan.Completed, t *schema.Type) {
 	}
 }
 
+// chunkSize is how much of a page's text is decoded at a time.
+const chunkSize = 64 << 10
+
 // repeated notes the items of the page at hand; its error names one that an
 // earlier page of the reading gave.
-func (s *step) repeated(page pageText) *plan.Error {
+func (s *step) repeated(page pageText, value any) *plan.Error {
 	by := s.code.page.identity
 	if !s.list.m.since(3) || by == plan.IdentityNone {
 		return nil
@@ -161,7 +174,10 @@ func (s *step) repeated(page pageText) *plan.Error {
 		p.known = pageItems{}
 	}
 	fresh, behind := make(pageItems, page.count), pagePlace{window: int32(p.window + 1), page: int32(p.page)}
-	for chunk := range schema.Chunks(page.items, wholeAnswer) {
+	if value != nil {
+		return p.known.add(s.code.page.items(value), by, p.window+1, p.page)
+	}
+	for chunk := range schema.Chunks(page.items, chunkSize) {
 		values, err := page.decode(chunk, true)
 		if err != nil {
 			return unreadable(err)
