@@ -43,7 +43,7 @@ func (d *doctor) checkSandbox(context.Context) {
 			continue
 		}
 		if part.Watched {
-			d.skip(check, part.Part, "not held: "+part.Why)
+			d.skip(part.Part, "", "not held: "+part.Why)
 			continue
 		}
 		d.warn(check, part.Part, "not held: "+part.Why, sandboxHint)
