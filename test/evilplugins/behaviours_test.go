@@ -2,6 +2,8 @@
 
 package evilplugins
 
+import "strings"
+
 // behaviour is one thing that a plugin must not do, and what a run of it must come
 // to. The plugin's name is the behaviour's.
 type behaviour struct {
@@ -11,9 +13,18 @@ type behaviour struct {
 	// says is a pattern of the error's message, or of stderr where the workflow was
 	// refused before it ran.
 	says string
-	// run is the workflow's second part; "" = one step with a timeout of 2 s.
+	// run is the workflow's second part; "" = one step with the behaviour's timeout.
 	run  string
 	slow bool // it takes the start or describe limit: 10 to 30 s
+}
+
+// timeout is that of the behaviour's one step: short where a timeout is what it must
+// come to, else long enough for a busy machine to come to anything else.
+func (b behaviour) timeout() string {
+	if strings.Contains(b.says, "in time") {
+		return "2s"
+	}
+	return "30s"
 }
 
 // behaviours are in the order of a plugin's life.

@@ -102,7 +102,7 @@ func newArena(t *testing.T) *arena {
 		project += fmt.Sprintf("  %s: {source: ./evil}\n", b.name)
 		run := b.run
 		if run == "" {
-			run = "steps:\n  - {id: s, uses: %[1]s.act, timeout: 2s, retry: {attempts: 1}}\n"
+			run = "steps:\n  - {id: s, uses: %[1]s.act, timeout: " + b.timeout() + ", retry: {attempts: 1}}\n"
 		}
 		a.write(b.name+".yaml", fmt.Sprintf("flowrun: v1\nname: %[1]s\n"+run, b.name))
 	}
