@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -34,7 +35,7 @@ func TestAConfigIsShownWithoutSecretsInClear(t *testing.T) {
 func TestSecretsAreCheckedWithoutTellingThem(t *testing.T) {
 	const canary = "canary-4711"
 	for name, value := range map[string]string{"": canary, "1A": canary, "a.b": canary, "A": "", "B": strings.Repeat("x", MaxSecret+1), "C": canary + "\xff"} {
-		var wrong *InputError
+		var wrong *fault.InputError
 		if err := checkSecret(name, value); !errors.As(err, &wrong) || strings.Contains(err.Error()+wrong.Hint, canary) {
 			t.Errorf("%q: %v", name, err)
 		}

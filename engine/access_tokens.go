@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // AccessTokenPrefix begins every token, so that one that leaked is recognised.
@@ -101,12 +102,12 @@ func (e *Engine) CreateAccessToken(ctx context.Context, r NewAccessToken) (*Acce
 		return nil, "", err
 	}
 	if len(tokens) >= maxAccessTokens {
-		return nil, "", &ConflictError{Message: fmt.Sprintf("there are %d tokens, more are not kept", len(tokens)), Hint: "`flowrun tokens rm NAME` removes one"}
+		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there are %d tokens, more are not kept", len(tokens)), Hint: "`flowrun tokens rm NAME` removes one"}
 	}
 	if r.Name == "" {
 		r.Name = freeTokenName(r.Scope, tokens)
 	} else if findToken(tokens, r.Name) != nil {
-		return nil, "", &ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: "choose another name, or remove it with `flowrun tokens rm " + r.Name + "`"}
+		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: "choose another name, or remove it with `flowrun tokens rm " + r.Name + "`"}
 	}
 	secret := make([]byte, 32)
 	if _, err := io.ReadFull(e.project.config.Entropy, secret); err != nil {
@@ -132,11 +133,11 @@ func checkNewToken(r NewAccessToken, now time.Time) error {
 		if hint == "" {
 			hint = "it is one of " + strings.Join(AccessTokenScopes(), ", ")
 		}
-		return &InputError{Message: fmt.Sprintf("%q is not a scope", r.Scope), Hint: hint}
+		return &fault.InputError{Message: fmt.Sprintf("%q is not a scope", r.Scope), Hint: hint}
 	case r.Name != "" && !isTokenName(r.Name):
-		return &InputError{Message: "this is not a name for a token", Hint: "letters, digits, spaces and . _ @ -, at most 63, such as ci"}
+		return &fault.InputError{Message: "this is not a name for a token", Hint: "letters, digits, spaces and . _ @ -, at most 63, such as ci"}
 	case !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now):
-		return &InputError{Message: "the token would have expired already"}
+		return &fault.InputError{Message: "the token would have expired already"}
 	}
 	return nil
 }
@@ -188,7 +189,7 @@ func (e *Engine) RemoveAccessToken(_ context.Context, name string) error {
 		for _, token := range tokens {
 			names = append(names, token.Name)
 		}
-		unknown := &UnknownError{What: "token", Name: name, Hint: diag.DidYouMean(name, names)}
+		unknown := &fault.UnknownError{What: "token", Name: name, Hint: diag.DidYouMean(name, names)}
 		if unknown.Hint == "" {
 			unknown.Hint = "`flowrun tokens list` lists the tokens"
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/flowrun/flowrun/engine/fault"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -112,7 +113,7 @@ func TestATokenIsGoodUntilItIsRemoved(t *testing.T) {
 	if te.AccessTokenHolds(t.Context(), made.ID) {
 		t.Error("removed, it holds")
 	}
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	if err := te.RemoveAccessToken(t.Context(), "ci"); !errors.As(err, &unknown) {
 		t.Errorf("removed twice: %v", err)
 	}
@@ -199,11 +200,11 @@ func TestTokensHaveNamesOfTheirOwn(t *testing.T) {
 			t.Errorf("name %q", made.Name)
 		}
 	}
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if _, _, err := te.CreateAccessToken(t.Context(), NewAccessToken{Name: "viewer-2", Scope: "admin"}); !errors.As(err, &conflict) {
 		t.Errorf("a name that is taken: %v", err)
 	}
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	if err := te.RemoveAccessToken(t.Context(), "viewer-4"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "viewer-") {
 		t.Errorf("a near name: %v", err)
 	}
@@ -230,7 +231,7 @@ func TestWrongTokensAreNotMade(t *testing.T) {
 		"a name that is a space": {Name: " ", Scope: "viewer"},
 		"a long name":            {Name: strings.Repeat("a", 64), Scope: "viewer"},
 	} {
-		var input *InputError
+		var input *fault.InputError
 		if _, _, err := te.CreateAccessToken(t.Context(), r); !errors.As(err, &input) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -322,7 +323,7 @@ func TestAStoreHoldsAThousandTokens(t *testing.T) {
 	}
 	full.Wait()
 	te.create(t, NewAccessToken{Name: "thousandth", Scope: "viewer"})
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if made, text, err := te.CreateAccessToken(t.Context(), NewAccessToken{Name: "one more", Scope: "viewer"}); !errors.As(err, &conflict) || made != nil || text != "" {
 		t.Errorf("one more than a thousand: %+v, %v", made, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -58,7 +59,7 @@ func (e *Engine) follow(ctx context.Context, rev *revision, t *plan.Trigger, end
 		return e.skip(rev, t, at, plan.SkipInvalid, fmt.Sprintf("%d runs have followed each other: do the workflows follow each other in a circle?", maxAfterDepth))
 	}
 	outputs, encoded, err := ended.outputs(ctx)
-	if errors.Is(err, ErrRunNotFound) {
+	if errors.Is(err, fault.ErrRunNotFound) {
 		return e.skip(rev, t, at, plan.SkipLate, "run "+run.ID+" of "+run.Workflow+" is not stored any more")
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -247,7 +248,7 @@ func TestAnEngineWhoseStoreHasFailedIsNotReady(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
 	e.fail(&boltstore.FailedError{Path: "x", Err: errors.New("no more")})
 	e.fail(errors.New("and another"))
-	var fault *StoreError
+	var fault *fault.StoreError
 	if err := e.Ready(); !errors.As(err, &fault) || !strings.Contains(err.Error(), "no more") {
 		t.Errorf("ready: %v", err)
 	}

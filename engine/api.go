@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // Config is everything that the engine takes from its surroundings.
@@ -158,3 +159,10 @@ type StoreStats struct {
 	Bytes    uint64 `json:"bytes"`
 	FileSize int64  `json:"file_size"`
 }
+
+// JSONFault says what is wrong with a JSON text in words for people.
+func JSONFault(err error) string { return schema.JSONFault(err) }
+
+// WhyNoJSON says why a text that a person gave is not one JSON value: the line and
+// column, what stands there and what was expected; "" = it is one.
+func WhyNoJSON(text []byte) string { return schema.WhyNoJSON(text) }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
 )
@@ -41,7 +42,7 @@ func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*B
 		return nil, err
 	}
 	if found.trigger.Kind == plan.TriggerPoll {
-		return nil, &InputError{Message: fmt.Sprintf("%s is a poll: it has no slots", id), Hint: "`flowrun schedules trigger " + id + "` polls now"}
+		return nil, &fault.InputError{Message: fmt.Sprintf("%s is a poll: it has no slots", id), Hint: "`flowrun schedules trigger " + id + "` polls now"}
 	}
 	t, err := found.read()
 	if err != nil {
@@ -72,9 +73,9 @@ func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*B
 
 // checkBackfill tells all that is wrong with a request.
 func checkBackfill(r BackfillRequest, now time.Time) error {
-	var wrong []*InputError
+	var wrong []*fault.InputError
 	note := func(input, message, hint string) {
-		wrong = append(wrong, &InputError{Input: input, Pointer: pointerTo(input, ""), Message: message, Hint: hint})
+		wrong = append(wrong, &fault.InputError{Input: input, Pointer: fault.PointerTo(input, ""), Message: message, Hint: hint})
 	}
 	switch {
 	case r.From.IsZero():
@@ -87,7 +88,7 @@ func checkBackfill(r BackfillRequest, now time.Time) error {
 	if r.MaxParallel < 0 || r.MaxParallel > maxBackfillParallel {
 		note("max_parallel", fmt.Sprintf("max_parallel is 1 to %d, not %d", maxBackfillParallel, r.MaxParallel), "")
 	}
-	return wrongInputs(wrong)
+	return fault.WrongInputs(wrong)
 }
 
 // backfillSlots returns the slots that a request names. Those that are still to
@@ -99,7 +100,7 @@ func backfillSlots(t *schedule.Trigger, r BackfillRequest, now time.Time) ([]tim
 	until := backfillEnd(r, now)
 	slots, more := t.Slots(r.From, until, maxBackfill)
 	if more {
-		return nil, &InputError{Input: "until", Message: fmt.Sprintf("there are more than %d slots from %s until %s", maxBackfill, r.From.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), Hint: "take a part of it"}
+		return nil, &fault.InputError{Input: "until", Message: fmt.Sprintf("there are more than %d slots from %s until %s", maxBackfill, r.From.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), Hint: "take a part of it"}
 	}
 	return slots, nil
 }
@@ -263,7 +264,7 @@ func (b *backfill) end(ctx context.Context, run string) (plan.RunStatus, error) 
 		result, err := b.engine.Wait(ctx, run)
 		switch {
 		case ctx.Err() != nil:
-		case errors.Is(err, ErrRunNotFound):
+		case errors.Is(err, fault.ErrRunNotFound):
 			return "", nil // retention took it
 		case err != nil:
 			return "", err

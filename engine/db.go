@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -68,7 +69,7 @@ func (e *Engine) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 }
 
 func backupExists(path string) error {
-	return &ConflictError{Message: fmt.Sprintf("the backup is not written: %s exists", path), Hint: "name another file, or a folder"}
+	return &fault.ConflictError{Message: fmt.Sprintf("the backup is not written: %s exists", path), Hint: "name another file, or a folder"}
 }
 
 // backupPath settles the file's name, which no file has yet.
@@ -77,24 +78,24 @@ func (e *Engine) backupPath(path string) (string, error) {
 	if path == "" {
 		path = filepath.Join(config.StateDir, BackupFolder)
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return "", &StoreError{Fault: ioFault(err), Path: path, Err: err}
+			return "", &fault.StoreError{Fault: ioFault(err), Path: path, Err: err}
 		}
 	}
 	if !filepath.IsAbs(path) {
-		return "", &InputError{Input: "path", Message: "the path of a backup must be absolute"}
+		return "", &fault.InputError{Input: "path", Message: "the path of a backup must be absolute"}
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return "", &StoreError{Fault: ioFault(err), Path: path, Err: err}
+		return "", &fault.StoreError{Fault: ioFault(err), Path: path, Err: err}
 	case !info.IsDir():
 		return "", backupExists(path)
 	default:
 		return freeName(path, "flowrun-"+config.Now().UTC().Format("20060102T150405Z"))
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return "", &InputError{Input: "path", Message: fmt.Sprintf("there is no folder %s for the backup", filepath.Dir(path)), Hint: "make it first"}
+		return "", &fault.InputError{Input: "path", Message: fmt.Sprintf("there is no folder %s for the backup", filepath.Dir(path)), Hint: "make it first"}
 	}
 	return path, nil
 }
@@ -112,7 +113,7 @@ func freeName(folder, name string) (string, error) {
 			return path, nil
 		}
 		if err != nil {
-			return "", &StoreError{Fault: ioFault(err), Path: path, Err: err}
+			return "", &fault.StoreError{Fault: ioFault(err), Path: path, Err: err}
 		}
 	}
 }
@@ -125,7 +126,7 @@ func (e *Engine) backupFault(path string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &StoreError{Fault: ioFault(err), Path: path, Err: fmt.Errorf("write the backup: %w", err)}
+	return &fault.StoreError{Fault: ioFault(err), Path: path, Err: fmt.Errorf("write the backup: %w", err)}
 }
 
 // sealedValues counts what only the key file opens.

@@ -11,19 +11,20 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // storeHint says what to do about a store that can't be used.
-func storeHint(fault StoreFault, stateDir string, err error) string {
-	switch fault {
-	case StoreCorrupt:
+func storeHint(cause fault.StoreFault, stateDir string, err error) string {
+	switch cause {
+	case fault.StoreCorrupt:
 		return corruptHint(stateDir)
-	case StoreRolledBack:
+	case fault.StoreRolledBack:
 		return "put the newer file back where you have it; or take this one with --accept-rollback, given once: schedules may start slots again that ran since, " +
 			"runs of since are gone, what they did may be done again, calls of effect `once` too; what was open then is paused"
-	case StoreNewer:
+	case fault.StoreNewer:
 		return "use that version or a newer one; or go back with `flowrun db restore` and a backup that an older one made; or name another folder with --state"
-	case StoreFull:
+	case fault.StoreFull:
 		return fullHint
 	}
 	switch {
@@ -69,5 +70,5 @@ func pressureFault(stateDir string, err error) error {
 	if errors.As(err, &pressure) {
 		err = pressure
 	}
-	return &StoreError{Fault: StoreFull, Path: stateDir, Err: err, Hint: fullHint}
+	return &fault.StoreError{Fault: fault.StoreFull, Path: stateDir, Err: err, Hint: fullHint}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -120,7 +121,7 @@ func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport,
 		return nil, err
 	}
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return nil, &StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
+		return nil, &fault.StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
 	}
 	path := filepath.Join(c.StateDir, StoreFile)
 	info, err := boltstore.Restore(ctx, backup, path, offlineOptions(c))
@@ -148,7 +149,7 @@ func restoreFault(c Config, backup, path string, err error) error {
 	if good := NewestBackup(c.StateDir); good != nil && good.Path != backup {
 		hint += fmt.Sprintf("; the newest good one is %s", good.Path)
 	}
-	return &StoreError{Fault: StoreCorrupt, Path: backup, Err: corrupt, Hint: hint}
+	return &fault.StoreError{Fault: fault.StoreCorrupt, Path: backup, Err: corrupt, Hint: hint}
 }
 
 // sealedOf counts the sealed values of a store file, and those that a key file
@@ -188,13 +189,13 @@ func CompactStore(ctx context.Context, c Config) (*CompactReport, error) {
 }
 
 // ioFault tells want of space from other errors of a file system.
-func ioFault(err error) StoreFault {
+func ioFault(err error) fault.StoreFault {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
-			return StoreFull
+			return fault.StoreFull
 		}
 	}
-	return StoreIO
+	return fault.StoreIO
 }
 
 // GoodBackup is a backup whose content has the sum that was written beside it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -57,7 +58,7 @@ func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 	case OwnersByPlugin:
 		count = func(use boltstore.RunUse) error { return e.countPlugins(use, of) }
 	default:
-		return nil, &InputError{Input: "by", Message: "the room is told by workflow, plugin or run"}
+		return nil, &fault.InputError{Input: "by", Message: "the room is told by workflow, plugin or run"}
 	}
 	err := e.store.EachRunUse(func(use boltstore.RunUse) error {
 		if err := ctx.Err(); err != nil {

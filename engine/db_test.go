@@ -20,6 +20,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
@@ -86,7 +87,7 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 		stats.Schema == 0 || stats.FileBytes == 0 || stats.UsedBytes > stats.FileBytes || len(stats.Buckets) == 0 {
 		t.Errorf("stats: %+v %v", stats, err)
 	}
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if _, err := e.Backup(t.Context(), BackupRequest{Path: report.Path}); !errors.As(err, &conflict) {
 		t.Errorf("onto itself: %v", err)
 	}
@@ -103,10 +104,10 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 	if result, err := e.Get(t.Context(), id); err != nil || result.Run.Status != plan.RunSucceeded {
 		t.Errorf("the run of before: %+v %v", result, err)
 	}
-	if _, err := e.Get(t.Context(), later); !errors.Is(err, ErrRunNotFound) {
+	if _, err := e.Get(t.Context(), later); !errors.Is(err, fault.ErrRunNotFound) {
 		t.Errorf("the run of after: %v", err)
 	}
-	var locked *LockedError
+	var locked *fault.LockedError
 	if _, err := RestoreStore(t.Context(), config, report.Path); !errors.As(err, &locked) {
 		t.Errorf("restore beside an engine: %v", err)
 	}
@@ -147,11 +148,11 @@ func TestP19_AStoreOfANewerFlowrunIsRefused(t *testing.T) {
 	closeEngine(t, e)
 	newerStore(t, filepath.Join(dir, StoreFile))
 	_, err = dbEngine(t, dir, nil)
-	var store *StoreError
-	if !errors.As(err, &store) || store.Fault != StoreNewer || !strings.Contains(err.Error(), "needs flowrun 9.1.0 or newer") || !strings.Contains(store.Hint, "--state") {
+	var store *fault.StoreError
+	if !errors.As(err, &store) || store.Fault != fault.StoreNewer || !strings.Contains(err.Error(), "needs flowrun 9.1.0 or newer") || !strings.Contains(store.Hint, "--state") {
 		t.Errorf("open: %v (%+v)", err, store)
 	}
-	if _, err := CheckStore(t.Context(), Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, StoreFile)); !errors.As(err, &store) || store.Fault != StoreNewer {
+	if _, err := CheckStore(t.Context(), Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, StoreFile)); !errors.As(err, &store) || store.Fault != fault.StoreNewer {
 		t.Errorf("check: %v", err)
 	}
 }
@@ -163,8 +164,8 @@ func TestWhatKeepsAStoreFromBeingUsedHasItsOwnHint(t *testing.T) {
 		&os.PathError{Op: "read", Path: "x", Err: syscall.EIO}:    "the disk reported an error",
 	}
 	for err, want := range tests {
-		var store *StoreError
-		if !errors.As(storeError("x", t.TempDir(), err), &store) || store.Fault != StoreIO || !strings.Contains(store.Hint, want) {
+		var store *fault.StoreError
+		if !errors.As(storeError("x", t.TempDir(), err), &store) || store.Fault != fault.StoreIO || !strings.Contains(store.Hint, want) {
 			t.Errorf("%v: %+v", err, store)
 		}
 	}
@@ -190,8 +191,8 @@ func TestP12_AlmostFullDiskRefusesRuns(t *testing.T) {
 	id := runHello(t, e)
 	free.Store(300 << 20)
 	_, _, err = e.Start(t.Context(), StartRequest{File: "hello.yaml", Source: []byte(helloWorkflow)})
-	var store *StoreError
-	if !errors.As(err, &store) || store.Fault != StoreFull {
+	var store *fault.StoreError
+	if !errors.As(err, &store) || store.Fault != fault.StoreFull {
 		t.Fatalf("start: %v", err)
 	}
 	for _, want := range []string{e.project.config.StateDir, "314572800"} {
@@ -275,7 +276,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	e = open()
 	for i, id := range ids {
 		_, err := e.Get(t.Context(), id)
-		if gone := errors.Is(err, ErrRunNotFound); gone != (i < 3) {
+		if gone := errors.Is(err, fault.ErrRunNotFound); gone != (i < 3) {
 			t.Errorf("run %d of 25: %v", i+1, err)
 		}
 	}
@@ -493,7 +494,7 @@ func TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain(t *testing.T) {
 		if e, err = dbEngine(t, dir, nil); err != nil {
 			t.Fatalf("killed at step %d: %v", at, err)
 		}
-		if _, err := e.RemoveRun(t.Context(), id, RemoveRequest{}); err != nil && !errors.Is(err, ErrRunNotFound) {
+		if _, err := e.RemoveRun(t.Context(), id, RemoveRequest{}); err != nil && !errors.Is(err, fault.ErrRunNotFound) {
 			t.Errorf("killed at step %d: again: %v", at, err)
 		}
 		if _, err := e.sweepOutputs(t.Context(), time.Now()); err != nil {

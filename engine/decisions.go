@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -57,10 +58,10 @@ const maxComment = 10_000
 // have an *UnknownError, a wrong answer an *InputError.
 func (e *Engine) Decide(ctx context.Context, id, step string, act Act, request DecideRequest) (*DecideResult, error) {
 	if len(request.Comment) > maxComment {
-		return nil, &InputError{Message: fmt.Sprintf("the comment is longer than %d bytes", maxComment)}
+		return nil, &fault.InputError{Message: fmt.Sprintf("the comment is longer than %d bytes", maxComment)}
 	}
 	if len(request.Payload) > 0 && len(request.Form) > 0 {
-		return nil, &InputError{Message: "give the answer's fields one by one or as a whole, not both"}
+		return nil, &fault.InputError{Message: "give the answer's fields one by one or as a whole, not both"}
 	}
 	result := &DecideResult{Step: step}
 	held, err := e.driver.Decide(ctx, id, request.Hold, func(m *interp.Machine, hold bool) (*journal.Event, error) {
@@ -87,7 +88,7 @@ type decider struct {
 func (d *decider) event(act Act) (*journal.Event, error) {
 	if d.machine.Done() && act != ActResolve { // an outcome may be told later: a resume goes by it
 		status, _ := d.machine.Status()
-		return nil, &ConflictError{Message: fmt.Sprintf("run %s has ended: it is %s", d.run, status)}
+		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s has ended: it is %s", d.run, status)}
 	}
 	switch act {
 	case ActApprove:
@@ -122,7 +123,7 @@ func (d *decider) reject() (*journal.Event, error) {
 		return nil, err
 	}
 	if len(d.request.Form)+len(d.request.Payload) > 0 {
-		return nil, &InputError{Message: "a rejection takes no form", Hint: "say why with --comment"}
+		return nil, &fault.InputError{Message: "a rejection takes no form", Hint: "say why with --comment"}
 	}
 	return d.signaled(d.step, journal.Signal{Rejected: true}), nil
 }
@@ -139,7 +140,7 @@ func (d *decider) awaiting() (interp.Await, error) {
 	case !ok:
 		return await, d.notWaiting("an approval")
 	case await.Signal != "":
-		return await, &ConflictError{
+		return await, &fault.ConflictError{
 			Message: fmt.Sprintf("step %s waits for the signal %s, not for an approval", d.step, await.Signal),
 			Hint:    fmt.Sprintf("send it with `flowrun runs signal %s '%s'`", d.run, d.step),
 		}
@@ -150,7 +151,7 @@ func (d *decider) awaiting() (interp.Await, error) {
 }
 
 func (d *decider) answeredAlready() error {
-	return &ConflictError{
+	return &fault.ConflictError{
 		Message: fmt.Sprintf("step %s was answered already", d.step),
 		Hint:    "go on with `flowrun runs resume " + d.run + "`",
 	}
@@ -162,7 +163,7 @@ func (d *decider) notWaiting(what string) error {
 	for _, step := range d.machine.Steps() {
 		paths = append(paths, step.Path)
 		if step.Path == d.step {
-			return &ConflictError{Message: fmt.Sprintf("step %s is %s: it does not wait for %s", d.step, step.Status, what)}
+			return &fault.ConflictError{Message: fmt.Sprintf("step %s is %s: it does not wait for %s", d.step, step.Status, what)}
 		}
 		if _, ok := d.machine.Awaiting(step.Path); ok {
 			waiting = append(waiting, step.Path)
@@ -172,7 +173,7 @@ func (d *decider) notWaiting(what string) error {
 	if hint == "" && len(waiting) > 0 {
 		hint = "what waits is " + waiting[0]
 	}
-	return &UnknownError{What: "step", Name: d.step, Hint: hint}
+	return &fault.UnknownError{What: "step", Name: d.step, Hint: hint}
 }
 
 // signal finds the step by its path, or by the name of the signal that it waits
@@ -217,7 +218,7 @@ func (d *decider) signalByName(name string, names []string, open bool) (*journal
 		if hint == "" && len(names) > 0 {
 			hint = "the workflow waits for " + names[0]
 		}
-		return nil, &UnknownError{What: "signal", Name: name, Hint: hint}
+		return nil, &fault.UnknownError{What: "signal", Name: name, Hint: hint}
 	}
 	waiting := d.machine.AwaitingSignal(name)
 	t := &schema.Type{}
@@ -258,10 +259,10 @@ func (d *decider) resolve() (*journal.Event, error) {
 	}
 	outcome := d.request.Outcome
 	if !slices.Contains([]string{"happened", "did_not", "skip"}, outcome) {
-		return nil, &InputError{Input: "outcome", Message: fmt.Sprintf("the outcome is happened, did_not or skip, not %q", outcome)}
+		return nil, &fault.InputError{Input: "outcome", Message: fmt.Sprintf("the outcome is happened, did_not or skip, not %q", outcome)}
 	}
 	if len(d.request.Payload) > 0 && outcome != "happened" {
-		return nil, &InputError{Message: "outputs belong to an outcome that happened"}
+		return nil, &fault.InputError{Message: "outputs belong to an outcome that happened"}
 	}
 	if err := d.machine.CheckOutcome(d.step, d.request.Payload); err != nil {
 		return nil, wrongAnswer(err)
@@ -273,7 +274,7 @@ func (d *decider) resolve() (*journal.Event, error) {
 
 func (d *decider) notResolvable() error {
 	err := d.notWaiting("a resolve, which is for unknown outcomes")
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if errors.As(err, &conflict) {
 		conflict.Hint = "`flowrun runs resume " + d.run + "` tries again what failed"
 	}
@@ -287,7 +288,7 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 		return d.request.Payload, nil
 	}
 	values := make(map[string]json.RawMessage, len(d.request.Form))
-	var wrong []*InputError
+	var wrong []*fault.InputError
 	for _, name := range slices.Sorted(maps.Keys(d.request.Form)) {
 		field, known := t.Field(name)
 		switch {
@@ -297,7 +298,7 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 		case t.Additional != nil:
 			field = t.Additional
 		default:
-			wrong = append(wrong, &InputError{Input: name, Pointer: pointerTo(name, ""), Message: fmt.Sprintf("there is no field `%s`", name), Hint: fieldHint(name, t)})
+			wrong = append(wrong, &fault.InputError{Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("there is no field `%s`", name), Hint: fieldHint(name, t)})
 			continue
 		}
 		value, faults := convertField(schema.Field{Name: name, Type: field}, d.request.Form[name])
@@ -305,23 +306,23 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 	}
 	for _, field := range t.Fields {
 		if _, given := d.request.Form[field.Name]; !given && field.Required && field.Type.Default == nil {
-			wrong = append(wrong, &InputError{
-				Input: field.Name, Pointer: pointerTo(field.Name, ""), Message: fmt.Sprintf("field `%s` is missing", field.Name), Hint: "it takes " + field.Type.Article(),
+			wrong = append(wrong, &fault.InputError{
+				Input: field.Name, Pointer: fault.PointerTo(field.Name, ""), Message: fmt.Sprintf("field `%s` is missing", field.Name), Hint: "it takes " + field.Type.Article(),
 			})
 		}
 	}
-	if err := wrongInputs(wrong); err != nil {
+	if err := fault.WrongInputs(wrong); err != nil {
 		return nil, err
 	}
 	return json.Marshal(values)
 }
 
-func convertField(field schema.Field, input Input) (value json.RawMessage, wrong []*InputError) {
+func convertField(field schema.Field, input Input) (value json.RawMessage, wrong []*fault.InputError) {
 	value = input.JSON
 	if len(value) == 0 {
 		converted, err := convertText(field.Type, input.Text)
 		if err != nil {
-			return nil, []*InputError{wrongInput("field", field, err)}
+			return nil, []*fault.InputError{wrongInput("field", field, err)}
 		}
 		value = converted
 	}
@@ -343,7 +344,7 @@ func fieldHint(name string, t *schema.Type) string {
 
 // wrongAnswer names the field that does not fit.
 func wrongAnswer(err error) error {
-	wrong := &InputError{Message: "the answer does not fit: " + err.Error()}
+	wrong := &fault.InputError{Message: "the answer does not fit: " + err.Error()}
 	var mismatch *schema.Mismatch
 	if errors.As(err, &mismatch) {
 		wrong.Hint, wrong.Pointer = mismatch.Hint, mismatch.Pointer

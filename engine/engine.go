@@ -18,6 +18,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
@@ -78,7 +79,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		if errors.As(err, &path) {
 			err = fmt.Errorf("the folder can't be made: %w", path.Err)
 		}
-		return nil, &StoreError{Fault: StoreIO, Path: p.config.StateDir, Err: err}
+		return nil, &fault.StoreError{Fault: fault.StoreIO, Path: p.config.StateDir, Err: err}
 	}
 	if !p.config.AllowNetworkFS {
 		if err := refuseNetworkFS(p.config.StateDir, fileSystemType); err != nil {
@@ -98,7 +99,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
 	if err := p.services.attach(store); err != nil {
 		keyPath := filepath.Join(p.config.StateDir, keyFileName)
-		return nil, errors.Join(&StoreError{Fault: keyFault(err), Path: keyPath, Err: err}, store.Close())
+		return nil, errors.Join(&fault.StoreError{Fault: keyFault(err), Path: keyPath, Err: err}, store.Close())
 	}
 	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), store.KV()); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -151,10 +152,10 @@ func (e *Engine) Project() *Project { return e.project }
 func (e *Engine) Failed() <-chan error { return e.failed }
 
 func (e *Engine) fail(err error) {
-	fault := storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
-	e.broken.CompareAndSwap(nil, &fault)
+	cause := storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
+	e.broken.CompareAndSwap(nil, &cause)
 	select {
-	case e.failed <- fault:
+	case e.failed <- cause:
 	default:
 	}
 }
@@ -163,8 +164,8 @@ func (e *Engine) fail(err error) {
 // failed, or while there is no room for a run, ErrClosing when a stop has begun. It
 // costs nothing to ask.
 func (e *Engine) Ready() error {
-	if fault := e.broken.Load(); fault != nil {
-		return *fault
+	if cause := e.broken.Load(); cause != nil {
+		return *cause
 	}
 	if e.driver.Draining() {
 		return ErrClosing
@@ -224,7 +225,7 @@ type owner struct {
 func (e *Engine) fault(err error) error {
 	switch {
 	case errors.Is(err, boltstore.ErrRunNotFound):
-		return ErrRunNotFound
+		return fault.ErrRunNotFound
 	case errors.Is(err, boltstore.ErrPressure):
 		return pressureFault(e.project.config.StateDir, err)
 	case errors.Is(err, boltstore.ErrFailed), errors.Is(err, boltstore.ErrCorrupt):
@@ -235,14 +236,14 @@ func (e *Engine) fault(err error) error {
 
 // keyFault classifies what reading or making the key file gave: it is a part of
 // the store, though kept apart.
-func keyFault(err error) StoreFault {
+func keyFault(err error) fault.StoreFault {
 	switch {
 	case errors.Is(err, secret.ErrBadKey) || errors.Is(err, errKeyLost):
-		return StoreCorrupt
+		return fault.StoreCorrupt
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return StoreFull
+		return fault.StoreFull
 	}
-	return StoreIO
+	return fault.StoreIO
 }
 
 // storeError classifies what opening or using the store gave.
@@ -255,18 +256,18 @@ func storeError(path, stateDir string, err error) error {
 		if data, readErr := os.ReadFile(filepath.Join(stateDir, "owner.json")); readErr == nil {
 			_ = json.Unmarshal(data, &holder) // a half-written file only costs the pid in the message
 		}
-		return &LockedError{Path: path, PID: holder.PID}
+		return &fault.LockedError{Path: path, PID: holder.PID}
 	}
-	fault := StoreIO
+	cause := fault.StoreIO
 	switch {
 	case errors.As(err, &corrupt):
-		fault = StoreCorrupt
+		cause = fault.StoreCorrupt
 	case errors.Is(err, boltstore.ErrNewer):
-		fault = StoreNewer
+		cause = fault.StoreNewer
 	case boltstore.IsRolledBack(err):
-		fault = StoreRolledBack
+		cause = fault.StoreRolledBack
 	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, boltstore.ErrNoSpace):
-		fault = StoreFull
+		cause = fault.StoreFull
 	}
-	return &StoreError{Fault: fault, Path: path, Err: err, Hint: storeHint(fault, stateDir, err)}
+	return &fault.StoreError{Fault: cause, Path: path, Err: err, Hint: storeHint(cause, stateDir, err)}
 }

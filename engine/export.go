@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/secret"
@@ -78,7 +79,7 @@ func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 	for at := 0; at < len(family); at++ {
 		steps, err := e.Steps(ctx, family[at])
 		if err != nil {
-			if at > 0 && e.fault(err) == ErrRunNotFound { //nolint:errorlint // fault returns it as it is
+			if at > 0 && e.fault(err) == fault.ErrRunNotFound { //nolint:errorlint // fault returns it as it is
 				continue // a child that was removed
 			}
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -109,9 +110,9 @@ func (f firing) row(now time.Time) *plan.Fire {
 
 // refusedFire makes a *notFiredError of an error that is the fire's own.
 func refusedFire(err error) error {
-	var wrong *InputError
+	var wrong *fault.InputError
 	var full *boltstore.PressureError
-	var busy *BusyError
+	var busy *fault.BusyError
 	switch {
 	case errors.As(err, &wrong):
 		return &notFiredError{Skipped: plan.SkipInvalid, Note: wrong.Error()}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -138,7 +139,7 @@ func choices(t *schema.Type) []json.RawMessage {
 // CheckForm converts what a form was filled with and returns what is wrong, by
 // the name of the field: every field at once, in the words of the command line.
 // nil = all is well.
-func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*InputError, error) {
+func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*fault.InputError, error) {
 	t, err := formType(document)
 	if err != nil {
 		return nil, err
@@ -147,10 +148,10 @@ func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*In
 	if t.Kind != schema.Object || len(t.Fields) == 0 && t.Additional != nil {
 		fields = []schema.Field{{Type: t, Required: true}}
 	}
-	var wrong map[string]*InputError
-	note := func(name string, err *InputError) {
+	var wrong map[string]*fault.InputError
+	note := func(name string, err *fault.InputError) {
 		if wrong == nil {
-			wrong = map[string]*InputError{}
+			wrong = map[string]*fault.InputError{}
 		}
 		wrong[name] = err
 	}
@@ -161,7 +162,7 @@ func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*In
 	}
 	for name := range given {
 		if !slices.ContainsFunc(fields, func(f schema.Field) bool { return f.Name == name }) && t.Additional == nil {
-			note(name, &InputError{Input: name, Message: "there is no such field", Hint: diag.DidYouMean(name, t.FieldNames())})
+			note(name, &fault.InputError{Input: name, Message: "there is no such field", Hint: diag.DidYouMean(name, t.FieldNames())})
 		}
 	}
 	return wrong, nil
@@ -169,12 +170,12 @@ func CheckForm(document json.RawMessage, given map[string]Input) (map[string]*In
 
 // checkField is convertInput in the words of a form, where the name of the field
 // stands beside it.
-func checkField(field schema.Field, given map[string]Input) *InputError {
+func checkField(field schema.Field, given map[string]Input) *fault.InputError {
 	_, _, all := convertInput(field, given)
 	if len(all) == 0 {
 		return nil
 	}
-	wrong := &InputError{Input: field.Name, Message: all[0].Message}
+	wrong := &fault.InputError{Input: field.Name, Message: all[0].Message}
 	for _, named := range []string{"input `" + field.Name + "`: ", "input `" + field.Name + "` "} {
 		wrong.Message = strings.TrimPrefix(wrong.Message, named)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -47,7 +48,7 @@ func (l *hookLocks) of(key string) *sync.Mutex {
 func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookRequest) (*HookAnswer, error) {
 	rev, t := e.hookTrigger(ctx, workflow, trigger)
 	if t == nil {
-		return nil, &UnknownError{What: "webhook", Name: plan.TriggerID(workflow, trigger)}
+		return nil, &fault.UnknownError{What: "webhook", Name: plan.TriggerID(workflow, trigger)}
 	}
 	if len(r.Body) > maxHookBody {
 		return nil, refuseHook(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxHookBody)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -282,7 +283,7 @@ func TestWhoDoesNotKnowTheSecretGetsNothing(t *testing.T) {
 		}
 	}
 	for _, path := range [][2]string{{"site report", "nothing"}, {"nothing", "signed"}, {"", ""}} {
-		var unknown *UnknownError
+		var unknown *fault.UnknownError
 		if _, err := e.Hook(t.Context(), path[0], path[1], signedRequest(body)); !errors.As(err, &unknown) || unknown.Hint != "" {
 			t.Errorf("%v: %v", path, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -32,14 +33,14 @@ func convertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMes
 			values[field.Name] = value
 		}
 	}
-	if err := wrongInputs(wrong); err != nil {
+	if err := fault.WrongInputs(wrong); err != nil {
 		return nil, err
 	}
 	return json.Marshal(values)
 }
 
-func unknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*InputError {
-	var unknown []*InputError
+func unknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*fault.InputError {
+	var unknown []*fault.InputError
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, known := inputs.Field(name); known {
 			continue
@@ -48,8 +49,8 @@ func unknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[strin
 		if names := inputs.FieldNames(); hint == "" && len(names) > 0 {
 			hint = "its inputs are " + strings.Join(names, ", ")
 		}
-		unknown = append(unknown, &InputError{
-			Input: name, Pointer: pointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name), Hint: hint,
+		unknown = append(unknown, &fault.InputError{
+			Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name), Hint: hint,
 		})
 	}
 	return unknown
@@ -57,7 +58,7 @@ func unknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[strin
 
 // convertInput makes the value of a field of what was given: given, by default, or
 // null. It tells all that is wrong with it.
-func convertInput(field schema.Field, given map[string]Input) (value json.RawMessage, ok bool, wrong []*InputError) {
+func convertInput(field schema.Field, given map[string]Input) (value json.RawMessage, ok bool, wrong []*fault.InputError) {
 	input, ok := given[field.Name]
 	switch {
 	case !ok && field.Type.Default != nil:
@@ -65,9 +66,9 @@ func convertInput(field schema.Field, given map[string]Input) (value json.RawMes
 	case !ok && !field.Required:
 		return json.RawMessage("null"), true, nil
 	case !ok:
-		return nil, false, []*InputError{{
+		return nil, false, []*fault.InputError{{
 			Input:   field.Name,
-			Pointer: pointerTo(field.Name, ""),
+			Pointer: fault.PointerTo(field.Name, ""),
 			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type.Article()),
 			Hint:    fmt.Sprintf("give it with -i %s=VALUE", field.Name),
 		}}
@@ -76,7 +77,7 @@ func convertInput(field schema.Field, given map[string]Input) (value json.RawMes
 	if len(value) == 0 {
 		converted, err := convertText(field.Type, input.Text)
 		if err != nil {
-			return nil, false, []*InputError{wrongInput("input", field, err)}
+			return nil, false, []*fault.InputError{wrongInput("input", field, err)}
 		}
 		value = converted
 	}
@@ -99,16 +100,16 @@ func convertText(t *schema.Type, text string) (json.RawMessage, error) {
 }
 
 // wrongInput words what is wrong with an input, or with a field of a form.
-func wrongInput(what string, field schema.Field, err error) *InputError {
-	wrong := &InputError{
+func wrongInput(what string, field schema.Field, err error) *fault.InputError {
+	wrong := &fault.InputError{
 		Input:   field.Name,
-		Pointer: pointerTo(field.Name, ""),
+		Pointer: fault.PointerTo(field.Name, ""),
 		Message: fmt.Sprintf("%s `%s`: %v", what, field.Name, err),
 		Hint:    "it takes " + field.Type.Article(),
 	}
 	var mismatch *schema.Mismatch
 	if errors.As(err, &mismatch) {
-		wrong.Pointer = pointerTo(field.Name, mismatch.Pointer)
+		wrong.Pointer = fault.PointerTo(field.Name, mismatch.Pointer)
 	}
 	return wrong
 }

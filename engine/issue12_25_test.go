@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -41,7 +42,7 @@ func TestIssue12_25ACancelThatIsTakenEndsTheRun(t *testing.T) {
 		if waitErr != nil {
 			t.Fatal(waitErr)
 		}
-		var conflict *ConflictError
+		var conflict *fault.ConflictError
 		switch {
 		case err == nil && result.Run.Status == plan.RunCanceled:
 			taken++
@@ -72,7 +73,7 @@ func TestIssue12_25AllMistakesOfInputsAtOnce(t *testing.T) {
 		"nam":   {Text: "Ada"},
 		"rows":  {JSON: json.RawMessage(`[{"id":1},{"id":"x","note":2},{"nope":1}]`)},
 	}})
-	var wrong *InputError
+	var wrong *fault.InputError
 	if !errors.As(err, &wrong) {
 		t.Fatal(err)
 	}

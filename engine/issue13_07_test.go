@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"github.com/flowrun/flowrun/engine/fault"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,8 +22,8 @@ func TestIssue13_07ReadyIsNotSaidWithoutRoom(t *testing.T) {
 		t.Errorf("with room: %v", err)
 	}
 	free.Store(300 << 20)
-	var full *StoreError
-	if err := e.Ready(); !errors.As(err, &full) || full.Fault != StoreFull || !strings.Contains(err.Error(), "314572800") {
+	var full *fault.StoreError
+	if err := e.Ready(); !errors.As(err, &full) || full.Fault != fault.StoreFull || !strings.Contains(err.Error(), "314572800") {
 		t.Errorf("without: %v", err)
 	}
 	_, _, err = e.Start(t.Context(), StartRequest{File: "hello.yaml", Source: []byte(helloWorkflow)})

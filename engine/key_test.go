@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"github.com/flowrun/flowrun/engine/fault"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -60,8 +61,8 @@ func TestALostKeyIsNotMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = openAt(t, dir)
-	var store *StoreError
-	if !errors.As(err, &store) || store.Fault != StoreCorrupt || !strings.Contains(err.Error(), key+" is not there, and 1 sealed value") {
+	var store *fault.StoreError
+	if !errors.As(err, &store) || store.Fault != fault.StoreCorrupt || !strings.Contains(err.Error(), key+" is not there, and 1 sealed value") {
 		t.Fatalf("open: %v", err)
 	}
 	if _, err := os.Stat(key); err == nil {

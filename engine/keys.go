@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -47,7 +48,7 @@ func (e *Engine) CheckKey(ctx context.Context) (*KeyReport, error) {
 	path := e.project.KeyPath()
 	keys, err := secret.KeysOf(path)
 	if err != nil {
-		return nil, &StoreError{Fault: keyFault(err), Path: path, Err: err}
+		return nil, &fault.StoreError{Fault: keyFault(err), Path: path, Err: err}
 	}
 	lost, values, err := secret.CheckKeyFile(ctx, e.store.KV(), path, sealedBuckets())
 	if err != nil {
@@ -78,12 +79,12 @@ func (e *Engine) RotateKey(ctx context.Context) (*KeyRotation, error) {
 	var lost *secret.LostError
 	switch {
 	case errors.As(err, &lost):
-		return nil, &ConflictError{
+		return nil, &fault.ConflictError{
 			Message: fmt.Sprintf("the key is not rotated: %s: %s", lost, listSealed(sealedValues(lost.Places))),
 			Hint:    "put the key file back that belongs to this store; or give these values up: `flowrun secrets rm NAME`, `flowrun connections logout NAME`, `flowrun runs rm RUN`",
 		}
 	case errors.Is(err, secret.ErrBadKey):
-		return nil, &StoreError{Fault: StoreCorrupt, Path: path, Err: err}
+		return nil, &fault.StoreError{Fault: fault.StoreCorrupt, Path: path, Err: err}
 	case err != nil:
 		return nil, e.fault(fmt.Errorf("rotate the key: %w", err))
 	}

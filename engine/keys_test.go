@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/secret"
 )
@@ -201,7 +202,7 @@ func TestARotationWithTheWrongKeyChangesNothing(t *testing.T) {
 		t.Errorf("check: %+v %v", report, err)
 	}
 	_, err = e.RotateKey(t.Context())
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if !errors.As(err, &conflict) || !strings.Contains(err.Error(), "secret SECRET_0") || strings.Contains(err.Error(), "canary") {
 		t.Errorf("rotate: %v", err)
 	}

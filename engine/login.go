@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -58,7 +59,7 @@ func (p *Project) find(name string) (named, error) {
 	for _, connection := range p.connectionNames() {
 		names = append(names, connection.name)
 	}
-	unknown := &UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
+	unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
 	if unknown.Hint == "" {
 		unknown.Hint = "`flowrun connections` lists the connections"
 	}

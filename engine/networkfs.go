@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/flowrun/flowrun/engine/fault"
+)
 
 // networkFileSystems are those whose locks and syncs do not hold what a store
 // needs of them, by the magic number of statfs(2) (docs/reliability.md, P16).
@@ -22,6 +25,6 @@ func refuseNetworkFS(stateDir string, fileSystem func(path string) (uint32, bool
 	if !network {
 		return nil
 	}
-	return &StoreError{Fault: StoreIO, Path: stateDir, Err: fmt.Errorf(
+	return &fault.StoreError{Fault: fault.StoreIO, Path: stateDir, Err: fmt.Errorf(
 		"%s lies on a network file system (%s), where locks and syncs can't be relied on; name a folder of a local disk with --state, or accept it with --allow-network-fs", stateDir, name)}
 }

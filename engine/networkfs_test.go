@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"github.com/flowrun/flowrun/engine/fault"
 	"strings"
 	"testing"
 )
@@ -13,8 +14,8 @@ func TestP16NetworkFileSystemsAreRefused(t *testing.T) {
 	}
 	for magic, name := range map[uint32]string{0x6969: "NFS", 0xFF534D42: "CIFS", 0xFE534D42: "SMB", 0x65735546: "FUSE"} {
 		err := refuseNetworkFS("/srv/state", of(magic, true))
-		var store *StoreError
-		if !errors.As(err, &store) || store.Fault != StoreIO {
+		var store *fault.StoreError
+		if !errors.As(err, &store) || store.Fault != fault.StoreIO {
 			t.Fatalf("%s: %v, want a StoreError", name, err)
 		}
 		for _, want := range []string{"/srv/state", name, "--allow-network-fs"} {

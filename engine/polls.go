@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -216,11 +217,11 @@ func (e *Engine) pollNow(ctx context.Context, rev *revision, t *plan.Trigger, by
 	var failure *plan.Error
 	switch {
 	case errors.As(err, &failure):
-		return runs, &ConflictError{Message: "the poll failed: " + e.project.redactor.Redact(failureText(failure))}
+		return runs, &fault.ConflictError{Message: "the poll failed: " + e.project.redactor.Redact(failureText(failure))}
 	case err != nil:
 		return runs, err
 	case len(runs) == 0:
-		return nil, &ConflictError{
+		return nil, &fault.ConflictError{
 			Message: fmt.Sprintf("the poll of %s found nothing new", plan.TriggerID(rev.name(), t.Name)),
 			Hint:    "it starts a run for each new or changed item; the first poll only notes what is there",
 		}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -232,7 +233,7 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	if got := p.texts(ids); err != nil || !slices.Equal(got, []string{"3 three 0 poll"}) {
 		t.Errorf("a person may poll while it is paused: %q %v", got, err)
 	}
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if _, err := p.pollNow(t.Context(), rev, rev.trigger("new"), "ann"); !errors.As(err, &conflict) {
 		t.Errorf("nothing new: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -212,7 +213,7 @@ func previewInputs(workflow *plan.Workflow, given map[string]Input) ([]PreviewIn
 		}
 		shown = append(shown, PreviewInput{Name: field.Name, Value: raw, Given: isGiven})
 	}
-	if err := wrongInputs(all); err != nil {
+	if err := fault.WrongInputs(all); err != nil {
 		return nil, nil, err
 	}
 	return shown, known, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -39,7 +40,7 @@ func (e *Engine) RemoveRun(ctx context.Context, id string, request RemoveRequest
 	}
 	if row.Parent != nil {
 		if _, err := e.store.Run(row.Parent.Run); err == nil {
-			return nil, &ConflictError{
+			return nil, &fault.ConflictError{
 				Message: fmt.Sprintf("run %s is a part of run %s", id, row.Parent.Run), Hint: "remove that one: `flowrun runs rm " + row.Parent.Run + "`",
 			}
 		}
@@ -74,12 +75,12 @@ func (e *Engine) removable(row *plan.Run, request RemoveRequest) error {
 	case row.Status == plan.RunPaused && request.Paused:
 		return nil
 	case row.Status == plan.RunPaused:
-		return &ConflictError{
+		return &fault.ConflictError{
 			Message: fmt.Sprintf("run %s is paused (%s): somebody may still resume it", row.ID, row.Paused),
 			Hint:    "`flowrun runs rm --force " + row.ID + "` removes it all the same",
 		}
 	}
-	return &ConflictError{
+	return &fault.ConflictError{
 		Message: fmt.Sprintf("run %s is %s: only runs that have ended are removed", row.ID, row.Status), Hint: "`flowrun runs cancel " + row.ID + "` ends it first",
 	}
 }
@@ -95,7 +96,7 @@ func (e *Engine) remove(id string) error {
 	case errors.Is(err, boltstore.ErrRunNotFound):
 		return nil
 	case errors.Is(err, boltstore.ErrRunOpen):
-		return &ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: "`flowrun runs cancel " + id + "` ends it first"}
+		return &fault.ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: "`flowrun runs cancel " + id + "` ends it first"}
 	case err != nil:
 		return e.fault(fmt.Errorf("remove run %s: %w", id, err))
 	}

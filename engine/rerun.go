@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -149,7 +150,7 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 			return
 		}
 		if taken, refused = m.TakeOver(from); refused != nil {
-			refused = &ConflictError{
+			refused = &fault.ConflictError{
 				Message: fmt.Sprintf("run %s can't be rerun from %s: %v", id, from, refused),
 				Hint:    "name a step that ran, or leave out --from",
 			}
@@ -161,7 +162,7 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 	for _, name := range edited {
 		readers := slices.Concat(taken.Inputs[name], taken.All)
 		if len(readers) > 0 {
-			return nil, &InputError{
+			return nil, &fault.InputError{
 				Message: fmt.Sprintf("the input `%s` can't be another one: the step %s, whose result is taken over, reads it", name, readers[0]),
 				Hint:    "rerun from " + readers[0] + ", or leave out --from",
 			}
@@ -173,11 +174,11 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 // unknownFrom says that a rerun can't begin at a step.
 func unknownFrom(from string, known []string) error {
 	if loop, _, inside := strings.Cut(from, "["); inside && slices.Contains(known, loop) {
-		return &UnknownError{What: "main step", Name: from, Hint: "a rerun begins at a whole step: --from " + loop}
+		return &fault.UnknownError{What: "main step", Name: from, Hint: "a rerun begins at a whole step: --from " + loop}
 	}
 	hint := diag.DidYouMean(from, known)
 	if hint == "" && len(known) > 0 {
 		hint = "its steps are " + strings.Join(known[:min(len(known), 10)], ", ")
 	}
-	return &UnknownError{What: "step", Name: from, Hint: hint}
+	return &fault.UnknownError{What: "step", Name: from, Hint: hint}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -58,9 +59,9 @@ func (e *Engine) resumeEvent(row *plan.Run, request ResumeRequest) (*journal.Eve
 	stopped := row.Status == plan.RunPaused || row.Closed
 	switch {
 	case e.driver.Driven(id) && !stopped:
-		return nil, &ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
+		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
 	case row.Status == plan.RunSucceeded && row.Closed:
-		return nil, &ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
+		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
 	case !stopped:
 		return nil, nil
 	}
@@ -94,14 +95,14 @@ func (e *Engine) replan(ctx context.Context, row *plan.Run, request ResumeReques
 	}
 	replan := &journal.Replan{PlanHash: stored.hash, Plan: stored.encoded, Plugins: pinsOf(found.workflow)}
 	if replan.Inputs, err = latestInputs(found.workflow, inputs); err != nil {
-		return &ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: "start a new run of it"}
+		return &fault.ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: "start a new run of it"}
 	}
 	err = e.driver.Replan(ctx, row.ID, func(m *interp.Machine) (*journal.Replan, string, error) {
 		return replan, request.By, m.CheckReplan(found.workflow)
 	})
 	var differs *interp.ReplanError
 	if errors.As(err, &differs) {
-		return &ConflictError{
+		return &fault.ConflictError{
 			Message: fmt.Sprintf("run %s can't go on by %s: %s", row.ID, now.File, differs.Error()),
 			Hint:    "resume it without --with-latest, or start a new run of the file",
 		}
@@ -131,7 +132,7 @@ func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir 
 		case err != nil:
 			return nil, "", fmt.Errorf("read the workflow: %w", err)
 		case info.Size() > maxWorkflowFile:
-			return nil, "", &InputError{Message: fmt.Sprintf("%s is larger than %d bytes", file, maxWorkflowFile)}
+			return nil, "", &fault.InputError{Message: fmt.Sprintf("%s is larger than %d bytes", file, maxWorkflowFile)}
 		}
 		source, err = os.ReadFile(path)
 		if err != nil {
@@ -139,7 +140,7 @@ func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir 
 		}
 		return source, dir, nil
 	}
-	return nil, "", &UnknownError{What: "workflow file", Name: file, Hint: "call it in the folder where the run was started"}
+	return nil, "", &fault.UnknownError{What: "workflow file", Name: file, Hint: "call it in the folder where the run was started"}
 }
 
 // latestInputs are a run's inputs as an edited file declares them: those that it

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // The defaults of retention (docs/reliability.md, "Limits"): whichever keeps less.
@@ -200,26 +201,28 @@ type RunNotFoundError struct {
 	Hint string
 }
 
-func (e *RunNotFoundError) Error() string { return fmt.Sprintf("run %s: %v", e.ID, ErrRunNotFound) }
+func (e *RunNotFoundError) Error() string {
+	return fmt.Sprintf("run %s: %v", e.ID, fault.ErrRunNotFound)
+}
 
 // Is matches ErrRunNotFound.
-func (e *RunNotFoundError) Is(target error) bool { return target == ErrRunNotFound }
+func (e *RunNotFoundError) Is(target error) bool { return target == fault.ErrRunNotFound }
 
 // runFault is fault for what was asked of one run: one that retention has
 // removed is told from one that never was.
 func (e *Engine) runFault(id string, err error) error {
-	fault := e.fault(err)
-	if !errors.Is(fault, ErrRunNotFound) {
-		return fault
+	cause := e.fault(err)
+	if !errors.Is(cause, fault.ErrRunNotFound) {
+		return cause
 	}
 	at, ok := timeOf(id)
 	if !ok {
-		return fault
+		return cause
 	}
 	keep, now := e.project.Retention(), e.project.config.Now()
 	switch {
 	case at.After(now):
-		return fault
+		return cause
 	case now.Sub(at) > keep.Keep:
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
 			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keepText(keep.Keep))}
@@ -227,7 +230,7 @@ func (e *Engine) runFault(id string, err error) error {
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
 			"it may have been removed: of each workflow %d runs are kept (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}
 	}
-	return fault
+	return cause
 }
 
 // cutSince reports whether runs of that time were removed by their number.

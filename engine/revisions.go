@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -148,7 +149,7 @@ func (r *revisions) file(ctx context.Context, name string) (*workflowFile, error
 		names = append(names, known)
 	}
 	slices.Sort(names)
-	return nil, &UnknownError{What: "workflow", Name: name, Hint: diag.DidYouMean(name, names)}
+	return nil, &fault.UnknownError{What: "workflow", Name: name, Hint: diag.DidYouMean(name, names)}
 }
 
 func (l *loadedFiles) find(name string) *workflowFile {

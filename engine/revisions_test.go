@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -171,7 +172,7 @@ func TestABrokenFileKeepsItsLastGoodRevision(t *testing.T) {
 
 	writeFile(t, e, "flows/a.yaml", saying("renamed", "two"))
 	wantForce(t, e, "!z.yaml renamed=a.yaml")
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	if _, _, err := e.StartNamed(t.Context(), "alpha", NamedStart{}); !errors.As(err, &unknown) {
 		t.Errorf("a name that is gone: %v", err)
 	}

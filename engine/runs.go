@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
@@ -172,7 +173,7 @@ func (e *Engine) Cancel(ctx context.Context, id, by string) error {
 }
 
 func endedAlready(id string, status plan.RunStatus) error {
-	return &ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, status)}
+	return &fault.ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, status)}
 }
 
 // loadFault is what a run that can't be gone on with is refused with.
@@ -181,11 +182,11 @@ func (e *Engine) loadFault(id string, err error) error {
 	var large *local.TooLargeError
 	switch {
 	case errors.As(err, &large):
-		return &ConflictError{Message: large.Error(), Hint: large.Hint()}
+		return &fault.ConflictError{Message: large.Error(), Hint: large.Hint()}
 	case errors.As(err, &mismatch):
-		return &ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
+		return &fault.ConflictError{Message: mismatch.Error(), Hint: "resume it with the version of flowrun that started it"}
 	case errors.Is(err, local.ErrDriven):
-		return &ConflictError{Message: fmt.Sprintf("run %s has just been taken up", id), Hint: "follow it with `flowrun runs watch " + id + "`"}
+		return &fault.ConflictError{Message: fmt.Sprintf("run %s has just been taken up", id), Hint: "follow it with `flowrun runs watch " + id + "`"}
 	}
 	return e.fault(err)
 }

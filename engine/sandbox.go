@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 )
@@ -70,7 +71,7 @@ func (p *Project) CheckLive() error {
 		if slices.Contains(names, name) || slices.Contains(p.pluginNames(), name) {
 			continue
 		}
-		unknown := &UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
+		unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
 		if strings.HasPrefix(name, LiveNotify) {
 			unknown.What = "notify target"
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
 )
@@ -120,7 +121,7 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 	by := cmp.Or(r.By, "somebody")
 	if found.trigger.Kind == plan.TriggerPoll {
 		if !r.At.IsZero() {
-			return nil, &InputError{Input: "at", Message: "a poll has no slots: it can only poll now"}
+			return nil, &fault.InputError{Input: "at", Message: "a poll has no slots: it can only poll now"}
 		}
 		runs, err := e.pollNow(ctx, found.rev, found.trigger, by)
 		if err != nil || len(runs) == 0 {
@@ -193,7 +194,7 @@ func (e *Engine) freeSlot(found namedTrigger, t *schedule.Trigger, at time.Time)
 }
 
 func slotConflict(id string, slot time.Time, run string) error {
-	return &ConflictError{
+	return &fault.ConflictError{
 		Message: fmt.Sprintf("the slot %s of %s has its run already: %s", slot.Format(time.RFC3339), id, run),
 		Hint:    "`flowrun runs rerun " + run + "` starts another run with its inputs",
 	}
@@ -206,11 +207,11 @@ func handError(err error) error {
 	case errors.As(err, &refused) && refused.cause != nil:
 		return refused.cause
 	case errors.As(err, &refused) && refused.Skipped == plan.SkipInvalid:
-		return &InputError{Message: refused.Note}
+		return &fault.InputError{Message: refused.Note}
 	case errors.As(err, &refused):
-		return &ConflictError{Message: refused.Note}
+		return &fault.ConflictError{Message: refused.Note}
 	case errors.Is(err, boltstore.ErrSlotTaken):
-		return &ConflictError{Message: "the slot was decided just now"}
+		return &fault.ConflictError{Message: "the slot was decided just now"}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
 )
@@ -83,7 +84,7 @@ func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire plan.Fir
 	if err == nil {
 		t = rev.trigger(item.Trigger)
 	}
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	var broken diag.List
 	switch {
 	case errors.As(err, &unknown), errors.As(err, &broken), err == nil && t == nil:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -97,7 +98,7 @@ func (r *revisions) schedule(ctx context.Context, id string) (namedTrigger, erro
 		return namedTrigger{}, r.unknownSchedule(ctx, id)
 	}
 	rev, err := r.named(ctx, workflow)
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	switch {
 	case errors.As(err, &unknown):
 		return namedTrigger{}, r.unknownSchedule(ctx, id)
@@ -109,7 +110,7 @@ func (r *revisions) schedule(ctx context.Context, id string) (namedTrigger, erro
 		return namedTrigger{}, r.unknownSchedule(ctx, id)
 	}
 	if !isSchedule(t.Kind) {
-		return namedTrigger{}, &UnknownError{
+		return namedTrigger{}, &fault.UnknownError{
 			What: "schedule", Name: id, Hint: "`" + name + "` is a trigger of kind " + string(t.Kind) + "; schedules are cron, every and poll",
 		}
 	}
@@ -117,7 +118,7 @@ func (r *revisions) schedule(ctx context.Context, id string) (namedTrigger, erro
 }
 
 func (r *revisions) unknownSchedule(ctx context.Context, id string) error {
-	unknown := &UnknownError{What: "schedule", Name: id, Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"}
+	unknown := &fault.UnknownError{What: "schedule", Name: id, Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"}
 	known, err := r.schedules(ctx)
 	if err != nil {
 		return unknown // that there is none is said all the same
@@ -326,7 +327,7 @@ func (e *Engine) Fires(_ context.Context, f FireFilter) ([]plan.Fire, string, er
 	if f.Trigger != "" && f.Workflow == "" {
 		workflow, trigger, ok := plan.SplitTriggerID(f.Trigger)
 		if !ok {
-			return nil, "", &InputError{Message: "a trigger is asked for with its workflow", Hint: "an id is WORKFLOW/TRIGGER"}
+			return nil, "", &fault.InputError{Message: "a trigger is asked for with its workflow", Hint: "an id is WORKFLOW/TRIGGER"}
 		}
 		f.Workflow, f.Trigger = workflow, trigger
 	}
@@ -335,7 +336,7 @@ func (e *Engine) Fires(_ context.Context, f FireFilter) ([]plan.Fire, string, er
 	})
 	stopped := errors.Is(err, boltstore.ErrFailed) || errors.Is(err, boltstore.ErrCorrupt)
 	if err != nil && f.Cursor != "" && !stopped {
-		return nil, "", &InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: "take the next_cursor of the list before"}
+		return nil, "", &fault.InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: "take the next_cursor of the list before"}
 	}
 	return fires, next, e.fault(err)
 }

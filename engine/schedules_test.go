@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -147,7 +148,7 @@ func TestASchedulesIDIsChecked(t *testing.T) {
 		"report/dayly": "did you mean `report/daily`?", "report/hook": "kind webhook", "nothing": "WORKFLOW/TRIGGER", "no/such": "WORKFLOW/TRIGGER", "": "WORKFLOW/TRIGGER", "a/b/c": "WORKFLOW/TRIGGER",
 	} {
 		_, err := s.PauseSchedule(t.Context(), id, PauseRequest{})
-		var unknown *UnknownError
+		var unknown *fault.UnknownError
 		if !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, want) {
 			t.Errorf("%q: %#v, want %q", id, err, want)
 		}
@@ -238,7 +239,7 @@ func TestARunOfOneSlotByHand(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	_, err = s.TriggerSchedule(t.Context(), "report/quarter", TriggerRequest{At: slot, By: "ann"})
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if !errors.As(err, &conflict) || !strings.Contains(conflict.Message, run.ID) {
 		t.Errorf("%v", err)
 	}
@@ -370,7 +371,7 @@ func TestABackfillIsRefused(t *testing.T) {
 		"too many at a time": {BackfillRequest{From: now.Add(-time.Hour), Until: now, MaxParallel: 101}, "1 to 100"},
 	} {
 		_, err := s.Backfill(t.Context(), "report/quarter", c.request)
-		var wrong *InputError
+		var wrong *fault.InputError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -411,7 +412,7 @@ func TestFiresAreAskedForByTheirTrigger(t *testing.T) {
 			t.Errorf("%+v: %v %v", f, err, rows)
 		}
 	}
-	var wrong *InputError
+	var wrong *fault.InputError
 	for _, f := range []FireFilter{{Trigger: "daily"}, {Cursor: "no"}, {Cursor: "AAAAAAAAAAAAAAAAAAAA", Workflow: "report"}} {
 		if _, _, err := s.Fires(t.Context(), f); !errors.As(err, &wrong) {
 			t.Errorf("%+v: %v", f, err)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -46,7 +47,7 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo
 		return nil, err
 	}
 	if !slices.Contains(e.project.file.Secrets, SecretFromStore) {
-		return nil, &ConflictError{
+		return nil, &fault.ConflictError{
 			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
 			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.env().VariableOf(name),
 		}
@@ -65,13 +66,13 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo
 func checkSecret(name, value string) error {
 	switch {
 	case !ValidSecretName(name):
-		return &InputError{Message: "this is not the name of a secret", Hint: "letters, digits and _, such as TASKS_TOKEN"}
+		return &fault.InputError{Message: "this is not the name of a secret", Hint: "letters, digits and _, such as TASKS_TOKEN"}
 	case value == "":
-		return &InputError{Message: "the value of secret " + name + " is empty", Hint: "`flowrun secrets rm " + name + "` removes it"}
+		return &fault.InputError{Message: "the value of secret " + name + " is empty", Hint: "`flowrun secrets rm " + name + "` removes it"}
 	case len(value) > MaxSecret:
-		return &InputError{Message: fmt.Sprintf("the value of secret %s has %d bytes, the limit is %d", name, len(value), MaxSecret)}
+		return &fault.InputError{Message: fmt.Sprintf("the value of secret %s has %d bytes, the limit is %d", name, len(value), MaxSecret)}
 	case !utf8.ValidString(value):
-		return &InputError{Message: "the value of secret " + name + " is not UTF-8 text", Hint: "encode it as the service wants it, such as with base64"}
+		return &fault.InputError{Message: "the value of secret " + name + " is not UTF-8 text", Hint: "encode it as the service wants it, such as with base64"}
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func (e *Engine) RemoveSecret(_ context.Context, name string) error {
 func (p *Project) UnknownSecret(name string) error { return p.unknownSecret(name, nil) }
 
 func (p *Project) unknownSecret(name string, stored []string) error {
-	unknown := &UnknownError{What: "stored secret", Name: name, Hint: diag.DidYouMean(name, stored)}
+	unknown := &fault.UnknownError{What: "stored secret", Name: name, Hint: diag.DidYouMean(name, stored)}
 	if _, set, _ := p.env().Lookup(context.Background(), name); set {
 		unknown.Hint = fmt.Sprintf("it comes from the environment variable %s", p.env().VariableOf(name))
 	}

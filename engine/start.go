@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
@@ -56,7 +57,7 @@ func (e *Engine) begin(ctx context.Context, checked *checkedPlan, inputs json.Ra
 	}
 	id, err = e.driver.Start(ctx, *request)
 	if refused := (*plan.Error)(nil); errors.As(err, &refused) {
-		return "", false, &InputError{Message: refused.Message, Hint: refused.Hint}
+		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
 	}
 	if err != nil {
 		return "", false, e.fault(fmt.Errorf("start run of %s: %w", checked.workflow.Name, err))

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -133,11 +134,11 @@ func unknownState(workflow, name string, items []StateItem) error {
 	if hint == "" {
 		hint = fmt.Sprintf("`flowrun state get %s` lists what there is", workflow)
 	}
-	return &UnknownError{What: "state of workflow " + workflow, Name: name, Hint: hint}
+	return &fault.UnknownError{What: "state of workflow " + workflow, Name: name, Hint: hint}
 }
 
 func (e *Engine) unknownWorkflow(workflow string) error {
-	return &UnknownError{What: "workflow with state", Name: workflow, Hint: "give the `name` of a workflow of this project, or of one that has run here"}
+	return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: "give the `name` of a workflow of this project, or of one that has run here"}
 }
 
 // SetState sets a value by a person's word, typed by its declaration. A run that
@@ -172,7 +173,7 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 		return nil, wrongState(request.Name, t, err)
 	}
 	if len(value) > maxStateValue {
-		return nil, &InputError{Input: request.Name, Message: fmt.Sprintf("state `%s`: the value has more than %d bytes", request.Name, maxStateValue)}
+		return nil, &fault.InputError{Input: request.Name, Message: fmt.Sprintf("state `%s`: the value has more than %d bytes", request.Name, maxStateValue)}
 	}
 	if _, err := e.store.Change(boltstore.Change{
 		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.project.config.Now().UTC(), By: request.By,
@@ -187,7 +188,7 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 }
 
 func wrongState(name string, t *schema.Type, err error) error {
-	return &InputError{Input: name, Message: fmt.Sprintf("state `%s`: %v", name, err), Hint: "it takes " + t.Article()}
+	return &fault.InputError{Input: name, Message: fmt.Sprintf("state `%s`: %v", name, err), Hint: "it takes " + t.Article()}
 }
 
 // ResetState puts the default in the place of a value, and lets a cursor begin
@@ -393,7 +394,7 @@ func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) erro
 }
 
 func moved(id, what, name string) error {
-	return &ConflictError{
+	return &fault.ConflictError{
 		Message: fmt.Sprintf("the %s `%s` has moved since run %s read it", what, name, id),
 		Hint:    fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or go on without writing it: `flowrun runs resume %s --discard-writes`", id, id),
 	}

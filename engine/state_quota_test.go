@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 )
@@ -101,7 +102,7 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 			t.Errorf("after its removal: %v", err)
 		}
 	}
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	if _, err := e.RemovePluginState(t.Context(), PluginStateRequest{Plugin: "none"}); !errors.As(err, &unknown) {
 		t.Errorf("of a plugin that keeps nothing: %v", err)
 	}

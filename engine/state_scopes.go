@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -53,7 +54,7 @@ func (e *Engine) PluginStates(_ context.Context, plugin string) ([]PluginState, 
 // login that it kept there is made anew. *UnknownError where there is nothing.
 func (e *Engine) RemovePluginState(_ context.Context, request PluginStateRequest) (*RemovedState, error) {
 	if request.Plugin == "" {
-		return nil, &InputError{Input: "plugin", Message: "whose state is to be removed? Name the plugin"}
+		return nil, &fault.InputError{Input: "plugin", Message: "whose state is to be removed? Name the plugin"}
 	}
 	scope := stateScope{plugin: request.Plugin, scope: request.Scope}
 	states, err := e.project.services.states(scope)
@@ -61,7 +62,7 @@ func (e *Engine) RemovePluginState(_ context.Context, request PluginStateRequest
 		return nil, e.fault(err)
 	}
 	if len(states) == 0 {
-		return nil, &UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: "`flowrun state plugins list` shows what plugins keep"}
+		return nil, &fault.UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: "`flowrun state plugins list` shows what plugins keep"}
 	}
 	for _, state := range states {
 		if err := e.project.services.removeScope(stateScope{state.Plugin, state.Scope}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 )
@@ -104,12 +105,12 @@ func TestRule14StateIsReadAndSetByPeople(t *testing.T) {
 func TestRule14WhatDoesNotFitIsRefused(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
 	ctx := t.Context()
-	var unknown *UnknownError
+	var unknown *fault.UnknownError
 	if _, err := e.State(ctx, "count", ""); !errors.As(err, &unknown) {
 		t.Errorf("an unknown workflow gave %v", err)
 	}
 	startCount(t, e, "true") // no project file: the declaration is that of the newest run
-	var wrong *InputError
+	var wrong *fault.InputError
 	for text, want := range map[string]string{"x": "expects an integer", "1.5": "expects an integer"} {
 		if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: Input{Text: text}}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%s gave %v", text, err)
@@ -147,7 +148,7 @@ func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	startCount(t, e, "true")
-	var conflict *ConflictError
+	var conflict *fault.ConflictError
 	if _, err := e.Resume(ctx, failed.Run.ID, ResumeRequest{}); !errors.As(err, &conflict) || !strings.Contains(conflict.Message, "the state `total` has moved") {
 		t.Fatalf("resume gave %v", err)
 	}
@@ -176,7 +177,7 @@ func TestRule16AKeyThatIsNoTextIsAnInputError(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
 	source := "flowrun: v1\nname: k\ninputs: {site: {type: string}}\nconcurrency: {key: \"${{ inputs.site }}\"}\nsteps: [{let: {a: 1}}]\n"
 	_, _, err := e.Start(t.Context(), StartRequest{File: "k.yaml", Source: []byte(source), Inputs: map[string]Input{"site": {JSON: json.RawMessage(`""`)}}})
-	var wrong *InputError
+	var wrong *fault.InputError
 	if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, "concurrency") {
 		t.Errorf("start gave %v", err)
 	}

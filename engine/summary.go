@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -137,7 +138,7 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 		return len(looked), e.fault(err)
 	}
 	if r.UpTo == "" {
-		return 0, &ConflictError{Message: "nothing was named", Hint: "name runs, or up to which run all shall be acknowledged"}
+		return 0, &fault.ConflictError{Message: "nothing was named", Hint: "name runs, or up to which run all shall be acknowledged"}
 	}
 	total := 0
 	for cursor := ""; ; {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
@@ -43,7 +44,7 @@ func (p *Project) RecordTest(ctx context.Context, request RecordRequest) ([]byte
 		return nil, recordError(err)
 	}
 	if line := p.secretLine(ctx, workflow, string(text)); line > 0 {
-		return nil, &ConflictError{
+		return nil, &fault.ConflictError{
 			Message: fmt.Sprintf("the recording would hold the value of a secret in its line %d, so it is not written", line),
 			Hint:    "the service sent the secret back in a field that its plugin does not mark as secret: write the test by hand",
 		}
@@ -53,7 +54,7 @@ func (p *Project) RecordTest(ctx context.Context, request RecordRequest) ([]byte
 
 func recordError(err error) error {
 	if refused, ok := err.(*testrun.RefusedError); ok { //nolint:errorlint // Record wraps nothing
-		return &ConflictError{Message: refused.Message, Hint: refused.Hint}
+		return &fault.ConflictError{Message: refused.Message, Hint: refused.Hint}
 	}
 	return err
 }

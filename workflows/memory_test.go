@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -15,7 +16,7 @@ func decide(t *testing.T, e *engine.Engine, run, step string, act engine.Act, fo
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, err := e.Decide(t.Context(), run, step, act, engine.DecideRequest{By: "robin", Form: form})
-		var early *engine.ConflictError
+		var early *fault.ConflictError
 		switch {
 		case err == nil:
 			return

@@ -34,7 +34,7 @@ type Rules struct {
 // ProductRules returns the rules of this module.
 func ProductRules() Rules {
 	below := []string{
-		"engine/boltstore", "engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/format", "engine/graph", "engine/interp",
+		"engine/boltstore", "engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/peer", "engine/plan", "engine/pluginhost", "engine/project",
 		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
 		"engine/strictmode", "engine/testrun",
@@ -42,12 +42,12 @@ func ProductRules() Rules {
 	return Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        {"engine", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/cli/view":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
-			"internal/web":        {"engine", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
+			"internal/cli":        {"engine", "engine/fault", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli/view":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
+			"internal/web":        {"engine", "engine/fault", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
-			"internal/web/page":   {"engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
+			"internal/web/page":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
 
 			"internal/web/markdown": {},
 
@@ -84,6 +84,7 @@ func ProductRules() Rules {
 			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
 			"engine/telemetry":     {"engine", "engine/plan"},
 			"engine/plan":          {},
+			"engine/fault":         {},
 			"engine/diag":          {},
 			"engine/schema":        {},
 			"engine/secret":        {},

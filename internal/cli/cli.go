@@ -20,6 +20,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/sandbox"
@@ -292,7 +293,7 @@ func (a *app) printError(err error) {
 			hint = "`" + a.commandText("runs") + "` lists the runs"
 		}
 	}
-	if store := (*engine.StoreError)(nil); errors.As(err, &store) && problem == nil {
+	if store := (*fault.StoreError)(nil); errors.As(err, &store) && problem == nil {
 		hint = a.localCommands(store.Hint)
 	}
 	if coded != nil && coded.hint != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -206,7 +207,7 @@ func (a *app) alone(ctx context.Context, at place, work func(engine.Config) erro
 	config := a.engineConfig(at)
 	for deadline := a.sys.Now().Add(connectFor); ; {
 		err := work(config)
-		var locked *engine.LockedError
+		var locked *fault.LockedError
 		if !errors.As(err, &locked) {
 			return nil, nil, err
 		}

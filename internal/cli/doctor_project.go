@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -34,7 +35,7 @@ func hintOf(err error) string {
 	var (
 		coded   *codedError
 		problem *web.Problem
-		store   *engine.StoreError
+		store   *fault.StoreError
 		loose   *engine.UnconfinedError
 	)
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -53,9 +54,9 @@ var exitOfCode = map[web.Code]int{
 }
 
 // exitOfFault is the exit code of what keeps a store from being used.
-var exitOfFault = map[engine.StoreFault]int{
-	engine.StoreIO: exitStoreIO, engine.StoreFull: exitStoreFull, engine.StoreCorrupt: exitStoreCorrupt, engine.StoreNewer: exitStoreNewer,
-	engine.StoreRolledBack: exitStoreCorrupt,
+var exitOfFault = map[fault.StoreFault]int{
+	fault.StoreIO: exitStoreIO, fault.StoreFull: exitStoreFull, fault.StoreCorrupt: exitStoreCorrupt, fault.StoreNewer: exitStoreNewer,
+	fault.StoreRolledBack: exitStoreCorrupt,
 }
 
 // codedError is an error with its exit code and a hint. A silent one was
@@ -94,9 +95,9 @@ func exitCode(err error) int {
 		coded    *codedError
 		problem  *web.Problem
 		gone     *web.GoneError
-		locked   *engine.LockedError
-		store    *engine.StoreError
-		conflict *engine.ConflictError
+		locked   *fault.LockedError
+		store    *fault.StoreError
+		conflict *fault.ConflictError
 		killed   *killedError
 		loose    *engine.UnconfinedError
 		list     diag.List
@@ -126,7 +127,7 @@ func exitCode(err error) int {
 		return exitNoServer
 	case errors.As(err, &conflict):
 		return exitConflict
-	case errors.Is(err, engine.ErrRunNotFound), errors.Is(err, engine.ErrUnknownPlugin):
+	case errors.Is(err, fault.ErrRunNotFound), errors.Is(err, engine.ErrUnknownPlugin):
 		return exitNotFound
 	case errors.As(err, &list):
 		return exitInvalid

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -26,11 +27,11 @@ func TestExitCodesByCause(t *testing.T) {
 		"an unknown plugin":                 {engine.ErrUnknownPlugin, 9},
 		"a conflict":                        {&web.Problem{Code: web.CodeConflict}, 10},
 		"no owner":                          {&web.GoneError{}, 12},
-		"a locked store":                    {&engine.LockedError{Path: "p"}, 73},
-		"a store that can't be read":        {&engine.StoreError{Fault: engine.StoreIO}, 74},
-		"a full disk":                       {&engine.StoreError{Fault: engine.StoreFull}, 75},
-		"a damaged store":                   {&engine.StoreError{Fault: engine.StoreCorrupt}, 76},
-		"a store of a newer flowrun":        {&engine.StoreError{Fault: engine.StoreNewer}, 77},
+		"a locked store":                    {&fault.LockedError{Path: "p"}, 73},
+		"a store that can't be read":        {&fault.StoreError{Fault: fault.StoreIO}, 74},
+		"a full disk":                       {&fault.StoreError{Fault: fault.StoreFull}, 75},
+		"a damaged store":                   {&fault.StoreError{Fault: fault.StoreCorrupt}, 76},
+		"a store of a newer flowrun":        {&fault.StoreError{Fault: fault.StoreNewer}, 77},
 		"the owner's store is full":         {&web.Problem{Code: web.CodeStoreFull}, 75},
 		"the command's own code":            {exitWith(8), 8},
 		"a joined error with its own code":  {errors.Join(errors.New("x"), exitWith(6)), 6},

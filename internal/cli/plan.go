@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/sandbox"
@@ -66,7 +67,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 		return exitWith(exitInvalid)
 	}
 	preview, err := project.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
-	var wrong *engine.InputError
+	var wrong *fault.InputError
 	switch {
 	case errors.As(err, &wrong):
 		return usageError(err, wrong.Hint)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -175,7 +176,7 @@ func (s *session) joinSandbox(info *web.Owner) error {
 
 // refusedSandbox is the error of a sandbox that can't begin.
 func (a *app) refusedSandbox(err error) error {
-	var unknown *engine.UnknownError
+	var unknown *fault.UnknownError
 	if errors.As(err, &unknown) {
 		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, diag.ShellWord(unknown.Name)), unknown.Hint)
 	}

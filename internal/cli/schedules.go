@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -227,7 +228,7 @@ func gatherNext(which string, items []engine.ScheduleItem, ask asksNext) (*nextP
 // scheduleError gives the errors of a project without a store the exit codes that
 // the API's have.
 func scheduleError(err error) error {
-	if unknown := (*engine.UnknownError)(nil); errors.As(err, &unknown) {
+	if unknown := (*fault.UnknownError)(nil); errors.As(err, &unknown) {
 		return notFoundError(unknown, unknown.Hint)
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -247,7 +248,7 @@ func (a *app) noSecret(ctx context.Context, name string) error {
 		return err
 	}
 	defer project.Close()
-	var unknown *engine.UnknownError
+	var unknown *fault.UnknownError
 	if err := project.UnknownSecret(name); errors.As(err, &unknown) {
 		return notFoundError(unknown, unknown.Hint)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -119,7 +120,7 @@ func (s *session) takeStore(ctx context.Context) error {
 // stillLocked takes the error of own: a lock whose owner does not answer is
 // waited for, but not for long.
 func (s *session) stillLocked(since time.Time, err error) (time.Time, error) {
-	var locked *engine.LockedError
+	var locked *fault.LockedError
 	if !errors.As(err, &locked) {
 		return since, err
 	}

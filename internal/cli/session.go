@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -130,7 +131,7 @@ func (s *session) connect(ctx context.Context) error {
 			s.owner, s.client = owner, owner.client
 			return nil
 		}
-		var locked *engine.LockedError
+		var locked *fault.LockedError
 		if !errors.As(err, &locked) {
 			return err
 		}
@@ -146,7 +147,7 @@ func (s *session) connect(ctx context.Context) error {
 
 // lockedError names the store and its owner, which holds the lock and does not
 // answer.
-func lockedError(locked *engine.LockedError) error {
+func lockedError(locked *fault.LockedError) error {
 	hint := "wait until it ends, or name another folder with --state"
 	if locked.PID > 0 {
 		hint = fmt.Sprintf("look at process %d; or name another folder with --state", locked.PID)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -295,7 +296,7 @@ func (a *app) recordedRun(ctx context.Context, id string) (*engine.RecordRequest
 }
 
 func (a *app) recordRefused(err error) error {
-	var conflict *engine.ConflictError
+	var conflict *fault.ConflictError
 	if errors.As(err, &conflict) {
 		return &codedError{code: exitConflict, err: err, hint: conflict.Hint}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -75,7 +76,7 @@ type ConnectionRef struct {
 // check refuses a name that no connection can have.
 func (r ConnectionRef) check() *Problem {
 	if !ValidConnection(r.Name) {
-		return problemOf(&engine.UnknownError{What: "connection", Name: shorten(r.Name), Hint: "`flowrun connections` lists the connections"})
+		return problemOf(&fault.UnknownError{What: "connection", Name: shorten(r.Name), Hint: "`flowrun connections` lists the connections"})
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func (s *server) login(ctx context.Context, in *loginInput) (*streamed, *Problem
 		_, w := humago.Unwrap(x)
 		lines := newLineSink(w)
 		result, err := s.Access.Login(ctx, in.Name, orZero(in.Body), lines)
-		var unknown *engine.UnknownError
+		var unknown *fault.UnknownError
 		switch {
 		case errors.As(err, &unknown):
 			writeProblem(w, problemOf(err))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -74,7 +75,7 @@ func TestEventsComeInPages(t *testing.T) {
 }
 
 func TestARefusalIsAProblem(t *testing.T) {
-	client := newTestClient(t, &fakeRuns{err: &engine.ConflictError{Message: "it runs", Hint: "watch it"}})
+	client := newTestClient(t, &fakeRuns{err: &fault.ConflictError{Message: "it runs", Hint: "watch it"}})
 	_, err := client.Resume(t.Context(), knownRun, engine.ResumeRequest{})
 	var problem *Problem
 	if !errors.As(err, &problem) || problem.Code != CodeConflict || problem.Hint != "watch it" || err.Error() != "it runs" {
@@ -184,7 +185,7 @@ func TestACallSaysWhatItDoes(t *testing.T) {
 }
 
 func TestACallThatCannotRunIsAProblem(t *testing.T) {
-	client := newTestClient(t, &fakeRuns{err: &engine.StoreError{Fault: engine.StoreFull, Err: errors.New("full")}})
+	client := newTestClient(t, &fakeRuns{err: &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("full")}})
 	_, err := client.Call(t.Context(), engine.CallRequest{Action: "a.b"}, new(said))
 	var problem *Problem
 	if !errors.As(err, &problem) || problem.Code != CodeStoreFull {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // fakeUpkeep is a store with one run. breakAt > 0 lets its export fail after so
@@ -95,7 +96,7 @@ func TestTheStoreIsLookedAfterThroughTheAPI(t *testing.T) {
 
 func TestRefusalsOfTheStoreReachTheClient(t *testing.T) {
 	ctx := t.Context()
-	full := &engine.StoreError{Fault: engine.StoreFull, Path: "x", Err: errors.New("no room"), Hint: "make some"}
+	full := &fault.StoreError{Fault: fault.StoreFull, Path: "x", Err: errors.New("no room"), Hint: "make some"}
 	_, err := upkeepClient(&fakeUpkeep{err: full}).Backup(ctx, engine.BackupRequest{})
 	var problem *Problem
 	if !errors.As(err, &problem) || problem.Code != CodeStoreFull || problem.Hint != "make some" {

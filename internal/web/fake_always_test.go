@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -33,7 +34,7 @@ func (f *fakeWorkflows) Workflow(_ context.Context, name string) (*engine.Workfl
 	case "broken":
 		detail.Problems.Errorf(diag.Pos{File: "b.yaml", Line: 1, Column: 1}, "FR1001", "it is wrong")
 	default:
-		return nil, &engine.UnknownError{What: "workflow", Name: name, Hint: "did you mean `w`?"}
+		return nil, &fault.UnknownError{What: "workflow", Name: name, Hint: "did you mean `w`?"}
 	}
 	return detail, f.err
 }
@@ -60,7 +61,7 @@ type fakeSchedules struct {
 
 func (f *fakeSchedules) known(id string) error {
 	if id != scheduleKnown {
-		return &engine.UnknownError{What: "schedule", Name: id, Hint: "look"}
+		return &fault.UnknownError{What: "schedule", Name: id, Hint: "look"}
 	}
 	return f.err
 }
@@ -121,7 +122,7 @@ type fakeHooks struct {
 
 func (f *fakeHooks) Hook(_ context.Context, workflow, trigger string, r engine.HookRequest) (*engine.HookAnswer, error) {
 	if f.err == nil && plan.TriggerID(workflow, trigger) != scheduleKnown {
-		return nil, &engine.UnknownError{What: "webhook", Name: "secret things", Hint: "did you mean `other`?"}
+		return nil, &fault.UnknownError{What: "webhook", Name: "secret things", Hint: "did you mean `other`?"}
 	}
 	f.requests = append(f.requests, r)
 	return &f.answer, f.err

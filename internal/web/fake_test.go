@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -46,7 +47,7 @@ func (f *fakeRuns) fail(id string) error {
 		return f.err
 	}
 	if id != knownRun {
-		return fmt.Errorf("look up %s: %w", id, engine.ErrRunNotFound)
+		return fmt.Errorf("look up %s: %w", id, fault.ErrRunNotFound)
 	}
 	return nil
 }
@@ -273,7 +274,7 @@ type fakeAccess struct {
 
 func (f *fakeAccess) known(name string) error {
 	if name != "work" {
-		return &engine.UnknownError{What: "connection", Name: name, Hint: "did you mean `work`?"}
+		return &fault.UnknownError{What: "connection", Name: name, Hint: "did you mean `work`?"}
 	}
 	return nil
 }
@@ -323,7 +324,7 @@ func (f *fakeAccess) SetSecret(_ context.Context, name, value string) (*engine.S
 
 func (f *fakeAccess) RemoveSecret(_ context.Context, name string) error {
 	if name != "T" {
-		return &engine.UnknownError{What: "stored secret", Name: name, Hint: "did you mean `T`?"}
+		return &fault.UnknownError{What: "stored secret", Name: name, Hint: "did you mean `T`?"}
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -27,7 +27,7 @@ func TestHealthTellsOfTheProcessAndReadinessOfItsWork(t *testing.T) {
 	ask("a working owner", 200, 200)
 	failure = errors.New("the store has stopped")
 	ask("a failed store", 200, 503)
-	failure = &engine.StoreError{Fault: engine.StoreFull, Path: "/state", Err: errors.New("12 bytes are free")}
+	failure = &fault.StoreError{Fault: fault.StoreFull, Path: "/state", Err: errors.New("12 bytes are free")}
 	ask("a full disk", 200, 503)
 	if w := send(handler, "GET", "/readyz", ""); !strings.Contains(w.Body.String(), "12 bytes are free") {
 		t.Errorf("the reason is not told: %s", w.Body)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -47,7 +48,7 @@ func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
 // hookProblem words why a webhook was not taken. Whoever sends it may be anybody:
 // it hears no more than that, and not what else there is.
 func hookProblem(err error) *Problem {
-	var unknown *engine.UnknownError
+	var unknown *fault.UnknownError
 	var refused *engine.HookRefusedError
 	switch {
 	case errors.As(err, &unknown):

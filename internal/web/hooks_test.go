@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -46,7 +47,7 @@ func TestWebhooksThatAreNotTaken(t *testing.T) {
 		"a body that misfits":  {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 422, Message: "wrong"}, 422, CodeInvalidInput},
 		"a busy server":        {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 503, Message: "busy"}, 503, CodeUnavailable},
 		"a status of its own":  {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 418, Message: "tea"}, 400, CodeBadRequest},
-		"a full store":         {"POST", hookTarget(), "{}", &engine.StoreError{Fault: engine.StoreFull, Err: errors.New("x")}, 507, CodeStoreFull},
+		"a full store":         {"POST", hookTarget(), "{}", &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("x")}, 507, CodeStoreFull},
 		"a webhook of nobody":  {"POST", "/hooks/other/hook", "{}", nil, 404, CodeNotFound},
 		"a body of 1 MiB more": {"POST", hookTarget(), strings.Repeat("a", bodyCap+1), nil, 413, CodeTooLarge},
 		"a name of many bytes": {"POST", "/hooks/" + strings.Repeat("a", 2000) + "/hook", "{}", nil, 404, CodeNotFound},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // Code names a kind of failure of the API. Codes are stable.
@@ -94,12 +95,12 @@ func newProblem(code Code, detail string) *Problem {
 func problemOf(err error) *Problem {
 	var (
 		problem  *Problem
-		conflict *engine.ConflictError
-		input    *engine.InputError
-		store    *engine.StoreError
-		unknown  *engine.UnknownError
+		conflict *fault.ConflictError
+		input    *fault.InputError
+		store    *fault.StoreError
+		unknown  *fault.UnknownError
 		plugin   *engine.PluginChangedError
-		busy     *engine.BusyError
+		busy     *fault.BusyError
 		query    *engine.QueryError
 		list     diag.List
 		reused   *engine.ReusedKeyError
@@ -109,7 +110,7 @@ func problemOf(err error) *Problem {
 		return problem
 	case errors.Is(err, engine.ErrClosing):
 		return newProblem(CodeClosing, closingText)
-	case errors.Is(err, engine.ErrRunNotFound):
+	case errors.Is(err, fault.ErrRunNotFound):
 		return newProblem(CodeNotFound, err.Error())
 	case errors.Is(err, engine.ErrUnknownPlugin):
 		return newProblem(CodeNotFound, err.Error())
@@ -149,7 +150,7 @@ func problemOf(err error) *Problem {
 
 // runProblem is problemOf for a request about one run, which it names.
 func runProblem(id string, err error) *Problem {
-	if errors.Is(err, engine.ErrRunNotFound) {
+	if errors.Is(err, fault.ErrRunNotFound) {
 		answer := noRun(id)
 		var gone *engine.RunNotFoundError
 		if errors.As(err, &gone) {
@@ -164,13 +165,13 @@ func noRun(id string) *Problem {
 	return newProblem(CodeNotFound, fmt.Sprintf("there is no run %q", id))
 }
 
-func storeCode(fault engine.StoreFault) Code {
-	switch fault {
-	case engine.StoreFull:
+func storeCode(cause fault.StoreFault) Code {
+	switch cause {
+	case fault.StoreFull:
 		return CodeStoreFull
-	case engine.StoreCorrupt:
+	case fault.StoreCorrupt:
 		return CodeStoreCorrupt
-	case engine.StoreNewer:
+	case fault.StoreNewer:
 		return CodeStoreNewer
 	}
 	return CodeStoreIO

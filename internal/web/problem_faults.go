@@ -9,8 +9,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // InputFault is one thing that is wrong with what was sent.
@@ -23,7 +23,7 @@ type InputFault struct {
 
 // inputProblem tells all that is wrong with inputs. Detail, Input and Hint are those
 // of the first, and of the others as far as they are few.
-func inputProblem(wrong *engine.InputError) *Problem {
+func inputProblem(wrong *fault.InputError) *Problem {
 	answer := newProblem(CodeInvalidInput, wrong.Error())
 	answer.Input, answer.Hint = wrong.Input, wrong.Hint
 	for _, one := range wrong.All() {

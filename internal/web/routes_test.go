@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 func request(handler http.Handler, method, path, contentType, body string) *httptest.ResponseRecorder {
@@ -138,13 +139,13 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 		err  error
 		want Code
 	}{
-		"conflict":     {&engine.ConflictError{Message: "it runs", Hint: "wait"}, CodeConflict},
-		"input":        {&engine.InputError{Input: "site", Message: "missing"}, CodeInvalidInput},
-		"store full":   {&engine.StoreError{Fault: engine.StoreFull, Err: fmt.Errorf("x")}, CodeStoreFull},
-		"store broken": {&engine.StoreError{Fault: engine.StoreCorrupt, Err: fmt.Errorf("x")}, CodeStoreCorrupt},
-		"store newer":  {&engine.StoreError{Fault: engine.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
-		"store io":     {&engine.StoreError{Fault: engine.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
-		"too many":     {&engine.BusyError{Runs: 11_000}, CodeTooMany},
+		"conflict":     {&fault.ConflictError{Message: "it runs", Hint: "wait"}, CodeConflict},
+		"input":        {&fault.InputError{Input: "site", Message: "missing"}, CodeInvalidInput},
+		"store full":   {&fault.StoreError{Fault: fault.StoreFull, Err: fmt.Errorf("x")}, CodeStoreFull},
+		"store broken": {&fault.StoreError{Fault: fault.StoreCorrupt, Err: fmt.Errorf("x")}, CodeStoreCorrupt},
+		"store newer":  {&fault.StoreError{Fault: fault.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
+		"store io":     {&fault.StoreError{Fault: fault.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
+		"too many":     {&fault.BusyError{Runs: 11_000}, CodeTooMany},
 		"query":        {engine.CheckRunQuery("statuss"), CodeBadRequest},
 		"anything":     {fmt.Errorf("x"), CodeInternal},
 	}

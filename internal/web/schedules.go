@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -53,7 +54,7 @@ const maxScheduleID = 1024
 
 func (r ScheduleRef) check() *Problem {
 	if _, _, ok := plan.SplitTriggerID(r.ID); !ok || len(r.ID) > maxScheduleID {
-		return problemOf(&engine.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"})
+		return problemOf(&fault.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"})
 	}
 	return nil
 }

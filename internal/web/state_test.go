@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // fakeMemory knows one workflow with a name that no path can hold.
@@ -16,7 +17,7 @@ const oddName = "über ./? &"
 
 func (f *fakeMemory) known(workflow string) error {
 	if workflow != oddName {
-		return &engine.UnknownError{What: "workflow with state", Name: workflow, Hint: "look"}
+		return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: "look"}
 	}
 	return nil
 }
@@ -28,7 +29,7 @@ func (f *fakeMemory) State(_ context.Context, workflow, name string) ([]engine.S
 func (f *fakeMemory) SetState(_ context.Context, r engine.StateRequest) (*engine.StateItem, error) {
 	f.requests = append(f.requests, r)
 	if r.Value.Text == "x" {
-		return nil, &engine.InputError{Input: r.Name, Message: "expects an integer"}
+		return nil, &fault.InputError{Input: r.Name, Message: "expects an integer"}
 	}
 	return &engine.StateItem{Workflow: r.Workflow, Name: r.Name, Value: json.RawMessage(r.Value.Text), By: r.By}, f.known(r.Workflow)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -32,7 +33,7 @@ const maxWorkflowName = 400
 
 func (r WorkflowRef) check() *Problem {
 	if r.Name == "" || len(r.Name) > maxWorkflowName {
-		return problemOf(&engine.UnknownError{What: "workflow", Name: shorten(r.Name), Hint: "GET /api/v1/workflows lists them"})
+		return problemOf(&fault.UnknownError{What: "workflow", Name: shorten(r.Name), Hint: "GET /api/v1/workflows lists them"})
 	}
 	return nil
 }

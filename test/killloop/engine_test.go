@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -119,11 +120,11 @@ func (d *engineDriver) backup(ctx context.Context, path string) (string, error) 
 func (d *engineDriver) close(ctx context.Context) error { return d.engine.Close(ctx) }
 
 func isConflict(err error) bool {
-	var conflict *engine.ConflictError
+	var conflict *fault.ConflictError
 	return errors.As(err, &conflict)
 }
 
 func isUnknown(err error) bool {
-	var unknown *engine.UnknownError
+	var unknown *fault.UnknownError
 	return errors.As(err, &unknown)
 }

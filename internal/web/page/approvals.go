@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -91,7 +92,7 @@ func (s *site) approvalsData(ctx context.Context) (*approvalsData, error) {
 // for nothing.
 func (s *site) addWaiting(ctx context.Context, data *approvalsData, run plan.Run) error {
 	steps, err := s.Engine.Steps(ctx, run.ID)
-	if errors.Is(err, engine.ErrRunNotFound) {
+	if errors.Is(err, fault.ErrRunNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *site) decideApproval(r *http.Request) (*outcome, error) {
 	}
 	asked := data.find(run, path)
 	if asked == nil {
-		return nil, &engine.ConflictError{Message: "step " + path + " of run " + shortID(run) + " does not wait for an approval any more", Hint: "somebody may have answered it, or its time is over"}
+		return nil, &fault.ConflictError{Message: "step " + path + " of run " + shortID(run) + " does not wait for an approval any more", Hint: "somebody may have answered it, or its time is over"}
 	}
 	asked.Comment = r.PostFormValue("comment")
 	request := engine.DecideRequest{Comment: asked.Comment, By: by(r)}

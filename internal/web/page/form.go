@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // form is what a JSON Schema asks for, as controls that work without a script:
@@ -152,7 +153,7 @@ func (f *form) read(values url.Values) (inputs map[string]engine.Input, ok bool)
 // fail puts the refusal of what was read beside its field, or above them all.
 // False means that err is not about the form.
 func (f *form) fail(err error) bool {
-	var wrong *engine.InputError
+	var wrong *fault.InputError
 	if !errors.As(err, &wrong) {
 		return false
 	}
@@ -168,7 +169,7 @@ func (f *form) fail(err error) bool {
 
 // refuse notes what is wrong with a field. A hint for the command line says
 // nothing here.
-func (f *field) refuse(wrong *engine.InputError) {
+func (f *field) refuse(wrong *fault.InputError) {
 	f.Error, f.Hint = wrong.Message, wrong.Hint
 	if strings.Contains(f.Hint, "-i ") || strings.Contains(f.Error, strings.TrimPrefix(f.Hint, "it takes ")) {
 		f.Hint = ""

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 const allKinds = `{"type":"object","additionalProperties":false,
@@ -308,16 +309,16 @@ func TestAnAnswerThatIsNoObjectIsOneField(t *testing.T) {
 
 func TestARefusalOfTheEngineStandsBesideItsField(t *testing.T) {
 	f := newForm(json.RawMessage(allKinds), nil)
-	if !f.fail(fmt.Errorf("start: %w", &engine.InputError{Input: "ratio", Message: "too much", Hint: "give it with -i ratio=VALUE"})) {
+	if !f.fail(fmt.Errorf("start: %w", &fault.InputError{Input: "ratio", Message: "too much", Hint: "give it with -i ratio=VALUE"})) {
 		t.Fatal("it is not taken")
 	}
 	if got := errorsOf(f); got != "ratio: too much" || f.Fields[2].Hint != "" {
 		t.Errorf("%s %q", got, f.Fields[2].Hint)
 	}
-	if !f.fail(&engine.InputError{Message: "no fields please"}) || f.Error != "no fields please" {
+	if !f.fail(&fault.InputError{Message: "no fields please"}) || f.Error != "no fields please" {
 		t.Error(f.Error)
 	}
-	if f.fail(engine.ErrRunNotFound) {
+	if f.fail(fault.ErrRunNotFound) {
 		t.Error("an error of another kind is taken")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // problemData is what the template "problem" shows.
@@ -23,10 +24,10 @@ func (s *site) problem(r *http.Request, err error) *screen {
 	shown := problemData{Message: err.Error(), Back: backPath(r)}
 	status := http.StatusInternalServerError
 	var (
-		conflict *engine.ConflictError
-		input    *engine.InputError
-		unknown  *engine.UnknownError
-		store    *engine.StoreError
+		conflict *fault.ConflictError
+		input    *fault.InputError
+		unknown  *fault.UnknownError
+		store    *fault.StoreError
 		plugin   *engine.PluginChangedError
 		gone     *engine.RunNotFoundError
 		list     diag.List
@@ -36,7 +37,7 @@ func (s *site) problem(r *http.Request, err error) *screen {
 		status, shown.Hint = own.status, own.hint
 	case errors.As(err, &gone):
 		status, shown.Message, shown.Hint = http.StatusNotFound, "there is no such run", gone.Hint
-	case errors.Is(err, engine.ErrRunNotFound):
+	case errors.Is(err, fault.ErrRunNotFound):
 		status, shown.Message = http.StatusNotFound, "there is no such run"
 	case errors.Is(err, engine.ErrUnknownPlugin):
 		status = http.StatusNotFound

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -219,14 +220,14 @@ func (s *site) decide(act engine.Act) func(*http.Request) (*outcome, error) {
 
 // isWrongInput reports whether a form can be mended by who sent it.
 func isWrongInput(err error) bool {
-	var wrong *engine.InputError
+	var wrong *fault.InputError
 	return errors.As(err, &wrong)
 }
 
 // decided tells the engine. The outputs of a resolve must be JSON.
 func (s *site) decided(r *http.Request, id, step string, act engine.Act, request engine.DecideRequest) (*engine.DecideResult, error) {
 	if len(request.Payload) > 0 && !json.Valid(request.Payload) {
-		return nil, &engine.InputError{Message: "the outputs are not JSON", Hint: `write them like {"id": 7}`}
+		return nil, &fault.InputError{Message: "the outputs are not JSON", Hint: `write them like {"id": 7}`}
 	}
 	return s.Engine.Decide(r.Context(), id, step, act, request)
 }
@@ -251,7 +252,7 @@ func (s *site) stepAgain(r *http.Request, found *seen, step string, typed *waiti
 	}
 	data := made.Data.(stepData)
 	if data.Waits == nil {
-		return &outcome{screen: s.problem(r, &engine.ConflictError{
+		return &outcome{screen: s.problem(r, &fault.ConflictError{
 			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: "look at the run: " + runURL(found.result.Run.ID),
 		})}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -29,7 +30,7 @@ const maxReason = 500
 func (s *site) pauseSchedule(r *http.Request) (*outcome, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	if letters := []rune(reason); len(letters) > maxReason {
-		return nil, &engine.InputError{Input: "reason", Message: "the reason is longer than " + strconv.Itoa(maxReason) + " letters"}
+		return nil, &fault.InputError{Input: "reason", Message: "the reason is longer than " + strconv.Itoa(maxReason) + " letters"}
 	}
 	_, err := s.Engine.PauseSchedule(r.Context(), scheduleID(r), engine.PauseRequest{Reason: reason, By: by(r)})
 	return s.toSchedule(r), err
@@ -73,8 +74,8 @@ func (s *site) triggerSchedule(r *http.Request) (*outcome, error) {
 // isRefusal reports whether an error is about what was asked for, so that it
 // belongs beside the form.
 func isRefusal(err error) bool {
-	var input *engine.InputError
-	var conflict *engine.ConflictError
+	var input *fault.InputError
+	var conflict *fault.ConflictError
 	return errors.As(err, &input) || errors.As(err, &conflict)
 }
 

@@ -1,11 +1,11 @@
-package engine
+// Package fault holds the errors of the engine that others tell apart: what is not there, what
+// the state does not allow, what an input lacks, why a store can not be used.
+package fault
 
 import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // ErrRunNotFound says that the store holds no run of that id.
@@ -96,8 +96,8 @@ func (e *InputError) Error() string {
 // All returns what is wrong, each on its own.
 func (e *InputError) All() []*InputError { return append([]*InputError{e}, e.Others...) }
 
-// wrongInputs makes one error of what is wrong; nil of nothing.
-func wrongInputs(all []*InputError) error {
+// WrongInputs makes one error of what is wrong; nil of nothing.
+func WrongInputs(all []*InputError) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -106,17 +106,10 @@ func wrongInputs(all []*InputError) error {
 	return &first
 }
 
-// pointerTo is the JSON pointer of an input, and of a part of it.
-func pointerTo(input, part string) string {
+// PointerTo is the JSON pointer of an input, and of a part of it.
+func PointerTo(input, part string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(input) + part
 }
-
-// JSONFault says what is wrong with a JSON text in words for people.
-func JSONFault(err error) string { return schema.JSONFault(err) }
-
-// WhyNoJSON says why a text that a person gave is not one JSON value: the line and
-// column, what stands there and what was expected; "" = it is one.
-func WhyNoJSON(text []byte) string { return schema.WhyNoJSON(text) }
 
 // UnknownError says that there is no thing of that name: a connection, a secret.
 type UnknownError struct {
@@ -126,3 +119,11 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s `%s`", e.What, e.Name) }
+
+// BusyError says that no new run is taken since too many are there already.
+// Nothing was stored: the same request can be sent again later.
+type BusyError struct{ Runs int }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%d runs are running or waiting here: no new run is taken until some have ended", e.Runs)
+}
