@@ -17,9 +17,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // AccessTokenPrefix begins every token, so that one that leaked is recognised.
@@ -286,7 +286,7 @@ func (e *Engine) putToken(row storedToken, ifVersion *uint64) error {
 	if err == nil {
 		_, err = e.store.KV().Put(tokenBucket, row.Hash, data, ifVersion)
 	}
-	if err != nil && !errors.Is(err, boltstore.ErrConflict) { // somebody removed it, or noted the same
+	if err != nil && !errors.Is(err, store.ErrConflict) { // somebody removed it, or noted the same
 		return e.fault(fmt.Errorf("store token %s: %w", row.Name, err))
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 const afterFirst = `flowrun: v1
@@ -80,7 +80,7 @@ func runNamed(t *testing.T, e *Engine, name string, inputs map[string]Input) *pl
 
 func runsOf(t *testing.T, e *Engine, workflow string) []plan.Run {
 	t.Helper()
-	runs, _, err := e.store.Runs(boltstore.Filter{Workflow: workflow, Limit: 1000})
+	runs, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

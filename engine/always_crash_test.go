@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // stateImages copies a state folder at each commit of its store: what a kill there
@@ -24,7 +24,7 @@ type stateImages struct {
 }
 
 func (s *stateImages) commit(stage string) {
-	if stage != string(boltstore.AfterCommit) {
+	if stage != string(store.AfterCommit) {
 		return
 	}
 	s.mu.Lock()
@@ -70,7 +70,7 @@ steps:
 // countRuns counts the closed runs of a workflow; open is how many are not.
 func countRuns(t *testing.T, e *Engine, workflow string) (closed, open int) {
 	t.Helper()
-	rows, _, err := e.store.Runs(boltstore.Filter{Workflow: workflow, Limit: 1000})
+	rows, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // serving is an engine over workflow files, with its server's parts running.
@@ -162,7 +162,7 @@ func TestAServerTakesUpSubWorkflows(t *testing.T) {
 		t.Fatal(err, problems)
 	}
 	child := func() (id string) {
-		rows, _, err := e.store.Runs(boltstore.Filter{Workflow: "gate"})
+		rows, _, err := e.store.Runs(store.Filter{Workflow: "gate"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestOldFiresGoWithTheSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.keeper.sweep(t.Context())
-	left, _, err := e.store.Fires(boltstore.FireFilter{})
+	left, _, err := e.store.Fires(store.FireFilter{})
 	if err != nil || len(left) != 2 || !left[1].Slot.Equal(rows[1].Slot) {
 		t.Errorf("left: %+v, %v", left, err)
 	}
@@ -246,7 +246,7 @@ func TestOldFiresGoWithTheSweep(t *testing.T) {
 
 func TestAnEngineWhoseStoreHasFailedIsNotReady(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
-	e.fail(&boltstore.FailedError{Path: "x", Err: errors.New("no more")})
+	e.fail(&store.FailedError{Path: "x", Err: errors.New("no more")})
 	e.fail(errors.New("and another"))
 	var fault *fault.StoreError
 	if err := e.Ready(); !errors.As(err, &fault) || !strings.Contains(err.Error(), "no more") {

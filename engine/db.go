@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // BackupFolder is where backups go that are given no other place, inside the
@@ -51,9 +51,9 @@ func (e *Engine) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 	if err != nil {
 		return nil, err
 	}
-	info, err := e.store.Backup(ctx, path)
+	info, err := e.file.Backup(ctx, path)
 	switch {
-	case errors.Is(err, boltstore.ErrExists):
+	case errors.Is(err, store.ErrExists):
 		return nil, backupExists(path)
 	case err != nil:
 		return nil, e.backupFault(path, err)
@@ -166,7 +166,7 @@ func (e *Engine) lastBackup() *BackupReport {
 // then, until when it had gone on at least, and how many runs are paused; ok is false
 // when it was not.
 func (e *Engine) RolledBack() (stored, beside time.Time, parked int, ok bool) {
-	rolled := e.store.Rollback()
+	rolled := e.file.Rollback()
 	if rolled == nil {
 		return time.Time{}, time.Time{}, 0, false
 	}
@@ -175,7 +175,7 @@ func (e *Engine) RolledBack() (stored, beside time.Time, parked int, ok bool) {
 
 // Migrated tells that Open moved the store up from an older schema, and where the
 // copy of the file lies that was made before; from is 0 when it did not.
-func (e *Engine) Migrated() (from uint64, backup string) { return e.store.Migrated() }
+func (e *Engine) Migrated() (from uint64, backup string) { return e.file.Migrated() }
 
 // DBStats says what the store holds and what room it has.
 type DBStats struct {
@@ -209,7 +209,7 @@ type DBBucket struct {
 
 // DBStats counts. It reads the whole store in short transactions.
 func (e *Engine) DBStats(context.Context) (*DBStats, error) {
-	buckets, err := e.store.BucketStats()
+	buckets, err := e.file.BucketStats()
 	if err != nil {
 		return nil, e.fault(err)
 	}
@@ -219,14 +219,14 @@ func (e *Engine) DBStats(context.Context) (*DBStats, error) {
 	}
 	usage, keep := e.store.Usage(), e.project.Retention()
 	stats := &DBStats{
-		Path: e.store.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
+		Path: e.file.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
 		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
 		Keep: keepText(keep.Keep), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
 	}
 	if stats.Cut, err = e.HistoryCuts(); err != nil {
 		return nil, err
 	}
-	if pressure := e.store.Pressure(); pressure.Level != boltstore.None {
+	if pressure := e.store.Pressure(); pressure.Level != store.None {
 		stats.Pressure = pressure.Reason
 	}
 	if at, ok := timeOf(census.Oldest); ok {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // storeHint says what to do about a store that can't be used.
@@ -66,7 +67,7 @@ func kernelWarning() string {
 // pressureFault is the refusal of a run for want of space, without what it was
 // that asked: the reason names the disk and its bytes.
 func pressureFault(stateDir string, err error) error {
-	var pressure *boltstore.PressureError
+	var pressure *store.PressureError
 	if errors.As(err, &pressure) {
 		err = pressure
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // CheckReport says whether a store file is whole.
@@ -86,7 +87,7 @@ type CompactReport struct {
 
 // offlineOptions are those of a store file that no engine has open.
 func offlineOptions(c Config) boltstore.Options {
-	return boltstore.Options{Timeout: lockTimeout, Now: c.Now, Marks: true}
+	return boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: c.Now}, Marks: true}
 }
 
 // CheckStore checks a store file that nobody has open: pages, every record,
@@ -141,7 +142,7 @@ func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport,
 
 // restoreFault tells a damaged backup from what is wrong with the store.
 func restoreFault(c Config, backup, path string, err error) error {
-	var corrupt *boltstore.CorruptError
+	var corrupt *store.CorruptError
 	if !errors.As(err, &corrupt) || corrupt.Path != backup {
 		return storeError(path, c.StateDir, err)
 	}
@@ -155,15 +156,15 @@ func restoreFault(c Config, backup, path string, err error) error {
 // sealedOf counts the sealed values of a store file, and those that a key file
 // does not open: all of them where it is not there.
 func sealedOf(ctx context.Context, c Config, path, keyFile string) (sealed, lost int, err error) {
-	store, err := boltstore.Open(path, offlineOptions(c))
+	file, err := boltstore.Open(path, offlineOptions(c))
 	if err != nil {
 		return 0, 0, storeError(path, c.StateDir, err)
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	places, sealed, err := secret.CheckKeyFile(ctx, store.KV(), keyFile, sealedBuckets())
+	defer func() { err = errors.Join(err, file.Close()) }()
+	places, sealed, err := secret.CheckKeyFile(ctx, file.KV(), keyFile, sealedBuckets())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, secret.ErrBadKey) {
 		for _, bucket := range sealedBuckets() {
-			keys, err := store.KV().List(bucket, "")
+			keys, err := file.KV().List(bucket, "")
 			if err != nil {
 				return 0, 0, storeError(path, c.StateDir, err)
 			}

@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // What DBOwners can be asked by.
@@ -44,23 +44,23 @@ func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 		}
 		return owners[name]
 	}
-	var count func(boltstore.RunUse) error
+	var count func(store.RunUse) error
 	switch by {
 	case OwnersByWorkflow:
-		count = func(use boltstore.RunUse) error { of(use.Run.Workflow).add(use); return nil }
+		count = func(use store.RunUse) error { of(use.Run.Workflow).add(use); return nil }
 	case OwnersByRun:
-		count = func(use boltstore.RunUse) error {
+		count = func(use store.RunUse) error {
 			owner := of(use.Run.ID)
 			owner.add(use)
 			owner.Runs, owner.Workflow, owner.Status = 0, use.Run.Workflow, use.Run.Status
 			return nil
 		}
 	case OwnersByPlugin:
-		count = func(use boltstore.RunUse) error { return e.countPlugins(use, of) }
+		count = func(use store.RunUse) error { return e.countPlugins(use, of) }
 	default:
 		return nil, &fault.InputError{Input: "by", Message: "the room is told by workflow, plugin or run"}
 	}
-	err := e.store.EachRunUse(func(use boltstore.RunUse) error {
+	err := e.store.EachRunUse(func(use store.RunUse) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -89,14 +89,14 @@ func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 	return list, nil
 }
 
-func (o *DBOwner) add(use boltstore.RunUse) {
+func (o *DBOwner) add(use store.RunUse) {
 	o.Runs++
 	o.Journal += use.Records
 	o.Log += use.Logs
 }
 
 // countPlugins gives what a run takes to the plugins that it called.
-func (e *Engine) countPlugins(use boltstore.RunUse, of func(string) *DBOwner) error {
+func (e *Engine) countPlugins(use store.RunUse, of func(string) *DBOwner) error {
 	plugins, err := e.store.PluginBytes(use.Run.ID)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // StoreFile is the name of the store inside the state directory.
@@ -40,7 +41,8 @@ const ballast = 16 << 20
 // owns until Close. Safe for concurrent use.
 type Engine struct {
 	project   *Project
-	store     *boltstore.Store
+	store     store.Store
+	file      store.File // the same, for what only a file can do
 	driver    *local.Driver
 	limiter   *limiter
 	keeper    *keeper
@@ -91,22 +93,22 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		failed: make(chan error, 1),
 	}
 	path := filepath.Join(p.config.StateDir, StoreFile)
-	store, err := boltstore.Open(path, e.storeOptions())
+	file, err := boltstore.Open(path, e.storeOptions())
 	if err != nil {
 		return nil, storeError(path, p.config.StateDir, err)
 	}
-	e.store = store
+	e.store, e.file = file, file
 	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
-	if err := p.services.attach(store); err != nil {
+	if err := p.services.attach(file.KV()); err != nil {
 		keyPath := filepath.Join(p.config.StateDir, keyFileName)
-		return nil, errors.Join(&fault.StoreError{Fault: keyFault(err), Path: keyPath, Err: err}, store.Close())
+		return nil, errors.Join(&fault.StoreError{Fault: keyFault(err), Path: keyPath, Err: err}, file.Close())
 	}
-	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), store.KV()); err != nil {
-		return nil, errors.Join(err, store.Close())
+	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), file.KV()); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	calls := mockedCaller{caller: caller{p}, journal: store}
+	calls := mockedCaller{caller: caller{p}, journal: file}
 	e.driver = local.New(local.Options{
-		Journal:       store,
+		Journal:       file,
 		Caller:        observedCaller{Caller: calls, observer: p.config.Observer},
 		Observer:      p.config.Observer,
 		Reconciler:    calls,
@@ -116,10 +118,10 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		Log:           p.config.Log,
 		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
 		JournalBytes:  p.file.Limits.Quotas.Of(plan.QuotaJournal),
-		Memory:        store,
+		Memory:        file,
 		Identifier:    identifier{p},
-		Gate:          &spaceGate{pressure: store.Pressure, now: p.config.Now, after: time.After},
-		Cache:         &answerCache{kv: store.KV(), now: p.config.Now, log: p.config.Log},
+		Gate:          &spaceGate{pressure: file.Pressure, now: p.config.Now, after: time.After},
+		Cache:         &answerCache{kv: file.KV(), now: p.config.Now, log: p.config.Log},
 	})
 	if reaped, err := p.host.ReapOrphans(ctx); err != nil {
 		p.config.Log.Warn("orphaned plugins not reaped", "error", err)
@@ -130,7 +132,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		p.config.Log.Warn(warning)
 	}
 	if e.scheduler, err = newScheduler(e, time.After); err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, file.Close())
 	}
 	e.keeper = newKeeper(e, time.After)
 	return e, nil
@@ -138,7 +140,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 
 func (e *Engine) storeOptions() boltstore.Options {
 	config := e.project.config
-	options := boltstore.Options{Timeout: lockTimeout, Now: config.Now, OnFail: e.fail, Ballast: ballast, FreeSpace: config.FreeSpace, Marks: true, AcceptRollback: config.AcceptRollback}
+	options := boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: config.Now, OnFail: e.fail}, Ballast: ballast, FreeSpace: config.FreeSpace, Marks: true, AcceptRollback: config.AcceptRollback}
 	options.OnCommit, options.OnRuns = commitStages(config), e.feed.changed
 	options.OnOutbox = e.feed.wake
 	return options
@@ -170,8 +172,8 @@ func (e *Engine) Ready() error {
 	if e.driver.Draining() {
 		return ErrClosing
 	}
-	if pressure := e.store.Pressure(); pressure.Level != boltstore.None {
-		return pressureFault(e.project.config.StateDir, &boltstore.PressureError{Reason: pressure.Reason})
+	if pressure := e.store.Pressure(); pressure.Level != store.None {
+		return pressureFault(e.project.config.StateDir, &store.PressureError{Reason: pressure.Reason})
 	}
 	return nil
 }
@@ -224,11 +226,11 @@ type owner struct {
 // code. Others stay as they are.
 func (e *Engine) fault(err error) error {
 	switch {
-	case errors.Is(err, boltstore.ErrRunNotFound):
+	case errors.Is(err, store.ErrRunNotFound):
 		return fault.ErrRunNotFound
-	case errors.Is(err, boltstore.ErrPressure):
+	case errors.Is(err, store.ErrPressure):
 		return pressureFault(e.project.config.StateDir, err)
-	case errors.Is(err, boltstore.ErrFailed), errors.Is(err, boltstore.ErrCorrupt):
+	case errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrCorrupt):
 		return storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
 	}
 	return err
@@ -248,9 +250,9 @@ func keyFault(err error) fault.StoreFault {
 
 // storeError classifies what opening or using the store gave.
 func storeError(path, stateDir string, err error) error {
-	var locked *boltstore.LockedError
-	var corrupt *boltstore.CorruptError
-	var stopped *boltstore.FailedError
+	var locked *store.LockedError
+	var corrupt *store.CorruptError
+	var stopped *store.FailedError
 	if errors.As(err, &locked) {
 		var holder owner
 		if data, readErr := os.ReadFile(filepath.Join(stateDir, "owner.json")); readErr == nil {
@@ -262,11 +264,11 @@ func storeError(path, stateDir string, err error) error {
 	switch {
 	case errors.As(err, &corrupt):
 		cause = fault.StoreCorrupt
-	case errors.Is(err, boltstore.ErrNewer):
+	case errors.Is(err, store.ErrNewer):
 		cause = fault.StoreNewer
-	case boltstore.IsRolledBack(err):
+	case store.IsRolledBack(err):
 		cause = fault.StoreRolledBack
-	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, boltstore.ErrNoSpace):
+	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, store.ErrNoSpace):
 		cause = fault.StoreFull
 	}
 	return &fault.StoreError{Fault: cause, Path: path, Err: err, Hint: storeHint(cause, stateDir, err)}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // firing is one fire of a trigger that asks for a run.
@@ -111,7 +111,7 @@ func (f firing) row(now time.Time) *plan.Fire {
 // refusedFire makes a *notFiredError of an error that is the fire's own.
 func refusedFire(err error) error {
 	var wrong *fault.InputError
-	var full *boltstore.PressureError
+	var full *store.PressureError
 	var busy *fault.BusyError
 	switch {
 	case errors.As(err, &wrong):

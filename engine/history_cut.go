@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // HistoryCut says that retention has removed runs of a workflow by their number,
@@ -22,14 +22,14 @@ const cutPrefix = "history_cut/"
 
 // noteCuts remembers by what number runs went that are younger than they would have
 // to be. A cut is forgotten when age alone would have taken them.
-func (e *Engine) noteCuts(removed []boltstore.Removal, keep Retention, now time.Time) error {
+func (e *Engine) noteCuts(removed []store.Removal, keep Retention, now time.Time) error {
 	cuts := map[string]HistoryCut{}
 	for _, one := range removed {
-		if one.Cause == boltstore.CauseAge || one.Child || now.Sub(one.Accepted) > keep.Keep || one.Accepted.Before(cuts[one.Workflow].UpTo) {
+		if one.Cause == store.CauseAge || one.Child || now.Sub(one.Accepted) > keep.Keep || one.Accepted.Before(cuts[one.Workflow].UpTo) {
 			continue
 		}
 		limit := keep.MaxRuns
-		if one.Cause == boltstore.CauseMaxTotal {
+		if one.Cause == store.CauseMaxTotal {
 			limit = keep.MaxTotal
 		}
 		cuts[one.Workflow] = HistoryCut{Workflow: one.Workflow, UpTo: one.Accepted.UTC(), By: string(one.Cause), Limit: limit}

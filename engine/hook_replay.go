@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // signatureBucket is the store's bucket of the signatures whose time is good still.
@@ -49,7 +49,7 @@ func (e *Engine) eventOf(rev *revision, t *plan.Trigger, key string, sender hook
 		value = "key " + event.id
 	}
 	_, err = e.store.KV().Put(signatureBucket, row, []byte(value), &absent)
-	if errors.Is(err, boltstore.ErrConflict) { // another request was faster
+	if errors.Is(err, store.ErrConflict) { // another request was faster
 		known, err = e.signatureRow(row)
 		return eventOr(known, event), err
 	}

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The bounds of webhooks (docs/triggers.md).
@@ -154,7 +154,7 @@ func (e *Engine) firstRun(ids []string, now time.Time) (string, error) {
 			continue
 		}
 		row, err := e.store.Run(run)
-		if errors.Is(err, boltstore.ErrRunNotFound) {
+		if errors.Is(err, store.ErrRunNotFound) {
 			continue // retention was faster
 		}
 		if err != nil {

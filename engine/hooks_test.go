@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 const hookWorkflow = `flowrun: v1
@@ -187,7 +187,7 @@ func runOutputs(t *testing.T, e *Engine, answer string) map[string]any {
 
 func firesOf(t *testing.T, e *Engine, workflow, trigger string) []plan.Fire {
 	t.Helper()
-	fires, _, err := e.store.Fires(boltstore.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
+	fires, _, err := e.store.Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // limiterBucket is the store's bucket of limiter rows.
@@ -24,7 +24,7 @@ const limiterBucket = "limiter"
 type limiter struct {
 	project *Project
 	limits  *ratelimit.Limiter
-	rows    *boltstore.KV
+	rows    store.KV
 
 	mu     sync.Mutex
 	dirty  map[string]struct{}
@@ -34,7 +34,7 @@ type limiter struct {
 	writer sync.WaitGroup
 }
 
-func newLimiter(p *Project, limits *ratelimit.Limiter, rows *boltstore.KV) (*limiter, error) {
+func newLimiter(p *Project, limits *ratelimit.Limiter, rows store.KV) (*limiter, error) {
 	l := &limiter{project: p, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1), ending: make(chan struct{})}
 	if err := l.restore(); err != nil {
 		return nil, err

@@ -12,22 +12,23 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TestTheFirstUseOfALimitIsStoredAtOnce: a process that is killed within its
 // first second must not forget what the service has counted.
 func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Now: time.Now})
+	file, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: time.Now}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := store.Close(); err != nil {
+		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	p := &Project{file: &project.Project{}, config: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}}
-	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), store.KV())
+	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), file.KV())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +44,12 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 		if time.Since(began) > time.Minute {
 			t.Fatal("the uses were not stored")
 		}
-		keys, err := store.KV().List(limiterBucket, "")
+		keys, err := file.KV().List(limiterBucket, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range keys {
-			value, _, _, err := store.KV().Get(limiterBucket, key)
+			value, _, _, err := file.KV().Get(limiterBucket, key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +61,7 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 		}
 	}
 
-	second, err := newLimiter(p, ratelimit.New(time.Now, time.After), store.KV())
+	second, err := newLimiter(p, ratelimit.New(time.Now, time.After), file.KV())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,19 +78,19 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 // as the service said, and for a second where it said nothing.
 func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Now: time.Now})
+	file, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: time.Now}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := store.Close(); err != nil {
+		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	p := &Project{file: &project.Project{}, config: Config{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}}
 	for seconds, want := range map[float64]time.Duration{0: time.Second, 0.5: 500 * time.Millisecond, 2: 2 * time.Second, 90: 90 * time.Second, 7200: 2 * time.Hour} {
 		limits := ratelimit.New(p.config.Now, time.After)
-		l, err := newLimiter(p, limits, store.KV())
+		l, err := newLimiter(p, limits, file.KV())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 		}
 		cancel()
 		l.close()
-		if err := store.KV().DeleteBefore(limiterBucket, "\xff"); err != nil {
+		if err := file.KV().DeleteBefore(limiterBucket, "\xff"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // LogLevels returns the levels of log lines, the least first.
@@ -40,7 +40,7 @@ type LogPage struct {
 // LogPage returns the lines of a run that the query selects, and reads no more of
 // its log than it must. *RunNotFoundError.
 func (e *Engine) LogPage(_ context.Context, id string, q LogQuery) (*LogPage, error) {
-	page, err := e.store.LogPage(id, boltstore.LogQuery{From: q.From, Back: q.Back, Limit: q.Limit, Match: q.matcher()})
+	page, err := e.store.LogPage(id, store.LogQuery{From: q.From, Back: q.Back, Limit: q.Limit, Match: q.matcher()})
 	if err != nil {
 		return nil, e.runFault(id, err)
 	}

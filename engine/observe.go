@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // observedCaller tells the observer of each call and of its answer. Without an
@@ -56,15 +56,15 @@ func observedWait(config Config, plugin, limiter string, onWait func(time.Time))
 
 // commitStages is what the store calls around each transaction: the config's own
 // hook, and the observer, which hears how long it took. nil when nobody listens.
-func commitStages(config Config) func(boltstore.CommitStage) {
+func commitStages(config Config) func(store.CommitStage) {
 	if config.OnCommit == nil && config.Observer == nil {
 		return nil
 	}
 	var began time.Time // the store has one committer
-	return func(stage boltstore.CommitStage) {
+	return func(stage store.CommitStage) {
 		switch {
 		case config.Observer == nil:
-		case stage == boltstore.BeforeCommit:
+		case stage == store.BeforeCommit:
 			began = config.Now()
 		default:
 			config.Observer.Committed(config.Now().Sub(began))

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The outbox holds what became of runs, written in the transaction of the row
@@ -206,19 +206,19 @@ func (r *outboxReader) note() {
 	if r.place == r.stored {
 		return
 	}
-	store := r.engine.store
-	if _, err := store.KV().Put(engineBucket, r.name, strconv.AppendUint(nil, r.place, 10), nil); err != nil {
+	s := r.engine.store
+	if _, err := s.KV().Put(engineBucket, r.name, strconv.AppendUint(nil, r.place, 10), nil); err != nil {
 		r.warn("place in the outbox not stored", err)
 		return
 	}
 	r.stored = r.place
-	if err := store.DropOutbox(r.others.set(r.name, r.place)); err != nil {
+	if err := s.DropOutbox(r.others.set(r.name, r.place)); err != nil {
 		r.warn("outbox not emptied", err)
 	}
 }
 
 func (r *outboxReader) warn(text string, err error, args ...any) {
-	if !errors.Is(err, boltstore.ErrClosed) && !errors.Is(err, boltstore.ErrFailed) {
+	if !errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrFailed) {
 		r.engine.project.config.Log.Warn(text, append([]any{"reader", r.name, "error", err}, args...)...)
 	}
 }
@@ -287,7 +287,7 @@ func failuresText(n int) string {
 // never paused: nobody would hear of what comes meanwhile.
 func (e *Engine) failuresAllowed(run *plan.Run) (int, error) {
 	encoded, err := e.store.Plan(run.PlanHash)
-	if errors.Is(err, boltstore.ErrPlanNotFound) {
+	if errors.Is(err, store.ErrPlanNotFound) {
 		return 0, nil // the run is removed
 	}
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // PageSession is a session of the web page as it is stored: under the hash of its
@@ -35,12 +35,12 @@ func (e *Engine) PutPageSession(s PageSession) error {
 	if err != nil {
 		return err
 	}
-	return e.fault(e.store.PutSession(boltstore.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.project.config.Now()))
+	return e.fault(e.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.project.config.Now()))
 }
 
 // RemovePageSessions forgets sessions for good, on return.
 func (e *Engine) RemovePageSessions(ids ...string) error {
-	hashes := make([]boltstore.SessionHash, 0, len(ids))
+	hashes := make([]store.SessionHash, 0, len(ids))
 	for _, id := range ids {
 		hash, err := sessionHash(id)
 		if err != nil {
@@ -51,10 +51,10 @@ func (e *Engine) RemovePageSessions(ids ...string) error {
 	return e.fault(e.store.DeleteSessions(hashes...))
 }
 
-func sessionHash(id string) (hash boltstore.SessionHash, err error) {
+func sessionHash(id string) (hash store.SessionHash, err error) {
 	data, err := hex.DecodeString(id)
 	if err != nil || len(data) != len(hash) {
 		return hash, fmt.Errorf("%q is not the id of a session", id)
 	}
-	return boltstore.SessionHash(data), nil
+	return store.SessionHash(data), nil
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // RemoveRequest asks for the removal of a run. Paused lets one go that waits for
@@ -93,9 +93,9 @@ func (e *Engine) remove(id string) error {
 	}
 	err := e.store.DeleteRun(id)
 	switch {
-	case errors.Is(err, boltstore.ErrRunNotFound):
+	case errors.Is(err, store.ErrRunNotFound):
 		return nil
-	case errors.Is(err, boltstore.ErrRunOpen):
+	case errors.Is(err, store.ErrRunOpen):
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: "`flowrun runs cancel " + id + "` ends it first"}
 	case err != nil:
 		return e.fault(fmt.Errorf("remove run %s: %w", id, err))
@@ -173,7 +173,7 @@ func (e *Engine) outputsAreLeft(id string, now time.Time) (bool, error) {
 		return ok && now.Sub(at) > callOutputsKept, nil
 	}
 	_, err := e.store.Run(id)
-	if errors.Is(err, boltstore.ErrRunNotFound) {
+	if errors.Is(err, store.ErrRunNotFound) {
 		return true, nil
 	}
 	return false, err

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The defaults of retention (docs/reliability.md, "Limits"): whichever keeps less.
@@ -169,7 +169,7 @@ func (k *keeper) sweep(ctx context.Context) {
 // warn tells of an error that is neither the end of the time given nor that of
 // the engine.
 func (k *keeper) warn(text string, err error) {
-	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, boltstore.ErrClosed} {
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, store.ErrClosed} {
 		if errors.Is(err, ended) {
 			return
 		}
@@ -183,7 +183,7 @@ func (k *keeper) warn(text string, err error) {
 // ends, and their sealed outputs.
 func (e *Engine) expire(ctx context.Context, now time.Time) ([]string, error) {
 	keep := e.project.Retention()
-	gone, err := e.store.Expire(ctx, boltstore.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: KeptRuns}, now)
+	gone, err := e.store.Expire(ctx, store.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: KeptRuns}, now)
 	removed := make([]string, len(gone))
 	var left error // the first that could not be forgotten: the sweep takes them
 	for i, one := range gone {

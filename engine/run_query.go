@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The work of one page of a list with a query: rows, and steps of the expression
@@ -101,7 +101,7 @@ func (q *runQuery) selects(ctx context.Context, row *plan.Run) (bool, error) {
 		return false, err
 	}
 	if q.rows >= maxQueryRows || q.steps >= maxQuerySteps {
-		return false, boltstore.ErrEnough
+		return false, store.ErrEnough
 	}
 	env := make(map[string]any, len(q.fields))
 	for _, field := range q.fields {

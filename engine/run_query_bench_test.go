@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // BenchmarkPageOfAQuery is the longest page of a list: rows are looked at until
@@ -35,7 +35,7 @@ func BenchmarkPageOfAQuery(b *testing.B) {
 				for err == nil {
 					_, err = query.selects(b.Context(), &row)
 				}
-				if !errors.Is(err, boltstore.ErrEnough) {
+				if !errors.Is(err, store.ErrEnough) {
 					b.Fatal(err)
 				}
 				rows = query.rows

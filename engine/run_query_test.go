@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // queryTime is now() of the queries of these tests.
@@ -203,7 +203,7 @@ func TestThePagesOfAQueryBoundTheirWork(t *testing.T) {
 		t.Helper()
 		for row := queried(); ; rows++ {
 			_, err := q.selects(t.Context(), &row)
-			if errors.Is(err, boltstore.ErrEnough) {
+			if errors.Is(err, store.ErrEnough) {
 				return rows
 			}
 			if err != nil {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Start checks the workflow, stores a run of it and drives it. The run is
@@ -75,7 +75,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
 // and even empty, before the end: one call looks at 20,000 rows at most. What is
 // wrong with the query is a *QueryError, before anything is read.
 func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string, error) {
-	asked := boltstore.Filter{
+	asked := store.Filter{
 		Workflow: filter.Workflow, Status: filter.Status, Attention: filter.Attention, Labels: filter.Labels,
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
 	}

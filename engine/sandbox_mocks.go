@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
 
@@ -89,7 +90,7 @@ func (p *Project) mockDigest() string {
 // hands on all others.
 type mockedCaller struct {
 	caller
-	journal local.Journal
+	journal store.Journal
 }
 
 var (

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // env is where secrets of the environment come from: a sandbox has variables of its
@@ -96,7 +97,7 @@ func (r realStore) Lookup(_ context.Context, name string) (value string, found b
 		return "", false, nil
 	}
 	value, found, err = secret.ReadStored(storeFile{path, offlineOptions(config)}, filepath.Join(dir, keyFileName), config.Entropy, name)
-	var locked *boltstore.LockedError
+	var locked *store.LockedError
 	switch {
 	case errors.As(err, &locked):
 		return "", false, fmt.Errorf("the store that keeps it is in use by another process: set %s, or keep it for the sandbox with `flowrun secrets set %s --sandbox`", secret.EnvName(name), name)

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // PauseSchedule stops a schedule or poll from firing until it is resumed. One
@@ -210,7 +210,7 @@ func handError(err error) error {
 		return &fault.InputError{Message: refused.Note}
 	case errors.As(err, &refused):
 		return &fault.ConflictError{Message: refused.Note}
-	case errors.Is(err, boltstore.ErrSlotTaken):
+	case errors.Is(err, store.ErrSlotTaken):
 		return &fault.ConflictError{Message: "the slot was decided just now"}
 	}
 	return err

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // scheduler joins the loop over schedules with the store, the workflows in force
@@ -39,10 +39,10 @@ func newScheduler(e *Engine, after func(time.Duration) <-chan time.Time) (*sched
 }
 
 // fireStore is the store as the loop sees it.
-type fireStore struct{ *boltstore.Store }
+type fireStore struct{ store.Store }
 
 func (s fireStore) NewestFire(workflow, trigger string) (*plan.Fire, error) {
-	rows, _, err := s.Fires(boltstore.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1})
+	rows, _, err := s.Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire plan.Fir
 	switch {
 	case errors.As(err, &refused):
 		return "", false, &schedule.SkippedError{Reason: refused.Skipped, Note: refused.Note}
-	case errors.Is(err, boltstore.ErrSlotTaken):
+	case errors.Is(err, store.ErrSlotTaken):
 		return "", false, nil
 	}
 	return id, !existing, err
@@ -107,7 +107,7 @@ func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire plan.Fir
 func (s *scheduler) Active(run string) (bool, error) {
 	row, err := s.engine.store.Run(run)
 	switch {
-	case errors.Is(err, boltstore.ErrRunNotFound):
+	case errors.Is(err, store.ErrRunNotFound):
 		return false, nil // retention took it
 	case err != nil:
 		return false, s.engine.fault(err)

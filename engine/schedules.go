@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // maxNextFires is how many coming slots are told at most.
@@ -223,7 +223,7 @@ func (e *Engine) scheduleItem(n namedTrigger, state *plan.TriggerState) (*Schedu
 	if next, ok := e.nextPoll(n.workflow(), n.trigger.Name); ok && n.trigger.Kind == plan.TriggerPoll && !item.Paused {
 		item.Next = &next
 	}
-	last, _, err := e.store.Fires(boltstore.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
+	last, _, err := e.store.Fires(store.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
 	if err != nil {
 		return nil, e.fault(err)
 	}
@@ -237,7 +237,7 @@ func (e *Engine) scheduleItem(n namedTrigger, state *plan.TriggerState) (*Schedu
 	case err == nil:
 		e.noteUndriven(row)
 		item.LastRun = row
-	case !errors.Is(err, boltstore.ErrRunNotFound):
+	case !errors.Is(err, store.ErrRunNotFound):
 		return nil, e.fault(err)
 	}
 	return &item, nil
@@ -331,10 +331,10 @@ func (e *Engine) Fires(_ context.Context, f FireFilter) ([]plan.Fire, string, er
 		}
 		f.Workflow, f.Trigger = workflow, trigger
 	}
-	fires, next, err := e.store.Fires(boltstore.FireFilter{
+	fires, next, err := e.store.Fires(store.FireFilter{
 		Workflow: f.Workflow, Trigger: f.Trigger, Since: f.Since, Until: f.Until, Limit: f.Limit, Cursor: f.Cursor,
 	})
-	stopped := errors.Is(err, boltstore.ErrFailed) || errors.Is(err, boltstore.ErrCorrupt)
+	stopped := errors.Is(err, store.ErrFailed) || errors.Is(err, store.ErrCorrupt)
 	if err != nil && f.Cursor != "" && !stopped {
 		return nil, "", &fault.InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: "take the next_cursor of the list before"}
 	}

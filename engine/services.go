@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // keyFileName is the sealing key beside the store; it is not part of a backup.
@@ -38,7 +38,7 @@ type hostServices struct {
 	mu       sync.RWMutex
 	sealer   *secret.Sealer
 	sealed   *secret.SealedKV
-	rows     *boltstore.KV // the same rows as they are stored
+	rows     store.KV // the same rows as they are stored
 	vault    *secret.Vault
 	opaque   *secret.Opaque
 	resolver *secret.Resolver
@@ -50,10 +50,10 @@ type hostServices struct {
 }
 
 // attach gives the services their store.
-func (s *hostServices) attach(store *boltstore.Store) error {
+func (s *hostServices) attach(rows store.KV) error {
 	config := s.project.config
 	path := filepath.Join(config.StateDir, keyFileName)
-	if err := keyNotLost(store, path); err != nil {
+	if err := keyNotLost(rows, path); err != nil {
 		return err
 	}
 	ring, err := secret.KeyFile(path, config.Entropy)
@@ -67,7 +67,7 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealer = sealer
-	s.rows = store.KV()
+	s.rows = rows
 	s.sealed = secret.Seal(s.rows, sealer)
 	s.vault = secret.NewVault(s.sealed)
 	s.opaque = secret.NewOpaque(s.sealed, func(key []byte) error { _, err := io.ReadFull(config.Entropy, key); return err })
@@ -80,7 +80,7 @@ func (s *hostServices) attach(store *boltstore.Store) error {
 
 // keyNotLost refuses to make a new key where the one is gone that sealed what the
 // store holds: nobody would hear of the loss until a login or a secret fails.
-func keyNotLost(store *boltstore.Store, path string) error {
+func keyNotLost(rows store.KV, path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +88,7 @@ func keyNotLost(store *boltstore.Store, path string) error {
 	}
 	sealed := 0
 	for _, bucket := range sealedBuckets() {
-		keys, err := store.KV().List(bucket, "")
+		keys, err := rows.List(bucket, "")
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (s *hostServices) expiredVersion(name string) (uint64, error) {
 
 // ignoreConflict turns a lost compare-and-set into an answer.
 func ignoreConflict(err error) error {
-	if errors.Is(err, boltstore.ErrConflict) {
+	if errors.Is(err, store.ErrConflict) {
 		return nil
 	}
 	return err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // spaceEvery is how often a call that waits for room looks again.
@@ -14,7 +14,7 @@ const spaceEvery = 2 * time.Second
 // spaceGate holds calls back while the disk is almost full: what they answer
 // could not be stored (docs/reliability.md, P12). They go on by themselves.
 type spaceGate struct {
-	pressure func() boltstore.Pressure
+	pressure func() store.Pressure
 	now      func() time.Time
 	after    func(time.Duration) <-chan time.Time
 }
@@ -23,7 +23,7 @@ var _ local.Gate = (*spaceGate)(nil)
 
 // Enter waits for room.
 func (g *spaceGate) Enter(ctx context.Context, onWait func(reason string, until time.Time)) error {
-	for g.pressure().Level == boltstore.PauseDispatch {
+	for g.pressure().Level == store.PauseDispatch {
 		onWait("disk almost full", g.now().Add(spaceEvery))
 		select {
 		case <-g.after(spaceEvery):

@@ -45,7 +45,7 @@ func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.Ra
 
 // begin stores a run and drives it. existing says that the request, or the slot of
 // the fire, had its run already: that one may be removed by now. A slot that was
-// skipped is boltstore.ErrSlotTaken, inputs that do not fit an *InputError, a store
+// skipped is store.ErrSlotTaken, inputs that do not fit an *InputError, a store
 // that takes no run a *PressureError, and an engine with too many a *BusyError.
 func (e *Engine) begin(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (id string, existing bool, err error) {
 	if id, err := e.admitted(options); id != "" || err != nil {

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // checkedText is the checked plan of a text.
@@ -54,7 +54,7 @@ func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.fire = cronFire(slot.Add(time.Hour))
-	if _, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options); !errors.Is(err, boltstore.ErrSlotTaken) {
+	if _, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options); !errors.Is(err, store.ErrSlotTaken) {
 		t.Errorf("a skipped slot: %v", err)
 	}
 	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != 1 {

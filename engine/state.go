@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // maxStateValue bounds a state value that a person sets, in bytes of JSON. What
@@ -175,7 +175,7 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 	if len(value) > maxStateValue {
 		return nil, &fault.InputError{Input: request.Name, Message: fmt.Sprintf("state `%s`: the value has more than %d bytes", request.Name, maxStateValue)}
 	}
-	if _, err := e.store.Change(boltstore.Change{
+	if _, err := e.store.Change(store.Change{
 		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.project.config.Now().UTC(), By: request.By,
 	}); err != nil {
 		return nil, e.fault(err)
@@ -216,7 +216,7 @@ func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, 
 			continue
 		}
 		found = true
-		if _, err := e.store.Change(boltstore.Change{
+		if _, err := e.store.Change(store.Change{
 			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: e.project.config.Now().UTC(), By: request.By,
 		}); err != nil {
 			return nil, e.fault(err)
@@ -326,7 +326,7 @@ func (e *Engine) declaredState(workflow string) (t *schema.Type, known bool, err
 			return t, true, err
 		}
 	}
-	rows, _, err := e.store.Runs(boltstore.Filter{Workflow: workflow, Limit: 1})
+	rows, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return empty, false, e.fault(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // cacheBucket is the store's bucket of answers that reads may be given again.
@@ -35,7 +35,7 @@ type cached struct {
 
 // answerCache keeps answers of reads in the store. Safe for concurrent use.
 type answerCache struct {
-	kv   *boltstore.KV
+	kv   store.KV
 	now  func() time.Time
 	log  *slog.Logger
 	puts atomic.Uint64

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // DefaultStateUnused is how long the state of a plugin or a connection is kept
@@ -206,7 +206,7 @@ func (e *Engine) scopeIsOver(scope stateScope, used *time.Time, now time.Time, u
 			return known && now.Sub(at) > callOutputsKept, nil
 		}
 		_, err := e.store.Run(id)
-		if errors.Is(err, boltstore.ErrRunNotFound) {
+		if errors.Is(err, store.ErrRunNotFound) {
 			return true, nil
 		}
 		return false, err

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // RunCounts are how many runs have each status; statuses that no run has are absent.
-type RunCounts = boltstore.Counts
+type RunCounts = store.Counts
 
 // RunsSummary counts the stored runs, all of them, and names those that need
 // somebody: they failed or ran out of time, are paused, or ask a person. A failure
@@ -63,7 +63,7 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 		return nil, e.fault(err)
 	}
 	if r.Limit > 0 {
-		needy, _, err := e.store.Runs(boltstore.Filter{Attention: true, Workflow: r.Workflow, Limit: r.Limit})
+		needy, _, err := e.store.Runs(store.Filter{Attention: true, Workflow: r.Workflow, Limit: r.Limit})
 		if err != nil {
 			return nil, e.fault(err)
 		}
@@ -142,7 +142,7 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 	}
 	total := 0
 	for cursor := ""; ; {
-		rows, next, err := e.store.Runs(boltstore.Filter{Attention: true, Workflow: r.Workflow, Limit: acknowledgePage, Cursor: cursor})
+		rows, next, err := e.store.Runs(store.Filter{Attention: true, Workflow: r.Workflow, Limit: acknowledgePage, Cursor: cursor})
 		if err != nil {
 			return total, e.fault(err)
 		}

@@ -3,8 +3,8 @@ package engine
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Vitals is how the engine is at a moment, in figures. Counters count since Open.
@@ -80,11 +80,11 @@ func (e *Engine) Vitals() (*Vitals, error) {
 	return v, nil
 }
 
-func pressureLevel(level boltstore.Level) int {
+func pressureLevel(level store.Level) int {
 	switch level {
-	case boltstore.StopAdmission:
+	case store.StopAdmission:
 		return 1
-	case boltstore.PauseDispatch:
+	case store.PauseDispatch:
 		return 2
 	}
 	return 0

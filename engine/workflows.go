@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // WorkflowList returns the workflow files of the project, by name. One that is
@@ -53,7 +53,7 @@ func (e *Engine) workflowInfo(file *workflowFile) (WorkflowInfo, error) {
 	for i := range w.Triggers {
 		info.Triggers = append(info.Triggers, triggerInfo(w.Name, &w.Triggers[i]))
 	}
-	newest, _, err := e.store.Runs(boltstore.Filter{Workflow: w.Name, Limit: 1})
+	newest, _, err := e.store.Runs(store.Filter{Workflow: w.Name, Limit: 1})
 	if err != nil {
 		return info, e.fault(fmt.Errorf("look for the last run of %s: %w", w.Name, err))
 	}

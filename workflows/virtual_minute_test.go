@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
 )
 
@@ -43,12 +44,12 @@ func TestI19TheRealLimitOn80Domains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := netinfosim.New(netinfosim.Options{Now: time.Now})
 		service := &whoisService{handler: sim}
-		store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Now: time.Now})
+		file, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: time.Now}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		driver := local.New(local.Options{
-			Journal: store, Caller: service, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Journal: file, Caller: service, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 			Limiter: oneBucket{ratelimit.New(time.Now, time.After)},
 		})
 		began := time.Now()
@@ -73,7 +74,7 @@ func TestI19TheRealLimitOn80Domains(t *testing.T) {
 		if err := driver.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if err := store.Close(); err != nil {
+		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	})

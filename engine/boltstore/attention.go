@@ -10,37 +10,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
-// A run that failed, ran out of time, is paused or asks a person needs somebody. It
-// stands in an index of its own, in the order of time and by its workflow, from the
-// transaction that says so. It leaves the index when a run of its workflow that was
-// accepted after it succeeds, when somebody has looked at it, when it goes on, or
-// when it is removed. A run that is paused or asks waits for an act: neither a look
-// nor a later run is one.
-
-// Look is who looked at a run that had failed, and when.
-type Look struct {
-	At time.Time `json:"at"`
-	By string    `json:"by,omitempty"`
-}
-
-// needsLook reports whether a run belongs into the index when it takes its status.
-// The failure of a sub-workflow's run is its parent's matter.
-func needsLook(row *plan.Run) bool {
-	return row.Asks > 0 || row.Status == plan.RunPaused || mayLookAt(row)
-}
-
-// mayLookAt reports whether a look, or a later success, is all that a run needs.
-func mayLookAt(row *plan.Run) bool {
-	return (row.Status == plan.RunFailed || row.Status == plan.RunTimedOut) && row.Parent == nil && row.Asks == 0
-}
+// A run that needs somebody stands in an index of its own, in the order of time and by
+// its workflow, from the transaction on that says so.
 
 // indexAttention moves a run into the index or out of it when its status changes.
 func (c *rowChange) indexAttention(w *writer) error {
 	old := c.old
-	if old != nil && old.Status == c.row.Status && old.Workflow == c.row.Workflow && old.Attempt == c.row.Attempt &&
-		old.Asks > 0 == (c.row.Asks > 0) {
+	if !store.AsksAnew(old, c.row) {
 		return nil
 	}
 	if old != nil {
@@ -53,7 +32,7 @@ func (c *rowChange) indexAttention(w *writer) error {
 			return err
 		}
 	}
-	if !needsLook(c.row) {
+	if !store.NeedsSomebody(c.row) {
 		return nil
 	}
 	if err := w.put(bucketAttention, c.key); err != nil {
@@ -64,7 +43,7 @@ func (c *rowChange) indexAttention(w *writer) error {
 
 // dropAttention takes a run out of the index, with what was noted of looks.
 func dropAttention(w *writer, run []byte, row *plan.Run) error {
-	if !needsLook(row) {
+	if !store.NeedsSomebody(row) {
 		return nil
 	}
 	if err := w.remove(bucketLooks, run); err != nil {
@@ -101,7 +80,7 @@ func (w *writer) settle(workflow, success []byte) error {
 		if err != nil {
 			return err
 		}
-		if !mayLookAt(row) {
+		if !store.MayLookAt(row) {
 			continue
 		}
 		if err := unlist(w, run, row.Workflow); err != nil {
@@ -139,7 +118,7 @@ const lookRows = 500
 // they need nobody any more. It returns those that did until now. Runs that are
 // paused or ask a person stay, those that are not there or need nobody are passed over.
 func (s *Store) Look(ids []string, by string, at time.Time) (looked []string, err error) {
-	note, err := json.Marshal(Look{At: at, By: by})
+	note, err := json.Marshal(store.Look{At: at, By: by})
 	if err != nil {
 		return nil, fmt.Errorf("note a look: %w", err)
 	}
@@ -188,7 +167,7 @@ func toLookAt(tx *bolt.Tx, ids []string) (rows []*plan.Run, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if mayLookAt(row) {
+		if store.MayLookAt(row) {
 			rows = append(rows, row)
 		}
 	}
@@ -196,7 +175,7 @@ func toLookAt(tx *bolt.Tx, ids []string) (rows []*plan.Run, err error) {
 }
 
 // Looked returns who looked at a run, and whether it still needs somebody.
-func (s *Store) Looked(id string) (look *Look, needed bool, err error) {
+func (s *Store) Looked(id string) (look *store.Look, needed bool, err error) {
 	key, err := runKey(id)
 	if err != nil {
 		return nil, false, err
@@ -207,25 +186,17 @@ func (s *Store) Looked(id string) (look *Look, needed bool, err error) {
 		if err != nil || stored == nil {
 			return err
 		}
-		look = new(Look)
+		look = new(store.Look)
 		if err := json.Unmarshal(stored, look); err != nil {
-			return &CorruptError{Bucket: string(bucketLooks), Key: hexKey(key), Detail: err.Error()}
+			return &store.CorruptError{Bucket: string(bucketLooks), Key: hexKey(key), Detail: err.Error()}
 		}
 		return nil
 	})
 	return look, needed, err
 }
 
-// WorkflowHead is a workflow with its counts and its newest run.
-type WorkflowHead struct {
-	Workflow  string
-	Runs      Counts
-	Attention int
-	Newest    string
-}
-
 // WorkflowHeads returns the heads of all workflows that have runs, or of one.
-func (s *Store) WorkflowHeads(workflow string) (heads []WorkflowHead, err error) {
+func (s *Store) WorkflowHeads(workflow string) (heads []store.WorkflowHead, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		all, err := countsOf(tx, workflow)
 		if err != nil {
@@ -236,8 +207,8 @@ func (s *Store) WorkflowHeads(workflow string) (heads []WorkflowHead, err error)
 			return err
 		}
 		for _, one := range all {
-			head := WorkflowHead{Workflow: one.Workflow, Runs: one.Runs, Attention: needs[one.Workflow]}
-			sc, err := newScan(Filter{Workflow: one.Workflow})
+			head := store.WorkflowHead{Workflow: one.Workflow, Runs: one.Runs, Attention: needs[one.Workflow]}
+			sc, err := newScan(store.Filter{Workflow: one.Workflow})
 			if err != nil {
 				return err
 			}
@@ -252,7 +223,7 @@ func (s *Store) WorkflowHeads(workflow string) (heads []WorkflowHead, err error)
 }
 
 // countsOf returns the counts of all workflows, or of one that has runs.
-func countsOf(tx *bolt.Tx, workflow string) ([]WorkflowCounts, error) {
+func countsOf(tx *bolt.Tx, workflow string) ([]store.WorkflowCounts, error) {
 	if workflow == "" {
 		return workflowCounts(tx)
 	}
@@ -264,7 +235,7 @@ func countsOf(tx *bolt.Tx, workflow string) ([]WorkflowCounts, error) {
 	if err != nil || len(counts) == 0 {
 		return nil, err
 	}
-	return []WorkflowCounts{{Workflow: workflow, Runs: counts}}, nil
+	return []store.WorkflowCounts{{Workflow: workflow, Runs: counts}}, nil
 }
 
 // attentionCounts counts the index by workflow.
@@ -281,7 +252,7 @@ func attentionCounts(tx *bolt.Tx, workflow string) (map[string]int, error) {
 	cursor := tx.Bucket(bucketAttentionBy).Cursor()
 	for key, _ := cursor.Seek(within); key != nil && bytes.HasPrefix(key, within); key, _ = cursor.Next() {
 		if len(key) < 2+runKeySize {
-			return nil, &CorruptError{Bucket: string(bucketAttentionBy), Key: hexKey(key), Detail: "the key names no run"}
+			return nil, &store.CorruptError{Bucket: string(bucketAttentionBy), Key: hexKey(key), Detail: "the key names no run"}
 		}
 		counts[string(key[2:len(key)-runKeySize])]++
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // finish gives a run its status.
@@ -25,7 +26,7 @@ func finish(t *testing.T, s *boltstore.Store, n int, status plan.RunStatus, edit
 
 func needing(t *testing.T, s *boltstore.Store, workflow string) (numbers []int) {
 	t.Helper()
-	rows, _, err := s.Runs(boltstore.Filter{Attention: true, Workflow: workflow})
+	rows, _, err := s.Runs(store.Filter{Attention: true, Workflow: workflow})
 	if err != nil {
 		t.Fatal(err)
 	}

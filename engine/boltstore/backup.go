@@ -15,19 +15,9 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// BackupInfo tells of a finished backup.
-type BackupInfo struct {
-	Path   string
-	SHA256 string // in hex; also in PATH.sha256, in the form of sha256sum
-	Bytes  int64
-	At     time.Time // by Options.Now; zero without it
-	Schema uint64
-}
-
-// ErrExists says that a backup would overwrite a file. It matches fs.ErrExist.
-var ErrExists = fmt.Errorf("it is there already and is not overwritten: %w", fs.ErrExist)
 
 // sidecarSuffix is appended to a backup's path: the file with its checksum.
 const sidecarSuffix = ".sha256"
@@ -37,7 +27,7 @@ const sidecarSuffix = ".sha256"
 // in it. Sealed values stay sealed. ErrExists; ctx ends it between its parts,
 // and nothing remains of an unfinished one. Safe for concurrent use, with
 // different paths.
-func (s *Store) Backup(ctx context.Context, path string) (*BackupInfo, error) {
+func (s *Store) Backup(ctx context.Context, path string) (*store.BackupInfo, error) {
 	info, err := s.backup(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("back up store %s to %s: %w", s.path, path, err)
@@ -45,14 +35,14 @@ func (s *Store) Backup(ctx context.Context, path string) (*BackupInfo, error) {
 	return info, nil
 }
 
-func (s *Store) backup(ctx context.Context, path string) (*BackupInfo, error) {
+func (s *Store) backup(ctx context.Context, path string) (*store.BackupInfo, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = ErrExists
+			err = store.ErrExists
 		}
 		return nil, err
 	}
-	info := &BackupInfo{Path: path, Schema: schemaVersion}
+	info := &store.BackupInfo{Path: path, Schema: schemaVersion}
 	if s.options.Now != nil {
 		info.At = s.options.Now().UTC()
 	}
@@ -121,11 +111,11 @@ func publish(temporary, path string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return ErrExists
+		return store.ErrExists
 	}
 	// A file system without links: the name was free a moment ago.
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return ErrExists
+		return store.ErrExists
 	}
 	return os.Rename(temporary, path)
 }
@@ -189,7 +179,7 @@ func readSidecar(path string) (string, error) {
 
 // editFile changes a file that no engine has open, and closes it as whole.
 func editFile(path string, o Options, edit func(w *writer) error) error {
-	s, err := openOffline(path, Options{MaxSize: o.MaxSize, InitialMmapSize: 1 << 15, Now: o.Now}.withDefaults())
+	s, err := openOffline(path, Options{MaxSize: o.MaxSize, InitialMmapSize: 1 << 15, Hooks: store.Hooks{Now: o.Now}}.withDefaults())
 	if err != nil {
 		return err
 	}
@@ -218,7 +208,7 @@ func getEpoch(tx *bolt.Tx) (uint64, error) {
 		return 0, err
 	}
 	if len(stored) != 8 {
-		return 0, &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyEpoch), Detail: "no epoch"}
+		return 0, &store.CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyEpoch), Detail: "no epoch"}
 	}
 	return binary.BigEndian.Uint64(stored), nil
 }

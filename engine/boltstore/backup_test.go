@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func timed() boltstore.Options {
@@ -71,7 +72,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 	}
 	close(stop)
 	writer.Wait()
-	if _, err := s.Backup(t.Context(), filepath.Join(dir, "backup0.db")); !errors.Is(err, boltstore.ErrExists) || !errors.Is(err, fs.ErrExist) {
+	if _, err := s.Backup(t.Context(), filepath.Join(dir, "backup0.db")); !errors.Is(err, store.ErrExists) || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a backup: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -96,7 +97,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, s, row(50), 50) // after the backup
-	var locked *boltstore.LockedError
+	var locked *store.LockedError
 	if _, err := boltstore.Restore(t.Context(), backup, path, quick()); !errors.As(err, &locked) {
 		t.Errorf("restore of an open store: %v", err)
 	}
@@ -214,7 +215,7 @@ func TestCompactGivesTheFreePagesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := read(t, s)
-	var locked *boltstore.LockedError
+	var locked *store.LockedError
 	if _, _, err := boltstore.Compact(t.Context(), path, quick()); !errors.As(err, &locked) {
 		t.Errorf("compact of an open store: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // BenchmarkAppend measures one record, waited for, with so many runs at a time.
@@ -61,7 +62,7 @@ func BenchmarkListRuns(b *testing.B) {
 		create(b, s, row(n), n)
 	}
 	for b.Loop() {
-		if _, _, err := s.Runs(boltstore.Filter{}); err != nil {
+		if _, _, err := s.Runs(store.Filter{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -73,7 +74,7 @@ func BenchmarkListRunsOfNoMatch(b *testing.B) {
 	for n := range 2000 {
 		create(b, s, row(n), n)
 	}
-	none := boltstore.Filter{Match: func(*plan.Run) (bool, error) { return false, nil }}
+	none := store.Filter{Match: func(*plan.Run) (bool, error) { return false, nil }}
 	for b.Loop() {
 		if runs, _, err := s.Runs(none); err != nil || len(runs) > 0 {
 			b.Fatal(len(runs), err)
@@ -95,7 +96,7 @@ func benchStore(b *testing.B) *boltstore.Store {
 	return s
 }
 
-func report(b *testing.B, s *boltstore.Store, before boltstore.Stats) {
+func report(b *testing.B, s *boltstore.Store, before store.Stats) {
 	after := s.Stats()
 	b.ReportMetric(float64(after.Fsyncs-before.Fsyncs)/float64(b.N), "fsyncs/op")
 	b.ReportMetric(float64(after.Bytes-before.Bytes)/float64(b.N), "written-B/op")

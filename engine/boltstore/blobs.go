@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // blobThreshold is the size in bytes above which a value of a record, or a plan,
@@ -65,7 +66,7 @@ const maxPieces = 1 << 20
 func (c *cut) read(tx *bolt.Tx) (value []byte, err error) {
 	keys, ok := c.blobs()
 	if !ok {
-		return nil, &CorruptError{Bucket: string(bucketBlobs), Key: c.Hash, Detail: "not a hash"}
+		return nil, &store.CorruptError{Bucket: string(bucketBlobs), Key: c.Hash, Detail: "not a hash"}
 	}
 	for _, key := range keys {
 		piece, err := getBlob(tx, key)
@@ -98,7 +99,7 @@ func putBlob(w *writer, run []byte, blob largeBlob) error {
 func getBlob(tx *bolt.Tx, key []byte) ([]byte, error) {
 	payload, err := getSealed(tx.Bucket(bucketBlobs), bucketBlobs, key)
 	if err == nil && payload == nil {
-		err = &CorruptError{Bucket: string(bucketBlobs), Key: hexKey(key), Detail: "blob is missing"}
+		err = &store.CorruptError{Bucket: string(bucketBlobs), Key: hexKey(key), Detail: "blob is missing"}
 	}
 	return payload, err
 }

@@ -14,7 +14,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The defaults of Options (docs/reliability.md, "Limits").
@@ -27,11 +27,11 @@ const (
 
 // Options are the settings of a store. A zero field takes its default.
 type Options struct {
-	Timeout         time.Duration    // of the wait for the file lock
-	MaxSize         int              // bytes; a commit above it fails the store as full
-	InitialMmapSize int              // bytes of address space, not of file
-	Now             func() time.Time // stamps what the store itself says in logs; nil leaves such stamps out
-	OnFail          func(error)      // called once, on a goroutine of the store, when it stops; must not call the store
+	store.Hooks
+
+	Timeout         time.Duration // of the wait for the file lock
+	MaxSize         int           // bytes; a commit above it fails the store as full
+	InitialMmapSize int           // bytes of address space, not of file
 
 	// Verify is asked for the file's state after an unclean stop, before the file
 	// is mapped: the engine runs `flowrun db check` in a child process. An error
@@ -58,28 +58,7 @@ type Options struct {
 	// AcceptRollback takes a store that is older than the file beside it, as a restore
 	// does, in place of a *RolledBackError.
 	AcceptRollback bool
-
-	// OnRuns is given the rows of runs that a transaction has changed, when it is
-	// durable and before anybody hears of it otherwise. It is called on the
-	// committer's goroutine: it must return at once and must not call the store.
-	OnRuns func(rows []plan.Run)
-
-	// OnOutbox is called likewise when a transaction has written to the outbox.
-	OnOutbox func()
-
-	// OnCommit is called on the committer's goroutine around each transaction:
-	// fault suites end the process there. It must not call the store.
-	OnCommit func(CommitStage)
 }
-
-// CommitStage is a moment of a commit.
-type CommitStage string
-
-// The stages of a commit.
-const (
-	BeforeCommit CommitStage = "before" // nothing of the group is durable
-	AfterCommit  CommitStage = "after"  // all of it is durable, nobody has heard of it
-)
 
 // Store is an open store file. Safe for concurrent use. After a commit error it
 // is stopped: every later write fails with the same error, reads go on.
@@ -95,7 +74,7 @@ type Store struct {
 	unclosed  bool   // the file does not say that it was closed
 	migrated  migration
 	marks     marks
-	rollback  *Rollback
+	rollback  *store.Rollback
 	queue     queue
 	space     space
 	committer sync.WaitGroup
@@ -107,6 +86,11 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 }
+
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.File  = (*Store)(nil)
+)
 
 // Open opens the store file, and creates it where it is absent: atomically, with
 // mode 0600. The folder must exist. Errors: *LockedError when another process

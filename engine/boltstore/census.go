@@ -7,17 +7,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
-// Census counts the runs of a store.
-type Census struct {
-	Runs   map[plan.RunStatus]int
-	Oldest string // the id of the oldest run; "" = there is none
-	Schema uint64
-}
-
 // Census counts runs by their index rows, without reading the runs themselves.
-func (s *Store) Census() (census Census, err error) {
+func (s *Store) Census() (census store.Census, err error) {
 	census.Runs = map[plan.RunStatus]int{}
 	err = s.view(func(tx *bolt.Tx) error {
 		version, err := getSealed(tx.Bucket(bucketMeta), bucketMeta, keySchemaVersion)

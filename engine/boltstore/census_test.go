@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // lose removes the last record of a journal behind the store's back: every
@@ -35,7 +36,7 @@ func lose(t *testing.T, path string) {
 func TestP14ALostRecordIsFound(t *testing.T) {
 	path := closedStore(t)
 	lose(t, path)
-	if _, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+	if _, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("open: %v", err)
 	}
 	report, err := boltstore.CheckFile(t.Context(), path, quick())
@@ -134,7 +135,7 @@ func TestP14AStaleMetaPageIsFound(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+	if _, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -218,7 +219,7 @@ func TestP14AfterAnUncleanStopEveryRecordIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = boltstore.Open(killed, quick())
-	var corrupt *boltstore.CorruptError
+	var corrupt *store.CorruptError
 	if !errors.As(err, &corrupt) || corrupt.Bucket != "journal" || corrupt.Path != killed || corrupt.Key == "" {
 		t.Errorf("open: %v", err)
 	}
@@ -239,7 +240,7 @@ func TestP14ACheckChangesNothingAndTakesTheLock(t *testing.T) {
 		t.Errorf("the check has changed the file, %v", err)
 	}
 	openStore(t, path)
-	var locked *boltstore.LockedError
+	var locked *store.LockedError
 	if _, err := boltstore.CheckFile(t.Context(), path, quick()); !errors.As(err, &locked) {
 		t.Errorf("check of an open store: %v", err)
 	}

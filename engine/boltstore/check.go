@@ -10,82 +10,29 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// Report is what CheckFile found. No Problems: the file is whole.
-type Report struct {
-	Path             string
-	Bytes            int64
-	Pages, FreePages int
-	Schema           uint64
-	Epoch            uint64 // how often it was restored
-	Closed           bool   // its last program closed it
-	Runs             int
-	Records          int // of journals
-	Blobs            int
-	Problems         []Problem
-	More             int // problems that are not listed
-}
-
-// Problem is one fault of a file. Page is 0 and Bucket empty where it is not of
-// a page or a record. Key is in hex.
-type Problem struct {
-	Page   uint64
-	Bucket string
-	Key    string
-	Detail string
-}
-
-// maxProblems bounds a report: one damaged page may spoil thousands of records.
-const maxProblems = 100
-
-func (r *Report) add(err error) {
-	if err == nil {
-		return
-	}
-	if len(r.Problems) == maxProblems {
-		r.More++
-		return
-	}
-	problem := Problem{Detail: err.Error()}
-	if corrupt := (*CorruptError)(nil); errors.As(err, &corrupt) {
-		problem = Problem{Page: corrupt.Page, Bucket: corrupt.Bucket, Key: corrupt.Key, Detail: corrupt.Detail}
-	}
-	r.Problems = append(r.Problems, problem)
-}
-
-// Err returns nil for a whole file, else a *CorruptError with its first problem.
-func (r *Report) Err() error {
-	if len(r.Problems) == 0 {
-		return nil
-	}
-	first := r.Problems[0]
-	detail := first.Detail
-	if others := len(r.Problems) + r.More - 1; others > 0 {
-		detail += fmt.Sprintf(" (and %d more problems)", others)
-	}
-	return &CorruptError{Path: r.Path, Page: first.Page, Bucket: first.Bucket, Key: first.Key, Detail: detail}
-}
 
 // CheckFile looks at all of a store file that no engine has open, and changes
 // nothing: pages, the checksum of every record, the census,
 // every index, and every reference to plans and large values (P14). What is
 // wrong with the file is in the report. Errors: *LockedError, *NewerError, ctx's
 // own, those of the file system.
-func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
+func CheckFile(ctx context.Context, path string, o Options) (*store.Report, error) {
 	o = o.withDefaults()
-	report := &Report{Path: path}
+	report := &store.Report{Path: path}
 	file, err := openLocked(path, os.O_RDONLY, lockShared, o.Timeout)
 	if errors.Is(err, errLocked) {
-		return nil, &LockedError{Path: path}
+		return nil, &store.LockedError{Path: path}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("check store %s: %w", path, err)
 	}
 	defer file.Close()
 	state, err := preflight(file, 0) // the records are read below: all that are damaged are told
-	if errors.Is(err, ErrCorrupt) {
-		report.add(err)
+	if errors.Is(err, store.ErrCorrupt) {
+		report.Add(err)
 		if info, err := file.Stat(); err == nil {
 			report.Bytes = info.Size()
 		}
@@ -97,8 +44,8 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 	report.Bytes, report.Pages, report.Schema, report.Closed = state.size, int(state.pages), state.schema, state.closed
 	report.FreePages = int(state.freeBytes() / state.pageSize)
 	db, err := openToRead(path, o)
-	if errors.Is(err, ErrCorrupt) {
-		report.add(err)
+	if errors.Is(err, store.ErrCorrupt) {
+		report.Add(err)
 		return report, nil
 	}
 	if err != nil {
@@ -110,17 +57,17 @@ func CheckFile(ctx context.Context, path string, o Options) (*Report, error) {
 
 // checkOpened adds what is wrong with the content of a file whose pages were
 // walked. A deep check decodes every record too, though its checksum is right.
-func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (err error) {
+func checkOpened(ctx context.Context, db *bolt.DB, report *store.Report, deep bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			report.add(unreadable("", p))
+			report.Add(unreadable("", p))
 		}
 	}()
 	return db.View(func(tx *bolt.Tx) error {
 		schema, err := checkSchema(tx)
-		if errors.Is(err, ErrCorrupt) {
-			report.add(err)
+		if errors.Is(err, store.ErrCorrupt) {
+			report.Add(err)
 			return nil
 		}
 		if err != nil {
@@ -128,7 +75,7 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (e
 		}
 		report.Schema = schema
 		if report.Epoch, err = getEpoch(tx); err != nil {
-			report.add(err)
+			report.Add(err)
 		}
 		c := &contentCheck{tx: tx, report: report, schema: schema, deep: deep, expected: map[string]uint64{}, runs: map[countDelta]int{}}
 		return c.all(ctx)
@@ -138,7 +85,7 @@ func checkOpened(ctx context.Context, db *bolt.DB, report *Report, deep bool) (e
 // checkAfterCrash is the full check of a file whose last program did not close
 // it, where no other process has done it.
 func (s *Store) checkAfterCrash() error {
-	report := &Report{Path: s.path}
+	report := &store.Report{Path: s.path}
 	if err := checkOpened(context.Background(), s.db, report, false); err != nil {
 		return err
 	}
@@ -148,7 +95,7 @@ func (s *Store) checkAfterCrash() error {
 // contentCheck compares the records with one another.
 type contentCheck struct {
 	tx       *bolt.Tx
-	report   *Report
+	report   *store.Report
 	schema   uint64
 	deep     bool
 	expected map[string]uint64  // rows of each index that follow from runs and journals
@@ -209,7 +156,7 @@ func (c *contentCheck) others(ctx context.Context) error {
 			continue
 		}
 		if got, want := uint64(b.Stats().KeyN), c.expected[string(index)]; got > want {
-			c.report.add(&CorruptError{Detail: fmt.Sprintf("bucket %s: it holds %d rows, %d belong to something", index, got, want)})
+			c.report.Add(&store.CorruptError{Detail: fmt.Sprintf("bucket %s: it holds %d rows, %d belong to something", index, got, want)})
 		}
 	}
 	c.sums()
@@ -238,7 +185,7 @@ func (c *contentCheck) eachRow(ctx context.Context, name, path []byte, b *bolt.B
 		}
 		payload, err := unseal(path, key, value)
 		if err != nil {
-			c.report.add(err)
+			c.report.Add(err)
 			return nil
 		}
 		if each != nil {
@@ -256,6 +203,6 @@ func (c *contentCheck) expect(bucket, key []byte, of string) {
 	}
 	c.expected[string(bucket)]++
 	if b.Get(key) == nil {
-		c.report.add(&CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: "the row is missing: " + of})
+		c.report.Add(&store.CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: "the row is missing: " + of})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // countRun adds a run to the counts that the file must hold.
@@ -21,7 +22,7 @@ func (c *contentCheck) countRun(key []byte, row *plan.Run) {
 func (c *contentCheck) counts(key, payload []byte) {
 	counts, err := decodeCounts(key, payload)
 	if err != nil {
-		c.report.add(err)
+		c.report.Add(err)
 		return
 	}
 	if len(counts) == 0 {
@@ -49,10 +50,10 @@ func (c *contentCheck) sums() {
 func (c *contentCheck) attention(key, _ []byte) {
 	row, err := indexedRow(c.tx, bucketAttention, key)
 	if err != nil {
-		c.report.add(err)
+		c.report.Add(err)
 		return
 	}
-	if !needsLook(row) {
+	if !store.NeedsSomebody(row) {
 		c.damaged(bucketAttention, key, "run %s is %s and needs nobody", row.ID, row.Status)
 	}
 	if prefix, err := workflowPrefix(row.Workflow); err == nil {
@@ -61,7 +62,7 @@ func (c *contentCheck) attention(key, _ []byte) {
 }
 
 func (c *contentCheck) look(key, payload []byte) {
-	look := new(Look)
+	look := new(store.Look)
 	if err := json.Unmarshal(payload, look); err != nil {
 		c.damaged(bucketLooks, key, "%v", err)
 		return
@@ -69,8 +70,8 @@ func (c *contentCheck) look(key, payload []byte) {
 	row, err := indexedRow(c.tx, bucketLooks, key)
 	switch {
 	case err != nil:
-		c.report.add(err)
-	case !mayLookAt(row):
+		c.report.Add(err)
+	case !store.MayLookAt(row):
 		c.damaged(bucketLooks, key, "run %s is %s: there is nothing to look at", row.ID, row.Status)
 	case c.tx.Bucket(bucketAttention).Get(key) != nil:
 		c.damaged(bucketLooks, key, "somebody looked at run %s, and it still needs somebody", row.ID)
@@ -80,6 +81,6 @@ func (c *contentCheck) look(key, payload []byte) {
 func (c *contentCheck) session(key, payload []byte) {
 	stored := bytes.Clone(c.tx.Bucket(bucketSessions).Get(key))
 	if _, err := decodeSession(key, stored); err != nil {
-		c.report.add(err)
+		c.report.Add(err)
 	}
 }

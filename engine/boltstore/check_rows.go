@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func (c *contentCheck) damaged(bucket, key []byte, format string, args ...any) {
-	c.report.add(&CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: fmt.Sprintf(format, args...)})
+	c.report.Add(&store.CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: fmt.Sprintf(format, args...)})
 }
 
 // run checks a run's row against its index rows and plan.
@@ -16,7 +17,7 @@ func (c *contentCheck) run(key, payload []byte) {
 	c.report.Runs++
 	row, err := decodeRow(key, payload)
 	if err != nil {
-		c.report.add(err)
+		c.report.Add(err)
 		return
 	}
 	if len(key) != runKeySize || row.ID != runID(key) {
@@ -134,7 +135,7 @@ func (j *journalCheck) record(c *contentCheck, key, payload []byte) {
 	j.seq = keySeq(key)
 	cuts, encoded, err := splitRecord(key, payload)
 	if err != nil {
-		c.report.add(err)
+		c.report.Add(err)
 		return
 	}
 	if c.deep {

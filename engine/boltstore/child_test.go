@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // child is what the test program does in place of the tests when it is started
@@ -51,7 +52,7 @@ func child(role string) int {
 
 // appendForever goes on with run 1 and prints every acknowledged record.
 func appendForever(s *boltstore.Store) int {
-	if _, err := s.CreateRun(context.Background(), row(1), planBytes, "", started(1)); err != nil && !errors.Is(err, boltstore.ErrRunExists) {
+	if _, err := s.CreateRun(context.Background(), row(1), planBytes, "", started(1)); err != nil && !errors.Is(err, store.ErrRunExists) {
 		fmt.Println("error", err)
 		return 1
 	}
@@ -311,7 +312,7 @@ func TestChangedValuesAreFound(t *testing.T) { // P14
 		}
 		return value
 	})
-	if s, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+	if s, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a start takes them: %v, %v", s, err)
 	}
 	s, err := boltstore.OpenUnreadForTest(path, quick())
@@ -321,22 +322,22 @@ func TestChangedValuesAreFound(t *testing.T) { // P14
 	t.Cleanup(func() { _ = s.Close() })
 	for n := range filledRuns {
 		_, err := s.Records(id(n), 0, 0)
-		var corrupt *boltstore.CorruptError
+		var corrupt *store.CorruptError
 		if !errors.As(err, &corrupt) || corrupt.Bucket != "journal" || corrupt.Key == "" || corrupt.Path != path {
 			t.Errorf("records: %v", err)
 		}
-		if _, err := s.Run(id(n)); !errors.Is(err, boltstore.ErrCorrupt) {
+		if _, err := s.Run(id(n)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("row: %v", err)
 		}
 	}
-	if _, err := s.Plan(planHash); !errors.Is(err, boltstore.ErrCorrupt) {
+	if _, err := s.Plan(planHash); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("plan: %v", err)
 	}
-	if _, _, err := s.Runs(boltstore.Filter{}); !errors.Is(err, boltstore.ErrCorrupt) {
+	if _, _, err := s.Runs(store.Filter{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("list: %v", err)
 	}
 	// A damaged row refuses its own run's changes; the store goes on.
-	if err := appendWait(s, id(1), nil, row(1)); !errors.Is(err, boltstore.ErrCorrupt) {
+	if err := appendWait(s, id(1), nil, row(1)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("append: %v", err)
 	}
 	create(t, s, row(100), 100)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // txError is an error inside a transaction that has written already: the whole
@@ -101,7 +103,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 			err = unreadable(s.path, p)
 		}
 	}()
-	s.reached(BeforeCommit)
+	s.reached(store.BeforeCommit)
 	before := s.fileSize()
 	w := &writer{census: maps.Clone(s.census), tells: true, clock: s.options.Now, shows: s.options.OnRuns != nil}
 	err = s.db.Update(func(tx *bolt.Tx) error {
@@ -117,7 +119,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 		s.counters.growths.Add(1)
 	}
 	s.space.grew(s)
-	s.reached(AfterCommit)
+	s.reached(store.AfterCommit)
 	if len(w.rows) > 0 {
 		s.options.OnRuns(w.rows)
 	}
@@ -127,7 +129,7 @@ func (s *Store) update(write func(w *writer) error) (err error) {
 	return nil
 }
 
-func (s *Store) reached(stage CommitStage) {
+func (s *Store) reached(stage store.CommitStage) {
 	if s.options.OnCommit != nil {
 		s.options.OnCommit(stage)
 	}
@@ -137,7 +139,7 @@ func (s *Store) reached(stage CommitStage) {
 // nothing is known of the file's state, and a second try could hide the first
 // one's loss (P13).
 func (s *Store) stop(group []*op, cause error) {
-	failed := &FailedError{Path: s.path, Full: wantsSpace(cause), Err: cause}
+	failed := &store.FailedError{Path: s.path, Full: wantsSpace(cause), Err: cause}
 	if failed.Full {
 		failed.Usage = s.Usage()
 		s.space.dropBallast() // the next start needs room to take up what was in flight
@@ -182,20 +184,11 @@ func (s *Store) Flush(ctx context.Context) error {
 // counters count what the committer did.
 type counters struct{ commits, growths, ops atomic.Uint64 }
 
-// Stats are counts since Open, for benchmarks and metrics.
-type Stats struct {
-	Commits  uint64 // transactions that wrote
-	Fsyncs   uint64 // two a commit, data and meta, and one each time the file grew
-	Ops      uint64 // writes that those commits held
-	Bytes    uint64 // written pages, in bytes
-	FileSize int64
-}
-
 // Stats returns the counts since Open.
-func (s *Store) Stats() Stats {
+func (s *Store) Stats() store.Stats {
 	commits, growths := s.counters.commits.Load(), s.counters.growths.Load()
 	stats := s.db.Stats().TxStats
-	return Stats{
+	return store.Stats{
 		Commits:  commits,
 		Fsyncs:   2*commits + growths,
 		Ops:      s.counters.ops.Load(),

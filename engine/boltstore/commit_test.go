@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func TestWaitingWritesShareACommit(t *testing.T) {
@@ -85,7 +86,7 @@ func TestNothingIsCommittedForNothing(t *testing.T) {
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.KV().Put("b", "k", nil, new(uint64(9))); !errors.Is(err, boltstore.ErrConflict) {
+	if _, err := s.KV().Put("b", "k", nil, new(uint64(9))); !errors.Is(err, store.ErrConflict) {
 		t.Fatal(err)
 	}
 	if after := s.Stats(); after.Commits != before.Commits {
@@ -109,13 +110,13 @@ func TestCloseCommitsWhatWaits(t *testing.T) {
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := appendWait(s, id(1), []*journal.Record{completed(501, `1`)}, nil); !errors.Is(err, boltstore.ErrClosed) {
+	if err := appendWait(s, id(1), []*journal.Record{completed(501, `1`)}, nil); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("append after close: %v", err)
 	}
-	if _, err := s.Run(id(1)); !errors.Is(err, boltstore.ErrClosed) {
+	if _, err := s.Run(id(1)); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("read after close: %v", err)
 	}
-	if err := s.Flush(t.Context()); !errors.Is(err, boltstore.ErrClosed) {
+	if err := s.Flush(t.Context()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("flush after close: %v", err)
 	}
 	got, err := openStore(t, path).Records(id(1), 0, 0)
@@ -137,7 +138,7 @@ func TestACommitErrorStopsTheStore(t *testing.T) { // P13
 			path := filepath.Join(t.TempDir(), "flowrun.db")
 			var heard []error
 			s, err := boltstore.Open(path, boltstore.Options{
-				InitialMmapSize: smallMap, OnFail: func(err error) { heard = append(heard, err) },
+				InitialMmapSize: smallMap, Hooks: store.Hooks{OnFail: func(err error) { heard = append(heard, err) }},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -149,16 +150,16 @@ func TestACommitErrorStopsTheStore(t *testing.T) { // P13
 			waiting := make(chan error, 1)
 			s.Append(id(1), []*journal.Record{completed(2, `1`)}, nil, nil, func(err error) { waiting <- err })
 			release()
-			if err := <-failing; !errors.Is(err, boltstore.ErrFailed) {
+			if err := <-failing; !errors.Is(err, store.ErrFailed) {
 				t.Errorf("failed commit: %v", err)
 			}
-			var failed *boltstore.FailedError
+			var failed *store.FailedError
 			err = appendWait(s, id(1), []*journal.Record{completed(3, `1`)}, nil)
 			if !errors.As(err, &failed) || failed.Full != test.full || !strings.Contains(failed.Error(), path) {
 				t.Errorf("later append: %v", err)
 			}
 			<-waiting // in the failed commit, before it, or refused: the outcome is open
-			if err := s.Flush(context.Background()); !errors.Is(err, boltstore.ErrFailed) {
+			if err := s.Flush(context.Background()); !errors.Is(err, store.ErrFailed) {
 				t.Errorf("flush: %v", err)
 			}
 			if _, err := s.Run(id(1)); err != nil {
@@ -167,7 +168,7 @@ func TestACommitErrorStopsTheStore(t *testing.T) { // P13
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			if len(heard) != 1 || !errors.Is(heard[0], boltstore.ErrFailed) {
+			if len(heard) != 1 || !errors.Is(heard[0], store.ErrFailed) {
 				t.Errorf("OnFail heard %v", heard)
 			}
 			if _, err := openStore(t, path).Run(id(1)); err != nil {
@@ -196,7 +197,7 @@ func TestTheQuotaStopsTheStoreAsFull(t *testing.T) { // P12
 			t.Fatal("the quota was not met")
 		}
 	}
-	var failed *boltstore.FailedError
+	var failed *store.FailedError
 	if !errors.As(err, &failed) || !failed.Full {
 		t.Errorf("err = %v", err)
 	}

@@ -11,30 +11,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// Counts are how many runs have each status; statuses that no run has are absent.
-type Counts map[plan.RunStatus]int
-
-// Total is the number of all runs.
-func (c Counts) Total() (total int) {
-	for _, n := range c {
-		total += n
-	}
-	return total
-}
-
-// WorkflowCounts are the counts of one workflow's runs.
-type WorkflowCounts struct {
-	Workflow string
-	Runs     Counts
-}
-
-// HourCounts are the counts of the runs that were accepted in an hour.
-type HourCounts struct {
-	Hour time.Time // its begin, UTC
-	Runs Counts
-}
 
 // Counts are kept in rows, changed in the transaction that changes the runs: key
 // len16 workflow, then countTotal, countChildren for those among them that belong to
@@ -118,7 +96,7 @@ func (w *writer) putCount(key []byte, changes []countDelta) error {
 		now := counts[change.status] + w.counts[change]
 		switch {
 		case now < 0:
-			return &CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: fmt.Sprintf("it counts fewer runs that are %s than there are", change.status)}
+			return &store.CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: fmt.Sprintf("it counts fewer runs that are %s than there are", change.status)}
 		case now == 0:
 			delete(counts, change.status)
 		default:
@@ -128,11 +106,11 @@ func (w *writer) putCount(key []byte, changes []countDelta) error {
 	if len(counts) == 0 {
 		return w.remove(bucketCounts, key)
 	}
-	return w.put(bucketCounts, key, counts.encode())
+	return w.put(bucketCounts, key, encodeCounts(counts))
 }
 
-// encode writes for each status: length of the name, name, count.
-func (c Counts) encode() []byte {
+// encodeCounts writes for each status: length of the name, name, count.
+func encodeCounts(c store.Counts) []byte {
 	var data []byte
 	for _, status := range plan.RunStatuses() {
 		if n := c[status]; n > 0 {
@@ -143,8 +121,8 @@ func (c Counts) encode() []byte {
 	return data
 }
 
-func decodeCounts(key, data []byte) (Counts, error) {
-	counts := Counts{}
+func decodeCounts(key, data []byte) (store.Counts, error) {
+	counts := store.Counts{}
 	for len(data) > 0 {
 		length := int(data[0])
 		if len(data) < 1+length {
@@ -162,12 +140,12 @@ func decodeCounts(key, data []byte) (Counts, error) {
 }
 
 func countDamage(key []byte) error {
-	return &CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: "not counts of runs"}
+	return &store.CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: "not counts of runs"}
 }
 
 // Counts returns how many runs of a workflow ("" = of all) have each status. It
 // reads one row, however many runs there are.
-func (s *Store) Counts(workflow string) (counts Counts, err error) {
+func (s *Store) Counts(workflow string) (counts store.Counts, err error) {
 	prefix, err := countPrefix(workflow)
 	if err != nil {
 		return nil, err
@@ -179,7 +157,7 @@ func (s *Store) Counts(workflow string) (counts Counts, err error) {
 	return counts, err
 }
 
-func getCounts(tx *bolt.Tx, key []byte) (Counts, error) {
+func getCounts(tx *bolt.Tx, key []byte) (store.Counts, error) {
 	stored, err := getSealed(tx.Bucket(bucketCounts), bucketCounts, key)
 	if err != nil {
 		return nil, err
@@ -194,18 +172,9 @@ func countPrefix(workflow string) ([]byte, error) {
 	return workflowPrefix(workflow)
 }
 
-// WorkflowCounts returns the counts of each workflow that has runs. It reads a row
-// of each.
-func (s *Store) WorkflowCounts() (all []WorkflowCounts, err error) {
-	err = s.view(func(tx *bolt.Tx) error {
-		all, err = workflowCounts(tx)
-		return err
-	})
-	slices.SortFunc(all, func(a, b WorkflowCounts) int { return cmp.Compare(a.Workflow, b.Workflow) })
-	return all, err
-}
-
-func workflowCounts(tx *bolt.Tx) (all []WorkflowCounts, err error) {
+// workflowCounts returns the counts of each workflow that has runs. It reads a row of
+// each.
+func workflowCounts(tx *bolt.Tx) (all []store.WorkflowCounts, err error) {
 	cursor := tx.Bucket(bucketCounts).Cursor()
 	for key, stored := cursor.First(); key != nil && !bytes.HasPrefix(key, allWorkflows()); {
 		prefix, ok := countedWorkflow(key)
@@ -220,14 +189,14 @@ func workflowCounts(tx *bolt.Tx) (all []WorkflowCounts, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, WorkflowCounts{Workflow: string(prefix[2:]), Runs: counts})
+		all = append(all, store.WorkflowCounts{Workflow: string(prefix[2:]), Runs: counts})
 		key, stored = cursor.Seek(join(prefix, []byte{countHour + 1}))
 	}
 	return all, nil
 }
 
-// topCounts are WorkflowCounts without the runs of sub-workflows.
-func (s *Store) topCounts() (all []WorkflowCounts, err error) {
+// topCounts are workflowCounts without the runs of sub-workflows.
+func (s *Store) topCounts() (all []store.WorkflowCounts, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		if all, err = workflowCounts(tx); err != nil {
 			return err
@@ -268,7 +237,7 @@ func countedWorkflow(key []byte) (prefix []byte, ok bool) {
 // HourCounts returns the counts of a workflow's runs ("" = of all) that were
 // accepted from since on, hour by hour, the oldest first. Hours without runs are
 // absent.
-func (s *Store) HourCounts(workflow string, since time.Time) (hours []HourCounts, err error) {
+func (s *Store) HourCounts(workflow string, since time.Time) (hours []store.HourCounts, err error) {
 	prefix, err := countPrefix(workflow)
 	if err != nil {
 		return nil, err
@@ -292,7 +261,7 @@ func (s *Store) HourCounts(workflow string, since time.Time) (hours []HourCounts
 				return err
 			}
 			at := int64(binary.BigEndian.Uint32(key[len(within):])) * hourMS
-			hours = append(hours, HourCounts{Hour: time.UnixMilli(at).UTC(), Runs: counts})
+			hours = append(hours, store.HourCounts{Hour: time.UnixMilli(at).UTC(), Runs: counts})
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // model is what the counts and the index of attention must say of runs.
@@ -45,14 +46,14 @@ func (m *model) put(old, run *plan.Run) {
 
 func (m *model) compare(t *testing.T, s *boltstore.Store) {
 	t.Helper()
-	all, hours, byName := boltstore.Counts{}, map[time.Time]boltstore.Counts{}, map[string]boltstore.Counts{}
+	all, hours, byName := store.Counts{}, map[time.Time]store.Counts{}, map[string]store.Counts{}
 	for _, run := range m.runs {
 		hour := run.StartedAt.Truncate(time.Hour)
 		if hours[hour] == nil {
-			hours[hour] = boltstore.Counts{}
+			hours[hour] = store.Counts{}
 		}
 		if byName[run.Workflow] == nil {
-			byName[run.Workflow] = boltstore.Counts{}
+			byName[run.Workflow] = store.Counts{}
 		}
 		all[run.Status]++
 		hours[hour][run.Status]++
@@ -63,15 +64,15 @@ func (m *model) compare(t *testing.T, s *boltstore.Store) {
 	if diff := cmp.Diff(all, got.All); diff != "" {
 		t.Fatalf("all (-want +got):\n%s", diff)
 	}
-	found := map[time.Time]boltstore.Counts{}
+	found := map[time.Time]store.Counts{}
 	for _, hour := range got.Hours {
 		found[hour.Hour] = hour.Runs
 	}
 	if diff := cmp.Diff(hours, found); diff != "" {
 		t.Fatalf("hours (-want +got):\n%s", diff)
 	}
-	names := map[string]boltstore.Counts{}
-	for _, one := range got.Counts {
+	names := map[string]store.Counts{}
+	for _, one := range got.Heads {
 		names[one.Workflow] = one.Runs
 	}
 	if diff := cmp.Diff(byName, names); diff != "" {
@@ -204,7 +205,7 @@ func TestIssue12_18AListByWorkflowAndStatusReadsItsOwn(t *testing.T) {
 		create(t, s, run, n)
 	}
 	read := 0
-	runs, next, err := s.Runs(boltstore.Filter{Workflow: "weekly", Status: plan.RunFailed, Match: func(*plan.Run) (bool, error) {
+	runs, next, err := s.Runs(store.Filter{Workflow: "weekly", Status: plan.RunFailed, Match: func(*plan.Run) (bool, error) {
 		read++
 		return true, nil
 	}})

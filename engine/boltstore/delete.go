@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,10 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// ErrRunOpen says that a run has not ended and cannot be removed.
-var ErrRunOpen = errors.New("run has not ended")
 
 // The bounds of what one transaction removes of a run.
 const (
@@ -117,11 +114,9 @@ func mayDelete(tx *bolt.Tx, run []byte) error {
 	case err != nil:
 		return err
 	case row == nil:
-		return ErrRunNotFound
-	case !row.Closed && !row.Status.Ended() && row.Status != plan.RunPaused:
-		return fmt.Errorf("it is %s: %w", row.Status, ErrRunOpen)
+		return store.ErrRunNotFound
 	}
-	return nil
+	return store.MayDelete(row)
 }
 
 // deletePart removes a bounded part of a run, its row first; more says that
@@ -199,7 +194,7 @@ func indexKeys(row *plan.Run, run []byte) (keys []indexKey, err error) {
 	if key := childKey(row, run); key != nil {
 		keys = append(keys, indexKey{bucketChildren, key})
 	}
-	if open(row) {
+	if store.IsOpen(row) {
 		keys = append(keys, indexKey{bucketOpen, run})
 	}
 	slot, err := slotIndexKey(row, run)

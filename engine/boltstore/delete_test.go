@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // closeRun ends a run at a moment.
@@ -73,14 +74,14 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 	empty := bucketKeys(t, s)
 	fillFixture(t, s)
 	var ids []string
-	rows, _, err := s.Runs(boltstore.Filter{})
+	rows, _, err := s.Runs(store.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, run := range rows {
 		if !run.Closed {
 			if run.Status != plan.RunPaused {
-				if err := s.DeleteRun(run.ID); !errors.Is(err, boltstore.ErrRunOpen) {
+				if err := s.DeleteRun(run.ID); !errors.Is(err, store.ErrRunOpen) {
 					t.Errorf("delete of a run that is %s: %v", run.Status, err)
 				}
 			}
@@ -92,10 +93,10 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 		if err := s.DeleteRun(runID); err != nil {
 			t.Error(err)
 		}
-		if _, err := s.Run(runID); !errors.Is(err, boltstore.ErrRunNotFound) {
+		if _, err := s.Run(runID); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("a deleted run: %v", err)
 		}
-		if err := s.DeleteRun(runID); !errors.Is(err, boltstore.ErrRunNotFound) {
+		if err := s.DeleteRun(runID); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("a second delete: %v", err)
 		}
 	}
@@ -144,7 +145,7 @@ func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
 	for i, image := range steps {
 		whole(t, image) // half a deletion is no damage
 		s := openStore(t, image)
-		if _, err := s.Run(id(1)); !errors.Is(err, boltstore.ErrRunNotFound) {
+		if _, err := s.Run(id(1)); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("killed after commit %d: the run: %v", i+1, err)
 		}
 		if diff := cmp.Diff(kept, read(t, s).Records[id(2)]); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // content is all that can be read of a store.
@@ -31,9 +32,9 @@ type content struct {
 	States  []plan.TriggerState
 	Outbox  []plan.OutboxEntry
 
-	Counts    []boltstore.WorkflowCounts
-	All       boltstore.Counts
-	Hours     []boltstore.HourCounts
+	Heads     []store.WorkflowHead
+	All       store.Counts
+	Hours     []store.HourCounts
 	Attention []string
 }
 
@@ -49,7 +50,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 		Runs: map[string]plan.Run{}, Records: map[string][]*journal.Record{}, Logs: map[string][]plan.Log{},
 		Plans: map[string]string{}, Rows: map[string]string{},
 	}
-	rows, _, err := s.Runs(boltstore.Filter{Limit: 1000})
+	rows, _, err := s.Runs(store.Filter{Limit: 1000})
 	must(err)
 	for _, row := range rows {
 		c.Runs[row.ID] = row
@@ -66,7 +67,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	for _, row := range open {
 		c.Open = append(c.Open, row.ID)
 	}
-	labeled, _, err := s.Runs(boltstore.Filter{Labels: map[string]string{"team": "web"}})
+	labeled, _, err := s.Runs(store.Filter{Labels: map[string]string{"team": "web"}})
 	must(err)
 	for _, row := range labeled {
 		c.Labels = append(c.Labels, row.ID)
@@ -74,7 +75,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	c.Held, c.Queued, err = s.SlotRuns("weekly")
 	must(err)
 	readRows(t, s, c)
-	c.Fires, _, err = s.Fires(boltstore.FireFilter{Limit: 1000})
+	c.Fires, _, err = s.Fires(store.FireFilter{Limit: 1000})
 	must(err)
 	c.States, err = s.TriggerStates()
 	must(err)
@@ -86,10 +87,10 @@ func read(t *testing.T, s *boltstore.Store) *content {
 func readCounts(t *testing.T, s *boltstore.Store, c *content) {
 	t.Helper()
 	var err, err2, err3 error
-	c.Counts, err = s.WorkflowCounts()
+	c.Heads, err = s.WorkflowHeads("")
 	c.All, err2 = s.Counts("")
 	c.Hours, err3 = s.HourCounts("", time.Time{})
-	rows, _, err4 := s.Runs(boltstore.Filter{Attention: true, Limit: 1000})
+	rows, _, err4 := s.Runs(store.Filter{Attention: true, Limit: 1000})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func unpack(t *testing.T, name string) (path string) {
 }
 
 // whole fails unless a check finds nothing, and returns what it counted.
-func whole(t *testing.T, path string) *boltstore.Report {
+func whole(t *testing.T, path string) *store.Report {
 	t.Helper()
 	report, err := boltstore.CheckFile(t.Context(), path, quick())
 	if err != nil {
@@ -179,8 +180,8 @@ func images(t *testing.T, path string, options boltstore.Options) (boltstore.Opt
 	t.Helper()
 	dir := t.TempDir()
 	var taken []string
-	options.OnCommit = func(stage boltstore.CommitStage) {
-		if stage != boltstore.AfterCommit {
+	options.OnCommit = func(stage store.CommitStage) {
+		if stage != store.AfterCommit {
 			return
 		}
 		image := filepath.Join(dir, "image", string(rune('a'+len(taken)/26))+string(rune('a'+len(taken)%26)), "flowrun.db")

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // manyRecords is more than two reads of a journal take.
@@ -59,7 +60,7 @@ func TestIssue13_08EachRecordIsReadOnce(t *testing.T) {
 	if !errors.Is(err, stop) || seen != 1 {
 		t.Errorf("after its error %d records were shown: %v", seen, err)
 	}
-	if err := s.EachRecord(id(2), 1, nil); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if err := s.EachRecord(id(2), 1, nil); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("of a run that is not there: %v", err)
 	}
 }
@@ -78,7 +79,7 @@ func TestIssue13_08AHoleInAJournalIsNoticed(t *testing.T) {
 		}
 		boltstore.DropRecordForTest(t, path, id(1), hole)
 		s = openStore(t, path)
-		var corrupt *boltstore.CorruptError
+		var corrupt *store.CorruptError
 		last := uint64(0)
 		err = s.EachRecord(id(1), 1, func(record *journal.Record) error {
 			if last++; record.Seq != last {
@@ -117,7 +118,7 @@ func TestIssue13_02WhatARunTakesIsMeasured(t *testing.T) {
 	if other, logs, err := s.JournalBytes(id(2)); err != nil || other != small || logs != 0 {
 		t.Errorf("the run beside it takes %d and %d (%v)", other, logs, err)
 	}
-	if _, _, err := s.JournalBytes(id(3)); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if _, _, err := s.JournalBytes(id(3)); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("of a run that is not there: %v", err)
 	}
 }

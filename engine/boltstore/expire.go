@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The runs that are removed side by side: as many as the file has room to grow
@@ -23,7 +24,7 @@ const (
 )
 
 func (s *Store) expireBatch() int {
-	if s.Pressure().Level != None {
+	if s.Pressure().Level != store.None {
 		return 1
 	}
 	room := int64(s.options.MaxSize) - s.space.fileBytes.Load()
@@ -33,14 +34,14 @@ func (s *Store) expireBatch() int {
 // Expire removes closed runs that retention does not keep: first by age, then by
 // number, of each workflow the oldest first. It may be stopped at any moment, by
 // ctx, an error or the end of the process: the next one goes on.
-func (s *Store) Expire(ctx context.Context, r Retention, now time.Time) (removed []Removal, err error) {
+func (s *Store) Expire(ctx context.Context, r store.Retention, now time.Time) (removed []store.Removal, err error) {
 	counts, err := s.topCounts()
 	if err != nil {
 		return nil, err
 	}
 	if r.Keep > 0 {
 		for _, one := range counts {
-			gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: one.Workflow, cause: CauseAge, groups: [][]plan.RunStatus{nil}})
+			gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: one.Workflow, cause: store.CauseAge, groups: [][]plan.RunStatus{nil}})
 			if removed = append(removed, gone...); err != nil {
 				return removed, err
 			}
@@ -51,8 +52,8 @@ func (s *Store) Expire(ctx context.Context, r Retention, now time.Time) (removed
 			}
 		}
 	}
-	for _, q := range r.quotas(counts) {
-		gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: q.workflow, cause: q.cause, excess: q.runs - q.limit, groups: removalOrder()})
+	for _, q := range r.Quotas(counts) {
+		gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: q.Workflow, cause: q.Cause, excess: q.Runs - q.Limit, groups: removalOrder()})
 		if removed = append(removed, gone...); err != nil {
 			return removed, err
 		}
@@ -66,13 +67,13 @@ func removalOrder() [][]plan.RunStatus {
 	return [][]plan.RunStatus{{plan.RunSucceeded, plan.RunCanceled}, {plan.RunFailed, plan.RunTimedOut}}
 }
 
-func (s *Store) expire(ctx context.Context, e *expiry) (removed []Removal, err error) {
+func (s *Store) expire(ctx context.Context, e *expiry) (removed []store.Removal, err error) {
 	for done := false; !done; {
 		if err := ctx.Err(); err != nil {
 			return removed, fmt.Errorf("remove old runs: %w", err)
 		}
 		e.batch = s.expireBatch()
-		var batch []Removal
+		var batch []store.Removal
 		if err := s.view(func(tx *bolt.Tx) (err error) {
 			batch, done, err = e.step(tx)
 			return err
@@ -89,7 +90,7 @@ func (s *Store) expire(ctx context.Context, e *expiry) (removed []Removal, err e
 			switch {
 			case err == nil:
 				removed = append(removed, batch[i])
-			case errors.Is(err, ErrRunNotFound), errors.Is(err, ErrRunOpen):
+			case errors.Is(err, store.ErrRunNotFound), errors.Is(err, store.ErrRunOpen):
 				// somebody was faster
 			default:
 				return removed, fmt.Errorf("remove old run %s: %w", batch[i].ID, err)
@@ -101,10 +102,10 @@ func (s *Store) expire(ctx context.Context, e *expiry) (removed []Removal, err e
 
 // expiry walks the runs of a workflow from the oldest one on.
 type expiry struct {
-	policy   Retention
+	policy   store.Retention
 	now      time.Time
 	workflow string
-	cause    Cause
+	cause    store.Cause
 	excess   int                // how many are to go; not by age
 	groups   [][]plan.RunStatus // one after the other; nil = runs of all statuses
 	batch    int
@@ -112,18 +113,18 @@ type expiry struct {
 }
 
 // step returns the next runs to remove; done says that no more come.
-func (e *expiry) step(tx *bolt.Tx) (batch []Removal, done bool, err error) {
+func (e *expiry) step(tx *bolt.Tx) (batch []store.Removal, done bool, err error) {
 	prefix, err := workflowPrefix(e.workflow)
 	if err != nil {
 		return nil, false, err
 	}
 	floor := newestKept(tx, prefix, e.policy.Floor)
-	if len(e.groups) == 0 || e.cause != CauseAge && e.excess <= 0 {
+	if len(e.groups) == 0 || e.cause != store.CauseAge && e.excess <= 0 {
 		return nil, true, nil
 	}
 	runs, more := e.next(tx, prefix, floor)
 	for _, run := range runs {
-		if e.cause != CauseAge && e.excess <= 0 {
+		if e.cause != store.CauseAge && e.excess <= 0 {
 			return batch, true, nil
 		}
 		if len(batch) >= e.batch {
@@ -134,7 +135,7 @@ func (e *expiry) step(tx *bolt.Tx) (batch []Removal, done bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if !row.Closed || e.cause == CauseAge && row.FinishedAt != nil && e.young(*row.FinishedAt) || hasParent(tx, row) {
+		if !row.Closed || e.cause == store.CauseAge && row.FinishedAt != nil && e.young(*row.FinishedAt) || hasParent(tx, row) {
 			continue
 		}
 		e.excess--
@@ -183,9 +184,9 @@ func (e *expiry) oldest(tx *bolt.Tx, bucket, prefix, floor []byte) (runs [][]byt
 		run := key[len(prefix):]
 		stays := e.policy.Floor > 0 && (floor == nil || bytes.Compare(run, floor) >= 0)
 		switch {
-		case e.cause == CauseAge && e.young(acceptedAt(run)), e.cause != CauseAge && stays:
+		case e.cause == store.CauseAge && e.young(acceptedAt(run)), e.cause != store.CauseAge && stays:
 			return runs, false
-		case isChild(value) && e.cause != CauseAge, stays && !isChild(value):
+		case isChild(value) && e.cause != store.CauseAge, stays && !isChild(value):
 			continue
 		case len(runs) == scanRows:
 			return runs, true
@@ -196,8 +197,8 @@ func (e *expiry) oldest(tx *bolt.Tx, bucket, prefix, floor []byte) (runs [][]byt
 }
 
 // family adds a run and the runs of its sub-workflows, which have ended with it.
-func (e *expiry) family(tx *bolt.Tx, batch []Removal, run []byte, row *plan.Run) ([]Removal, error) {
-	batch = append(batch, Removal{ID: row.ID, Workflow: row.Workflow, Accepted: acceptedAt(run), Cause: e.cause, Child: row.Parent != nil})
+func (e *expiry) family(tx *bolt.Tx, batch []store.Removal, run []byte, row *plan.Run) ([]store.Removal, error) {
+	batch = append(batch, store.Removal{ID: row.ID, Workflow: row.Workflow, Accepted: acceptedAt(run), Cause: e.cause, Child: row.Parent != nil})
 	cursor := tx.Bucket(bucketChildren).Cursor()
 	for key, _ := cursor.Seek(run); bytes.HasPrefix(key, run); key, _ = cursor.Next() {
 		child := bytes.Clone(key[len(run):])

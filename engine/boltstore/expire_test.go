@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // stored makes a run of a workflow that has ended a moment after its acceptance.
@@ -26,7 +27,7 @@ func stored(t *testing.T, s *boltstore.Store, n int, workflow string, status pla
 }
 
 // gone returns the numbers of removed runs.
-func gone(removed []boltstore.Removal) []int {
+func gone(removed []store.Removal) []int {
 	numbers := []int{}
 	for _, one := range removed {
 		numbers = append(numbers, int(one.Accepted.Sub(startOfTime)/time.Second))
@@ -35,7 +36,7 @@ func gone(removed []boltstore.Removal) []int {
 	return numbers
 }
 
-func expireWant(t *testing.T, s *boltstore.Store, r boltstore.Retention, now time.Time, what string, want ...int) []boltstore.Removal {
+func expireWant(t *testing.T, s *boltstore.Store, r store.Retention, now time.Time, what string, want ...int) []store.Removal {
 	t.Helper()
 	removed, err := s.Expire(t.Context(), r, now)
 	if want == nil {
@@ -68,18 +69,18 @@ func TestExpireByAge(t *testing.T) {
 		})
 	}
 	now := startOfTime.Add(time.Hour)
-	removed := expireWant(t, s, boltstore.Retention{Keep: time.Hour - 30*time.Second}, now, "by age", slices.DeleteFunc(upTo(0, 29), func(n int) bool { return n == 3 || n == 5 })...)
-	if len(removed) > 0 && (removed[0].Cause != boltstore.CauseAge || removed[0].Workflow != "weekly") {
+	removed := expireWant(t, s, store.Retention{Keep: time.Hour - 30*time.Second}, now, "by age", slices.DeleteFunc(upTo(0, 29), func(n int) bool { return n == 3 || n == 5 })...)
+	if len(removed) > 0 && (removed[0].Cause != store.CauseAge || removed[0].Workflow != "weekly") {
 		t.Errorf("removed %+v", removed[0])
 	}
-	expireWant(t, s, boltstore.Retention{Keep: time.Hour}, now, "nothing to do")
+	expireWant(t, s, store.Retention{Keep: time.Hour}, now, "nothing to do")
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Expire(stopped, boltstore.Retention{Keep: time.Second}, now); !errors.Is(err, context.Canceled) {
+	if _, err := s.Expire(stopped, store.Retention{Keep: time.Second}, now); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped one: %v", err)
 	}
-	expireWant(t, s, boltstore.Retention{Keep: time.Second, Floor: 20}, now, "the newest 20 stay, however old", upTo(29, 80)...)
-	expireWant(t, s, boltstore.Retention{Keep: time.Second, Floor: 20}, now.Add(9999*time.Hour), "nor later", 5)
+	expireWant(t, s, store.Retention{Keep: time.Second, Floor: 20}, now, "the newest 20 stay, however old", upTo(29, 80)...)
+	expireWant(t, s, store.Retention{Keep: time.Second, Floor: 20}, now.Add(9999*time.Hour), "nor later", 5)
 }
 
 // TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers: the number is of each workflow,
@@ -101,7 +102,7 @@ func TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers(t *testing.T) {
 		n++
 	}
 	now := startOfTime.Add(time.Hour)
-	r := boltstore.Retention{Keep: 24 * time.Hour, MaxRuns: 100, Floor: 20}
+	r := store.Retention{Keep: 24 * time.Hour, MaxRuns: 100, Floor: 20}
 	// 100 go: the oldest that did not fail, but for the one whose handlers are open.
 	var want []int
 	for at := busy; len(want) < 100; at++ {
@@ -110,7 +111,7 @@ func TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers(t *testing.T) {
 		}
 	}
 	removed := expireWant(t, s, r, now, "of the busy one alone", want...)
-	if len(removed) > 0 && (removed[0].Cause != boltstore.CauseMaxRuns || removed[0].Workflow != "busy") {
+	if len(removed) > 0 && (removed[0].Cause != store.CauseMaxRuns || removed[0].Workflow != "busy") {
 		t.Errorf("removed %+v", removed[0])
 	}
 	expireWant(t, s, r, now, "nothing more")
@@ -148,7 +149,7 @@ func TestIssue12_19TheCeilingTakesFromTheLargest(t *testing.T) {
 	}{
 		{250, 120, 60, 25}, {150, 65, 60, 25}, {120, 47, 47, 25}, {60, 20, 20, 20}, {1, 20, 20, 20},
 	} {
-		removed, err := s.Expire(t.Context(), boltstore.Retention{MaxTotal: c.total, MaxRuns: 1000, Floor: 20}, now)
+		removed, err := s.Expire(t.Context(), store.Retention{MaxTotal: c.total, MaxRuns: 1000, Floor: 20}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,7 @@ func TestIssue12_19TheCeilingTakesFromTheLargest(t *testing.T) {
 			}
 		}
 		for _, one := range removed {
-			if one.Cause != boltstore.CauseMaxTotal {
+			if one.Cause != store.CauseMaxTotal {
 				t.Errorf("removed %+v", one)
 			}
 		}
@@ -181,7 +182,7 @@ func TestExpireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T) {
 		}
 	}
 	now := startOfTime.Add(time.Hour)
-	r := boltstore.Retention{MaxRuns: 25, MaxTotal: 1000, Floor: 20, Keep: 24 * time.Hour}
+	r := store.Retention{MaxRuns: 25, MaxTotal: 1000, Floor: 20, Keep: 24 * time.Hour}
 	var want []int
 	for n := range 5 {
 		want = append(want, 10*n, 10*n+1, 10*n+2, 10*n+3)
@@ -196,7 +197,7 @@ func TestExpireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, _, err := s.Runs(boltstore.Filter{Limit: 1000})
+	left, _, err := s.Runs(store.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

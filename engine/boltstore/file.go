@@ -14,6 +14,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // lockRetry is how often a held lock is asked again.
@@ -34,7 +36,7 @@ func ensureFile(path string, o Options) (created bool, err error) {
 	defer dir.Close()
 	switch err := lockFile(dir, o.Timeout); {
 	case errors.Is(err, errLocked):
-		return false, &LockedError{Path: path} // by the process that creates it at this moment
+		return false, &store.LockedError{Path: path} // by the process that creates it at this moment
 	case err != nil:
 		return false, fmt.Errorf("create store %s: lock its folder: %w", path, err)
 	}
@@ -44,7 +46,7 @@ func ensureFile(path string, o Options) (created bool, err error) {
 	switch err := createFile(path, dir); {
 	case err != nil && wantsSpace(err):
 		free, _, _ := o.FreeSpace(filepath.Dir(path))
-		return false, fmt.Errorf("create store %s: %w, %d bytes are free on its disk: %w", path, ErrNoSpace, free, err)
+		return false, fmt.Errorf("create store %s: %w, %d bytes are free on its disk: %w", path, store.ErrNoSpace, free, err)
 	case err != nil:
 		return false, fmt.Errorf("create store %s: %w", path, err)
 	}
@@ -146,12 +148,12 @@ func (f *openedFile) open(path string, options *bolt.Options) (err error) {
 		f.db.AllocSize = growth(f.db.AllocSize, f.state.size, int64(options.MaxSize))
 		return nil
 	case errors.Is(err, errLocked):
-		return &LockedError{Path: path}
+		return &store.LockedError{Path: path}
 	}
 	if f.file != nil {
 		_ = f.file.Close() // bbolt has closed it already unless it panicked
 	}
-	var corrupt *CorruptError
+	var corrupt *store.CorruptError
 	if errors.As(err, &corrupt) {
 		corrupt.Path = path
 		return corrupt
@@ -296,12 +298,12 @@ func walkFile(file *os.File, sums bool) (walk *pageWalk, txid uint64, err error)
 	}
 	newest := readMeta(file, 0)
 	if newest == nil {
-		return nil, 0, &CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
+		return nil, 0, &store.CorruptError{Detail: fmt.Sprintf("the first meta page of %d bytes is not valid", info.Size())}
 	}
 	pageSize := int64(binary.NativeEndian.Uint32(newest[8:]))
 	second := readMeta(file, pageSize)
 	if second == nil {
-		return nil, 0, &CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
+		return nil, 0, &store.CorruptError{Detail: "the second meta page is not valid: the last commit may be lost"}
 	}
 	older := second
 	if metaField(second, metaTxid) > metaField(newest, metaTxid) {
@@ -310,11 +312,11 @@ func walkFile(file *os.File, sums bool) (walk *pageWalk, txid uint64, err error)
 	// Each transaction writes over the older one; a copy of the file begins with
 	// two of the same parity.
 	if apart := metaField(newest, metaTxid) - metaField(older, metaTxid); apart != 1 && apart != 2 {
-		return nil, 0, &CorruptError{Detail: fmt.Sprintf("its meta pages are %d transactions apart: one is out of date", apart)}
+		return nil, 0, &store.CorruptError{Detail: fmt.Sprintf("its meta pages are %d transactions apart: one is out of date", apart)}
 	}
 	pages, root := metaField(newest, metaPgid), metaField(newest, metaRoot)
 	if needed := int64(pages) * pageSize; info.Size() < needed || needed < 0 {
-		return nil, 0, &CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
+		return nil, 0, &store.CorruptError{Detail: fmt.Sprintf("truncated: %d bytes, its meta page wants %d", info.Size(), needed)}
 	}
 	walk, err = walkPages(file, pageSize, pages, root, sums)
 	return walk, metaField(newest, metaTxid), err

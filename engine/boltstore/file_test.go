@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func quick() boltstore.Options {
@@ -47,7 +48,7 @@ func TestASecondOpenIsRefused(t *testing.T) { // P16
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	openStore(t, path)
 	_, err := boltstore.Open(path, quick())
-	var locked *boltstore.LockedError
+	var locked *store.LockedError
 	if !errors.As(err, &locked) || locked.Path != path {
 		t.Errorf("err = %v", err)
 	}
@@ -61,7 +62,7 @@ func TestRacingCreatorsGetOneFile(t *testing.T) { // P16
 		for i := range stores {
 			racers.Go(func() {
 				s, err := boltstore.Open(path, quick())
-				var locked *boltstore.LockedError
+				var locked *store.LockedError
 				if err != nil && !errors.As(err, &locked) {
 					t.Errorf("open: %v", err)
 				}
@@ -130,16 +131,16 @@ func TestANewerSchemaIsRefused(t *testing.T) { // P19
 	path := closedStore(t)
 	boltstore.SetSchemaForTest(t, path, 7, "2.5.0")
 	_, err := boltstore.Open(path, quick())
-	want := &boltstore.NewerError{Path: path, Schema: 7, Known: 4, Needs: "2.5.0"}
-	var newer *boltstore.NewerError
-	if !errors.As(err, &newer) || !errors.Is(err, boltstore.ErrNewer) {
+	want := &store.NewerError{Path: path, Schema: 7, Known: 4, Needs: "2.5.0"}
+	var newer *store.NewerError
+	if !errors.As(err, &newer) || !errors.Is(err, store.ErrNewer) {
 		t.Fatalf("err = %v", err)
 	}
 	if diff := cmp.Diff(want, newer); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 	// The refused file is let go.
-	if _, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrNewer) {
+	if _, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("second open: %v", err)
 	}
 }
@@ -168,8 +169,8 @@ func TestDamagedFilesAreRefused(t *testing.T) { // P14
 				t.Fatal(err)
 			}
 			_, err := boltstore.Open(path, quick())
-			var corrupt *boltstore.CorruptError
-			if !errors.As(err, &corrupt) || !errors.Is(err, boltstore.ErrCorrupt) || corrupt.Path != path {
+			var corrupt *store.CorruptError
+			if !errors.As(err, &corrupt) || !errors.Is(err, store.ErrCorrupt) || corrupt.Path != path {
 				t.Errorf("err = %v", err)
 			}
 		})
@@ -188,7 +189,7 @@ func TestEveryTruncationIsRefusedOrHarmless(t *testing.T) { // P14: bbolt alone 
 		}
 		s, err := boltstore.Open(path, quick())
 		if err != nil {
-			if !errors.Is(err, boltstore.ErrCorrupt) {
+			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%d bytes: %v", size, err)
 			}
 			continue
@@ -217,7 +218,7 @@ func TestASpoiledMetaIsRefused(t *testing.T) { // P14
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+		if _, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("meta page %d: %v", page, err)
 		}
 	}
@@ -243,7 +244,7 @@ func TestAForeignBoltFileIsRefused(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := boltstore.Open(path, quick()); !errors.Is(err, boltstore.ErrCorrupt) {
+	if _, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("err = %v", err)
 	}
 }

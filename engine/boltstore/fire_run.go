@@ -1,12 +1,10 @@
 package boltstore
 
 import (
-	"fmt"
-	"time"
-
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // runFire is the fire of a new run, in the transaction that stores the run: the
@@ -27,33 +25,21 @@ func newRunFire(change *rowChange) (*runFire, error) {
 	return &runFire{change: change, row: row}, err
 }
 
-// admit looks for the row of the slot. One that names a run is the answer. One
-// without a run stays as it is, unless a backfill asks for the slot. What is not
-// a schedule has no slots: its fire takes the next moment that is free.
+// admit looks for the row of the slot, or of the next one that is free.
 func (f *runFire) admit(tx *bolt.Tx) (existing string, err error) {
 	if f == nil {
 		return "", nil
 	}
-	fire := f.change.row.Fire
 	for {
 		stored, err := getFire(tx, f.row.key)
-		switch {
-		case err != nil:
+		if err != nil {
 			return "", err
-		case stored == nil:
-			return "", nil
-		case fire.Kind.Scheduled() && stored.Run != "":
-			return stored.Run, nil
-		case fire.Kind.Scheduled() && !fire.Backfill:
-			return "", fmt.Errorf("slot %s of %s: %w", fire.Slot.Format(time.RFC3339), plan.TriggerID(fire.Workflow, fire.Trigger), ErrSlotTaken)
-		case fire.Kind.Scheduled():
-			if stored.Slots > 1 {
-				fire.Skipped, fire.Slots, fire.Note = stored.Skipped, stored.Slots, stored.Note
-			}
-			return "", f.renew()
 		}
-		fire.Slot = fire.Slot.Add(1)
-		if err := f.renew(); err != nil {
+		existing, free, err := store.AdmitFire(f.change.row.Fire, stored)
+		if err != nil || existing != "" || stored == nil {
+			return existing, err
+		}
+		if err := f.renew(); err != nil || free {
 			return "", err
 		}
 	}
@@ -74,20 +60,12 @@ func (f *runFire) put(w *writer) error {
 	if err := f.row.put(w); err != nil {
 		return err
 	}
-	fire := f.change.row.Fire
-	if fire.Backfill {
-		return nil
-	}
 	epoch, err := getEpoch(w.Tx)
 	if err != nil {
 		return err
 	}
-	change, err := newStateChange(w.Tx, fire.Workflow, fire.Trigger, func(state *plan.TriggerState) {
-		state.LastRun = fire.Run
-		if fire.Kind.Scheduled() && fire.By == "" && fire.Slot.After(state.Done) {
-			state.Done, state.Epoch = fire.Slot, epoch
-		}
-	})
+	fire := f.change.row.Fire
+	change, err := newStateChange(w.Tx, fire.Workflow, fire.Trigger, store.Fired(fire, epoch))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Fires lie in the order of their triggers and slots:
@@ -27,20 +27,10 @@ import (
 // slotSize is the length of a slot in a key.
 const slotSize = 8
 
-// FireFilter selects fires. A zero field selects all.
-type FireFilter struct {
-	Workflow string
-	Trigger  string    // of Workflow
-	Since    time.Time // by slot; inclusive
-	Until    time.Time // by slot; exclusive
-	Limit    int       // 0 = 50
-	Cursor   string    // of the page before
-}
-
 // Fires returns the fires that the filter selects, the newest slot first, and the
 // cursor of the next page ("" = none). A cursor that this function did not give
 // is an error.
-func (s *Store) Fires(filter FireFilter) (fires []plan.Fire, next string, err error) {
+func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, err error) {
 	scans, err := s.fireScans(filter)
 	if err != nil {
 		return nil, "", fmt.Errorf("list fires: %w", err)
@@ -158,41 +148,6 @@ func putNewFires(w *writer, rows []fireRow) error {
 	}
 	return nil
 }
-
-// ExtendFire puts fire in the place of the row of the same slot, and changes the
-// trigger's state like PutFires: of slots that are skipped one after the other for
-// the same reason, one row tells. A row that is not there, that has a run or another
-// reason is an ErrConflict, and nothing is stored.
-func (s *Store) ExtendFire(fire plan.Fire, edit func(*plan.TriggerState)) error {
-	row, err := newFireRow(fire)
-	if err != nil {
-		return err
-	}
-	err = s.do(len(row.encoded), func(w *writer) (bool, error) {
-		stored, err := getFire(w.Tx, row.key)
-		if err != nil {
-			return false, err
-		}
-		if stored == nil || stored.Run != "" || fire.Run != "" || stored.Skipped != fire.Skipped {
-			return false, ErrConflict
-		}
-		change, err := newStateChange(w.Tx, fire.Workflow, fire.Trigger, edit)
-		if err != nil {
-			return false, err
-		}
-		return true, inTx(
-			func() error { return row.put(w) },
-			func() error { return change.put(w) },
-		)
-	})
-	if err != nil {
-		return fmt.Errorf("extend a fire of %s: %w", plan.TriggerID(fire.Workflow, fire.Trigger), err)
-	}
-	return nil
-}
-
-// ErrSlotTaken says that it was decided before that a slot gets no run.
-var ErrSlotTaken = errors.New("the slot was skipped already")
 
 // fireRow is a fire with its keys and its stored form.
 type fireRow struct{ key, index, encoded []byte }
@@ -316,7 +271,7 @@ func decodeFire(key, stored []byte) (*plan.Fire, error) {
 	}
 	fire := new(plan.Fire)
 	if err := json.Unmarshal(payload, fire); err != nil {
-		return nil, &CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: err.Error()}
+		return nil, &store.CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: err.Error()}
 	}
 	return fire, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // torn says what of a store can't be after a kill at any moment: a slot without
@@ -24,14 +25,14 @@ func torn(t *testing.T, s *boltstore.Store) (faults []string) {
 			continue
 		}
 		of[f.Run] = f.Slot.String()
-		if _, err := s.Run(f.Run); errors.Is(err, boltstore.ErrRunNotFound) {
+		if _, err := s.Run(f.Run); errors.Is(err, store.ErrRunNotFound) {
 			faults = append(faults, fmt.Sprintf("the slot %s has no run", f.Slot))
 		}
 		if state := stateOf(t, s, "nightly"); state == nil || state.Done.Before(f.Slot) {
 			faults = append(faults, fmt.Sprintf("the slot %s is not done", f.Slot))
 		}
 	}
-	rows, _, err := s.Runs(boltstore.Filter{Limit: 1000})
+	rows, _, err := s.Runs(store.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func schedule(t *testing.T, s *boltstore.Store, from int, begin func(s *boltstor
 		if known != nil {
 			continue
 		}
-		if err := begin(s, from+minute, minute); err != nil && !errors.Is(err, boltstore.ErrSlotTaken) {
+		if err := begin(s, from+minute, minute); err != nil && !errors.Is(err, store.ErrSlotTaken) {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // ExpireFires removes fires that were decided longer than keep ago (0 = any age
@@ -120,7 +122,7 @@ func (s *Store) excessFires(ctx context.Context, after []byte, perTrigger int) (
 			if prefix == nil && key != nil {
 				_, _, rest, ok := splitTrigger(key)
 				if !ok {
-					return &CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: "not the key of a fire"}
+					return &store.CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: "not the key of a fire"}
 				}
 				prefix = bytes.Clone(key[:len(key)-len(rest)])
 			}

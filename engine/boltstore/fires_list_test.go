@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // names that reach into one another's keys if they are only joined.
@@ -42,7 +43,7 @@ func TestFiresAreListedAsAPlainListWouldBe(t *testing.T) {
 	}
 	for range 100 {
 		name := hostileTriggers()[random.IntN(len(hostileTriggers()))]
-		filter := boltstore.FireFilter{Limit: 1 + random.IntN(40)}
+		filter := store.FireFilter{Limit: 1 + random.IntN(40)}
 		if random.IntN(3) > 0 {
 			filter.Workflow = name[0]
 		}
@@ -63,7 +64,7 @@ func TestFiresAreListedAsAPlainListWouldBe(t *testing.T) {
 	}
 }
 
-func readFires(t *testing.T, s *boltstore.Store, filter boltstore.FireFilter) []string {
+func readFires(t *testing.T, s *boltstore.Store, filter store.FireFilter) []string {
 	t.Helper()
 	got := []string{}
 	for {
@@ -85,7 +86,7 @@ func fireText(f plan.Fire) string {
 	return fmt.Sprintf("%s %q %q", f.Slot.Format(time.RFC3339), f.Workflow, f.Trigger)
 }
 
-func plainList(all []plan.Fire, filter boltstore.FireFilter) []string {
+func plainList(all []plan.Fire, filter store.FireFilter) []string {
 	chosen := slices.DeleteFunc(slices.Clone(all), func(f plan.Fire) bool {
 		return filter.Workflow != "" && f.Workflow != filter.Workflow || filter.Trigger != "" && f.Trigger != filter.Trigger ||
 			!filter.Since.IsZero() && f.Slot.Before(filter.Since) || !filter.Until.IsZero() && !f.Slot.Before(filter.Until)
@@ -104,7 +105,7 @@ func plainList(all []plan.Fire, filter boltstore.FireFilter) []string {
 func TestACursorOfFiresThatNobodyGaveIsRefused(t *testing.T) {
 	s := newStore(t)
 	for _, cursor := range []string{"x", "!", "AAAA", "AAAAAAAAAAAAAAAB", id(1)} {
-		if _, _, err := s.Fires(boltstore.FireFilter{Cursor: cursor}); err == nil {
+		if _, _, err := s.Fires(store.FireFilter{Cursor: cursor}); err == nil {
 			t.Errorf("cursor %q is taken", cursor)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // fireScan walks fires from the newest slot to older ones: those of a trigger in
@@ -21,7 +22,7 @@ type fireScan struct {
 
 // fireScans returns the walks that a filter takes. Those of a workflow are one
 // for each of its triggers.
-func (s *Store) fireScans(filter FireFilter) (scans []fireScan, err error) {
+func (s *Store) fireScans(filter store.FireFilter) (scans []fireScan, err error) {
 	var before, oldest []byte
 	if !filter.Until.IsZero() {
 		before = slotBytes(filter.Until)
@@ -90,7 +91,7 @@ func (s *Store) firePrefixes(workflow, trigger string) (prefixes [][]byte, err e
 		for key, _ := cursor.Seek(all); bytes.HasPrefix(key, all); {
 			_, _, rest, ok := splitTrigger(key)
 			if !ok {
-				return &CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: "not the key of a fire"}
+				return &store.CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: "not the key of a fire"}
 			}
 			prefix := bytes.Clone(key[:len(key)-len(rest)])
 			prefixes = append(prefixes, prefix)
@@ -130,7 +131,7 @@ func (f *fireScan) step(tx *bolt.Tx, fires []plan.Fire, wanted int) (_ []plan.Fi
 		if f.prefix == nil {
 			at = keyOfIndex(key)
 			if stored = tx.Bucket(bucketFires).Get(at); stored == nil {
-				return nil, false, &CorruptError{Bucket: string(bucketFiresBySlot), Key: hexKey(key), Detail: "index row without a fire"}
+				return nil, false, &store.CorruptError{Bucket: string(bucketFiresBySlot), Key: hexKey(key), Detail: "index row without a fire"}
 			}
 		}
 		fire, err := decodeFire(at, stored)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // slot is the nth minute.
@@ -83,7 +84,7 @@ func TestP10ASlotHasOneRun(t *testing.T) {
 	if existing != first.ID {
 		t.Errorf("the second start of the slot gives %q, want %s", existing, first.ID)
 	}
-	if _, err := s.Run(id(2)); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if _, err := s.Run(id(2)); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("the second run: %v", err)
 	}
 	if _, existing := start(t, s, 3, fire("other", 7)); existing != "" {
@@ -126,7 +127,7 @@ func TestASkippedSlotIsFilledByABackfillAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.CreateRun(t.Context(), fired(1, fire("nightly", 1)), planBytes, "", started(1))
-	if !errors.Is(err, boltstore.ErrSlotTaken) {
+	if !errors.Is(err, store.ErrSlotTaken) {
 		t.Errorf("a start by the clock: %v", err)
 	}
 	back := fire("nightly", 1)
@@ -227,7 +228,7 @@ func TestNoChangeOfATriggersStateIsLost(t *testing.T) {
 	if after := s.Stats().Commits; after != before {
 		t.Errorf("an edit that changes nothing makes %d commits", after-before)
 	}
-	if err := s.PutTriggerState(plan.TriggerState{Workflow: "a", Trigger: "b", Paused: true}); err != nil {
+	if _, err := s.EditTriggerState("a", "b", func(state *plan.TriggerState) { state.Paused = true }); err != nil {
 		t.Fatal(err)
 	}
 	states, err := s.TriggerStates()
@@ -290,39 +291,7 @@ func TestP12AFireThatHasItsRunIsAnsweredWhileSpaceIsShort(t *testing.T) {
 	if _, existing := start(t, s, 2, fire("nightly", 1)); existing != run.ID {
 		t.Errorf("the slot's run is %q", existing)
 	}
-	if _, err := s.CreateRun(t.Context(), fired(3, fire("nightly", 2)), planBytes, "", started(3)); !errors.Is(err, boltstore.ErrPressure) {
+	if _, err := s.CreateRun(t.Context(), fired(3, fire("nightly", 2)), planBytes, "", started(3)); !errors.Is(err, store.ErrPressure) {
 		t.Errorf("a new slot: %v", err)
-	}
-}
-
-func TestARowOfSkipsGrowsAndNothingElseDoes(t *testing.T) {
-	s := newStore(t)
-	start(t, s, 1, fire("nightly", 1))
-	first := skipped("nightly", 2, plan.SkipPaused)
-	if err := s.PutFires([]plan.Fire{first}, "weekly", "nightly", nil); err != nil {
-		t.Fatal(err)
-	}
-	grown := first
-	grown.Slots = 30
-	if err := s.ExtendFire(grown, func(state *plan.TriggerState) { state.Done = slot(31) }); err != nil {
-		t.Fatal(err)
-	}
-	if stored, err := s.Fire("weekly", "nightly", slot(2)); err != nil || stored.Slots != 30 || !stateOf(t, s, "nightly").Done.Equal(slot(31)) {
-		t.Errorf("fire %+v, %v", stored, err)
-	}
-	withRun := grown
-	withRun.Run = id(1)
-	for name, f := range map[string]plan.Fire{
-		"a slot that has a run":   skipped("nightly", 1, plan.SkipPaused),
-		"a slot without a row":    skipped("nightly", 9, plan.SkipPaused),
-		"another reason":          skipped("nightly", 2, plan.SkipLate),
-		"a fire that has its run": withRun,
-	} {
-		if err := s.ExtendFire(f, func(state *plan.TriggerState) { state.Failures = 9 }); !errors.Is(err, boltstore.ErrConflict) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if state := stateOf(t, s, "nightly"); state.Failures != 0 {
-		t.Errorf("state %+v", state)
 	}
 }

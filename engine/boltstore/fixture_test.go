@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The runs of the fixture.
@@ -60,9 +61,9 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 	must(s.KV().Delete("tokens", "beta", nil))
 	for i, value := range []string{"1", "2"} {
 		at := startOfTime.Add(time.Duration(i) * time.Minute)
-		_, err := s.Change(boltstore.Change{Workflow: "weekly", Name: "total", Value: []byte(value), At: at, By: "ann"})
+		_, err := s.Change(store.Change{Workflow: "weekly", Name: "total", Value: []byte(value), At: at, By: "ann"})
 		must(err)
-		_, err = s.Change(boltstore.Change{Workflow: "weekly", Name: "page", Key: plan.CursorPrefix("weekly", "page") + "k", Value: []byte("c" + value), At: at, By: "ann"})
+		_, err = s.Change(store.Change{Workflow: "weekly", Name: "page", Key: plan.CursorPrefix("weekly", "page") + "k", Value: []byte("c" + value), At: at, By: "ann"})
 		must(err)
 	}
 }

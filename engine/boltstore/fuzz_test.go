@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Whatever stands in the file: reading it is an error that says so, or gives
@@ -17,7 +18,7 @@ func FuzzUnseal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, key []byte) {
 		payload, err := unseal([]byte("b"), key, value)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
+			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("err = %v", err)
 			}
 			return
@@ -44,7 +45,7 @@ func FuzzStoredRecord(f *testing.F) {
 		if err == nil {
 			_, err = read.decode()
 		}
-		if err != nil && !errors.Is(err, ErrCorrupt) {
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("err = %v", err)
 		}
 	})
@@ -58,7 +59,7 @@ func FuzzCheckPages(f *testing.F) {
 	f.Add(page)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		pages := uint64(len(file) / 1024)
-		if _, err := walkPages(bytes.NewReader(file), 1024, pages, 2, true); err != nil && !errors.Is(err, ErrCorrupt) {
+		if _, err := walkPages(bytes.NewReader(file), 1024, pages, 2, true); err != nil && !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("err = %v", err)
 		}
 	})

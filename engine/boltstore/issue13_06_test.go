@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // ticking are options with a clock that the test moves.
@@ -51,7 +52,7 @@ func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
 	}
 	copyStore(t, older, path)
 	_, err := boltstore.Open(path, ticking(&now))
-	var rolled *boltstore.RolledBackError
+	var rolled *store.RolledBackError
 	if !errors.As(err, &rolled) || !rolled.Stored.Equal(startOfTime) || !rolled.Beside.Equal(now) {
 		t.Fatalf("%v", err)
 	}
@@ -121,7 +122,7 @@ func TestIssue13_06ACopyInUseIsNoticed(t *testing.T) {
 		copyStore(t, path+file, other)
 		copyStore(t, path+".mark", other+".mark")
 		opened, err := boltstore.Open(other, ticking(&now))
-		var rolled *boltstore.RolledBackError
+		var rolled *store.RolledBackError
 		switch {
 		case file == ".then" && !errors.As(err, &rolled):
 			t.Errorf("%s: %v", file, err)

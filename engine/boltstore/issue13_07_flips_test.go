@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // flipOptions are what a child that flips bits is told.
@@ -152,7 +153,7 @@ func judgeFlip(path string) string {
 	if err == nil {
 		err = s.Close()
 	}
-	var corrupt *boltstore.CorruptError
+	var corrupt *store.CorruptError
 	switch {
 	case err != nil && !errors.As(err, &corrupt):
 		return "wrong: the start ends with " + err.Error()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TestIssue13_08BackupsAreChecked: what is wrong with the content of a store in use
@@ -40,7 +41,7 @@ func TestIssue13_08BackupsAreChecked(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, boltstore.ErrCorrupt) {
+			if !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%v", err)
 			}
 			left, err := os.ReadDir(folder)

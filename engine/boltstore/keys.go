@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // runKeySize is the length of a run's binary id.
@@ -20,7 +21,7 @@ const runKeySize = 16
 func runKey(id string) ([]byte, error) {
 	parsed, err := ulid.ParseStrict(id)
 	if err != nil || strings.ToLower(parsed.String()) != id {
-		return nil, fmt.Errorf("%q is not a run id: %w", id, ErrRunNotFound)
+		return nil, fmt.Errorf("%q is not a run id: %w", id, store.ErrRunNotFound)
 	}
 	return parsed.Bytes(), nil
 }

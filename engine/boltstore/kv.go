@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The bounds of a KV row. Keys of bbolt end at 32 KiB.
@@ -14,16 +16,14 @@ const (
 	maxKVValue = 8 << 20
 )
 
-// KV holds versioned rows in named buckets, for plugin state, tokens, limiters
-// and sealed secrets. A version is never used twice in a bucket, not even after
-// a delete. Safe for concurrent use.
-type KV struct{ store *Store }
+// kvRows are the rows for others. Safe for concurrent use.
+type kvRows struct{ store *Store }
 
 // KV returns the store's rows for others.
-func (s *Store) KV() *KV { return &KV{store: s} }
+func (s *Store) KV() store.KV { return &kvRows{s} }
 
 // Get returns a copy of a row's value and its version.
-func (kv *KV) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
+func (kv *kvRows) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		stored, at, ok, err := getKV(tx, bucket, key)
 		value, version, found = bytes.Clone(stored), at, ok
@@ -38,7 +38,7 @@ func (kv *KV) Get(bucket, key string) (value []byte, version uint64, found bool,
 // Put stores a value and returns its new version, after the fsync. With
 // ifVersion it does so only when that is the stored version, 0 meaning that
 // there must be no row; else ErrConflict.
-func (kv *KV) Put(bucket, key string, value []byte, ifVersion *uint64) (version uint64, err error) {
+func (kv *kvRows) Put(bucket, key string, value []byte, ifVersion *uint64) (version uint64, err error) {
 	if err := checkKV(bucket, key, value); err != nil {
 		return 0, err
 	}
@@ -60,7 +60,7 @@ func (kv *KV) Put(bucket, key string, value []byte, ifVersion *uint64) (version 
 
 // Delete removes a row, after the fsync; an absent one is no error. With
 // ifVersion it does so only when that is the stored version; else ErrConflict.
-func (kv *KV) Delete(bucket, key string, ifVersion *uint64) error {
+func (kv *kvRows) Delete(bucket, key string, ifVersion *uint64) error {
 	err := kv.store.do(0, func(w *writer) (bool, error) {
 		if err := matchKV(w.Tx, bucket, key, ifVersion); err != nil {
 			return false, err
@@ -79,7 +79,7 @@ func (kv *KV) Delete(bucket, key string, ifVersion *uint64) error {
 }
 
 // List returns the keys of a bucket that begin with prefix, in order.
-func (kv *KV) List(bucket, prefix string) (keys []string, err error) {
+func (kv *kvRows) List(bucket, prefix string) (keys []string, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
 		if b == nil {
@@ -94,15 +94,9 @@ func (kv *KV) List(bucket, prefix string) (keys []string, err error) {
 	return keys, err
 }
 
-// KVSize is what a row takes in the store.
-type KVSize struct {
-	Key   string
-	Bytes int64 // key and value, as they are stored
-}
-
 // Sizes returns what the rows of a bucket take whose keys begin with prefix, in
 // order.
-func (kv *KV) Sizes(bucket, prefix string) (sizes []KVSize, err error) {
+func (kv *kvRows) Sizes(bucket, prefix string) (sizes []store.KVSize, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
 		if b == nil {
@@ -110,7 +104,7 @@ func (kv *KV) Sizes(bucket, prefix string) (sizes []KVSize, err error) {
 		}
 		cursor := b.Cursor()
 		for key, value := cursor.Seek([]byte(prefix)); bytes.HasPrefix(key, []byte(prefix)) && key != nil; key, value = cursor.Next() {
-			sizes = append(sizes, KVSize{Key: string(key), Bytes: int64(len(key) + len(value))})
+			sizes = append(sizes, store.KVSize{Key: string(key), Bytes: int64(len(key) + len(value))})
 		}
 		return nil
 	})
@@ -143,7 +137,7 @@ func getKV(tx *bolt.Tx, bucket, key string) (value []byte, version uint64, found
 		return nil, 0, false, err
 	}
 	if len(stored) < 8 {
-		return nil, 0, false, &CorruptError{Bucket: string(kvName(bucket)), Key: hexKey([]byte(key)), Detail: "no version"}
+		return nil, 0, false, &store.CorruptError{Bucket: string(kvName(bucket)), Key: hexKey([]byte(key)), Detail: "no version"}
 	}
 	return stored[8:], binary.BigEndian.Uint64(stored), true, nil
 }
@@ -157,7 +151,7 @@ func matchKV(tx *bolt.Tx, bucket, key string, ifVersion *uint64) error {
 		return err
 	}
 	if version != *ifVersion {
-		return fmt.Errorf("version is %d, not %d: %w", version, *ifVersion, ErrConflict)
+		return fmt.Errorf("version is %d, not %d: %w", version, *ifVersion, store.ErrConflict)
 	}
 	return nil
 }

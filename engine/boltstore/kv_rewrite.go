@@ -24,7 +24,7 @@ type kvRewrite struct {
 // disturbed. last is the key to go on behind, "" at the end. An error of change
 // leaves all rows as they are. change runs on the committer's goroutine: it must
 // not call the store.
-func (kv *KV) Rewrite(bucket, after string, limit int, change func(key string, value []byte) ([]byte, error)) (last string, rewritten int, err error) {
+func (kv *kvRows) Rewrite(bucket, after string, limit int, change func(key string, value []byte) ([]byte, error)) (last string, rewritten int, err error) {
 	err = kv.store.do(rewriteBytes, func(w *writer) (bool, error) {
 		var rows []kvRewrite
 		if rows, last, err = changedRows(w.Tx, bucket, after, limit, change); err != nil || len(rows) == 0 {
@@ -86,7 +86,7 @@ const removeAtOnce = 10_000
 
 // DeleteBefore removes the rows of a bucket whose keys stand before key, at most
 // 10,000 of them, in one transaction, after the fsync.
-func (kv *KV) DeleteBefore(bucket, key string) error {
+func (kv *kvRows) DeleteBefore(bucket, key string) error {
 	err := kv.store.do(0, func(w *writer) (bool, error) {
 		b := w.Bucket(bucketKV).Bucket([]byte(bucket))
 		if b == nil {

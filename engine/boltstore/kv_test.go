@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // kvModel is what KV should do, in memory.
@@ -52,7 +53,7 @@ func TestKVFollowsItsModel(t *testing.T) {
 				condition := ifVersion(t, at)
 				version, err := s.KV().Put(b, k, []byte(value), condition)
 				if condition != nil && *condition != model.versions[at] {
-					if !errors.Is(err, boltstore.ErrConflict) {
+					if !errors.Is(err, store.ErrConflict) {
 						t.Fatalf("put if %d at %d: %v", *condition, model.versions[at], err)
 					}
 					return
@@ -68,7 +69,7 @@ func TestKVFollowsItsModel(t *testing.T) {
 				condition := ifVersion(t, at)
 				err := s.KV().Delete(b, k, condition)
 				if condition != nil && *condition != model.versions[at] {
-					if !errors.Is(err, boltstore.ErrConflict) {
+					if !errors.Is(err, store.ErrConflict) {
 						t.Fatalf("delete if %d at %d: %v", *condition, model.versions[at], err)
 					}
 					return
@@ -130,7 +131,7 @@ func TestOneOfManyCompareAndSetsWins(t *testing.T) {
 			switch {
 			case err == nil:
 				wins <- i
-			case !errors.Is(err, boltstore.ErrConflict):
+			case !errors.Is(err, store.ErrConflict):
 				t.Error(err)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // scanLines bounds how many lines one LogPage looks at: where few of them fit, a
@@ -23,34 +24,19 @@ const firstDropped = 1 << 63
 // is short before the end.
 const pageBytes = 4 << 20
 
-// LogQuery selects lines of a run's log. Lines are numbered from 1 on.
-type LogQuery struct {
-	// From is the number of the first line, or with Back of the line after the
-	// last one; 0 = the log's begin, or its end.
-	From  uint64
-	Back  bool                 // the lines before From, and not those after it
-	Limit int                  // at most so many; below 1 is 1
-	Match func(*plan.Log) bool // which lines fit; nil = all
-}
-
-// LogPage is a part of a log, in the order of its lines.
-type LogPage struct {
-	Lines []plan.Log
-	// Next is the From of what follows in the same direction, 0 at the end. A page
-	// may be short, or empty, before that: one call looks at 20,000 lines, and gives
-	// 4 MiB of them.
-	Next uint64
-
+// logPage is a page that is being filled.
+type logPage struct {
+	store.LogPage
 	bytes int // of Lines
 }
 
 // full reports whether a page takes no more lines.
-func (p *LogPage) full(limit int) bool { return len(p.Lines) == limit || p.bytes >= pageBytes }
+func (p *logPage) full(limit int) bool { return len(p.Lines) == limit || p.bytes >= pageBytes }
 
 // LogPage reads a part of a run's log, from either end, without reading the
 // rest. After the last line comes one more for every step whose log was over
 // 16 MiB, with the count of what was dropped. ErrRunNotFound; *CorruptError.
-func (s *Store) LogPage(runID string, q LogQuery) (*LogPage, error) {
+func (s *Store) LogPage(runID string, q store.LogQuery) (*store.LogPage, error) {
 	run, err := runKey(runID)
 	if err != nil {
 		return nil, err
@@ -63,10 +49,10 @@ func (s *Store) LogPage(runID string, q LogQuery) (*LogPage, error) {
 }
 
 // logsFrom reads forwards.
-func (s *Store) logsFrom(runID string, run []byte, q LogQuery) (*LogPage, error) {
-	page, next, seen := &LogPage{}, max(q.From, 1), 0
+func (s *Store) logsFrom(runID string, run []byte, q store.LogQuery) (*store.LogPage, error) {
+	page, next, seen := &logPage{}, max(q.From, 1), 0
 	for more := next < firstDropped; more; {
-		part, left, err := s.logPart(runID, run, next, false, q.wanted(len(page.Lines)))
+		part, left, err := s.logPart(runID, run, next, false, wantedLines(q, len(page.Lines)))
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +64,7 @@ func (s *Store) logsFrom(runID string, run []byte, q LogQuery) (*LogPage, error)
 			next, seen = line.number+1, seen+1
 			if (page.full(q.Limit) || seen == scanLines) && (left || i+1 < len(part)) {
 				page.Next = next
-				return page, nil
+				return &page.LogPage, nil
 			}
 		}
 	}
@@ -97,17 +83,17 @@ func (s *Store) logsFrom(runID string, run []byte, q LogQuery) (*LogPage, error)
 		}
 		page.Lines = append(page.Lines, line)
 	}
-	return page, nil
+	return &page.LogPage, nil
 }
 
 // logsBefore reads backwards.
-func (s *Store) logsBefore(runID string, run []byte, q LogQuery) (*LogPage, error) {
-	page, before := &LogPage{}, q.From
+func (s *Store) logsBefore(runID string, run []byte, q store.LogQuery) (*store.LogPage, error) {
+	page, before := &logPage{}, q.From
 	defer func() { slices.Reverse(page.Lines) }()
 	if before == 0 || before > firstDropped {
 		full, err := s.droppedBefore(page, run, q)
 		if err != nil || full {
-			return page, err
+			return &page.LogPage, err
 		}
 		before = firstDropped
 	}
@@ -116,7 +102,7 @@ func (s *Store) logsBefore(runID string, run []byte, q LogQuery) (*LogPage, erro
 			page.Next = before
 			break
 		}
-		part, left, err := s.logPart(runID, run, before, true, q.wanted(len(page.Lines)))
+		part, left, err := s.logPart(runID, run, before, true, wantedLines(q, len(page.Lines)))
 		if err != nil {
 			return nil, err
 		}
@@ -128,16 +114,16 @@ func (s *Store) logsBefore(runID string, run []byte, q LogQuery) (*LogPage, erro
 			before, seen = line.number, seen+1
 			if (page.full(q.Limit) || seen == scanLines) && (left || i+1 < len(part)) {
 				page.Next = before
-				return page, nil
+				return &page.LogPage, nil
 			}
 		}
 	}
-	return page, nil
+	return &page.LogPage, nil
 }
 
 // droppedBefore begins a page with the lines that stand for dropped ones, the last
 // one first. It reports whether they fill it.
-func (s *Store) droppedBefore(page *LogPage, run []byte, q LogQuery) (full bool, err error) {
+func (s *Store) droppedBefore(page *logPage, run []byte, q store.LogQuery) (full bool, err error) {
 	dropped, err := s.droppedLines(run, "")
 	if err != nil {
 		return false, err
@@ -158,8 +144,8 @@ func (s *Store) droppedBefore(page *LogPage, run []byte, q LogQuery) (full bool,
 	return false, nil
 }
 
-// wanted is how many lines are copied out at a time.
-func (q *LogQuery) wanted(have int) int {
+// wantedLines is how many lines are copied out at a time.
+func wantedLines(q store.LogQuery, have int) int {
 	if q.Match == nil {
 		return min(q.Limit-have, viewRecords)
 	}
@@ -173,10 +159,10 @@ type numberedLine struct {
 }
 
 // take adds a line to the page where it fits.
-func (s *Store) take(page *LogPage, match func(*plan.Log) bool, stored numberedLine, run []byte) error {
+func (s *Store) take(page *logPage, match func(*plan.Log) bool, stored numberedLine, run []byte) error {
 	var line plan.Log
 	if err := json.Unmarshal(stored.encoded, &line); err != nil {
-		return &CorruptError{Path: s.path, Bucket: string(bucketLogs), Key: hexKey(seqKey(run, stored.number)), Detail: err.Error()}
+		return &store.CorruptError{Path: s.path, Bucket: string(bucketLogs), Key: hexKey(seqKey(run, stored.number)), Detail: err.Error()}
 	}
 	if match == nil || match(&line) {
 		page.Lines = append(page.Lines, line)
@@ -190,7 +176,7 @@ func (s *Store) take(page *LogPage, match func(*plan.Log) bool, stored numberedL
 func (s *Store) logPart(runID string, run []byte, at uint64, back bool, wanted int) (part []numberedLine, more bool, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(bucketRuns).Get(run) == nil {
-			return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+			return fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 		}
 		cursor, size := tx.Bucket(bucketLogs).Cursor(), 0
 		key, value := cursor.Seek(seqKey(run, at))
@@ -229,7 +215,7 @@ func (s *Store) LogSteps(runID string, most int) (steps []string, err error) {
 	}
 	err = s.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(bucketRuns).Get(run) == nil {
-			return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+			return fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 		}
 		cursor := tx.Bucket(bucketLogSizes).Cursor()
 		for key, value := cursor.Seek(run); bytes.HasPrefix(key, run) && len(steps) < most; key, value = cursor.Next() {
@@ -238,7 +224,7 @@ func (s *Store) LogSteps(runID string, most int) (steps []string, err error) {
 				return err
 			}
 			if len(stored) < 16 {
-				return &CorruptError{Bucket: string(bucketLogSizes), Key: hexKey(key), Detail: "too short"}
+				return &store.CorruptError{Bucket: string(bucketLogSizes), Key: hexKey(key), Detail: "too short"}
 			}
 			steps = append(steps, string(stored[16:]))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // longLog is a run with lines of three steps, between two others that have some.
@@ -51,7 +52,7 @@ func TestALogIsReadInPagesFromBothEnds(t *testing.T) {
 				t.Run(fmt.Sprintf("%d %v %v", limit, match != nil, back), func(t *testing.T) {
 					var got []plan.Log
 					for from, asked := uint64(0), 0; ; asked++ {
-						page, err := s.LogPage(id(2), boltstore.LogQuery{From: from, Back: back, Limit: limit, Match: match})
+						page, err := s.LogPage(id(2), store.LogQuery{From: from, Back: back, Limit: limit, Match: match})
 						if err != nil || len(page.Lines) > limit || asked > len(all) {
 							t.Fatalf("%d lines, %v", len(page.Lines), err)
 						}
@@ -74,10 +75,10 @@ func TestALogIsReadInPagesFromBothEnds(t *testing.T) {
 			}
 		}
 	}
-	if page, err := s.LogPage(id(2), boltstore.LogQuery{Limit: 2500}); err != nil || page.Next != 0 {
+	if page, err := s.LogPage(id(2), store.LogQuery{Limit: 2500}); err != nil || page.Next != 0 {
 		t.Errorf("the last line has others behind it: %d %v", page.Next, err)
 	}
-	if _, err := s.LogPage(id(7), boltstore.LogQuery{}); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if _, err := s.LogPage(id(7), store.LogQuery{}); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("a run that is not there: %v", err)
 	}
 	steps, err := s.LogSteps(id(2), 100)
@@ -95,7 +96,7 @@ func TestASearchThatFindsLittleLooksAtSoMuchAtATime(t *testing.T) {
 		looked, asked := 0, 0
 		for from := uint64(0); ; {
 			before := looked
-			page, err := s.LogPage(id(2), boltstore.LogQuery{From: from, Back: back, Limit: 10, Match: func(l *plan.Log) bool {
+			page, err := s.LogPage(id(2), store.LogQuery{From: from, Back: back, Limit: 10, Match: func(l *plan.Log) bool {
 				looked++
 				return l.Message == all[22_222].Message
 			}})
@@ -135,7 +136,7 @@ func TestWhatWasDroppedStandsAtTheEndOfEveryReading(t *testing.T) {
 		for _, back := range []bool{false, true} {
 			var got []string
 			for from := uint64(0); ; {
-				page, err := s.LogPage(id(1), boltstore.LogQuery{From: from, Back: back, Limit: limit})
+				page, err := s.LogPage(id(1), store.LogQuery{From: from, Back: back, Limit: limit})
 				if err != nil || len(page.Lines) > limit || len(got) > 100 {
 					t.Fatalf("%d lines, %v", len(page.Lines), err)
 				}

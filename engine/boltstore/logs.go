@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // maxStepLog bounds the log of one step of one run. What comes after is counted,
@@ -101,7 +101,7 @@ func getLogSize(tx *bolt.Tx, run []byte, step string) (*logSize, error) {
 		return &logSize{}, err
 	}
 	if len(stored) < 16 {
-		return nil, &CorruptError{Bucket: string(bucketLogSizes), Key: hexKey(key), Detail: "too short"}
+		return nil, &store.CorruptError{Bucket: string(bucketLogSizes), Key: hexKey(key), Detail: "too short"}
 	}
 	return &logSize{bytes: binary.BigEndian.Uint64(stored), dropped: binary.BigEndian.Uint64(stored[8:])}, nil
 }
@@ -127,7 +127,7 @@ func (s *Store) Logs(runID, step string, from uint64, limit int) (lines []plan.L
 		var part [][]byte
 		err := s.view(func(tx *bolt.Tx) (err error) {
 			if tx.Bucket(bucketRuns).Get(run) == nil {
-				return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+				return fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 			}
 			part, next, more, err = readLogs(tx, run, next)
 			return err
@@ -140,7 +140,7 @@ func (s *Store) Logs(runID, step string, from uint64, limit int) (lines []plan.L
 			var line plan.Log
 			if err := json.Unmarshal(encoded, &line); err != nil {
 				key := seqKey(run, first+uint64(i))
-				return nil, 0, &CorruptError{Path: s.path, Bucket: string(bucketLogs), Key: hexKey(key), Detail: err.Error()}
+				return nil, 0, &store.CorruptError{Path: s.path, Bucket: string(bucketLogs), Key: hexKey(key), Detail: err.Error()}
 			}
 			if step != "" && line.Step != step {
 				continue
@@ -185,25 +185,14 @@ func (s *Store) droppedLines(run []byte, step string) (lines []plan.Log, err err
 				return err
 			}
 			if len(stored) < 16 {
-				return &CorruptError{Bucket: string(bucketLogSizes), Key: hexKey(key), Detail: "too short"}
+				return &store.CorruptError{Bucket: string(bucketLogSizes), Key: hexKey(key), Detail: "too short"}
 			}
 			count, of := binary.BigEndian.Uint64(stored[8:]), string(stored[16:])
 			if count > 0 && (step == "" || step == of) {
-				lines = append(lines, s.droppedLine(of, count))
+				lines = append(lines, store.DroppedLine(of, count, s.options.Now))
 			}
 		}
 		return nil
 	})
 	return lines, err
-}
-
-func (s *Store) droppedLine(step string, count uint64) plan.Log {
-	var at time.Time
-	if s.options.Now != nil {
-		at = s.options.Now()
-	}
-	return plan.Log{
-		At: at, Level: "warn", Step: step,
-		Message: fmt.Sprintf("%d lines dropped: the log of this step is over %d MiB", count, maxStepLog>>20),
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A mark counts how a store goes on: it rises with the first change after a start, in
@@ -28,24 +30,6 @@ const markEvery = time.Minute
 // markSuffix is appended to the store's path: the file beside it.
 const markSuffix = ".mark"
 
-// RolledBackError says that the store is older than the file beside it: what it had
-// stored after Stored, up to Beside at least, is not in it.
-type RolledBackError struct {
-	Path   string
-	Stored time.Time // of the last mark in the store; zero = it has none
-	Beside time.Time // of the mark in the file beside
-	Counts [2]uint64 // of both
-}
-
-func (e *RolledBackError) Error() string {
-	when := "has no mark of the time when it was written"
-	if !e.Stored.IsZero() {
-		when = "is as it was at " + e.Stored.UTC().Format(time.RFC3339)
-	}
-	return fmt.Sprintf("store %s was put back: it %s (mark %d), and %s says that it was written until %s (mark %d)",
-		e.Path, when, e.Counts[0], e.Path+markSuffix, e.Beside.UTC().Format(time.RFC3339), e.Counts[1])
-}
-
 func (m mark) encode() []byte {
 	data := binary.BigEndian.AppendUint64(nil, m.Count)
 	if m.At.IsZero() {
@@ -60,7 +44,7 @@ func getMark(tx *bolt.Tx) (m mark, err error) {
 		return mark{}, err
 	}
 	if len(stored) != 8 && len(stored) != 16 {
-		return mark{}, &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyMark), Detail: "no mark"}
+		return mark{}, &store.CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyMark), Detail: "no mark"}
 	}
 	m.Count = binary.BigEndian.Uint64(stored)
 	if len(stored) == 16 {
@@ -157,7 +141,7 @@ func (s *Store) keepMarks(created bool) error {
 	case stored.Count == 0: // of a version without marks: whoever goes back to it does so on purpose
 		s.marks.current = beside
 	case found && stored.Count < beside.Count && !s.options.AcceptRollback:
-		return &RolledBackError{Path: s.path, Stored: stored.At, Beside: beside.At, Counts: [2]uint64{stored.Count, beside.Count}}
+		return &store.RolledBackError{Path: s.path, Mark: s.path + markSuffix, Stored: stored.At, Beside: beside.At, Counts: [2]uint64{stored.Count, beside.Count}}
 	case found && stored.Count < beside.Count:
 		if err := s.acceptRollback(stored, beside); err != nil {
 			return err
@@ -180,7 +164,7 @@ func (s *Store) acceptRollback(stored, beside mark) error {
 	if !stored.At.IsZero() {
 		from = "a copy of " + stored.At.Format(time.RFC3339)
 	}
-	r := restore{path: s.path, options: s.options, info: &RestoreInfo{}, from: from}
+	r := restore{path: s.path, options: s.options, info: &store.RestoreInfo{}, from: from}
 	accepted := mark{Count: beside.Count + 1, At: beside.At}
 	if s.options.Now != nil {
 		accepted.At = s.options.Now().UTC()
@@ -198,22 +182,9 @@ func (s *Store) acceptRollback(stored, beside mark) error {
 		return fmt.Errorf("open store %s: accept that it was put back: %w", s.path, err)
 	}
 	s.unclosed = true
-	s.rollback = &Rollback{Stored: stored.At, Beside: beside.At, Parked: r.info.Parked, Epoch: r.info.Epoch}
+	s.rollback = &store.Rollback{Stored: stored.At, Beside: beside.At, Parked: r.info.Parked, Epoch: r.info.Epoch}
 	return nil
 }
 
-// Rollback tells what became of a store that was put back, when that was accepted.
-type Rollback struct {
-	Stored, Beside time.Time // see RolledBackError
-	Parked         int       // open runs that were paused
-	Epoch          uint64
-}
-
 // Rollback returns what Open has accepted; nil = the store was not put back.
-func (s *Store) Rollback() *Rollback { return s.rollback }
-
-// IsRolledBack reports whether an error says that a store was put back.
-func IsRolledBack(err error) bool {
-	var rolled *RolledBackError
-	return errors.As(err, &rolled)
-}
+func (s *Store) Rollback() *store.Rollback { return s.rollback }

@@ -4,35 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
-)
-
-// The bounds of the history of one state value or cursor: the newest stay.
-const (
-	maxChanges      = 50
-	maxChangesBytes = 256 << 10
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // maxMemoryKey bounds the key of a state value or cursor. Keys of bbolt end at
 // 32 KiB.
 const maxMemoryKey = 8 << 10
-
-// Change asks for a change of a state value or a cursor, by a person. A nil
-// Value resets it.
-type Change struct {
-	Workflow string
-	Name     string
-	Key      string // of a cursor; "" = a state value
-	Value    []byte
-	At       time.Time
-	By       string
-}
 
 // State returns the stored values of a workflow's state, by name.
 func (s *Store) State(workflow string) (values []plan.StateValue, err error) {
@@ -107,7 +89,7 @@ func (s *Store) CursorKeys(workflow, name string) (keys []string, err error) {
 // Change sets or resets a state value or a cursor, with its entry in the
 // history, in one transaction. It returns the new version, 0 for one that was
 // reset.
-func (s *Store) Change(c Change) (version uint64, err error) {
+func (s *Store) Change(c store.Change) (version uint64, err error) {
 	bucket, key, err := memoryKey(c.Workflow, c.Name, c.Key)
 	if err != nil {
 		return 0, err
@@ -150,7 +132,7 @@ func decodeMemory(bucket, key, stored []byte) (*plan.StateValue, error) {
 	}
 	value := new(plan.StateValue)
 	if err := json.Unmarshal(payload, value); err != nil {
-		return nil, &CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: err.Error()}
+		return nil, &store.CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: err.Error()}
 	}
 	return value, nil
 }
@@ -161,13 +143,6 @@ func getMemory(tx *bolt.Tx, bucket, key []byte) (*plan.StateValue, error) {
 		return nil, nil
 	}
 	return decodeMemory(bucket, key, stored)
-}
-
-func versionOf(value *plan.StateValue) uint64 {
-	if value == nil {
-		return 0
-	}
-	return value.Version
 }
 
 // putMemory writes a value, or removes it when it is nil, with its entry in the
@@ -207,7 +182,7 @@ func getHistory(tx *bolt.Tx, bucket, key []byte) (changes []plan.StateChange, er
 		return nil, err
 	}
 	if err := json.Unmarshal(stored, &changes); err != nil {
-		return nil, &CorruptError{Bucket: string(bucketStateHistory), Key: hexKey(at), Detail: err.Error()}
+		return nil, &store.CorruptError{Bucket: string(bucketStateHistory), Key: hexKey(at), Detail: err.Error()}
 	}
 	return changes, nil
 }
@@ -217,124 +192,57 @@ func putHistory(w *writer, bucket, key []byte, change plan.StateChange) error {
 	if err != nil {
 		return err
 	}
-	changes = append(changes, change)
-	changes = changes[max(0, len(changes)-maxChanges):]
-	size := 0
-	for i := len(changes) - 1; i >= 0; i-- {
-		if size += len(changes[i].Value); size > maxChangesBytes && i < len(changes)-1 {
-			changes = changes[i+1:]
-			break
-		}
-	}
-	encoded, err := json.Marshal(changes)
+	encoded, err := json.Marshal(store.AddChange(changes, change))
 	if err != nil {
 		return err
 	}
 	return w.put(bucketStateHistory, historyKey(bucket, key), encoded)
 }
 
-// keep is what the success of a run changes, with the versions that the run read
-// (docs/reliability.md, P5).
+// keep is what the success of a run changes, with where it is kept.
 type keep struct {
-	bucket  []byte
-	key     []byte
-	version uint64
-	value   plan.StateValue
-}
-
-// keeps collects the writes of the records of a run.
-func keeps(runID, workflow string, records []*journal.Record) (writes []keep, err error) {
-	for _, record := range records {
-		for _, command := range record.Commands {
-			finish := command.Finish
-			if finish == nil || !finish.Writes() {
-				continue
-			}
-			for name, value := range finish.State {
-				bucket, key, err := memoryKey(workflow, name, "")
-				if err != nil {
-					return nil, err
-				}
-				writes = append(writes, keep{bucket, key, finish.StateVersions[name], plan.StateValue{
-					Workflow: workflow, Name: name, Value: value, At: record.Event.At, Run: runID,
-				}})
-			}
-			for cursor, watermark := range finish.Cursors {
-				version, read := finish.CursorVersions[cursor]
-				_, name, _, ok := plan.SplitCursorKey(cursor)
-				if !read || !ok {
-					continue // nobody told where it is kept
-				}
-				bucket, key, err := memoryKey("", "", cursor)
-				if err != nil {
-					return nil, err
-				}
-				writes = append(writes, keep{bucket, key, version, plan.StateValue{
-					Workflow: workflow, Name: name, Key: cursor, Value: watermark, At: record.Event.At, Run: runID,
-				}})
-			}
-		}
-	}
-	return writes, nil
+	store.Write
+	bucket, key []byte
 }
 
 // keepsOf returns the writes of the records of a run, when all is still as the
 // run read it; else a *journal.MovedError.
-func keepsOf(tx *bolt.Tx, run []byte, records []*journal.Record) ([]keep, error) {
-	if !slices.ContainsFunc(records, func(record *journal.Record) bool {
-		return slices.ContainsFunc(record.Commands, func(c journal.Command) bool { return c.Finish != nil && c.Finish.Writes() })
-	}) {
+func keepsOf(tx *bolt.Tx, run []byte, records []*journal.Record) (keeps []keep, err error) {
+	if !store.Keeps(records) {
 		return nil, nil
 	}
 	row, err := getRow(tx, run)
 	if err != nil {
 		return nil, err
 	}
-	writes, err := keeps(row.ID, row.Workflow, records)
-	if err != nil {
-		return nil, err
+	for _, write := range store.WritesOf(row.ID, row.Workflow, records) {
+		k := keep{Write: write}
+		if k.bucket, k.key, err = memoryKey(write.Value.Workflow, write.Value.Name, write.Value.Key); err != nil {
+			return nil, err
+		}
+		stored, err := getMemory(tx, k.bucket, k.key)
+		if err != nil {
+			return nil, err
+		}
+		if err := write.Moved(stored); err != nil {
+			return nil, err
+		}
+		keeps = append(keeps, k)
 	}
-	return writes, unmoved(tx, writes)
+	return keeps, nil
 }
 
-// unmoved checks that all is still as the run read it.
-func unmoved(tx *bolt.Tx, writes []keep) error {
-	for _, w := range writes {
-		stored, err := getMemory(tx, w.bucket, w.key)
+// putKeeps writes what changed.
+func putKeeps(w *writer, keeps []keep) error {
+	for _, k := range keeps {
+		stored, err := getMemory(w.Tx, k.bucket, k.key)
 		if err != nil {
 			return err
 		}
-		if versionOf(stored) == w.version {
+		if k.Stays(stored) {
 			continue
 		}
-		moved := &journal.MovedError{What: "state", Name: w.value.Name}
-		if w.value.Key != "" {
-			moved.What = "cursor"
-		}
-		if stored != nil {
-			if moved.By = stored.By; stored.Run != "" {
-				moved.By = "run " + stored.Run
-			}
-		}
-		return moved
-	}
-	return nil
-}
-
-// putKeeps writes what changed. A cursor that stays where it was keeps its
-// version: others that read it may go on.
-func putKeeps(w *writer, writes []keep) error {
-	for _, k := range writes {
-		if k.value.Key != "" {
-			stored, err := getMemory(w.Tx, k.bucket, k.key)
-			if err != nil {
-				return err
-			}
-			if stored != nil && bytes.Equal(stored.Value, k.value.Value) {
-				continue
-			}
-		}
-		if _, err := putMemory(w, k.bucket, k.key, k.value); err != nil {
+		if _, err := putMemory(w, k.bucket, k.key, k.Value); err != nil {
 			return err
 		}
 	}

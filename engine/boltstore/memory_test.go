@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func memoryStore(t *testing.T) *boltstore.Store {
@@ -73,7 +74,7 @@ func TestP5StateAndCursorsAreWrittenWithTheSuccessOrNotAtAll(t *testing.T) {
 		State:   map[string]json.RawMessage{"a": json.RawMessage("1"), "b": json.RawMessage("2")},
 		Cursors: map[string][]byte{key: []byte("mark")}, StateVersions: map[string]uint64{}, CursorVersions: map[string]uint64{key: 0},
 	})
-	if _, err := s.Change(boltstore.Change{Workflow: "w", Name: "b", Value: []byte("9"), At: time.Now(), By: "ann"}); err != nil {
+	if _, err := s.Change(store.Change{Workflow: "w", Name: "b", Value: []byte("9"), At: time.Now(), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	row.Status = plan.RunSucceeded
@@ -107,7 +108,7 @@ func TestP5StateAndCursorsAreWrittenWithTheSuccessOrNotAtAll(t *testing.T) {
 func TestP5ACursorThatStaysKeepsItsVersion(t *testing.T) {
 	s := memoryStore(t)
 	key := plan.CursorKey("w", "c", "id")
-	version, err := s.Change(boltstore.Change{Workflow: "w", Name: "c", Key: key, Value: []byte("mark"), At: time.Now()})
+	version, err := s.Change(store.Change{Workflow: "w", Name: "c", Key: key, Value: []byte("mark"), At: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +125,11 @@ func TestP5ACursorThatStaysKeepsItsVersion(t *testing.T) {
 func TestHistoryIsBoundedAndTellsWhoAndWhen(t *testing.T) {
 	s := memoryStore(t)
 	for i := range 60 {
-		if _, err := s.Change(boltstore.Change{Workflow: "w", Name: "a", Value: fmt.Append(nil, i), At: time.Unix(int64(i), 0), By: "ann"}); err != nil {
+		if _, err := s.Change(store.Change{Workflow: "w", Name: "a", Value: fmt.Append(nil, i), At: time.Unix(int64(i), 0), By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if version, err := s.Change(boltstore.Change{Workflow: "w", Name: "a", At: time.Unix(99, 0), By: "bob"}); err != nil || version != 0 {
+	if version, err := s.Change(store.Change{Workflow: "w", Name: "a", At: time.Unix(99, 0), By: "bob"}); err != nil || version != 0 {
 		t.Fatalf("reset gave %d, %v", version, err)
 	}
 	changes, err := s.History("w", "a", "")
@@ -141,7 +142,7 @@ func TestHistoryIsBoundedAndTellsWhoAndWhen(t *testing.T) {
 	}
 	big := make([]byte, 200<<10)
 	for range 3 {
-		if _, err := s.Change(boltstore.Change{Workflow: "w", Name: "big", Value: big, At: time.Now()}); err != nil {
+		if _, err := s.Change(store.Change{Workflow: "w", Name: "big", Value: big, At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,11 +157,11 @@ func TestHistoryIsBoundedAndTellsWhoAndWhen(t *testing.T) {
 func TestNoWorkflowReachesIntoAnothersState(t *testing.T) {
 	s := memoryStore(t)
 	for _, workflow := range []string{"a", "ab", "a\x00b"} {
-		if _, err := s.Change(boltstore.Change{Workflow: workflow, Name: "b", Value: []byte(`1`), At: time.Now()}); err != nil {
+		if _, err := s.Change(store.Change{Workflow: workflow, Name: "b", Value: []byte(`1`), At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		key := plan.CursorKey(workflow, "c", "x")
-		if _, err := s.Change(boltstore.Change{Workflow: workflow, Name: "c", Key: key, Value: []byte(`1`), At: time.Now()}); err != nil {
+		if _, err := s.Change(store.Change{Workflow: workflow, Name: "c", Key: key, Value: []byte(`1`), At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,15 +248,15 @@ func TestLabelsAreIndexed(t *testing.T) {
 	accept(t, s, runRow("v", nil, map[string]string{"tea": "mweb"}))
 	both := accept(t, s, runRow("v", nil, map[string]string{"team": "web"}))
 	for _, c := range []struct {
-		filter boltstore.Filter
+		filter store.Filter
 		want   []string
 	}{
-		{boltstore.Filter{Labels: map[string]string{"team": "web"}}, []string{both.ID, a.ID}},
-		{boltstore.Filter{Labels: map[string]string{"team": "web"}, Limit: 1}, []string{both.ID}},
-		{boltstore.Filter{Labels: map[string]string{"team": "web", "area": "x"}}, []string{a.ID}},
-		{boltstore.Filter{Labels: map[string]string{"team": "web"}, Workflow: "v"}, []string{both.ID}},
-		{boltstore.Filter{Labels: map[string]string{"team": "web"}, Status: plan.RunFailed}, nil},
-		{boltstore.Filter{Labels: map[string]string{"team": "we"}}, nil},
+		{store.Filter{Labels: map[string]string{"team": "web"}}, []string{both.ID, a.ID}},
+		{store.Filter{Labels: map[string]string{"team": "web"}, Limit: 1}, []string{both.ID}},
+		{store.Filter{Labels: map[string]string{"team": "web", "area": "x"}}, []string{a.ID}},
+		{store.Filter{Labels: map[string]string{"team": "web"}, Workflow: "v"}, []string{both.ID}},
+		{store.Filter{Labels: map[string]string{"team": "web"}, Status: plan.RunFailed}, nil},
+		{store.Filter{Labels: map[string]string{"team": "we"}}, nil},
 	} {
 		rows, _, err := s.Runs(c.filter)
 		if err != nil {

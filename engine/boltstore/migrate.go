@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // migrationRows bounds what one transaction of a migration writes.
@@ -225,7 +226,7 @@ func (s *Store) finishPart(w *writer) error {
 func refsOfRow(w *writer, run, payload []byte) error {
 	row := new(plan.Run)
 	if err := json.Unmarshal(payload, row); err != nil {
-		return &CorruptError{Bucket: string(bucketRuns), Key: hexKey(run), Detail: err.Error()}
+		return &store.CorruptError{Bucket: string(bucketRuns), Key: hexKey(run), Detail: err.Error()}
 	}
 	if key, ok := decodeHash(row.PlanHash); ok && w.Bucket(bucketRefs).Get(planRef(key, run)) == nil {
 		if err := w.put(bucketRefs, planRef(key, run)); err != nil {
@@ -250,7 +251,7 @@ func refsOfRow(w *writer, run, payload []byte) error {
 // from the run.
 func refOfRequest(w *writer, request, run []byte) error {
 	if len(run) != runKeySize {
-		return &CorruptError{Bucket: string(bucketRequests), Key: hexKey(request), Detail: "not a run id"}
+		return &store.CorruptError{Bucket: string(bucketRequests), Key: hexKey(request), Detail: "not a run id"}
 	}
 	row, err := getRow(w.Tx, run)
 	if err != nil || row == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // migrateToFour adds the counts of runs, the index of those that need somebody, the
@@ -33,7 +34,7 @@ func (s *Store) migrateToFour() error {
 	}); err != nil {
 		return err
 	}
-	found := &four{counts: map[string]Counts{}, failed: map[string]map[string]time.Time{}}
+	found := &four{counts: map[string]store.Counts{}, failed: map[string]map[string]time.Time{}}
 	if err := s.eachRow(bucketRuns, found.run); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (s *Store) migrateToFour() error {
 
 // four gathers what follows from the runs of a store, from the oldest one on.
 type four struct {
-	counts map[string]Counts
+	counts map[string]store.Counts
 	failed map[string]map[string]time.Time // of each workflow: runs that need somebody, and when they ended
 }
 
@@ -80,7 +81,7 @@ func (f *four) run(w *writer, key, payload []byte) error {
 	counted.count(workflow, key, row, 1)
 	for change, by := range counted.counts {
 		if f.counts[change.key] == nil {
-			f.counts[change.key] = Counts{}
+			f.counts[change.key] = store.Counts{}
 		}
 		f.counts[change.key][change.status] += by
 	}
@@ -105,13 +106,13 @@ func (f *four) attention(key string, row *plan.Run) {
 	switch {
 	case row.Status == plan.RunSucceeded && row.FinishedAt != nil && row.Asks == 0:
 		maps.DeleteFunc(failed, func(_ string, ended time.Time) bool { return !ended.IsZero() && !ended.After(*row.FinishedAt) })
-	case needsLook(row):
+	case store.NeedsSomebody(row):
 		if failed == nil {
 			failed = map[string]time.Time{}
 			f.failed[row.Workflow] = failed
 		}
 		failed[key] = time.Time{}
-		if mayLookAt(row) && row.FinishedAt != nil {
+		if store.MayLookAt(row) && row.FinishedAt != nil {
 			failed[key] = *row.FinishedAt
 		}
 	}
@@ -122,7 +123,7 @@ type fourRow struct{ bucket, key, value []byte }
 
 func (f *four) rows() (rows []fourRow) {
 	for _, key := range slices.Sorted(maps.Keys(f.counts)) {
-		rows = append(rows, fourRow{bucketCounts, []byte(key), f.counts[key].encode()})
+		rows = append(rows, fourRow{bucketCounts, []byte(key), encodeCounts(f.counts[key])})
 	}
 	for _, workflow := range slices.Sorted(maps.Keys(f.failed)) {
 		prefix, err := workflowPrefix(workflow)

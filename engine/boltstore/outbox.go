@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // maxOutbox is how many entries wait at most: the oldest give way. A process that
@@ -71,11 +71,11 @@ func (s *Store) DropOutbox(upTo uint64) error {
 // tellOthers writes the outbox entry of a run that is closed or paused now. A
 // sub-workflow's run is its parent's matter.
 func (c *rowChange) tellOthers(w *writer) error {
-	kind := toldOf(c.old, c.row)
+	kind := store.NewsOf(c.old, c.row)
 	if kind == "" || !w.tells {
 		return nil
 	}
-	return w.tell(c.key, plan.OutboxEntry{Kind: kind, At: w.now(c.row), Run: *c.row})
+	return w.tell(c.key, plan.OutboxEntry{Kind: kind, At: store.NewsAt(w.clock, c.row), Run: *c.row})
 }
 
 // tell writes an entry. run is the key of the run that it is about, or zeros.
@@ -102,33 +102,6 @@ func (w *writer) tell(run []byte, entry plan.OutboxEntry) error {
 		return w.remove(bucketOutbox, bytes.Clone(first))
 	}
 	return nil
-}
-
-// toldOf says what the new row of a run is told as; "" = nothing. A resume that
-// ended in the same transaction is told too.
-func toldOf(old, row *plan.Run) plan.OutboxKind {
-	if row.Parent != nil {
-		return ""
-	}
-	again := old == nil || old.Attempt != row.Attempt
-	switch {
-	case row.Closed && (again || !old.Closed):
-		return plan.OutboxClosed
-	case row.Status == plan.RunPaused && (again || old.Status != plan.RunPaused):
-		return plan.OutboxPaused
-	}
-	return ""
-}
-
-// now stamps what the store itself says of a run.
-func (w *writer) now(row *plan.Run) time.Time {
-	switch {
-	case w.clock != nil:
-		return w.clock().UTC().Round(0)
-	case row.FinishedAt != nil:
-		return *row.FinishedAt
-	}
-	return row.StartedAt
 }
 
 // forgetTold takes out the entries of a run that is removed by a person's word.
@@ -160,7 +133,7 @@ func decodeEntry(key, stored []byte) (*plan.OutboxEntry, error) {
 	}
 	entry := new(plan.OutboxEntry)
 	if err := json.Unmarshal(payload[min(runKeySize, len(payload)):], entry); err != nil {
-		return nil, &CorruptError{Bucket: string(bucketOutbox), Key: hexKey(key), Detail: err.Error()}
+		return nil, &store.CorruptError{Bucket: string(bucketOutbox), Key: hexKey(key), Detail: err.Error()}
 	}
 	return entry, nil
 }

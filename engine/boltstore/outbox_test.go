@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func outboxOf(t testing.TB, s *boltstore.Store) (entries []plan.OutboxEntry) {
@@ -186,12 +187,12 @@ func TestP15TheOutboxOfARestoredStoreIsOfAnotherEpoch(t *testing.T) {
 
 func TestRowsOfRunsAreToldWhenTheyAreDurable(t *testing.T) {
 	var told []plan.Run
-	stages := []boltstore.CommitStage{}
+	stages := []store.CommitStage{}
 	options := quick()
-	options.OnCommit = func(stage boltstore.CommitStage) { stages = append(stages, stage) }
+	options.OnCommit = func(stage store.CommitStage) { stages = append(stages, stage) }
 	options.OnRuns = func(rows []plan.Run) {
 		told = append(told, rows...)
-		if stages[len(stages)-1] != boltstore.AfterCommit {
+		if stages[len(stages)-1] != store.AfterCommit {
 			t.Error("told before the commit")
 		}
 	}

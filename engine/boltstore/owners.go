@@ -8,26 +8,19 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// RunUse is what a run takes in the store.
-type RunUse struct {
-	Run     plan.Run
-	Records int64 // bytes of its records with their large values
-	Logs    int64 // bytes of its log
-}
 
 // EachRunUse measures all runs, the newest first, each in a transaction of its
 // own.
-func (s *Store) EachRunUse(visit func(RunUse) error) error {
+func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 	for cursor := ""; ; {
-		rows, next, err := s.Runs(Filter{Limit: scanRows, Cursor: cursor})
+		rows, next, err := s.Runs(store.Filter{Limit: scanRows, Cursor: cursor})
 		if err != nil {
 			return err
 		}
 		for i := range rows {
-			use := RunUse{Run: rows[i]}
+			use := store.RunUse{Run: rows[i]}
 			run, err := runKey(rows[i].ID)
 			if err != nil {
 				return err
@@ -117,7 +110,7 @@ func glanceRecord(blobs *bolt.Bucket, key, value []byte) (size int64, seen glanc
 	}
 	size = int64(len(value)) + bytesOfCuts(blobs, cuts)
 	if len(encoded) == 0 {
-		return size, seen, &CorruptError{Bucket: string(bucketJournal), Key: hexKey(key), Detail: "an empty record"}
+		return size, seen, &store.CorruptError{Bucket: string(bucketJournal), Key: hexKey(key), Detail: "an empty record"}
 	}
 	if err := json.Unmarshal(encoded[1:], &seen); err != nil {
 		return 0, seen, fmt.Errorf("read record %d of run %s: %w", keySeq(key), runID(key), err)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The layout of bbolt's pages, in the machine's byte order: a header of 16 bytes
@@ -51,7 +53,7 @@ func walkPages(file io.ReaderAt, pageSize int64, pages, root uint64, sums bool) 
 type keyRange struct{ least, end []byte }
 
 func damagedPage(id uint64, format string, args ...any) error {
-	return &CorruptError{Page: id, Detail: fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...)}
+	return &store.CorruptError{Page: id, Detail: fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...)}
 }
 
 // page checks a page of the bucket at (nil = the root, which holds the buckets)
@@ -225,7 +227,7 @@ func (w *pageWalk) record(id uint64, in *location, key, stored []byte) error {
 		return nil
 	}
 	if _, err := unseal(in.path, key, stored); err != nil {
-		var corrupt *CorruptError
+		var corrupt *store.CorruptError
 		if errors.As(err, &corrupt) {
 			corrupt.Page = id
 		}

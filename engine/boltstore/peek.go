@@ -8,11 +8,9 @@ import (
 	"runtime/debug"
 
 	bolt "go.etcd.io/bbolt"
-)
 
-// ErrOlder says that a store has an older schema, which only its next owner moves
-// up.
-var ErrOlder = errors.New("an older version of flowrun wrote the store; open it once, such as with `flowrun runs`")
+	"github.com/flowrun/flowrun/engine/store"
+)
 
 // ReadRow reads one row of a store file that no engine has open, and changes
 // nothing: not even that the file was opened. Errors: *LockedError, *NewerError,
@@ -44,7 +42,7 @@ func readFile(path string, o Options, read func(*bolt.Tx) error) error {
 	o = o.withDefaults()
 	file, err := openLocked(path, os.O_RDONLY, lockShared, o.Timeout)
 	if errors.Is(err, errLocked) {
-		return &LockedError{Path: path}
+		return &store.LockedError{Path: path}
 	}
 	if err != nil {
 		return fmt.Errorf("read store %s: %w", path, err)
@@ -91,7 +89,7 @@ func viewOf(db *bolt.DB, read func(*bolt.Tx) error) (err error) {
 		case err != nil:
 			return err
 		case schema != schemaVersion:
-			return ErrOlder
+			return store.ErrOlder
 		}
 		return read(tx)
 	})

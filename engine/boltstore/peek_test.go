@@ -7,24 +7,26 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TestReadRowChangesNothing: the file is the same byte for byte afterwards, and a
 // store that somebody has open is not read.
 func TestReadRowChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flowrun.db")
-	store, err := Open(path, Options{})
+	s, err := Open(path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.KV().Put("secrets", "TOKEN", []byte("sealed"), nil); err != nil {
+	if _, err := s.KV().Put("secrets", "TOKEN", []byte("sealed"), nil); err != nil {
 		t.Fatal(err)
 	}
-	var locked *LockedError
+	var locked *store.LockedError
 	if _, _, err := ReadRow(path, Options{Timeout: 10 * time.Millisecond}, "secrets", "TOKEN"); !errors.As(err, &locked) {
 		t.Errorf("of an open store: %v", err)
 	}
-	if err := store.Close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(path)
@@ -47,7 +49,7 @@ func TestReadRowChangesNothing(t *testing.T) {
 	if err := os.WriteFile(path, before[:len(before)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := ReadRow(path, Options{}, "secrets", "TOKEN"); !errors.Is(err, ErrCorrupt) {
+	if _, _, err := ReadRow(path, Options{}, "secrets", "TOKEN"); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("of a damaged store: %v", err)
 	}
 }

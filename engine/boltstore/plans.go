@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A plan is stored as [0][plan], or as [1][hash of its blob] when it is large.
@@ -37,7 +39,7 @@ func putPlan(w *writer, key, stored, blob []byte) error {
 func (s *Store) Plan(hash string) (data []byte, err error) {
 	key, ok := decodeHash(hash)
 	if !ok {
-		return nil, fmt.Errorf("plan %q: %w", hash, ErrPlanNotFound)
+		return nil, fmt.Errorf("plan %q: %w", hash, store.ErrPlanNotFound)
 	}
 	err = s.view(func(tx *bolt.Tx) error {
 		stored, err := getSealed(tx.Bucket(bucketPlans), bucketPlans, key)
@@ -45,7 +47,7 @@ func (s *Store) Plan(hash string) (data []byte, err error) {
 		case err != nil:
 			return err
 		case len(stored) == 0:
-			return fmt.Errorf("plan %s: %w", hash, ErrPlanNotFound)
+			return fmt.Errorf("plan %s: %w", hash, store.ErrPlanNotFound)
 		case stored[0] == planBlob:
 			blob, err := getBlob(tx, stored[1:])
 			data = bytes.Clone(blob)

@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -12,41 +11,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// Usage is the room that the store takes and has, in bytes.
-type Usage struct {
-	FileBytes, MaxBytes int64
-	DiskFree, DiskTotal uint64
-	FreeBytes           int64 // inside the file: later writes take it first
-}
-
-// Level is how much the want of space holds back.
-type Level int
-
-// The levels (P12).
-const (
-	None          Level = iota
-	StopAdmission       // no new runs, schedules wait
-	PauseDispatch       // no new calls either; what is in flight is still stored
-)
-
-// Pressure says whether space is short, and why. Reason names path and bytes.
-type Pressure struct {
-	Level  Level
-	Reason string
-}
-
-// ErrPressure matches *PressureError.
-var ErrPressure = errors.New("space is short")
-
-// PressureError says that no new run is taken for want of space (P12).
-type PressureError struct{ Reason string }
-
-func (e *PressureError) Error() string { return "no new run is taken: " + e.Reason }
-
-// Is matches ErrPressure.
-func (e *PressureError) Is(target error) bool { return target == ErrPressure }
 
 // The watermarks (P12; docs/reliability.md, "Limits"): of the disk in bytes and in
 // percent, of the file in percent of its MaxSize.
@@ -73,7 +39,7 @@ const pressureAge = time.Second
 type space struct {
 	mu       sync.Mutex
 	at       time.Time // of the last look; zero = none
-	pressure Pressure
+	pressure store.Pressure
 	ballast  ballast
 
 	// Of the file, kept up by the committer: bbolt knows its free pages only
@@ -106,8 +72,8 @@ func (p *space) dropBallast() {
 
 // Usage returns the room that the store takes and has. The figures of a disk
 // that does not answer are 0.
-func (s *Store) Usage() Usage {
-	u := Usage{
+func (s *Store) Usage() store.Usage {
+	u := store.Usage{
 		FileBytes: s.space.fileBytes.Load(), MaxBytes: int64(s.options.MaxSize),
 		FreeBytes: s.space.freeBytes.Load(),
 	}
@@ -118,7 +84,7 @@ func (s *Store) Usage() Usage {
 // Pressure says whether space is short. An answer is kept for a second where
 // Options.Now is given. The ballast beside the store is made while there is
 // room, and given up at PauseDispatch. Safe for concurrent use.
-func (s *Store) Pressure() Pressure {
+func (s *Store) Pressure() store.Pressure {
 	p := &s.space
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,39 +95,39 @@ func (s *Store) Pressure() Pressure {
 		}
 		p.at = now
 	}
-	p.pressure = s.Usage().pressure(s.path)
+	p.pressure = pressureOf(s.Usage(), s.path)
 	switch p.pressure.Level {
-	case None:
+	case store.None:
 		p.ballast.lay()
-	case PauseDispatch:
+	case store.PauseDispatch:
 		p.ballast.drop()
 	}
 	return p.pressure
 }
 
-// pressure compares with the watermarks; the worst counts.
-func (u Usage) pressure(path string) Pressure {
-	var found Pressure
-	worse := func(is bool, level Level, format string, args ...any) {
+// pressureOf compares with the watermarks; the worst counts.
+func pressureOf(u store.Usage, path string) store.Pressure {
+	var found store.Pressure
+	worse := func(is bool, level store.Level, format string, args ...any) {
 		if is && level > found.Level {
-			found = Pressure{Level: level, Reason: fmt.Sprintf(format, args...)}
+			found = store.Pressure{Level: level, Reason: fmt.Sprintf(format, args...)}
 		}
 	}
 	dir := filepath.Dir(path)
 	if u.DiskTotal > 0 {
 		const left = "%d bytes are free on the disk of %s, %d are wanted"
-		worse(u.DiskFree < dispatchFree, PauseDispatch, left, u.DiskFree, dir, uint64(dispatchFree))
-		worse(u.DiskFree < admissionFree, StopAdmission, left, u.DiskFree, dir, uint64(admissionFree))
+		worse(u.DiskFree < dispatchFree, store.PauseDispatch, left, u.DiskFree, dir, uint64(dispatchFree))
+		worse(u.DiskFree < admissionFree, store.StopAdmission, left, u.DiskFree, dir, uint64(admissionFree))
 		share := u.DiskTotal / 100 * admissionPercent
-		worse(u.DiskFree < share, StopAdmission, left, u.DiskFree, dir, share)
+		worse(u.DiskFree < share, store.StopAdmission, left, u.DiskFree, dir, share)
 	}
 	if u.MaxBytes > 0 {
 		const full = "store %s has %d bytes, %d of them free, its limit is %d: remove old runs"
 		over := func(share, room int64) bool {
 			return u.FileBytes > u.MaxBytes/100*share && u.FreeBytes < u.MaxBytes/100*room
 		}
-		worse(over(dispatchFull, dispatchRoom), PauseDispatch, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
-		worse(over(admissionFull, admissionRoom), StopAdmission, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
+		worse(over(dispatchFull, dispatchRoom), store.PauseDispatch, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
+		worse(over(admissionFull, admissionRoom), store.StopAdmission, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
 	}
 	return found
 }
@@ -171,7 +137,7 @@ func (u Usage) pressure(path string) Pressure {
 // what is in flight.
 func (s *Store) admits(run *plan.Run, requestID string) (existing string, err error) {
 	pressure := s.Pressure()
-	if pressure.Level == None || run.Parent != nil {
+	if pressure.Level == store.None || run.Parent != nil {
 		return "", nil
 	}
 	err = s.view(func(tx *bolt.Tx) error {
@@ -183,7 +149,7 @@ func (s *Store) admits(run *plan.Run, requestID string) (existing string, err er
 	if err != nil || existing != "" {
 		return existing, err
 	}
-	return "", &PressureError{Reason: pressure.Reason}
+	return "", &store.PressureError{Reason: pressure.Reason}
 }
 
 // diskSpace asks the file system of a folder.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
@@ -26,16 +27,16 @@ func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
 	defer s.Close()
 	for _, step := range []struct {
 		free, total uint64
-		level       boltstore.Level
+		level       store.Level
 		reason      string
 		ballast     bool
 	}{
-		{10 << 30, 100 << 30, boltstore.None, "", true},
-		{4 << 30, 100 << 30, boltstore.StopAdmission, "4294967296 bytes are free", true},
-		{511 << 20, 1 << 30, boltstore.StopAdmission, "536870912 are wanted", true},
-		{127 << 20, 1 << 30, boltstore.PauseDispatch, filepath.Dir(path), false},
-		{300 << 20, 1 << 30, boltstore.StopAdmission, "", false},
-		{513 << 20, 1 << 30, boltstore.None, "", true},
+		{10 << 30, 100 << 30, store.None, "", true},
+		{4 << 30, 100 << 30, store.StopAdmission, "4294967296 bytes are free", true},
+		{511 << 20, 1 << 30, store.StopAdmission, "536870912 are wanted", true},
+		{127 << 20, 1 << 30, store.PauseDispatch, filepath.Dir(path), false},
+		{300 << 20, 1 << 30, store.StopAdmission, "", false},
+		{513 << 20, 1 << 30, store.None, "", true},
 	} {
 		free, total = step.free, step.total
 		got := s.Pressure()
@@ -68,8 +69,8 @@ func TestP12NoNewRunIsTakenWhileSpaceIsShort(t *testing.T) {
 	}
 	short = true
 	_, err = s.CreateRun(t.Context(), row(2), planBytes, "", started(2))
-	var pressure *boltstore.PressureError
-	if !errors.As(err, &pressure) || !errors.Is(err, boltstore.ErrPressure) || !strings.Contains(err.Error(), filepath.Dir(path)) {
+	var pressure *store.PressureError
+	if !errors.As(err, &pressure) || !errors.Is(err, store.ErrPressure) || !strings.Contains(err.Error(), filepath.Dir(path)) {
 		t.Errorf("a new run: %v", err)
 	}
 	if existing, err := s.CreateRun(t.Context(), row(3), planBytes, "once", started(3)); err != nil || existing != id(1) {
@@ -107,16 +108,16 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 		}
 		closeRun(t, s, run, startOfTime)
 	}
-	if !errors.Is(err, boltstore.ErrPressure) {
+	if !errors.Is(err, store.ErrPressure) {
 		t.Fatalf("after %d runs: %v", n, err)
 	}
-	if got := s.Pressure(); got.Level != boltstore.StopAdmission || !strings.Contains(got.Reason, path) {
+	if got := s.Pressure(); got.Level != store.StopAdmission || !strings.Contains(got.Reason, path) {
 		t.Errorf("pressure %+v", got)
 	}
-	if removed, err := s.Expire(t.Context(), boltstore.Retention{MaxRuns: 2}, startOfTime); err != nil || len(removed) != n-2 {
+	if removed, err := s.Expire(t.Context(), store.Retention{MaxRuns: 2}, startOfTime); err != nil || len(removed) != n-2 {
 		t.Fatalf("removed %d, %v", len(removed), err)
 	}
-	if got := s.Pressure(); got.Level != boltstore.None {
+	if got := s.Pressure(); got.Level != store.None {
 		t.Errorf("after runs were removed: %+v, %+v", got, s.Usage())
 	}
 	if err := s.Close(); err != nil {
@@ -127,7 +128,7 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if got := s.Pressure(); got.Level != boltstore.None {
+	if got := s.Pressure(); got.Level != store.None {
 		t.Errorf("at the next start: %+v, %+v", got, s.Usage())
 	}
 }

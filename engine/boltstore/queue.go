@@ -1,6 +1,10 @@
 package boltstore
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/store"
+)
 
 // The bounds of one commit, and of what may wait for it. The last one holds
 // writers up: without it a flood would grow in memory.
@@ -49,7 +53,7 @@ func (q *queue) put(o *op) error {
 		return q.failed
 	}
 	if q.closed {
-		return ErrClosed
+		return store.ErrClosed
 	}
 	q.ops = append(q.ops, o)
 	q.bytes += o.size

@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A record is stored as [length of the cut list][cut list][record as encoded].
@@ -113,7 +114,7 @@ func (s *Store) Records(runID string, from uint64, limit int) ([]*journal.Record
 		var part []readRecord
 		err := s.view(func(tx *bolt.Tx) (err error) {
 			if tx.Bucket(bucketRuns).Get(run) == nil {
-				return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+				return fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 			}
 			part, more, err = readRecords(tx, run, from+uint64(len(records)), wanted)
 			return err
@@ -147,7 +148,7 @@ func (s *Store) EachRecord(runID string, from uint64, visit func(*journal.Record
 		var part []readRecord
 		err := s.view(func(tx *bolt.Tx) (err error) {
 			if tx.Bucket(bucketRuns).Get(run) == nil {
-				return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+				return fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 			}
 			part, more, err = readRecords(tx, run, next, viewRecords)
 			return err
@@ -186,7 +187,7 @@ func readRecords(tx *bolt.Tx, run []byte, from uint64, wanted int) (part []readR
 			return part, true, nil
 		}
 		if want := from + uint64(len(part)); keySeq(key) != want {
-			return nil, false, &CorruptError{Bucket: string(bucketJournal), Key: hexKey(seqKey(run, want)), Detail: "record is missing"}
+			return nil, false, &store.CorruptError{Bucket: string(bucketJournal), Key: hexKey(seqKey(run, want)), Detail: "record is missing"}
 		}
 		payload, err := unseal(bucketJournal, key, value)
 		if err != nil {
@@ -224,7 +225,7 @@ func copyRecord(tx *bolt.Tx, key, payload []byte) (read readRecord, size int, er
 // splitRecord returns a stored record's cut list and the rest.
 func splitRecord(key, payload []byte) (cuts []cut, encoded []byte, err error) {
 	damaged := func(detail string) error {
-		return &CorruptError{Bucket: string(bucketJournal), Key: hexKey(key), Detail: detail}
+		return &store.CorruptError{Bucket: string(bucketJournal), Key: hexKey(key), Detail: detail}
 	}
 	length, n := binary.Uvarint(payload)
 	if n <= 0 || length > uint64(len(payload)-n) {
@@ -239,7 +240,7 @@ func splitRecord(key, payload []byte) (cuts []cut, encoded []byte, err error) {
 }
 
 func (r *readRecord) damaged(detail string) error {
-	return &CorruptError{Bucket: string(bucketJournal), Key: hexKey(r.key), Detail: detail}
+	return &store.CorruptError{Bucket: string(bucketJournal), Key: hexKey(r.key), Detail: detail}
 }
 
 func (r *readRecord) decode() (*journal.Record, error) {

@@ -12,33 +12,25 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// RestoreInfo tells of a finished restore.
-type RestoreInfo struct {
-	Old     string    // where the file that was there lies now; "" = there was none
-	SavedAt time.Time // of the backup; zero when it does not say
-	Parked  int       // open runs that were paused
-	Epoch   uint64    // of the restored store
-	Sidecar bool      // the backup's checksum was there, and matched
-}
 
 // Restore puts a backup in the place of a store that nobody has open (P15). The
 // backup is copied, checked, given a new epoch, and its open runs are paused,
 // before it takes the name in one step; what lay there is kept as PATH.bak, or
 // PATH.bak.2. Errors: *LockedError, *CorruptError for a damaged backup,
 // *NewerError, else those of the file system; the store is as it was then.
-func Restore(ctx context.Context, backup, path string, o Options) (*RestoreInfo, error) {
+func Restore(ctx context.Context, backup, path string, o Options) (*store.RestoreInfo, error) {
 	o = o.withDefaults()
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("restore store %s: %w", path, err)
 	}
 	defer dir.Close()
-	r := restore{ctx: ctx, backup: backup, path: path, options: o, info: &RestoreInfo{}}
+	r := restore{ctx: ctx, backup: backup, path: path, options: o, info: &store.RestoreInfo{}}
 	switch err := lockFile(dir, o.Timeout); {
 	case errors.Is(err, errLocked):
-		return nil, &LockedError{Path: path} // by a process that creates or restores it
+		return nil, &store.LockedError{Path: path} // by a process that creates or restores it
 	case err != nil:
 		return nil, fmt.Errorf("restore store %s: lock its folder: %w", path, err)
 	}
@@ -52,7 +44,7 @@ type restore struct {
 	ctx          context.Context
 	backup, path string
 	options      Options
-	info         *RestoreInfo
+	info         *store.RestoreInfo
 	marked       mark   // of the restored store: behind both
 	from         string // what the store was put back from; "" = the backup
 }
@@ -61,7 +53,7 @@ func (r *restore) run() error {
 	old, err := openLocked(r.path, os.O_RDWR, lockExclusive, r.options.Timeout)
 	switch {
 	case errors.Is(err, errLocked):
-		return &LockedError{Path: r.path}
+		return &store.LockedError{Path: r.path}
 	case err == nil:
 		defer old.Close()
 		r.info.Epoch = epochOf(old)
@@ -112,11 +104,11 @@ func (r *restore) copy(temporary string) error {
 		return err
 	}
 	if want != "" && sum != want {
-		return &CorruptError{Path: r.backup, Detail: fmt.Sprintf("its SHA-256 is %s, %s says %s", sum, r.backup+sidecarSuffix, want)}
+		return &store.CorruptError{Path: r.backup, Detail: fmt.Sprintf("its SHA-256 is %s, %s says %s", sum, r.backup+sidecarSuffix, want)}
 	}
 	r.info.Sidecar = want != ""
 	if err := checkWhole(r.ctx, temporary); err != nil {
-		var corrupt *CorruptError
+		var corrupt *store.CorruptError
 		if errors.As(err, &corrupt) {
 			corrupt.Path = r.backup
 		}

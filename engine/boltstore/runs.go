@@ -6,30 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// Filter selects runs. A zero field selects all.
-type Filter struct {
-	Workflow string
-	Status   plan.RunStatus
-	Labels   map[string]string // all of them
-	// Attention selects the runs that need somebody: see Look.
-	Attention bool
-	Since     time.Time // compared with the time in the run's id, its acceptance
-	Limit     int       // 0 = 50
-	Cursor    string    // of the page before
-	// Match has the last word on a row that the rest of the filter selects; it may
-	// change the row. It is called outside of transactions, in the order of the list.
-	// With ErrEnough, but not for the first row, the page ends before this row and the
-	// next one begins with it. Any other error is that of Runs. Nil selects all.
-	Match func(row *plan.Run) (bool, error)
-}
 
 // defaultLimit is the length of a page of runs.
 const defaultLimit = 50
@@ -42,7 +25,7 @@ func (s *Store) Run(id string) (row *plan.Run, err error) {
 	}
 	err = s.view(func(tx *bolt.Tx) error {
 		if row, err = getRow(tx, key); err == nil && row == nil {
-			err = fmt.Errorf("run %s: %w", id, ErrRunNotFound)
+			err = fmt.Errorf("run %s: %w", id, store.ErrRunNotFound)
 		}
 		return err
 	})
@@ -53,7 +36,7 @@ func (s *Store) Run(id string) (row *plan.Run, err error) {
 // cursor of the next page ("" = none): the last run that was looked at. A cursor
 // that is not a run id is an error. It reads in short transactions: a page may
 // see a run's change that happened meanwhile, but never a run twice.
-func (s *Store) Runs(filter Filter) (runs []plan.Run, next string, err error) {
+func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err error) {
 	scan, err := newScan(filter)
 	if err != nil {
 		return nil, "", err
@@ -63,7 +46,7 @@ func (s *Store) Runs(filter Filter) (runs []plan.Run, next string, err error) {
 		limit = defaultLimit
 	}
 	last := filter.Cursor
-	for wanted, done := limit+1, false; !done; wanted = filter.next(wanted, limit+1-len(runs)) {
+	for wanted, done := limit+1, false; !done; wanted = nextRows(filter, wanted, limit+1-len(runs)) {
 		var found []plan.Run
 		err := s.view(func(tx *bolt.Tx) (err error) {
 			found, done, err = scan.step(tx, wanted)
@@ -73,9 +56,9 @@ func (s *Store) Runs(filter Filter) (runs []plan.Run, next string, err error) {
 			return nil, "", err
 		}
 		for i := range found {
-			selected, err := filter.matches(&found[i])
+			selected, err := filter.Matches(&found[i])
 			switch {
-			case errors.Is(err, ErrEnough):
+			case errors.Is(err, store.ErrEnough):
 				return runs, last, nil
 			case err != nil:
 				return nil, "", err
@@ -90,20 +73,13 @@ func (s *Store) Runs(filter Filter) (runs []plan.Run, next string, err error) {
 	return runs, "", nil
 }
 
-// next is how many rows are to be read: those that are missing, and more and more
+// nextRows is how many rows are to be read: those that are missing, and more and more
 // where Match takes few of them.
-func (f Filter) next(wanted, missing int) int {
+func nextRows(f store.Filter, wanted, missing int) int {
 	if f.Match == nil {
 		return missing
 	}
 	return min(2*wanted, scanRows)
-}
-
-func (f Filter) matches(row *plan.Run) (bool, error) {
-	if f.Match == nil {
-		return true, nil
-	}
-	return f.Match(row)
 }
 
 // OpenRuns returns the runs that a start of the engine must take up, oldest
@@ -138,7 +114,7 @@ func (s *Store) OpenRuns() (runs []plan.Run, err error) {
 func indexedRow(tx *bolt.Tx, index, key []byte) (*plan.Run, error) {
 	row, err := getRow(tx, key)
 	if err == nil && row == nil {
-		err = &CorruptError{Bucket: string(index), Key: hexKey(key), Detail: "index row without a run"}
+		err = &store.CorruptError{Bucket: string(index), Key: hexKey(key), Detail: "index row without a run"}
 	}
 	return row, err
 }
@@ -148,14 +124,14 @@ const scanRows = 512
 
 // scan walks the best index of a filter from the newest run to older ones.
 type scan struct {
-	filter Filter
+	filter store.Filter
 	bucket []byte
 	prefix []byte // of the index's keys; the run's key follows
 	before []byte // run key: rows are older than it; nil = from the newest
 	oldest []byte // run key: rows are not older than it; nil = no bound
 }
 
-func newScan(filter Filter) (*scan, error) {
+func newScan(filter store.Filter) (*scan, error) {
 	sc := &scan{filter: filter, bucket: bucketRuns}
 	switch {
 	case filter.Workflow != "":
@@ -218,7 +194,7 @@ func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []plan.Run, done bool, err e
 		if err != nil {
 			return nil, false, err
 		}
-		if sc.filter.selects(row) {
+		if sc.filter.Selects(row) {
 			runs = append(runs, *row)
 		}
 		sc.before = bytes.Clone(run)
@@ -237,16 +213,4 @@ func (sc *scan) seek(cursor *bolt.Cursor) (key, value []byte) {
 		return cursor.Last()
 	}
 	return cursor.Prev()
-}
-
-func (f Filter) selects(row *plan.Run) bool {
-	if f.Workflow != "" && row.Workflow != f.Workflow || f.Status != "" && row.Status != f.Status {
-		return false
-	}
-	for name, value := range f.Labels {
-		if got, ok := row.Labels[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
 }

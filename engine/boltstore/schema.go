@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // schemaVersion is the version of the file's layout. A newer file is refused; an
@@ -117,7 +119,7 @@ func putSchema(w *writer, version uint64) error {
 func checkSchema(tx *bolt.Tx) (uint64, error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil {
-		return 0, &CorruptError{Detail: "it is a bbolt file, but not one of flowrun: no bucket meta"}
+		return 0, &store.CorruptError{Detail: "it is a bbolt file, but not one of flowrun: no bucket meta"}
 	}
 	version, err := getSealed(meta, bucketMeta, keySchemaVersion)
 	if err != nil {
@@ -129,11 +131,11 @@ func checkSchema(tx *bolt.Tx) (uint64, error) {
 	}
 	if schema > schemaVersion {
 		needs, _ := getSealed(meta, bucketMeta, keyNeeds)
-		return 0, &NewerError{Schema: schema, Known: schemaVersion, Needs: string(needs)}
+		return 0, &store.NewerError{Schema: schema, Known: schemaVersion, Needs: string(needs)}
 	}
 	for _, name := range buckets(schema) {
 		if tx.Bucket(name) == nil {
-			return 0, &CorruptError{Detail: fmt.Sprintf("bucket %s is missing", name)}
+			return 0, &store.CorruptError{Detail: fmt.Sprintf("bucket %s is missing", name)}
 		}
 	}
 	return schema, nil
@@ -141,7 +143,7 @@ func checkSchema(tx *bolt.Tx) (uint64, error) {
 
 func decodeSchema(version []byte) (uint64, error) {
 	if len(version) != 8 {
-		return 0, &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keySchemaVersion), Detail: "no schema version"}
+		return 0, &store.CorruptError{Bucket: string(bucketMeta), Key: hexKey(keySchemaVersion), Detail: "no schema version"}
 	}
 	return binary.BigEndian.Uint64(version), nil
 }
@@ -150,11 +152,11 @@ func decodeSchema(version []byte) (uint64, error) {
 func (s *Store) named(err error) error { return named(s.path, err) }
 
 func named(path string, err error) error {
-	var corrupt *CorruptError
+	var corrupt *store.CorruptError
 	if errors.As(err, &corrupt) && corrupt.Path == "" {
 		corrupt.Path = path
 	}
-	var newer *NewerError
+	var newer *store.NewerError
 	if errors.As(err, &newer) && newer.Path == "" {
 		newer.Path = path
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A large file is read while it is in use; what is found stops the store.
@@ -47,7 +48,7 @@ func TestP14ALargeFileIsCheckedInUse(t *testing.T) {
 		}
 		select {
 		case err := <-failed:
-			if from == to || !errors.Is(err, boltstore.ErrFailed) || !errors.Is(err, boltstore.ErrCorrupt) {
+			if from == to || !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%s: %v", from, err)
 			}
 		case <-time.After(limit):

@@ -10,6 +10,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Every value is stored as [version][CRC32C][payload]. The sum covers bucket and
@@ -49,7 +51,7 @@ func seal(bucket, key []byte, parts ...[]byte) []byte {
 // as the transaction.
 func unseal(bucket, key, value []byte) ([]byte, error) {
 	damaged := func(detail string) error {
-		return &CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: detail}
+		return &store.CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: detail}
 	}
 	switch {
 	case len(value) < sealHeader:
@@ -84,7 +86,7 @@ func (s *Store) view(read func(tx *bolt.Tx) error) (err error) {
 	}()
 	if err := s.db.View(read); err != nil {
 		if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-			return ErrClosed
+			return store.ErrClosed
 		}
 		return s.named(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The bounds of the rows that end by themselves.
@@ -15,21 +17,10 @@ const (
 	maxSessionValue = 64 << 10
 )
 
-// SessionHash is what a session is stored under: the SHA-256 of its secret, which
-// is never stored.
-type SessionHash [32]byte
-
-// Session is a stored session. Value is the caller's; it is stored in clear.
-type Session struct {
-	Hash    SessionHash
-	Value   []byte
-	Expires time.Time // UTC, in milliseconds
-}
-
 // PutSession stores a session, or writes it anew; it returns after the fsync. What
 // has ended by now goes in the same transaction, and where there are more than
 // 10,000 those that end first.
-func (s *Store) PutSession(session Session, now time.Time) error {
+func (s *Store) PutSession(session store.Session, now time.Time) error {
 	if len(session.Value) > maxSessionValue {
 		return fmt.Errorf("put session: value of %d bytes, allowed are %d", len(session.Value), maxSessionValue)
 	}
@@ -51,25 +42,8 @@ func (s *Store) PutSession(session Session, now time.Time) error {
 	return nil
 }
 
-// Session returns a session that has not ended.
-func (s *Store) Session(hash SessionHash, now time.Time) (session Session, found bool, err error) {
-	err = s.view(func(tx *bolt.Tx) error {
-		stored := tx.Bucket(bucketSessions).Get(hash[:])
-		if stored == nil {
-			return nil
-		}
-		session, err = decodeSession(hash[:], stored)
-		found = err == nil && now.Before(session.Expires)
-		return err
-	})
-	if err != nil || !found {
-		return Session{}, false, err
-	}
-	return session, true, nil
-}
-
 // Sessions returns all sessions that have not ended, in the order of their hashes.
-func (s *Store) Sessions(now time.Time) (sessions []Session, err error) {
+func (s *Store) Sessions(now time.Time) (sessions []store.Session, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketSessions).ForEach(func(key, stored []byte) error {
 			session, err := decodeSession(key, stored)
@@ -82,31 +56,16 @@ func (s *Store) Sessions(now time.Time) (sessions []Session, err error) {
 	return sessions, err
 }
 
-// DeleteSessions removes sessions, after the fsync; absent ones are no error.
-func (s *Store) DeleteSessions(hashes ...SessionHash) error {
-	return s.dropSessions(func(tx *bolt.Tx) (keys [][]byte, err error) {
+// DeleteSessions removes sessions; absent ones are no error.
+func (s *Store) DeleteSessions(hashes ...store.SessionHash) error {
+	err := s.do(0, func(w *writer) (bool, error) {
+		var keys [][]byte
 		for _, hash := range hashes {
-			if tx.Bucket(bucketSessions).Get(hash[:]) != nil {
+			if w.Bucket(bucketSessions).Get(hash[:]) != nil {
 				keys = append(keys, bytes.Clone(hash[:]))
 			}
 		}
-		return keys, nil
-	})
-}
-
-// ExpireSessions removes the sessions that have ended. Without any it writes
-// nothing.
-func (s *Store) ExpireSessions(now time.Time) error {
-	return s.dropSessions(func(tx *bolt.Tx) ([][]byte, error) { return endedSessions(tx, now, maxSessions) })
-}
-
-func (s *Store) dropSessions(choose func(tx *bolt.Tx) ([][]byte, error)) error {
-	err := s.do(0, func(w *writer) (bool, error) {
-		keys, err := choose(w.Tx)
-		if err != nil || len(keys) == 0 {
-			return false, err
-		}
-		return true, inTx(func() error { return removeSessions(w, keys) })
+		return len(keys) > 0, inTx(func() error { return removeSessions(w, keys) })
 	})
 	if err != nil {
 		return fmt.Errorf("remove sessions: %w", err)
@@ -149,13 +108,13 @@ func endedSessions(tx *bolt.Tx, now time.Time, most int) (ended [][]byte, err er
 	return ended, err
 }
 
-func decodeSession(key, stored []byte) (session Session, err error) {
+func decodeSession(key, stored []byte) (session store.Session, err error) {
 	payload, err := unseal(bucketSessions, key, stored)
 	if err != nil {
 		return session, err
 	}
 	if len(payload) < 8 || len(key) != len(session.Hash) {
-		return session, &CorruptError{Bucket: string(bucketSessions), Key: hexKey(key), Detail: "not a session"}
+		return session, &store.CorruptError{Bucket: string(bucketSessions), Key: hexKey(key), Detail: "not a session"}
 	}
 	copy(session.Hash[:], key)
 	session.Expires = time.UnixMilli(int64(binary.BigEndian.Uint64(payload))).UTC()

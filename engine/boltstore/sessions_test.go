@@ -4,16 +4,18 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
-func session(n int, expires time.Time) boltstore.Session {
-	return boltstore.Session{Hash: sha256.Sum256(fmt.Append(nil, n)), Value: fmt.Append(nil, "of ", n), Expires: expires}
+func session(n int, expires time.Time) store.Session {
+	return store.Session{Hash: sha256.Sum256(fmt.Append(nil, n)), Value: fmt.Append(nil, "of ", n), Expires: expires}
 }
 
 func TestSessionsOutliveTheProcessAndEnd(t *testing.T) {
@@ -23,7 +25,7 @@ func TestSessionsOutliveTheProcessAndEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	short, long := session(1, startOfTime.Add(time.Hour)), session(2, startOfTime.Add(24*time.Hour))
-	for _, one := range []boltstore.Session{short, long} {
+	for _, one := range []store.Session{short, long} {
 		if err := s.PutSession(one, startOfTime); err != nil {
 			t.Fatal(err)
 		}
@@ -33,29 +35,30 @@ func TestSessionsOutliveTheProcessAndEnd(t *testing.T) {
 	}
 	whole(t, path)
 	s = openStore(t, path)
-	got, found, err := s.Session(short.Hash, startOfTime.Add(59*time.Minute))
-	if diff := cmp.Diff(short, got); err != nil || !found || diff != "" {
-		t.Errorf("found %t, %v (-want +got):\n%s", found, err, diff)
+	got, err := s.Sessions(startOfTime.Add(59 * time.Minute))
+	if err != nil || !slices.ContainsFunc(got, func(one store.Session) bool { return cmp.Equal(one, short) }) || len(got) != 2 {
+		t.Errorf("%+v, %v", got, err)
 	}
-	if _, found, err := s.Session(short.Hash, startOfTime.Add(time.Hour)); found || err != nil {
-		t.Errorf("one that has ended: %t, %v", found, err)
+	left, err := s.Sessions(startOfTime.Add(time.Hour))
+	if diff := cmp.Diff([]store.Session{long}, left); err != nil || diff != "" {
+		t.Errorf("when one has ended: %v (-want +got):\n%s", err, diff)
 	}
-	if err := s.ExpireSessions(startOfTime.Add(time.Hour)); err != nil {
+	third := session(3, startOfTime.Add(3*time.Hour))
+	if err := s.PutSession(third, startOfTime.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	left, err := s.Sessions(startOfTime)
-	if diff := cmp.Diff([]boltstore.Session{long}, left); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if left, err := s.Sessions(startOfTime); err != nil || len(left) != 2 {
+		t.Errorf("what had ended is stored on: %+v, %v", left, err)
+	}
+	if err := s.DeleteSessions(long.Hash, third.Hash, short.Hash); err != nil {
+		t.Fatal(err)
 	}
 	before := s.Stats().Commits
-	if err := s.ExpireSessions(startOfTime.Add(time.Hour)); err != nil || s.Stats().Commits != before {
-		t.Errorf("nothing to expire: %v, %d commits", err, s.Stats().Commits-before)
+	if err := s.DeleteSessions(long.Hash); err != nil || s.Stats().Commits != before {
+		t.Errorf("nothing to delete: %v, %d commits", err, s.Stats().Commits-before)
 	}
-	if err := s.DeleteSessions(long.Hash, short.Hash); err != nil {
-		t.Fatal(err)
-	}
-	if _, found, err := s.Session(long.Hash, startOfTime); found || err != nil {
-		t.Errorf("one that was deleted: %t, %v", found, err)
+	if left, err := s.Sessions(startOfTime); err != nil || len(left) != 0 {
+		t.Errorf("deleted, and %+v, %v", left, err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // JournalBytes returns what a run's records take with their large values, and
@@ -16,7 +18,7 @@ func (s *Store) JournalBytes(runID string) (records, logs int64, err error) {
 	}
 	err = s.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(bucketRuns).Get(run) == nil {
-			return fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+			return fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 		}
 		logs = logBytes(tx, run)
 		records, err = recordBytes(tx, run)

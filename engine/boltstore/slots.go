@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // The index of places under `concurrency`: len16 key, then whether the run holds
@@ -79,7 +80,7 @@ func slotRuns(tx *bolt.Tx, key string, state byte, limit int) (runs [][]byte, er
 // admit decides on the place of a run in the transaction that stores its row: it
 // has one when one is free and nobody waits before it.
 func (c *rowChange) admit(tx *bolt.Tx) error {
-	slot := *c.row.Slot
+	slot := c.row.Slot
 	held, err := slotRuns(tx, slot.Key, slotHeld, slot.Limit)
 	if err != nil {
 		return err
@@ -88,11 +89,7 @@ func (c *rowChange) admit(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	slot.State, c.row.Status = plan.SlotHeld, plan.RunRunning
-	if len(held) >= slot.Limit || len(waiting) > 0 {
-		slot.State, c.row.Status = plan.SlotQueued, plan.RunQueued
-	}
-	c.row.Slot = &slot
+	store.Queue(c.row, len(held), len(waiting))
 	return c.encode()
 }
 
@@ -147,9 +144,7 @@ func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
 			return false, err
 		}
 		change.old = found
-		slot := *found.Slot
-		slot.State = plan.SlotHeld
-		change.row.Slot, change.row.Status = &slot, plan.RunRunning
+		store.Queue(change.row, len(held), 0)
 		if err := change.encode(); err != nil {
 			return false, err
 		}
@@ -177,7 +172,7 @@ func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error
 			return false, err
 		}
 		if stored == nil {
-			return false, fmt.Errorf("run %s: %w", runID, ErrRunNotFound)
+			return false, fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 		}
 		if row = stored; stored.Slot == nil || stored.StateOf() != plan.SlotFree {
 			return false, nil
@@ -187,9 +182,7 @@ func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error
 			return false, err
 		}
 		change.old = stored
-		slot := *stored.Slot
-		slot.GoOn = goOn
-		change.row.Slot, change.row.Closed, change.row.FinishedAt, change.row.Paused = &slot, false, nil, ""
+		store.Reopen(change.row, goOn)
 		if err := change.admit(tx); err != nil {
 			return false, err
 		}

@@ -1,6 +1,10 @@
 package boltstore
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/store"
+)
 
 // fileState is what a look at the whole file says before bbolt maps it.
 type fileState struct {
@@ -30,14 +34,14 @@ func newState(walk *pageWalk, txid uint64, size int64) (*fileState, error) {
 		return nil, err
 	}
 	if stored == nil {
-		return nil, &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyCensus), Detail: "the census is missing"}
+		return nil, &store.CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyCensus), Detail: "the census is missing"}
 	}
 	written, closed, at, err := decodeCensus(stored)
 	if err != nil {
 		return nil, err
 	}
 	if at != txid {
-		return nil, &CorruptError{Detail: fmt.Sprintf("its census is of transaction %d, its last one is %d", at, txid)}
+		return nil, &store.CorruptError{Detail: fmt.Sprintf("its census is of transaction %d, its last one is %d", at, txid)}
 	}
 	state.closed = closed
 	return state, written.compare(walk.found)

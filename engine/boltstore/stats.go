@@ -4,18 +4,13 @@ import (
 	"bytes"
 
 	bolt "go.etcd.io/bbolt"
-)
 
-// BucketStat is the size of a bucket's content, with all buckets inside it.
-type BucketStat struct {
-	Name  string
-	Keys  int
-	Bytes int64 // of its pages
-}
+	"github.com/flowrun/flowrun/engine/store"
+)
 
 // BucketStats returns the size of every bucket, by name. It reads every page, a
 // bucket in a transaction.
-func (s *Store) BucketStats() (stats []BucketStat, err error) {
+func (s *Store) BucketStats() (stats []store.BucketStat, err error) {
 	var names [][]byte
 	err = s.view(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
@@ -33,7 +28,7 @@ func (s *Store) BucketStats() (stats []BucketStat, err error) {
 				return nil
 			}
 			of := b.Stats()
-			stats = append(stats, BucketStat{
+			stats = append(stats, store.BucketStat{
 				Name: string(name), Keys: of.KeyN,
 				Bytes: int64(of.BranchAlloc + of.LeafAlloc + of.InlineBucketInuse),
 			})

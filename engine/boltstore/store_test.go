@@ -14,10 +14,11 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 var (
-	_ secret.KV = (*boltstore.KV)(nil)
+	_ secret.KV = (store.KV)(nil)
 )
 
 func TestARunSurvivesReopening(t *testing.T) {
@@ -116,7 +117,7 @@ func TestAJournalHasNoHoles(t *testing.T) {
 	if err := appendWait(s, id(1), []*journal.Record{completed(2, `1`)}, nil); err != nil {
 		t.Errorf("the store goes on after refused writes: %v", err)
 	}
-	if err := appendWait(s, id(2), []*journal.Record{started(2)}, nil); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if err := appendWait(s, id(2), []*journal.Record{started(2)}, nil); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("append to no run: %v", err)
 	}
 	if err := appendWait(s, id(1), nil, row(2)); err == nil {
@@ -134,10 +135,10 @@ func TestARepeatedRequestMakesOneRun(t *testing.T) {
 	if err != nil || existing != id(1) {
 		t.Errorf("existing = %q, %v", existing, err)
 	}
-	if _, err := s.Run(id(2)); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if _, err := s.Run(id(2)); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("second run: %v", err)
 	}
-	if _, err := s.CreateRun(t.Context(), row(1), planBytes, "", started(1)); !errors.Is(err, boltstore.ErrRunExists) {
+	if _, err := s.CreateRun(t.Context(), row(1), planBytes, "", started(1)); !errors.Is(err, store.ErrRunExists) {
 		t.Errorf("same id: %v", err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
@@ -156,23 +157,23 @@ func TestHostileNamesAreNotFound(t *testing.T) {
 	s := newStore(t)
 	create(t, s, row(1), 1)
 	for _, name := range []string{"", "..", "../../etc/passwd", "\x00", "01ARZ3NDEKTSV4RRFFQ69G5FAV", id(1) + "x", id(1)[:25], "8zzzzzzzzzzzzzzzzzzzzzzzzz", id(1)[:25] + "é"} {
-		if _, err := s.Run(name); !errors.Is(err, boltstore.ErrRunNotFound) {
+		if _, err := s.Run(name); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("run %q: %v", name, err)
 		}
-		if _, err := s.Records(name, 0, 0); !errors.Is(err, boltstore.ErrRunNotFound) {
+		if _, err := s.Records(name, 0, 0); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("records of %q: %v", name, err)
 		}
-		if _, _, err := s.Logs(name, "", 0, 0); !errors.Is(err, boltstore.ErrRunNotFound) {
+		if _, _, err := s.Logs(name, "", 0, 0); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("logs of %q: %v", name, err)
 		}
-		if _, err := s.Plan(name); !errors.Is(err, boltstore.ErrPlanNotFound) {
+		if _, err := s.Plan(name); !errors.Is(err, store.ErrPlanNotFound) {
 			t.Errorf("plan %q: %v", name, err)
 		}
 	}
 }
 
 // listed follows the cursors and returns the ids of all pages.
-func listed(t *testing.T, s *boltstore.Store, filter boltstore.Filter) (ids []string) {
+func listed(t *testing.T, s *boltstore.Store, filter store.Filter) (ids []string) {
 	t.Helper()
 	for {
 		runs, next, err := s.Runs(filter)
@@ -217,18 +218,18 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 	}
 	since := startOfTime.Add((count - 10) * time.Second)
 	for name, test := range map[string]struct {
-		filter boltstore.Filter
+		filter store.Filter
 		want   []string
 	}{
-		"all":                 {boltstore.Filter{}, want},
-		"small pages":         {boltstore.Filter{Limit: 7}, want},
-		"a workflow":          {boltstore.Filter{Workflow: "weekly"}, weekly},
-		"no such workflow":    {boltstore.Filter{Workflow: "weekly2"}, nil},
-		"a status":            {boltstore.Filter{Status: plan.RunFailed, Limit: 10}, failed},
-		"workflow and status": {boltstore.Filter{Workflow: "weekly", Status: plan.RunFailed, Limit: 3}, weeklyFailed},
-		"a rare label":        {boltstore.Filter{Labels: map[string]string{"team": "web"}, Limit: 5}, team},
-		"an unknown label":    {boltstore.Filter{Labels: map[string]string{"team": "x"}}, nil},
-		"since":               {boltstore.Filter{Since: since, Limit: 3}, want[:10]},
+		"all":                 {store.Filter{}, want},
+		"small pages":         {store.Filter{Limit: 7}, want},
+		"a workflow":          {store.Filter{Workflow: "weekly"}, weekly},
+		"no such workflow":    {store.Filter{Workflow: "weekly2"}, nil},
+		"a status":            {store.Filter{Status: plan.RunFailed, Limit: 10}, failed},
+		"workflow and status": {store.Filter{Workflow: "weekly", Status: plan.RunFailed, Limit: 3}, weeklyFailed},
+		"a rare label":        {store.Filter{Labels: map[string]string{"team": "web"}, Limit: 5}, team},
+		"an unknown label":    {store.Filter{Labels: map[string]string{"team": "x"}}, nil},
+		"since":               {store.Filter{Since: since, Limit: 3}, want[:10]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, listed(t, s, test.filter)); diff != "" {
@@ -236,7 +237,7 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := s.Runs(boltstore.Filter{Cursor: "../x"}); err == nil {
+	if _, _, err := s.Runs(store.Filter{Cursor: "../x"}); err == nil {
 		t.Error("a cursor that is no run id was taken")
 	}
 }
@@ -260,18 +261,18 @@ func TestAMatchHasTheLastWordOnARow(t *testing.T) {
 		create(t, s, run, n)
 	}
 	for name, test := range map[string]struct {
-		filter boltstore.Filter
+		filter store.Filter
 		enough int // rows that a page looks at; 0 = all
 		want   []string
 	}{
-		"pages of fifty":                {boltstore.Filter{Limit: 50}, 0, even},
-		"pages of one":                  {boltstore.Filter{Limit: 1}, 0, even},
-		"pages as long as the list":     {boltstore.Filter{Limit: len(even)}, 0, even},
-		"pages that end after one row":  {boltstore.Filter{Limit: 10}, 1, even},
-		"pages that end after some":     {boltstore.Filter{Limit: 10}, 7, even},
-		"pages that end late":           {boltstore.Filter{Limit: 1000}, 700, even},
-		"an index is used first":        {boltstore.Filter{Limit: 10, Status: plan.RunFailed}, 0, evenFailed},
-		"an index, and short pages too": {boltstore.Filter{Limit: 10, Status: plan.RunFailed}, 3, evenFailed},
+		"pages of fifty":                {store.Filter{Limit: 50}, 0, even},
+		"pages of one":                  {store.Filter{Limit: 1}, 0, even},
+		"pages as long as the list":     {store.Filter{Limit: len(even)}, 0, even},
+		"pages that end after one row":  {store.Filter{Limit: 10}, 1, even},
+		"pages that end after some":     {store.Filter{Limit: 10}, 7, even},
+		"pages that end late":           {store.Filter{Limit: 1000}, 700, even},
+		"an index is used first":        {store.Filter{Limit: 10, Status: plan.RunFailed}, 0, evenFailed},
+		"an index, and short pages too": {store.Filter{Limit: 10, Status: plan.RunFailed}, 3, evenFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -280,7 +281,7 @@ func TestAMatchHasTheLastWordOnARow(t *testing.T) {
 				rows := 0
 				filter.Match = func(row *plan.Run) (bool, error) {
 					if rows++; test.enough > 0 && rows > test.enough {
-						return false, fmt.Errorf("row %d: %w", rows, boltstore.ErrEnough)
+						return false, fmt.Errorf("row %d: %w", rows, store.ErrEnough)
 					}
 					looked[row.ID]++
 					row.Undriven = true
@@ -311,7 +312,7 @@ func TestAMatchHasTheLastWordOnARow(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	if _, _, err := s.Runs(boltstore.Filter{Match: func(*plan.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
+	if _, _, err := s.Runs(store.Filter{Match: func(*plan.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
 		t.Errorf("a match that fails: %v", err)
 	}
 }
@@ -349,10 +350,10 @@ func TestIndexesFollowTheRow(t *testing.T) {
 	if diff := cmp.Diff([]string{id(2), id(3), id(4)}, ids); diff != "" {
 		t.Errorf("open runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{id(1)}, listed(t, s, boltstore.Filter{Status: plan.RunPaused})); diff != "" {
+	if diff := cmp.Diff([]string{id(1)}, listed(t, s, store.Filter{Status: plan.RunPaused})); diff != "" {
 		t.Errorf("paused runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{id(4), id(3)}, listed(t, s, boltstore.Filter{Status: plan.RunRunning})); diff != "" {
+	if diff := cmp.Diff([]string{id(4), id(3)}, listed(t, s, store.Filter{Status: plan.RunRunning})); diff != "" {
 		t.Errorf("running runs (-want +got):\n%s", diff)
 	}
 }

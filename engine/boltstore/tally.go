@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A census is what each bucket holds: how many keys, and a sum over them that
@@ -109,7 +111,7 @@ func (c census) encode(state byte, txid uint64) []byte {
 
 func decodeCensus(data []byte) (c census, closed bool, txid uint64, err error) {
 	c = census{}
-	damaged := &CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyCensus), Detail: "not a census"}
+	damaged := &store.CorruptError{Bucket: string(bucketMeta), Key: hexKey(keyCensus), Detail: "not a census"}
 	if len(data) < censusHeader {
 		return nil, false, 0, damaged
 	}
@@ -167,5 +169,5 @@ func (c census) compare(found census) error {
 }
 
 func censusError(bucket, detail string) error {
-	return &CorruptError{Detail: fmt.Sprintf("bucket %s: %s", bucket, detail)}
+	return &store.CorruptError{Detail: fmt.Sprintf("bucket %s: %s", bucket, detail)}
 }

@@ -3,11 +3,11 @@ package boltstore
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TriggerState returns what is kept of a trigger; nil when nothing is.
@@ -57,17 +57,11 @@ func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.Trigg
 	return state, nil
 }
 
-// PutTriggerState stores a state as it is, whatever is stored: EditTriggerState
-// loses no change of another.
-func (s *Store) PutTriggerState(state plan.TriggerState) error {
-	_, err := s.EditTriggerState(state.Workflow, state.Trigger, func(stored *plan.TriggerState) { *stored = state })
-	return err
-}
-
 // stateChange is a change of what is kept of a trigger; nil = none.
 type stateChange struct {
-	key        []byte
-	old, state *plan.TriggerState // old is never nil
+	key             []byte
+	state           *plan.TriggerState
+	changed, paused bool
 }
 
 // newStateChange returns nil without edit.
@@ -83,20 +77,14 @@ func newStateChange(tx *bolt.Tx, workflow, trigger string, edit func(*plan.Trigg
 	if err != nil {
 		return nil, err
 	}
-	if old == nil {
-		old = &plan.TriggerState{Workflow: workflow, Trigger: trigger}
-	}
-	state := *old
-	edit(&state)
-	state.Workflow, state.Trigger = workflow, trigger
-	state.Done, state.PausedAt = inUTC(state.Done), inUTC(state.PausedAt)
-	return &stateChange{key: key, old: old, state: &state}, nil
+	c := &stateChange{key: key}
+	c.state, c.changed, c.paused = store.EditState(old, workflow, trigger, edit)
+	return c, nil
 }
 
-func (c *stateChange) changes() bool { return c != nil && !sameState(*c.old, *c.state) }
+func (c *stateChange) changes() bool { return c != nil && c.changed }
 
-// put writes the new state. That the engine itself has paused the trigger goes to
-// the outbox: nobody else would tell.
+// put writes the new state.
 func (c *stateChange) put(w *writer) error {
 	if !c.changes() {
 		return nil
@@ -108,26 +96,10 @@ func (c *stateChange) put(w *writer) error {
 	if err := w.put(bucketTriggers, c.key, encoded); err != nil {
 		return err
 	}
-	if c.old.Paused || !c.state.Paused || c.state.PausedBy != "" {
+	if !c.paused {
 		return nil
 	}
 	return w.tell(noRun(), plan.OutboxEntry{Kind: plan.OutboxTriggerPaused, At: c.state.PausedAt, Trigger: c.state})
-}
-
-// inUTC is the form in which a time is stored and compared.
-func inUTC(at time.Time) time.Time {
-	if at.IsZero() {
-		return time.Time{}
-	}
-	return at.UTC().Round(0)
-}
-
-func sameState(a, b plan.TriggerState) bool {
-	if !a.Done.Equal(b.Done) || !a.PausedAt.Equal(b.PausedAt) {
-		return false
-	}
-	a.Done, a.PausedAt, b.Done, b.PausedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	return a == b
 }
 
 func getState(tx *bolt.Tx, key []byte) (*plan.TriggerState, error) {
@@ -145,7 +117,7 @@ func decodeState(key, stored []byte) (*plan.TriggerState, error) {
 	}
 	state := new(plan.TriggerState)
 	if err := json.Unmarshal(payload, state); err != nil {
-		return nil, &CorruptError{Bucket: string(bucketTriggers), Key: hexKey(key), Detail: err.Error()}
+		return nil, &store.CorruptError{Bucket: string(bucketTriggers), Key: hexKey(key), Detail: err.Error()}
 	}
 	return state, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // CreateRun stores a new run in one transaction: its row and index rows, its
@@ -69,7 +70,7 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 			return false, err
 		}
 		if tx.Bucket(bucketRuns).Get(key) != nil {
-			return false, fmt.Errorf("run %s: %w", run.ID, ErrRunExists)
+			return false, fmt.Errorf("run %s: %w", run.ID, store.ErrRunExists)
 		}
 		if err := checkNext(tx, key, records); err != nil {
 			return false, err
@@ -158,7 +159,7 @@ func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run,
 	return &op{size: size + logSize, apply: func(w *writer) (bool, error) {
 		tx := w.Tx
 		if tx.Bucket(bucketRuns).Get(key) == nil {
-			return false, ErrRunNotFound
+			return false, store.ErrRunNotFound
 		}
 		writes, err := keepsOf(tx, key, records)
 		if err != nil {
@@ -199,7 +200,7 @@ func requestedRun(tx *bolt.Tx, requestID string) (string, error) {
 		return "", err
 	}
 	if len(stored) != runKeySize {
-		return "", &CorruptError{Bucket: string(bucketRequests), Detail: "not a run id"}
+		return "", &store.CorruptError{Bucket: string(bucketRequests), Detail: "not a run id"}
 	}
 	return runID(stored), nil
 }
@@ -250,11 +251,6 @@ func newRowChange(key []byte, row *plan.Run) (*rowChange, error) {
 	return &rowChange{key: key, row: row, encoded: encoded, workflow: workflow}, nil
 }
 
-// open reports whether a start of the engine must take the run up: it is not
-// closed, and not parked until somebody resumes it. A run that has ended but
-// whose handlers have not is open.
-func open(row *plan.Run) bool { return !row.Closed && row.Status != plan.RunPaused }
-
 // load reads the stored row, whose index rows put has to move.
 func (c *rowChange) load(tx *bolt.Tx) (err error) {
 	if c != nil {
@@ -290,10 +286,10 @@ func (c *rowChange) put(w *writer) error {
 		return err
 	}
 	w.changed(c.row)
-	if c.old != nil && open(c.old) == open(c.row) {
+	if c.old != nil && store.IsOpen(c.old) == store.IsOpen(c.row) {
 		return nil
 	}
-	if open(c.row) {
+	if store.IsOpen(c.row) {
 		return w.put(bucketOpen, c.key)
 	}
 	return w.remove(bucketOpen, c.key)
@@ -389,7 +385,7 @@ func getRow(tx *bolt.Tx, key []byte) (*plan.Run, error) {
 func decodeRow(key, stored []byte) (*plan.Run, error) {
 	row := new(plan.Run)
 	if err := json.Unmarshal(stored, row); err != nil {
-		return nil, &CorruptError{Bucket: string(bucketRuns), Key: hexKey(key), Detail: err.Error()}
+		return nil, &store.CorruptError{Bucket: string(bucketRuns), Key: hexKey(key), Detail: err.Error()}
 	}
 	return row, nil
 }

@@ -16,21 +16,8 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
-
-// Journal stores runs. Append keeps the order of its calls; done is called
-// after the commit that holds the records (or after its failure) and must not
-// block. CreateRun returns after the commit.
-type Journal interface {
-	CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error)
-	Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error))
-	// EachRecord shows the run's records from a sequence number on, in their order.
-	EachRecord(runID string, from uint64, visit func(*journal.Record) error) error
-	// JournalBytes is what the run's records take, and its log lines.
-	JournalBytes(runID string) (records, logs int64, err error)
-	Plan(hash string) ([]byte, error)
-	Run(id string) (*plan.Run, error)
-}
 
 // Caller sends one attempt of one page and returns its end. It keeps to the
 // deadline of ctx.
@@ -48,7 +35,7 @@ type Limiter interface {
 
 // Options are what a Driver needs. All fields up to Log are required.
 type Options struct {
-	Journal       Journal
+	Journal       store.Journal
 	Caller        Caller
 	Limiter       Limiter
 	Now           func() time.Time

@@ -20,6 +20,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -96,14 +97,14 @@ func (b *bench) open() { b.openWith(time.Now) }
 // openWith starts the driver with a clock of the test's.
 func (b *bench) openWith(now func() time.Time) {
 	b.t.Helper()
-	store, err := boltstore.Open(b.path, boltstore.Options{Now: time.Now, InitialMmapSize: 1 << 24})
+	file, err := boltstore.Open(b.path, boltstore.Options{Hooks: store.Hooks{Now: time.Now}, InitialMmapSize: 1 << 24})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.store = store
+	b.store = file
 	b.driver = local.New(local.Options{
-		Journal: store, Caller: b.service, Limiter: noLimit{}, Now: now, Log: slog.New(slog.DiscardHandler),
-		Memory: store, Identifier: byInput{}, Cache: b.cache,
+		Journal: file, Caller: b.service, Limiter: noLimit{}, Now: now, Log: slog.New(slog.DiscardHandler),
+		Memory: file, Identifier: byInput{}, Cache: b.cache,
 		JournalBytes: b.bounds.JournalBytes, ReplayBytes: b.bounds.ReplayBytes, DecodedBytes: b.bounds.DecodedBytes,
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func TestTheDriverShowsWhatEveryDriverMust(t *testing.T) {
@@ -63,13 +64,13 @@ type virtualEngine struct {
 func (e *virtualEngine) now() time.Time { return enginetest.Begin().Add(time.Since(e.began)) }
 
 func (e *virtualEngine) open() {
-	store, err := boltstore.Open(e.path, boltstore.Options{Now: e.now, InitialMmapSize: 1 << 24})
+	file, err := boltstore.Open(e.path, boltstore.Options{Hooks: store.Hooks{Now: e.now}, InitialMmapSize: 1 << 24})
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	e.store, e.released = store, make(chan struct{})
+	e.store, e.released = file, make(chan struct{})
 	e.driver = local.New(local.Options{
-		Journal: store, Caller: e, Reconciler: e, Limiter: noLimit{}, Now: e.now, Log: slog.New(slog.DiscardHandler),
+		Journal: file, Caller: e, Reconciler: e, Limiter: noLimit{}, Now: e.now, Log: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -9,19 +9,13 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Memory is what runs leave for later ones, and the places under `concurrency`.
-// The writes of a run's success are not among its methods: the journal makes
-// them, in the transaction of the record that says so.
 type Memory interface {
-	State(workflow string) ([]plan.StateValue, error)
-	Cursor(key string) (*plan.StateValue, error) // nil = none is stored
-	Cursors(workflow, name string) ([]plan.StateValue, error)
-
-	SlotRuns(key string) (held, queued []string, err error)
-	AdmitNext(key string) (*plan.Run, error)
-	TakeSlot(runID string, goOn plan.GoOn) (*plan.Run, error)
+	store.Memory
+	store.Slots
 }
 
 // Identifier names what a call asks for: the same name for the same action,

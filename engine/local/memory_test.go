@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // byInput names a call by its action and input.
@@ -160,7 +160,7 @@ func TestRule14AChangedValueIsAConflict(t *testing.T) {
 	w.OnSuccess = workflow("glad read").Steps
 	id := b.start(w)
 	<-g.reached
-	if _, err := b.store.Change(boltstore.Change{Workflow: "test", Name: "total", Value: []byte("7"), At: time.Now(), By: "ann"}); err != nil {
+	if _, err := b.store.Change(store.Change{Workflow: "test", Name: "total", Value: []byte("7"), At: time.Now(), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	close(g.open)
@@ -193,7 +193,7 @@ func TestRule14ADifferentNameIsNoConflict(t *testing.T) {
 	b.service.script["a"] = g.call
 	id := b.start(counting("a read"))
 	<-g.reached
-	if _, err := b.store.Change(boltstore.Change{Workflow: "test", Name: "other", Value: []byte(`"x"`), At: time.Now()}); err != nil {
+	if _, err := b.store.Change(store.Change{Workflow: "test", Name: "other", Value: []byte(`"x"`), At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	close(g.open)
@@ -577,7 +577,7 @@ func TestRule13AMovedCursorIsAConflict(t *testing.T) {
 	id := b.start(w)
 	<-g.reached
 	key := plan.CursorKey("test", "ledger", `fake.read  {}`)
-	if _, err := b.store.Change(boltstore.Change{Workflow: "test", Name: "ledger", Key: key, Value: []byte("theirs"), At: time.Now(), By: "ann"}); err != nil {
+	if _, err := b.store.Change(store.Change{Workflow: "test", Name: "ledger", Key: key, Value: []byte("theirs"), At: time.Now(), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	close(g.open)

@@ -33,7 +33,7 @@ func TestMaskJSONKeepsTheFormAndMasksTexts(t *testing.T) {
 }
 
 func TestARedactorIsTaughtWhatIsSealed(t *testing.T) {
-	kv := sealed(t, store(t))
+	kv := sealed(t, storedRows(t))
 	if err := secret.NewStored(kv).Set("A", "canary-stored"); err != nil {
 		t.Fatal(err)
 	}

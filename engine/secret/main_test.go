@@ -13,12 +13,13 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// store returns the rows of a real store.
-func store(t testing.TB) *boltstore.KV {
+// storedRows returns the rows of a real store.
+func storedRows(t testing.TB) store.KV {
 	t.Helper()
 	s, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{InitialMmapSize: 32 << 20})
 	if err != nil {

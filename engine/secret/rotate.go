@@ -18,7 +18,7 @@ import (
 )
 
 // RewriteKV is a KV whose values can be exchanged in their places, in one
-// transaction and without new versions (boltstore.KV.Rewrite).
+// transaction and without new versions (store.KV.Rewrite).
 type RewriteKV interface {
 	KV
 	Rewrite(bucket, after string, limit int, change func(key string, value []byte) ([]byte, error)) (last string, rewritten int, err error)

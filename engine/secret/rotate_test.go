@@ -10,21 +10,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // rotating is a store with sealed values under the key of a file.
 type rotating struct {
 	path   string
-	kv     *boltstore.KV
+	kv     store.KV
 	sealer *secret.Sealer
 	now    time.Time
 }
 
 func newRotating(t *testing.T, values map[string]string) *rotating {
 	t.Helper()
-	r := &rotating{path: filepath.Join(t.TempDir(), "key"), kv: store(t), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
+	r := &rotating{path: filepath.Join(t.TempDir(), "key"), kv: storedRows(t), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 	ring, err := secret.KeyFile(r.path, rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func TestReferences(t *testing.T) {
 }
 
 func TestResolverAsksInOrder(t *testing.T) {
-	kv := sealed(t, store(t))
+	kv := sealed(t, storedRows(t))
 	stored := secret.NewStored(kv)
 	for name, value := range map[string]string{"A": "stored-a", "B": "stored-b"} {
 		if err := stored.Set(name, value); err != nil {
@@ -100,7 +100,7 @@ func TestResolverAsksInOrder(t *testing.T) {
 }
 
 func TestVaultOutputsDieWithTheirRun(t *testing.T) {
-	rows := store(t)
+	rows := storedRows(t)
 	vault := secret.NewVault(sealed(t, rows))
 	name, err := vault.Put("run1", canary)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestVaultOutputsDieWithTheirRun(t *testing.T) {
 }
 
 func TestSealedValuesStayInTheirPlace(t *testing.T) { // docs/reliability.md, "Secrets"
-	rows := store(t)
+	rows := storedRows(t)
 	kv := sealed(t, rows)
 	if _, err := kv.Put("a", "k", []byte(canary), nil); err != nil {
 		t.Fatal(err)

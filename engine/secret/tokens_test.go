@@ -45,7 +45,7 @@ func mustToken(t *testing.T, tokens *secret.Tokens, reject, want string) *secret
 }
 
 func TestAThousandCallersRenewOnce(t *testing.T) { // P11
-	tokens := tokensOver(t, store(t))
+	tokens := tokensOver(t, storedRows(t))
 	var leases atomic.Int32
 	var all sync.WaitGroup
 	for range 1000 {

@@ -37,7 +37,7 @@ func ProductRules() Rules {
 		"engine/boltstore", "engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/peer", "engine/plan", "engine/pluginhost", "engine/project",
 		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
-		"engine/strictmode", "engine/testrun",
+		"engine/store", "engine/strictmode", "engine/testrun",
 	}
 	return Rules{
 		Allowed: map[string][]string{
@@ -74,11 +74,12 @@ func ProductRules() Rules {
 			"engine/journal":       {"engine/plan"},
 			"engine/graph":         {"engine/plan"},
 			"engine/notify":        {"engine/plan"},
-			"engine/local":         {"engine/interp", "engine/journal", "engine/plan"},
+			"engine/local":         {"engine/interp", "engine/journal", "engine/plan", "engine/store"},
 			"engine/temporal":      {"engine/interp", "engine/journal", "engine/plan"},
 			"engine/enginetest":    {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
 			"engine/testrun":       {"engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
-			"engine/boltstore":     {"engine/journal", "engine/plan"},
+			"engine/store":         {"engine/journal", "engine/plan"},
+			"engine/boltstore":     {"engine/journal", "engine/plan", "engine/store"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
 			"engine/pluginhost":    {"proto/**", "engine/peer", "engine/schema", "engine/plan", "engine/diag"},
 			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TestP15BackupsUnderLoadHoldWhatWasAcknowledged makes backups while runs go on:
@@ -82,7 +83,7 @@ func checkBackup(t *testing.T, path string, flows []flow, before []line) (parked
 		return 0
 	}
 	defer restored.Close()
-	rows, _, err := restored.Runs(boltstore.Filter{Limit: 1_000_000})
+	rows, _, err := restored.Runs(store.Filter{Limit: 1_000_000})
 	if err != nil {
 		t.Error(err)
 	}
@@ -109,13 +110,13 @@ func heldAgainst(t *testing.T, path string, flows []flow, acknowledged []line) (
 	if err := os.WriteFile(opened, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store, err := boltstore.Open(opened, boltstore.Options{InitialMmapSize: 64 << 20})
+	file, err := boltstore.Open(opened, boltstore.Options{InitialMmapSize: 64 << 20})
 	if err != nil {
 		return []string{err.Error()}, 0
 	}
-	defer store.Close()
+	defer file.Close()
 	l := newLedger(flows)
 	l.note(acknowledged)
 	l.troubles = nil // each is told once
-	return l.holds(store)
+	return l.holds(file)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // lieLasts is how long the control's journal says "durable" before it is true.
@@ -33,8 +34,8 @@ type lyingJournal struct {
 	late chan func()
 }
 
-func newLyingJournal(store *boltstore.Store) *lyingJournal {
-	j := &lyingJournal{Store: store, late: make(chan func(), 10_000)}
+func newLyingJournal(file *boltstore.Store) *lyingJournal {
+	j := &lyingJournal{Store: file, late: make(chan func(), 10_000)}
 	go func() {
 		for write := range j.late {
 			write()
@@ -68,7 +69,7 @@ func openLying(r role, reached func()) (*lyingDriver, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
-	store, err := boltstore.Open(filepath.Join(state, engine.StoreFile), boltstore.Options{OnCommit: func(boltstore.CommitStage) { reached() }})
+	file, err := boltstore.Open(filepath.Join(state, engine.StoreFile), boltstore.Options{Hooks: store.Hooks{OnCommit: func(store.CommitStage) { reached() }}})
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +77,12 @@ func openLying(r role, reached func()) (*lyingDriver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &lyingDriver{store: store, dir: r.Dir, host: pluginhost.New(pluginhost.Options{
+	d := &lyingDriver{store: file, dir: r.Dir, host: pluginhost.New(pluginhost.Options{
 		StateDir: state, Environ: os.Environ(), Now: time.Now, Entropy: rand.Reader, Version: "test",
 		Sources: []pluginhost.Source{{Name: "counter", Bundled: true, Command: []string{program(), "plugins", "serve", "counter"}}},
 	})}
 	d.Driver = local.New(local.Options{
-		Journal: newLyingJournal(store), Limiter: unlimited{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Journal: newLyingJournal(file), Limiter: unlimited{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Caller: &hostCaller{host: d.host, connection: pluginhost.Connection{Name: "counter", Plugin: "counter", Config: config}},
 	})
 	return d, nil
@@ -103,7 +104,7 @@ func (c *hostCaller) Call(ctx context.Context, request plan.Request, sink plan.S
 }
 
 func (d *lyingDriver) open(context.Context) ([]plan.Run, error) {
-	rows, _, err := d.store.Runs(boltstore.Filter{Limit: 10_000})
+	rows, _, err := d.store.Runs(store.Filter{Limit: 10_000})
 	var open []plan.Run
 	for _, row := range rows {
 		if !row.Closed {

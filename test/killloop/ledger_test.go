@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // ledger is all that children have acknowledged on one store, and what the
@@ -110,9 +111,9 @@ type stored struct {
 
 // check compares what was acknowledged with the store and the service, after a
 // cycle. All runs are looked at again when all says so.
-func (l *ledger) check(store *boltstore.Store, service *counter, cycle int, all bool) (problems []string) {
+func (l *ledger) check(file *boltstore.Store, service *counter, cycle int, all bool) (problems []string) {
 	problems, l.troubles = l.troubles, nil
-	rows, _, err := store.Runs(boltstore.Filter{Limit: 1_000_000})
+	rows, _, err := file.Runs(store.Filter{Limit: 1_000_000})
 	if err != nil {
 		return append(problems, fmt.Sprintf("P14: list runs: %v", err))
 	}
@@ -122,7 +123,7 @@ func (l *ledger) check(store *boltstore.Store, service *counter, cycle int, all 
 		if l.settled[row.ID] && !all {
 			continue
 		}
-		records, err := store.Records(row.ID, 0, 0)
+		records, err := file.Records(row.ID, 0, 0)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("P14: records of run %s: %v", row.ID, err))
 			continue
@@ -132,11 +133,11 @@ func (l *ledger) check(store *boltstore.Store, service *counter, cycle int, all 
 	}
 	problems = append(problems, l.checkAccepted(runs)...)
 	for _, request := range service.since(cycle) {
-		problems = append(problems, l.checkRequest(store, runs, request, cycle)...)
+		problems = append(problems, l.checkRequest(file, runs, request, cycle)...)
 	}
 	problems = append(problems, service.split()...)
 	problems = append(problems, l.checkOnce(runs, service)...)
-	problems = append(problems, l.checkMemory(store, service)...)
+	problems = append(problems, l.checkMemory(file, service)...)
 	for _, run := range runs {
 		l.settle(run, cycle)
 	}
@@ -216,7 +217,7 @@ func (l *ledger) checkAccepted(runs map[string]*stored) (problems []string) {
 
 // checkRequest looks up what a request of this cycle rested on: an intent, when
 // it has an effect (P4), no result that was stored before, and its key (P2).
-func (l *ledger) checkRequest(store *boltstore.Store, runs map[string]*stored, r seen, cycle int) (problems []string) {
+func (l *ledger) checkRequest(file *boltstore.Store, runs map[string]*stored, r seen, cycle int) (problems []string) {
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Sprintf("%s %s of run %s, attempt %d: ", r.effect, r.step, r.run, r.attempt)+fmt.Sprintf(format, args...))
 	}
@@ -236,7 +237,7 @@ func (l *ledger) checkRequest(store *boltstore.Store, runs map[string]*stored, r
 		return problems
 	}
 	if run.records == nil { // it was settled before
-		records, err := store.Records(r.run, 0, 0)
+		records, err := file.Records(r.run, 0, 0)
 		if err != nil {
 			bad("P14: %v", err)
 		}
@@ -312,18 +313,18 @@ func deniedBy(event journal.Event) (asked string, didNot bool) {
 
 // checkMemory compares the cursor, the state and what was told of them (P5): the
 // feed's state counts the items that its cursor has passed.
-func (l *ledger) checkMemory(store *boltstore.Store, service *counter) (problems []string) {
-	cursors, err := store.Cursors("feed", "news")
+func (l *ledger) checkMemory(file *boltstore.Store, service *counter) (problems []string) {
+	cursors, err := file.Cursors("feed", "news")
 	if err != nil {
 		return []string{fmt.Sprintf("P14: cursors: %v", err)}
 	}
-	state, err := store.State("feed")
+	state, err := file.State("feed")
 	if err != nil {
 		return []string{fmt.Sprintf("P14: state: %v", err)}
 	}
 	cursor, total := "0", "0"
 	if len(cursors) > 0 {
-		if cursor, err = watermark(store, l.keys, cursors[0].Value); err != nil {
+		if cursor, err = watermark(file, l.keys, cursors[0].Value); err != nil {
 			return []string{fmt.Sprintf("P5: the cursor: %v", err)}
 		}
 	}
@@ -371,14 +372,14 @@ func (l *ledger) settle(run *stored, cycle int) {
 }
 
 // checkEnd compares the effects and outputs of all runs, when all have ended.
-func (l *ledger) checkEnd(store *boltstore.Store, service *counter) (problems []string) {
-	rows, _, err := store.Runs(boltstore.Filter{Limit: 1_000_000})
+func (l *ledger) checkEnd(file *boltstore.Store, service *counter) (problems []string) {
+	rows, _, err := file.Runs(store.Filter{Limit: 1_000_000})
 	if err != nil {
 		return []string{fmt.Sprintf("P14: list runs: %v", err)}
 	}
 	effects := service.effects()
 	for _, row := range rows {
-		records, err := store.Records(row.ID, 0, 0)
+		records, err := file.Records(row.ID, 0, 0)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("P14: records of run %s: %v", row.ID, err))
 			continue

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // checkStore compares what was acknowledged with a copy of the store, so that
@@ -36,15 +37,15 @@ func checkStore(t *testing.T, dir string, l *ledger, service *counter, cycle int
 // compare compares what was acknowledged with a store file.
 func (l *ledger) compare(t *testing.T, path string, service *counter, cycle int, end bool) (problems []string) {
 	t.Helper()
-	store, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: 64 << 20})
+	file, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: 64 << 20})
 	if err != nil {
 		return []string{fmt.Sprintf("P14: open the store: %v", err)}
 	}
-	defer store.Close()
+	defer file.Close()
 	l.keys = keyFile(filepath.Dir(path))
-	problems = l.check(store, service, cycle, end)
+	problems = l.check(file, service, cycle, end)
 	if end {
-		problems = append(problems, l.checkEnd(store, service)...)
+		problems = append(problems, l.checkEnd(file, service)...)
 	}
 	return problems
 }
@@ -63,15 +64,15 @@ func checkFile(path string) (problems []string) {
 
 // holds compares a store with what was acknowledged before it was made: it may
 // hold more.
-func (l *ledger) holds(store *boltstore.Store) (problems []string, open int) {
-	rows, _, err := store.Runs(boltstore.Filter{Limit: 1_000_000})
+func (l *ledger) holds(file *boltstore.Store) (problems []string, open int) {
+	rows, _, err := file.Runs(store.Filter{Limit: 1_000_000})
 	if err != nil {
 		return []string{fmt.Sprintf("P14: list runs: %v", err)}, 0
 	}
 	runs := map[string]*stored{}
 	for _, row := range rows {
 		run := &stored{row: row}
-		if run.records, err = store.Records(row.ID, 0, 0); err != nil {
+		if run.records, err = file.Records(row.ID, 0, 0); err != nil {
 			problems = append(problems, fmt.Sprintf("P14: records of run %s: %v", row.ID, err))
 		}
 		runs[row.ID] = run

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -39,8 +38,6 @@ type handle struct {
 	*store
 	life int
 }
-
-var _ local.Journal = (*handle)(nil)
 
 var errDead = errors.New("the process was killed")
 

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // fires is the writer of a schedule: a slot with its run, a slot that is skipped,
@@ -54,21 +55,21 @@ func (s script) skippedFire(op int) plan.Fire {
 	return fire
 }
 
-func (s script) applyFire(store *boltstore.Store, op int) error {
+func (s script) applyFire(file *boltstore.Store, op int) error {
 	first := op - op%fireOps
 	row := s.firedRow(first, op%fireOps == fireEnd)
 	n := firstFired + 2*first
 	switch op % fireOps {
 	case fireSkip:
-		return store.PutFires([]plan.Fire{s.skippedFire(op)}, firedWorkflow, firedTrigger, func(state *plan.TriggerState) { state.Done = slotAt(op) })
+		return file.PutFires([]plan.Fire{s.skippedFire(op)}, firedWorkflow, firedTrigger, func(state *plan.TriggerState) { state.Done = slotAt(op) })
 	case fireEnd:
 		answered := make(chan error, 1)
-		store.Append(row.ID, []*journal.Record{s.record(fires, n, op, 2)}, row, nil, func(err error) { answered <- err })
+		file.Append(row.ID, []*journal.Record{s.record(fires, n, op, 2)}, row, nil, func(err error) { answered <- err })
 		return <-answered
 	case fireAgain:
 		row.ID = idAt(n + 1)
 	}
-	existing, err := store.CreateRun(context.Background(), row, s.plan(n), "", s.record(fires, n, first, 1))
+	existing, err := file.CreateRun(context.Background(), row, s.plan(n), "", s.record(fires, n, first, 1))
 	if want := idAt(n); err == nil && op%fireOps == fireAgain && existing != want {
 		return fmt.Errorf("the slot %d gives the run %q, not %s", first, existing, want)
 	}
@@ -76,15 +77,15 @@ func (s script) applyFire(store *boltstore.Store, op int) error {
 }
 
 // applyFireApart is the control of operation fireRun: the run first, then its slot.
-func (s script) applyFireApart(store *boltstore.Store, op int) error {
+func (s script) applyFireApart(file *boltstore.Store, op int) error {
 	row := s.firedRow(op, false)
 	fire := *row.Fire
 	n := firstFired + 2*op
 	row.Fire = nil
-	if _, err := store.CreateRun(context.Background(), row, s.plan(n), "", s.record(fires, n, op, 1)); err != nil {
+	if _, err := file.CreateRun(context.Background(), row, s.plan(n), "", s.record(fires, n, op, 1)); err != nil {
 		return err
 	}
-	return store.PutFires([]plan.Fire{fire}, firedWorkflow, firedTrigger, func(state *plan.TriggerState) {
+	return file.PutFires([]plan.Fire{fire}, firedWorkflow, firedTrigger, func(state *plan.TriggerState) {
 		state.Done, state.LastRun = fire.Slot, row.ID
 	})
 }
@@ -152,7 +153,7 @@ func (v *verifier) firesDiffer(found, all []plan.Fire, state, wantState *plan.Tr
 		return fmt.Sprintf("state %+v, want %+v", state, wantState), true
 	}
 	next, _, _ := v.script.firesAfter((len(runs) + 1) * fireOps)
-	if _, err := v.store.Run(next[2*len(runs)].Run); !errors.Is(err, boltstore.ErrRunNotFound) {
+	if _, err := v.store.Run(next[2*len(runs)].Run); !errors.Is(err, store.ErrRunNotFound) {
 		return "a run is there without its slot", true
 	}
 	for _, want := range runs {
@@ -161,7 +162,7 @@ func (v *verifier) firesDiffer(found, all []plan.Fire, state, wantState *plan.Tr
 			want.Fire, row.Fire = nil, nil
 		}
 		switch {
-		case errors.Is(err, boltstore.ErrRunNotFound):
+		case errors.Is(err, store.ErrRunNotFound):
 			return "a slot is there without its run " + want.ID, true
 		case err != nil:
 			v.failed("row of "+want.ID, err)
@@ -204,7 +205,7 @@ func (v *verifier) restoredFires() {
 		}
 		row, err := v.store.Run(fire.Run)
 		switch {
-		case errors.Is(err, boltstore.ErrRunNotFound):
+		case errors.Is(err, store.ErrRunNotFound):
 			v.differs("the slot %s of the restored store has no run", fire.Slot)
 		case err != nil:
 			v.failed("row of "+fire.Run, err)

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // filling is what a child does on a disk that becomes full: it fills the store
@@ -97,7 +98,7 @@ func (f filling) untilFull(wrong func(string, ...any)) (acknowledged, error) {
 	acks := acknowledged{}
 	s, err := boltstore.Open(f.Path, f.options())
 	if err != nil {
-		if !errors.Is(err, boltstore.ErrNoSpace) && !fullFailure(err) {
+		if !errors.Is(err, store.ErrNoSpace) && !fullFailure(err) {
 			wrong("open tells of no want of space: %v", err)
 		}
 		return acks, err
@@ -135,7 +136,7 @@ func (f filling) untilFull(wrong func(string, ...any)) (acknowledged, error) {
 			if !fullFailure(err) {
 				wrong("%s %d: not a failure for want of space: %v", w, op, err)
 			}
-			if again := f.Script.apply(s, w, op, func() {}); !errors.Is(again, boltstore.ErrFailed) {
+			if again := f.Script.apply(s, w, op, func() {}); !errors.Is(again, store.ErrFailed) {
 				wrong("the store did not stop: %v", again)
 			}
 			return acks, err
@@ -145,7 +146,7 @@ func (f filling) untilFull(wrong func(string, ...any)) (acknowledged, error) {
 }
 
 func fullFailure(err error) bool {
-	var failed *boltstore.FailedError
+	var failed *store.FailedError
 	return errors.As(err, &failed) && failed.Full
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A judge is a child process that opens store files one after the other and
@@ -87,21 +88,21 @@ func (q *question) answer(cache *memo) verdict {
 	if detail := q.backups(options); detail != "" {
 		return verdict{broken, detail}
 	}
-	store, err := boltstore.Open(q.Path, options)
+	file, err := boltstore.Open(q.Path, options)
 	switch {
-	case errors.Is(err, boltstore.ErrCorrupt) && strings.Contains(err.Error(), q.Path):
+	case errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), q.Path):
 		return verdict{refused, err.Error()}
 	case err != nil:
 		return verdict{broken, "open: " + err.Error()}
 	}
-	v := &verifier{store: store, path: q.Path, script: q.Script, acks: q.Acks, slack: q.Slack, apart: q.Apart, cache: cache}
+	v := &verifier{store: file, path: q.Path, script: q.Script, acks: q.Acks, slack: q.Slack, apart: q.Apart, cache: cache}
 	again := v.verifyEpoch()
 	if q.Write {
-		if _, err := store.KV().Put("after", "crash", []byte(`1`), nil); err != nil {
+		if _, err := file.KV().Put("after", "crash", []byte(`1`), nil); err != nil {
 			v.failed("write", err)
 		}
 	}
-	if err := store.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		v.failed("close", err)
 	}
 	switch {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // A script is what several writers do to a store, one operation after the other
@@ -165,9 +165,9 @@ func rowsAfter(count int, operation func(op int) (key string, value []byte)) map
 
 const workflowOfState = "weekly-0"
 
-func (s script) stateOp(op int) boltstore.Change {
+func (s script) stateOp(op int) store.Change {
 	source := s.source(memory, op)
-	change := boltstore.Change{
+	change := store.Change{
 		Workflow: workflowOfState, Name: fmt.Sprintf("value_%d", source.IntN(3)), At: beginning(), By: fmt.Sprint(op),
 	}
 	if source.IntN(5) > 0 {

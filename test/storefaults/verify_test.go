@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // verifier compares a store with what a script's writers were told. Slack is how
@@ -85,7 +86,7 @@ func (v *verifier) differs(format string, args ...any) {
 // the file.
 func (v *verifier) failed(what string, err error) {
 	text := fmt.Sprintf("%s: %v", what, err)
-	if errors.Is(err, boltstore.ErrCorrupt) && strings.Contains(err.Error(), v.path) {
+	if errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), v.path) {
 		v.told = append(v.told, text)
 		return
 	}
@@ -168,7 +169,7 @@ func (v *verifier) within(w writer, found int) bool {
 func (v *verifier) longRun(w writer, n int) (int, bool) {
 	row, err := v.store.Run(idAt(n))
 	switch {
-	case errors.Is(err, boltstore.ErrRunNotFound):
+	case errors.Is(err, store.ErrRunNotFound):
 		if v.acks[w] > 0 {
 			v.differs("%s is gone, %d operations were acknowledged", w, v.acks[w])
 		}
@@ -228,7 +229,7 @@ func (v *verifier) logs(w writer, n, count int) {
 func (v *verifier) plan(row *plan.Run) {
 	data, err := v.store.Plan(row.PlanHash)
 	switch {
-	case errors.Is(err, boltstore.ErrPlanNotFound):
+	case errors.Is(err, store.ErrPlanNotFound):
 		v.differs("plan %s is gone", row.PlanHash)
 	case err != nil:
 		v.failed("plan", err)
@@ -247,7 +248,7 @@ func (v *verifier) briefRuns(expected map[string]*plan.Run) (whole bool) {
 		row, err := v.store.Run(idAt(n))
 		var possible []int // how many of its operations that may be
 		switch {
-		case errors.Is(err, boltstore.ErrRunNotFound):
+		case errors.Is(err, store.ErrRunNotFound):
 			possible = []int{0, briefOps} // not made yet, or removed
 		case err != nil:
 			v.failed(fmt.Sprintf("row of brief run %d", n), err)
@@ -288,14 +289,14 @@ func (v *verifier) briefRun(n, first int, row *plan.Run) {
 
 // lists compares the indexes with the rows.
 func (v *verifier) lists(expected map[string]*plan.Run) {
-	v.list("all runs", boltstore.Filter{}, expected, func(*plan.Run) bool { return true })
-	v.list("runs with a label", boltstore.Filter{Labels: map[string]string{"team": "web"}}, expected, func(*plan.Run) bool { return true })
+	v.list("all runs", store.Filter{}, expected, func(*plan.Run) bool { return true })
+	v.list("runs with a label", store.Filter{Labels: map[string]string{"team": "web"}}, expected, func(*plan.Run) bool { return true })
 	for n := range 2 {
 		workflow := fmt.Sprintf("weekly-%d", n)
-		v.list("runs of "+workflow, boltstore.Filter{Workflow: workflow}, expected, func(r *plan.Run) bool { return r.Workflow == workflow })
+		v.list("runs of "+workflow, store.Filter{Workflow: workflow}, expected, func(r *plan.Run) bool { return r.Workflow == workflow })
 	}
 	for _, status := range []plan.RunStatus{plan.RunRunning, plan.RunSucceeded} {
-		v.list("runs that are "+string(status), boltstore.Filter{Status: status}, expected, func(r *plan.Run) bool { return r.Status == status })
+		v.list("runs that are "+string(status), store.Filter{Status: status}, expected, func(r *plan.Run) bool { return r.Status == status })
 	}
 	open, err := v.store.OpenRuns()
 	if err != nil {
@@ -305,7 +306,7 @@ func (v *verifier) lists(expected map[string]*plan.Run) {
 	v.sameRuns("open runs", open, expected, func(r *plan.Run) bool { return !r.Closed })
 }
 
-func (v *verifier) list(what string, filter boltstore.Filter, expected map[string]*plan.Run, selects func(*plan.Run) bool) {
+func (v *verifier) list(what string, filter store.Filter, expected map[string]*plan.Run, selects func(*plan.Run) bool) {
 	filter.Limit = 10_000
 	runs, _, err := v.store.Runs(filter)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // job is what a child does to a store. It writes one line to its standard
@@ -53,11 +54,11 @@ func say(format string, args ...any) {
 
 func sayFailed(during string, opening bool, err error) {
 	f := failure{During: during, Text: err.Error(), Opening: opening}
-	var failed *boltstore.FailedError
+	var failed *store.FailedError
 	if errors.As(err, &failed) {
 		f.Stopped, f.Full = true, failed.Full
 	}
-	f.NoSpace = errors.Is(err, boltstore.ErrNoSpace)
+	f.NoSpace = errors.Is(err, store.ErrNoSpace)
 	text, _ := json.Marshal(f)
 	say("failed %s", text)
 }
@@ -173,19 +174,19 @@ func (j job) operation(s *boltstore.Store, w writer, op int) error {
 
 // apply does operation op of a writer and calls done when the store has
 // acknowledged it.
-func (s script) apply(store *boltstore.Store, w writer, op int, done func()) (err error) {
+func (s script) apply(file *boltstore.Store, w writer, op int, done func()) (err error) {
 	if n, ok := w.run(); ok {
-		return s.applyRun(store, w, n, op, done)
+		return s.applyRun(file, w, n, op, done)
 	}
 	switch w {
 	case rows:
-		err = s.applyRow(store, op)
+		err = s.applyRow(file, op)
 	case memory:
-		_, err = store.Change(s.stateOp(op))
+		_, err = file.Change(s.stateOp(op))
 	case brief:
-		err = s.applyBrief(store, op)
+		err = s.applyBrief(file, op)
 	case fires:
-		err = s.applyFire(store, op)
+		err = s.applyFire(file, op)
 	}
 	if err == nil {
 		done()
@@ -196,16 +197,16 @@ func (s script) apply(store *boltstore.Store, w writer, op int, done func()) (er
 // applyRun makes a run, then adds a record, a row and a log line at a time. The
 // acknowledgement is written on the committer's own goroutine: nothing else is
 // written by the store before it.
-func (s script) applyRun(store *boltstore.Store, w writer, n, op int, done func()) error {
+func (s script) applyRun(file *boltstore.Store, w writer, n, op int, done func()) error {
 	if op == 0 {
-		if _, err := store.CreateRun(context.Background(), s.row(n, 1, false), s.plan(n), fmt.Sprint("request ", n), s.record(w, n, 0, 1)); err != nil {
+		if _, err := file.CreateRun(context.Background(), s.row(n, 1, false), s.plan(n), fmt.Sprint("request ", n), s.record(w, n, 0, 1)); err != nil {
 			return err
 		}
 		done()
 		return nil
 	}
 	answered := make(chan error, 1)
-	store.Append(idAt(n), []*journal.Record{s.record(w, n, op, op+1)}, s.row(n, op+1, false), []plan.Log{line(op + 1)}, func(err error) {
+	file.Append(idAt(n), []*journal.Record{s.record(w, n, op, op+1)}, s.row(n, op+1, false), []plan.Log{line(op + 1)}, func(err error) {
 		if err == nil {
 			done()
 		}
@@ -214,28 +215,28 @@ func (s script) applyRun(store *boltstore.Store, w writer, n, op int, done func(
 	return <-answered
 }
 
-func (s script) applyRow(store *boltstore.Store, op int) error {
+func (s script) applyRow(file *boltstore.Store, op int) error {
 	key, value := s.rowOp(op)
 	if value == nil {
-		return store.KV().Delete("tokens", key, nil)
+		return file.KV().Delete("tokens", key, nil)
 	}
-	_, err := store.KV().Put("tokens", key, value, nil)
+	_, err := file.KV().Put("tokens", key, value, nil)
 	return err
 }
 
-func (s script) applyBrief(store *boltstore.Store, op int) error {
+func (s script) applyBrief(file *boltstore.Store, op int) error {
 	n := firstBrief + op/briefOps
 	switch op % briefOps {
 	case 0:
-		_, err := store.CreateRun(context.Background(), s.row(n, 1, false), s.plan(n), "", s.record(brief, n, op, 1))
+		_, err := file.CreateRun(context.Background(), s.row(n, 1, false), s.plan(n), "", s.record(brief, n, op, 1))
 		return err
 	case 1:
 		answered := make(chan error, 1)
 		records := []*journal.Record{s.record(brief, n, op, 2), s.record(brief, n, op+1, 3)}
-		store.Append(idAt(n), records, s.row(n, 3, true), []plan.Log{line(2), line(3)}, func(err error) { answered <- err })
+		file.Append(idAt(n), records, s.row(n, 3, true), []plan.Log{line(2), line(3)}, func(err error) { answered <- err })
 		return <-answered
 	default:
-		return store.DeleteRun(idAt(n))
+		return file.DeleteRun(idAt(n))
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
 
@@ -65,8 +66,8 @@ func short(token string) string {
 }
 
 // open opens the tokens of a store.
-func open(path string, onCommit func(boltstore.CommitStage)) (*boltstore.Store, *secret.Tokens, error) {
-	store, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: 1 << 20, OnCommit: onCommit})
+func open(path string, onCommit func(store.CommitStage)) (*boltstore.Store, *secret.Tokens, error) {
+	file, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: 1 << 20, Hooks: store.Hooks{OnCommit: onCommit}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,16 +75,16 @@ func open(path string, onCommit func(boltstore.CommitStage)) (*boltstore.Store, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return store, secret.NewTokens(secret.TokensOptions{
-		KV: secret.Seal(store.KV(), sealer), Now: time.Now, After: time.After, Entropy: rand.Reader,
+	return file, secret.NewTokens(secret.TokensOptions{
+		KV: secret.Seal(file.KV(), sealer), Now: time.Now, After: time.After, Entropy: rand.Reader,
 	}), nil
 }
 
 // child renews the token until it is killed, or until the provider refuses.
 func child(o order) error {
 	commits := 0
-	_, tokens, err := open(o.Store, func(stage boltstore.CommitStage) {
-		if stage == boltstore.BeforeCommit {
+	_, tokens, err := open(o.Store, func(stage store.CommitStage) {
+		if stage == store.BeforeCommit {
 			commits++
 		}
 		if string(stage) == o.Stage && commits == o.Commit {

@@ -1,4 +1,4 @@
-package boltstore
+package store
 
 import (
 	"cmp"
@@ -35,50 +35,51 @@ type Removal struct {
 	Child    bool // it went with its parent
 }
 
-// quota is how many runs of a workflow stay.
-type quota struct {
-	workflow string
-	runs     int // that there are
-	limit    int
-	cause    Cause
+// Quota is how many runs of a workflow stay.
+type Quota struct {
+	Workflow string
+	Runs     int // that there are
+	Limit    int
+	Cause    Cause
 }
 
-// quotas returns the workflows that have too many runs.
-func (r Retention) quotas(counts []WorkflowCounts) (over []quota) {
-	all := make([]quota, 0, len(counts))
+// Quotas returns the workflows that have too many runs, the one with the most to
+// give first. counts are without the runs of sub-workflows.
+func (r Retention) Quotas(counts []WorkflowCounts) (over []Quota) {
+	all := make([]Quota, 0, len(counts))
 	total := 0
 	for _, one := range counts {
-		q := quota{workflow: one.Workflow, runs: one.Runs.Total(), cause: CauseMaxRuns}
-		q.limit = q.runs
+		q := Quota{Workflow: one.Workflow, Runs: one.Runs.Total(), Cause: CauseMaxRuns}
+		q.Limit = q.Runs
 		if r.MaxRuns > 0 {
-			q.limit = min(q.runs, max(r.MaxRuns, r.Floor))
+			q.Limit = min(q.Runs, max(r.MaxRuns, r.Floor))
 		}
-		total += q.limit
+		total += q.Limit
 		all = append(all, q)
 	}
 	if r.MaxTotal > 0 && total > r.MaxTotal {
 		level := r.level(all)
 		for i := range all {
-			if bound := max(level, r.Floor); all[i].limit > bound {
-				all[i].limit, all[i].cause = bound, CauseMaxTotal
+			if bound := max(level, r.Floor); all[i].Limit > bound {
+				all[i].Limit, all[i].Cause = bound, CauseMaxTotal
 			}
 		}
 	}
 	for _, q := range all {
-		if q.runs > q.limit {
+		if q.Runs > q.Limit {
 			over = append(over, q)
 		}
 	}
-	slices.SortStableFunc(over, func(a, b quota) int { return cmp.Compare(b.runs-b.limit, a.runs-a.limit) })
+	slices.SortStableFunc(over, func(a, b Quota) int { return cmp.Compare(b.Runs-b.Limit, a.Runs-a.Limit) })
 	return over
 }
 
 // level is how many runs each workflow may have for all of them to be at most
 // MaxTotal: the largest give until they are as small as the next ones.
-func (r Retention) level(all []quota) int {
+func (r Retention) level(all []Quota) int {
 	sizes := make([]int, len(all))
 	for i, q := range all {
-		sizes[i] = q.limit
+		sizes[i] = q.Limit
 	}
 	slices.Sort(sizes)
 	left := r.MaxTotal

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// EditState gives edit a copy of what is kept of a trigger, nil for nothing, and returns
+// the new state. changed is false when it is as before; paused says that the engine
+// itself has paused the trigger: that goes to the outbox, since nobody else would tell.
+func EditState(old *plan.TriggerState, workflow, trigger string, edit func(*plan.TriggerState)) (state *plan.TriggerState, changed, paused bool) {
+	if old == nil {
+		old = &plan.TriggerState{}
+	}
+	edited := *old
+	edited.Workflow, edited.Trigger = workflow, trigger
+	before := edited
+	edit(&edited)
+	edited.Workflow, edited.Trigger = workflow, trigger
+	edited.Done, edited.PausedAt = inUTC(edited.Done), inUTC(edited.PausedAt)
+	return &edited, !sameState(before, edited), !before.Paused && edited.Paused && edited.PausedBy == ""
+}
+
+// inUTC is the form in which a time is stored and compared.
+func inUTC(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Time{}
+	}
+	return at.UTC().Round(0)
+}
+
+func sameState(a, b plan.TriggerState) bool {
+	if !a.Done.Equal(b.Done) || !a.PausedAt.Equal(b.PausedAt) {
+		return false
+	}
+	a.Done, a.PausedAt, b.Done, b.PausedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	return a == b
+}
+
+// AdmitFire decides on the fire of a new run, given the row of its slot (nil = there is
+// none). A row that names a run is the answer: existing. One without a run stays as it is
+// (ErrSlotTaken), unless a backfill asks for the slot. What is no schedule has no slots:
+// its fire takes the next moment, and free tells that this one has to be looked at.
+func AdmitFire(fire, stored *plan.Fire) (existing string, free bool, err error) {
+	switch {
+	case stored == nil:
+		return "", true, nil
+	case fire.Kind.Scheduled() && stored.Run != "":
+		return stored.Run, false, nil
+	case fire.Kind.Scheduled() && !fire.Backfill:
+		return "", false, fmt.Errorf("slot %s of %s: %w", fire.Slot.Format(time.RFC3339), plan.TriggerID(fire.Workflow, fire.Trigger), ErrSlotTaken)
+	case fire.Kind.Scheduled():
+		if stored.Slots > 1 {
+			fire.Skipped, fire.Slots, fire.Note = stored.Skipped, stored.Slots, stored.Note
+		}
+		return "", true, nil
+	}
+	fire.Slot = fire.Slot.Add(1)
+	return "", false, nil
+}
+
+// Fired is the edit of a trigger's state that belongs to a fire with its run; nil for a
+// backfill, which changes nothing there.
+func Fired(fire *plan.Fire, epoch uint64) func(*plan.TriggerState) {
+	if fire.Backfill {
+		return nil
+	}
+	return func(state *plan.TriggerState) {
+		state.LastRun = fire.Run
+		if fire.Kind.Scheduled() && fire.By == "" && fire.Slot.After(state.Done) {
+			state.Done, state.Epoch = fire.Slot, epoch
+		}
+	}
+}

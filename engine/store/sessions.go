@@ -1,0 +1,25 @@
+package store
+
+import "time"
+
+// Sessions are what logins at the server leave behind.
+type Sessions interface {
+	// PutSession stores a session, or writes it anew. What has ended by now goes in the
+	// same transaction, and where there are more than 10,000 those that end first.
+	PutSession(session Session, now time.Time) error
+	// Sessions returns all sessions that have not ended, in the order of their hashes.
+	Sessions(now time.Time) ([]Session, error)
+	// DeleteSessions removes sessions; absent ones are no error.
+	DeleteSessions(hashes ...SessionHash) error
+}
+
+// SessionHash is what a session is stored under: the SHA-256 of its secret, which
+// is never stored.
+type SessionHash [32]byte
+
+// Session is a stored session. Value is the caller's; it is stored in clear.
+type Session struct {
+	Hash    SessionHash
+	Value   []byte
+	Expires time.Time // UTC, in milliseconds
+}
