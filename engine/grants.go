@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -21,6 +22,25 @@ type Grants struct {
 
 // Empty reports whether nothing is there.
 func (g Grants) Empty() bool { return len(g.Paths)+len(g.Hosts)+len(g.Env)+len(g.Commands) == 0 }
+
+// String is what is there, for a person: paths a, b; hosts c.
+func (g Grants) String() string { return g.text("%s %s", "; ") }
+
+// YAML is what is there as a flow mapping of flowrun.yaml.
+func (g Grants) YAML() string { return "{" + g.text("%s: [%s]", ", ") + "}" }
+
+func (g Grants) text(format, between string) string {
+	var parts []string
+	for _, part := range []struct {
+		name   string
+		values []string
+	}{{"paths", g.Paths}, {"hosts", g.Hosts}, {"env", g.Env}, {"commands", g.Commands}} {
+		if len(part.values) > 0 {
+			parts = append(parts, fmt.Sprintf(format, part.name, strings.Join(part.values, ", ")))
+		}
+	}
+	return strings.Join(parts, between)
+}
 
 // Confinement is one part of the sandbox of plugins, held by this system or not.
 type Confinement struct {

@@ -9,21 +9,6 @@ import (
 	"strings"
 )
 
-// Find returns the path of the nearest project file at or above dir, "" when
-// there is none. exists tells whether a file is there.
-func Find(dir string, parent func(string) string, exists func(dir string) bool) string {
-	for {
-		if exists(dir) {
-			return dir
-		}
-		above := parent(dir)
-		if above == dir {
-			return ""
-		}
-		dir = above
-	}
-}
-
 // WorkflowFiles returns the workflow files of the project below root, sorted:
 // what `workflows` names, folders with all their *.yaml and *.yml files that
 // are neither tests nor project files and do not lie in a hidden folder. Without `workflows` the folder "workflows" is read when it is

@@ -21,13 +21,23 @@ var ErrNotHTTP = errors.New("traces are sent as OTLP over HTTP (http/protobuf) o
 // OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, and
 // neither OTEL_SDK_DISABLED nor OTEL_TRACES_EXPORTER says otherwise.
 func Traced(environ []string) bool {
-	named := variable(environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || variable(environ, "OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+	_, endpoint := Collector(environ)
 	switch exporter := variable(environ, "OTEL_TRACES_EXPORTER"); {
-	case !named, strings.EqualFold(variable(environ, "OTEL_SDK_DISABLED"), "true"):
+	case endpoint == "", strings.EqualFold(variable(environ, "OTEL_SDK_DISABLED"), "true"):
 		return false
 	default:
 		return exporter == "" || strings.Contains(exporter, "otlp")
 	}
+}
+
+// Collector returns the variable that names the collector for traces, and what it
+// says, "" where none does.
+func Collector(environ []string) (name, endpoint string) {
+	name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	if variable(environ, name) == "" {
+		name = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	}
+	return name, variable(environ, name)
 }
 
 // How long a batch is tried before it is lost.

@@ -42,8 +42,8 @@ func ProductRules() Rules {
 	return Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        {"engine", "engine/fault", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/cli/view":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term"},
+			"internal/cli":        {"engine", "engine/fault", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli/view":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"},
 			"internal/web":        {"engine", "engine/fault", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
@@ -51,9 +51,9 @@ func ProductRules() Rules {
 
 			"internal/web/markdown": {},
 
+			"internal/doctor":   {"engine", "engine/diag", "engine/plan", "engine/telemetry", "internal/web"},
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},
-			"internal/systrace": {},
 			"internal/archtest": {},
 			"internal/mutant":   {},
 			"plugins":           {"sdk"},

@@ -1,14 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"strings"
+	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/doctor"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -32,21 +37,6 @@ func (a *app) doctorCommand() *cobra.Command {
 	return c
 }
 
-// doctor is one look at everything. Not safe for concurrent use.
-type doctor struct {
-	app *app
-	fix bool
-	at  place
-
-	project *engine.Project // nil when the project file is wrong
-	owner   *web.Owner      // nil when no process answers
-	session *session        // nil when the store can't be used, or is not there
-	refused bool            // the state folder is one that others could change
-
-	found []view.Finding
-	exit  int // of the first failure
-}
-
 func (a *app) doctor(ctx context.Context, fix bool, output string) error {
 	at, err := a.locate()
 	if err != nil {
@@ -54,133 +44,119 @@ func (a *app) doctor(ctx context.Context, fix bool, output string) error {
 	}
 	ctx, killed, end := a.untilSignal(ctx)
 	defer end()
-	d := &doctor{app: a, fix: fix, at: at}
-	err = d.examine(ctx)
-	d.close()
+	ready := readiness{app: a}
+	report, err := doctor.Examine(ctx, doctor.Options{
+		Config: a.engineConfig(at), Fix: fix, Sandbox: a.sandbox, Zone: a.times.Location, Words: wording{a}, Connect: a.examined,
+		Lacking: func(ctx context.Context, project *engine.Project, workflow *plan.Workflow) diag.List {
+			ready.project = project
+			return ready.lacking(ctx, workflow)
+		},
+	})
 	if err != nil {
 		return killed(err)
 	}
-	diagnosis := view.Diagnosis{Status: d.worst(), Items: d.found}
+	for i, finding := range report.Items {
+		report.Items[i].Hint = a.localCommands(cmp.Or(finding.Hint, hintOf(finding.Err)))
+	}
 	if output == "json" {
-		err = view.JSON(a.sys.Stdout, diagnosis)
+		err = view.JSON(a.sys.Stdout, report)
 	} else {
-		a.page(a.sys.Stdout).Diagnosis(a.sys.Stdout, diagnosis)
-		d.summary()
+		a.page(a.sys.Stdout).Diagnosis(a.sys.Stdout, report)
+		a.summarize(report, fix)
 	}
 	if err != nil {
 		return err
 	}
-	return exitWith(d.exit)
+	return exitWith(exitOfFinding(report.FirstFailure()))
 }
 
-// examine looks at one thing after the other; later ones need what earlier ones
-// have found.
-func (d *doctor) examine(ctx context.Context) error {
-	for _, look := range []func(context.Context){
-		d.checkStrict, d.checkProject, d.checkWorkflows, d.checkServer, d.checkFolder, d.checkOwner, d.checkStore, d.checkContents, d.checkKey,
-		d.checkBackup, d.checkDisk, d.checkOrphans, d.checkClock, d.checkZones, d.checkKernel, d.checkFiles, d.checkTraces,
-		d.checkSandbox, d.checkPlugins, d.checkGrants, d.checkConnections, d.checkTriggers,
-	} {
-		look(ctx)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+// wording is how this command tells a person of things.
+type wording struct{ app *app }
+
+func (w wording) Path(path string) string       { return w.app.shown(path) }
+func (w wording) Time(at time.Time) string      { return w.app.times.Full(at) }
+func (w wording) Size(bytes int64) string       { return view.Size(bytes) }
+func (w wording) Command(args ...string) string { return w.app.commandText(args...) }
+
+// examinedStore is a session as the doctor asks it.
+type examinedStore struct {
+	*web.Client
+	session *session
+}
+
+func (s examinedStore) Leave() error { return s.session.close(nil) }
+
+// examined connects for the doctor.
+func (a *app) examined(ctx context.Context) (doctor.Store, error) {
+	session, err := a.connect(ctx, roleLook)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return examinedStore{session.client, session}, nil
 }
 
-func (d *doctor) close() {
-	if d.session != nil {
-		if err := d.session.close(nil); err != nil {
-			d.fail("store", "", exitCode(err), err.Error(), "")
-		}
+// exitOfCause is the exit code of what the doctor finds wrong.
+var exitOfCause = map[doctor.Cause]int{
+	doctor.Invalid: exitInvalid, doctor.Plugin: exitPlugin, doctor.Locked: exitLocked, doctor.StoreIO: exitStoreIO,
+	doctor.StoreFull: exitStoreFull, doctor.StoreCorrupt: exitStoreCorrupt, doctor.Machine: exitInternal,
+}
+
+// exitOfFinding is the exit code of the first failure; nil = there is none.
+func exitOfFinding(f *doctor.Finding) int {
+	if f == nil {
+		return exitOK
 	}
-	if d.project != nil {
-		d.project.Close()
+	if code, known := exitOfCause[f.Cause]; known {
+		return code
 	}
-}
-
-func (d *doctor) add(f view.Finding) {
-	f.Detail, f.Hint = strings.TrimSpace(f.Detail), d.app.localCommands(f.Hint)
-	d.found = append(d.found, f)
-}
-
-func (d *doctor) ok(check, subject, format string, args ...any) {
-	d.add(view.Finding{Check: check, Subject: subject, Status: view.FindingOK, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (d *doctor) warn(check, subject, detail, hint string) {
-	d.add(view.Finding{Check: check, Subject: subject, Status: view.FindingWarn, Detail: detail, Hint: hint})
-}
-
-func (d *doctor) skip(check, subject, why string) {
-	d.add(view.Finding{Check: check, Subject: subject, Status: view.FindingSkipped, Detail: why})
-}
-
-// fail adds a failure; the first one decides the exit code.
-func (d *doctor) fail(check, subject string, exit int, detail, hint string) {
-	if d.exit == exitOK {
-		d.exit = exit
+	var call *plan.Error
+	if errors.As(f.Err, &call) {
+		return exitOfCall(call)
 	}
-	d.add(view.Finding{Check: check, Subject: subject, Status: view.FindingFail, Detail: detail, Hint: hint})
+	return exitCode(f.Err)
 }
 
-// failWith is fail for an error, with the hint that it may carry.
-func (d *doctor) failWith(check, subject string, err error) {
-	d.fail(check, subject, exitCode(err), err.Error(), hintOf(err))
-}
-
-// mend tries to mend what is wrong when that was asked for; else it says so.
-func (d *doctor) mend(f view.Finding, exit int, mend func() error) {
-	f.CanFix = true
-	if !d.fix {
-		if f.Hint == "" {
-			f.Hint = "`flowrun doctor --fix` mends it"
-		} else {
-			f.Hint += "; `flowrun doctor --fix` does it"
-		}
-	} else if err := mend(); err != nil {
-		f.Hint = fmt.Sprintf("it could not be mended: %v; %s", err, f.Hint)
-	} else {
-		f.Status, f.Fixed, f.Hint = view.FindingOK, true, ""
+// hintOf is what an error says of its remedy.
+func hintOf(err error) string {
+	var (
+		coded   *codedError
+		problem *web.Problem
+		store   *fault.StoreError
+		loose   *engine.UnconfinedError
+	)
+	switch {
+	case errors.As(err, &coded) && coded.hint != "":
+		return coded.hint
+	case errors.As(err, &problem):
+		return problem.Hint
+	case errors.As(err, &store):
+		return store.Hint
+	case errors.As(err, &loose):
+		return loose.Hint
 	}
-	if f.Status == view.FindingFail && d.exit == exitOK {
-		d.exit = exit
-	}
-	d.add(f)
+	return ""
 }
 
-// worst is the status of all.
-func (d *doctor) worst() string {
-	worst := view.FindingOK
-	for _, f := range d.found {
-		if f.Status == view.FindingFail || f.Status == view.FindingWarn && worst == view.FindingOK {
-			worst = f.Status
-		}
-	}
-	return worst
-}
-
-func (d *doctor) summary() {
+// summarize says how much is wrong, and whether --fix would help.
+func (a *app) summarize(report doctor.Report, fix bool) {
 	warned, failed, fixable := 0, 0, 0
-	for _, f := range d.found {
+	for _, f := range report.Items {
 		switch f.Status {
-		case view.FindingWarn:
+		case doctor.Warn:
 			warned++
-		case view.FindingFail:
+		case doctor.Fail:
 			failed++
 		}
 		if f.CanFix && !f.Fixed {
 			fixable++
 		}
 	}
-	switch {
-	case warned+failed == 0:
-		d.app.note("all is well")
-	default:
-		d.app.note("%s, %s", count(failed, "failure"), count(warned, "warning"))
+	if warned+failed == 0 {
+		a.note("all is well")
+	} else {
+		a.note("%s, %s", count(failed, "failure"), count(warned, "warning"))
 	}
-	if fixable > 0 && !d.fix {
-		d.app.page(d.app.sys.Stderr).Next(d.app.sys.Stderr, "mend what is safe to mend:", "doctor", "--fix")
+	if fixable > 0 && !fix {
+		a.page(a.sys.Stderr).Next(a.sys.Stderr, "mend what is safe to mend:", "doctor", "--fix")
 	}
 }

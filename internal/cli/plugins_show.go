@@ -59,8 +59,8 @@ func (a *app) showPlugin(ctx context.Context, name, output string) error {
 	line("plugin", strings.TrimSpace(sheet.Name+" "+sheet.Version))
 	line("source", sheet.Source)
 	line("digest", sheet.Digest)
-	line("asks for", orNothing(shownGrants(sheet.Wants)))
-	line("granted", orNothing(shownGrants(sheet.Grants)))
+	line("asks for", orNothing(sheet.Wants.String()))
+	line("granted", orNothing(sheet.Grants.String()))
 	if sheet.Grants.Hosts == nil {
 		line("", "hosts are not bounded: it may connect to all")
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,4 +46,15 @@ func (a *app) runSandbox() (err error) {
 	a.note("put what stands on stdout into a file and name it with --config; Ctrl-C ends the sandbox")
 	<-signals
 	return nil
+}
+
+// announceConfinement says once, at the start of a server, what plugins are not held to.
+func (s *session) announceConfinement() {
+	var missing []string
+	for _, part := range s.owner.engine.Project().MissingConfinement() {
+		missing = append(missing, part.Part)
+	}
+	if len(missing) > 0 {
+		s.app.note("plugins are not held to: %s; `flowrun doctor` says why", strings.Join(missing, ", "))
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/flowrun/flowrun/internal/systrace"
+	"github.com/flowrun/flowrun/test/systrace"
 )
 
 // disk is a folder as a power loss could leave it: for each file the content

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/internal/systrace"
+	"github.com/flowrun/flowrun/test/systrace"
 )
 
 // childVariable makes the test program play a child process: a verb, then its

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/flowrun/flowrun/internal/systrace"
+	"github.com/flowrun/flowrun/test/systrace"
 )
 
 // tracedWork runs a job under the tracer.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/flowrun/flowrun/internal/systrace"
+	"github.com/flowrun/flowrun/test/systrace"
 )
 
 // fault lets some calls on the store's files fail.

@@ -5,46 +5,14 @@ import (
 	"io"
 
 	"github.com/flowrun/flowrun/internal/cli/term"
+	"github.com/flowrun/flowrun/internal/doctor"
 )
-
-// The statuses of a finding.
-const (
-	FindingOK      = "ok"
-	FindingWarn    = "warn"
-	FindingFail    = "fail"
-	FindingSkipped = "skipped"
-)
-
-// Finding is one thing that the doctor looked at.
-type Finding struct {
-	Check   string `json:"check"`             // what was looked at: store, plugin, connection
-	Subject string `json:"subject,omitempty"` // which one: the plugin's name
-	Status  string `json:"status"`            // ok, warn, fail, skipped
-	Detail  string `json:"detail"`
-	Hint    string `json:"hint,omitempty"`  // what to do
-	Fixed   bool   `json:"fixed,omitempty"` // --fix has mended it
-	CanFix  bool   `json:"can_fix,omitempty"`
-}
-
-// Name is how a finding is called in a list: "plugin tasks".
-func (f Finding) Name() string {
-	if f.Subject == "" {
-		return f.Check
-	}
-	return f.Check + " " + f.Subject
-}
-
-// Diagnosis is all that the doctor found.
-type Diagnosis struct {
-	Status string    `json:"status"` // the worst of the findings: ok, warn or fail
-	Items  []Finding `json:"items"`
-}
 
 // nameWidth is how far the names of findings reach at most.
 const nameWidth = 24
 
 // Diagnosis prints a line for each finding, and below it what to do.
-func (p Page) Diagnosis(out io.Writer, found Diagnosis) {
+func (p Page) Diagnosis(out io.Writer, found doctor.Report) {
 	width := 0
 	for _, finding := range found.Items {
 		width = max(width, min(nameWidth, term.Width(term.Clean(finding.Name()))))
@@ -64,11 +32,11 @@ func (p Page) Diagnosis(out io.Writer, found Diagnosis) {
 // findingMark is a word of four letters: no reader needs colours.
 func (p Page) findingMark(status string) string {
 	switch status {
-	case FindingOK:
+	case doctor.OK:
 		return p.Style.Green("ok  ")
-	case FindingWarn:
+	case doctor.Warn:
 		return p.Style.Yellow("warn")
-	case FindingFail:
+	case doctor.Fail:
 		return p.Style.Red("fail")
 	}
 	return p.Style.Dim("-   ")

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/internal/systrace"
+	"github.com/flowrun/flowrun/test/systrace"
 )
 
 // childVariable makes the test program play the traced process.

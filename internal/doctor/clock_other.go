@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cli
+package doctor
 
 // clockSynchronised is not known on other systems.
 func clockSynchronised() (synchronised, known bool) { return false, false }

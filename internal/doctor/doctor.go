@@ -1,0 +1,115 @@
+// Package doctor looks whether everything that flowrun needs is well: the project,
+// the state folder, the store, the key, backups, the disk, the clock, plugins,
+// connections, triggers, and what killed processes left behind. What it finds is
+// plain data; who shows it, and which exit code that is, is the command's matter.
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// projectFileName is how the project's file is called in what is said.
+const projectFileName = "flowrun.yaml"
+
+// atOnce is how many plugins, and how many connections, are tried at the same time.
+const atOnce = 4
+
+// Options are what is looked at, and by which means.
+type Options struct {
+	// Config names the project and the state folder; it has the clock, the
+	// environment and the version of this flowrun.
+	Config  engine.Config
+	Fix     bool // mend what is safe to mend
+	Sandbox bool // the state folder is a sandbox's: its connections are not tried
+	Zone    *time.Location
+	Words   Words
+	// Connect takes the store, or reaches its owner.
+	Connect func(context.Context) (Store, error)
+	// Lacking tells what a workflow without faults lacks before it can run here.
+	Lacking func(context.Context, *engine.Project, *plan.Workflow) diag.List
+}
+
+// Words are how a person is told of things.
+type Words interface {
+	// Path is a file or folder as seen from the working directory.
+	Path(path string) string
+	// Time is a point in time with its zone.
+	Time(at time.Time) string
+	// Size is a number of bytes.
+	Size(bytes int64) string
+	// Command is a command of flowrun that acts on the same project and state.
+	Command(args ...string) string
+}
+
+// Store is what the doctor asks of the process that owns the store, which may be
+// this one.
+type Store interface {
+	Tester
+	DBStats(ctx context.Context) (*engine.DBStats, error)
+	CheckKey(ctx context.Context) (*engine.KeyReport, error)
+	Runs(ctx context.Context, filter engine.RunFilter) (*web.Page[plan.Run], error)
+	Schedules(ctx context.Context) (*web.SchedulePage, error)
+	// Leave gives the store back where this process took it.
+	Leave() error
+}
+
+// Tester lets a connection make one harmless request.
+type Tester interface {
+	TestConnection(ctx context.Context, name string) (engine.ConnectionTest, error)
+}
+
+// Examine looks at one thing after the other; later ones need what earlier ones
+// have told. It changes nothing unless Fix is set. The error is the context's.
+func Examine(ctx context.Context, options Options) (Report, error) {
+	e := &examination{Options: options}
+	defer e.end()
+	for _, look := range []func(context.Context){
+		e.checkStrict, e.checkProject, e.checkWorkflows, e.checkServer, e.checkFolder, e.checkOwner, e.checkStore, e.checkContents, e.checkKey,
+		e.checkBackup, e.checkDisk, e.checkOrphans, e.checkClock, e.checkZones, e.checkKernel, e.checkFiles, e.checkTraces,
+		e.checkSandbox, e.checkPlugins, e.checkGrants, e.checkConnections, e.checkTriggers,
+	} {
+		look(ctx)
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+	}
+	e.leave()
+	return e.report(), nil
+}
+
+// examination is one look at everything. Not safe for concurrent use.
+type examination struct {
+	Options
+
+	project *engine.Project // nil when the project file is wrong
+	owner   *web.Owner      // nil when no process answers
+	store   Store           // nil when it can't be used, or is not there
+	refused bool            // the state folder is one that others could change
+
+	findings []Finding
+}
+
+// leave gives the store back, which may fail as any use of it.
+func (e *examination) leave() {
+	if e.store == nil {
+		return
+	}
+	if err := e.store.Leave(); err != nil {
+		e.failWith("store", "", err)
+	}
+	e.store = nil
+}
+
+// end gives back what is still in use.
+func (e *examination) end() {
+	e.leave()
+	if e.project != nil {
+		e.project.Close()
+	}
+}

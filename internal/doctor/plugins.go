@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine"
+)
+
+// pluginPatience is how long a plugin may take to start.
+const pluginPatience = 15 * time.Second
+
+// sandboxHint says what has all parts of the sandbox.
+const sandboxHint = "Linux 6.12 or newer holds all parts; `limits: {sandbox: require}` in " + projectFileName + " runs no plugin without"
+
+// checkSandbox tells part by part whether plugins are held to what they were given.
+func (e *examination) checkSandbox(context.Context) {
+	const check = "plugin sandbox"
+	if e.project == nil {
+		return
+	}
+	if e.project.SandboxMode() == "off" {
+		e.warn(check, "", "`limits.sandbox` is off: a plugin may do what its user may", "take it out of "+projectFileName)
+		return
+	}
+	if err := e.project.CheckSandbox(); err != nil {
+		e.add(Finding{Check: check, Status: Fail, Cause: Plugin, Err: err, Detail: err.Error()})
+	}
+	var held []string
+	for _, part := range e.project.Confinement() {
+		if part.Held {
+			held = append(held, part.Part)
+			continue
+		}
+		if part.Watched {
+			e.skip(part.Part, "", "not held: "+part.Why)
+			continue
+		}
+		e.warn(check, part.Part, "not held: "+part.Why, sandboxHint)
+	}
+	if len(held) > 0 {
+		e.ok(check, "", "held: %s", strings.Join(held, ", "))
+	}
+}
+
+// checkGrants shows what plugins ask for and were not given, before somebody gives it.
+func (e *examination) checkGrants(ctx context.Context) {
+	if e.project == nil || ctx.Err() != nil {
+		return
+	}
+	for _, name := range e.project.PluginNames() {
+		wants, granted, err := e.project.PluginGrants(name)
+		if err != nil {
+			continue // checkPlugins has said so
+		}
+		if !granted.Empty() {
+			e.ok("grants", name, "%s", granted)
+		}
+		if lacking := lackingGrants(wants, granted); !lacking.Empty() {
+			e.warn("grants", name, "it asks for more than it is given: "+lacking.String(),
+				fmt.Sprintf("see whether it should have it; then `plugins: {%s: {grants: %s}}` in %s", name, lacking.YAML(), projectFileName))
+		}
+	}
+}
+
+// lackingGrants is what a plugin asks for and does not have. Without granted hosts it
+// may connect to all.
+func lackingGrants(wants, granted engine.Grants) engine.Grants {
+	missing := func(wanted, given []string) []string {
+		return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(given, name) })
+	}
+	lacking := engine.Grants{Env: missing(wants.Env, granted.Env)}
+	if granted.Hosts != nil {
+		lacking.Hosts = missing(wants.Hosts, granted.Hosts)
+	}
+	return lacking
+}
+
+// checkPlugins starts each plugin, some at a time.
+func (e *examination) checkPlugins(ctx context.Context) {
+	if e.project == nil {
+		return
+	}
+	names := e.project.PluginNames()
+	failures, slots := make([]error, len(names)), make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			bounded, cancel := context.WithTimeout(ctx, pluginPatience)
+			defer cancel()
+			failures[i] = e.project.StartPlugin(bounded, name)
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	var well []string
+	for i, name := range names {
+		if failures[i] == nil {
+			well = append(well, name)
+			continue
+		}
+		e.fail("plugin", name, Plugin, failures[i].Error(), "look at `plugins` in "+projectFileName+"; started by hand with --debug the plugin says more")
+	}
+	if len(well) > 0 {
+		e.ok("plugins", "", "%s started: %s", count(len(well), "plugin"), strings.Join(well, ", "))
+	}
+}
+
+// checkOrphans looks for plugins that killed processes left behind.
+func (e *examination) checkOrphans(ctx context.Context) {
+	const check = "left processes"
+	if e.project == nil || !exists(e.Config.StateDir) {
+		return
+	}
+	orphans, err := e.project.OrphanedPlugins()
+	if err != nil {
+		e.failWith(check, "", err)
+		return
+	}
+	if len(orphans) == 0 {
+		e.ok(check, "", "no plugin was left behind")
+		return
+	}
+	var names []string
+	for _, orphan := range orphans {
+		names = append(names, fmt.Sprintf("%s (%d)", orphan.Plugin, orphan.PID))
+	}
+	e.mend(Finding{
+		Check: check, Status: Warn, Detail: "plugins of a process that was killed still run: " + strings.Join(names, ", "), Hint: "the next owner ends them",
+	}, func() error {
+		_, err := e.project.EndOrphanedPlugins(ctx)
+		return err
+	})
+}
