@@ -11,14 +11,11 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-const (
-	defaultRunTimeout = 24 * time.Hour
-	maxName           = 100 // characters of a name or a label
-)
+const defaultRunTimeout = 24 * time.Hour
 
 var (
-	namePattern  = regexp.MustCompile(`^[\pL\pN][\pL\pM\pN ._-]*$`)
-	fieldPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	namePattern  = regexp.MustCompile(spec.NamePattern)
+	fieldPattern = regexp.MustCompile(spec.FieldPattern)
 )
 
 const (
@@ -35,10 +32,9 @@ func (c *checker) head() {
 	c.labels()
 	c.plan.Timeout = defaultRunTimeout
 	if node := c.tree.Timeout; node != nil {
-		if d, ok := c.duration(node); ok {
-			c.plan.Timeout = d
-		}
+		into(&c.plan.Timeout, c.duration)(c.key("workflow", "timeout"), node)
 	}
+	c.others(c.tree.Others)
 }
 
 // name is the workflow's name: the file's where none is written.
@@ -52,8 +48,8 @@ func (c *checker) name() string {
 		switch {
 		case !namePattern.MatchString(node.Text):
 			c.errorAt(node.Pos, CodeName, "`%s` is not a name for a workflow", node.Text).Hint = nameHint
-		case len([]rune(node.Text)) > maxName:
-			c.errorAt(node.Pos, CodeName, "the name is longer than %d characters", maxName)
+		case len([]rune(node.Text)) > spec.MaxName:
+			c.errorAt(node.Pos, CodeName, "the name is longer than %d characters", spec.MaxName)
 		}
 	}
 	return node.Text
@@ -66,14 +62,14 @@ func (c *checker) labels() {
 	c.plan.Labels = map[string]string{}
 	for _, pair := range c.tree.Labels.Pairs {
 		key := pair.Key.Text
-		if !namePattern.MatchString(key) || len([]rune(key)) > maxName {
+		if !namePattern.MatchString(key) || len([]rune(key)) > spec.MaxName {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a label", key).Hint = nameHint
 		}
 		if !c.scalar(pair.Value, "a label's text") {
 			continue
 		}
-		if len([]rune(pair.Value.Text)) > maxName {
-			c.errorAt(pair.Value.Pos, CodeName, "the label is longer than %d characters", maxName)
+		if len([]rune(pair.Value.Text)) > spec.MaxName {
+			c.errorAt(pair.Value.Pos, CodeName, "the label is longer than %d characters", spec.MaxName)
 		}
 		c.plan.Labels[key] = pair.Value.Text
 	}
@@ -88,16 +84,16 @@ func (c *checker) defaults() {
 	if c.tree.Defaults == nil {
 		return
 	}
-	c.fields(c.tree.Defaults, "`defaults`",
-		field{"timeout", func(n *spec.Node) { c.timeout = c.bounded(n) }},
-		field{"retry", func(n *spec.Node) { c.retryWords(n, &c.retry) }},
-	)
+	c.fields(c.tree.Defaults, "defaults", map[string]reader{
+		"timeout": func(key *spec.Key, n *spec.Node) { c.timeout = c.bounded(key, n) },
+		"retry":   func(_ *spec.Key, n *spec.Node) { c.retryWords(n, &c.retry) },
+	})
 }
 
 // bounded reads a duration that the workflow's own timeout must allow; 0 = not
 // valid.
-func (c *checker) bounded(node *spec.Node) time.Duration {
-	d, ok := c.duration(node)
+func (c *checker) bounded(key *spec.Key, node *spec.Node) time.Duration {
+	d, ok := c.duration(key, node)
 	if !ok {
 		return 0
 	}

@@ -14,7 +14,6 @@ import (
 
 const (
 	defaultParallel = 16
-	maxParallel     = 256
 	maxLoopDepth    = 8
 )
 
@@ -91,12 +90,10 @@ func (c *checker) loopStep(s *step) {
 		c.errorAt(s.src.Node.FirstKey(), CodeDepth, "loops are nested deeper than %d", maxLoopDepth)
 	}
 	if node := s.src.MaxParallel; node != nil {
-		if n, ok := c.integer(node, 1, maxParallel); ok {
-			loop.MaxParallel = n
-		}
+		into(&loop.MaxParallel, c.integer)(c.key("step", "max_parallel"), node)
 	}
 	if node := s.src.OnError; node != nil {
-		word, ok := c.word(node, "what a loop does after an error", "stop", "collect")
+		word, ok := c.word(c.tree.Language.Map("step").KeyOf(string(spec.LoopStep), "on_error"), node)
 		loop.Collecting = ok && word == "collect"
 	}
 	c.loopKey(s, loop)

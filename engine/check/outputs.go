@@ -45,7 +45,7 @@ func (c *checker) output(name string, node *spec.Node) *schema.Type {
 	out := v.value(content, schema.Of(schema.Any), "", false)
 	planned := plan.Output{Name: name, Value: out.plan}
 	if format != nil {
-		if word, ok := c.word(format, "a format", "markdown", "csv"); ok {
+		if word, ok := c.word(c.key("output", "format"), format); ok {
 			planned.Format = word
 			c.format(content, word, out.typ)
 			planned.Columns = eval.ColumnsOf(out.typ)
@@ -80,7 +80,7 @@ func (c *checker) outputReads(whole *step, t *text) {
 // formattedKeys checks what stands beside `value` in an output: an output with a
 // format has no other keys.
 func (c *checker) formattedKeys(node *spec.Node) {
-	known := []string{"value", "format"}
+	known := c.tree.Language.Map("output").KeyNames("")
 	for _, pair := range node.Pairs {
 		if slices.Contains(known, pair.Key.Text) {
 			continue

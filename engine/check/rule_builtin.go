@@ -161,7 +161,7 @@ func (c *checker) onUnknown(s *step) {
 	if node == nil {
 		return
 	}
-	word, ok := c.word(node, "what can follow an unknown outcome", "ask", "retry", "fail")
+	word, ok := c.word(c.key("step", "on_unknown"), node)
 	if !ok || s.action == nil {
 		return
 	}

@@ -7,11 +7,7 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-const (
-	maxConcurrency  = 10_000
-	defaultQueueMax = 100
-	maxQueueMax     = 10_000
-)
+const defaultQueueMax = 100
 
 // concurrency reads how many runs may go on at a time (docs/language.md, rule 16). A
 // workflow that keeps something between runs goes on one at a time unless it
@@ -25,32 +21,18 @@ func (c *checker) concurrency() {
 	case node != nil && node.Kind == spec.Scalar:
 		c.concurrencyKey(node, out)
 	case node != nil:
-		c.fields(node, "`concurrency`",
-			field{"key", func(n *spec.Node) { c.concurrencyKey(n, out) }},
-			field{"limit", func(n *spec.Node) { c.integerInto(n, maxConcurrency, &out.Limit) }},
-			field{"queue_max", func(n *spec.Node) { c.integerInto(n, maxQueueMax, &out.QueueMax) }},
-			field{"on_full", func(n *spec.Node) {
-				words := []string{
-					string(plan.OnFullQueue), string(plan.OnFullLatest), string(plan.OnFullSkip), string(plan.OnFullFail),
-					string(plan.OnFullCancelRunning),
-				}
-				if word, ok := c.word(n, "an `on_full`", words...); ok {
-					out.OnFull = plan.OnFull(word)
-				}
-			}},
-		)
+		c.fields(node, "concurrency", map[string]reader{
+			"key":       func(_ *spec.Key, n *spec.Node) { c.concurrencyKey(n, out) },
+			"limit":     into(&out.Limit, c.integer),
+			"queue_max": into(&out.QueueMax, c.integer),
+			"on_full":   wordInto(c, &out.OnFull),
+		})
 	case c.plan.State == nil && len(c.memory.cursors) == 0:
 		return
 	default:
 		out.Implied = true
 	}
 	c.plan.Concurrency = out
-}
-
-func (c *checker) integerInto(node *spec.Node, most int, into *int) {
-	if n, ok := c.integer(node, 1, most); ok {
-		*into = n
-	}
 }
 
 // concurrencyKey reads a key: text, or text with expressions over the inputs,

@@ -8,7 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var idPattern = regexp.MustCompile(spec.IDPattern)
 
 // writtenIDs takes the ids that authors wrote. They are unique in the file.
 func (c *checker) writtenIDs(l *list) {

@@ -124,31 +124,24 @@ func (r *inputReader) properties(node *spec.Node, top bool) (json.RawMessage, []
 	return out.encode(), required
 }
 
-// schemaWords are the words of a schema (docs/language.md, "Files").
-func schemaWords() []string {
-	return []string{
-		"type", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
-		"pattern", "format", "items", "properties", "required", "additionalProperties", "nullable", "description",
-	}
-}
-
 // schema reads one schema. The words that need its type come last.
 func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, bool) {
 	anything := json.RawMessage("{}")
 	if node.Kind != spec.Mapping {
 		problem := r.problem(node.Pos, "the schema of %s must be a map, not a %s", what, node.Kind)
-		if node.Kind == spec.Scalar && slices.Contains(typeWords(), node.Text) {
+		if node.Kind == spec.Scalar && slices.Contains(r.c.key(schemaMap, "type").Values, node.Text) {
 			problem.Hint = "write {type: " + node.Text + "}"
 		}
 		return anything, true
 	}
-	before := len(r.c.problems)
+	before, words := len(r.c.problems), r.c.tree.Language.Map(schemaMap)
 	var out object
 	for _, pair := range node.Pairs {
-		if !slices.Contains(schemaWords(), pair.Key.Text) {
+		key := words.Key(pair.Key.Text)
+		if key == nil {
 			problem := r.problem(pair.Key.Pos, "the key `%s` is not known in a schema", pair.Key.Text)
-			if problem.Hint = diag.DidYouMean(pair.Key.Text, schemaWords()); problem.Hint == "" {
-				problem.Hint = "its keys are " + strings.Join(schemaWords(), ", ")
+			if problem.Hint = diag.DidYouMean(pair.Key.Text, words.KeyNames("")); problem.Hint == "" {
+				problem.Hint = "its keys are " + strings.Join(words.KeyNames(""), ", ")
 			}
 			continue
 		}
@@ -156,7 +149,7 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 			r.bad = true
 			continue
 		}
-		if text := r.word(pair, what); text != nil {
+		if text := r.word(key, pair.Value, what); text != nil {
 			out = append(out, member{pair.Key.Text, text})
 		}
 	}
@@ -176,52 +169,45 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 	return append(out, r.typed(node, t)...).encode(), hasDefault
 }
 
-func typeWords() []string {
-	return []string{"string", "integer", "number", "boolean", "array", "object"}
-}
-
 // word reads a word that does not need the schema's type; nil for the others
 // and for what is not valid.
-func (r *inputReader) word(pair spec.Pair, what string) json.RawMessage {
-	c, node := r.c, pair.Value
-	switch pair.Key.Text {
-	case "type":
-		if word, ok := c.word(node, "a type", typeWords()...); ok {
-			return jsonText(word)
-		}
-	case "format":
-		if word, ok := c.word(node, "a format", "date-time", "duration"); ok {
-			return jsonText(word)
-		}
-	case "description":
-		if c.scalar(node, "a text") {
-			return jsonText(node.Text)
-		}
+func (r *inputReader) word(key *spec.Key, node *spec.Node, what string) json.RawMessage {
+	c := r.c
+	switch key.Name {
 	case "pattern":
 		return r.pattern(node)
-	case "nullable":
-		return r.boolean(node)
-	case "minLength", "maxLength", "minItems", "maxItems":
-		if n, ok := c.integer(node, 0, 1<<30); ok {
-			return json.RawMessage(itoa(n))
-		}
-	case "minimum", "maximum":
-		if _, ok := c.number(node, -1e300, 1e300); ok {
-			return json.RawMessage(node.Text)
-		}
 	case "items":
 		text, _ := r.schema(node, "the items of "+what)
 		return text
 	case "properties":
 		return r.inner(node, what)
-	case "additionalProperties":
-		if node.Kind == spec.Mapping {
-			text, _ := r.schema(node, "other fields of "+what)
-			return text
-		}
-		return r.boolean(node)
 	case "required":
-		return r.required(node)
+		return r.required(key, node)
+	case "const", "default", "enum":
+		return nil // typed reads them
+	}
+	switch {
+	case key.Map == schemaMap && node.Kind == spec.Mapping:
+		text, _ := r.schema(node, "other fields of "+what)
+		return text
+	case key.Type == spec.Word:
+		word, ok := c.word(key, node)
+		switch {
+		case ok && slices.Contains(key.Values, "true"):
+			return json.RawMessage(word)
+		case ok:
+			return jsonText(word)
+		}
+	case key.Type == spec.Text && c.scalar(node, key.What):
+		return jsonText(node.Text)
+	case key.Type == spec.Integer:
+		if n, ok := c.integer(key, node); ok {
+			return json.RawMessage(itoa(n))
+		}
+	case key.Type == spec.Number:
+		if _, ok := c.number(key, node); ok {
+			return json.RawMessage(node.Text)
+		}
 	}
 	return nil
 }
@@ -243,25 +229,18 @@ func (r *inputReader) inner(node *spec.Node, what string) json.RawMessage {
 	return out.encode()
 }
 
-func (r *inputReader) required(node *spec.Node) json.RawMessage {
+func (r *inputReader) required(key *spec.Key, node *spec.Node) json.RawMessage {
 	if node.Kind != spec.Sequence {
 		r.problem(node.Pos, "`required` must be a list of names, not a %s", node.Kind)
 		return nil
 	}
 	names := []string{}
 	for _, item := range node.Items {
-		if r.c.scalar(item, "a field's name") {
+		if r.c.scalar(item, key.Items.What) {
 			names = append(names, item.Text)
 		}
 	}
 	return encode(names)
-}
-
-func (r *inputReader) boolean(node *spec.Node) json.RawMessage {
-	if word, ok := r.c.word(node, "true or false", "true", "false"); ok {
-		return json.RawMessage(word)
-	}
-	return nil
 }
 
 func (r *inputReader) pattern(node *spec.Node) json.RawMessage {
@@ -275,16 +254,6 @@ func (r *inputReader) pattern(node *spec.Node) json.RawMessage {
 	return jsonText(node.Text)
 }
 
-// wordsOf says to which types a word belongs.
-func wordsOf() map[string][]string {
-	return map[string][]string{
-		"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
-		"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "format": {"string"},
-		"minItems": {"array"}, "maxItems": {"array"}, "items": {"array"},
-		"properties": {"object"}, "required": {"object"}, "additionalProperties": {"object"},
-	}
-}
-
 // kindWords reports words that say nothing about the schema's type.
 func (r *inputReader) kindWords(node *spec.Node) bool {
 	kind := node.Get("type")
@@ -293,8 +262,8 @@ func (r *inputReader) kindWords(node *spec.Node) bool {
 	}
 	found := false
 	for _, pair := range node.Pairs {
-		types, bound := wordsOf()[pair.Key.Text]
-		if bound && !slices.Contains(types, kind.Text) {
+		key := r.c.key(schemaMap, pair.Key.Text)
+		if types := key.Kinds; types != nil && !slices.Contains(types, kind.Text) {
 			found = true
 			r.problem(pair.Key.Pos, "`%s` does not belong to the type %s", pair.Key.Text, kind.Text).Hint =
 				"it belongs to " + strings.Join(types, " and ")

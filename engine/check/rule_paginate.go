@@ -9,8 +9,6 @@ import (
 const (
 	defaultMaxPages = 100
 	defaultMaxItems = 10_000
-	maxPages        = 1_000_000
-	maxItems        = 100_000_000
 )
 
 // paginate checks `paginate` and returns the type of what all pages give.
@@ -20,18 +18,7 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 		return output
 	}
 	p := &plan.Paginate{MaxPages: defaultMaxPages, MaxItems: defaultMaxItems}
-	c.fields(node, "`paginate`",
-		field{"max_pages", func(n *spec.Node) {
-			if v, ok := c.integer(n, 1, maxPages); ok {
-				p.MaxPages = v
-			}
-		}},
-		field{"max_items", func(n *spec.Node) {
-			if v, ok := c.integer(n, 1, maxItems); ok {
-				p.MaxItems = v
-			}
-		}},
-	)
+	c.fields(node, "paginate", map[string]reader{"max_pages": into(&p.MaxPages, c.integer), "max_items": into(&p.MaxItems, c.integer)})
 	if s.action == nil {
 		return output
 	}

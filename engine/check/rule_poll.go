@@ -6,8 +6,6 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-const maxRounds = 1_000_000
-
 // repeat checks `repeat`; the outputs are those of the last round.
 func (c *checker) repeat(s *step, output *schema.Type) *schema.Type {
 	node := s.src.Repeat
@@ -15,16 +13,11 @@ func (c *checker) repeat(s *step, output *schema.Type) *schema.Type {
 		return output
 	}
 	out := &plan.Repeat{}
-	c.fields(node, "`repeat`",
-		field{"until", func(n *spec.Node) { c.until(s, n, output, out) }},
-		field{"every", func(n *spec.Node) { c.durationInto(n, &out.Every) }},
-		field{"max", func(n *spec.Node) { out.Max, _ = c.integer(n, 1, maxRounds) }},
-	)
-	for _, key := range []string{"until", "every"} {
-		if _, written := node.Pair(key); !written && !misspelt(node, key) {
-			c.errorAt(node.FirstKey(), CodeMissing, "`repeat` needs `%s`", key)
-		}
-	}
+	c.fields(node, "repeat", map[string]reader{
+		"until": func(_ *spec.Key, n *spec.Node) { c.until(s, n, output, out) },
+		"every": into(&out.Every, c.duration),
+		"max":   into(&out.Max, c.integer),
+	})
 	if s.action == nil {
 		return output
 	}

@@ -15,7 +15,7 @@ import (
 const defaultCatchup = time.Hour
 
 // schedule checks a cron or every trigger (docs/language.md, rule 17).
-func (t *trigger) schedule(kind spec.Pair) {
+func (t *trigger) schedule(key *spec.Key, kind spec.Pair) {
 	c := t.c
 	out := &plan.Schedule{
 		Timezone: "UTC", Skipped: string(cron.RunAfter), Repeated: string(cron.RunOnce),
@@ -29,30 +29,7 @@ func (t *trigger) schedule(kind spec.Pair) {
 	case t.out.Kind == plan.TriggerCron:
 		c.cron(kind.Value, &out.Cron)
 	default:
-		c.every(kind.Value, &out.Every)
-	}
-	for _, pair := range t.node.Pairs {
-		value := pair.Value
-		switch pair.Key.Text {
-		case "timezone":
-			c.timezone(value, &out.Timezone)
-		case "jitter":
-			c.jitter(value, out)
-		case "dst":
-			if c.isMap(pair, "`dst`", "write `dst: {skipped_time: skip}`") {
-				c.fields(value, "`dst`",
-					field{"skipped_time", func(n *spec.Node) { c.wordInto(n, &out.Skipped, "a `skipped_time`", "run_after", "skip") }},
-					field{"repeated_time", func(n *spec.Node) { c.wordInto(n, &out.Repeated, "a `repeated_time`", "run_once", "run_twice") }},
-				)
-			}
-		case "catchup":
-			if c.isMap(pair, "`catchup`", "write `catchup: {window: 1h, keep: latest}`") {
-				c.fields(value, "`catchup`",
-					field{"window", func(n *spec.Node) { c.durationInto(n, &out.Catchup.Window) }},
-					field{"keep", func(n *spec.Node) { c.wordInto(n, &out.Catchup.Keep, "a `keep`", "none", "latest", "all") }},
-				)
-			}
-		}
+		into(&out.Every, c.duration)(key, kind.Value)
 	}
 }
 
@@ -68,16 +45,6 @@ func (c *checker) cron(node *spec.Node, into *string) {
 		return
 	}
 	*into = node.Text
-}
-
-// every checks the time between two slots or two polls.
-func (c *checker) every(node *spec.Node, into *plan.Duration) {
-	d, ok := c.duration(node)
-	if ok && d < leastEvery {
-		c.errorAt(node.Pos, CodeDuration, "%s is too short: the least is 1s", node.Text)
-		return
-	}
-	*into = d
 }
 
 func (c *checker) timezone(node *spec.Node, into *string) {
@@ -136,19 +103,13 @@ func knownZones() []string {
 	}
 }
 
-func (c *checker) jitter(node *spec.Node, out *plan.Schedule) {
-	d, ok := c.duration(node)
+func (c *checker) jitter(key *spec.Key, node *spec.Node, out *plan.Schedule) {
+	d, ok := c.duration(key, node)
 	if ok && out.Every > 0 && d > out.Every {
 		c.errorAt(node.Pos, CodeDuration, "the jitter %s is longer than the %s between two slots", node.Text, durationText(out.Every))
 		return
 	}
 	out.Jitter = d
-}
-
-func (c *checker) wordInto(node *spec.Node, into *string, what string, words ...string) {
-	if word, ok := c.word(node, what, words...); ok {
-		*into = word
-	}
 }
 
 // memberOf returns one member of a JSON object.

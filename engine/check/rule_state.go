@@ -132,10 +132,7 @@ func (c *checker) incremental(s *step) {
 		return
 	}
 	pair, _ := s.src.Node.Pair("incremental")
-	c.fields(node, "`incremental`", field{"cursor", func(n *spec.Node) { c.cursorName(s, n) }})
-	if _, written := node.Pair("cursor"); !written && !misspelt(node, "cursor") {
-		c.errorAt(node.FirstKey(), CodeMissing, "`incremental` needs `cursor`").Hint = "write {cursor: NAME}"
-	}
+	c.fields(node, "incremental", map[string]reader{"cursor": func(key *spec.Key, n *spec.Node) { c.cursorName(s, key, n) }})
 	switch {
 	case s.action == nil:
 	case !s.action.plan.Incremental:
@@ -150,14 +147,14 @@ func (c *checker) incremental(s *step) {
 	}
 }
 
-func (c *checker) cursorName(s *step, node *spec.Node) {
-	if !c.scalar(node, "a cursor's name") {
+func (c *checker) cursorName(s *step, key *spec.Key, node *spec.Node) {
+	if !c.scalar(node, key.What) {
 		return
 	}
 	name := node.Text
 	first, taken := c.memory.cursors[name]
 	switch {
-	case !namePattern.MatchString(name) || len([]rune(name)) > maxName:
+	case !namePattern.MatchString(name) || len([]rune(name)) > key.MaxRunes:
 		c.errorAt(node.Pos, CodeCursorName, "`%s` is not a name for a cursor", name).Hint = nameHint
 	case taken:
 		problem := c.errorAt(node.Pos, CodeCursorName, "two steps have the cursor `%s`", name)
@@ -176,9 +173,7 @@ func (c *checker) cache(s *step) {
 		return
 	}
 	pair, _ := s.src.Node.Pair("cache")
-	if d, ok := c.duration(node); ok {
-		s.plan.Cache = d
-	}
+	into(&s.plan.Cache, c.duration)(c.key("step", "cache"), node)
 	var problem *diag.Problem
 	switch {
 	case s.action == nil:

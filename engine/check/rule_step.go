@@ -83,10 +83,9 @@ func (c *checker) common(s *step) {
 	}
 	out.Reads = slices.DeleteFunc(out.Reads, func(id string) bool { return slices.Contains(out.Needs, id) })
 	if node := src.RunIf; node != nil {
-		if word, ok := c.word(node, "a `run_if`", string(plan.RunIfOK), string(plan.RunIfFailed), string(plan.RunIfAny)); ok {
-			out.RunIf = plan.RunIf(word)
-		}
+		wordInto(c, &out.RunIf)(c.key("step", "run_if"), node)
 	}
+	c.others(src.Others)
 	c.checkIf(s)
 }
 
@@ -142,11 +141,11 @@ func (c *checker) timeouts(s *step) {
 		out.Timeout = min(time.Minute, c.plan.Timeout)
 	}
 	if node := s.src.Timeout; node != nil {
-		if d := c.bounded(node); d > 0 {
+		if d := c.bounded(c.key("step", "timeout"), node); d > 0 {
 			out.Timeout = d
 		}
 	}
 	if node := s.src.Within; node != nil {
-		out.Within = c.bounded(node)
+		out.Within = c.bounded(c.key("step", "within"), node)
 	}
 }

@@ -31,16 +31,13 @@ func isWorkflowPath(node *spec.Node) bool {
 	return node != nil && node.Kind == spec.Scalar && (strings.HasPrefix(node.Text, "./") || strings.HasPrefix(node.Text, "../"))
 }
 
-// notForWorkflows are the keys of an action that a sub-workflow does not take.
-func notForWorkflows() []string {
-	return []string{"connection", "repeat", "retry", "within", "cache", "paginate", "incremental", "on_unknown"}
-}
-
 // workflowStep checks a step that calls a workflow: its inputs and outputs are the
 // action's schema (docs/language.md, rule 19).
 func (c *checker) workflowStep(s *step) {
-	for _, key := range notForWorkflows() {
-		if pair, ok := s.src.Node.Pair(key); ok {
+	table := c.tree.Language.Map("step")
+	for _, pair := range s.src.Node.Pairs {
+		key := pair.Key.Text
+		if table.KeyOf(string(spec.ActionStep), key) != nil && table.KeyOf(spec.WorkflowStep, key) == nil {
 			c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` does not belong to a workflow as a step", key).Hint =
 				"it takes `uses`, `with`, `timeout` and `on_error`; the workflow itself says the rest"
 		}

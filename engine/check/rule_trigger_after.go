@@ -26,11 +26,10 @@ func (t *trigger) after(node *spec.Node) {
 	c, out := t.c, &plan.After{Status: []plan.RunStatus{plan.RunSucceeded}}
 	t.out.After = out
 	outputs := schema.Of(schema.Any)
-	c.fields(node, "`after`",
-		field{"workflow", func(n *spec.Node) { outputs = c.followed(n, out) }},
-		field{"status", func(n *spec.Node) { c.afterStatus(n, out) }},
-	)
-	c.requiredKeys(node, "`after`", "workflow")
+	c.fields(node, "after", map[string]reader{
+		"workflow": func(key *spec.Key, n *spec.Node) { outputs = c.followed(key, n, out) },
+		"status":   func(key *spec.Key, n *spec.Node) { c.afterStatus(key, n, out) },
+	})
 	if slices.ContainsFunc(out.Status, func(s plan.RunStatus) bool { return s != plan.RunSucceeded }) {
 		outputs = schema.Nullable(outputs) // a run that did not succeed has none
 	}
@@ -41,9 +40,9 @@ func (t *trigger) after(node *spec.Node) {
 
 // followed finds the workflow that a trigger follows and the type of its
 // outputs.
-func (c *checker) followed(node *spec.Node, out *plan.After) *schema.Type {
+func (c *checker) followed(key *spec.Key, node *spec.Node, out *plan.After) *schema.Type {
 	unknown := schema.Of(schema.Any)
-	if !c.scalar(node, "the name of a workflow") {
+	if !c.scalar(node, key.What) {
 		return unknown
 	}
 	name := node.Text
@@ -76,7 +75,7 @@ func (c *checker) followed(node *spec.Node, out *plan.After) *schema.Type {
 }
 
 // afterStatus reads one status or a list of them.
-func (c *checker) afterStatus(node *spec.Node, out *plan.After) {
+func (c *checker) afterStatus(key *spec.Key, node *spec.Node, out *plan.After) {
 	nodes := []*spec.Node{node}
 	switch node.Kind {
 	case spec.Sequence:
@@ -91,8 +90,7 @@ func (c *checker) afterStatus(node *spec.Node, out *plan.After) {
 	}
 	var status []plan.RunStatus
 	for _, n := range nodes {
-		word, ok := c.word(n, "a status that a run ends with",
-			string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut))
+		word, ok := c.word(key, n)
 		switch {
 		case !ok:
 		case slices.Contains(status, plan.RunStatus(word)):

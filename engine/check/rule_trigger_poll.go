@@ -12,10 +12,10 @@ func (t *trigger) poll(node *spec.Node) {
 	c, out := t.c, &plan.Poll{}
 	t.out.Poll = out
 	known := map[string]*spec.Node{}
-	read := func(name string) field { return field{name, func(n *spec.Node) { known[name] = n }} }
-	c.fields(node, "a poll",
-		read("uses"), read("with"), read("connection"), field{"every", func(n *spec.Node) { c.every(n, &out.Every) }}, read("items"), read("key"))
-	c.requiredKeys(node, "a poll", "uses", "every", "items", "key")
+	read := func(key *spec.Key, n *spec.Node) { known[key.Name] = n }
+	c.fields(node, "poll", map[string]reader{
+		"uses": read, "with": read, "connection": read, "every": into(&out.Every, c.duration), "items": read, "key": read,
+	})
 
 	result := c.polled(node, known, out)
 	elem := t.pollItems(known["items"], result, out)
@@ -36,10 +36,6 @@ func joinedType(a, b *schema.Type) *schema.Type {
 // the type of its outputs.
 func (c *checker) polled(node *spec.Node, known map[string]*spec.Node, out *plan.Poll) *schema.Type {
 	uses, with, connection := known["uses"], known["with"], known["connection"]
-	if with != nil && with.Kind != spec.Mapping {
-		c.errorAt(with.Pos, CodeShape, "`with` must be a map, not a %s", with.Kind)
-		with = nil
-	}
 	if connection != nil && connection.Kind != spec.Scalar {
 		c.errorAt(connection.Pos, CodeShape, "`connection` must be a single value, not a %s", connection.Kind)
 		connection = nil

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
@@ -14,10 +13,6 @@ import (
 )
 
 const (
-	// leastEvery is the shortest time between two slots or two polls.
-	leastEvery  = time.Second
-	maxFailures = 1_000_000
-
 	inputsKey  = "inputs"
 	failureKey = "pause_after_failures"
 	triggerKey = "trigger"
@@ -26,37 +21,14 @@ const (
 	resultKey  = "result"
 )
 
-var triggerPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var triggerPattern = regexp.MustCompile(spec.TriggerPattern)
 
 // triggerKinds are the keys of which a trigger has exactly one.
-func triggerKinds() []string {
-	return []string{
-		string(plan.TriggerCron), string(plan.TriggerEvery), string(plan.TriggerWebhook), string(plan.TriggerPoll), string(plan.TriggerAfter),
-	}
-}
+func triggerKinds() []string { return spec.V1().Map(triggerKey).Kinds() }
 
 // keysBeside are the keys that stand beside a kind (docs/language.md, "Triggers").
-func keysBeside(kind string) []string {
-	switch plan.TriggerKind(kind) {
-	case plan.TriggerCron, plan.TriggerEvery:
-		return []string{"timezone", "jitter", "dst", "catchup", failureKey, inputsKey}
-	case plan.TriggerPoll:
-		return []string{failureKey, inputsKey}
-	}
-	return []string{inputsKey}
-}
-
-// keysInside are the keys inside a kind that is a map.
-func keysInside(kind string) []string {
-	switch plan.TriggerKind(kind) {
-	case plan.TriggerWebhook:
-		return []string{"auth", "dedupe", "body"}
-	case plan.TriggerPoll:
-		return []string{"uses", "with", "connection", "every", "items", "key"}
-	case plan.TriggerAfter:
-		return []string{"workflow", "status"}
-	}
-	return nil
+func (c *checker) keysBeside(kind string) []string {
+	return slices.DeleteFunc(c.tree.Language.Map(triggerKey).KeyNames(kind), func(key string) bool { return key == kind })
 }
 
 // brought is what triggers bring into a run: the types of `trigger.item` and
@@ -72,41 +44,17 @@ func (c *checker) triggers() {
 	}
 	for _, pair := range c.tree.Triggers.Pairs {
 		name := pair.Key.Text
-		switch {
-		case name == string(plan.TriggerManual):
+		switch names := c.tree.Language.Map("triggers"); {
+		case slices.Contains(names.Not, name):
 			c.errorAt(pair.Key.Pos, CodeName, "`manual` is the trigger that every workflow has").Hint = "give this one another name"
-		case !triggerPattern.MatchString(name) || len(name) > maxName:
+		case !triggerPattern.MatchString(name) || len(name) > names.MaxName:
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a trigger", name).Hint =
 				"it starts with a letter and has letters, digits, `_` and `-`"
 		}
-		if c.isMap(pair, "a trigger", "write `"+name+": {cron: …}`") {
+		if c.isMap(pair, &spec.Key{Name: name, What: c.tree.Language.Map(triggerKey).What, Example: name + ": {cron: …}"}) {
 			c.trigger(pair)
 		}
 	}
-}
-
-// isMap reports a value that is no map.
-func (c *checker) isMap(pair spec.Pair, what, hint string) bool {
-	switch node := pair.Value; {
-	case node.Bad:
-		return false
-	case node.Kind == spec.Mapping:
-		return true
-	case node.IsNull():
-		c.noValue(pair)
-	default:
-		c.errorAt(node.Pos, CodeShape, "%s must be a map, not a %s", what, node.Kind).Hint = hint
-	}
-	return false
-}
-
-// noValue reports a key with nothing behind it.
-func (c *checker) noValue(pair spec.Pair) {
-	pos := pair.Value.Pos
-	if pair.Value.Text == "" {
-		pos = pair.Key.Pos
-	}
-	c.errorAt(pos, CodeShape, "`%s` has no value", pair.Key.Text).Hint = "leave the key out if it is not wanted"
 }
 
 // trigger checks one trigger.
@@ -121,29 +69,49 @@ func (c *checker) trigger(pair spec.Pair) {
 	out.Kind = plan.TriggerKind(kind)
 	c.besideKeys(node, kind)
 	t := &trigger{c: c, node: node, out: &out, scope: c.triggerScope()}
-	value := node.Get(kind)
 	written, _ := node.Pair(kind)
-	switch out.Kind {
-	case plan.TriggerCron, plan.TriggerEvery:
-		t.schedule(written)
-	case plan.TriggerWebhook:
-		if c.isMap(written, "a webhook", "write `webhook: {auth: {token: …}}`") {
-			t.webhook(value)
-		}
-	case plan.TriggerPoll:
-		if c.isMap(written, "a poll", "write `poll: {uses: …, every: …, items: …, key: …}`") {
-			t.poll(value)
-		}
-	case plan.TriggerAfter:
-		if c.isMap(written, "`after`", "write `after: {workflow: NAME}`") {
-			t.after(value)
-		}
+	key := c.key(triggerKey, kind)
+	switch {
+	case out.Kind == plan.TriggerCron || out.Kind == plan.TriggerEvery:
+		t.schedule(key, written)
+	case !c.isMap(written, key):
+	case out.Kind == plan.TriggerWebhook:
+		t.webhook(written.Value)
+	case out.Kind == plan.TriggerPoll:
+		t.poll(written.Value)
+	case out.Kind == plan.TriggerAfter:
+		t.after(written.Value)
 	}
-	if failures := node.Get(failureKey); failures != nil && slices.Contains(keysBeside(kind), failureKey) {
-		out.PauseAfterFailures, _ = c.integer(failures, 1, maxFailures)
-	}
+	t.beside(kind)
 	t.inputs()
 	c.plan.Triggers = append(c.plan.Triggers, out)
+}
+
+// beside reads what stands beside a kind.
+func (t *trigger) beside(kind string) {
+	c, table := t.c, t.c.tree.Language.Map(triggerKey)
+	own := map[string]reader{failureKey: into(&t.out.PauseAfterFailures, c.integer)}
+	if schedule := t.out.Schedule; schedule != nil {
+		own["timezone"] = func(_ *spec.Key, n *spec.Node) { c.timezone(n, &schedule.Timezone) }
+		own["jitter"] = func(key *spec.Key, n *spec.Node) { c.jitter(key, n, schedule) }
+		own["dst"] = func(_ *spec.Key, n *spec.Node) {
+			c.fields(n, "dst", map[string]reader{"skipped_time": wordInto(c, &schedule.Skipped), "repeated_time": wordInto(c, &schedule.Repeated)})
+		}
+		own["catchup"] = func(_ *spec.Key, n *spec.Node) {
+			c.fields(n, "catchup", map[string]reader{"window": into(&schedule.Catchup.Window, c.duration), "keep": wordInto(c, &schedule.Catchup.Keep)})
+		}
+	}
+	for _, pair := range t.node.Pairs {
+		key := table.KeyOf(kind, pair.Key.Text)
+		switch {
+		case key == nil, key.Makes != "", key.Name == inputsKey, pair.Value.Bad: // told, or read elsewhere
+		case key.Type == spec.None && !c.isMap(pair, key):
+		case own[key.Name] != nil:
+			own[key.Name](key, pair.Value)
+		default:
+			c.plain(key, pair.Value)
+		}
+	}
 }
 
 // triggerKind finds the one kind of a trigger; false when there is none.
@@ -154,7 +122,7 @@ func (c *checker) triggerKind(node *spec.Node) (string, bool) {
 		key := pair.Key.Text
 		switch {
 		case !slices.Contains(triggerKinds(), key):
-			unknown = unknown || !isTriggerKey(key)
+			unknown = unknown || !c.isTriggerKey(key)
 		case first == nil:
 			first = pair.Key
 		default:
@@ -177,25 +145,20 @@ func (c *checker) triggerKind(node *spec.Node) (string, bool) {
 	return "", false
 }
 
-// isTriggerKey reports whether some trigger has the key beside its kind.
-func isTriggerKey(key string) bool {
-	return slices.Contains(triggerKinds(), key) || slices.Contains(keysBeside("cron"), key)
-}
+// isTriggerKey reports whether some trigger has the key.
+func (c *checker) isTriggerKey(key string) bool { return c.key(triggerKey, key) != nil }
 
 // looseTrigger reports the unknown keys of a trigger without a kind.
 func (c *checker) looseTrigger(node *spec.Node) {
 	for _, pair := range node.Pairs {
-		if !isTriggerKey(pair.Key.Text) {
-			c.unknownTriggerKey(pair.Key, slices.Concat(triggerKinds(), keysBeside("cron")))
+		if !c.isTriggerKey(pair.Key.Text) {
+			c.unknownTriggerKey(pair.Key, c.tree.Language.Map(triggerKey).KeyNames(""))
 		}
 	}
 }
 
-func (c *checker) unknownTriggerKey(key *spec.Node, known []string) {
-	problem := c.errorAt(key.Pos, CodeUnknownKey, "a trigger has no key `%s`", key.Text)
-	if problem.Hint = diag.DidYouMean(key.Text, known); problem.Hint == "" {
-		problem.Hint = "its keys are " + strings.Join(known, ", ")
-	}
+func (c *checker) unknownTriggerKey(key *spec.Node, names []string) {
+	problem := c.unknownKey(key, "a trigger", names)
 	if key.Text == "schedule" {
 		problem.Hint = "did you mean `cron`?"
 	}
@@ -203,15 +166,15 @@ func (c *checker) unknownTriggerKey(key *spec.Node, known []string) {
 
 // besideKeys reports keys that do not belong to the kind of trigger.
 func (c *checker) besideKeys(node *spec.Node, kind string) {
-	own := keysBeside(kind)
+	own, inside := c.keysBeside(kind), c.tree.Language.Map(kind)
 	for _, pair := range node.Pairs {
 		key := pair.Key.Text
 		switch {
 		case slices.Contains(triggerKinds(), key), slices.Contains(own, key):
-		case slices.Contains(keysInside(kind), key):
+		case inside != nil && inside.Key(key) != nil:
 			c.errorAt(pair.Key.Pos, CodeTriggerKey, "`%s` does not stand beside `%s`", key, kind).Hint =
 				"write it inside: `" + kind + ": {" + key + ": …}`"
-		case isTriggerKey(key):
+		case c.isTriggerKey(key):
 			c.errorAt(pair.Key.Pos, CodeTriggerKey, "`%s` does not belong to a trigger that is `%s`", key, kind).Hint =
 				"beside `" + kind + "` stand " + strings.Join(own, ", ")
 		default:
@@ -269,7 +232,7 @@ func (t *trigger) inputs() {
 	node := t.node.Get(inputsKey)
 	pair, written := t.node.Pair(inputsKey)
 	switch {
-	case written && !c.isMap(pair, "`inputs`", "write `inputs: {NAME: …}`"):
+	case written && !c.isMap(pair, c.key(triggerKey, inputsKey)):
 		return
 	case !written:
 		if misspelt(t.node, inputsKey) {

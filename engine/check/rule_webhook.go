@@ -9,7 +9,7 @@ import (
 )
 
 // headerPattern is a header's name (RFC 9110).
-var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerPattern = regexp.MustCompile(spec.HeaderPattern)
 
 // webhook checks a trigger that a request fires.
 func (t *trigger) webhook(node *spec.Node) {
@@ -21,12 +21,11 @@ func (t *trigger) webhook(node *spec.Node) {
 	}
 	t.reads = []string{requestKey}
 	t.scope = t.scope.With(requestKey, requestType(body))
-	c.fields(node, "a webhook",
-		field{"auth", func(n *spec.Node) { c.webhookAuth(n, out) }},
-		field{"dedupe", func(n *spec.Node) { t.dedupe(n, out) }},
-		field{"body", func(*spec.Node) {}},
-	)
-	c.requiredKeys(node, "a webhook", "auth")
+	c.fields(node, "webhook", map[string]reader{
+		"auth":   func(_ *spec.Key, n *spec.Node) { c.webhookAuth(n, out) },
+		"dedupe": func(_ *spec.Key, n *spec.Node) { t.dedupe(n, out) },
+		"body":   func(*spec.Key, *spec.Node) {},
+	})
 }
 
 // requestType is `request` (docs/language.md, "Keys"). Header names
@@ -58,22 +57,8 @@ func (c *checker) bodySchema(node *spec.Node, out *plan.Webhook) *schema.Type {
 	return t
 }
 
-// requiredKeys reports the keys that a map can't be without.
-func (c *checker) requiredKeys(node *spec.Node, what string, keys ...string) {
-	for _, key := range keys {
-		if _, written := node.Pair(key); !written && !misspelt(node, key) {
-			c.errorAt(node.FirstKey(), CodeMissing, "%s needs `%s`", what, key)
-		}
-	}
-}
-
 // webhookAuth checks how the sender shows who it is: exactly one way.
 func (c *checker) webhookAuth(node *spec.Node, out *plan.Webhook) {
-	const what = "`auth`"
-	if node.Kind != spec.Mapping {
-		c.errorAt(node.Pos, CodeShape, "`auth` must be a map, not a %s", node.Kind).Hint = "write `auth: {token: ${{ secrets.NAME }}}`"
-		return
-	}
 	hmac, signed := node.Pair("hmac_sha256")
 	token, tokened := node.Pair("token")
 	switch {
@@ -87,44 +72,40 @@ func (c *checker) webhookAuth(node *spec.Node, out *plan.Webhook) {
 	case len(node.Pairs) == 0: // another key is told as such
 		c.errorAt(node.FirstKey(), CodeMissing, "`auth` needs `hmac_sha256` or `token`").Hint = "a webhook without a secret could be called by anybody"
 	}
-	c.fields(node, what,
-		field{"hmac_sha256", func(*spec.Node) { c.hmac(hmac, out) }},
-		field{"token", func(n *spec.Node) { out.Token = c.triggerSecret(n) }},
-	)
+	c.fields(node, "auth", map[string]reader{
+		"hmac_sha256": func(_ *spec.Key, n *spec.Node) { c.hmac(n, out) },
+		"token":       func(_ *spec.Key, n *spec.Node) { out.Token = c.triggerSecret(n) },
+	})
 }
 
-func (c *checker) hmac(pair spec.Pair, out *plan.Webhook) {
-	if !c.isMap(pair, "`hmac_sha256`", "write `hmac_sha256: {secret: ${{ secrets.NAME }}, header: X-Signature}`") {
-		return
-	}
+func (c *checker) hmac(node *spec.Node, out *plan.Webhook) {
 	signed := &plan.WebhookHMAC{}
 	out.HMAC = signed
-	c.fields(pair.Value, "`hmac_sha256`",
-		field{"secret", func(n *spec.Node) {
+	c.fields(node, "hmac_sha256", map[string]reader{
+		"secret": func(_ *spec.Key, n *spec.Node) {
 			if secret := c.triggerSecret(n); secret != nil {
 				signed.Secret = *secret
 			}
-		}},
-		field{"header", func(n *spec.Node) { c.header(n, &signed.Header) }},
-		field{"prefix", func(n *spec.Node) {
-			if c.scalar(n, "a text") {
+		},
+		"header": func(key *spec.Key, n *spec.Node) { c.header(key, n, &signed.Header) },
+		"prefix": func(key *spec.Key, n *spec.Node) {
+			if c.scalar(n, key.What) {
 				signed.Prefix = n.Text
 			}
-		}},
-		field{"timestamp_header", func(n *spec.Node) { c.header(n, &signed.TimestampHeader) }},
-	)
-	c.requiredKeys(pair.Value, "`hmac_sha256`", "secret", "header")
+		},
+		"timestamp_header": func(key *spec.Key, n *spec.Node) { c.header(key, n, &signed.TimestampHeader) },
+	})
 }
 
-func (c *checker) header(node *spec.Node, into *string) {
-	if !c.scalar(node, "the name of a header") {
+func (c *checker) header(key *spec.Key, node *spec.Node, place *string) {
+	if !c.scalar(node, key.What) {
 		return
 	}
 	if !headerPattern.MatchString(node.Text) {
 		c.errorAt(node.Pos, CodeName, "`%s` is not the name of a header", node.Text).Hint = "write one such as X-Signature"
 		return
 	}
-	*into = node.Text
+	*place = node.Text
 }
 
 // triggerSecret checks a value that is a secret reference.

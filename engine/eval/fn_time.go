@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -70,7 +71,7 @@ func namesOffset(layout string) bool {
 
 // parseDuration reads the language's durations and Go's, such as "1.5h".
 func parseDuration(text string) (any, error) {
-	d, err := schema.ParseDuration(text)
+	d, err := duration.Signed(text)
 	if err == nil {
 		return d, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -28,7 +29,7 @@ func (p *parser) limits(n *spec.Node) {
 }
 
 func (p *parser) drain(v *spec.Node) {
-	drain, err := plan.ParseDuration(v.Text)
+	drain, err := duration.Parse(v.Text)
 	if err == nil && (drain <= 0 || drain > maxDrain) {
 		err = fmt.Errorf("`drain` must be more than 0 and at most %s, got %q", "10m", v.Text)
 	}
@@ -47,7 +48,7 @@ const (
 )
 
 func (p *parser) stateUnused(v *spec.Node) {
-	unused, err := plan.ParseDuration(v.Text)
+	unused, err := duration.Parse(v.Text)
 	if err == nil && (unused < minStateUnused || unused > maxStateUnused) {
 		err = fmt.Errorf("`state_unused` must be from 7d to 3650d, got %q", v.Text)
 	}

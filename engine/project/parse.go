@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -115,7 +115,7 @@ func (p *parser) connection(name, value *spec.Node) {
 func (p *parser) rate(n *spec.Node) {
 	parts := ratePattern.FindStringSubmatch(n.Text)
 	if parts != nil {
-		if _, err := plan.ParseDuration(parts[2]); err == nil {
+		if _, err := duration.Parse(parts[2]); err == nil {
 			return
 		}
 	}
@@ -159,7 +159,7 @@ func (p *parser) secrets(n *spec.Node) {
 func (p *parser) retention(n *spec.Node) {
 	p.keys(n, "`retention`", map[string]func(*spec.Node){
 		"keep": func(v *spec.Node) {
-			keep, err := plan.ParseDuration(v.Text)
+			keep, err := duration.Parse(v.Text)
 			if err != nil {
 				p.problems.Errorf(v.Pos, "FR5007", "%v", err)
 			}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 // Spec is a rate limit. The zero Spec limits nothing.
@@ -15,8 +17,7 @@ type Spec struct {
 	MaxConcurrent int           // calls in flight; 0 = no bound
 }
 
-// Parse reads "60/1m": requests, a slash, a duration (Go's words, and d for
-// days). The result is a fixed window; callers set Fixed to keep another kind.
+// Parse reads "60/1m": requests, a slash, a duration. The result is a fixed window; callers set Fixed to keep another kind.
 func Parse(text string) (Spec, error) {
 	wrong := func() (Spec, error) {
 		return Spec{}, fmt.Errorf("%q is not a rate; write requests/duration, such as 60/1m", text)
@@ -26,14 +27,8 @@ func Parse(text string) (Spec, error) {
 	if !found || err != nil || requests <= 0 || strings.HasPrefix(count, "+") {
 		return wrong()
 	}
-	if days, isDays := strings.CutSuffix(window, "d"); isDays {
-		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 366 {
-			return Spec{Requests: requests, Window: time.Duration(n) * 24 * time.Hour, Fixed: true}, nil
-		}
-		return wrong()
-	}
-	length, err := time.ParseDuration(window)
-	if err != nil || length <= 0 {
+	length, err := duration.Parse(window)
+	if err != nil {
 		return wrong()
 	}
 	return Spec{Requests: requests, Window: length, Fixed: true}, nil

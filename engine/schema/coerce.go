@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 // coercion turns a value into a value of a type, or says what is wrong. Each
@@ -233,23 +235,15 @@ func (c *coercion) time(t *Type, v any) (any, bool, error) {
 	return nil, false, c.wrongKind(t, v)
 }
 
-// unitHint is for durations that are bare numbers.
-func unitHint(text string) string {
-	if _, err := strconv.ParseUint(text, 10, 32); err != nil || text == "0" {
-		return ""
-	}
-	return "a bare number has no unit: write `" + text + "s` for seconds"
-}
-
 func (c *coercion) duration(t *Type, v any) (any, bool, error) {
 	d, changed := time.Duration(0), false
 	switch v := v.(type) {
 	case time.Duration:
 		d = v
 	case string:
-		parsed, err := ParseDuration(v)
+		parsed, err := duration.Signed(v)
 		if err != nil {
-			return nil, false, mismatchf(c.path, "%v", err).hint("%s", unitHint(v))
+			return nil, false, mismatchf(c.path, "%v", err).hint("%s", duration.Hint(v))
 		}
 		d, changed = parsed, true
 	default:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 func TestDecodeMakesExactValues(t *testing.T) {
@@ -138,21 +140,9 @@ func TestFromScalarFollowsTheTableOfConversions(t *testing.T) {
 }
 
 func TestDurationsReadBack(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"30s": 30 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour, "500ms": 500 * time.Millisecond, "PT20M": 20 * time.Minute, "P7D": 7 * 24 * time.Hour, "P2W": 14 * 24 * time.Hour, "P1DT2H": 26 * time.Hour, "PT1.5S": 1500 * time.Millisecond, "0s": 0, "-2h": -2 * time.Hour,
-	} {
-		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("ParseDuration(%q) = %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "5", "1.5h", "P1M", "P1Y", "PT", "P", "h", "1h ", "99999999999d", "9999999999999999999s", "--1h", "PT1.1234567890S"} {
-		if got, err := ParseDuration(text); err == nil {
-			t.Errorf("ParseDuration(%q) = %v", text, got)
-		}
-	}
 	rapid.Check(t, func(t *rapid.T) {
 		d := time.Duration(rapid.Int64Range(math.MinInt64+1, math.MaxInt64).Draw(t, "d"))
-		if got, err := ParseDuration(FormatDuration(d)); err != nil || got != d {
+		if got, err := duration.Signed(FormatDuration(d)); err != nil || got != d {
 			t.Fatalf("%d is %s, which reads as %d, %v", d, FormatDuration(d), got, err)
 		}
 	})

@@ -1,10 +1,6 @@
 package spec
 
-import (
-	"slices"
-
-	"github.com/flowrun/flowrun/engine/diag"
-)
+import "github.com/flowrun/flowrun/engine/diag"
 
 // Version is the language version that this package reads.
 const Version = "v1"
@@ -13,7 +9,10 @@ const Version = "v1"
 // problem of the YAML text and of the words: unknown keys, wrong shapes, steps
 // of two kinds. The tree is nil when there is nothing to go on with; else what
 // is wrong is left out of it, so that a checker can go on without noise.
-func Parse(file string, src []byte) (*Workflow, diag.List) {
+func Parse(file string, src []byte) (*Workflow, diag.List) { return V1().Parse(file, src) }
+
+// Parse is the package's Parse by another table than that of this version.
+func (l *Language) Parse(file string, src []byte) (*Workflow, diag.List) {
 	root, problems := ParseNode(file, src, DefaultLimits())
 	if root == nil || root.Bad && root.Kind == Scalar {
 		return nil, problems
@@ -22,8 +21,8 @@ func Parse(file string, src []byte) (*Workflow, diag.List) {
 		problems.Errorf(root.Pos, CodeShape, "a workflow must be a map, not a %s", root.Kind).Hint = "start with `flowrun: v1`"
 		return nil, problems
 	}
-	r := &reader{problems: &problems}
-	workflow := &Workflow{File: file, Source: src, Root: root}
+	r := &reader{problems: &problems, step: l.Map("step")}
+	workflow := &Workflow{File: file, Source: src, Root: root, Language: l}
 	r.workflow(workflow)
 	problems.Sort()
 	return workflow, problems
@@ -32,20 +31,23 @@ func Parse(file string, src []byte) (*Workflow, diag.List) {
 // reader fills the authored tree.
 type reader struct {
 	problems *diag.List
+	step     *Map
 }
 
 func (r *reader) workflow(w *Workflow) {
-	words := workflowWords()
+	top := w.Language.Map("workflow")
 	for _, pair := range w.Root.Pairs {
-		word, ok := r.word(pair.Key, words)
-		if !ok || !r.shape(pair, word.shape) {
+		key := r.key(pair.Key, top)
+		if key == nil || !r.shape(pair, key) {
 			continue
 		}
-		if list := w.steps(word.name); list != nil {
+		if list := w.steps(key.Name); list != nil {
 			*list = r.steps(pair)
-			continue
+		} else if slot := w.slot(key.Name); slot != nil {
+			*slot = pair.Value
+		} else {
+			w.Others = append(w.Others, Other{Key: key, Pair: pair})
 		}
-		*w.slot(word.name) = pair.Value
 	}
 	r.version(w)
 	if _, ok := w.Root.Pair("steps"); !ok {
@@ -67,30 +69,30 @@ func (r *reader) version(w *Workflow) {
 	}
 }
 
-// word finds a key of the language and reports one that is not.
-func (r *reader) word(key *Node, words []word) (word, bool) {
-	found, ok := lookup(words, key.Text)
-	if !ok {
-		problem := r.problems.Errorf(key.Pos, CodeUnknownKey, "the key `%s` is not known here", key.Text)
-		problem.Hint = diag.DidYouMean(key.Text, names(words))
-		if foreign, ok := foreignWords()[key.Text]; ok {
+// key finds a key of a map and reports one that it has not.
+func (r *reader) key(node *Node, m *Map) *Key {
+	found := m.Key(node.Text)
+	if found == nil {
+		problem := r.problems.Errorf(node.Pos, CodeUnknownKey, "the key `%s` is not known here", node.Text)
+		problem.Hint = diag.DidYouMean(node.Text, m.KeyNames(""))
+		if foreign, ok := foreignWords()[node.Text]; ok {
 			problem.Hint = foreign
 		}
 	}
-	return found, ok
+	return found
 }
 
 // shape reports a value of the wrong shape.
-func (r *reader) shape(pair Pair, want shape) bool {
-	value := pair.Value
+func (r *reader) shape(pair Pair, key *Key) bool {
+	value, want := pair.Value, key.Shape()
 	switch {
 	case value.Bad && value.Kind == Scalar:
 		return false
-	case value.IsNull() && pair.Key.Text != "foreach":
+	case value.IsNull() && !key.Null:
 		problem := r.problems.Errorf(emptyPos(pair), CodeShape, "`%s` has no value", pair.Key.Text)
 		problem.Hint = "it must be " + want.String() + "; leave the key out if it is not wanted"
 		return false
-	case want.allows(value.Kind):
+	case want.Allows(value.Kind):
 		return true
 	}
 	r.problems.Errorf(value.Pos, CodeShape, "`%s` must be %s, not a %s", pair.Key.Text, want, value.Kind)
@@ -114,7 +116,7 @@ func (r *reader) steps(pair Pair) []*Step {
 	for _, item := range pair.Value.Items {
 		switch {
 		case item.Kind == Mapping:
-			steps = append(steps, r.step(item))
+			steps = append(steps, r.read(item))
 		case !item.Bad:
 			r.problems.Errorf(item.Pos, CodeShape, "a step must be a map, not a %s", item.Kind).Hint = "write `- uses: plugin.action`"
 			fallthrough
@@ -127,22 +129,30 @@ func (r *reader) steps(pair Pair) []*Step {
 	return steps
 }
 
-func (r *reader) step(node *Node) *Step {
+func (r *reader) read(node *Node) *Step {
 	step := &Step{Node: node}
 	second := r.kind(step)
-	slots, words := step.slots(), stepWords()
+	slots := step.slots()
 	unknown := false // an unknown key may be the one that says what the step does
 	for _, pair := range node.Pairs {
-		word, ok := r.word(pair.Key, words)
-		unknown = unknown || !ok
-		if !ok || !r.allowed(step.Kind, second, pair.Key) || !r.shape(pair, word.shape) {
+		key := r.key(pair.Key, r.step)
+		unknown = unknown || key == nil
+		if key == nil || !r.allowed(step.Kind, second, pair.Key) {
 			continue
 		}
-		if word.name == "steps" {
+		if own := r.step.KeyOf(string(step.Kind), key.Name); own != nil {
+			key = own
+		}
+		if !r.shape(pair, key) {
+			continue
+		}
+		if key.Name == "steps" {
 			step.Steps = r.steps(pair)
-			continue
+		} else if slot := slots[key.Name]; slot != nil {
+			*slot = pair.Value
+		} else {
+			step.Others = append(step.Others, Other{Key: key, Pair: pair})
 		}
-		*slots[word.name] = pair.Value
 	}
 	if step.Kind == NoKind && !unknown && !node.Bad {
 		r.problems.Errorf(node.FirstKey(), CodeNoKind, "the step does nothing").Hint =
@@ -157,7 +167,10 @@ func (r *reader) step(node *Node) *Step {
 func (r *reader) kind(step *Step) (second StepKind) {
 	var first *Node
 	for _, pair := range step.Node.Pairs {
-		kind := kindOf(pair.Key.Text)
+		kind := NoKind
+		if key := r.step.Key(pair.Key.Text); key != nil {
+			kind = StepKind(key.Makes)
+		}
 		switch {
 		case kind == NoKind || kind == step.Kind:
 		case step.Kind == NoKind:
@@ -179,9 +192,9 @@ func (r *reader) kind(step *Step) (second StepKind) {
 // second kind are left out in silence: that was reported.
 func (r *reader) allowed(kind, second StepKind, key *Node) bool {
 	switch {
-	case slices.Contains(keysOf(kind), key.Text):
+	case r.step.KeyOf(string(kind), key.Text) != nil:
 		return true
-	case second != NoKind && slices.Contains(keysOf(second), key.Text):
+	case second != NoKind && r.step.KeyOf(string(second), key.Text) != nil:
 		return false
 	}
 	problem := r.problems.Errorf(key.Pos, CodeKeyOfKind, "`%s` does not belong to a step that is %s", key.Text, kind)

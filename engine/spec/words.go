@@ -1,99 +1,19 @@
 package spec
 
-import "slices"
-
-// shape says what a key's value may be.
-type shape uint8
-
-const (
-	aScalar shape = 1 << iota
-	aMapping
-	aSequence
-	anything = aScalar | aMapping | aSequence
-)
-
-func (s shape) allows(kind Kind) bool {
-	switch kind {
-	case Mapping:
-		return s&aMapping != 0
-	case Sequence:
-		return s&aSequence != 0
-	}
-	return s&aScalar != 0
-}
-
-// String names the shape as a message does after "must be".
-func (s shape) String() string {
-	switch s {
-	case aMapping:
-		return "a map"
-	case aSequence:
-		return "a list"
-	case aMapping | aSequence:
-		return "a map or a list"
-	case aScalar | aMapping:
-		return "a single value or a map"
-	case aScalar | aSequence:
-		return "a single value or a list"
-	}
-	return "a single value"
-}
-
-// word is a key of the language with the shape of its value.
-type word struct {
-	name  string
-	shape shape
-}
-
-// workflowWords are the keys of a workflow (docs/language.md, "Keys").
-func workflowWords() []word {
-	return []word{
-		{"flowrun", aScalar}, {"name", aScalar}, {"description", aScalar}, {"labels", aMapping},
-		{"inputs", aMapping}, {"triggers", aMapping}, {"concurrency", aScalar | aMapping}, {"timeout", aScalar},
-		{"defaults", aMapping}, {"state", aMapping}, {"steps", aSequence}, {"outputs", aMapping},
-		{"on_success", aSequence}, {"on_failure", aSequence}, {"finally", aSequence},
-	}
-}
-
-// stepWords are the keys of a step (docs/language.md, "Keys").
-func stepWords() []word {
-	return []word{
-		{"id", aScalar}, {"name", aScalar}, {"uses", aScalar}, {"with", aMapping}, {"connection", aScalar},
-		{"let", aMapping}, {"set_state", aMapping}, {"steps", aSequence}, {"foreach", aScalar | aSequence},
-		{"as", aScalar}, {"key", aScalar}, {"max_parallel", aScalar}, {"collect", aScalar | aMapping},
-		{"needs", aScalar | aSequence}, {"if", aScalar}, {"run_if", aScalar}, {"repeat", aMapping},
-		{"retry", aMapping}, {"timeout", aScalar}, {"within", aScalar}, {"cache", aScalar},
-		{"paginate", aMapping}, {"incremental", aMapping}, {"on_error", aScalar | aMapping}, {"on_unknown", aScalar},
-	}
-}
-
-func names(words []word) []string {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = w.name
-	}
-	return list
-}
-
-func lookup(words []word, name string) (word, bool) {
-	i := slices.IndexFunc(words, func(w word) bool { return w.name == name })
-	if i < 0 {
-		return word{}, false
-	}
-	return words[i], true
-}
-
-// StepKind says what a step does.
-type StepKind uint8
+// StepKind says what a step does. Its text is the kind in the table of the language.
+type StepKind string
 
 // The kinds of steps. NoKind is a step that does nothing: it was reported.
 const (
-	NoKind StepKind = iota
-	ActionStep
-	LetStep
-	SetStateStep
-	LoopStep
+	NoKind       StepKind = ""
+	ActionStep   StepKind = "action"
+	LetStep      StepKind = "let"
+	SetStateStep StepKind = "set_state"
+	LoopStep     StepKind = "loop"
 )
+
+// WorkflowStep is the kind, in the table, of a step that calls a workflow: an ActionStep with fewer keys.
+const WorkflowStep = "workflow"
 
 // String names the kind as messages do.
 func (k StepKind) String() string {
@@ -108,38 +28,6 @@ func (k StepKind) String() string {
 		return "a loop"
 	}
 	return "nothing"
-}
-
-// kindOf returns the kind of step that a key makes, or NoKind.
-func kindOf(key string) StepKind {
-	switch key {
-	case "uses":
-		return ActionStep
-	case "let":
-		return LetStep
-	case "set_state":
-		return SetStateStep
-	case "foreach", "steps":
-		return LoopStep
-	}
-	return NoKind
-}
-
-// keysOf returns the keys that a kind of step may have (docs/language.md, "Keys").
-func keysOf(kind StepKind) []string {
-	keys := []string{"id", "name", "needs", "if", "run_if"}
-	switch kind {
-	case ActionStep:
-		return append(keys, "uses", "with", "connection", "repeat", "retry", "timeout", "within", "cache",
-			"paginate", "incremental", "on_error", "on_unknown")
-	case LoopStep:
-		return append(keys, "foreach", "as", "key", "max_parallel", "collect", "steps", "on_error")
-	case LetStep:
-		return append(keys, "let")
-	case SetStateStep:
-		return append(keys, "set_state")
-	}
-	return names(stepWords())
 }
 
 // foreignWords are keys that other engines have, with what flowrun has instead.

@@ -3,9 +3,11 @@ package spec
 // Workflow is a workflow as its author wrote it. A field is nil when the key is
 // not there or its value has the wrong shape, which was reported.
 type Workflow struct {
-	File   string
-	Source []byte
-	Root   *Node
+	File     string
+	Source   []byte
+	Root     *Node
+	Language *Language // the table by which it was read
+	Others   []Other   // keys of the table without a field of their own
 
 	Version     *Node
 	Name        *Node
@@ -57,7 +59,14 @@ type Step struct {
 	OnError     *Node
 	OnUnknown   *Node
 
-	Steps []*Step // of a loop
+	Steps  []*Step // of a loop
+	Others []Other // keys of the table without a field of their own
+}
+
+// Other is a key of the table that no field is made for, with what was written.
+type Other struct {
+	Key  *Key
+	Pair Pair
 }
 
 // Written reports whether the author wrote the key, right or wrong.

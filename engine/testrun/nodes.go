@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -107,7 +107,7 @@ func (r *reader) duration(node *spec.Node) time.Duration {
 	if !r.scalar(node, "a duration such as 30s") {
 		return 0
 	}
-	d, err := plan.ParseDuration(node.Text)
+	d, err := duration.Parse(node.Text)
 	if err != nil {
 		r.problems.Errorf(node.Pos, CodeValue, "%s", strings.ReplaceAll(err.Error(), `"`, "`"))
 		return 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -184,7 +185,7 @@ func (a *app) parseSince(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	ago, err := plan.ParseDuration(text)
+	ago, err := duration.Parse(text)
 	if err != nil || ago < 0 {
 		return time.Time{}, usageError(fmt.Errorf("--since %q is neither an RFC 3339 time nor a duration", text), "such as 2026-03-01T09:00:00Z, or 24h")
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -62,7 +62,7 @@ func (a *app) approves() (time.Duration, error) {
 		}
 		return approveAfter, nil
 	}
-	after, err := plan.ParseDuration(a.stand.approve)
+	after, err := duration.Parse(a.stand.approve)
 	if err != nil || after <= 0 {
 		return 0, usageError(fmt.Errorf("--approve-after %q is no length of time", a.stand.approve), "such as 10s, or never")
 	}

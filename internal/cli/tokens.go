@@ -12,7 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -139,7 +139,7 @@ func (a *app) expiry(text string) (time.Time, error) {
 		}
 		return at, nil
 	}
-	length, err := plan.ParseDuration(text)
+	length, err := duration.Parse(text)
 	if err != nil || length <= 0 {
 		return time.Time{}, usageError(fmt.Errorf("--expires %q is no length of time", text), "such as 90d, 12h, or an RFC 3339 time")
 	}

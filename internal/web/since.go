@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 // readSince reads a time, or a duration that is taken off now, as the command
@@ -19,7 +19,7 @@ func (s *server) readMoment(name, text string) (time.Time, *Problem) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	ago, err := plan.ParseDuration(text)
+	ago, err := duration.Parse(text)
 	if err != nil || ago < 0 || s.Now == nil {
 		problem := newProblem(CodeBadRequest, fmt.Sprintf("%s %q is neither an RFC 3339 time nor a duration", name, shorten(text)))
 		problem.Input, problem.Hint = name, "such as 2026-03-01T09:00:00Z, or 24h"
