@@ -140,11 +140,20 @@ func TestNoAckIsLostByKill(t *testing.T) { // P1
 	total := uint64(0)
 	for cycle := range 20 {
 		cmd, out := startChild(t, "append "+path)
-		kill := time.AfterFunc(time.Duration(10+source.IntN(90))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-		acked := uint64(0)
+		// Every other child dies at any moment from its start on, the others at one
+		// after some acknowledgements, however slow the machine is.
+		after, early := 1+source.IntN(40), time.Hour
+		if cycle%2 == 1 {
+			early = time.Duration(10+source.IntN(90)) * time.Millisecond
+		}
+		kill := time.AfterFunc(early, func() { _ = cmd.Process.Kill() })
+		acked, lines := uint64(0), 0
 		for out.Scan() {
 			if _, err := fmt.Sscanf(out.Text(), "ack %d", &acked); err != nil {
 				t.Fatalf("cycle %d: child says %q", cycle, out.Text())
+			}
+			if lines++; lines == after {
+				go func() { _ = cmd.Process.Kill() }()
 			}
 		}
 		_ = cmd.Wait()
