@@ -17,11 +17,12 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 func timed() boltstore.Options {
 	o := quick()
-	o.Now = func() time.Time { return startOfTime }
+	o.Now = func() time.Time { return storetest.Begin() }
 	return o
 }
 
@@ -31,7 +32,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, row(1), 1)
+	storetest.Create(t, s, storetest.Row(1), 1)
 	var mu sync.Mutex
 	acked := uint64(1)
 	stop := make(chan struct{})
@@ -43,7 +44,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 				return
 			default:
 			}
-			if err := appendWait(s, id(1), []*journal.Record{completed(seq, `{"ok":true}`)}, nil); err != nil {
+			if err := storetest.Append(s, storetest.ID(1), []*journal.Record{storetest.Completed(seq, `{"ok":true}`)}, nil); err != nil {
 				t.Error(err)
 				return
 			}
@@ -62,7 +63,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := whole(t, path)
-		if uint64(report.Records) < before || !report.Closed || info.Bytes != report.Bytes || !info.At.Equal(startOfTime) || info.Schema != 4 {
+		if uint64(report.Records) < before || !report.Closed || info.Bytes != report.Bytes || !info.At.Equal(storetest.Begin()) || info.Schema != 4 {
 			t.Errorf("backup %d: %d records, %d were acknowledged; %+v", n, report.Records, before, info)
 		}
 		sidecar, err := os.ReadFile(path + ".sha256")
@@ -96,7 +97,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 	if _, err := s.Backup(t.Context(), backup); err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, row(50), 50) // after the backup
+	storetest.Create(t, s, storetest.Row(50), 50) // after the backup
 	var locked *store.LockedError
 	if _, err := boltstore.Restore(t.Context(), backup, path, quick()); !errors.As(err, &locked) {
 		t.Errorf("restore of an open store: %v", err)
@@ -110,7 +111,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := path + []string{".bak", ".bak.2"}[try]
-		if info.Old != old || info.Parked != 4 || info.Epoch != uint64(try+1) || !info.Sidecar || !info.SavedAt.Equal(startOfTime) {
+		if info.Old != old || info.Parked != 4 || info.Epoch != uint64(try+1) || !info.Sidecar || !info.SavedAt.Equal(storetest.Begin()) {
 			t.Errorf("restore %d: %+v", try, info)
 		}
 		whole(t, path)
@@ -134,7 +135,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 		if run.Status != plan.RunPaused || run.Paused != plan.PausedError {
 			t.Errorf("run %s is %s", runID, run.Status)
 		}
-		if runID != id(fixturePaused) && (run.Error == nil || !strings.Contains(run.Error.Message, "2026-01-02T03:04:05Z") || run.Error.Hint == "") {
+		if runID != storetest.ID(fixturePaused) && (run.Error == nil || !strings.Contains(run.Error.Message, "2026-01-02T03:04:05Z") || run.Error.Hint == "") {
 			t.Errorf("run %s says %+v", runID, run.Error)
 		}
 	}
@@ -193,7 +194,7 @@ func TestP15ABackupOfAnOlderSchemaCanBeRestored(t *testing.T) {
 	if err != nil || info.Old != "" || info.Parked != 4 || info.Sidecar {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	if report := whole(t, path); report.Schema != 4 || report.Epoch != uint64(startOfTime.Unix()) {
+	if report := whole(t, path); report.Schema != 4 || report.Epoch != uint64(storetest.Begin().Unix()) {
 		t.Errorf("report %+v", report)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -210,8 +211,8 @@ func TestCompactGivesTheFreePagesBack(t *testing.T) {
 	}
 	fillFixture(t, s)
 	bigRun(t, s, 30)
-	closeRun(t, s, row(30), startOfTime)
-	if err := s.DeleteRun(id(30)); err != nil {
+	closeRun(t, s, storetest.Row(30), storetest.Begin())
+	if err := s.DeleteRun(storetest.ID(30)); err != nil {
 		t.Fatal(err)
 	}
 	want := read(t, s)

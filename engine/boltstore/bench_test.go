@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // BenchmarkAppend measures one record, waited for, with so many runs at a time.
@@ -18,7 +19,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
 			s := benchStore(b)
 			for n := range writers {
-				create(b, s, row(n), n)
+				storetest.Create(b, s, storetest.Row(n), n)
 			}
 			before := s.Stats()
 			b.ResetTimer()
@@ -26,7 +27,7 @@ func BenchmarkAppend(b *testing.B) {
 			for n := range writers {
 				all.Go(func() {
 					for seq := uint64(2); seq < uint64(2+b.N/writers); seq++ {
-						if err := appendWait(s, id(n), []*journal.Record{completed(seq, `{"ok":true}`)}, nil); err != nil {
+						if err := storetest.Append(s, storetest.ID(n), []*journal.Record{storetest.Completed(seq, `{"ok":true}`)}, nil); err != nil {
 							b.Error(err)
 							return
 						}
@@ -44,10 +45,10 @@ func BenchmarkAppend(b *testing.B) {
 // reads are.
 func BenchmarkAppendLazy(b *testing.B) {
 	s := benchStore(b)
-	create(b, s, row(1), 1)
+	storetest.Create(b, s, storetest.Row(1), 1)
 	before := s.Stats()
 	for seq := uint64(2); b.Loop(); seq++ {
-		s.Append(id(1), []*journal.Record{completed(seq, `{"ok":true}`)}, nil, nil, nil)
+		s.Append(storetest.ID(1), []*journal.Record{storetest.Completed(seq, `{"ok":true}`)}, nil, nil, nil)
 	}
 	if err := s.Flush(b.Context()); err != nil {
 		b.Fatal(err)
@@ -59,7 +60,7 @@ func BenchmarkAppendLazy(b *testing.B) {
 func BenchmarkListRuns(b *testing.B) {
 	s := benchStore(b)
 	for n := range 2000 {
-		create(b, s, row(n), n)
+		storetest.Create(b, s, storetest.Row(n), n)
 	}
 	for b.Loop() {
 		if _, _, err := s.Runs(store.Filter{}); err != nil {
@@ -72,7 +73,7 @@ func BenchmarkListRuns(b *testing.B) {
 func BenchmarkListRunsOfNoMatch(b *testing.B) {
 	s := benchStore(b)
 	for n := range 2000 {
-		create(b, s, row(n), n)
+		storetest.Create(b, s, storetest.Row(n), n)
 	}
 	none := store.Filter{Match: func(*plan.Run) (bool, error) { return false, nil }}
 	for b.Loop() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // lose removes the last record of a journal behind the store's back: every
@@ -51,7 +52,7 @@ func TestP14ControlWithoutTheCensusALostRecordIsNotFound(t *testing.T) {
 	lose(t, path)
 	boltstore.EditValuesForTest(t, path, func(_ string, value []byte) []byte { return value })
 	s := openStore(t, path)
-	got, err := s.Records(id(filledRuns-1), 0, 0)
+	got, err := s.Records(storetest.ID(filledRuns-1), 0, 0)
 	if err != nil || len(got) != filledRecords-1 {
 		t.Errorf("%d records, %v: the suite above proves nothing", len(got), err)
 	}
@@ -77,9 +78,9 @@ func TestP14AStalePageIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range filledRuns {
-		changed := row(n)
+		changed := storetest.Row(n)
 		changed.Attempt = 2 // same keys, same sizes
-		if err := appendWait(s, id(n), nil, changed); err != nil {
+		if err := storetest.Append(s, storetest.ID(n), nil, changed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +107,7 @@ func TestP14AStalePageIsFound(t *testing.T) {
 			continue
 		}
 		for n := range filledRuns {
-			if got, err := s.Run(id(n)); err == nil && got.Attempt != 2 {
+			if got, err := s.Run(storetest.ID(n)); err == nil && got.Attempt != 2 {
 				t.Errorf("page %d: run %d is an older one", at/4096, n)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 func triggerStore(t *testing.T) (path string) {
@@ -43,11 +44,11 @@ func TestP14ARowOfATriggerThatMeansAnotherIsFound(t *testing.T) {
 	for name, test := range map[string]struct{ bucket, old, new string }{
 		"a fire of another trigger":       {"fires", `"trigger":"hook"`, `"trigger":"hoop"`},
 		"a fire of another slot":          {"fires", `"slot":"2026-01-02T03:07`, `"slot":"2026-01-02T04:07`},
-		"a fire with another's run":       {"fires", id(fixtureRuns), id(fixtureRuns + 1)},
-		"a fire with no run's id":         {"fires", id(fixtureRuns), strings.Repeat("!", 26)},
+		"a fire with another's run":       {"fires", storetest.ID(fixtureRuns), storetest.ID(fixtureRuns + 1)},
+		"a fire with no run's id":         {"fires", storetest.ID(fixtureRuns), strings.Repeat("!", 26)},
 		"a state of another trigger":      {"triggers", `"trigger":"hook"`, `"trigger":"hoop"`},
 		"an entry of another number":      {"outbox", `"seq":1,`, `"seq":7,`},
-		"an entry of another run":         {"outbox", id(fixturePaused), id(fixtureOpen)},
+		"an entry of another run":         {"outbox", storetest.ID(fixturePaused), storetest.ID(fixtureOpen)},
 		"a fire that is not JSON":         {"fires", `{"workflow"`, `["workflow"`},
 		"a state that is not JSON":        {"triggers", `{"workflow"`, `["workflow"`},
 		"an outbox entry that is no JSON": {"outbox", `{"seq"`, `["seq"`},

@@ -20,6 +20,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // child is what the test program does in place of the tests when it is started
@@ -52,11 +53,11 @@ func child(role string) int {
 
 // appendForever goes on with run 1 and prints every acknowledged record.
 func appendForever(s *boltstore.Store) int {
-	if _, err := s.CreateRun(context.Background(), row(1), planBytes, "", started(1)); err != nil && !errors.Is(err, store.ErrRunExists) {
+	if _, err := s.CreateRun(context.Background(), storetest.Row(1), storetest.PlanBytes(), "", storetest.Started(1)); err != nil && !errors.Is(err, store.ErrRunExists) {
 		fmt.Println("error", err)
 		return 1
 	}
-	stored, err := s.Records(id(1), 0, 0)
+	stored, err := s.Records(storetest.ID(1), 0, 0)
 	if err != nil {
 		fmt.Println("error", err)
 		return 1
@@ -64,7 +65,7 @@ func appendForever(s *boltstore.Store) int {
 	acks := make(chan uint64, 100)
 	go func() {
 		for seq := uint64(len(stored) + 1); ; seq++ {
-			s.Append(id(1), []*journal.Record{completed(seq, fmt.Sprintf(`{"seq":%d}`, seq))}, nil, nil, func(err error) {
+			s.Append(storetest.ID(1), []*journal.Record{storetest.Completed(seq, fmt.Sprintf(`{"seq":%d}`, seq))}, nil, nil, func(err error) {
 				if err == nil {
 					acks <- seq
 				}
@@ -83,18 +84,18 @@ func appendForever(s *boltstore.Store) int {
 // readAll compares what fill wrote.
 func readAll(s *boltstore.Store) string {
 	for n := range filledRuns {
-		got, err := s.Records(id(n), 0, 0)
+		got, err := s.Records(storetest.ID(n), 0, 0)
 		if err != nil {
 			return "refused " + err.Error()
 		}
 		if !reflect.DeepEqual(got, filledJournal(n)) {
 			return fmt.Sprint("changed ", n)
 		}
-		stored, err := s.Run(id(n))
+		stored, err := s.Run(storetest.ID(n))
 		if err != nil {
 			return "refused " + err.Error()
 		}
-		if !reflect.DeepEqual(stored, row(n)) {
+		if !reflect.DeepEqual(stored, storetest.Row(n)) {
 			return fmt.Sprint("changed the row of ", n)
 		}
 	}
@@ -175,7 +176,7 @@ func checkAcked(t *testing.T, path string, acked uint64) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	records, err := s.Records(id(1), 0, 0)
+	records, err := s.Records(storetest.ID(1), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,7 @@ func checkAcked(t *testing.T, path string, acked uint64) {
 		t.Fatalf("%d records, %d were acknowledged", len(records), acked)
 	}
 	for i, record := range records[1:] {
-		if want := completed(uint64(i+2), fmt.Sprintf(`{"seq":%d}`, i+2)); !reflect.DeepEqual(record, want) {
+		if want := storetest.Completed(uint64(i+2), fmt.Sprintf(`{"seq":%d}`, i+2)); !reflect.DeepEqual(record, want) {
 			t.Fatalf("record %d is %+v", i+2, record)
 		}
 	}
@@ -330,24 +331,24 @@ func TestChangedValuesAreFound(t *testing.T) { // P14
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	for n := range filledRuns {
-		_, err := s.Records(id(n), 0, 0)
+		_, err := s.Records(storetest.ID(n), 0, 0)
 		var corrupt *store.CorruptError
 		if !errors.As(err, &corrupt) || corrupt.Bucket != "journal" || corrupt.Key == "" || corrupt.Path != path {
 			t.Errorf("records: %v", err)
 		}
-		if _, err := s.Run(id(n)); !errors.Is(err, store.ErrCorrupt) {
+		if _, err := s.Run(storetest.ID(n)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("row: %v", err)
 		}
 	}
-	if _, err := s.Plan(planHash); !errors.Is(err, store.ErrCorrupt) {
+	if _, err := s.Plan(storetest.PlanHash()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("plan: %v", err)
 	}
 	if _, _, err := s.Runs(store.Filter{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("list: %v", err)
 	}
 	// A damaged row refuses its own run's changes; the store goes on.
-	if err := appendWait(s, id(1), nil, row(1)); !errors.Is(err, store.ErrCorrupt) {
+	if err := storetest.Append(s, storetest.ID(1), nil, storetest.Row(1)); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("append: %v", err)
 	}
-	create(t, s, row(100), 100)
+	storetest.Create(t, s, storetest.Row(100), 100)
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 func TestWaitingWritesShareACommit(t *testing.T) {
 	s := newStore(t)
-	create(t, s, row(1), 1)
+	storetest.Create(t, s, storetest.Row(1), 1)
 	before := s.Stats()
 	release := s.BlockCommitter()
 	const writes = 64
@@ -26,7 +27,7 @@ func TestWaitingWritesShareACommit(t *testing.T) {
 	var answered sync.WaitGroup
 	answered.Add(writes)
 	for i := range writes {
-		s.Append(id(1), []*journal.Record{completed(uint64(i+2), `1`)}, nil, nil, func(err error) {
+		s.Append(storetest.ID(1), []*journal.Record{storetest.Completed(uint64(i+2), `1`)}, nil, nil, func(err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -61,12 +62,12 @@ func TestAGroupIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			create(t, s, row(1), 1)
+			storetest.Create(t, s, storetest.Row(1), 1)
 			before := s.Stats()
 			release := s.BlockCommitter()
 			for i := range test.writes {
 				output := `"` + strings.Repeat("x", test.size) + `"`
-				s.Append(id(1), []*journal.Record{completed(uint64(i+2), output)}, nil, nil, nil)
+				s.Append(storetest.ID(1), []*journal.Record{storetest.Completed(uint64(i+2), output)}, nil, nil, nil)
 			}
 			release()
 			if err := s.Flush(t.Context()); err != nil {
@@ -81,7 +82,7 @@ func TestAGroupIsBounded(t *testing.T) {
 
 func TestNothingIsCommittedForNothing(t *testing.T) {
 	s := newStore(t)
-	create(t, s, row(1), 1)
+	storetest.Create(t, s, storetest.Row(1), 1)
 	before := s.Stats()
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -94,34 +95,6 @@ func TestNothingIsCommittedForNothing(t *testing.T) {
 	}
 	if before.Fsyncs < 2 || before.Bytes == 0 || before.FileSize == 0 {
 		t.Errorf("stats = %+v", before)
-	}
-}
-
-func TestCloseCommitsWhatWaits(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "flowrun.db")
-	s, err := boltstore.Open(path, quick())
-	if err != nil {
-		t.Fatal(err)
-	}
-	create(t, s, row(1), 1)
-	for seq := uint64(2); seq <= 500; seq++ {
-		s.Append(id(1), []*journal.Record{completed(seq, `1`)}, nil, nil, nil) // not waited for
-	}
-	if err := errors.Join(s.Close(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := appendWait(s, id(1), []*journal.Record{completed(501, `1`)}, nil); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("append after close: %v", err)
-	}
-	if _, err := s.Run(id(1)); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("read after close: %v", err)
-	}
-	if err := s.Flush(t.Context()); !errors.Is(err, store.ErrClosed) {
-		t.Errorf("flush after close: %v", err)
-	}
-	got, err := openStore(t, path).Records(id(1), 0, 0)
-	if err != nil || len(got) != 500 {
-		t.Errorf("%d records, %v", len(got), err)
 	}
 }
 
@@ -143,18 +116,18 @@ func TestACommitErrorStopsTheStore(t *testing.T) { // P13
 			if err != nil {
 				t.Fatal(err)
 			}
-			create(t, s, row(1), 1)
+			storetest.Create(t, s, storetest.Row(1), 1)
 			release := s.BlockCommitter()
 			failing := make(chan error, 1)
 			go func() { failing <- s.FailNextCommit(test.cause) }()
 			waiting := make(chan error, 1)
-			s.Append(id(1), []*journal.Record{completed(2, `1`)}, nil, nil, func(err error) { waiting <- err })
+			s.Append(storetest.ID(1), []*journal.Record{storetest.Completed(2, `1`)}, nil, nil, func(err error) { waiting <- err })
 			release()
 			if err := <-failing; !errors.Is(err, store.ErrFailed) {
 				t.Errorf("failed commit: %v", err)
 			}
 			var failed *store.FailedError
-			err = appendWait(s, id(1), []*journal.Record{completed(3, `1`)}, nil)
+			err = storetest.Append(s, storetest.ID(1), []*journal.Record{storetest.Completed(3, `1`)}, nil)
 			if !errors.As(err, &failed) || failed.Full != test.full || !strings.Contains(failed.Error(), path) {
 				t.Errorf("later append: %v", err)
 			}
@@ -162,7 +135,7 @@ func TestACommitErrorStopsTheStore(t *testing.T) { // P13
 			if err := s.Flush(context.Background()); !errors.Is(err, store.ErrFailed) {
 				t.Errorf("flush: %v", err)
 			}
-			if _, err := s.Run(id(1)); err != nil {
+			if _, err := s.Run(storetest.ID(1)); err != nil {
 				t.Errorf("reads go on: %v", err)
 			}
 			if err := s.Close(); err != nil {
@@ -171,7 +144,7 @@ func TestACommitErrorStopsTheStore(t *testing.T) { // P13
 			if len(heard) != 1 || !errors.Is(heard[0], store.ErrFailed) {
 				t.Errorf("OnFail heard %v", heard)
 			}
-			if _, err := openStore(t, path).Run(id(1)); err != nil {
+			if _, err := openStore(t, path).Run(storetest.ID(1)); err != nil {
 				t.Errorf("after reopening: %v", err)
 			}
 		})
@@ -185,11 +158,11 @@ func TestTheQuotaStopsTheStoreAsFull(t *testing.T) { // P12
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, row(1), 1)
+	storetest.Create(t, s, storetest.Row(1), 1)
 	acked := 0
 	for {
 		output, _ := json.Marshal(strings.Repeat(fmt.Sprintf("%06d", acked), 50<<10))
-		err = appendWait(s, id(1), []*journal.Record{completed(uint64(acked+2), string(output))}, nil)
+		err = storetest.Append(s, storetest.ID(1), []*journal.Record{storetest.Completed(uint64(acked+2), string(output))}, nil)
 		if err != nil {
 			break
 		}
@@ -204,7 +177,7 @@ func TestTheQuotaStopsTheStoreAsFull(t *testing.T) { // P12
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	got, err := openStore(t, path).Records(id(1), 0, 0)
+	got, err := openStore(t, path).Records(storetest.ID(1), 0, 0)
 	if err != nil || len(got) < acked+1 {
 		t.Errorf("%d records of %d acked, %v", len(got), acked, err)
 	}

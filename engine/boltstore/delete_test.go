@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // closeRun ends a run at a moment.
@@ -21,7 +22,7 @@ func closeRun(t *testing.T, s *boltstore.Store, run *plan.Run, at time.Time) {
 	t.Helper()
 	ended := *run
 	ended.Status, ended.FinishedAt, ended.Closed = plan.RunSucceeded, &at, true
-	if err := appendWait(s, run.ID, nil, &ended); err != nil {
+	if err := storetest.Append(s, run.ID, nil, &ended); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -45,22 +46,22 @@ func bucketKeys(t *testing.T, s *boltstore.Store) map[string]int {
 // it shares with another run.
 func bigRun(t *testing.T, s *boltstore.Store, n int) {
 	t.Helper()
-	create(t, s, row(n), n)
+	storetest.Create(t, s, storetest.Row(n), n)
 	shared, _ := json.Marshal(strings.Repeat("shared ", 20_000))
 	own, _ := json.Marshal(strings.Repeat(fmt.Sprintf("own %d ", n), 20_000))
 	seq := uint64(2)
 	for range 5 {
 		var records []*journal.Record
 		for range 1000 {
-			records = append(records, completed(seq, `{"n":1}`))
+			records = append(records, storetest.Completed(seq, `{"n":1}`))
 			seq++
 		}
-		if err := appendWait(s, id(n), records, nil, plan.Log{At: startOfTime, Step: "a", Message: "line"}); err != nil {
+		if err := storetest.Append(s, storetest.ID(n), records, nil, plan.Log{At: storetest.Begin(), Step: "a", Message: "line"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	large := []*journal.Record{completed(seq, string(shared)), completed(seq+1, string(own)), completed(seq+2, string(shared))}
-	if err := appendWait(s, id(n), large, nil); err != nil {
+	large := []*journal.Record{storetest.Completed(seq, string(shared)), storetest.Completed(seq+1, string(own)), storetest.Completed(seq+2, string(shared))}
+	if err := storetest.Append(s, storetest.ID(n), large, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +86,7 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 					t.Errorf("delete of a run that is %s: %v", run.Status, err)
 				}
 			}
-			closeRun(t, s, &run, startOfTime)
+			closeRun(t, s, &run, storetest.Begin())
 		}
 		ids = append(ids, run.ID)
 	}
@@ -123,8 +124,8 @@ func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
 	}
 	bigRun(t, s, 1)
 	bigRun(t, s, 2)
-	closeRun(t, s, row(1), startOfTime)
-	kept := read(t, s).Records[id(2)]
+	closeRun(t, s, storetest.Row(1), storetest.Begin())
+	kept := read(t, s).Records[storetest.ID(2)]
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
 	if s, err = boltstore.Open(path, options); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteRun(id(1)); err != nil {
+	if err := s.DeleteRun(storetest.ID(1)); err != nil {
 		t.Fatal(err)
 	}
 	steps := taken()
@@ -145,10 +146,10 @@ func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
 	for i, image := range steps {
 		whole(t, image) // half a deletion is no damage
 		s := openStore(t, image)
-		if _, err := s.Run(id(1)); !errors.Is(err, store.ErrRunNotFound) {
+		if _, err := s.Run(storetest.ID(1)); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("killed after commit %d: the run: %v", i+1, err)
 		}
-		if diff := cmp.Diff(kept, read(t, s).Records[id(2)]); diff != "" {
+		if diff := cmp.Diff(kept, read(t, s).Records[storetest.ID(2)]); diff != "" {
 			t.Errorf("killed after commit %d: the other run (-want +got):\n%.2000s", i+1, diff)
 		}
 		if err := s.Close(); err != nil {

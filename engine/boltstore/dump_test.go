@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // content is all that can be read of a store.
@@ -79,7 +80,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	must(err)
 	c.States, err = s.TriggerStates()
 	must(err)
-	c.Outbox = outboxOf(t, s)
+	c.Outbox = storetest.OutboxOf(t, s)
 	readCounts(t, s, c)
 	return c
 }
@@ -150,7 +151,7 @@ func unpack(t *testing.T, name string) (path string) {
 }
 
 // whole fails unless a check finds nothing, and returns what it counted.
-func whole(t *testing.T, path string) *store.Report {
+func whole(t testing.TB, path string) *store.Report {
 	t.Helper()
 	report, err := boltstore.CheckFile(t.Context(), path, quick())
 	if err != nil {

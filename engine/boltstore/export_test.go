@@ -68,12 +68,6 @@ func editForTest(t *testing.T, path string, edit func(tx *bolt.Tx) error) {
 	}
 }
 
-// MaxStepLog is the bound of a step's log.
-const MaxStepLog = maxStepLog
-
-// BlobThreshold is the size above which values lie in blobs.
-const BlobThreshold = blobThreshold
-
 // FailNextCommit makes the next group that writes fail.
 func (s *Store) FailNextCommit(cause error) error {
 	return s.do(0, func(*writer) (bool, error) { return true, &txError{cause} })

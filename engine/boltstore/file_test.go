@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 func quick() boltstore.Options {
@@ -76,7 +77,7 @@ func TestRacingCreatorsGetOneFile(t *testing.T) { // P16
 				continue
 			}
 			winners++
-			create(t, s, row(1), 1)
+			storetest.Create(t, s, storetest.Row(1), 1)
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
@@ -85,7 +86,7 @@ func TestRacingCreatorsGetOneFile(t *testing.T) { // P16
 			t.Fatalf("%d winners", winners)
 		}
 		s := openStore(t, path)
-		if _, err := s.Run(id(1)); err != nil {
+		if _, err := s.Run(storetest.ID(1)); err != nil {
 			t.Errorf("the winner's run: %v", err)
 		}
 	}
@@ -112,17 +113,17 @@ const filledRuns, filledRecords = 20, 10
 func fill(t *testing.T, s *boltstore.Store) {
 	t.Helper()
 	for n := range filledRuns {
-		create(t, s, row(n), n)
-		if err := appendWait(s, id(n), filledJournal(n)[1:], nil); err != nil {
+		storetest.Create(t, s, storetest.Row(n), n)
+		if err := storetest.Append(s, storetest.ID(n), filledJournal(n)[1:], nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 func filledJournal(n int) []*journal.Record {
-	records := []*journal.Record{started(n)}
+	records := []*journal.Record{storetest.Started(n)}
 	for seq := uint64(2); seq <= filledRecords; seq++ {
-		records = append(records, completed(seq, `{"text":"what was answered"}`))
+		records = append(records, storetest.Completed(seq, `{"text":"what was answered"}`))
 	}
 	return records
 }
@@ -195,7 +196,7 @@ func TestEveryTruncationIsRefusedOrHarmless(t *testing.T) { // P14: bbolt alone 
 			continue
 		}
 		for n := range filledRuns {
-			got, err := s.Records(id(n), 0, 0)
+			got, err := s.Records(storetest.ID(n), 0, 0)
 			if diff := cmp.Diff(filledJournal(n), got); err != nil || diff != "" {
 				t.Errorf("%d bytes: run %d: %v\n%s", size, n, err, diff)
 			}

@@ -9,13 +9,14 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // torn says what of a store can't be after a kill at any moment: a slot without
 // its run, a run without its slot, a trigger that is behind its slots.
 func torn(t *testing.T, s *boltstore.Store) (faults []string) {
 	t.Helper()
-	fires, err := s.FiresBetween("weekly", "nightly", slot(-1), slot(1000), 0)
+	fires, err := s.FiresBetween("weekly", "nightly", storetest.Slot(-1), storetest.Slot(1000), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func torn(t *testing.T, s *boltstore.Store) (faults []string) {
 		if _, err := s.Run(f.Run); errors.Is(err, store.ErrRunNotFound) {
 			faults = append(faults, fmt.Sprintf("the slot %s has no run", f.Slot))
 		}
-		if state := stateOf(t, s, "nightly"); state == nil || state.Done.Before(f.Slot) {
+		if state := storetest.StateOf(t, s, "nightly"); state == nil || state.Done.Before(f.Slot) {
 			faults = append(faults, fmt.Sprintf("the slot %s is not done", f.Slot))
 		}
 	}
@@ -55,7 +56,7 @@ func torn(t *testing.T, s *boltstore.Store) (faults []string) {
 func schedule(t *testing.T, s *boltstore.Store, from int, begin func(s *boltstore.Store, n, minute int) error) {
 	t.Helper()
 	for minute := 1; minute <= 4; minute++ {
-		known, err := s.Fire("weekly", "nightly", slot(minute))
+		known, err := s.Fire("weekly", "nightly", storetest.Slot(minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,14 +102,14 @@ func killedAtEachCommit(t *testing.T, begin func(s *boltstore.Store, n, minute i
 }
 
 func scheduled(n, minute int) *plan.Run {
-	run := fired(n, fire("nightly", minute))
-	run.ScheduledAt = slot(minute)
+	run := storetest.Fired(n, storetest.Fire("nightly", minute))
+	run.ScheduledAt = storetest.Slot(minute)
 	return run
 }
 
 func TestP10AKillAtAnyCommitTearsNoFire(t *testing.T) {
 	faults := killedAtEachCommit(t, func(s *boltstore.Store, n, minute int) error {
-		_, err := s.CreateRun(t.Context(), scheduled(n, minute), planBytes, "", started(n))
+		_, err := s.CreateRun(t.Context(), scheduled(n, minute), storetest.PlanBytes(), "", storetest.Started(n))
 		return err
 	})
 	for _, fault := range faults {
@@ -122,7 +123,7 @@ func TestP10ControlARunAndItsFireApartAreTorn(t *testing.T) {
 		run := scheduled(n, minute)
 		f := *run.Fire
 		run.Fire, f.Run = nil, run.ID
-		if _, err := s.CreateRun(t.Context(), run, planBytes, "", started(n)); err != nil {
+		if _, err := s.CreateRun(t.Context(), run, storetest.PlanBytes(), "", storetest.Started(n)); err != nil {
 			return err
 		}
 		return s.PutFires([]plan.Fire{f}, "weekly", "nightly", func(state *plan.TriggerState) { state.Done = f.Slot })

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // The runs of the fixture.
@@ -35,21 +36,21 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 		}
 	}
 	for n := 1; n < fixtureRuns; n++ {
-		run, content := fixtureRun(n), planBytes
+		run, content := fixtureRun(n), storetest.PlanBytes()
 		if n == fixtureLarge {
 			content = largePlan()
 		}
-		run.PlanHash = hashOf(content)
-		_, err := s.CreateRun(t.Context(), run, content, "request "+run.ID, started(n))
+		run.PlanHash = storetest.HashOf(content)
+		_, err := s.CreateRun(t.Context(), run, content, "request "+run.ID, storetest.Started(n))
 		must(err)
 		output := `{"ok":true}`
 		if n == fixtureLarge {
 			output = largeOutput()
 		}
-		log := plan.Log{At: startOfTime, Level: "info", Step: "step_2", Message: "looked it up"}
-		must(appendWait(s, run.ID, []*journal.Record{completed(2, output), completed(3, `{"n":3}`)}, nil, log))
+		log := plan.Log{At: storetest.Begin(), Level: "info", Step: "step_2", Message: "looked it up"}
+		must(storetest.Append(s, run.ID, []*journal.Record{storetest.Completed(2, output), storetest.Completed(3, `{"n":3}`)}, nil, log))
 		if n == fixturePaused || n == fixtureClosed {
-			must(appendWait(s, run.ID, nil, fixtureEnd(n, run)))
+			must(storetest.Append(s, run.ID, nil, fixtureEnd(n, run)))
 		}
 	}
 	for _, key := range []string{"alpha", "beta", "gamma"} {
@@ -60,7 +61,7 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 	must(err)
 	must(s.KV().Delete("tokens", "beta", nil))
 	for i, value := range []string{"1", "2"} {
-		at := startOfTime.Add(time.Duration(i) * time.Minute)
+		at := storetest.Begin().Add(time.Duration(i) * time.Minute)
 		_, err := s.Change(store.Change{Workflow: "weekly", Name: "total", Value: []byte(value), At: at, By: "ann"})
 		must(err)
 		_, err = s.Change(store.Change{Workflow: "weekly", Name: "page", Key: plan.CursorPrefix("weekly", "page") + "k", Value: []byte("c" + value), At: at, By: "ann"})
@@ -72,19 +73,19 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 // outbox is there already.
 func fillTriggers(t *testing.T, s *boltstore.Store) {
 	t.Helper()
-	start(t, s, fixtureRuns, fire("nightly", 1))
-	hook := fire("hook", 1)
+	storetest.Start(t, s, fixtureRuns, storetest.Fire("nightly", 1))
+	hook := storetest.Fire("hook", 1)
 	hook.Kind, hook.By = plan.TriggerWebhook, "ann"
-	start(t, s, fixtureRuns+1, hook)
-	late := []plan.Fire{skipped("nightly", 2, plan.SkipLate), skipped("nightly", 3, plan.SkipOverlap)}
-	err := s.PutFires(late, "weekly", "nightly", func(state *plan.TriggerState) { state.Done, state.Failures = slot(3), 2 })
+	storetest.Start(t, s, fixtureRuns+1, hook)
+	late := []plan.Fire{storetest.Skipped("nightly", 2, plan.SkipLate), storetest.Skipped("nightly", 3, plan.SkipOverlap)}
+	err := s.PutFires(late, "weekly", "nightly", func(state *plan.TriggerState) { state.Done, state.Failures = storetest.Slot(3), 2 })
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 func fixtureRun(n int) *plan.Run {
-	run := row(n)
+	run := storetest.Row(n)
 	if n%2 == 0 {
 		run.Labels = map[string]string{"team": "web", "tier": "2"}
 	}
@@ -98,7 +99,7 @@ func fixtureEnd(n int, run *plan.Run) *plan.Run {
 	ended := *run
 	ended.Status, ended.Paused = plan.RunPaused, plan.PausedError
 	if n == fixtureClosed {
-		at := startOfTime.Add(time.Hour)
+		at := storetest.Begin().Add(time.Hour)
 		ended.Status, ended.Paused, ended.FinishedAt, ended.Closed = plan.RunSucceeded, "", &at, true
 	}
 	return &ended

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // ticking are options with a clock that the test moves.
@@ -27,14 +28,14 @@ func startOne(t *testing.T, path string, o boltstore.Options, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, row(n), n)
+	storetest.Create(t, s, storetest.Row(n), n)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
-	now := startOfTime
+	now := storetest.Begin()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	startOne(t, path, ticking(&now), 1)
 	older := path + ".older"
@@ -53,7 +54,7 @@ func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
 	copyStore(t, older, path)
 	_, err := boltstore.Open(path, ticking(&now))
 	var rolled *store.RolledBackError
-	if !errors.As(err, &rolled) || !rolled.Stored.Equal(startOfTime) || !rolled.Beside.Equal(now) {
+	if !errors.As(err, &rolled) || !rolled.Stored.Equal(storetest.Begin()) || !rolled.Beside.Equal(now) {
 		t.Fatalf("%v", err)
 	}
 	// Control: without the file beside nobody can tell.
@@ -82,14 +83,14 @@ func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told := s.Rollback(); told == nil || told.Parked != 1 || told.Epoch == 0 || !told.Stored.Equal(startOfTime) || !told.Beside.Equal(before) {
+	if told := s.Rollback(); told == nil || told.Parked != 1 || told.Epoch == 0 || !told.Stored.Equal(storetest.Begin()) || !told.Beside.Equal(before) {
 		t.Errorf("%+v", s.Rollback())
 	}
 	epoch, err := s.Epoch()
 	if err != nil || epoch == 0 {
 		t.Errorf("epoch %d, %v", epoch, err)
 	}
-	if run, err := s.Run(id(1)); err != nil || run.Status != plan.RunPaused || run.Error == nil || run.Error.Reason != "restored" {
+	if run, err := s.Run(storetest.ID(1)); err != nil || run.Status != plan.RunPaused || run.Error == nil || run.Error.Reason != "restored" {
 		t.Errorf("%+v, %v", run, err)
 	}
 	if err := s.Close(); err != nil {
@@ -106,16 +107,16 @@ func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
 // A copy of a running store is noticed too: what is changed a minute later has another
 // mark, and so has the close.
 func TestIssue13_06ACopyInUseIsNoticed(t *testing.T) {
-	now := startOfTime
+	now := storetest.Begin()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, ticking(&now))
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, row(1), 1)
+	storetest.Create(t, s, storetest.Row(1), 1)
 	copyStore(t, path, path+".then")
 	now = now.Add(61 * time.Second)
-	create(t, s, row(2), 2)
+	storetest.Create(t, s, storetest.Row(2), 2)
 	copyStore(t, path, path+".killed")
 	for _, file := range []string{".then", ".killed"} { // as after a kill -9
 		other := filepath.Join(t.TempDir(), "flowrun.db")
@@ -143,7 +144,7 @@ func TestIssue13_06ACopyInUseIsNoticed(t *testing.T) {
 // no alarm. A file that a power loss left empty says nothing. A restore, a compaction,
 // a copy of both and a store that is begun anew go on.
 func TestIssue13_06NoFalseAlarms(t *testing.T) {
-	now := startOfTime
+	now := storetest.Begin()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	opens := func(what, path string) {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // flipOptions are what a child that flips bits is told.
@@ -44,7 +45,7 @@ func TestIssue13_07FlippedBits(t *testing.T) {
 	fillFixture(t, s)
 	fillTriggers(t, s)
 	for n := 100; n < 170; n++ {
-		create(t, s, row(n), n) // more than a page of most buckets: they have branches
+		storetest.Create(t, s, storetest.Row(n), n) // more than a page of most buckets: they have branches
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // BenchmarkOpen measures a start after a clean close, and after a kill, over 64
@@ -27,13 +28,13 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	output := `{"text":"` + strings.Repeat("answer ", 70) + `"}`
 	for n := 0; s.Usage().FileBytes < int64(mib)<<20; n++ {
-		create(b, s, row(n), n)
+		storetest.Create(b, s, storetest.Row(n), n)
 		for seq := uint64(2); seq < 1000; {
 			var records []*journal.Record
 			for ; len(records) < 500 && seq < 1000; seq++ {
-				records = append(records, completed(seq, output))
+				records = append(records, storetest.Completed(seq, output))
 			}
-			if err := appendWait(s, id(n), records, nil); err != nil {
+			if err := storetest.Append(s, storetest.ID(n), records, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -10,10 +10,11 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // letters is a JSON text of n random letters.
-func letters(n int) string { return `"` + hex.EncodeToString(random(n/2)) + `"` }
+func letters(n int) string { return `"` + hex.EncodeToString(storetest.Random(n/2)) + `"` }
 
 // TestIssue13_02TheFileOfALargeJournalIsSmall: the pages that large values leave
 // free, and those that the file grows ahead by, are few.
@@ -24,14 +25,14 @@ func TestIssue13_02TheFileOfALargeJournalIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, row(1), 1)
+	storetest.Create(t, s, storetest.Row(1), 1)
 	for n := range values {
-		record := completed(uint64(n+2), letters(size+2*n))
-		if err := appendWait(s, id(1), []*journal.Record{record}, nil); err != nil {
+		record := storetest.Completed(uint64(n+2), letters(size+2*n))
+		if err := storetest.Append(s, storetest.ID(1), []*journal.Record{record}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if records, _, err := s.JournalBytes(id(1)); err != nil || records < values*size || records > values*size+64<<10 {
+	if records, _, err := s.JournalBytes(storetest.ID(1)); err != nil || records < values*size || records > values*size+64<<10 {
 		t.Errorf("the journal is said to have %d bytes (%v)", records, err)
 	}
 	if err := s.Close(); err != nil {
@@ -50,17 +51,17 @@ func TestIssue13_02TheFileOfALargeJournalIsSmall(t *testing.T) {
 // large it is, and go with their run.
 func TestIssue13_02LargeValuesOfOlderProgramsAreRead(t *testing.T) {
 	s := newStore(t)
-	ended := row(1)
+	ended := storetest.Row(1)
 	ended.Closed, ended.Status = true, "succeeded"
-	create(t, s, ended, 1)
+	storetest.Create(t, s, ended, 1)
 	outputs := map[uint64]string{2: letters(900_000), 3: letters(800_000)}
-	if err := boltstore.PutWholeForTest(s, id(1), completed(2, outputs[2])); err != nil {
+	if err := boltstore.PutWholeForTest(s, storetest.ID(1), storetest.Completed(2, outputs[2])); err != nil {
 		t.Fatal(err)
 	}
-	if err := appendWait(s, id(1), []*journal.Record{completed(3, outputs[3])}, nil); err != nil {
+	if err := storetest.Append(s, storetest.ID(1), []*journal.Record{storetest.Completed(3, outputs[3])}, nil); err != nil {
 		t.Fatal(err)
 	}
-	records, err := s.Records(id(1), 2, 0)
+	records, err := s.Records(storetest.ID(1), 2, 0)
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -70,7 +71,7 @@ func TestIssue13_02LargeValuesOfOlderProgramsAreRead(t *testing.T) {
 		}
 	}
 	wellFormed(t, s)
-	if err := s.DeleteRun(id(1)); err != nil {
+	if err := s.DeleteRun(storetest.ID(1)); err != nil {
 		t.Fatal(err)
 	}
 	if got := boltstore.BlobsForTest(t, s); got != 0 {

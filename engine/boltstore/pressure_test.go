@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
@@ -49,44 +49,6 @@ func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
 	}
 }
 
-func TestP12NoNewRunIsTakenWhileSpaceIsShort(t *testing.T) {
-	short := false
-	options := quick()
-	options.FreeSpace = func(string) (uint64, uint64, error) {
-		if short {
-			return 200 << 20, 1 << 30, nil
-		}
-		return 1 << 29, 1 << 30, nil
-	}
-	path := filepath.Join(t.TempDir(), "flowrun.db")
-	s, err := boltstore.Open(path, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := s.CreateRun(t.Context(), row(1), planBytes, "once", started(1)); err != nil {
-		t.Fatal(err)
-	}
-	short = true
-	_, err = s.CreateRun(t.Context(), row(2), planBytes, "", started(2))
-	var pressure *store.PressureError
-	if !errors.As(err, &pressure) || !errors.Is(err, store.ErrPressure) || !strings.Contains(err.Error(), filepath.Dir(path)) {
-		t.Errorf("a new run: %v", err)
-	}
-	if existing, err := s.CreateRun(t.Context(), row(3), planBytes, "once", started(3)); err != nil || existing != id(1) {
-		t.Errorf("a request that was seen before: %q, %v", existing, err)
-	}
-	child := row(4)
-	child.Parent = &plan.ParentStep{Run: id(1), Step: "sub"}
-	if _, err := s.CreateRun(t.Context(), child, planBytes, "", started(4)); err != nil {
-		t.Errorf("a run of a run that goes on: %v", err)
-	}
-	// What is in flight is still stored.
-	if err := appendWait(s, id(1), nil, row(1)); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 	options := quick()
 	options.MaxSize = 64 << 20
@@ -98,15 +60,15 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 	large := strings.Repeat("x", 200<<10)
 	n := 0
 	for ; n < 1000; n++ {
-		run := row(n)
+		run := storetest.Row(n)
 		run.PlanHash = "" // each has a plan of its own
-		if _, err = s.CreateRun(t.Context(), run, []byte(fmt.Sprintf(`{"text":"%d %s"}`, n, large)), "", started(n)); err != nil {
+		if _, err = s.CreateRun(t.Context(), run, []byte(fmt.Sprintf(`{"text":"%d %s"}`, n, large)), "", storetest.Started(n)); err != nil {
 			break
 		}
-		if run, err = s.Run(id(n)); err != nil {
+		if run, err = s.Run(storetest.ID(n)); err != nil {
 			t.Fatal(err)
 		}
-		closeRun(t, s, run, startOfTime)
+		closeRun(t, s, run, storetest.Begin())
 	}
 	if !errors.Is(err, store.ErrPressure) {
 		t.Fatalf("after %d runs: %v", n, err)
@@ -114,7 +76,7 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 	if got := s.Pressure(); got.Level != store.StopAdmission || !strings.Contains(got.Reason, path) {
 		t.Errorf("pressure %+v", got)
 	}
-	if removed, err := s.Expire(t.Context(), store.Retention{MaxRuns: 2}, startOfTime); err != nil || len(removed) != n-2 {
+	if removed, err := s.Expire(t.Context(), store.Retention{MaxRuns: 2}, storetest.Begin()); err != nil || len(removed) != n-2 {
 		t.Fatalf("removed %d, %v", len(removed), err)
 	}
 	if got := s.Pressure(); got.Level != store.None {

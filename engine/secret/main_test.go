@@ -16,6 +16,8 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
+var _ secret.KV = store.KV(nil)
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // storedRows returns the rows of a real store.

@@ -1,4 +1,4 @@
-package boltstore_test
+package storetest
 
 import (
 	"encoding/json"
@@ -8,18 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
 func line(step string, n int) plan.Log {
-	return plan.Log{At: startOfTime, Level: "info", Step: step, Message: fmt.Sprintf("line %d", n), Fields: json.RawMessage(`{"n":1}`)}
+	return plan.Log{At: Begin(), Level: "info", Step: step, Message: fmt.Sprintf("line %d", n), Fields: json.RawMessage(`{"n":1}`)}
 }
 
-func TestLogsComeBackInOrder(t *testing.T) {
-	s := newStore(t)
-	create(t, s, row(1), 1)
-	create(t, s, row(2), 2)
+func logsComeBackInOrder(t *testing.T, b Backend) {
+	s := b.fresh(t)
+	Create(t, s, Row(1), 1)
+	Create(t, s, Row(2), 2)
 	var all, ofA []plan.Log
 	for n := range 2200 {
 		step := []string{"a", "b", "a[x/y].b"}[n%3]
@@ -28,29 +27,29 @@ func TestLogsComeBackInOrder(t *testing.T) {
 			ofA = append(ofA, line(step, n))
 		}
 		if n%100 == 99 {
-			if err := appendWait(s, id(1), nil, nil, all[n-99:]...); err != nil {
+			if err := Append(s, ID(1), nil, nil, all[n-99:]...); err != nil {
 				t.Fatal(err)
 			}
-			if err := appendWait(s, id(2), nil, nil, line("z", n)); err != nil {
+			if err := Append(s, ID(2), nil, nil, line("z", n)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	got, next, err := s.Logs(id(1), "", 0, 0)
+	got, next, err := s.Logs(ID(1), "", 0, 0)
 	if err != nil || next != 2201 {
 		t.Errorf("next = %d, %v", next, err)
 	}
 	if diff := cmp.Diff(all, got); diff != "" {
 		t.Errorf("all (-want +got):\n%.500s", diff)
 	}
-	got, _, err = s.Logs(id(1), "a", 0, 0)
+	got, _, err = s.Logs(ID(1), "a", 0, 0)
 	if diff := cmp.Diff(ofA, got); diff != "" || err != nil {
 		t.Errorf("one step: %v\n%.500s", err, diff)
 	}
 	var paged []plan.Log
 	for next := uint64(0); ; {
 		var part []plan.Log
-		if part, next, err = s.Logs(id(1), "a", next, 70); err != nil {
+		if part, next, err = s.Logs(ID(1), "a", next, 70); err != nil {
 			t.Fatal(err)
 		}
 		if paged = append(paged, part...); len(part) < 70 {
@@ -62,25 +61,25 @@ func TestLogsComeBackInOrder(t *testing.T) {
 	}
 }
 
-func TestTheLogOfAStepIsBounded(t *testing.T) { // docs/reliability.md, "Limits"
-	s := newStore(t)
-	create(t, s, row(1), 1)
+func theLogOfAStepIsBounded(t *testing.T, b Backend) { // docs/reliability.md, "Limits"
+	s := b.fresh(t)
+	Create(t, s, Row(1), 1)
 	long := line("flood", 0)
 	long.Message = strings.Repeat("x", 1<<20)
 	for range 20 {
-		if err := appendWait(s, id(1), nil, nil, long); err != nil {
+		if err := Append(s, ID(1), nil, nil, long); err != nil {
 			t.Fatal(err)
 		}
 	}
 	deep := strings.Repeat("k", 5000)
-	if err := appendWait(s, id(1), nil, nil, line("quiet", 1), line(deep, 2)); err != nil {
+	if err := Append(s, ID(1), nil, nil, line("quiet", 1), line(deep, 2)); err != nil {
 		t.Fatal(err)
 	}
-	lines, _, err := s.Logs(id(1), "flood", 0, 0)
+	lines, _, err := s.Logs(ID(1), "flood", 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := boltstore.MaxStepLog / (1 << 20); len(lines) != kept {
+	if kept := plan.MaxStepLog / (1 << 20); len(lines) != kept {
 		t.Errorf("%d lines, want %d and the count", len(lines), kept-1)
 	}
 	want := "5 lines dropped: the log of this step is over 16 MiB"
@@ -88,7 +87,7 @@ func TestTheLogOfAStepIsBounded(t *testing.T) { // docs/reliability.md, "Limits"
 		t.Errorf("last line = %+v", last)
 	}
 	for _, step := range []string{"quiet", deep} {
-		if lines, _, err := s.Logs(id(1), step, 0, 0); err != nil || len(lines) != 1 {
+		if lines, _, err := s.Logs(ID(1), step, 0, 0); err != nil || len(lines) != 1 {
 			t.Errorf("other step: %d lines, %v", len(lines), err)
 		}
 	}

@@ -1,4 +1,4 @@
-package boltstore_test
+package storetest
 
 import (
 	"context"
@@ -9,34 +9,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // stored makes a run of a workflow that has ended a moment after its acceptance.
-func stored(t *testing.T, s *boltstore.Store, n int, workflow string, status plan.RunStatus, edit func(*plan.Run)) {
+func stored(t *testing.T, s store.Store, n int, workflow string, status plan.RunStatus, edit func(*plan.Run)) {
 	t.Helper()
-	run := row(n)
+	run := Row(n)
 	at := run.StartedAt.Add(time.Second)
 	run.Workflow, run.Status, run.Closed, run.FinishedAt = workflow, status, status.Ended(), &at
 	if edit != nil {
 		edit(run)
 	}
-	create(t, s, run, n)
+	Create(t, s, run, n)
 }
 
 // gone returns the numbers of removed runs.
 func gone(removed []store.Removal) []int {
 	numbers := []int{}
 	for _, one := range removed {
-		numbers = append(numbers, int(one.Accepted.Sub(startOfTime)/time.Second))
+		numbers = append(numbers, int(one.Accepted.Sub(Begin())/time.Second))
 	}
 	slices.Sort(numbers)
 	return numbers
 }
 
-func expireWant(t *testing.T, s *boltstore.Store, r store.Retention, now time.Time, what string, want ...int) []store.Removal {
+func expireWant(t *testing.T, s store.Store, r store.Retention, now time.Time, what string, want ...int) []store.Removal {
 	t.Helper()
 	removed, err := s.Expire(t.Context(), r, now)
 	if want == nil {
@@ -55,20 +54,20 @@ func upTo(from, until int) (numbers []int) {
 	return numbers
 }
 
-func TestExpireByAge(t *testing.T) {
-	s := newStore(t)
+func expireByAge(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	for n := range 100 {
 		stored(t, s, n, "weekly", plan.RunSucceeded, func(run *plan.Run) {
 			if n == 3 {
 				run.Closed = false // its handlers have not ended
 			}
 			if n == 5 {
-				late := startOfTime.Add(time.Hour)
+				late := Begin().Add(time.Hour)
 				run.FinishedAt = &late
 			}
 		})
 	}
-	now := startOfTime.Add(time.Hour)
+	now := Begin().Add(time.Hour)
 	removed := expireWant(t, s, store.Retention{Keep: time.Hour - 30*time.Second}, now, "by age", slices.DeleteFunc(upTo(0, 29), func(n int) bool { return n == 3 || n == 5 })...)
 	if len(removed) > 0 && (removed[0].Cause != store.CauseAge || removed[0].Workflow != "weekly") {
 		t.Errorf("removed %+v", removed[0])
@@ -83,10 +82,10 @@ func TestExpireByAge(t *testing.T) {
 	expireWant(t, s, store.Retention{Keep: time.Second, Floor: 20}, now.Add(9999*time.Hour), "nor later", 5)
 }
 
-// TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers: the number is of each workflow,
+// oneBusyWorkflowDoesNotCutTheOthers: the number is of each workflow,
 // and what failed goes last.
-func TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers(t *testing.T) {
-	s := newStore(t)
+func oneBusyWorkflowDoesNotCutTheOthers(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	n := 0
 	for range 30 { // older than all of the busy one
 		stored(t, s, n, "monthly", plan.RunSucceeded, nil)
@@ -101,7 +100,7 @@ func TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers(t *testing.T) {
 		stored(t, s, n, "busy", status, func(run *plan.Run) { run.Closed = n != busy+1 })
 		n++
 	}
-	now := startOfTime.Add(time.Hour)
+	now := Begin().Add(time.Hour)
 	r := store.Retention{Keep: 24 * time.Hour, MaxRuns: 100, Floor: 20}
 	// 100 go: the oldest that did not fail, but for the one whose handlers are open.
 	var want []int
@@ -126,15 +125,15 @@ func TestIssue12_19OneBusyWorkflowDoesNotCutTheOthers(t *testing.T) {
 		}
 	}
 	for at := n - 20; at < n; at++ {
-		if _, err := s.Run(id(at)); err != nil {
+		if _, err := s.Run(ID(at)); err != nil {
 			t.Errorf("run %d of the newest 20: %v", at, err)
 		}
 	}
 }
 
 // The ceiling over all takes from the largest, and from nobody else.
-func TestIssue12_19TheCeilingTakesFromTheLargest(t *testing.T) {
-	s := newStore(t)
+func theCeilingTakesFromTheLargest(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	n := 0
 	for workflow, runs := range map[string]int{"large": 120, "middle": 60, "small": 25} {
 		for range runs {
@@ -142,7 +141,7 @@ func TestIssue12_19TheCeilingTakesFromTheLargest(t *testing.T) {
 			n++
 		}
 	}
-	now := startOfTime.Add(time.Hour)
+	now := Begin().Add(time.Hour)
 	for _, c := range []struct {
 		total                int
 		large, middle, small int
@@ -167,8 +166,8 @@ func TestIssue12_19TheCeilingTakesFromTheLargest(t *testing.T) {
 }
 
 // A sub-workflow's run counts with its parent's, and goes with it.
-func TestExpireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T) {
-	s := newStore(t)
+func expireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	for n := range 30 {
 		stored(t, s, 10*n, "parent", plan.RunSucceeded, nil)
 		for c := range 3 {
@@ -177,11 +176,11 @@ func TestExpireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T) {
 				if c == 2 { // of the second child
 					of = 10*n + 2
 				}
-				run.Parent = &plan.ParentStep{Run: id(of), Path: "call", Step: "call"}
+				run.Parent = &plan.ParentStep{Run: ID(of), Path: "call", Step: "call"}
 			})
 		}
 	}
-	now := startOfTime.Add(time.Hour)
+	now := Begin().Add(time.Hour)
 	r := store.Retention{MaxRuns: 25, MaxTotal: 1000, Floor: 20, Keep: 24 * time.Hour}
 	var want []int
 	for n := range 5 {
@@ -189,7 +188,7 @@ func TestExpireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T) {
 	}
 	expireWant(t, s, r, now, "families", want...)
 	expireWant(t, s, r, now, "nothing more")
-	if err := s.DeleteRun(id(290)); err != nil {
+	if err := s.DeleteRun(ID(290)); err != nil {
 		t.Fatal(err)
 	}
 	r.Keep = time.Minute

@@ -1,9 +1,8 @@
-package boltstore_test
+package storetest
 
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -22,12 +20,9 @@ type kvModel struct {
 	last     map[string]uint64 // highest version of a bucket
 }
 
-func TestKVFollowsItsModel(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "flowrun.db")
-	s, err := boltstore.Open(path, quick())
-	if err != nil {
-		t.Fatal(err)
-	}
+func kVFollowsItsModel(t *testing.T, b Backend) {
+	dir := t.TempDir()
+	s := b.Open(t, dir, Settings{})
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {
 		round++
@@ -109,7 +104,7 @@ func TestKVFollowsItsModel(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	openStore(t, path) // looks at every page of what puts and deletes left
+	b.open(t, dir) // looks at every page of what puts and deletes left
 }
 
 func countOf(values map[string]string, prefix string) (count int) {
@@ -121,8 +116,8 @@ func countOf(values map[string]string, prefix string) (count int) {
 	return count
 }
 
-func TestOneOfManyCompareAndSetsWins(t *testing.T) {
-	s := newStore(t)
+func oneOfManyCompareAndSetsWins(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	var racers sync.WaitGroup
 	wins := make(chan int, 50)
 	for i := range 50 {
@@ -145,8 +140,8 @@ func TestOneOfManyCompareAndSetsWins(t *testing.T) {
 	}
 }
 
-func TestKVBounds(t *testing.T) {
-	s := newStore(t)
+func kVBounds(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	kv := s.KV()
 	for name, err := range map[string]error{
 		"no bucket":  second(kv.Put("", "k", nil, nil)),

@@ -1,4 +1,4 @@
-package boltstore_test
+package storetest
 
 import (
 	"testing"
@@ -6,25 +6,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // finish gives a run its status.
-func finish(t *testing.T, s *boltstore.Store, n int, status plan.RunStatus, edit func(*plan.Run)) {
+func finish(t *testing.T, s store.Store, n int, status plan.RunStatus, edit func(*plan.Run)) {
 	t.Helper()
-	run := row(n)
+	run := Row(n)
 	run.Status = status
 	if edit != nil {
 		edit(run)
 	}
-	if err := appendWait(s, run.ID, nil, run); err != nil {
+	if err := Append(s, run.ID, nil, run); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func needing(t *testing.T, s *boltstore.Store, workflow string) (numbers []int) {
+func needing(t *testing.T, s store.Store, workflow string) (numbers []int) {
 	t.Helper()
 	rows, _, err := s.Runs(store.Filter{Attention: true, Workflow: workflow})
 	if err != nil {
@@ -35,15 +34,15 @@ func needing(t *testing.T, s *boltstore.Store, workflow string) (numbers []int) 
 		t.Errorf("%d counted, %d listed, %v", count, len(rows), err)
 	}
 	for _, one := range rows {
-		numbers = append(numbers, int(one.StartedAt.Sub(startOfTime)/time.Second))
+		numbers = append(numbers, int(one.StartedAt.Sub(Begin())/time.Second))
 	}
 	return numbers
 }
 
-func TestIssue12_18AFailureNeedsSomebodyUntilItIsSettled(t *testing.T) {
-	s := newStore(t)
+func aFailureNeedsSomebodyUntilItIsSettled(t *testing.T, b Backend) {
+	s := b.fresh(t)
 	for n := range 8 {
-		create(t, s, row(n), n)
+		Create(t, s, Row(n), n)
 	}
 	want := func(what string, numbers ...int) {
 		t.Helper()
@@ -57,20 +56,20 @@ func TestIssue12_18AFailureNeedsSomebodyUntilItIsSettled(t *testing.T) {
 	finish(t, s, 1, plan.RunFailed, nil)
 	finish(t, s, 2, plan.RunTimedOut, nil)
 	finish(t, s, 3, plan.RunPaused, nil)
-	finish(t, s, 4, plan.RunFailed, func(run *plan.Run) { run.Parent = &plan.ParentStep{Run: id(0), Path: "call"} })
+	finish(t, s, 4, plan.RunFailed, func(run *plan.Run) { run.Parent = &plan.ParentStep{Run: ID(0), Path: "call"} })
 	finish(t, s, 6, plan.RunFailed, nil)
 	want("the newest first, without a sub-workflow's", 6, 3, 2, 1)
 
 	finish(t, s, 0, plan.RunSucceeded, nil)
 	want("a run from before them settles nothing", 6, 3, 2, 1)
 
-	looked, err := s.Look([]string{id(1), id(3), id(7)}, "ann", startOfTime)
-	if diff := cmp.Diff([]string{id(1)}, looked); err != nil || diff != "" {
+	looked, err := s.Look([]string{ID(1), ID(3), ID(7)}, "ann", Begin())
+	if diff := cmp.Diff([]string{ID(1)}, looked); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	want("one was looked at, a paused one waits for an act", 6, 3, 2)
-	look, needed, err := s.Looked(id(1))
-	if err != nil || needed || look == nil || look.By != "ann" || !look.At.Equal(startOfTime) {
+	look, needed, err := s.Looked(ID(1))
+	if err != nil || needed || look == nil || look.By != "ann" || !look.At.Equal(Begin()) {
 		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
 	}
 
@@ -80,7 +79,7 @@ func TestIssue12_18AFailureNeedsSomebodyUntilItIsSettled(t *testing.T) {
 	finish(t, s, 1, plan.RunRunning, func(run *plan.Run) { run.Attempt = 2 })
 	finish(t, s, 1, plan.RunFailed, func(run *plan.Run) { run.Attempt = 2 })
 	want("one that was resumed failed again", 6, 3, 1)
-	if look, needed, err := s.Looked(id(1)); err != nil || !needed || look != nil {
+	if look, needed, err := s.Looked(ID(1)); err != nil || !needed || look != nil {
 		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
 	}
 	finish(t, s, 7, plan.RunWaiting, func(run *plan.Run) { run.Asks = 2 })
@@ -91,7 +90,7 @@ func TestIssue12_18AFailureNeedsSomebodyUntilItIsSettled(t *testing.T) {
 	want("it goes on", 6, 3, 1)
 	finish(t, s, 3, plan.RunCanceled, nil)
 	want("one that was paused is canceled", 6, 1)
-	if err := s.DeleteRun(id(6)); err != nil {
+	if err := s.DeleteRun(ID(6)); err != nil {
 		t.Fatal(err)
 	}
 	want("one was removed", 1)

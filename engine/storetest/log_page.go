@@ -1,4 +1,4 @@
-package boltstore_test
+package storetest
 
 import (
 	"errors"
@@ -9,23 +9,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // longLog is a run with lines of three steps, between two others that have some.
-func longLog(t *testing.T, lines int) (*boltstore.Store, []plan.Log) {
+func longLog(t *testing.T, b Backend, lines int) (store.Store, []plan.Log) {
 	t.Helper()
-	s := newStore(t)
+	s := b.fresh(t)
 	var all []plan.Log
 	for n := range 3 {
-		create(t, s, row(n+1), n+1)
+		Create(t, s, Row(n+1), n+1)
 		var batch []plan.Log
 		for i := range lines {
 			batch = append(batch, line([]string{"a", "b", "a[x].b"}[i%3], i))
 		}
-		if err := appendWait(s, id(n+1), nil, nil, batch...); err != nil {
+		if err := Append(s, ID(n+1), nil, nil, batch...); err != nil {
 			t.Fatal(err)
 		}
 		if n == 1 {
@@ -35,8 +34,8 @@ func longLog(t *testing.T, lines int) (*boltstore.Store, []plan.Log) {
 	return s, all
 }
 
-func TestALogIsReadInPagesFromBothEnds(t *testing.T) {
-	s, all := longLog(t, 2500)
+func aLogIsReadInPagesFromBothEnds(t *testing.T, b Backend) {
+	s, all := longLog(t, b, 2500)
 	ofA := slices.DeleteFunc(slices.Clone(all), func(l plan.Log) bool { return l.Step != "a" })
 	onlyA := func(l *plan.Log) bool { return l.Step == "a" }
 	for _, limit := range []int{1, 7, 500, 2499, 2500, 2501, 5000} {
@@ -52,7 +51,7 @@ func TestALogIsReadInPagesFromBothEnds(t *testing.T) {
 				t.Run(fmt.Sprintf("%d %v %v", limit, match != nil, back), func(t *testing.T) {
 					var got []plan.Log
 					for from, asked := uint64(0), 0; ; asked++ {
-						page, err := s.LogPage(id(2), store.LogQuery{From: from, Back: back, Limit: limit, Match: match})
+						page, err := s.LogPage(ID(2), store.LogQuery{From: from, Back: back, Limit: limit, Match: match})
 						if err != nil || len(page.Lines) > limit || asked > len(all) {
 							t.Fatalf("%d lines, %v", len(page.Lines), err)
 						}
@@ -75,28 +74,28 @@ func TestALogIsReadInPagesFromBothEnds(t *testing.T) {
 			}
 		}
 	}
-	if page, err := s.LogPage(id(2), store.LogQuery{Limit: 2500}); err != nil || page.Next != 0 {
+	if page, err := s.LogPage(ID(2), store.LogQuery{Limit: 2500}); err != nil || page.Next != 0 {
 		t.Errorf("the last line has others behind it: %d %v", page.Next, err)
 	}
-	if _, err := s.LogPage(id(7), store.LogQuery{}); !errors.Is(err, store.ErrRunNotFound) {
+	if _, err := s.LogPage(ID(7), store.LogQuery{}); !errors.Is(err, store.ErrRunNotFound) {
 		t.Errorf("a run that is not there: %v", err)
 	}
-	steps, err := s.LogSteps(id(2), 100)
+	steps, err := s.LogSteps(ID(2), 100)
 	if diff := cmp.Diff([]string{"a", "a[x].b", "b"}, steps); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
-	if steps, err = s.LogSteps(id(2), 2); err != nil || len(steps) != 2 {
+	if steps, err = s.LogSteps(ID(2), 2); err != nil || len(steps) != 2 {
 		t.Errorf("%v %v", steps, err)
 	}
 }
 
-func TestASearchThatFindsLittleLooksAtSoMuchAtATime(t *testing.T) {
-	s, all := longLog(t, 45_000)
+func aSearchThatFindsLittleLooksAtSoMuchAtATime(t *testing.T, b Backend) {
+	s, all := longLog(t, b, 45_000)
 	for _, back := range []bool{false, true} {
 		looked, asked := 0, 0
 		for from := uint64(0); ; {
 			before := looked
-			page, err := s.LogPage(id(2), store.LogQuery{From: from, Back: back, Limit: 10, Match: func(l *plan.Log) bool {
+			page, err := s.LogPage(ID(2), store.LogQuery{From: from, Back: back, Limit: 10, Match: func(l *plan.Log) bool {
 				looked++
 				return l.Message == all[22_222].Message
 			}})
@@ -117,18 +116,18 @@ func TestASearchThatFindsLittleLooksAtSoMuchAtATime(t *testing.T) {
 	}
 }
 
-func TestWhatWasDroppedStandsAtTheEndOfEveryReading(t *testing.T) {
-	s := newStore(t)
-	create(t, s, row(1), 1)
+func whatWasDroppedStandsAtTheEndOfEveryReading(t *testing.T, b Backend) {
+	s := b.fresh(t)
+	Create(t, s, Row(1), 1)
 	big := strings.Repeat("x", 1<<20)
 	for _, step := range []string{"flood", "other"} {
 		for range 20 {
-			if err := appendWait(s, id(1), nil, nil, plan.Log{At: startOfTime, Level: "info", Step: step, Message: big}); err != nil {
+			if err := Append(s, ID(1), nil, nil, plan.Log{At: Begin(), Level: "info", Step: step, Message: big}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	whole, _, err := s.Logs(id(1), "", 0, 0)
+	whole, _, err := s.Logs(ID(1), "", 0, 0)
 	if err != nil || len(whole) != 32 || !strings.Contains(whole[31].Message, "dropped") {
 		t.Fatalf("%d lines, %v", len(whole), err)
 	}
@@ -136,7 +135,7 @@ func TestWhatWasDroppedStandsAtTheEndOfEveryReading(t *testing.T) {
 		for _, back := range []bool{false, true} {
 			var got []string
 			for from := uint64(0); ; {
-				page, err := s.LogPage(id(1), store.LogQuery{From: from, Back: back, Limit: limit})
+				page, err := s.LogPage(ID(1), store.LogQuery{From: from, Back: back, Limit: limit})
 				if err != nil || len(page.Lines) > limit || len(got) > 100 {
 					t.Fatalf("%d lines, %v", len(page.Lines), err)
 				}
