@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"github.com/flowrun/flowrun/engine/fault"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // tokenEngine is an engine whose clock is moved by hand.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -34,7 +35,7 @@ func (s *stateImages) commit(stage string) {
 		s.err = err
 		return
 	}
-	for _, name := range []string{StoreFile, keyFileName} {
+	for _, name := range []string{StoreFile, services.KeyFile} {
 		data, err := os.ReadFile(filepath.Join(s.dir, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(image, "state", name), data, 0o600)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -131,7 +132,7 @@ func (e *Engine) backupFault(path string, err error) error {
 
 // sealedValues counts what only the key file opens.
 func (e *Engine) sealedValues() (sealed int, err error) {
-	for _, bucket := range sealedBuckets() {
+	for _, bucket := range services.SealedBuckets() {
 		keys, err := e.store.KV().List(bucket, "")
 		if err != nil {
 			return 0, err

@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -130,7 +131,7 @@ func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport,
 		return nil, restoreFault(c, backup, path, err)
 	}
 	report := &RestoreReport{
-		Path: path, From: backup, Old: info.Old, Parked: info.Parked, Epoch: info.Epoch, KeyFile: filepath.Join(c.StateDir, keyFileName),
+		Path: path, From: backup, Old: info.Old, Parked: info.Parked, Epoch: info.Epoch, KeyFile: filepath.Join(c.StateDir, services.KeyFile),
 	}
 	if !info.SavedAt.IsZero() {
 		report.SavedAt = &info.SavedAt
@@ -161,9 +162,9 @@ func sealedOf(ctx context.Context, c Config, path, keyFile string) (sealed, lost
 		return 0, 0, storeError(path, c.StateDir, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	places, sealed, err := secret.CheckKeyFile(ctx, file.KV(), keyFile, sealedBuckets())
+	places, sealed, err := secret.CheckKeyFile(ctx, file.KV(), keyFile, services.SealedBuckets())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, secret.ErrBadKey) {
-		for _, bucket := range sealedBuckets() {
+		for _, bucket := range services.SealedBuckets() {
 			keys, err := file.KV().List(bucket, "")
 			if err != nil {
 				return 0, 0, storeError(path, c.StateDir, err)

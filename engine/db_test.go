@@ -24,7 +24,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
-	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // dbEngine is an engine over a state folder with settings of its own.
@@ -284,7 +284,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "22 runs are kept") {
 		t.Errorf("a run above the number: %v %+v", err, gone)
 	}
-	if runs, err := e.project.services.vault.Runs(); err != nil || len(runs) != 0 {
+	if runs, err := e.project.services.OutputOwners(); err != nil || len(runs) != 0 {
 		t.Errorf("sealed outputs of %v are left: %v", runs, err)
 	}
 	cuts, err := e.HistoryCuts()
@@ -337,7 +337,7 @@ func TestOutputsGoWithTheirRun(t *testing.T) {
 	if removed := e.keeper.pass(t.Context()); removed != 3 {
 		t.Fatalf("%d runs are removed", removed)
 	}
-	left, err := e.project.services.vault.Runs()
+	left, err := e.project.services.OutputOwners()
 	if slices.Sort(left); err != nil || !slices.Equal(left, ids[3:]) {
 		t.Errorf("sealed outputs are left of %v, %v", left, err)
 	}
@@ -357,17 +357,12 @@ func TestRunsAreRemovedThoughTheirOutputsCanNotBe(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	services := e.project.services
-	vault := services.vault
-	change := func(to *secret.Vault) {
-		services.mu.Lock()
-		defer services.mu.Unlock()
-		services.vault = to
-	}
-	change(nil)
+	e.project.services.Detach()
 	removed, err := e.expire(t.Context(), time.Now().UTC())
-	change(vault)
-	if !errors.Is(err, errNoStore) || !slices.Equal(removed, ids[:2]) {
+	if err := errors.Join(err, e.project.services.Attach(e.store.KV())); !errors.Is(err, services.ErrNoStore) {
+		t.Error(err)
+	}
+	if !slices.Equal(removed, ids[:2]) {
 		t.Errorf("removed %q, %v", removed, err)
 	}
 	if cuts, err := e.HistoryCuts(); err != nil || len(cuts) != 1 || cuts[0].Workflow != "hello" {
@@ -398,7 +393,7 @@ func TestOutputsOfNothingAreSwept(t *testing.T) {
 	if err != nil || swept != 2 {
 		t.Errorf("swept %d: %v", swept, err)
 	}
-	if runs, err := e.project.services.vault.Runs(); err != nil || !slices.Equal(runs, []string{kept, callPrefix + fresh}) {
+	if runs, err := e.project.services.OutputOwners(); err != nil || !slices.Equal(runs, []string{kept, callPrefix + fresh}) {
 		t.Errorf("left: %v %v", runs, err)
 	}
 }
@@ -487,7 +482,7 @@ func TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain(t *testing.T) {
 	closeEngine(t, e)
 	for at := 1; ; at++ {
 		dir := filepath.Join(t.TempDir(), "state")
-		if err := errors.Join(os.CopyFS(dir, os.DirFS(origin)), os.Chmod(filepath.Join(dir, keyFileName), 0o600)); err != nil {
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(origin)), os.Chmod(filepath.Join(dir, services.KeyFile), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		finished := killChild(t, dir, at, removeInChild+"="+id)

@@ -12,3 +12,17 @@ func HasRun(c Config, stateDir, id string) bool {
 	found, err := boltstore.HasRun(filepath.Join(stateDir, StoreFile), offlineOptions(c), id)
 	return err == nil && found
 }
+
+// storeFile reads rows of a store that nobody has open.
+type storeFile struct {
+	path    string
+	options boltstore.Options
+}
+
+// Get returns one row. *fault.LockedError, *fault.StoreError.
+func (f storeFile) Get(bucket, key string) (value []byte, found bool, err error) {
+	if value, found, err = boltstore.ReadRow(f.path, f.options, bucket, key); err != nil {
+		err = storeError(f.path, filepath.Dir(f.path), err)
+	}
+	return value, found, err
+}

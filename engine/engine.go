@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -22,7 +21,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
-	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -99,9 +98,9 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	}
 	e.store, e.file = file, file
 	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
-	if err := p.services.attach(file.KV()); err != nil {
-		keyPath := filepath.Join(p.config.StateDir, keyFileName)
-		return nil, errors.Join(&fault.StoreError{Fault: keyFault(err), Path: keyPath, Err: err}, file.Close())
+	if err := p.services.Attach(file.KV()); err != nil {
+		keyPath := filepath.Join(p.config.StateDir, services.KeyFile)
+		return nil, errors.Join(&fault.StoreError{Fault: services.KeyFault(err), Path: keyPath, Err: err}, file.Close())
 	}
 	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), file.KV()); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -188,7 +187,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.feed.close()
 	e.keeper.close()
 	e.limiter.close()
-	e.project.services.detach()
+	e.project.services.Detach()
 	return errors.Join(err, e.store.Close())
 }
 
@@ -234,18 +233,6 @@ func (e *Engine) fault(err error) error {
 		return storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
 	}
 	return err
-}
-
-// keyFault classifies what reading or making the key file gave: it is a part of
-// the store, though kept apart.
-func keyFault(err error) fault.StoreFault {
-	switch {
-	case errors.Is(err, secret.ErrBadKey) || errors.Is(err, errKeyLost):
-		return fault.StoreCorrupt
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fault.StoreFull
-	}
-	return fault.StoreIO
 }
 
 // storeError classifies what opening or using the store gave.

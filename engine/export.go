@@ -100,14 +100,8 @@ func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 // masksOf returns a redactor that knows every secret of the project and of these
 // runs. It is one of its own: that of the process shall not grow.
 func (e *Engine) masksOf(runs []string) (*secret.Redactor, error) {
-	services := e.project.services
-	services.mu.RLock()
-	defer services.mu.RUnlock()
-	if services.sealed == nil {
-		return nil, errNoStore
-	}
 	masks := secret.NewRedactor()
-	if err := secret.Teach(masks, services.sealed, runs); err != nil {
+	if err := e.project.services.Teach(masks, runs); err != nil {
 		return nil, e.fault(fmt.Errorf("read the secrets that are to be masked: %w", err))
 	}
 	for _, entry := range e.project.config.Environ {

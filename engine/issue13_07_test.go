@@ -2,10 +2,11 @@ package engine
 
 import (
 	"errors"
-	"github.com/flowrun/flowrun/engine/fault"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // TestIssue13_07ReadyIsNotSaidWithoutRoom: a balancer that asks hears what a start

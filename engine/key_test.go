@@ -4,13 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"github.com/flowrun/flowrun/engine/fault"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // openAt opens an engine over a state folder.
@@ -31,7 +33,7 @@ func openAt(t *testing.T, dir string) (*Engine, error) {
 
 func TestALostKeyIsNotMadeAnew(t *testing.T) {
 	dir := t.TempDir()
-	key := filepath.Join(dir, keyFileName)
+	key := filepath.Join(dir, services.KeyFile)
 	reopen := func(prepare func(e *Engine)) {
 		t.Helper()
 		e, err := openAt(t, dir)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/pluginhost"
-	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // sealedEach is how many values of each kind fillSealed seals: few by default,
@@ -78,7 +78,7 @@ func checkSealed(t *testing.T, dir string, values int) error {
 		return err
 	}
 	if report.Values != values || len(report.Lost) > 0 {
-		return fmt.Errorf("%d values, want %d; lost: %s", report.Values, values, listSealed(report.Lost))
+		return fmt.Errorf("%d values, want %d; lost: %v", report.Values, values, report.Lost)
 	}
 	for n := range sealedEach() {
 		if value, err := e.project.services.Reveal(t.Context(), fmt.Sprintf("SECRET_%d", n)); err != nil || value != sealedText(n) {
@@ -104,7 +104,7 @@ func keyLines(t *testing.T, path string) []string {
 func TestTheKeyIsRotated(t *testing.T) {
 	dir := t.TempDir()
 	values := fillSealed(t, dir)
-	old := keyLines(t, filepath.Join(dir, keyFileName))
+	old := keyLines(t, filepath.Join(dir, services.KeyFile))
 	e, err := openAt(t, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestTheKeyIsRotated(t *testing.T) {
 	if err := checkSealed(t, dir, values); err != nil {
 		t.Error(err)
 	}
-	now := keyLines(t, filepath.Join(dir, keyFileName))
+	now := keyLines(t, filepath.Join(dir, services.KeyFile))
 	if len(now) != 1 || now[0] == old[0] {
 		t.Errorf("the key file has %d keys, the old one among them: %v", len(now), now[0] == old[0])
 	}
@@ -156,7 +156,7 @@ func TestIssue12_36_OldKeysDoNotPileUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(context.Background())
-	mine := filepath.Join(dir, keyFileName+".mine.bak")
+	mine := filepath.Join(dir, services.KeyFile+".mine.bak")
 	if err := os.WriteFile(mine, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestIssue12_36_OldKeysDoNotPileUp(t *testing.T) {
 			t.Errorf("rotation %d removed %v, want %d", n, rotated.Removed, want)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(dir, keyFileName+".*.bak"))
+	files, err := filepath.Glob(filepath.Join(dir, services.KeyFile+".*.bak"))
 	if err != nil || len(files) != 4 {
 		t.Fatalf("%v: %v, want the newest three and the user's own", files, err)
 	}
@@ -185,7 +185,7 @@ func TestIssue12_36_OldKeysDoNotPileUp(t *testing.T) {
 func TestARotationWithTheWrongKeyChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	values := fillSealed(t, dir)
-	path := filepath.Join(dir, keyFileName)
+	path := filepath.Join(dir, services.KeyFile)
 	right, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func rotationKills(t *testing.T, spoil func(dir string)) (steps int, fault error
 		if err := os.CopyFS(dir, os.DirFS(origin)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(filepath.Join(dir, keyFileName), 0o600); err != nil {
+		if err := os.Chmod(filepath.Join(dir, services.KeyFile), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		finished := killRotation(t, dir, at)
@@ -314,7 +314,7 @@ func rotationKills(t *testing.T, spoil func(dir string)) (steps int, fault error
 		if err := checkSealed(t, dir, values); err != nil {
 			return at, fmt.Errorf("killed at step %d, then finished: %w", at, err)
 		}
-		if keys := keyLines(t, filepath.Join(dir, keyFileName)); len(keys) != 1 {
+		if keys := keyLines(t, filepath.Join(dir, services.KeyFile)); len(keys) != 1 {
 			return at, fmt.Errorf("killed at step %d, then finished: %d keys in the file", at, len(keys))
 		}
 	}
@@ -335,7 +335,7 @@ func TestP15_AKeyRotationKilledAtAnyStepLosesNothing(t *testing.T) {
 // the rotation had begun with replacing it: the suite must see the loss.
 func TestP15_ControlOneKeyAtATime(t *testing.T) {
 	_, err := rotationKills(t, func(dir string) {
-		path := filepath.Join(dir, keyFileName)
+		path := filepath.Join(dir, services.KeyFile)
 		if keys := keyLines(t, path); len(keys) > 1 {
 			if err := os.WriteFile(path, []byte(keys[0]+"\n"), 0o600); err != nil {
 				t.Fatal(err)
@@ -344,21 +344,5 @@ func TestP15_ControlOneKeyAtATime(t *testing.T) {
 	})
 	if err == nil {
 		t.Fatal("the suite does not see values that no key opens")
-	}
-}
-
-func TestSealedValuesAreNamedAsPeopleKnowThem(t *testing.T) {
-	tests := map[secret.Place]SealedValue{
-		{Bucket: "tokens", Key: "9:auth/work/{}"}:                           {Kind: "login", Name: "work"},
-		{Bucket: "tokens", Key: "odd"}:                                      {Kind: "login", Name: "odd"},
-		{Bucket: "secrets", Key: "TASKS_TOKEN"}:                             {Kind: "secret", Name: "TASKS_TOKEN"},
-		{Bucket: "secrets.run", Key: "run/01k8zq4c0vdx3y6t7k9m2n5p8r/00ff"}: {Kind: "output", Name: "01k8zq4c0vdx3y6t7k9m2n5p8r"},
-		{Bucket: stateBucket, Key: `["tasks","work","since"]`}:              {Kind: "plugin state", Name: "tasks"},
-		{Bucket: stateBucket, Key: `not of ours`}:                           {Kind: "plugin state", Name: "not of ours"},
-	}
-	for place, want := range tests {
-		if got := sealedValue(place); got != want {
-			t.Errorf("%+v is named %+v, want %+v", place, got, want)
-		}
 	}
 }

@@ -43,7 +43,7 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 		return LogoutResult{}, err
 	}
 	if !answer.Revoked { // whoever logs out is not logged in here any more, whatever the service says
-		if err := e.project.services.forgetToken(found); err != nil {
+		if err := e.project.services.ForgetToken(found.plugin, found.name); err != nil {
 			return answer, e.fault(fmt.Errorf("forget the token of connection %s: %w", found.name, err))
 		}
 	}
@@ -93,15 +93,6 @@ func (p *Project) revokeInput(plugin string) (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(input)
-}
-
-// forgetToken removes a connection's only token.
-func (s *hostServices) forgetToken(found named) error {
-	tokens, err := s.openTokens()
-	if err != nil {
-		return err
-	}
-	return tokens.Forget(found.plugin+"/"+found.name, "")
 }
 
 // tokenState is the state of the stored token, "" where the plugin can't tell.

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"errors"
-	"github.com/flowrun/flowrun/engine/fault"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/engine/fault"
 )
 
 // TestP16NetworkFileSystemsAreRefused by the number that statfs gives.

@@ -120,7 +120,7 @@ func (p *Project) preflight(ctx context.Context, workflow *plan.Workflow) diag.L
 // messages. It is what refuses a run (exit code 3). stored names the secrets that
 // lie in a store which is not open.
 func (p *Project) Lacking(ctx context.Context, workflow *plan.Workflow, stored []string) diag.List {
-	p.services.noteStored(stored)
+	p.services.NoteStored(stored)
 	if len(workflow.Triggers) > 0 {
 		return p.triggersLack(ctx, workflow)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/testrun"
 )
 
 // describeTimeout bounds the first start of a plugin whose description is not
@@ -32,10 +34,10 @@ type Project struct {
 	file     *project.Project
 	host     *pluginhost.Host
 	redactor *secret.Redactor
-	services *hostServices
+	services *services.Services
 	sandbox  *sandboxed // nil = none
-	// realSecrets are those of the live connections of a sandbox.
-	realSecrets *realSecrets
+	// Real are those of the live connections of a sandbox.
+	realSecrets *services.Real
 	builtins    map[string]*plan.Action
 
 	plans    checkedPlans
@@ -86,11 +88,20 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 	if err := p.checkPlugins().Err(); err != nil {
 		return nil, err
 	}
-	p.services = &hostServices{project: p}
 	var gate pluginhost.Gate
 	if config.Sandbox != nil {
-		p.sandbox = &sandboxed{Sandbox: *config.Sandbox}
-		p.realSecrets, gate = &realSecrets{project: p}, sandboxGate{p}
+		p.sandbox, gate = &sandboxed{Sandbox: *config.Sandbox}, sandboxGate{p}
+	}
+	mocked := ""
+	if p.sandbox != nil {
+		mocked = testrun.SecretPrefix
+	}
+	p.services = services.New(services.Options{
+		StateDir: config.StateDir, Now: config.Now, Entropy: config.Entropy, Log: config.Log, Redactor: p.redactor, Sources: p.file.Secrets, Env: p.env(),
+		Quotas: p.file.Limits.Quotas, Unused: p.file.Limits.StateUnused, Mocked: mocked,
+	})
+	if p.sandbox != nil {
+		p.realSecrets = services.NewReal(p.services, p.realSecretsOptions())
 	}
 	p.host = pluginhost.New(pluginhost.Options{
 		StateDir: config.StateDir,
@@ -105,7 +116,7 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 		Secrets:  p.services,
 		Vault:    p.services,
 		Redactor: p.redactor,
-		Opaque:   opaqueServices{p.services},
+		Opaque:   p.services.Opaque(),
 		Learn:    p.learnSecrets,
 		Gate:     gate,
 		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},

@@ -104,16 +104,7 @@ func (e *Engine) remove(id string) error {
 }
 
 func (e *Engine) forgetOutputs(id string) error {
-	services := e.project.services
-	services.mu.RLock()
-	defer services.mu.RUnlock()
-	if services.vault == nil {
-		return errNoStore
-	}
-	if err := services.vault.DeleteRun(id); err != nil {
-		return e.fault(err)
-	}
-	return nil
+	return e.fault(e.project.services.ForgetOutputs(id))
 }
 
 // forgetCall removes what a single call sealed: nobody can ask for it when the
@@ -136,14 +127,7 @@ const callOutputsKept = 24 * time.Hour
 // as a crash between the two removals leaves them, and of calls of the day
 // before. It returns how many runs and calls they were of.
 func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, err error) {
-	services := e.project.services
-	services.mu.RLock()
-	vault := services.vault
-	services.mu.RUnlock()
-	if vault == nil {
-		return 0, errNoStore
-	}
-	owners, err := vault.Runs()
+	owners, err := e.project.services.OutputOwners()
 	if err != nil {
 		return 0, err
 	}
@@ -151,7 +135,7 @@ func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, er
 		if err := ctx.Err(); err != nil {
 			return swept, err
 		}
-		gone, err := e.outputsAreLeft(id, now)
+		gone, err := e.ownerIsGone(id, now)
 		if err != nil {
 			return swept, err
 		}
@@ -166,8 +150,9 @@ func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, er
 	return swept, nil
 }
 
-// outputsAreLeft reports whether sealed outputs belong to nothing any more.
-func (e *Engine) outputsAreLeft(id string, now time.Time) (bool, error) {
+// ownerIsGone reports whether what a run or a single call left belongs to nothing
+// any more.
+func (e *Engine) ownerIsGone(id string, now time.Time) (bool, error) {
 	if call, ok := strings.CutPrefix(id, callPrefix); ok {
 		at, ok := timeOf(call)
 		return ok && now.Sub(at) > callOutputsKept, nil

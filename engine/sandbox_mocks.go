@@ -209,15 +209,3 @@ func (c mockedCaller) history(run string) (all []*journal.Record, err error) {
 	}
 	return all, nil
 }
-
-// mockedSecrets stands for the secret values of mocked outputs, which a later step
-// may send to a simulator.
-type mockedSecrets struct{}
-
-// Lookup knows the names that test files give.
-func (mockedSecrets) Lookup(_ context.Context, name string) (string, bool, error) {
-	if !strings.HasPrefix(name, testrun.SecretPrefix) {
-		return "", false, nil
-	}
-	return "mocked-" + strings.ReplaceAll(strings.TrimPrefix(name, testrun.SecretPrefix), ":", "-"), true, nil
-}

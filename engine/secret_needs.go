@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -113,7 +114,7 @@ func (s secretNeeds) addWorkflow(workflow *plan.Workflow) {
 	})
 }
 
-// eachSecret visits the names of the secrets that stand in a value, at any depth.
+// EachSecret visits the names of the secrets that stand in a value, at any depth.
 func eachSecret(v *plan.Value, visit func(name string)) {
 	if v.Kind == plan.ValueSecret {
 		visit(v.Secret)
@@ -200,7 +201,7 @@ func (p *Project) missingSecret(ctx context.Context, from, name, who string, pla
 // secretHint says how a secret is set.
 func (p *Project) secretHint(from, name string) string {
 	hint := "set the environment variable " + p.secretVariable(from, name)
-	if slices.Contains(p.file.Secrets, SecretFromStore) {
+	if slices.Contains(p.file.Secrets, services.SecretFromStore) {
 		hint += ", or keep it with `flowrun secrets set " + name + "`"
 	}
 	return hint

@@ -11,17 +11,11 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // MaxSecret is the largest value of a stored secret in bytes.
 const MaxSecret = 64 << 10
-
-// The places that a secret may come from, as flowrun.yaml names them.
-const (
-	SecretFromEnv   = "env"
-	SecretFromStore = "store"
-)
 
 // SecretInfo is one secret for lists: never its value.
 type SecretInfo struct {
@@ -46,13 +40,13 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo
 	if err := checkSecret(name, value); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(e.project.file.Secrets, SecretFromStore) {
+	if !slices.Contains(e.project.file.Secrets, services.SecretFromStore) {
 		return nil, &fault.ConflictError{
 			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
 			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.env().VariableOf(name),
 		}
 	}
-	stored, err := e.project.services.stored()
+	stored, err := e.project.services.StoredSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +74,7 @@ func checkSecret(name, value string) error {
 // ListSecrets returns the secrets that are set or that a connection, a message's
 // target or a workflow names, by name.
 func (e *Engine) ListSecrets(ctx context.Context) ([]SecretInfo, error) {
-	stored, err := e.project.services.stored()
+	stored, err := e.project.services.StoredSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +91,7 @@ func (p *Project) ListSecrets(ctx context.Context) []SecretInfo { return p.secre
 // RemoveSecret deletes a stored secret. One that is not stored is an
 // *UnknownError.
 func (e *Engine) RemoveSecret(_ context.Context, name string) error {
-	stored, err := e.project.services.stored()
+	stored, err := e.project.services.StoredSecrets()
 	if err != nil {
 		return err
 	}
@@ -126,16 +120,6 @@ func (p *Project) unknownSecret(name string, stored []string) error {
 		unknown.Hint = "`flowrun secrets` lists the secrets"
 	}
 	return unknown
-}
-
-// stored returns the secrets of the open store.
-func (s *hostServices) stored() (*secret.Stored, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.sealed == nil {
-		return nil, errNoStore
-	}
-	return secret.NewStored(s.sealed), nil
 }
 
 // secrets joins what is stored, what the environment sets and what is needed.
@@ -171,7 +155,7 @@ func (p *Project) secretInfo(name string, stored bool, needs secretNeeds) *Secre
 	info := &SecretInfo{Name: name, Sources: []string{}, UsedBy: []string{}, NeededBy: []SecretNeed{}}
 	_, set, _ := p.env().Lookup(context.Background(), name)
 	for _, provider := range p.file.Secrets {
-		if provider == SecretFromEnv && set || provider == SecretFromStore && stored {
+		if provider == services.SecretFromEnv && set || provider == services.SecretFromStore && stored {
 			info.Sources = append(info.Sources, provider)
 		}
 	}

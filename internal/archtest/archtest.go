@@ -36,15 +36,15 @@ func ProductRules() Rules {
 	below := []string{
 		"engine/boltstore", "engine/check", "engine/diag", "engine/duration", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/peer", "engine/plan", "engine/pluginhost", "engine/project",
-		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
+		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/services", "engine/spec",
 		"engine/store", "engine/strictmode", "engine/testrun",
 	}
 	return Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        {"engine", "engine/duration", "engine/fault", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/cli/view":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"},
-			"internal/web":        {"engine", "engine/duration", "engine/fault", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
+			"internal/cli":        {"engine", "engine/duration", "engine/fault", "engine/services", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
+			"internal/cli/view":   {"engine", "engine/fault", "engine/services", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"},
+			"internal/web":        {"engine", "engine/duration", "engine/fault", "engine/services", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
 			"internal/web/page":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
@@ -88,6 +88,7 @@ func ProductRules() Rules {
 			"engine/telemetry":     {"engine", "engine/plan"},
 			"engine/plan":          {},
 			"engine/fault":         {},
+			"engine/services":      {"engine/fault", "engine/secret", "engine/store", "engine/plan", "engine/pluginhost"},
 			"engine/diag":          {},
 			"engine/duration":      {},
 			"engine/schema":        {"engine/duration"},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -35,7 +35,7 @@ func (a *app) keyCheckCommand() *cobra.Command {
 }
 
 func (a *app) checkKey(ctx context.Context, output string) error {
-	var report *engine.KeyReport
+	var report *services.KeyReport
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		report, err = c.CheckKey(ctx)
 		return err
@@ -78,7 +78,7 @@ func (a *app) keyRotateCommand() *cobra.Command {
 }
 
 func (a *app) rotateKey(ctx context.Context, output string) error {
-	var rotation *engine.KeyRotation
+	var rotation *services.KeyRotation
 	err := a.long(ctx, "sealing every value anew", func(ctx context.Context) error {
 		return a.visit(ctx, func(c *web.Client) (err error) {
 			rotation, err = c.RotateKey(ctx)

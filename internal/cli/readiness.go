@@ -7,6 +7,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -44,7 +45,7 @@ func (a *app) storedSecrets(ctx context.Context) []string {
 	_ = a.visit(ctx, func(c *web.Client) error {
 		secrets, err := c.Secrets(ctx)
 		for _, secret := range secrets {
-			if slices.Contains(secret.Sources, engine.SecretFromStore) {
+			if slices.Contains(secret.Sources, services.SecretFromStore) {
 				names = append(names, secret.Name)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -143,7 +144,7 @@ func (a *app) setSecret(ctx context.Context, name string, flags *setFlags) error
 const shortSecret = 6
 
 func (a *app) secretNotes(info *engine.SecretInfo, value string) {
-	if first := slices.Index(info.Sources, engine.SecretFromEnv); first == 0 {
+	if first := slices.Index(info.Sources, services.SecretFromEnv); first == 0 {
 		a.note("the environment variable of the same secret is set too, and counts before the store")
 	}
 	if len(value) < shortSecret {

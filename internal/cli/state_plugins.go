@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -42,7 +42,7 @@ func (a *app) statePluginsListCommand() *cobra.Command {
 }
 
 func (a *app) listPluginState(ctx context.Context, plugin, output string) error {
-	states := []engine.PluginState{}
+	states := []services.PluginState{}
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		states, err = c.PluginStates(ctx, plugin)
 		return err
@@ -51,7 +51,7 @@ func (a *app) listPluginState(ctx context.Context, plugin, output string) error 
 	case err != nil && !errors.Is(err, errNoStore):
 		return err
 	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[engine.PluginState]{Items: states})
+		return view.JSON(a.sys.Stdout, web.Page[services.PluginState]{Items: states})
 	case len(states) == 0:
 		a.note("no plugin keeps anything here")
 	default:
@@ -68,14 +68,14 @@ func (a *app) statePluginsRemoveCommand() *cobra.Command {
 			"for its person is given up. Logins that are done are not in it: `flowrun connections logout` removes those.",
 		Example: "  flowrun state plugins rm tasks\n  flowrun state plugins rm tasks connection/work",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.removePluginState(c.Context(), engine.PluginStateRequest{Plugin: args[0], Scope: second(args)}, output)
+			return a.removePluginState(c.Context(), services.PluginStateRequest{Plugin: args[0], Scope: second(args)}, output)
 		},
 	}
 	outputFlag(c, &output, "text", "json")
 	return c
 }
 
-func (a *app) removePluginState(ctx context.Context, request engine.PluginStateRequest, output string) error {
+func (a *app) removePluginState(ctx context.Context, request services.PluginStateRequest, output string) error {
 	session, err := a.connect(ctx, roleLook)
 	if errors.Is(err, errNoStore) {
 		return notFoundError(fmt.Errorf("plugin %s keeps nothing: nothing has run here yet", request.Plugin), "")
@@ -83,7 +83,7 @@ func (a *app) removePluginState(ctx context.Context, request engine.PluginStateR
 	if err != nil {
 		return err
 	}
-	var removed *engine.RemovedState
+	var removed *services.RemovedState
 	err = session.tryAnyway(ctx, func(c *web.Client) error {
 		removed, err = c.RemovePluginState(ctx, request)
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -18,15 +19,15 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 // answers is a store that says what a test wants.
 type answers struct {
 	stats     engine.DBStats
-	key       engine.KeyReport
+	key       services.KeyReport
 	runs      []plan.Run
 	schedules []engine.ScheduleItem
 	left      int
 	err       error
 }
 
-func (a *answers) DBStats(context.Context) (*engine.DBStats, error)    { return &a.stats, a.err }
-func (a *answers) CheckKey(context.Context) (*engine.KeyReport, error) { return &a.key, a.err }
+func (a *answers) DBStats(context.Context) (*engine.DBStats, error)      { return &a.stats, a.err }
+func (a *answers) CheckKey(context.Context) (*services.KeyReport, error) { return &a.key, a.err }
 func (a *answers) Runs(context.Context, engine.RunFilter) (*web.Page[plan.Run], error) {
 	return &web.Page[plan.Run]{Items: a.runs}, a.err
 }
@@ -66,7 +67,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 			Finding{Check: "runs", Status: Warn, Detail: "2 runs have not ended, and no process drives them"},
 		},
 		"a key that is not this store's": {
-			&answers{key: engine.KeyReport{File: "key", Values: 3, Lost: []engine.SealedValue{{Kind: "secret", Name: "a"}}}}, (*examination).checkKey,
+			&answers{key: services.KeyReport{File: "key", Values: 3, Lost: []services.SealedValue{{Kind: "secret", Name: "a"}}}}, (*examination).checkKey,
 			Finding{Check: "key", Status: Fail, Cause: StoreCorrupt, Detail: "key does not open 1 of 3 sealed values"},
 		},
 		"a backup that is old": {

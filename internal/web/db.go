@@ -10,6 +10,7 @@ import (
 	"net/url"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // Upkeep is what the API needs of an engine to look after its store.
@@ -17,8 +18,8 @@ type Upkeep interface {
 	Backup(ctx context.Context, r engine.BackupRequest) (*engine.BackupReport, error)
 	DBStats(ctx context.Context) (*engine.DBStats, error)
 	DBOwners(ctx context.Context, by string) ([]engine.DBOwner, error)
-	CheckKey(ctx context.Context) (*engine.KeyReport, error)
-	RotateKey(ctx context.Context) (*engine.KeyRotation, error)
+	CheckKey(ctx context.Context) (*services.KeyReport, error)
+	RotateKey(ctx context.Context) (*services.KeyRotation, error)
 	ExportRun(ctx context.Context, id string, emit func(engine.ExportLine) error) error
 	RemoveRun(ctx context.Context, id string, r engine.RemoveRequest) (*engine.Removal, error)
 }
@@ -147,14 +148,14 @@ func (c *Client) Backup(ctx context.Context, r engine.BackupRequest) (*engine.Ba
 }
 
 // CheckKey asks whether the key file opens every sealed value.
-func (c *Client) CheckKey(ctx context.Context) (*engine.KeyReport, error) {
-	report := new(engine.KeyReport)
+func (c *Client) CheckKey(ctx context.Context) (*services.KeyReport, error) {
+	report := new(services.KeyReport)
 	return report, c.get(ctx, "/local/key", report)
 }
 
 // RotateKey lets the owner exchange the sealing key.
-func (c *Client) RotateKey(ctx context.Context) (*engine.KeyRotation, error) {
-	rotation := new(engine.KeyRotation)
+func (c *Client) RotateKey(ctx context.Context) (*services.KeyRotation, error) {
+	rotation := new(services.KeyRotation)
 	return rotation, c.post(ctx, "/local/key/rotate", struct{}{}, rotation)
 }
 

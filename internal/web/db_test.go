@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // fakeUpkeep is a store with one run. breakAt > 0 lets its export fail after so
@@ -34,12 +35,12 @@ func (f *fakeUpkeep) DBStats(context.Context) (*engine.DBStats, error) {
 	return &engine.DBStats{Schema: 7}, f.err
 }
 
-func (f *fakeUpkeep) CheckKey(context.Context) (*engine.KeyReport, error) {
-	return &engine.KeyReport{Values: 3}, f.err
+func (f *fakeUpkeep) CheckKey(context.Context) (*services.KeyReport, error) {
+	return &services.KeyReport{Values: 3}, f.err
 }
 
-func (f *fakeUpkeep) RotateKey(context.Context) (*engine.KeyRotation, error) {
-	return &engine.KeyRotation{Values: 3}, f.err
+func (f *fakeUpkeep) RotateKey(context.Context) (*services.KeyRotation, error) {
+	return &services.KeyRotation{Values: 3}, f.err
 }
 
 func (f *fakeUpkeep) RemoveRun(_ context.Context, id string, r engine.RemoveRequest) (*engine.Removal, error) {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // Memory is what the API needs of an engine to act on what workflows keep
@@ -17,8 +18,8 @@ type Memory interface {
 	ResetState(ctx context.Context, r engine.StateRequest) ([]string, error)
 	StateCursors(ctx context.Context, workflow string) ([]engine.CursorItem, error)
 	StateHistory(ctx context.Context, workflow, name string) ([]engine.StateChange, error)
-	PluginStates(ctx context.Context, plugin string) ([]engine.PluginState, error)
-	RemovePluginState(ctx context.Context, r engine.PluginStateRequest) (*engine.RemovedState, error)
+	PluginStates(ctx context.Context, plugin string) ([]services.PluginState, error)
+	RemovePluginState(ctx context.Context, r services.PluginStateRequest) (*services.RemovedState, error)
 }
 
 // ResetAnswer names what was reset.
@@ -125,7 +126,7 @@ func (s *server) pluginStates(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 func (s *server) removePluginState(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.PluginStateRequest
+	var request services.PluginStateRequest
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
@@ -138,15 +139,15 @@ func (s *server) removePluginState(w http.ResponseWriter, r *http.Request) *Prob
 }
 
 // PluginStates lists what plugins keep, all or one.
-func (c *Client) PluginStates(ctx context.Context, plugin string) ([]engine.PluginState, error) {
-	var page Page[engine.PluginState]
+func (c *Client) PluginStates(ctx context.Context, plugin string) ([]services.PluginState, error) {
+	var page Page[services.PluginState]
 	err := c.get(ctx, statePath("/plugins", "", plugin), &page)
 	return page.Items, err
 }
 
 // RemovePluginState removes what a plugin keeps.
-func (c *Client) RemovePluginState(ctx context.Context, r engine.PluginStateRequest) (*engine.RemovedState, error) {
-	removed := new(engine.RemovedState)
+func (c *Client) RemovePluginState(ctx context.Context, r services.PluginStateRequest) (*services.RemovedState, error) {
+	removed := new(services.RemovedState)
 	return removed, c.post(ctx, "/local/state/plugins/remove", r, removed)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/services"
 )
 
 // fakeMemory knows one workflow with a name that no path can hold.
@@ -34,12 +35,12 @@ func (f *fakeMemory) SetState(_ context.Context, r engine.StateRequest) (*engine
 	return &engine.StateItem{Workflow: r.Workflow, Name: r.Name, Value: json.RawMessage(r.Value.Text), By: r.By}, f.known(r.Workflow)
 }
 
-func (f *fakeMemory) PluginStates(_ context.Context, plugin string) ([]engine.PluginState, error) {
-	return []engine.PluginState{{Plugin: plugin, Scope: "plugin", Keys: 2}}, nil
+func (f *fakeMemory) PluginStates(_ context.Context, plugin string) ([]services.PluginState, error) {
+	return []services.PluginState{{Plugin: plugin, Scope: "plugin", Keys: 2}}, nil
 }
 
-func (f *fakeMemory) RemovePluginState(_ context.Context, r engine.PluginStateRequest) (*engine.RemovedState, error) {
-	return &engine.RemovedState{Removed: []engine.PluginState{{Plugin: r.Plugin, Scope: r.Scope}}}, nil
+func (f *fakeMemory) RemovePluginState(_ context.Context, r services.PluginStateRequest) (*services.RemovedState, error) {
+	return &services.RemovedState{Removed: []services.PluginState{{Plugin: r.Plugin, Scope: r.Scope}}}, nil
 }
 
 func (f *fakeMemory) ResetState(_ context.Context, r engine.StateRequest) ([]string, error) {
@@ -68,7 +69,7 @@ func TestStateGoesThroughTheAPI(t *testing.T) {
 	if states, err := client.PluginStates(ctx, "tasks"); err != nil || len(states) != 1 || states[0].Plugin != "tasks" || states[0].Keys != 2 {
 		t.Errorf("states %+v: %v", states, err)
 	}
-	if removed, err := client.RemovePluginState(ctx, engine.PluginStateRequest{Plugin: "tasks", Scope: "connection/a b"}); err != nil || removed.Removed[0].Scope != "connection/a b" {
+	if removed, err := client.RemovePluginState(ctx, services.PluginStateRequest{Plugin: "tasks", Scope: "connection/a b"}); err != nil || removed.Removed[0].Scope != "connection/a b" {
 		t.Errorf("removed %+v: %v", removed, err)
 	}
 	if answer, err := client.ResetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a"}); err != nil || answer.Reset[0] != "a" || answer.Workflow != oddName {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -121,7 +122,7 @@ func (p Page) CheckReport(out io.Writer, report *engine.CheckReport) {
 }
 
 // KeyReport prints what the sealing key opens.
-func (p Page) KeyReport(out io.Writer, report *engine.KeyReport) {
+func (p Page) KeyReport(out io.Writer, report *services.KeyReport) {
 	lost := len(report.Lost)
 	if lost == 0 {
 		fmt.Fprintf(out, "%s opens all of %s\n", term.Clean(report.File), plural(report.Values, "sealed value"))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -31,7 +32,7 @@ func (p Page) State(out io.Writer, items []engine.StateItem) {
 }
 
 // PluginStates prints what plugins keep, one scope a line.
-func (p Page) PluginStates(out io.Writer, states []engine.PluginState) {
+func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 	table := Table{Head: []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}}
 	for _, state := range states {
 		table.Rows = append(table.Rows, []string{

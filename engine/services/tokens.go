@@ -1,4 +1,4 @@
-package engine
+package services
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 // Acquire returns a token that is good for long enough, or the one lease to
 // renew it (docs/reliability.md, P11).
-func (s *hostServices) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*pluginhost.Token, *pluginhost.Lease, error) {
+func (s *Services) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*pluginhost.Token, *pluginhost.Lease, error) {
 	tokens, err := s.openTokens()
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +34,7 @@ func (s *hostServices) Acquire(ctx context.Context, r pluginhost.TokenRequest) (
 
 // Commit ends a lease; a new token is durable before it returns. After a failed
 // renewal usable is the stored token where the caller may go on with it.
-func (s *hostServices) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *plan.Error) (usable *pluginhost.Token, err error) {
+func (s *Services) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *plan.Error) (usable *pluginhost.Token, err error) {
 	tokens, err := s.openTokens()
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func lostInCrash(connection string, cause error) *plan.Error {
 }
 
 // Stored tells what is known of a token without using it.
-func (s *hostServices) Stored(_ context.Context, r pluginhost.TokenRequest) (pluginhost.StoredToken, error) {
+func (s *Services) Stored(_ context.Context, r pluginhost.TokenRequest) (pluginhost.StoredToken, error) {
 	tokens, err := s.openTokens()
 	if err != nil {
 		return pluginhost.StoredToken{}, err
@@ -97,11 +97,11 @@ func (s *hostServices) Stored(_ context.Context, r pluginhost.TokenRequest) (plu
 	}, err
 }
 
-func (s *hostServices) openTokens() (*secret.Tokens, error) {
+func (s *Services) openTokens() (*secret.Tokens, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.tokens == nil {
-		return nil, errNoStore
+		return nil, ErrNoStore
 	}
 	return s.tokens, nil
 }
@@ -114,4 +114,13 @@ func hostToken(token *secret.Token) *pluginhost.Token {
 		ID: token.ID, AccessToken: token.AccessToken, TokenType: token.TokenType,
 		ExpiresAt: token.ExpiresAt, RefreshToken: token.RefreshToken, Extra: token.Extra,
 	}
+}
+
+// ForgetToken removes a connection's only token.
+func (s *Services) ForgetToken(plugin, connection string) error {
+	tokens, err := s.openTokens()
+	if err != nil {
+		return err
+	}
+	return tokens.Forget(plugin+"/"+connection, "")
 }

@@ -1,10 +1,9 @@
-package engine
+package services
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +11,11 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/store"
 )
 
-// DefaultStateUnused is how long the state of a plugin or a connection is kept
+// DefaultUnused is how long the state of a plugin or a connection is kept
 // that nobody reads or writes: longer than from one yearly run to the next.
-const DefaultStateUnused = 400 * 24 * time.Hour
+const DefaultUnused = 400 * 24 * time.Hour
 
 // PluginState is the state of a plugin in one scope: "plugin", "connection/NAME"
 // or "run/ID".
@@ -42,56 +40,32 @@ type RemovedState struct {
 	Removed []PluginState `json:"removed"`
 }
 
-// PluginStates returns what plugins keep, the largest scope first: of all
-// plugins, or of one.
-func (e *Engine) PluginStates(_ context.Context, plugin string) ([]PluginState, error) {
-	states, err := e.project.services.states(stateScope{plugin: plugin})
-	return states, e.fault(err)
-}
-
-// RemovePluginState removes what a plugin keeps, in all its scopes or in one. The
-// plugin finds nothing then, as at its first call: a cache is filled anew, a
-// login that it kept there is made anew. *UnknownError where there is nothing.
-func (e *Engine) RemovePluginState(_ context.Context, request PluginStateRequest) (*RemovedState, error) {
-	if request.Plugin == "" {
-		return nil, &fault.InputError{Input: "plugin", Message: "whose state is to be removed? Name the plugin"}
-	}
-	scope := stateScope{plugin: request.Plugin, scope: request.Scope}
-	states, err := e.project.services.states(scope)
-	if err != nil {
-		return nil, e.fault(err)
-	}
-	if len(states) == 0 {
-		return nil, &fault.UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: "`flowrun state plugins list` shows what plugins keep"}
-	}
-	for _, state := range states {
-		if err := e.project.services.removeScope(stateScope{state.Plugin, state.Scope}); err != nil {
-			return nil, e.fault(err)
-		}
-	}
-	return &RemovedState{Removed: states}, nil
+// States returns what plugins keep, the largest scope first: of all plugins, or of
+// one.
+func (s *Services) States(plugin string) ([]PluginState, error) {
+	return s.states(stateScope{Plugin: plugin})
 }
 
 // states measures the scopes that are wanted: empty parts stand for all.
-func (s *hostServices) states(wanted stateScope) ([]PluginState, error) {
+func (s *Services) states(wanted stateScope) ([]PluginState, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.rows == nil {
-		return nil, errNoStore
+		return nil, ErrNoStore
 	}
-	sizes, err := s.rows.Sizes(stateBucket, "")
+	sizes, err := s.rows.Sizes(StateBucket, "")
 	if err != nil {
 		return nil, err
 	}
-	quotas, found := s.project.file.Limits.Quotas, map[stateScope]*PluginState{}
+	quotas, found := s.options.Quotas, map[stateScope]*PluginState{}
 	for _, size := range sizes {
 		scope, ok := scopeOfRow(size.Key)
-		if !ok || wanted.plugin != "" && scope.plugin != wanted.plugin || wanted.scope != "" && scope.scope != wanted.scope {
+		if !ok || wanted.Plugin != "" && scope.Plugin != wanted.Plugin || wanted.Name != "" && scope.Name != wanted.Name {
 			continue
 		}
 		state := found[scope]
 		if state == nil {
-			state = &PluginState{Plugin: scope.plugin, Scope: scope.scope, MaxKeys: quotas.Of(plan.QuotaStateKeys), MaxBytes: quotas.Of(plan.QuotaState)}
+			state = &PluginState{Plugin: scope.Plugin, Scope: scope.Name, MaxKeys: quotas.Of(plan.QuotaStateKeys), MaxBytes: quotas.Of(plan.QuotaState)}
 			found[scope] = state
 			if at, known := s.lastUse(scope); known {
 				state.UsedAt = &at
@@ -110,6 +84,26 @@ func (s *hostServices) states(wanted stateScope) ([]PluginState, error) {
 	return states, nil
 }
 
+// RemoveState is Engine.RemovePluginState.
+func (s *Services) RemoveState(request PluginStateRequest) (*RemovedState, error) {
+	if request.Plugin == "" {
+		return nil, &fault.InputError{Input: "plugin", Message: "whose state is to be removed? Name the plugin"}
+	}
+	states, err := s.states(stateScope{Plugin: request.Plugin, Name: request.Scope})
+	if err != nil {
+		return nil, err
+	}
+	if len(states) == 0 {
+		return nil, &fault.UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: "`flowrun state plugins list` shows what plugins keep"}
+	}
+	for _, state := range states {
+		if err := s.removeScope(stateScope{state.Plugin, state.Scope}); err != nil {
+			return nil, err
+		}
+	}
+	return &RemovedState{Removed: states}, nil
+}
+
 // scopeOfRow reads stateName backwards.
 func scopeOfRow(name string) (stateScope, bool) {
 	var parts []string
@@ -123,11 +117,11 @@ func scopeOfRow(name string) (stateScope, bool) {
 func runOf(scope string) (id string, ok bool) { return strings.CutPrefix(scope, "run/") }
 
 // removeScope removes the rows of a scope.
-func (s *hostServices) removeScope(scope stateScope) error {
+func (s *Services) removeScope(scope stateScope) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.rows == nil {
-		return errNoStore
+		return ErrNoStore
 	}
 	usage := s.usage.of(scope)
 	usage.mu.Lock()
@@ -138,58 +132,54 @@ func (s *hostServices) removeScope(scope stateScope) error {
 	if err != nil {
 		return err
 	}
-	names, err := s.rows.List(stateBucket, prefix)
+	names, err := s.rows.List(StateBucket, prefix)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := s.rows.Delete(stateBucket, name, nil); err != nil {
-			return fmt.Errorf("remove state of plugin %s: %w", scope.plugin, err)
+		if err := s.rows.Delete(StateBucket, name, nil); err != nil {
+			return fmt.Errorf("remove state of plugin %s: %w", scope.Plugin, err)
 		}
 	}
 	return s.rows.Delete(usedBucket, prefix, nil)
 }
 
 // dropExpired removes a row whose time is over, unless it was written meanwhile.
-func (s *hostServices) dropExpired(name string) (gone bool, err error) {
+func (s *Services) dropExpired(name string) (gone bool, err error) {
 	version, err := s.expiredVersion(name)
 	if err != nil || version == 0 {
 		return false, err
 	}
-	err = s.sealed.Delete(stateBucket, name, &version)
+	err = s.sealed.Delete(StateBucket, name, &version)
 	return err == nil, ignoreConflict(err)
 }
 
-// sweepStates removes what of plugins' state belongs to nothing any more: rows
+// SweepStates removes what of plugins' state belongs to nothing any more: rows
 // whose time is over, scopes of runs that are removed, and scopes that nobody has
-// used for long. A scope whose use was never noted begins to count now.
-func (e *Engine) sweepStates(ctx context.Context, now time.Time) (removed int, err error) {
-	services := e.project.services
-	states, err := services.states(stateScope{})
+// used for long. A scope whose use was never noted begins to count now. gone says
+// whether a run or a single call is there no more.
+func (s *Services) SweepStates(ctx context.Context, now time.Time, gone func(id string) (bool, error)) (removed int, err error) {
+	states, err := s.states(stateScope{})
 	if err != nil {
 		return 0, err
-	}
-	unused := e.project.file.Limits.StateUnused
-	if unused <= 0 {
-		unused = DefaultStateUnused
 	}
 	for _, state := range states {
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
 		scope := stateScope{state.Plugin, state.Scope}
-		over, err := e.scopeIsOver(scope, state.UsedAt, now, unused)
+		over, err := s.scopeIsOver(scope, state.UsedAt, now, gone)
 		if err != nil {
 			return removed, err
 		}
 		if over {
-			if err := services.removeScope(scope); err != nil {
+			if err := s.removeScope(scope); err != nil {
 				return removed, err
 			}
 			removed += state.Keys
 			continue
 		}
-		n, err := services.sweepRows(ctx, scope)
+		n, err := s.sweepRows(ctx, scope)
 		removed += n
 		if err != nil {
 			return removed, err
@@ -199,45 +189,37 @@ func (e *Engine) sweepStates(ctx context.Context, now time.Time) (removed int, e
 }
 
 // scopeIsOver reports whether nobody needs a scope any more.
-func (e *Engine) scopeIsOver(scope stateScope, used *time.Time, now time.Time, unused time.Duration) (bool, error) {
-	if id, ofRun := runOf(scope.scope); ofRun {
-		if call, single := strings.CutPrefix(id, callPrefix); single {
-			at, known := timeOf(call)
-			return known && now.Sub(at) > callOutputsKept, nil
-		}
-		_, err := e.store.Run(id)
-		if errors.Is(err, store.ErrRunNotFound) {
-			return true, nil
-		}
-		return false, err
+func (s *Services) scopeIsOver(scope stateScope, used *time.Time, now time.Time, gone func(id string) (bool, error)) (bool, error) {
+	if id, ofRun := runOf(scope.Name); ofRun {
+		return gone(id)
 	}
 	if used == nil {
-		return false, e.project.services.beginUse(scope, now)
+		return false, s.beginUse(scope, now)
 	}
-	return now.Sub(*used) > unused, nil
+	return now.Sub(*used) > cmp.Or(max(0, s.options.Unused), DefaultUnused), nil
 }
 
-func (s *hostServices) beginUse(scope stateScope, now time.Time) error {
+func (s *Services) beginUse(scope stateScope, now time.Time) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.rows == nil {
-		return errNoStore
+		return ErrNoStore
 	}
 	return s.putUse(scope, now)
 }
 
 // sweepRows removes the rows of a scope whose time is over.
-func (s *hostServices) sweepRows(ctx context.Context, scope stateScope) (removed int, err error) {
+func (s *Services) sweepRows(ctx context.Context, scope stateScope) (removed int, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.rows == nil {
-		return 0, errNoStore
+		return 0, ErrNoStore
 	}
 	prefix, err := scope.prefix()
 	if err != nil {
 		return 0, err
 	}
-	names, err := s.rows.List(stateBucket, prefix)
+	names, err := s.rows.List(StateBucket, prefix)
 	if err != nil {
 		return 0, err
 	}

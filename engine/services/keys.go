@@ -1,4 +1,4 @@
-package engine
+package services
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
@@ -36,45 +37,48 @@ type KeyRotation struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// sealedBuckets are the store's buckets whose values are sealed.
-func sealedBuckets() []string { return append(secret.Buckets(), stateBucket) }
+// SealedBuckets are the store's buckets whose values are sealed.
+func SealedBuckets() []string { return append(secret.Buckets(), StateBucket) }
 
 // KeyPath returns the path of the file with the sealing key.
-func (p *Project) KeyPath() string { return filepath.Join(p.config.StateDir, keyFileName) }
+func (s *Services) KeyPath() string { return filepath.Join(s.options.StateDir, KeyFile) }
 
-// CheckKey opens every sealed value of the store with the key file. Values that
-// it does not open are in the report; an error is one of the file or the store.
-func (e *Engine) CheckKey(ctx context.Context) (*KeyReport, error) {
-	path := e.project.KeyPath()
+// CheckKey opens every sealed value of the store with the key file. Values that it
+// does not open are in the report; a *fault.StoreError is one of the key file, other
+// errors are the store's.
+func (s *Services) CheckKey(ctx context.Context) (*KeyReport, error) {
+	s.mu.RLock()
+	rows := s.rows
+	s.mu.RUnlock()
+	if rows == nil {
+		return nil, ErrNoStore
+	}
+	path := s.KeyPath()
 	keys, err := secret.KeysOf(path)
 	if err != nil {
-		return nil, &fault.StoreError{Fault: keyFault(err), Path: path, Err: err}
+		return nil, &fault.StoreError{Fault: KeyFault(err), Path: path, Err: err}
 	}
-	lost, values, err := secret.CheckKeyFile(ctx, e.store.KV(), path, sealedBuckets())
+	lost, values, err := secret.CheckKeyFile(ctx, rows, path, SealedBuckets())
 	if err != nil {
-		return nil, e.fault(fmt.Errorf("check the sealed values: %w", err))
+		return nil, fmt.Errorf("check the sealed values: %w", err)
 	}
 	return &KeyReport{File: path, Keys: keys, Values: values, Lost: sealedValues(lost)}, nil
 }
 
-// RotateKey puts a new sealing key in the place of the old one and seals every
-// value anew; a rotation that was interrupted is finished. Runs and logins go on
-// meanwhile. The old key is kept in a file beside: backups from before need it.
-// A *ConflictError when a value can't be opened, before anything is changed.
-func (e *Engine) RotateKey(ctx context.Context) (*KeyRotation, error) {
-	services := e.project.services
-	services.rotating.Lock()
-	defer services.rotating.Unlock()
-	services.mu.RLock()
-	sealer := services.sealer
-	services.mu.RUnlock()
+// RotateKey is Engine.RotateKey; reached is called at each durable step, nil = nobody
+// asks.
+func (s *Services) RotateKey(ctx context.Context, reached func(step string)) (*KeyRotation, error) {
+	s.rotating.Lock()
+	defer s.rotating.Unlock()
+	s.mu.RLock()
+	sealer, rows := s.sealer, s.rows
+	s.mu.RUnlock()
 	if sealer == nil {
-		return nil, errNoStore
+		return nil, ErrNoStore
 	}
-	path := e.project.KeyPath()
+	path := s.KeyPath()
 	rotated, err := secret.Rotate(ctx, secret.Rotation{
-		Path: path, KV: e.store.KV(), Sealer: sealer, Buckets: sealedBuckets(), Entropy: e.project.config.Entropy,
-		Now: e.project.config.Now(), Reached: e.project.config.OnCommit,
+		Path: path, KV: rows, Sealer: sealer, Buckets: SealedBuckets(), Entropy: s.options.Entropy, Now: s.options.Now(), Reached: reached,
 	})
 	var lost *secret.LostError
 	switch {
@@ -86,12 +90,12 @@ func (e *Engine) RotateKey(ctx context.Context) (*KeyRotation, error) {
 	case errors.Is(err, secret.ErrBadKey):
 		return nil, &fault.StoreError{Fault: fault.StoreCorrupt, Path: path, Err: err}
 	case err != nil:
-		return nil, e.fault(fmt.Errorf("rotate the key: %w", err))
+		return nil, fmt.Errorf("rotate the key: %w", err)
 	}
 	// What plugins leave for themselves is sealed with a data key of its own from now
 	// on: who has the old key file and an old store opens nothing that comes.
-	if err := services.renewOpaque(); err != nil {
-		return nil, e.fault(fmt.Errorf("rotate the key: %w", err))
+	if err := s.renewOpaque(); err != nil {
+		return nil, fmt.Errorf("rotate the key: %w", err)
 	}
 	return &KeyRotation{File: path, Values: rotated.Values, Continued: rotated.Continued, OldKey: rotated.OldKey, Removed: rotated.Removed}, nil
 }
@@ -119,7 +123,7 @@ func sealedValues(places []secret.Place) []SealedValue {
 }
 
 func sealedValue(place secret.Place) SealedValue {
-	if place.Bucket == stateBucket {
+	if place.Bucket == StateBucket {
 		var parts []string // of stateName
 		if json.Unmarshal([]byte(place.Key), &parts) != nil || len(parts) == 0 {
 			parts = []string{place.Key}
@@ -131,4 +135,16 @@ func sealedValue(place secret.Place) SealedValue {
 		name = connection
 	}
 	return SealedValue{Kind: kind, Name: name}
+}
+
+// KeyFault classifies what reading or making the key file gave: it is a part of
+// the store, though kept apart.
+func KeyFault(err error) fault.StoreFault {
+	switch {
+	case errors.Is(err, secret.ErrBadKey) || errors.Is(err, errKeyLost):
+		return fault.StoreCorrupt
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fault.StoreFull
+	}
+	return fault.StoreIO
 }

@@ -1,4 +1,7 @@
-package engine
+// Package services is what the engine gives to plugins: secrets, the vault of secret
+// outputs, state, tokens and seals, on the store of a state folder. All but secrets from
+// the environment need an open store.
+package services
 
 import (
 	"context"
@@ -7,31 +10,50 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// keyFileName is the sealing key beside the store; it is not part of a backup.
-const keyFileName = "key"
+// KeyFile is the sealing key beside the store; it is not part of a backup.
+const KeyFile = "key"
 
-// stateBucket is the store's bucket of plugin state, sealed.
-const stateBucket = "plugin.state"
+// StateBucket is the store's bucket of plugin state, sealed.
+const StateBucket = "plugin.state"
 
-// errNoStore answers what needs the store while none is open.
-var errNoStore = errors.New("no store is open")
+// ErrNoStore answers what needs the store while none is open.
+var ErrNoStore = errors.New("no store is open")
 
-// hostServices is what the plugin host may ask of the engine: secrets, the
+// Options are what the services take from their surroundings.
+type Options struct {
+	StateDir string // holds the key file
+	Now      func() time.Time
+	Entropy  io.Reader
+	Log      *slog.Logger
+	Redactor *secret.Redactor
+	Sources  []string // SecretFromEnv, SecretFromStore: where secrets come from, in this order
+	Env      *secret.Env
+	Mocked   string // what the names of secrets begin with that mocked answers give; "" = no answer is mocked
+	Quotas   plan.QuotaValues
+	Unused   time.Duration // how long the state of a plugin is kept that nobody uses; 0 = DefaultUnused
+}
+
+// New returns services without a store: attach gives them one.
+func New(options Options) *Services { return &Services{options: options} }
+
+// Services is what the plugin host may ask of the engine: secrets, the
 // vault of secret outputs, plugin state and tokens. All but secrets from the
 // environment need an open store. Safe for concurrent use.
-type hostServices struct {
-	project *Project
+type Services struct {
+	options Options
 
 	rotating sync.Mutex // held by the one rotation of the key
 
@@ -49,18 +71,18 @@ type hostServices struct {
 	storedNames []string // secrets of a store that is not open
 }
 
-// attach gives the services their store.
-func (s *hostServices) attach(rows store.KV) error {
-	config := s.project.config
-	path := filepath.Join(config.StateDir, keyFileName)
+// Attach gives the services their store.
+func (s *Services) Attach(rows store.KV) error {
+	options := s.options
+	path := filepath.Join(options.StateDir, KeyFile)
 	if err := keyNotLost(rows, path); err != nil {
 		return err
 	}
-	ring, err := secret.KeyFile(path, config.Entropy)
+	ring, err := secret.KeyFile(path, options.Entropy)
 	if err != nil {
 		return err
 	}
-	sealer, err := secret.NewSealer(ring[0], config.Entropy, ring[1:]...)
+	sealer, err := secret.NewSealer(ring[0], options.Entropy, ring[1:]...)
 	if err != nil {
 		return fmt.Errorf("key file: %w", err)
 	}
@@ -70,10 +92,10 @@ func (s *hostServices) attach(rows store.KV) error {
 	s.rows = rows
 	s.sealed = secret.Seal(s.rows, sealer)
 	s.vault = secret.NewVault(s.sealed)
-	s.opaque = secret.NewOpaque(s.sealed, func(key []byte) error { _, err := io.ReadFull(config.Entropy, key); return err })
-	s.resolver = secret.NewResolver(s.project.redactor, s.providers()...)
+	s.opaque = secret.NewOpaque(s.sealed, func(key []byte) error { _, err := io.ReadFull(options.Entropy, key); return err })
+	s.resolver = secret.NewResolver(options.Redactor, s.providers()...)
 	s.tokens = secret.NewTokens(secret.TokensOptions{
-		KV: s.sealed, Now: config.Now, After: time.After, Entropy: config.Entropy, Redactor: s.project.redactor,
+		KV: s.sealed, Now: options.Now, After: time.After, Entropy: options.Entropy, Redactor: options.Redactor,
 	})
 	return nil
 }
@@ -87,7 +109,7 @@ func keyNotLost(rows store.KV, path string) error {
 		return fmt.Errorf("key file: %w", err)
 	}
 	sealed := 0
-	for _, bucket := range sealedBuckets() {
+	for _, bucket := range SealedBuckets() {
 		keys, err := rows.List(bucket, "")
 		if err != nil {
 			return err
@@ -105,82 +127,102 @@ func keyNotLost(rows store.KV, path string) error {
 var errKeyLost = errors.New("the key file is lost")
 
 // providers are those that flowrun.yaml names, in its order, and the vault.
-func (s *hostServices) providers() []secret.Provider {
+func (s *Services) providers() []secret.Provider {
 	providers := []secret.Provider{s.vault}
-	if s.project.sandbox != nil {
-		providers = append(providers, mockedSecrets{})
+	if s.options.Mocked != "" {
+		providers = append(providers, mockedSecrets(s.options.Mocked))
 	}
-	for _, name := range s.project.file.Secrets {
+	for _, name := range s.options.Sources {
 		switch name {
-		case "env":
-			providers = append(providers, s.project.env())
-		case "store":
+		case SecretFromEnv:
+			providers = append(providers, s.options.Env)
+		case SecretFromStore:
 			providers = append(providers, secret.NewStored(s.sealed))
 		}
 	}
 	return providers
 }
 
-func (s *hostServices) detach() {
+func (s *Services) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealer, s.sealed, s.rows, s.vault, s.opaque, s.resolver, s.tokens = nil, nil, nil, nil, nil, nil, nil
 	s.usage = stateUsage{}
 }
 
-// noteStored names secrets that lie in a store which is not open: Reveal does not
+// NoteStored names secrets that lie in a store which is not open: Reveal does not
 // call them missing.
-func (s *hostServices) noteStored(names []string) {
+func (s *Services) NoteStored(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storedNames = names
 }
 
-func (s *hostServices) named() []string {
+func (s *Services) named() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if !slices.Contains(s.project.file.Secrets, "store") {
+	if !slices.Contains(s.options.Sources, SecretFromStore) {
 		return nil
 	}
 	return s.storedNames
 }
 
 // Reveal returns the clear value of a secret.
-func (s *hostServices) Reveal(ctx context.Context, name string) (string, error) {
+func (s *Services) Reveal(ctx context.Context, name string) (string, error) {
 	s.mu.RLock()
 	resolver := s.resolver
 	s.mu.RUnlock()
 	if resolver == nil {
-		if slices.Contains(s.named(), name) || !slices.Contains(s.project.file.Secrets, "env") {
-			return "", errNoStore
+		if slices.Contains(s.named(), name) || !slices.Contains(s.options.Sources, SecretFromEnv) {
+			return "", ErrNoStore
 		}
-		resolver = secret.NewResolver(s.project.redactor, s.project.env())
+		resolver = secret.NewResolver(s.options.Redactor, s.options.Env)
 	}
 	return resolver.Reveal(ctx, name)
 }
 
 // Seal keeps a secret part of an output and returns the name for its reference.
-func (s *hostServices) Seal(_ context.Context, r pluginhost.SealRequest) (string, error) {
+func (s *Services) Seal(_ context.Context, r pluginhost.SealRequest) (string, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.vault == nil {
-		return "", errNoStore
+		return "", ErrNoStore
 	}
 	return s.vault.Put(r.RunID, string(r.Value))
 }
 
 // Open returns the JSON value behind a name that Seal gave.
-func (s *hostServices) Open(ctx context.Context, ref string) (json.RawMessage, error) {
+func (s *Services) Open(ctx context.Context, ref string) (json.RawMessage, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.vault == nil {
-		return nil, errNoStore
+		return nil, ErrNoStore
 	}
 	value, found, err := s.vault.Lookup(ctx, ref)
 	if err == nil && !found {
 		err = fmt.Errorf("secret output %s is not stored any more", ref)
 	}
 	return json.RawMessage(value), err
+}
+
+// ForgetOutputs removes what a run or a single call has sealed.
+func (s *Services) ForgetOutputs(id string) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.vault == nil {
+		return ErrNoStore
+	}
+	return s.vault.DeleteRun(id)
+}
+
+// OutputOwners returns the runs and single calls that have sealed outputs.
+func (s *Services) OutputOwners() ([]string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.vault == nil {
+		return nil, ErrNoStore
+	}
+	return s.vault.Runs()
 }
 
 // stateRow is one value of a plugin's state as it is stored, inside its seal.
@@ -199,17 +241,17 @@ func stateName(key pluginhost.StateKey) (string, error) {
 }
 
 // GetState returns a value of a plugin's state; an expired one is not found.
-func (s *hostServices) GetState(_ context.Context, key pluginhost.StateKey) ([]byte, uint64, bool, error) {
+func (s *Services) GetState(_ context.Context, key pluginhost.StateKey) ([]byte, uint64, bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.sealed == nil {
-		return nil, 0, false, errNoStore
+		return nil, 0, false, ErrNoStore
 	}
 	name, err := stateName(key)
 	if err != nil {
 		return nil, 0, false, err
 	}
-	stored, version, found, err := s.sealed.Get(stateBucket, name)
+	stored, version, found, err := s.sealed.Get(StateBucket, name)
 	if err != nil || !found {
 		return nil, 0, false, err
 	}
@@ -217,7 +259,7 @@ func (s *hostServices) GetState(_ context.Context, key pluginhost.StateKey) ([]b
 	if err := json.Unmarshal(stored, &row); err != nil {
 		return nil, 0, false, fmt.Errorf("read state %s of plugin %s: %w", key.Key, key.Plugin, err)
 	}
-	if !row.Expires.IsZero() && !s.project.config.Now().Before(row.Expires) {
+	if !row.Expires.IsZero() && !s.options.Now().Before(row.Expires) {
 		return nil, 0, false, nil
 	}
 	s.noteUse(scopeName(key))
@@ -226,11 +268,11 @@ func (s *hostServices) GetState(_ context.Context, key pluginhost.StateKey) ([]b
 
 // PutState writes when the stored version is ifVersion, 0 for a key that does
 // not exist or has expired. *pluginhost.StateQuotaError where the scope has no room.
-func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, value []byte, ifVersion uint64, ttl time.Duration) (uint64, bool, error) {
+func (s *Services) PutState(_ context.Context, key pluginhost.StateKey, value []byte, ifVersion uint64, ttl time.Duration) (uint64, bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.sealed == nil {
-		return 0, false, errNoStore
+		return 0, false, ErrNoStore
 	}
 	name, err := stateName(key)
 	if err != nil {
@@ -245,7 +287,7 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 		}
 	}
 	if value == nil {
-		err = s.sealed.Delete(stateBucket, name, &ifVersion)
+		err = s.sealed.Delete(StateBucket, name, &ifVersion)
 		if err == nil && usage.known {
 			usage.set(name, 0)
 		}
@@ -253,7 +295,7 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 	}
 	row := stateRow{Value: value}
 	if ttl > 0 {
-		row.Expires = s.project.config.Now().Add(ttl).UTC()
+		row.Expires = s.options.Now().Add(ttl).UTC()
 	}
 	encoded, err := json.Marshal(row)
 	if err != nil {
@@ -263,7 +305,7 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 	if err := usage.admit(s, scopeName(key), name, size); err != nil {
 		return 0, false, err
 	}
-	version, err := s.sealed.Put(stateBucket, name, encoded, &ifVersion)
+	version, err := s.sealed.Put(StateBucket, name, encoded, &ifVersion)
 	if err == nil {
 		usage.set(name, size)
 		s.noteUse(scopeName(key))
@@ -272,13 +314,13 @@ func (s *hostServices) PutState(_ context.Context, key pluginhost.StateKey, valu
 }
 
 // expiredVersion returns the version of a row that has expired, else 0.
-func (s *hostServices) expiredVersion(name string) (uint64, error) {
-	stored, version, found, err := s.sealed.Get(stateBucket, name)
+func (s *Services) expiredVersion(name string) (uint64, error) {
+	stored, version, found, err := s.sealed.Get(StateBucket, name)
 	if err != nil || !found {
 		return 0, err
 	}
 	var row stateRow
-	if json.Unmarshal(stored, &row) == nil && !row.Expires.IsZero() && !s.project.config.Now().Before(row.Expires) {
+	if json.Unmarshal(stored, &row) == nil && !row.Expires.IsZero() && !s.options.Now().Before(row.Expires) {
 		return version, nil
 	}
 	return 0, nil

@@ -1,4 +1,4 @@
-package engine
+package services
 
 import (
 	"encoding/json"
@@ -18,15 +18,15 @@ const usedBucket = "plugin.state.used"
 const usedEvery = 24 * time.Hour
 
 // stateScope is what a quota of a plugin's state is of.
-type stateScope struct{ plugin, scope string }
+type stateScope struct{ Plugin, Name string }
 
 func scopeName(key pluginhost.StateKey) stateScope { return stateScope{key.Plugin, key.Scope} }
 
 // prefix begins the names of the scope's rows: see stateName.
 func (s stateScope) prefix() (string, error) {
-	name, err := json.Marshal([]string{s.plugin, s.scope})
+	name, err := json.Marshal([]string{s.Plugin, s.Name})
 	if err != nil {
-		return "", fmt.Errorf("name the state of plugin %s: %w", s.plugin, err)
+		return "", fmt.Errorf("name the state of plugin %s: %w", s.Plugin, err)
 	}
 	return string(name[:len(name)-1]) + ",", nil
 }
@@ -45,7 +45,7 @@ type stateUsage struct {
 type scopeUsage struct {
 	mu    sync.Mutex
 	known bool
-	rows  map[string]int64 // stored bytes by name
+	rows  map[string]int64 // StoredSecrets bytes by name
 	bytes int64
 }
 
@@ -72,12 +72,12 @@ func (u *stateUsage) forget(scope stateScope) {
 }
 
 // measure reads what the scope takes. Its lock is held.
-func (u *scopeUsage) measure(s *hostServices, scope stateScope) error {
+func (u *scopeUsage) measure(s *Services, scope stateScope) error {
 	prefix, err := scope.prefix()
 	if err != nil {
 		return err
 	}
-	sizes, err := s.rows.Sizes(stateBucket, prefix)
+	sizes, err := s.rows.Sizes(StateBucket, prefix)
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,10 @@ func (u *scopeUsage) over(quotas plan.QuotaValues, scope stateScope, name string
 		keys++
 	}
 	if limit := quotas.Of(plan.QuotaStateKeys); keys > limit {
-		return &pluginhost.StateQuotaError{Quota: plan.QuotaStateKeys, Scope: scope.scope, Size: keys, Limit: limit}
+		return &pluginhost.StateQuotaError{Quota: plan.QuotaStateKeys, Scope: scope.Name, Size: keys, Limit: limit}
 	}
 	if limit, after := quotas.Of(plan.QuotaState), u.bytes-u.rows[name]+bytes; after > limit && bytes > u.rows[name] {
-		return &pluginhost.StateQuotaError{Quota: plan.QuotaState, Scope: scope.scope, Size: after, Limit: limit}
+		return &pluginhost.StateQuotaError{Quota: plan.QuotaState, Scope: scope.Name, Size: after, Limit: limit}
 	}
 	return nil
 }
@@ -119,13 +119,13 @@ func (u *scopeUsage) over(quotas plan.QuotaValues, scope stateScope, name string
 const sealedSize = 64
 
 // admit makes room for a row of a scope, or refuses it. Its lock is held.
-func (u *scopeUsage) admit(s *hostServices, scope stateScope, name string, bytes int64) error {
+func (u *scopeUsage) admit(s *Services, scope stateScope, name string, bytes int64) error {
 	if !u.known {
 		if err := u.measure(s, scope); err != nil {
 			return err
 		}
 	}
-	quotas := s.project.file.Limits.Quotas
+	quotas := s.options.Quotas
 	over := u.over(quotas, scope, name, bytes)
 	if over == nil {
 		return nil
@@ -146,11 +146,11 @@ func (u *scopeUsage) admit(s *hostServices, scope stateScope, name string, bytes
 }
 
 // noteUse remembers that a scope is in use. Those of runs end with their runs.
-func (s *hostServices) noteUse(scope stateScope) {
-	if _, ofRun := runOf(scope.scope); ofRun {
+func (s *Services) noteUse(scope stateScope) {
+	if _, ofRun := runOf(scope.Name); ofRun {
 		return
 	}
-	now := s.project.config.Now()
+	now := s.options.Now()
 	s.usage.mu.Lock()
 	noted, known := s.usage.used[scope]
 	if known && now.Sub(noted) < usedEvery && !now.Before(noted) {
@@ -166,11 +166,11 @@ func (s *hostServices) noteUse(scope stateScope) {
 		return
 	}
 	if err := s.putUse(scope, now); err != nil {
-		s.project.config.Log.Warn("use of plugin state not noted", "plugin", scope.plugin, "scope", scope.scope, "error", err)
+		s.options.Log.Warn("use of plugin state not noted", "plugin", scope.Plugin, "scope", scope.Name, "error", err)
 	}
 }
 
-func (s *hostServices) putUse(scope stateScope, at time.Time) error {
+func (s *Services) putUse(scope stateScope, at time.Time) error {
 	name, err := scope.prefix()
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s *hostServices) putUse(scope stateScope, at time.Time) error {
 }
 
 // lastUse returns when the scope was used, to a day.
-func (s *hostServices) lastUse(scope stateScope) (at time.Time, found bool) {
+func (s *Services) lastUse(scope stateScope) (at time.Time, found bool) {
 	name, err := scope.prefix()
 	if err != nil {
 		return time.Time{}, false

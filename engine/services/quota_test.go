@@ -1,26 +1,54 @@
-package engine
+package services
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
-func keep(t *testing.T, e *Engine, scope, key string, size int, ttl time.Duration) error {
+// attached returns services on a store in a folder, and what gives the store back.
+func attached(t *testing.T, dir string, quotas plan.QuotaValues, now func() time.Time) (s *Services, end func()) {
 	t.Helper()
-	at := pluginhost.StateKey{Plugin: "tasks", Scope: scope, Key: key}
-	_, version, _, err := e.project.services.GetState(t.Context(), at)
+	file, err := boltstore.Open(filepath.Join(dir, "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: now}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ok, err := e.project.services.PutState(t.Context(), at, []byte(strings.Repeat("v", size)), version, ttl)
+	s = New(Options{
+		StateDir: dir, Now: now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), Redactor: secret.NewRedactor(),
+		Sources: []string{SecretFromStore}, Env: secret.NewEnv(nil), Quotas: quotas,
+	})
+	if err := s.Attach(file.KV()); err != nil {
+		t.Fatal(err)
+	}
+	return s, func() {
+		s.Detach()
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func keep(t *testing.T, s *Services, scope, key string, size int, ttl time.Duration) error {
+	t.Helper()
+	at := pluginhost.StateKey{Plugin: "tasks", Scope: scope, Key: key}
+	_, version, _, err := s.GetState(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ok, err := s.PutState(t.Context(), at, []byte(strings.Repeat("v", size)), version, ttl)
 	if err == nil && !ok {
 		t.Fatalf("%s of %s was not stored", key, scope)
 	}
@@ -40,70 +68,57 @@ func wantFull(t *testing.T, err error, quota string) {
 func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 	dir := t.TempDir()
 	quotas := plan.QuotaValues{plan.QuotaState: 100_000, plan.QuotaStateKeys: 20}
-	e, err := openAt(t, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.project.file.Limits.Quotas = quotas
+	s, end := attached(t, dir, quotas, time.Now)
 	for n := range 7 { // base64 makes 13,400 of 10,000
-		if err := keep(t, e, "plugin", fmt.Sprint(n), 10_000, 0); err != nil {
+		if err := keep(t, s, "plugin", fmt.Sprint(n), 10_000, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantFull(t, keep(t, e, "plugin", "7", 10_000, 0), plan.QuotaState)
-	wantFull(t, keep(t, e, "plugin", "0", 20_000, 0), plan.QuotaState)
-	if err := keep(t, e, "plugin", "0", 9000, 0); err != nil { // smaller than before always goes
+	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), plan.QuotaState)
+	wantFull(t, keep(t, s, "plugin", "0", 20_000, 0), plan.QuotaState)
+	if err := keep(t, s, "plugin", "0", 9000, 0); err != nil { // smaller than before always goes
 		t.Error(err)
 	}
-	if err := keep(t, e, "connection/work", "0", 10_000, 0); err != nil { // a scope of its own
+	if err := keep(t, s, "connection/work", "0", 10_000, 0); err != nil { // a scope of its own
 		t.Error(err)
 	}
 	for n := range 20 {
-		if err := keep(t, e, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", fmt.Sprint(n), 10, 0); err != nil {
+		if err := keep(t, s, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", fmt.Sprint(n), 10, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantFull(t, keep(t, e, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", "20", 10, 0), plan.QuotaStateKeys)
-	if err := e.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	wantFull(t, keep(t, s, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", "20", 10, 0), plan.QuotaStateKeys)
+	end()
 
-	if e, err = openAt(t, dir); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	e.project.file.Limits.Quotas = quotas
-	wantFull(t, keep(t, e, "plugin", "7", 10_000, 0), plan.QuotaState)
+	s, end = attached(t, dir, quotas, time.Now)
+	defer end()
+	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), plan.QuotaState)
 	at := pluginhost.StateKey{Plugin: "tasks", Scope: "plugin", Key: "1"}
-	_, version, _, err := e.project.services.GetState(t.Context(), at)
+	_, version, _, err := s.GetState(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := e.project.services.PutState(t.Context(), at, nil, version, 0); err != nil || !ok {
+	if _, ok, err := s.PutState(t.Context(), at, nil, version, 0); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if err := keep(t, e, "plugin", "7", 10_000, 0); err != nil {
+	if err := keep(t, s, "plugin", "7", 10_000, 0); err != nil {
 		t.Errorf("with one less there is no room: %v", err)
 	}
-	states, err := e.PluginStates(t.Context(), "tasks")
+	states, err := s.states(stateScope{Plugin: "tasks"})
 	if err != nil || len(states) != 3 || states[0].Scope != "plugin" || states[0].Keys != 7 || states[0].Bytes < 90_000 || states[0].Bytes > 100_000 || states[0].UsedAt == nil {
 		t.Errorf("states %+v: %v", states, err)
 	}
-	removed, err := e.RemovePluginState(t.Context(), PluginStateRequest{Plugin: "tasks", Scope: "plugin"})
+	removed, err := s.RemoveState(PluginStateRequest{Plugin: "tasks", Scope: "plugin"})
 	if err != nil || len(removed.Removed) != 1 || removed.Removed[0].Keys != 7 {
 		t.Errorf("removed %+v: %v", removed, err)
 	}
 	for n := range 7 {
-		if err := keep(t, e, "plugin", fmt.Sprint(n), 10_000, 0); err != nil {
+		if err := keep(t, s, "plugin", fmt.Sprint(n), 10_000, 0); err != nil {
 			t.Errorf("after its removal: %v", err)
 		}
 	}
 	var unknown *fault.UnknownError
-	if _, err := e.RemovePluginState(t.Context(), PluginStateRequest{Plugin: "none"}); !errors.As(err, &unknown) {
+	if _, err := s.RemoveState(PluginStateRequest{Plugin: "none"}); !errors.As(err, &unknown) {
 		t.Errorf("of a plugin that keeps nothing: %v", err)
 	}
 }
@@ -111,20 +126,12 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 // TestIssue13_05ManyWritersFindNoRoomTogether: what several write at once counts
 // like what one writes after the other.
 func TestIssue13_05ManyWritersFindNoRoomTogether(t *testing.T) {
-	e, err := openAt(t, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	e.project.file.Limits.Quotas = plan.QuotaValues{plan.QuotaStateKeys: 5}
+	s, end := attached(t, t.TempDir(), plan.QuotaValues{plan.QuotaStateKeys: 5}, time.Now)
+	defer end()
 	stored := make(chan bool, 40)
 	for n := range cap(stored) {
 		go func() {
-			_, ok, err := e.project.services.PutState(context.Background(), pluginhost.StateKey{Plugin: "tasks", Scope: "plugin", Key: fmt.Sprint(n)}, []byte("v"), 0, 0)
+			_, ok, err := s.PutState(context.Background(), pluginhost.StateKey{Plugin: "tasks", Scope: "plugin", Key: fmt.Sprint(n)}, []byte("v"), 0, 0)
 			stored <- ok && err == nil
 		}()
 	}
@@ -142,28 +149,20 @@ func TestIssue13_05ManyWritersFindNoRoomTogether(t *testing.T) {
 // TestIssue13_05StateEndsWhenNothingNeedsIt: rows with their time, scopes of runs
 // with their runs, the others when nobody has used them for long.
 func TestIssue13_05StateEndsWhenNothingNeedsIt(t *testing.T) {
-	e, err := openAt(t, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	now := e.project.config.Now()
-	e.project.config.Now = func() time.Time { return now }
+	now := time.Now()
+	s, end := attached(t, t.TempDir(), nil, func() time.Time { return now })
+	defer end()
 	for scope, ttl := range map[string]time.Duration{"plugin": 0, "connection/short": time.Hour, "connection/old": 0, "run/01k8zq4c0vdx3y6t7k9m2n5p8r": 0} {
-		if err := keep(t, e, scope, "k", 10, ttl); err != nil {
+		if err := keep(t, s, scope, "k", 10, ttl); err != nil {
 			t.Fatal(err)
 		}
 	}
 	scopes := func() (left []string) {
 		t.Helper()
-		if _, err := e.sweepStates(t.Context(), now); err != nil {
+		if _, err := s.SweepStates(t.Context(), now, func(string) (bool, error) { return true, nil }); err != nil {
 			t.Fatal(err)
 		}
-		states, err := e.PluginStates(t.Context(), "")
+		states, err := s.states(stateScope{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,8 +178,8 @@ func TestIssue13_05StateEndsWhenNothingNeedsIt(t *testing.T) {
 	if left := scopes(); len(left) != 2 {
 		t.Errorf("after the ttl: %q", left)
 	}
-	now = now.Add(DefaultStateUnused - 3*time.Hour)
-	if err := keep(t, e, "plugin", "k", 10, 0); err != nil {
+	now = now.Add(DefaultUnused - 3*time.Hour)
+	if err := keep(t, s, "plugin", "k", 10, 0); err != nil {
 		t.Fatal(err)
 	}
 	if left := scopes(); len(left) != 2 {
