@@ -51,7 +51,7 @@ func ProductRules() Rules {
 
 			"internal/web/markdown": {},
 
-			"internal/doctor":   {"engine", "engine/diag", "engine/plan", "engine/telemetry", "internal/web"},
+			"internal/doctor":   {"engine", "engine/services", "engine/diag", "engine/plan", "engine/telemetry", "internal/web"},
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},
 			"internal/archtest": {},
