@@ -53,18 +53,12 @@ func (s *Store) Expire(ctx context.Context, r store.Retention, now time.Time) (r
 		}
 	}
 	for _, q := range r.Quotas(counts) {
-		gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: q.Workflow, cause: q.Cause, excess: q.Runs - q.Limit, groups: removalOrder()})
+		gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: q.Workflow, cause: q.Cause, excess: q.Runs - q.Limit, groups: store.RemovalOrder()})
 		if removed = append(removed, gone...); err != nil {
 			return removed, err
 		}
 	}
 	return removed, nil
-}
-
-// removalOrder is which runs give way first where there are too many: what failed
-// stays longest.
-func removalOrder() [][]plan.RunStatus {
-	return [][]plan.RunStatus{{plan.RunSucceeded, plan.RunCanceled}, {plan.RunFailed, plan.RunTimedOut}}
 }
 
 func (s *Store) expire(ctx context.Context, e *expiry) (removed []store.Removal, err error) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -37,7 +36,7 @@ func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, 
 	}
 	limit := filter.Limit
 	if limit <= 0 {
-		limit = defaultLimit
+		limit = store.DefaultLimit
 	}
 	for _, scan := range scans {
 		found, err := s.runFireScan(scan, limit+1)
@@ -180,8 +179,8 @@ func (r fireRow) remove(w *writer) error {
 // triggerPrefix is the key of a trigger's state, and what the keys of its fires
 // begin with. Both names are length-prefixed, so that none can pass for another.
 func triggerPrefix(workflow, trigger string) ([]byte, error) {
-	if !utf8.ValidString(workflow) || !utf8.ValidString(trigger) {
-		return nil, fmt.Errorf("%q is not the name of a trigger", plan.TriggerID(workflow, trigger)) // JSON would change it
+	if err := store.CheckTrigger(workflow, trigger); err != nil {
+		return nil, err
 	}
 	prefix, err := workflowPrefix(workflow)
 	if err != nil {
@@ -216,30 +215,21 @@ func cutName(key []byte) (name string, rest []byte, ok bool) {
 	return string(key[2 : 2+length]), key[2+length:], true
 }
 
-// The years that a count of nanoseconds reaches.
-const (
-	firstYear = 1679
-	lastYear  = 2261
-)
-
 func fireKey(workflow, trigger string, slot time.Time) ([]byte, error) {
-	prefix, err := triggerPrefix(workflow, trigger)
-	if err != nil {
+	if err := store.CheckSlot(workflow, trigger, slot); err != nil {
 		return nil, err
 	}
-	if year := slot.UTC().Year(); year < firstYear || year > lastYear {
-		return nil, fmt.Errorf("the slot %s of %s is not of our time", slot, plan.TriggerID(workflow, trigger))
-	}
-	return join(prefix, slotBytes(slot)), nil
+	prefix, err := triggerPrefix(workflow, trigger)
+	return join(prefix, slotBytes(slot)), err
 }
 
 // slotBytes bounds what a count of nanoseconds can't hold.
 func slotBytes(slot time.Time) []byte {
 	nanos := slot.UnixNano()
 	switch year := slot.UTC().Year(); {
-	case year < firstYear:
+	case year < store.FirstYear:
 		nanos = -1 << 63
-	case year > lastYear:
+	case year > store.LastYear:
 		nanos = 1<<63 - 1
 	}
 	return binary.BigEndian.AppendUint64(nil, uint64(nanos)^1<<63)

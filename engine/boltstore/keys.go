@@ -16,12 +16,11 @@ import (
 // runKeySize is the length of a run's binary id.
 const runKeySize = 16
 
-// runKey is the binary form of a run id. Only lower-case ULIDs are run ids:
-// anything else, such as a hostile name, is not found.
+// runKey is the binary form of a run id.
 func runKey(id string) ([]byte, error) {
-	parsed, err := ulid.ParseStrict(id)
-	if err != nil || strings.ToLower(parsed.String()) != id {
-		return nil, fmt.Errorf("%q is not a run id: %w", id, store.ErrRunNotFound)
+	parsed, err := store.ParseID(id)
+	if err != nil {
+		return nil, err
 	}
 	return parsed.Bytes(), nil
 }

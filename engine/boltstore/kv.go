@@ -10,12 +10,6 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// The bounds of a KV row. Keys of bbolt end at 32 KiB.
-const (
-	maxKVKey   = 4 << 10
-	maxKVValue = 8 << 20
-)
-
 // kvRows are the rows for others. Safe for concurrent use.
 type kvRows struct{ store *Store }
 
@@ -39,7 +33,7 @@ func (kv *kvRows) Get(bucket, key string) (value []byte, version uint64, found b
 // ifVersion it does so only when that is the stored version, 0 meaning that
 // there must be no row; else ErrConflict.
 func (kv *kvRows) Put(bucket, key string, value []byte, ifVersion *uint64) (version uint64, err error) {
-	if err := checkKV(bucket, key, value); err != nil {
+	if err := store.CheckRow(bucket, key, value); err != nil {
 		return 0, err
 	}
 	value = bytes.Clone(value)
@@ -109,18 +103,6 @@ func (kv *kvRows) Sizes(bucket, prefix string) (sizes []store.KVSize, err error)
 		return nil
 	})
 	return sizes, err
-}
-
-func checkKV(bucket, key string, value []byte) error {
-	switch {
-	case bucket == "" || len(bucket) > maxKVKey:
-		return fmt.Errorf("put: bucket name of %d bytes", len(bucket))
-	case key == "" || len(key) > maxKVKey:
-		return fmt.Errorf("put %s: key of %d bytes, allowed are 1 to %d", bucket, len(key), maxKVKey)
-	case len(value) > maxKVValue:
-		return fmt.Errorf("put %s: value of %d bytes, allowed are %d", bucket, len(value), maxKVValue)
-	}
-	return nil
 }
 
 // kvName is what the checksum of a row covers besides its key: a row that is

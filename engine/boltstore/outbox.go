@@ -12,10 +12,6 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// maxOutbox is how many entries wait at most: the oldest give way. A process that
-// does not serve takes none out.
-const maxOutbox = 10_000
-
 // An entry is stored as [run][entry in JSON], so that those of a run are found
 // without decoding.
 
@@ -26,7 +22,7 @@ const dropRows = 1000
 // numbers above after, the oldest first, at most limit (0 = 50).
 func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err error) {
 	if limit <= 0 {
-		limit = defaultLimit
+		limit = store.DefaultLimit
 	}
 	err = s.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketOutbox).Cursor()
@@ -98,7 +94,7 @@ func (w *writer) tell(run []byte, entry plan.OutboxEntry) error {
 	}
 	w.told = true
 	first, _ := w.Bucket(bucketOutbox).Cursor().First()
-	if first != nil && seq-binary.BigEndian.Uint64(first) >= maxOutbox {
+	if first != nil && seq-binary.BigEndian.Uint64(first) >= store.MaxOutbox {
 		return w.remove(bucketOutbox, bytes.Clone(first))
 	}
 	return nil

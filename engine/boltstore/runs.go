@@ -14,9 +14,6 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// defaultLimit is the length of a page of runs.
-const defaultLimit = 50
-
 // Run returns a run's row. ErrRunNotFound.
 func (s *Store) Run(id string) (row *plan.Run, err error) {
 	key, err := runKey(id)
@@ -43,7 +40,7 @@ func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err err
 	}
 	limit := filter.Limit
 	if limit <= 0 {
-		limit = defaultLimit
+		limit = store.DefaultLimit
 	}
 	last := filter.Cursor
 	for wanted, done := limit+1, false; !done; wanted = nextRows(filter, wanted, limit+1-len(runs)) {

@@ -11,23 +11,17 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// The bounds of the rows that end by themselves.
-const (
-	maxSessions     = 10_000
-	maxSessionValue = 64 << 10
-)
-
 // PutSession stores a session, or writes it anew; it returns after the fsync. What
 // has ended by now goes in the same transaction, and where there are more than
 // 10,000 those that end first.
 func (s *Store) PutSession(session store.Session, now time.Time) error {
-	if len(session.Value) > maxSessionValue {
-		return fmt.Errorf("put session: value of %d bytes, allowed are %d", len(session.Value), maxSessionValue)
+	if err := store.CheckSession(session); err != nil {
+		return err
 	}
 	value, key := bytes.Clone(session.Value), bytes.Clone(session.Hash[:])
 	expires := binary.BigEndian.AppendUint64(nil, uint64(max(0, session.Expires.UnixMilli())))
 	err := s.do(len(value), func(w *writer) (bool, error) {
-		ended, err := endedSessions(w.Tx, now, maxSessions-1)
+		ended, err := endedSessions(w.Tx, now, store.MaxSessions-1)
 		if err != nil {
 			return false, err
 		}

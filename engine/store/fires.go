@@ -51,6 +51,10 @@ type Triggers interface {
 	Epoch() (uint64, error)
 }
 
+// MaxOutbox is how many entries wait at most. A process that does not serve takes none
+// out.
+const MaxOutbox = 10_000
+
 // Outbox is what became of runs and triggers that others wait to hear of. Entries are
 // written with what they tell; 10,000 wait at most, the oldest give way.
 type Outbox interface {

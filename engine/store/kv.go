@@ -1,5 +1,7 @@
 package store
 
+import "fmt"
+
 // KV holds versioned rows in named buckets, for plugin state, tokens, limiters
 // and sealed secrets. A version is never used twice in a bucket, not even after
 // a delete. Names and keys have 1 to 4 KiB, values at most 8 MiB. Safe for
@@ -35,4 +37,23 @@ type KV interface {
 type KVSize struct {
 	Key   string
 	Bytes int64 // key and value, as they are stored
+}
+
+// The bounds of a KV row, in bytes.
+const (
+	maxRowKey   = 4 << 10
+	maxRowValue = 8 << 20
+)
+
+// CheckRow refuses what is out of the bounds of a row.
+func CheckRow(bucket, key string, value []byte) error {
+	switch {
+	case bucket == "" || len(bucket) > maxRowKey:
+		return fmt.Errorf("put: bucket name of %d bytes", len(bucket))
+	case key == "" || len(key) > maxRowKey:
+		return fmt.Errorf("put %s: key of %d bytes, allowed are 1 to %d", bucket, len(key), maxRowKey)
+	case len(value) > maxRowValue:
+		return fmt.Errorf("put %s: value of %d bytes, allowed are %d", bucket, len(value), maxRowValue)
+	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // Retention says which runs that have ended are removed. A zero field removes
@@ -33,6 +35,12 @@ type Removal struct {
 	Accepted time.Time
 	Cause    Cause
 	Child    bool // it went with its parent
+}
+
+// RemovalOrder is which runs give way first where there are too many: what failed
+// stays longest.
+func RemovalOrder() [][]plan.RunStatus {
+	return [][]plan.RunStatus{{plan.RunSucceeded, plan.RunCanceled}, {plan.RunFailed, plan.RunTimedOut}}
 }
 
 // Quota is how many runs of a workflow stay.

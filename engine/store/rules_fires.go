@@ -3,9 +3,32 @@ package store
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/plan"
 )
+
+// The years that a count of nanoseconds reaches.
+const (
+	FirstYear = 1679
+	LastYear  = 2261
+)
+
+// CheckTrigger refuses names that no trigger has: JSON would change them.
+func CheckTrigger(workflow, trigger string) error {
+	if !utf8.ValidString(workflow) || !utf8.ValidString(trigger) {
+		return fmt.Errorf("%q is not the name of a trigger", plan.TriggerID(workflow, trigger))
+	}
+	return nil
+}
+
+// CheckSlot refuses slots that are not of our time, and those of no trigger.
+func CheckSlot(workflow, trigger string, slot time.Time) error {
+	if year := slot.UTC().Year(); year < FirstYear || year > LastYear {
+		return fmt.Errorf("the slot %s of %s is not of our time", slot, plan.TriggerID(workflow, trigger))
+	}
+	return CheckTrigger(workflow, trigger)
+}
 
 // EditState gives edit a copy of what is kept of a trigger, nil for nothing, and returns
 // the new state. changed is false when it is as before; paused says that the engine

@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Sessions are what logins at the server leave behind.
 type Sessions interface {
@@ -11,6 +14,20 @@ type Sessions interface {
 	Sessions(now time.Time) ([]Session, error)
 	// DeleteSessions removes sessions; absent ones are no error.
 	DeleteSessions(hashes ...SessionHash) error
+}
+
+// MaxSessions is how many sessions there are at most.
+const MaxSessions = 10_000
+
+// maxSessionValue bounds the value of a session, in bytes.
+const maxSessionValue = 64 << 10
+
+// CheckSession refuses what is too long for a session.
+func CheckSession(session Session) error {
+	if len(session.Value) > maxSessionValue {
+		return fmt.Errorf("put session: value of %d bytes, allowed are %d", len(session.Value), maxSessionValue)
+	}
+	return nil
 }
 
 // SessionHash is what a session is stored under: the SHA-256 of its secret, which

@@ -38,6 +38,9 @@ type Store interface {
 	Close() error
 }
 
+// DefaultLimit is the length of a page where none is asked for.
+const DefaultLimit = 50
+
 // Hooks are what a store is given and what it calls. A zero field is not called. None
 // of them may call the store.
 type Hooks struct {

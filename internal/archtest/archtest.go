@@ -79,7 +79,7 @@ func ProductRules() Rules {
 			"engine/enginetest":    {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
 			"engine/testrun":       {"engine/duration", "engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
 			"engine/store":         {"engine/journal", "engine/plan"},
-			"engine/storetest":     {"engine/journal", "engine/plan", "engine/store"},
+			"engine/storetest":     {"engine/journal", "engine/plan", "engine/store", "engine/memstore"},
 			"engine/memstore":      {"engine/journal", "engine/plan", "engine/store"},
 			"engine/boltstore":     {"engine/journal", "engine/plan", "engine/store"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
