@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/editor"
 	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // WorkflowSchema returns the draft-07 schema of workflows with every action that
@@ -27,6 +28,6 @@ func (p *Project) WorkflowSchema(context.Context) (json.RawMessage, error) {
 	for _, connection := range p.Connections() {
 		connections = append(connections, connection.Name)
 	}
-	schema, err := editor.Schema(actions, connections)
+	schema, err := editor.Schema(spec.V1(), actions, connections)
 	return schema, errors.Join(append(broken, err)...)
 }

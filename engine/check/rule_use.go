@@ -117,7 +117,7 @@ func (c *checker) nothingWritten(s *step, input *schema.Type) bool {
 
 // oneOf checks the inputs of which exactly one is given.
 func (c *checker) oneOf(s *step) bool {
-	if s.src.Uses.Text != "core.sleep" {
+	if own := c.tree.Language.Map("with " + s.src.Uses.Text); own == nil || !own.One {
 		return true
 	}
 	_, isFor := s.src.With.Pair("for")

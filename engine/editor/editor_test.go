@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/editor"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
 )
 
 func action(input string) *plan.Action {
@@ -18,7 +19,7 @@ func action(input string) *plan.Action {
 // accepts says whether the schema takes a step that uses svc.do with this.
 func accepts(t *testing.T, input, with string) bool {
 	t.Helper()
-	text, err := editor.Schema([]*plan.Action{action(input)}, nil)
+	text, err := editor.Schema(spec.V1(), []*plan.Action{action(input)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +67,11 @@ func TestFieldsTakeTheirTypeOrAnExpression(t *testing.T) {
 func TestSameSchemaWhateverTheOrder(t *testing.T) {
 	first, second := action(`{"type":"object"}`), action(`{"type":"object"}`)
 	second.Name = "other"
-	a, err := editor.Schema([]*plan.Action{first, second}, []string{"work"})
+	a, err := editor.Schema(spec.V1(), []*plan.Action{first, second}, []string{"work"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := editor.Schema([]*plan.Action{second, first}, []string{"work"})
+	b, err := editor.Schema(spec.V1(), []*plan.Action{second, first}, []string{"work"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestSameSchemaWhateverTheOrder(t *testing.T) {
 }
 
 func TestHoverTexts(t *testing.T) {
-	text, err := editor.Schema([]*plan.Action{action(`{"type":"object","properties":{"a":{"type":"integer","description":"How many.","default":3}}}`)}, nil)
+	text, err := editor.Schema(spec.V1(), []*plan.Action{action(`{"type":"object","properties":{"a":{"type":"integer","description":"How many.","default":3}}}`)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,5 +100,56 @@ func TestHoverTexts(t *testing.T) {
 	with := schema.Definitions["with svc.do"]
 	if with.Description != "Does it.\n\nEffect: keyed" || with.Properties["a"].Description != "How many." || with.Properties["a"].Default != 3.0 {
 		t.Errorf("got %+v", with)
+	}
+}
+
+// TestSecretsInsideOfASecretObject takes references as leaves of an object that is secret as a whole, beside clear values.
+func TestSecretsInsideOfASecretObject(t *testing.T) {
+	const input = `{"type":"object","properties":{"body":{"type":"object","writeOnly":true,"required":["user"],"properties":{
+		"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"tries":{"type":"integer","maximum":3}},"additionalProperties":false},
+		"headers":{"type":"object","writeOnly":true,"additionalProperties":{"type":"string"}},"plain":{"type":"object","properties":{"key":{"type":"string","writeOnly":true}}},
+		"count":{"type":"integer","default":3}},"required":["count"]}`
+	for with, want := range map[string]bool{
+		`{"body":{"user":"a","password":"${{ secrets.P }}"}}`: true, `{"body":{"user":"${{ secrets.U }}","password":"clear"}}`: true, `{"body":"${{ inputs.body }}"}`: true,
+		`{"body":{"password":"${{ secrets.P }}"}}`: false, `{"body":{"user":"a","tries":4}}`: false, `{"body":{"user":"a","more":1}}`: false, `{"body":[1]}`: false,
+		`{"headers":{"Authorization":"${{ secrets.P }}","Accept":"text/plain"}}`: true, `{"headers":{"a":[1]}}`: false,
+		`{"plain":{"key":"${{ secrets.P }}"}}`: true, `{"plain":{"key":"clear"}}`: false, `{}`: true,
+	} {
+		if got := accepts(t, input, with); got != want {
+			t.Errorf("%s: accepted %t", with, got)
+		}
+	}
+}
+
+// TestWordsAndBoundsOfTheLanguage holds what an editor once took, and the checker never.
+func TestWordsAndBoundsOfTheLanguage(t *testing.T) {
+	text, err := editor.Schema(spec.V1(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal(text, schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, want := range map[string]bool{
+		`"inputs":{"a":{"type":"null"}}`: false, `"inputs":{"a":{"type":"string"}}`: true, `"inputs":{"a":{"type":"string","minimum":1}}`: false,
+		`"concurrency":{"limit":100000000}`: false, `"concurrency":{"limit":10000}`: true, `"concurrency":"one"`: true, `"concurrency":{"queue_max":0}`: false,
+		`"defaults":{"retry":{"attempts":100000}}`: false, `"defaults":{"retry":{"attempts":1000}}`: true, `"defaults":{"retry":{"factor":0.5}}`: false, `"defaults":{"retry":{"on":"timeout"}}`: true,
+		`"triggers":{"t":{"webhook":{"auth":{"nonsense":true}}}}`: false, `"triggers":{"t":{"webhook":{"auth":{"token":"${{ secrets.T }}"}}}}`: true, `"triggers":{"t":{"webhook":{"auth":{}}}}`: false,
+		`"triggers":{"t":{"every":"500ms"}}`: false, `"triggers":{"t":{"every":"1500ms"}}`: true, `"triggers":{"t":{"cron":"@daily","every":"1h"}}`: false, `"triggers":{"manual":{"every":"1h"}}`: false,
+		`"timeout":"PT1.0000000001S"`: false, `"timeout":"PT1.5S"`: true, `"timeout":"${{ inputs.t }}"`: false, `"timeout":"0s"`: false, `"name":"${{ inputs.t }}"`: false, `"name":404`: true,
+		`"outputs":{"a":{"value":1,"format":"csv"}}`: true, `"outputs":{"a":{"value":1,"colour":"red"}}`: false, `"outputs":{"a":{"colour":"red"}}`: true,
+	} {
+		var workflow any
+		if err := json.Unmarshal([]byte(`{"flowrun":"v1","steps":[{"let":{"x":1}}],`+part+`}`), &workflow); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(workflow); (err == nil) != want {
+			t.Errorf("%s: %v", part, err)
+		}
 	}
 }

@@ -37,8 +37,11 @@ func schemaMaps() []Map {
 				boolean("nullable", "Whether null is a value too.", "false"),
 				{Name: "description", Doc: "What the value is for.", Type: Text, What: "a text", Null: true},
 			}},
-		// Inputs of core actions that are schemas themselves.
+		// Inputs of core actions that are schemas themselves, or of which exactly one is given.
 		{Name: "with core.approve", What: "`with`", Keys: []Key{{Name: "form", Doc: "The fields that the person fills in; they are the step's outputs.", Map: "form", Example: "form: {label: {type: string}}"}}},
 		{Name: "with core.wait", What: "`with`", Keys: []Key{{Name: "schema", Doc: "The schema of the payload.", Map: "schema", Example: "schema: {type: object}"}}},
+		{Name: "with core.sleep", What: "`with`", One: true, Keys: []Key{
+			{Name: "for", Doc: "How long.", Type: Template, Example: "for: 30s"}, {Name: "until", Doc: "When to go on.", Type: Template, Example: "until: 2026-03-01T09:00:00Z"},
+		}},
 	}
 }

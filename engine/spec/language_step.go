@@ -21,7 +21,7 @@ func stepKeys() []Key {
 	action, called, loop := []string{string(ActionStep)}, []string{string(ActionStep), WorkflowStep}, []string{string(LoopStep)}
 	reactions := []string{string(plan.ReactContinue), string(plan.ReactFail), string(plan.ReactPause)}
 	return []Key{
-		{Name: "id", Doc: "By which other steps read this one. An action without has the last part of its name, if that is free.", Type: Text, Pattern: IDPattern, Example: "id: lookup"},
+		{Name: "id", Doc: "By which other steps read this one. An action without one has the last part of its name, if that is free.", Type: Text, Pattern: IDPattern, Example: "id: lookup"},
 		{Name: "name", Doc: "For people.", Type: Text},
 		{Name: "needs", Doc: "The steps that this one follows; `[]` starts it at once. Without it the step follows the one above.", Type: Text, Items: &Key{Type: Text}, Example: "needs: [fetch, count]"},
 		{Name: "if", Doc: "A condition: the step is skipped where it gives false.", Type: Condition, Example: "if: inputs.days > 7"},
