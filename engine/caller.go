@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/interp"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 )
@@ -15,8 +15,8 @@ import (
 type caller struct{ project *Project }
 
 var (
-	_ local.Caller     = caller{}
-	_ local.Reconciler = caller{}
+	_ dispatch.Caller     = caller{}
+	_ dispatch.Reconciler = caller{}
 )
 
 // Call resolves the connection and makes one attempt.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -12,7 +12,7 @@ import (
 // observedCaller tells the observer of each call and of its answer. Without an
 // observer it only passes on.
 type observedCaller struct {
-	local.Caller
+	dispatch.Caller
 	observer *plan.Observer
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
@@ -94,7 +95,7 @@ type mockedCaller struct {
 }
 
 var (
-	_ local.Caller        = mockedCaller{}
+	_ dispatch.Caller     = mockedCaller{}
 	_ local.ChildAnswerer = mockedCaller{}
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -19,7 +19,7 @@ type spaceGate struct {
 	after    func(time.Duration) <-chan time.Time
 }
 
-var _ local.Gate = (*spaceGate)(nil)
+var _ dispatch.Gate = (*spaceGate)(nil)
 
 // Enter waits for room.
 func (g *spaceGate) Enter(ctx context.Context, onWait func(reason string, until time.Time)) error {

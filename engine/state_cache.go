@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -41,7 +41,7 @@ type answerCache struct {
 	puts atomic.Uint64
 }
 
-var _ local.Cache = (*answerCache)(nil)
+var _ dispatch.Cache = (*answerCache)(nil)
 
 // Get returns an answer that is not older than maxAge.
 func (c *answerCache) Get(key string, maxAge time.Duration) *plan.Completed {

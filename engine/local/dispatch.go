@@ -2,10 +2,10 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -69,7 +69,7 @@ func (r *run) startCall(command journal.Command) {
 	if r.dropped[command.Path] { // canceled while its intent became durable
 		delete(r.dropped, command.Path)
 		r.calls[command.Path] = &call{command: command, cancel: func() {}}
-		event := answerEvent(command.Path, failure(plan.KindCanceled, plan.NotApplied, "canceled before it was sent"))
+		event := answerEvent(command.Path, dispatch.Failure(plan.KindCanceled, plan.NotApplied, "canceled before it was sent"))
 		if command.Call.Reconcile != "" {
 			event = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &plan.Outcome{Note: "canceled before the question was sent"}}
 		}
@@ -79,24 +79,36 @@ func (r *run) startCall(command journal.Command) {
 	ctx, cancel := context.WithCancel(r.driver.ctx)
 	r.calls[command.Path] = &call{command: command, cancel: cancel}
 	request := r.request(command)
-	action := r.workflow.Actions[command.Call.Action]
-	ctx, mark := withMark(ctx)
-	if command.Call.Reconcile != "" {
-		r.driver.workers.Go(func() {
-			defer cancel()
-			r.ask(ctx, command, action, request)
-		})
-		return
+	one := dispatch.Call{
+		Action: r.workflow.Actions[command.Call.Action], Command: command.Call, Request: request, Listener: &sink{run: r, step: request.Step},
 	}
 	r.driver.workers.Go(func() {
 		defer cancel()
-		answer := r.recall(ctx, action, command.Call, request)
-		if sent, yes := r.driver.releases(ctx, answer, mark); yes {
-			r.mail.put(message{released: &released{command: command, sent: sent}})
+		if command.Call.Reconcile != "" {
+			r.ask(ctx, command, one)
 			return
 		}
-		event := answerEvent(command.Path, answer)
+		end := r.driver.calls.Call(ctx, one)
+		if end.Released {
+			r.mail.put(message{released: &released{command: command, sent: end.Sent}})
+			return
+		}
+		event := answerEvent(command.Path, end.Answer)
 		r.mail.put(message{event: &event, answerTo: &command})
+	})
+}
+
+// ask asks about a lost call. What held the question up stands in the record of its
+// answer, as that of a call.
+func (r *run) ask(ctx context.Context, command journal.Command, question dispatch.Call) {
+	reply := r.driver.calls.Ask(ctx, question)
+	if reply.Released {
+		r.mail.put(message{released: &released{command: command}})
+		return
+	}
+	r.mail.put(message{
+		event:    &journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &reply.Outcome, Waits: reply.Waits},
+		answerTo: &command,
 	})
 }
 
@@ -122,43 +134,6 @@ func (r *run) request(command journal.Command) plan.Request {
 		ScheduledAt:    r.row.ScheduledAt,
 		Timeout:        command.Call.Timeout,
 	}
-}
-
-// execute waits for the limiter, then makes the call. The attempt's time begins
-// after the wait.
-func (r *run) execute(ctx context.Context, action *plan.Action, request plan.Request) plan.Answer {
-	if action == nil {
-		return failure(plan.KindInternal, plan.NotApplied, "the plan holds no action %s", request.Action)
-	}
-	held := holdUp{run: r, step: request.Step}
-	waiting, admitted := r.driver.whileOpen(ctx)
-	if err := r.passGate(waiting, &held); err != nil {
-		admitted()
-		return held.in(failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for room on the disk"))
-	}
-	done, err := r.driver.options.Limiter.Acquire(waiting, action, request.Connection, func(until time.Time) { held.wait(rateLimit, until) })
-	held.end()
-	closing := waiting.Err() != nil
-	admitted()
-	if err != nil {
-		if closing {
-			return held.in(failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for the rate limit"))
-		}
-		return held.in(failure(plan.KindInternal, plan.NotApplied, "wait for the rate limit: %v", err))
-	}
-	attempt := ctx
-	if request.Timeout > 0 {
-		var cancel context.CancelFunc
-		attempt, cancel = context.WithTimeout(ctx, request.Timeout)
-		defer cancel()
-	}
-	answer := r.driver.send(attempt, request, &sink{run: r, step: request.Step})
-	done(answer)
-	return held.in(answer)
-}
-
-func failure(kind plan.ErrorKind, applied plan.Applied, format string, args ...any) plan.Answer {
-	return plan.Answer{Failed: &plan.Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}}
 }
 
 func answerEvent(path string, answer plan.Answer) journal.Event {
@@ -250,6 +225,11 @@ func (s *sink) Log(line plan.Log) {
 		line.At = s.run.driver.now()
 	}
 	s.run.mail.put(message{log: &line})
+}
+
+// Wait shows what holds the call up.
+func (s *sink) Wait(reason string, since, until time.Time) {
+	s.run.mail.put(message{wait: &limiterWait{path: s.step, since: since, until: until, reason: reason}})
 }
 
 // Progress shows how far the call is; it is not stored.

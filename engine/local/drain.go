@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // A graceful stop (docs/reliability.md, P17): no new call is sent, those in flight are
@@ -65,7 +63,7 @@ func (d *Driver) Draining() bool { return d.draining() }
 func (d *Driver) draining() bool { return d.admission.Err() != nil }
 
 // InFlight returns how many calls of runs have been sent and not answered.
-func (d *Driver) InFlight() int { return int(d.inFlight.Load()) }
+func (d *Driver) InFlight() int { return d.calls.InFlight() }
 
 // DrivenRuns returns the ids of the runs that are driven now, sorted.
 func (d *Driver) DrivenRuns() []string {
@@ -74,60 +72,11 @@ func (d *Driver) DrivenRuns() []string {
 	return slices.Sorted(maps.Keys(d.runs))
 }
 
-// whileOpen bounds a wait that comes before a call is sent: it ends when a
-// graceful stop begins.
-func (d *Driver) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
-	bounded, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(d.admission, cancel)
-	return bounded, func() {
-		stop()
-		cancel()
-	}
-}
-
 // released tells a worker that a call ended with the engine, without an answer
 // for the journal.
 type released struct {
 	command journal.Command
 	sent    bool
-}
-
-// sentKey is the context key under which a call's goroutine finds its mark.
-type sentKey struct{}
-
-// withMark gives a call's context a mark that is set when the call is sent.
-func withMark(ctx context.Context) (context.Context, *atomic.Bool) {
-	mark := new(atomic.Bool)
-	return context.WithValue(ctx, sentKey{}, mark), mark
-}
-
-// send makes the call, unless a graceful stop has begun: that is the last moment
-// at which a call is certainly not sent.
-func (d *Driver) send(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
-	if d.draining() {
-		return failure(plan.KindCanceled, plan.NotApplied, "the engine is closing")
-	}
-	if mark, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
-		mark.Store(true)
-	}
-	d.inFlight.Add(1)
-	defer d.inFlight.Add(-1)
-	return d.options.Caller.Call(ctx, request, sink)
-}
-
-// releases reports whether a call's end is the engine's, not an answer: what it
-// did is for the next start to find out. sent tells whether it may have done
-// anything.
-func (d *Driver) releases(ctx context.Context, answer plan.Answer, mark *atomic.Bool) (sent, yes bool) {
-	closing := d.ctx.Err() != nil
-	if answer.Completed != nil || answer.Pending != nil || !closing && !d.draining() {
-		return false, false
-	}
-	unsent := !mark.Load() || answer.Failed != nil && answer.Failed.Applied == plan.NotApplied
-	if closing {
-		return !unsent, true
-	}
-	return false, !mark.Load() && ctx.Err() == nil // a cancel of the run itself is an answer
 }
 
 // letGo takes a call that ended with the engine from the open ones.

@@ -11,33 +11,19 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// Caller sends one attempt of one page and returns its end. It keeps to the
-// deadline of ctx.
-type Caller interface {
-	Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer
-}
-
-// Limiter is asked before every Execute. done must be called with the answer
-// when the call has ended, so that a rate_limited one closes the bucket for
-// every run. onWait tells when the wait is expected to end; it may be called
-// more than once, and with a zero time when the wait is over.
-type Limiter interface {
-	Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(until time.Time)) (done func(plan.Answer), err error)
-}
-
 // Options are what a Driver needs. All fields up to Log are required.
 type Options struct {
 	Journal       store.Journal
-	Caller        Caller
-	Limiter       Limiter
+	Caller        dispatch.Caller
+	Limiter       dispatch.Limiter
 	Now           func() time.Time
 	Log           *slog.Logger
 	MaxActiveRuns int // runs driven at a time; 0 = 1000
@@ -55,19 +41,19 @@ type Options struct {
 	DecodedBytes int64
 
 	// Reconciler is asked about lost calls whose plugin can tell. nil = nobody is.
-	Reconciler Reconciler
+	Reconciler dispatch.Reconciler
 
 	// Children answers steps that call a sub-workflow without a run of it, as a
 	// sandbox may. nil = each has its run.
 	Children ChildAnswerer
 
 	// Gate holds calls back for want of space. nil = none.
-	Gate Gate
+	Gate dispatch.Gate
 
 	// What runs leave for later ones. nil = nothing is kept, and nobody waits.
 	Memory     Memory
-	Identifier Identifier
-	Cache      Cache
+	Identifier dispatch.Identifier
+	Cache      dispatch.Cache
 
 	// Observer hears of rows and steps when they are durable. nil = nobody does.
 	Observer *plan.Observer
@@ -90,7 +76,7 @@ type Driver struct {
 
 	admission context.Context // ends when a graceful stop begins: no call is sent any more
 	refuse    context.CancelFunc
-	inFlight  atomic.Int64 // calls that were sent and not answered
+	calls     *dispatch.Dispatcher
 
 	programs programs
 
@@ -112,7 +98,7 @@ func New(options Options) *Driver {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	admission, refuse := context.WithCancel(context.Background())
-	return &Driver{
+	d := &Driver{
 		options:   options,
 		slots:     make(chan struct{}, options.MaxActiveRuns),
 		ctx:       ctx,
@@ -121,6 +107,11 @@ func New(options Options) *Driver {
 		refuse:    refuse,
 		runs:      map[string]*run{},
 	}
+	d.calls = dispatch.New(dispatch.Options{
+		Caller: options.Caller, Limiter: options.Limiter, Now: d.now, Gate: options.Gate, Identifier: options.Identifier,
+		Memory: options.Memory, Cache: options.Cache, Reconciler: options.Reconciler,
+	}, ctx, admission)
+	return d
 }
 
 // StartRequest is an accepted run: row, plan and the payload of its started

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
@@ -81,7 +82,7 @@ type bench struct {
 	store   *boltstore.Store
 	driver  *local.Driver
 	service *service
-	cache   local.Cache
+	cache   dispatch.Cache
 	bounds  local.Options // JournalBytes, ReplayBytes and DecodedBytes
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -29,7 +30,7 @@ func (g *closedGate) Enter(ctx context.Context, onWait func(reason string, until
 }
 
 // withGate replaces the bench's driver by one with a gate.
-func (b *bench) withGate(gate local.Gate) {
+func (b *bench) withGate(gate dispatch.Gate) {
 	b.t.Helper()
 	if err := b.driver.Close(context.Background()); err != nil {
 		b.t.Fatal(err)

@@ -2,10 +2,8 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -16,95 +14,6 @@ import (
 type Memory interface {
 	store.Memory
 	store.Slots
-}
-
-// Identifier names what a call asks for: the same name for the same action,
-// connection and input, after a restart too. For a cursor, what the watermark
-// itself moves over is no part of it.
-type Identifier interface {
-	Identify(action *plan.Action, connection string, input json.RawMessage, cursor bool) (string, error)
-}
-
-// Cache keeps answers of reads, by the identity of what was asked.
-type Cache interface {
-	// Get returns an answer that is not older than maxAge, nil when there is none.
-	Get(key string, maxAge time.Duration) *plan.Completed
-	Put(key string, answer *plan.Completed, keep time.Duration)
-}
-
-// recall makes a call with what earlier ones left: the watermark of its cursor,
-// or the answer of the same call before.
-func (r *run) recall(ctx context.Context, action *plan.Action, command *journal.Call, request plan.Request) plan.Answer {
-	options := r.driver.options
-	if action == nil || options.Identifier == nil {
-		return r.execute(ctx, action, request)
-	}
-	switch {
-	case command.Cursor != "" && options.Memory != nil:
-		return r.fromCursor(ctx, action, command, request)
-	case command.Cache > 0 && options.Cache != nil && len(request.Checkpoint) == 0:
-		return r.fromCache(ctx, action, command, request)
-	}
-	return r.execute(ctx, action, request)
-}
-
-// fromCursor gives a call the watermark of its cursor, and the answer the
-// version that it was read from.
-func (r *run) fromCursor(ctx context.Context, action *plan.Action, command *journal.Call, request plan.Request) plan.Answer {
-	identity, err := r.driver.options.Identifier.Identify(action, request.Connection, request.Input, true)
-	if err != nil {
-		return failure(plan.KindInvalid, plan.NotApplied, "name the cursor %s: %v", command.Cursor, err)
-	}
-	memory := r.driver.options.Memory
-	read := plan.CursorRead{Key: plan.CursorKey(r.workflow.Name, command.Cursor, identity)}
-	stored, err := memory.Cursor(read.Key)
-	if err != nil {
-		return failure(plan.KindInternal, plan.NotApplied, "read the cursor %s: %v", command.Cursor, err)
-	}
-	if stored != nil {
-		request.Watermark, read.Version = stored.Value, stored.Version
-	} else if request.PageCursor == "" && request.Attempt == 1 {
-		r.warnOfOtherCursors(command.Cursor, request.Step)
-	}
-	answer := r.execute(ctx, action, request)
-	if answer.Completed != nil {
-		answer.Completed.Cursor = &read
-	}
-	return answer
-}
-
-// warnOfOtherCursors tells that a reading begins from the start, although one of
-// its name was there: with other parameters.
-func (r *run) warnOfOtherCursors(name, step string) {
-	others, err := r.driver.options.Memory.Cursors(r.workflow.Name, name)
-	if err != nil || len(others) == 0 {
-		return
-	}
-	(&sink{run: r, step: step}).Log(plan.Log{Level: "warn", Message: fmt.Sprintf(
-		"the cursor `%s` belongs to other parameters: a new one begins at the start, the old one is kept", name)})
-}
-
-// fromCache answers a read from the cache, or puts its answer there.
-func (r *run) fromCache(ctx context.Context, action *plan.Action, command *journal.Call, request plan.Request) plan.Answer {
-	identity, err := r.driver.options.Identifier.Identify(action, request.Connection, request.Input, false)
-	if err != nil {
-		return failure(plan.KindInvalid, plan.NotApplied, "name the cached answer: %v", err)
-	}
-	key := identity + "#" + request.PageCursor
-	if request.AllPages {
-		key += "#items" // a page of which only the items are kept is another answer
-	}
-	cache := r.driver.options.Cache
-	if found := cache.Get(key, command.Cache); found != nil {
-		answer := *found
-		answer.Cached = true
-		return plan.Answer{Completed: &answer}
-	}
-	answer := r.execute(ctx, action, request)
-	if answer.Completed != nil {
-		cache.Put(key, answer.Completed, command.Cache)
-	}
-	return answer
 }
 
 // writes reports whether the batch ends the run with something to keep.

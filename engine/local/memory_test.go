@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -629,7 +629,7 @@ func (c *mapCache) Put(key string, answer *plan.Completed, _ time.Duration) {
 	c.answers[key] = answer
 }
 
-var _ local.Cache = (*mapCache)(nil)
+var _ dispatch.Cache = (*mapCache)(nil)
 
 func TestAReadIsAnsweredFromTheCache(t *testing.T) {
 	b := &bench{t: t, path: t.TempDir() + "/flowrun.db", service: newService(), cache: &mapCache{answers: map[string]*plan.Completed{}}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -46,7 +47,7 @@ func (l *slowLimit) Acquire(ctx context.Context, _ *plan.Action, _ string, onWai
 // withLimit replaces the bench's driver by one with a limiter and its clock.
 func (b *bench) withLimit(limit *slowLimit) { b.withLimitAnd(limit, nil) }
 
-func (b *bench) withLimitAnd(limit *slowLimit, asked local.Reconciler) {
+func (b *bench) withLimitAnd(limit *slowLimit, asked dispatch.Reconciler) {
 	b.t.Helper()
 	if err := b.driver.Close(context.Background()); err != nil {
 		b.t.Fatal(err)

@@ -34,7 +34,7 @@ type Rules struct {
 // ProductRules returns the rules of this module.
 func ProductRules() Rules {
 	below := []string{
-		"engine/boltstore", "engine/check", "engine/diag", "engine/duration", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/graph", "engine/interp",
+		"engine/boltstore", "engine/check", "engine/diag", "engine/dispatch", "engine/duration", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/peer", "engine/plan", "engine/pluginhost", "engine/project",
 		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/services", "engine/spec",
 		"engine/store", "engine/strictmode", "engine/testrun",
@@ -74,7 +74,8 @@ func ProductRules() Rules {
 			"engine/journal":       {"engine/plan"},
 			"engine/graph":         {"engine/plan"},
 			"engine/notify":        {"engine/plan"},
-			"engine/local":         {"engine/interp", "engine/journal", "engine/plan", "engine/store"},
+			"engine/dispatch":      {"engine/journal", "engine/plan", "engine/store"},
+			"engine/local":         {"engine/dispatch", "engine/interp", "engine/journal", "engine/plan", "engine/store"},
 			"engine/temporal":      {"engine/interp", "engine/journal", "engine/plan"},
 			"engine/enginetest":    {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
 			"engine/testrun":       {"engine/duration", "engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
