@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/format"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
 )
 
 // FunctionDoc describes a function of expressions.
@@ -19,6 +20,18 @@ type FunctionDoc = eval.FunctionDoc
 
 // Functions returns the documentation of all functions of expressions, by name.
 func Functions() []FunctionDoc { return eval.Functions() }
+
+// KeyDoc describes a key of workflow files.
+type KeyDoc = spec.KeyDoc
+
+// ExplainKey returns the keys of workflow files that a path such as
+// "retry.attempts" names, or the path that is most like one that names none.
+func ExplainKey(path string) (keys []KeyDoc, near string) {
+	if keys = spec.V1().Explain(path); keys == nil {
+		near = spec.V1().Near(path)
+	}
+	return keys, near
+}
 
 // ActionDoc is an action as a person reads of it.
 type ActionDoc struct {

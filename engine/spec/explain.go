@@ -31,14 +31,17 @@ const page = "docs/language.md"
 // Explain returns the keys that a path names, in the order of the table: a key alone, or with those around it ("retry.attempts"). A name that
 // the author chooses may stand for NAME ("triggers.nightly.jitter"). It is nil when there is none.
 func (l *Language) Explain(path string) []KeyDoc {
-	names := strings.Split(path, ".")
 	var docs []KeyDoc
 	for i := range l.Maps {
 		from := &l.Maps[i]
 		if !from.hasSection() {
 			continue
 		}
-		for _, found := range l.resolve(from, names) {
+		names := path
+		if action, isWith := from.ofAction(); isWith {
+			names = strings.TrimPrefix(path, action+".")
+		}
+		for _, found := range l.resolve(from, strings.Split(names, ".")) {
 			if found.key.Name == "" && found.key.Doc == "" && found.key.Map == "" {
 				continue // a name that the author chooses, of which nothing is to be said
 			}
@@ -64,6 +67,9 @@ func (l *Language) Near(path string) string {
 	}
 	return diag.Nearest(path, tails)
 }
+
+// ofAction returns the action whose `with` the map is.
+func (m *Map) ofAction() (string, bool) { return strings.CutPrefix(m.Name, "with ") }
 
 // member is a key with the map that has it.
 type member struct {
@@ -116,7 +122,7 @@ func (l *Language) doc(in *Map, key *Key, asked string) KeyDoc {
 	}
 	doc := KeyDoc{
 		Path: paths[0], Also: paths[1:], Value: key.Value(), Default: key.Default, Required: key.Needed, Kinds: key.Kinds,
-		Doc: key.Doc, Example: key.Example, Page: page + "#" + in.anchor(),
+		Doc: key.Doc, Example: key.Example, Page: page + "#" + l.sectionOf(in).anchor(),
 	}
 	if key.Makes != "" {
 		doc.Kinds = append([]string{key.Makes}, key.Kinds...)
@@ -142,14 +148,26 @@ func (l *Language) doc(in *Map, key *Key, asked string) KeyDoc {
 	return doc
 }
 
+// sectionOf is the map whose section of the page has what is to be said of a map: its own, or that of the key that it is the value of.
+func (l *Language) sectionOf(m *Map) *Map {
+	for i := range l.Maps {
+		if m.hasSection() {
+			break
+		}
+		for j := range l.Maps[i].Keys {
+			if l.below(&l.Maps[i].Keys[j]) == m {
+				return l.sectionOf(&l.Maps[i])
+			}
+		}
+	}
+	return m
+}
+
 // paths are the ways from the top to a key, the shortest first. Through lists of steps they lead by `steps` alone.
 func (l *Language) paths(in *Map, key *Key) []string {
 	name := key.Name
 	if name == "" {
 		name = "NAME"
-	}
-	if action, isWith := strings.CutPrefix(in.Name, "with "); isWith {
-		return []string{action + "." + name}
 	}
 	var all []string
 	for _, way := range l.ways(in, nil) {
@@ -173,11 +191,14 @@ func (l *Language) ways(to *Map, within []*Map) []string {
 	if to == &l.Maps[0] {
 		return []string{""}
 	}
+	if action, isWith := to.ofAction(); isWith {
+		return []string{"." + action}
+	}
 	within = append(within, to)
 	var all []string
 	for i := range l.Maps {
 		in := &l.Maps[i]
-		if slices.Contains(within, in) || strings.HasPrefix(in.Name, "with ") {
+		if slices.Contains(within, in) {
 			continue
 		}
 		keys := in.Keys

@@ -113,6 +113,16 @@ func TestLinksOfTheTablesLead(t *testing.T) {
 		}
 		anchors[anchor] = true
 	}
+	for i := range spec.V1().Maps {
+		m := &spec.V1().Maps[i]
+		for _, name := range append(m.KeyNames(""), "x") {
+			for _, doc := range slices.Concat(spec.V1().Explain(m.Name+"."+name), spec.V1().Explain(name)) {
+				if _, anchor, _ := strings.Cut(doc.Page, "#"); !anchors[anchor] {
+					t.Errorf("%s leads to #%s", doc.Path, anchor)
+				}
+			}
+		}
+	}
 	links := regexp.MustCompile(`\]\(#([^)]*)\)`).FindAllStringSubmatch(string(text), -1)
 	if len(links) < 20 {
 		t.Errorf("only %d links", len(links))
@@ -135,13 +145,13 @@ func TestExplain(t *testing.T) {
 		"auth.hmac_sha256.header":     {"triggers.NAME.webhook.auth.hmac_sha256.header"},
 		"inputs.site.items.minLength": {"inputs.NAME.minLength"},
 		"inputs.site":                 {"inputs.NAME"},
-		"core.approve.form":           nil,
-		"on_error.not_found":          {"steps.on_error.not_found"},
-		"retry.nonsense":              nil,
-		"nonsense":                    nil,
-		"":                            nil,
-		"retry.attempts.more":         nil,
-		"steps.steps.steps.foreach":   {"steps.foreach"},
+		"core.approve.form":           {"core.approve.form"}, "core.wait.schema.items.type": {"inputs.NAME.type"}, "form.a": {"core.approve.form.NAME"},
+		"on_error.not_found":        {"steps.on_error.not_found"},
+		"retry.nonsense":            nil,
+		"nonsense":                  nil,
+		"":                          nil,
+		"retry.attempts.more":       nil,
+		"steps.steps.steps.foreach": {"steps.foreach"},
 		"triggers.a.webhook.body.properties.x.type": {"inputs.NAME.type"},
 	} {
 		var got []string

@@ -84,8 +84,8 @@ func (l *Language) linked(key *Key) string {
 func (m *Map) title() string {
 	runes := []rune(m.What)
 	runes[0] = unicode.ToUpper(runes[0])
-	if strings.HasPrefix(m.Name, "with ") {
-		return "`with` of `" + strings.TrimPrefix(m.Name, "with ") + "`"
+	if action, isWith := m.ofAction(); isWith {
+		return "`with` of `" + action + "`"
 	}
 	return string(runes)
 }

@@ -23,10 +23,12 @@ var problemCode = regexp.MustCompile(`^(?i:fr)[0-9]+$`)
 func (a *app) explainCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "explain CODE|ACTION|FUNCTION", Short: "Explain a problem's code, an action or a function of expressions", Args: exactArgs("CODE|ACTION|FUNCTION"),
-		Long: "Explain tells what a code of validate means, what an action takes and gives, with a step to paste, or what a\n" +
-			"function of expressions does. With -o json an action is printed as `plugins actions -o json` lists it.",
-		Example: "  flowrun explain FR2004\n  flowrun explain netinfo.whois\n  flowrun explain formatTime",
+		Use: "explain CODE|ACTION|FUNCTION|KEY", Short: "Explain a problem's code, an action, a function of expressions or a key of workflow files",
+		Args: exactArgs("CODE|ACTION|FUNCTION|KEY"),
+		Long: "Explain tells what a code of validate means, what an action takes and gives, with a step to paste, what a\n" +
+			"function of expressions does, or what a key of workflow files is for, with its values, bounds and default.\n" +
+			"With -o json an action is printed as `plugins actions -o json` lists it.",
+		Example: "  flowrun explain FR2004\n  flowrun explain netinfo.whois\n  flowrun explain formatTime\n  flowrun explain retry.attempts",
 		RunE:    func(c *cobra.Command, args []string) error { return a.explain(c.Context(), args[0], output) },
 	}
 	outputFlag(c, &output, "text", "json")
@@ -38,12 +40,20 @@ func (a *app) explain(ctx context.Context, name, output string) error {
 		return a.explainProblem(strings.ToUpper(name), output)
 	}
 	name = strings.TrimSuffix(name, "()")
+	keys, near := engine.ExplainKey(name)
 	for _, function := range engine.Functions() {
 		if function.Name == name {
+			defer a.alsoKeys(keys, output)
 			return a.explainFunction(function, output)
 		}
 	}
+	if len(keys) > 0 && strings.Count(name, ".") != 1 {
+		return a.explainKeys(keys, output)
+	}
 	project, err := a.loadProject(ctx)
+	if err != nil && len(keys) > 0 {
+		return a.explainKeys(keys, output)
+	}
 	if err != nil {
 		return err
 	}
@@ -54,10 +64,13 @@ func (a *app) explain(ctx context.Context, name, output string) error {
 			return a.explainAction(action, output)
 		}
 	}
+	if len(keys) > 0 { // not before: an action has the first right to a name with one dot
+		return a.explainKeys(keys, output)
+	}
 	if plugin, _, dotted := strings.Cut(name, "."); broken != nil && (dotted || !hasActions(actions, plugin)) {
 		return broken // it may be one of those that can't be listed
 	}
-	return unknownTopic(name, actions)
+	return unknownTopic(name, near, actions)
 }
 
 // everyAction returns the actions of all plugins and the engine's own.
@@ -77,8 +90,8 @@ func hasActions(actions []*plan.Action, plugin string) bool {
 }
 
 // unknownTopic names what is nearest among all that can be explained.
-func unknownTopic(name string, actions []*plan.Action) error {
-	err := fmt.Errorf("there is no code, action or function %q", name)
+func unknownTopic(name, near string, actions []*plan.Action) error {
+	err := fmt.Errorf("there is no code, action, function or key %q", name)
 	if hasActions(actions, name) {
 		return notFoundError(err, "`flowrun plugins actions "+name+"` lists the actions of this plugin")
 	}
@@ -91,6 +104,9 @@ func unknownTopic(name string, actions []*plan.Action) error {
 		if action.Name == name {
 			return notFoundError(err, "did you mean `"+action.FullName()+"`?")
 		}
+	}
+	if near != "" {
+		names = append(names, near)
 	}
 	hint := diag.DidYouMean(name, names)
 	if hint == "" {
