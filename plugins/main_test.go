@@ -3,6 +3,7 @@ package plugins
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/internal/testparallel"
 	"github.com/flowrun/flowrun/plugins/analytics"
@@ -17,9 +18,15 @@ import (
 // again. careless and forgetful are those of the negative controls.
 func served() map[string]func() *sdk.Plugin {
 	return map[string]func() *sdk.Plugin{
-		"analytics": analytics.New, "auth": auth.New, "dictionary": dictionary.New, "netinfo": netinfo.New, "tasks": tasks.New,
+		"analytics": analytics.New, "auth": auth.New, "dictionary": impatient, "netinfo": netinfo.New, "tasks": tasks.New,
 		"careless": careless, "forgetful": forgetful,
 	}
+}
+
+// impatient is the plugin that does not wait for the rest of the documented minute
+// after a 429 without Retry-After.
+func impatient() *sdk.Plugin {
+	return dictionary.NewWith(dictionary.Options{Now: time.Now, Rest: 3 * time.Second})
 }
 
 // products are the names of the five plugins that are shipped.
@@ -30,6 +37,6 @@ func TestMain(m *testing.M) {
 		served()[os.Args[3]]().Serve()
 		return
 	}
-	testparallel.AtLeast(8)
+	testparallel.AtLeast(16)
 	os.Exit(m.Run())
 }

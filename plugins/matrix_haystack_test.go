@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -65,9 +66,16 @@ func (h *haystack) search(secret string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var found []string
-	for where, text := range h.texts {
-		for form, needle := range formsOf(secret) {
-			if strings.Contains(string(text), needle) {
+	needles := map[string][]string{} // and the forms that look so: most are the same for a plain secret
+	for form, needle := range formsOf(secret) {
+		needles[needle] = append(needles[needle], form)
+	}
+	for needle, forms := range needles {
+		for where, text := range h.texts {
+			if !bytes.Contains(text, []byte(needle)) {
+				continue
+			}
+			for _, form := range forms {
 				found = append(found, fmt.Sprintf("%s as %s: %q", where, form, around(string(text), needle)))
 			}
 		}

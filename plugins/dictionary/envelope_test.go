@@ -89,7 +89,7 @@ func TestD05_NullDataOnSuccess(t *testing.T) {
 
 func TestD18_RetryAfterIsTheRestOfTheWindow(t *testing.T) {
 	now := noon
-	w := newWindows(func() time.Time { return now })
+	w := newWindows(func() time.Time { return now }, window)
 	steps := []struct {
 		after time.Duration
 		want  time.Duration // rest after this request

@@ -8,6 +8,7 @@
 package dictionary
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -29,7 +30,8 @@ type Config struct {
 
 // Options are what the plugin takes from outside.
 type Options struct {
-	Now func() time.Time // clock of the rest of a window after a 429
+	Now  func() time.Time // clock of the rest of a window after a 429
+	Rest time.Duration    // that is waited for at most; 0 = the whole window
 }
 
 // New returns the plugin with the real clock.
@@ -37,7 +39,7 @@ func New() *sdk.Plugin { return NewWith(Options{Now: time.Now}) }
 
 // NewWith returns the plugin with what a test passes in.
 func NewWith(o Options) *sdk.Plugin {
-	s := &service{windows: newWindows(o.Now)}
+	s := &service{windows: newWindows(o.Now, cmp.Or(o.Rest, window))}
 	return sdk.New("dictionary", Version, "English words with phonetics, Chinese definitions, synonyms, antonyms and abbreviations.",
 		sdk.ValidateConfig(checkConfig),
 		sdk.CheckConnection(s.checkConnection),

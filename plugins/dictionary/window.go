@@ -13,14 +13,15 @@ const window = time.Minute
 // neither how long a 429 lasts nor when its window began, so that the rest of
 // ours is the best guess (D-18). Safe for concurrent use.
 type windows struct {
-	now func() time.Time
+	now     func() time.Time
+	longest time.Duration // rest that is waited for
 
 	mu     sync.Mutex
 	starts map[string]time.Time
 }
 
-func newWindows(now func() time.Time) *windows {
-	return &windows{now: now, starts: map[string]time.Time{}}
+func newWindows(now func() time.Time, longest time.Duration) *windows {
+	return &windows{now: now, longest: longest, starts: map[string]time.Time{}}
 }
 
 // sent notes a request to base.
@@ -34,9 +35,9 @@ func (w *windows) sent(base string) {
 }
 
 // rest returns how long the window of base still lasts: at least a second, so
-// that nobody comes back at once, and at most the whole window.
+// that nobody comes back at once, and at most the longest that is waited for.
 func (w *windows) rest(base string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return min(max(w.starts[base].Add(window).Sub(w.now()), time.Second), window)
+	return min(max(w.starts[base].Add(window).Sub(w.now()), time.Second), w.longest)
 }
