@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // What the store of the server's benchmarks holds. FLOWRUN_BENCH_RUNS changes the
@@ -67,8 +68,8 @@ func (o *output) String() string {
 func buildFlowrun(b *testing.B) string {
 	b.Helper()
 	binary := filepath.Join(b.TempDir(), "flowrun")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/flowrun").CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
+	if err := testbuild.Program(binary, "../cmd/flowrun"); err != nil {
+		b.Fatal(err)
 	}
 	return binary
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/internal/simkit"
+	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/plugins/analytics/analyticssim"
 )
 
@@ -26,9 +26,8 @@ func analyticsProject(t *testing.T) (*engine.Project, *analyticssim.Sim) {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "flowrun-plugin-analytics")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./analytics/cmd/flowrun-plugin-analytics")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build analytics: %v\n%s", err, out)
+	if err := testbuild.Program(binary, "./analytics/cmd/flowrun-plugin-analytics"); err != nil {
+		t.Fatal(err)
 	}
 	sim := analyticssim.New(analyticssim.Options{})
 	srv := httptest.NewServer(sim)

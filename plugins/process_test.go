@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/plugins/dictionary/dictionarysim"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
 )
@@ -28,9 +28,8 @@ func (silent) Progress(plan.Progress) {}
 func host(t *testing.T, plugin string) *pluginhost.Host {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "flowrun-plugin-"+plugin)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+plugin+"/cmd/flowrun-plugin-"+plugin)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", plugin, err, out)
+	if err := testbuild.Program(binary, "./"+plugin+"/cmd/flowrun-plugin-"+plugin); err != nil {
+		t.Fatal(err)
 	}
 	h := pluginhost.New(pluginhost.Options{
 		StateDir: t.TempDir(), Now: time.Now, Entropy: rand.Reader, Environ: []string{"PATH=" + os.Getenv("PATH")}, Version: "test",

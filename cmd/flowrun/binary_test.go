@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
@@ -22,10 +23,7 @@ var suiteDir string
 // built is flowrun, built once for all tests of the package.
 var built = sync.OnceValues(func() (string, error) {
 	binary := filepath.Join(suiteDir, "flowrun")
-	if output, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, output)
-	}
-	return binary, nil
+	return binary, testbuild.Program(binary, ".")
 })
 
 // buildBinary gives a flowrun at a path of the test's own: its processes can be
@@ -37,10 +35,8 @@ func buildBinary(t *testing.T) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "flowrun")
-	// Copied by another process: a file that this one has open for writing would be inherited by what tests beside start,
-	// and can't be executed meanwhile. A hard link would change the original, which is refused while it is read.
-	if output, err := exec.Command("cp", original, binary).CombinedOutput(); err != nil {
-		t.Fatalf("copy the built flowrun: %v\n%s", err, output)
+	if err := testbuild.Copy(binary, original); err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }

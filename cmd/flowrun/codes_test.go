@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // codesProject is a project in which the examples of project codes stand.
@@ -125,7 +126,7 @@ func runExample(t *testing.T, binary, code, text string, wrong bool) string {
 // buildThings builds a plugin of which flowrun has no simulator.
 func buildThings(t *testing.T, path string) {
 	t.Helper()
-	if output, err := exec.Command("go", "build", "-o", path, "../../test/sandbox/testdata/things").CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, output)
+	if err := testbuild.Program(path, "../../test/sandbox/testdata/things"); err != nil {
+		t.Fatal(err)
 	}
 }

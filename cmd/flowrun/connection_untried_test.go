@@ -3,7 +3,6 @@ package main_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -12,10 +11,9 @@ import (
 // TestIssue12_31_OpenedIsNotAnswered: a connection whose plugin has no test is told as
 // opened, whatever its service does. One whose plugin has a test answers, or fails.
 func TestIssue12_31_OpenedIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
-	if output, err := exec.Command("go", "build", "-ldflags", "-X main.name=untested", "-o", filepath.Join(dir, "untested"), "./testdata/evil").CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, output)
-	}
+	buildEvil(t, dir, "untested")
 	buildThings(t, filepath.Join(dir, "things"))
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"things":[]}`)) }))
 	defer up.Close()

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // killerProject is a project with the plugin that kills the engine.
@@ -24,9 +26,9 @@ func killerProject(t *testing.T, binary string) (dir string) {
 
 func buildKiller(t *testing.T, dir string, linkerFlags ...string) {
 	t.Helper()
-	build := exec.Command("go", "build", "-ldflags", strings.Join(linkerFlags, " "), "-o", filepath.Join(dir, "killer"), "./testdata/killer")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, output)
+	flags := "-ldflags=" + strings.Join(append([]string{"-s -w"}, linkerFlags...), " ")
+	if err := testbuild.Program(filepath.Join(dir, "killer"), "./testdata/killer", flags); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -229,9 +231,8 @@ steps:
 	if err != nil || !strings.Contains(logs, "plugin killer is another one than at the start (version 1.0.0, now 1.0.1)") {
 		t.Errorf("logs: %v\n%s", err, logs)
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "killer"), "./testdata/killer2")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, output)
+	if err := testbuild.Program(filepath.Join(dir, "killer"), "./testdata/killer2"); err != nil {
+		t.Fatal(err)
 	}
 	_, stderr, err = flowrun(t, binary, dir, "runs", "resume", got.Run.ID)
 	if exitOf(err) != 11 || !strings.Contains(stderr, "what it says of killer.nap is different") || !strings.Contains(stderr, "--with-latest") {

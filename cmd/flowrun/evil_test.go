@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // TestAnEvilPluginFailsItsOwnStepOnly (P18): every fault ends its step with a
@@ -18,10 +20,7 @@ func TestAnEvilPluginFailsItsOwnStepOnly(t *testing.T) {
 	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	for _, plugin := range []string{"evil", "healthy"} {
-		build := exec.Command("go", "build", "-ldflags", "-X main.name="+plugin, "-o", filepath.Join(dir, plugin), "./testdata/evil")
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build plugin %s: %v\n%s", plugin, err, output)
-		}
+		buildEvil(t, dir, plugin)
 	}
 	write(t, dir, "flowrun.yaml", "plugins:\n  evil: {source: ./evil}\n  healthy: {source: ./healthy}\n")
 	write(t, dir, "healthy.yaml", `flowrun: v1
@@ -82,5 +81,13 @@ steps:
 	stdout, stderr, err := flowrun(t, binary, dir, "runs", "list", "--status", "failed")
 	if err != nil || strings.Count(stdout, "failed") < len(wants) {
 		t.Errorf("the store afterwards: %v\n%s%s", err, stdout, stderr)
+	}
+}
+
+// buildEvil puts the plugin of testdata/evil into a folder, under a name.
+func buildEvil(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := testbuild.Program(filepath.Join(dir, name), "./testdata/evil", "-ldflags=-s -w -X main.name="+name); err != nil {
+		t.Fatal(err)
 	}
 }

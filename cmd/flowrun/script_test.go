@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/flowrun/flowrun/internal/cli"
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // TestMain makes this test binary a flowrun too: for the scripts, and for the
@@ -77,8 +78,8 @@ func TestScripts(t *testing.T) {
 func buildFakeAuth(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fakeauth")
-	if output, err := exec.Command("go", "build", "-o", path, "./testdata/fakeauth").CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, output)
+	if err := testbuild.Program(path, "./testdata/fakeauth"); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

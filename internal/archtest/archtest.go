@@ -50,6 +50,7 @@ func ProductRules() Rules {
 			"internal/web/page":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
 
 			"internal/web/markdown": {},
+			"internal/testbuild":    {},
 
 			"internal/doctor":   {"engine", "engine/services", "engine/diag", "engine/plan", "engine/telemetry", "internal/web"},
 			"internal/sandbox":  {"plugins/*/*sim"},

@@ -27,6 +27,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/flowrun/flowrun/internal/testbuild"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -136,9 +137,8 @@ func newBench(t *testing.T, binary string) *bench {
 
 func build(t *testing.T, binary, source string, flags ...string) {
 	t.Helper()
-	args := append(append([]string{"build"}, flags...), "-o", binary, source)
-	if output, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", source, err, output)
+	if err := testbuild.Program(binary, source, flags...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 const canary = "canary-5ecret-0f-the-suite"
@@ -114,8 +116,8 @@ func newArena(t *testing.T) *arena {
 
 func build(t *testing.T, binary, source string) {
 	t.Helper()
-	if output, err := exec.Command("go", "build", "-o", binary, source).CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", source, err, output)
+	if err := testbuild.Program(binary, source); err != nil {
+		t.Fatal(err)
 	}
 }
 

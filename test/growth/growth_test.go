@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // The bounds of the whole suite.
@@ -57,8 +59,8 @@ func newArena(t *testing.T, limits string) *arena {
 	a := &arena{t: t, dir: t.TempDir()}
 	a.flowrun = filepath.Join(a.dir, "flowrun")
 	for binary, source := range map[string]string{a.flowrun: "../../cmd/flowrun", filepath.Join(a.dir, "grower"): "./testdata/grower"} {
-		if output, err := exec.Command("go", "build", "-o", binary, source).CombinedOutput(); err != nil {
-			t.Fatalf("go build %s: %v\n%s", source, err, output)
+		if err := testbuild.Program(binary, source); err != nil {
+			t.Fatal(err)
 		}
 	}
 	a.limits(limits)

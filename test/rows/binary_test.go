@@ -21,16 +21,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // build makes the program of this source, or of the one that an overlay makes of
 // it.
 func build(t *testing.T, binary, overlay string) error {
 	t.Helper()
-	args := []string{"build", "-ldflags=-s -w", "-o", binary}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
+	if overlay == "" {
+		return testbuild.Program(binary, "../../cmd/flowrun")
 	}
+	args := []string{"build", "-ldflags=-s -w", "-o", binary, "-overlay", overlay}
 	out, err := exec.CommandContext(t.Context(), "go", append(args, "../../cmd/flowrun")...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

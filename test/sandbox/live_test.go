@@ -186,7 +186,7 @@ func TestIssue12_01SimulatorsOfOthers(t *testing.T) {
 func TestIssue12_01APluginBringsItsSimulator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, flowrunProgram(t))
-	brings := program(t, "brings/things", "-ldflags", "-X main.simulator=things-sim", "./testdata/things")
+	brings := program(t, "brings/things", "-ldflags=-s -w -X main.simulator=things-sim", "./testdata/things")
 	program(t, "brings/things-sim", "./testdata/things-sim")
 	w.write("flowrun.yaml", "plugins: {things: {source: "+brings+"}}\nconnections: {mine: {plugin: things, config: {base_url: $URL}}}\n")
 	w.write("w.yaml", workflow("w", "steps:\n  - id: make\n    uses: things.create\n    with: {name: a}\noutputs: {name: \"${{ steps.make.outputs.name }}\"}\n"))

@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -214,14 +213,14 @@ notify:`, 1))
 		{name: "a plugin with an address of its own", files: map[string]string{
 			"w.yaml": workflow("w", "steps:\n  - uses: fixed.create\n    with: {name: a}\n"),
 		}, act: func(w *world) {
-			fixed := program(w.t, fmt.Sprintf("fixed-%d", time.Now().UnixNano()), "-ldflags", "-X main.name=fixed -X main.baseURL="+w.service.url, "./testdata/things")
+			fixed := w.addressed("fixed")
 			w.write("flowrun.yaml", "plugins:\n  fixed: {source: "+fixed+"}\n")
 			w.exits(3, "run", "--sandbox", "w.yaml")
 		}},
 		{name: "a plugin that takes the name of a simulated one", files: map[string]string{
 			"w.yaml": workflow("w", "steps:\n  - uses: tasks.create\n    with: {name: a}\n"),
 		}, act: func(w *world) {
-			fixed := program(w.t, fmt.Sprintf("tasks-%d", time.Now().UnixNano()), "-ldflags", "-X main.name=tasks -X main.baseURL="+w.service.url, "./testdata/things")
+			fixed := w.addressed("tasks")
 			w.write("flowrun.yaml", "plugins:\n  tasks: {source: "+fixed+"}\n")
 			w.exits(3, "run", "--sandbox", "w.yaml")
 		}},

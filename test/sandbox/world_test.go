@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	built.dir = dir
-	testparallel.AtLeast(4)
+	testparallel.AtLeast(8)
 	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		panic(err)
@@ -52,9 +53,12 @@ func program(t *testing.T, name string, arguments ...string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.Command("go", append([]string{"build", "-o", path}, arguments...)...)
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, output)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	source := arguments[len(arguments)-1]
+	if err := testbuild.Program(path, source, arguments[:len(arguments)-1]...); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -176,6 +180,33 @@ func (w *world) write(name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// placeholder is the address that is written over in a program with one of its own:
+// it is as long as every real one.
+const placeholder = "http://127.0.0.2:00000"
+
+// addressed returns a plugin of that name that knows the address of the world's
+// service by itself.
+func (w *world) addressed(name string) string {
+	w.t.Helper()
+	image, err := os.ReadFile(program(w.t, name+"-anywhere", "-ldflags=-s -w -X main.name="+name+" -X main.baseURL="+placeholder, "./testdata/things"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(strings.TrimPrefix(w.service.url, "http://"), ":")
+	address := "http://" + host + ":" + strings.Repeat("0", 5-len(port)) + port
+	if len(address) != len(placeholder) || !bytes.Contains(image, []byte(placeholder)) {
+		w.t.Fatalf("%s can't be written into the program", address)
+	}
+	written, path := filepath.Join(w.dir, name+".written"), filepath.Join(w.dir, name)
+	if err := os.WriteFile(written, bytes.ReplaceAll(image, []byte(placeholder), []byte(address)), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := testbuild.Copy(path, written); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
 }
 
 // command is a flowrun of the project.

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 // seed of a suite: FLOWRUN_SEED, else the same at every commit.
@@ -63,8 +65,8 @@ var binaries = sync.OnceValues(func() (built, error) {
 	}
 	b := built{dir: dir, flowrun: filepath.Join(dir, "flowrun"), worker: filepath.Join(dir, "worker")}
 	for binary, source := range map[string]string{b.flowrun: "../../cmd/flowrun", b.worker: "./testdata/worker"} {
-		if output, err := exec.Command("go", "build", "-o", binary, source).CombinedOutput(); err != nil {
-			return b, fmt.Errorf("go build %s: %w\n%s", source, err, output)
+		if err := testbuild.Program(binary, source); err != nil {
+			return b, err
 		}
 	}
 	return b, nil

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
 const smallWorkflow = "flowrun: v1\nname: small\nsteps:\n  - {let: {a: 1}}\n"
@@ -51,9 +53,8 @@ func (p program) run(limit int, args ...string) (int, string) {
 func buildProgram(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "flowrun")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/flowrun")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
+	if err := testbuild.Program(binary, "../../cmd/flowrun"); err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }

@@ -1,0 +1,96 @@
+// Package testbuild makes the programs that tests run. A program is linked once for
+// all packages, and again when its source has changed: what was made stays in the
+// user's cache folder, where `go build` sees by itself whether it is up to date.
+package testbuild
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Program puts the program of a package at path: its folder is named from the
+// working directory, and the flags are those of `go build`. It has no debug
+// information and no mark of the repository's state. Each caller has a file of its
+// own, whose processes can be told from those of others; a program with an overlay
+// is the caller's alone. Safe for concurrent use, also by several processes.
+func Program(path, source string, flags ...string) error {
+	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w"}, flags...)
+	cache, err := os.UserCacheDir()
+	if err != nil || slices.Contains(flags, "-overlay") {
+		return build(path, source, args)
+	}
+	cache = filepath.Join(cache, "flowrun-tests")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return fmt.Errorf("a folder for the programs of tests: %w", err)
+	}
+	key, err := keyOf(source, args)
+	if err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(cache, key+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock the programs of tests: %w", err)
+	}
+	defer lock.Close() // which unlocks
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the programs of tests: %w", err)
+	}
+	shared := filepath.Join(cache, key)
+	if err := build(shared, source, args); err != nil {
+		return err
+	}
+	return Copy(path, shared)
+}
+
+// Copy copies a program, by another process: a file that this one has open for
+// writing would be inherited by what tests beside start, and can't be executed
+// meanwhile. A hard link would change the original, which is refused while it is
+// read.
+func Copy(path, program string) error {
+	if output, err := exec.Command("cp", program, path).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy a program: %w\n%s", err, output)
+	}
+	return nil
+}
+
+func build(path, source string, args []string) error {
+	command := exec.Command("go", append(slices.Clone(args), "-o", path, source)...)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", source, err, output)
+	}
+	return nil
+}
+
+// keyOf names what a program is made of: its package's place in the module, and the
+// flags. Other checkouts of the module use the same file, one after the other.
+func keyOf(source string, args []string) (string, error) {
+	folder, err := filepath.Abs(source)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", source, err)
+	}
+	root := folder
+	for {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		above := filepath.Dir(root)
+		if above == root {
+			return "", fmt.Errorf("%s lies in no module", source)
+		}
+		root = above
+	}
+	inside, err := filepath.Rel(root, folder)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", source, err)
+	}
+	parts := append([]string{filepath.ToSlash(inside), os.Getenv("GOFLAGS"), os.Getenv("GOOS"), os.Getenv("GOARCH")}, args...)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return filepath.Base(folder) + "-" + hex.EncodeToString(sum[:8]), nil
+}
