@@ -22,6 +22,7 @@ func serving(t *testing.T, dir string, files map[string]string, change func(*Con
 	}
 	e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *Config) {
 		c.Dir, c.ProjectFile = dir, filepath.Join(dir, "flowrun.yaml")
+		inMemory(c)
 		if change != nil {
 			change(c)
 		}

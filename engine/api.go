@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Config is everything that the engine takes from its surroundings.
@@ -39,6 +40,9 @@ type Config struct {
 	// Observer hears what the engine does, for metrics, traces and logs. nil =
 	// nobody does, and nothing is gathered.
 	Observer *plan.Observer
+	// OpenStore opens the store in place of the file in StateDir; nil = that file. What
+	// only a file can do is refused for a store that is none (store.FileOf).
+	OpenStore func(hooks store.Hooks) (store.Store, error)
 	// OnCommit is called around each transaction of the store, with "before" and
 	// "after": fault suites end the process there. nil = none.
 	OnCommit func(stage string)

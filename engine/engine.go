@@ -92,22 +92,21 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		failed: make(chan error, 1),
 	}
 	path := filepath.Join(p.config.StateDir, StoreFile)
-	file, err := boltstore.Open(path, e.storeOptions())
+	err := e.openStore(path)
 	if err != nil {
 		return nil, storeError(path, p.config.StateDir, err)
 	}
-	e.store, e.file = file, file
 	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
-	if err := p.services.Attach(file.KV()); err != nil {
+	if err := p.services.Attach(e.store.KV()); err != nil {
 		keyPath := filepath.Join(p.config.StateDir, services.KeyFile)
-		return nil, errors.Join(&fault.StoreError{Fault: services.KeyFault(err), Path: keyPath, Err: err}, file.Close())
+		return nil, errors.Join(&fault.StoreError{Fault: services.KeyFault(err), Path: keyPath, Err: err}, e.store.Close())
 	}
-	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), file.KV()); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), e.store.KV()); err != nil {
+		return nil, errors.Join(err, e.store.Close())
 	}
-	calls := mockedCaller{caller: caller{p}, journal: file}
+	calls := mockedCaller{caller: caller{p}, journal: e.store}
 	e.driver = local.New(local.Options{
-		Journal:       file,
+		Journal:       e.store,
 		Caller:        observedCaller{Caller: calls, observer: p.config.Observer},
 		Observer:      p.config.Observer,
 		Reconciler:    calls,
@@ -117,10 +116,10 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		Log:           p.config.Log,
 		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
 		JournalBytes:  p.file.Limits.Quotas.Of(plan.QuotaJournal),
-		Memory:        file,
+		Memory:        e.store,
 		Identifier:    identifier{p},
-		Gate:          &spaceGate{pressure: file.Pressure, now: p.config.Now, after: time.After},
-		Cache:         &answerCache{kv: file.KV(), now: p.config.Now, log: p.config.Log},
+		Gate:          &spaceGate{pressure: e.store.Pressure, now: p.config.Now, after: time.After},
+		Cache:         &answerCache{kv: e.store.KV(), now: p.config.Now, log: p.config.Log},
 	})
 	if reaped, err := p.host.ReapOrphans(ctx); err != nil {
 		p.config.Log.Warn("orphaned plugins not reaped", "error", err)
@@ -131,10 +130,23 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		p.config.Log.Warn(warning)
 	}
 	if e.scheduler, err = newScheduler(e, time.After); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, e.store.Close())
 	}
 	e.keeper = newKeeper(e, time.After)
 	return e, nil
+}
+
+// openStore opens the file, or the store that the config opens in its place.
+func (e *Engine) openStore(path string) (err error) {
+	if open := e.project.config.OpenStore; open != nil {
+		e.store, err = open(e.storeOptions().Hooks)
+	} else {
+		e.store, err = boltstore.Open(path, e.storeOptions())
+	}
+	if err == nil {
+		e.file = store.FileOf(e.store)
+	}
+	return err
 }
 
 func (e *Engine) storeOptions() boltstore.Options {

@@ -106,6 +106,7 @@ func openTriggered(t *testing.T, dir string, clock *testClock, change func(*Conf
 		Now: clock.now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		Environ: []string{"FLOWRUN_SECRET_HOOK=s3cret", "FLOWRUN_SECRET_TOKEN=t0kent0ken", "FLOWRUN_SECRET_EMPTY="},
 	}
+	inMemory(&config)
 	if change != nil {
 		change(&config)
 	}

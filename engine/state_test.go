@@ -34,6 +34,7 @@ func stateProject(t *testing.T, now func() time.Time, files map[string]string) *
 	if _, found := files["flowrun.yaml"]; found {
 		config.ProjectFile = filepath.Join(dir, "flowrun.yaml")
 	}
+	inMemory(&config)
 	project, err := LoadProject(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

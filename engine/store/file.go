@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -25,6 +26,26 @@ type File interface {
 	// not put back.
 	Rollback() *Rollback
 }
+
+// ErrNoFile says that a store is not kept in one file: it has ways of its own for copies.
+var ErrNoFile = errors.New("the store is not a file")
+
+// FileOf returns what a store can do as a file. One that is none makes no backups
+// (ErrNoFile) and has nothing else to tell.
+func FileOf(s Store) File {
+	if file, ok := s.(File); ok {
+		return file
+	}
+	return noFile{}
+}
+
+type noFile struct{}
+
+func (noFile) Path() string                                        { return "" }
+func (noFile) Backup(context.Context, string) (*BackupInfo, error) { return nil, ErrNoFile }
+func (noFile) BucketStats() ([]BucketStat, error)                  { return nil, nil }
+func (noFile) Migrated() (from uint64, backup string)              { return 0, "" }
+func (noFile) Rollback() *Rollback                                 { return nil }
 
 // BackupInfo tells of a finished backup.
 type BackupInfo struct {
