@@ -4,31 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/ratelimit"
-	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TestTheFirstUseOfALimitIsStoredAtOnce: a process that is killed within its
 // first second must not forget what the service has counted.
 func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
-	file, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: time.Now}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	rows := memstore.New(memstore.Options{}).KV()
 	p := &Project{file: &project.Project{}, config: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}}
-	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), file.KV())
+	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +34,12 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 		if time.Since(began) > time.Minute {
 			t.Fatal("the uses were not stored")
 		}
-		keys, err := file.KV().List(limiterBucket, "")
+		keys, err := rows.List(limiterBucket, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range keys {
-			value, _, _, err := file.KV().Get(limiterBucket, key)
+			value, _, _, err := rows.Get(limiterBucket, key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +51,7 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 		}
 	}
 
-	second, err := newLimiter(p, ratelimit.New(time.Now, time.After), file.KV())
+	second, err := newLimiter(p, ratelimit.New(time.Now, time.After), rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,19 +68,11 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 // as the service said, and for a second where it said nothing.
 func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
-	file, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: time.Now}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	rows := memstore.New(memstore.Options{}).KV()
 	p := &Project{file: &project.Project{}, config: Config{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}}
 	for seconds, want := range map[float64]time.Duration{0: time.Second, 0.5: 500 * time.Millisecond, 2: 2 * time.Second, 90: 90 * time.Second, 7200: 2 * time.Hour} {
 		limits := ratelimit.New(p.config.Now, time.After)
-		l, err := newLimiter(p, limits, file.KV())
+		l, err := newLimiter(p, limits, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +96,7 @@ func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 		}
 		cancel()
 		l.close()
-		if err := file.KV().DeleteBefore(limiterBucket, "\xff"); err != nil {
+		if err := rows.DeleteBefore(limiterBucket, "\xff"); err != nil {
 			t.Fatal(err)
 		}
 	}

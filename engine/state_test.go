@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 )
@@ -239,17 +239,9 @@ func TestRule13TheIdentityOfWhatIsAsked(t *testing.T) {
 }
 
 func TestTheCacheKeepsAnswersForTheirTime(t *testing.T) {
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	rows := memstore.New(memstore.Options{}).KV()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	cache := &answerCache{kv: store.KV(), now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	cache := &answerCache{kv: rows, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
 	answer := &plan.Completed{Output: json.RawMessage(`{"a":1}`), NextCursor: "x"}
 	cache.Put("k", answer, time.Hour)
 	cache.Put("secret", &plan.Completed{Output: json.RawMessage(`{"a":{"$secret":"S"}}`)}, time.Hour)
@@ -268,7 +260,7 @@ func TestTheCacheKeepsAnswersForTheirTime(t *testing.T) {
 		t.Error("an answer outlives its time")
 	}
 	cache.sweep(now)
-	if keys, err := store.KV().List(cacheBucket, ""); err != nil || len(keys) != 0 {
+	if keys, err := rows.List(cacheBucket, ""); err != nil || len(keys) != 0 {
 		t.Errorf("left are %v: %v", keys, err)
 	}
 }

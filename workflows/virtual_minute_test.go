@@ -7,19 +7,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
 )
 
@@ -44,12 +42,9 @@ func TestI19TheRealLimitOn80Domains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := netinfosim.New(netinfosim.Options{Now: time.Now})
 		service := &whoisService{handler: sim}
-		file, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: time.Now}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := memstore.New(memstore.Options{})
 		driver := local.New(local.Options{
-			Journal: file, Caller: service, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Journal: kept, Caller: service, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 			Limiter: oneBucket{ratelimit.New(time.Now, time.After)},
 		})
 		began := time.Now()
@@ -74,7 +69,7 @@ func TestI19TheRealLimitOn80Domains(t *testing.T) {
 		if err := driver.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if err := file.Close(); err != nil {
+		if err := kept.Close(); err != nil {
 			t.Error(err)
 		}
 	})

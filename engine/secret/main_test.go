@@ -3,7 +3,6 @@ package secret_test
 import (
 	"crypto/rand"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -20,20 +19,8 @@ var _ secret.KV = store.KV(nil)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// storedRows returns the rows of a real store.
-func storedRows(t testing.TB) store.KV {
-	t.Helper()
-	s, err := boltstore.Open(filepath.Join(t.TempDir(), "flowrun.db"), boltstore.Options{InitialMmapSize: 32 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s.KV()
-}
+// storedRows returns the rows of a store.
+func storedRows(testing.TB) store.KV { return memstore.New(memstore.Options{}).KV() }
 
 func sealed(t testing.TB, kv secret.KV) *secret.SealedKV {
 	t.Helper()

@@ -6,39 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// attached returns services on a store in a folder, and what gives the store back.
-func attached(t *testing.T, dir string, quotas plan.QuotaValues, now func() time.Time) (s *Services, end func()) {
+// attached returns services on the rows of a store, and what gives them back.
+func attached(t *testing.T, dir string, rows store.KV, quotas plan.QuotaValues, now func() time.Time) (s *Services, end func()) {
 	t.Helper()
-	file, err := boltstore.Open(filepath.Join(dir, "flowrun.db"), boltstore.Options{Hooks: store.Hooks{Now: now}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s = New(Options{
 		StateDir: dir, Now: now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), Redactor: secret.NewRedactor(),
 		Sources: []string{SecretFromStore}, Env: secret.NewEnv(nil), Quotas: quotas,
 	})
-	if err := s.Attach(file.KV()); err != nil {
+	if err := s.Attach(rows); err != nil {
 		t.Fatal(err)
 	}
-	return s, func() {
-		s.Detach()
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	}
+	return s, s.Detach
 }
 
 func keep(t *testing.T, s *Services, scope, key string, size int, ttl time.Duration) error {
@@ -68,7 +58,8 @@ func wantFull(t *testing.T, err error, quota string) {
 func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 	dir := t.TempDir()
 	quotas := plan.QuotaValues{plan.QuotaState: 100_000, plan.QuotaStateKeys: 20}
-	s, end := attached(t, dir, quotas, time.Now)
+	rows := memstore.New(memstore.Options{}).KV()
+	s, end := attached(t, dir, rows, quotas, time.Now)
 	for n := range 7 { // base64 makes 13,400 of 10,000
 		if err := keep(t, s, "plugin", fmt.Sprint(n), 10_000, 0); err != nil {
 			t.Fatal(err)
@@ -90,7 +81,7 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 	wantFull(t, keep(t, s, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", "20", 10, 0), plan.QuotaStateKeys)
 	end()
 
-	s, end = attached(t, dir, quotas, time.Now)
+	s, end = attached(t, dir, rows, quotas, time.Now)
 	defer end()
 	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), plan.QuotaState)
 	at := pluginhost.StateKey{Plugin: "tasks", Scope: "plugin", Key: "1"}
@@ -126,7 +117,7 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 // TestIssue13_05ManyWritersFindNoRoomTogether: what several write at once counts
 // like what one writes after the other.
 func TestIssue13_05ManyWritersFindNoRoomTogether(t *testing.T) {
-	s, end := attached(t, t.TempDir(), plan.QuotaValues{plan.QuotaStateKeys: 5}, time.Now)
+	s, end := attached(t, t.TempDir(), memstore.New(memstore.Options{}).KV(), plan.QuotaValues{plan.QuotaStateKeys: 5}, time.Now)
 	defer end()
 	stored := make(chan bool, 40)
 	for n := range cap(stored) {
@@ -150,7 +141,7 @@ func TestIssue13_05ManyWritersFindNoRoomTogether(t *testing.T) {
 // with their runs, the others when nobody has used them for long.
 func TestIssue13_05StateEndsWhenNothingNeedsIt(t *testing.T) {
 	now := time.Now()
-	s, end := attached(t, t.TempDir(), nil, func() time.Time { return now })
+	s, end := attached(t, t.TempDir(), memstore.New(memstore.Options{}).KV(), nil, func() time.Time { return now })
 	defer end()
 	for scope, ttl := range map[string]time.Duration{"plugin": 0, "connection/short": time.Hour, "connection/old": 0, "run/01k8zq4c0vdx3y6t7k9m2n5p8r": 0} {
 		if err := keep(t, s, scope, "k", 10, ttl); err != nil {
