@@ -79,9 +79,7 @@ func (c *checker) unknownAction(node *spec.Node) {
 		problem.Hint = "an action is written `plugin.action`"
 	case len(own) == 0:
 		problem = c.errorAt(node.Pos, CodeUnknownPlugin, "no plugin has the name `%s`", plugin)
-		if problem.Hint = diag.DidYouMean(plugin, plugins); problem.Hint == "" {
-			problem.Hint = "the plugins are " + strings.Join(plugins, ", ")
-		}
+		problem.Hint = diag.MeantOr(plugin, plugins, "the plugins are ")
 	default:
 		problem = c.errorAt(node.Pos, CodeUnknownAction, "the plugin `%s` has no action `%s`", plugin, short)
 		problem.Hint = "it has " + strings.Join(own, ", ")

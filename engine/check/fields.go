@@ -51,9 +51,7 @@ func (c *checker) key(mapName, name string) *spec.Key { return c.tree.Language.M
 // unknownKey reports a key that a map has not.
 func (c *checker) unknownKey(key *spec.Node, what string, names []string) *diag.Problem {
 	problem := c.errorAt(key.Pos, CodeUnknownKey, "%s has no key `%s`", what, key.Text)
-	if problem.Hint = diag.DidYouMean(key.Text, names); problem.Hint == "" {
-		problem.Hint = "its keys are " + strings.Join(names, ", ")
-	}
+	problem.Hint = diag.MeantOr(key.Text, names, "its keys are ")
 	return problem
 }
 
@@ -143,9 +141,7 @@ func (c *checker) word(key *spec.Key, node *spec.Node) (string, bool) {
 		return node.Text, true
 	}
 	problem := c.errorAt(node.Pos, CodeWord, "`%s` is not %s", node.Text, key.What)
-	if problem.Hint = diag.DidYouMean(node.Text, key.Values); problem.Hint == "" {
-		problem.Hint = "it is one of " + strings.Join(key.Values, ", ")
-	}
+	problem.Hint = diag.MeantOr(node.Text, key.Values, "it is one of ")
 	return "", false
 }
 

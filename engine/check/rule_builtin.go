@@ -44,12 +44,11 @@ func (c *checker) builtinWith(s *step) *schema.Type {
 
 // approve reads the form: its fields are the outputs.
 func (c *checker) approve(s *step) *schema.Type {
-	properties, required := json.RawMessage("{}"), []string(nil)
-	bad := false
+	whole, bad := closed(json.RawMessage("{}"), nil), false
 	if form := s.src.With.Get("form"); form != nil && !form.Bad {
 		if form.Kind == spec.Mapping {
 			r := inputReader{c: c}
-			properties, required = r.properties(form, true)
+			whole = closed(r.properties(form))
 			bad = r.bad
 		} else {
 			bad = true
@@ -58,12 +57,7 @@ func (c *checker) approve(s *step) *schema.Type {
 		}
 	}
 	c.restOf(s, s.action.input, "form")
-	whole := object{{"type", jsonText("object")}, {"properties", properties}}
-	if len(required) > 0 {
-		whole = append(whole, member{"required", encode(required)})
-	}
-	whole = append(whole, member{"additionalProperties", json.RawMessage("false")})
-	t, err := schema.FromJSON(whole.encode())
+	t, err := schema.FromJSON(whole)
 	switch {
 	case bad:
 		return schema.Of(schema.Any)
@@ -71,7 +65,7 @@ func (c *checker) approve(s *step) *schema.Type {
 		c.errorAt(s.src.With.FirstKey(), CodeSchema, "%s", err.Error())
 		return schema.Of(schema.Any)
 	}
-	s.plan.OutputSchema = whole.encode()
+	s.plan.OutputSchema = whole
 	return withDefaults(t)
 }
 
@@ -88,10 +82,7 @@ func (c *checker) wait(s *step) *schema.Type {
 		}
 	}
 	c.restOf(s, waitInput(s.action.input, payload), "schema")
-	s.plan.OutputSchema = object{
-		{"type", jsonText("object")}, {"properties", object{{"payload", text}}.encode()},
-		{"required", encode([]string{"payload"})}, {"additionalProperties", json.RawMessage("false")},
-	}.encode()
+	s.plan.OutputSchema = closed(object{{"payload", text}}.encode(), []string{"payload"})
 	return schema.ObjectOf(schema.Required("payload", payload))
 }
 

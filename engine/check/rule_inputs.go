@@ -20,13 +20,7 @@ func (c *checker) inputSchema() {
 		return
 	}
 	r := inputReader{c: c}
-	properties, required := r.properties(c.tree.Inputs, true)
-	whole := object{{"type", jsonText("object")}, {"properties", properties}}
-	if len(required) > 0 {
-		whole = append(whole, member{"required", encode(required)})
-	}
-	whole = append(whole, member{"additionalProperties", json.RawMessage("false")})
-	text := whole.encode()
+	text := closed(r.properties(c.tree.Inputs))
 	t, err := schema.FromJSON(text)
 	if err != nil || r.bad {
 		// What is known is kept, so that expressions are checked all the same.
@@ -89,6 +83,15 @@ func (o object) encode() json.RawMessage {
 	return b.Bytes()
 }
 
+// closed is the schema of an object without other names.
+func closed(properties json.RawMessage, required []string) json.RawMessage {
+	whole := object{{"type", jsonText("object")}, {"properties", properties}}
+	if len(required) > 0 {
+		whole = append(whole, member{"required", encode(required)})
+	}
+	return append(whole, member{"additionalProperties", json.RawMessage("false")}).encode()
+}
+
 // inputReader turns schemas as authors write them into JSON Schema.
 type inputReader struct {
 	c   *checker
@@ -100,14 +103,13 @@ func (r *inputReader) problem(pos diag.Pos, format string, args ...any) *diag.Pr
 	return r.c.errorAt(pos, CodeSchema, format, args...)
 }
 
-// properties reads a map of schemas. At the top the names are those of inputs,
-// which are required unless they have a default.
-func (r *inputReader) properties(node *spec.Node, top bool) (json.RawMessage, []string) {
+// properties reads a map of inputs, which are required unless they have a default.
+func (r *inputReader) properties(node *spec.Node) (json.RawMessage, []string) {
 	var out object
 	var required []string
 	for _, pair := range node.Pairs {
 		name := pair.Key.Text
-		if top && !fieldPattern.MatchString(name) {
+		if !fieldPattern.MatchString(name) {
 			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = fieldHint
 			r.bad = true
 		}
@@ -140,9 +142,7 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 		key := words.Key(pair.Key.Text)
 		if key == nil {
 			problem := r.problem(pair.Key.Pos, "the key `%s` is not known in a schema", pair.Key.Text)
-			if problem.Hint = diag.DidYouMean(pair.Key.Text, words.KeyNames("")); problem.Hint == "" {
-				problem.Hint = "its keys are " + strings.Join(words.KeyNames(""), ", ")
-			}
+			problem.Hint = diag.MeantOr(pair.Key.Text, words.KeyNames(""), "its keys are ")
 			continue
 		}
 		if pair.Value.Bad {

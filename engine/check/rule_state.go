@@ -48,8 +48,7 @@ func (c *checker) stateSchema() {
 			r.bad = true
 		}
 	}
-	whole := object{{"type", jsonText("object")}, {"properties", properties.encode()}, {"required", encode(names)}, {"additionalProperties", json.RawMessage("false")}}
-	text := whole.encode()
+	text := closed(properties.encode(), names)
 	t, err := schema.FromJSON(text)
 	if err != nil || r.bad {
 		if !r.bad {

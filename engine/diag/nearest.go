@@ -35,6 +35,15 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
+// MeantOr is DidYouMean where one candidate is near, else lead with all of them:
+// "its keys are a, b".
+func MeantOr(word string, candidates []string, lead string) string {
+	if near := DidYouMean(word, candidates); near != "" {
+		return near
+	}
+	return lead + strings.Join(candidates, ", ")
+}
+
 // editDistance is the optimal string alignment distance, cut off at limit.
 func editDistance(a, b []rune, limit int) int {
 	if abs(len(a)-len(b)) >= limit {

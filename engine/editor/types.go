@@ -54,7 +54,7 @@ func literalOf(t *schema.Type, in bool) (literal object, takesText bool) {
 		return object{"type": "string", "pattern": `^\s*\$\{\{`, "examples": []string{"${{ secrets.NAME }}"}}, true
 	case t.Enum != nil:
 		if encoded, err := schema.Encode(plainWords(t)); err == nil {
-			return object{"enum": json.RawMessage(encoded)}, false
+			return object{"enum": encoded}, false
 		}
 	}
 	switch t.Kind {

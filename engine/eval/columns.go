@@ -58,9 +58,7 @@ func (k *call) checkColumns() {
 		case !literal || known == nil || slices.Contains(known, text.Value):
 		case k.typeOf(0).Element().Additional == nil:
 			issue := k.c.issueOver(node, CodeField, "the rows have no field `%s`", text.Value)
-			if issue.Hint = diag.DidYouMean(text.Value, known); issue.Hint == "" {
-				issue.Hint = "they have " + strings.Join(known, ", ")
-			}
+			issue.Hint = diag.MeantOr(text.Value, known, "they have ")
 			k.c.report(issue)
 		}
 	}

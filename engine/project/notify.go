@@ -102,8 +102,6 @@ func (p *parser) notifyOn(n *spec.Node, target *Notify) {
 			continue
 		}
 		problem := p.problems.Errorf(item.Pos, "FR5020", "`%s` is nothing that a target can be told of", item.Text)
-		if problem.Hint = diag.DidYouMean(item.Text, notifyWords()); problem.Hint == "" {
-			problem.Hint = "it is one of " + strings.Join(notifyWords(), ", ")
-		}
+		problem.Hint = diag.MeantOr(item.Text, notifyWords(), "it is one of ")
 	}
 }

@@ -52,9 +52,7 @@ func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spe
 			}
 			slices.Sort(names)
 			problem := p.problems.Errorf(pair.Key.Pos, "FR5002", "%s has no key `%s`", what, pair.Key.Text)
-			if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint == "" {
-				problem.Hint = "its keys are " + strings.Join(names, ", ")
-			}
+			problem.Hint = diag.MeantOr(pair.Key.Text, names, "its keys are ")
 			continue
 		}
 		if read != nil {

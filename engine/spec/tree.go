@@ -35,15 +35,15 @@ type reader struct {
 }
 
 func (r *reader) workflow(w *Workflow) {
-	top := w.Language.Map("workflow")
+	top, slots, lists := w.Language.Map("workflow"), w.slots(), w.lists()
 	for _, pair := range w.Root.Pairs {
 		key := r.key(pair.Key, top)
 		if key == nil || !r.shape(pair, key) {
 			continue
 		}
-		if list := w.steps(key.Name); list != nil {
+		if list := lists[key.Name]; list != nil {
 			*list = r.steps(pair)
-		} else if slot := w.slot(key.Name); slot != nil {
+		} else if slot := slots[key.Name]; slot != nil {
 			*slot = pair.Value
 		} else {
 			w.Others = append(w.Others, Other{Key: key, Pair: pair})

@@ -75,46 +75,15 @@ func (s *Step) Written(key string) bool {
 	return ok
 }
 
-func (w *Workflow) slot(key string) **Node {
-	switch key {
-	case "flowrun":
-		return &w.Version
-	case "name":
-		return &w.Name
-	case "description":
-		return &w.Description
-	case "labels":
-		return &w.Labels
-	case "inputs":
-		return &w.Inputs
-	case "triggers":
-		return &w.Triggers
-	case "concurrency":
-		return &w.Concurrency
-	case "timeout":
-		return &w.Timeout
-	case "defaults":
-		return &w.Defaults
-	case "state":
-		return &w.State
-	case "outputs":
-		return &w.Outputs
+func (w *Workflow) slots() map[string]**Node {
+	return map[string]**Node{
+		"flowrun": &w.Version, "name": &w.Name, "description": &w.Description, "labels": &w.Labels, "inputs": &w.Inputs, "triggers": &w.Triggers,
+		"concurrency": &w.Concurrency, "timeout": &w.Timeout, "defaults": &w.Defaults, "state": &w.State, "outputs": &w.Outputs,
 	}
-	return nil
 }
 
-func (w *Workflow) steps(key string) *[]*Step {
-	switch key {
-	case "steps":
-		return &w.Steps
-	case "on_success":
-		return &w.OnSuccess
-	case "on_failure":
-		return &w.OnFailure
-	case "finally":
-		return &w.Finally
-	}
-	return nil
+func (w *Workflow) lists() map[string]*[]*Step {
+	return map[string]*[]*Step{"steps": &w.Steps, "on_success": &w.OnSuccess, "on_failure": &w.OnFailure, "finally": &w.Finally}
 }
 
 func (s *Step) slots() map[string]**Node {

@@ -65,9 +65,7 @@ func (b *binder) trigger(c *caseNode, shared *spec.Node) plan.Trigger {
 		names = append(names, trigger.Name)
 	}
 	problem := b.problems.Errorf(node.Pos, CodeWord, "the workflow has no trigger `%s`", node.Text)
-	if problem.Hint = diag.DidYouMean(node.Text, names); problem.Hint == "" {
-		problem.Hint = "its triggers are " + strings.Join(names, ", ")
-	}
+	problem.Hint = diag.MeantOr(node.Text, names, "its triggers are ")
 	return plan.Trigger{}
 }
 

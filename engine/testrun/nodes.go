@@ -45,9 +45,7 @@ func (r *reader) fields(node *spec.Node, what string, known ...field) bool {
 // unknown reports a name that is not one of those known.
 func (r *reader) unknown(node *spec.Node, what, name string, known []string) {
 	problem := r.problems.Errorf(node.Pos, CodeUnknownKey, "%s `%s`", what, name)
-	if problem.Hint = diag.DidYouMean(name, known); problem.Hint == "" {
-		problem.Hint = "its keys are " + strings.Join(known, ", ")
-	}
+	problem.Hint = diag.MeantOr(name, known, "its keys are ")
 }
 
 func (r *reader) mapping(node *spec.Node, what string) bool {
@@ -97,9 +95,7 @@ func (r *reader) word(node *spec.Node, what string, words ...string) (string, bo
 		return node.Text, true
 	}
 	problem := r.problems.Errorf(node.Pos, CodeWord, "`%s` is not %s", node.Text, what)
-	if problem.Hint = diag.DidYouMean(node.Text, words); problem.Hint == "" {
-		problem.Hint = "it is one of " + strings.Join(words, ", ")
-	}
+	problem.Hint = diag.MeantOr(node.Text, words, "it is one of ")
 	return "", false
 }
 
