@@ -12,10 +12,12 @@ import (
 // Module is the import path of the product module.
 const Module = "github.com/flowrun/flowrun"
 
-// Package is a package with the imports of its non-test files.
+// Package is a package with the imports of its files, those of its tests apart.
 type Package struct {
-	ImportPath string
-	Imports    []string
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string // of the tests outside of it
 }
 
 // Rules say who may import whom inside the module, and which package alone may
@@ -29,6 +31,9 @@ type Rules struct {
 	Allowed map[string][]string
 	// Sole maps a library's import path prefix to its only importers.
 	Sole map[string][]string
+	// Behind maps a package of ours that stands behind a seam to those that may name
+	// it, their tests included: others have the seam.
+	Behind map[string][]string
 }
 
 // ProductRules returns the rules of this module.
@@ -101,6 +106,10 @@ func ProductRules() Rules {
 			"engine/schedule/cron": {},
 		},
 		Sole: soleImporters(),
+		// engine is the wiring; the others are tests of what lies in the file.
+		Behind: map[string][]string{"engine/boltstore": {
+			"engine", "engine/local", "test/killloop", "test/serve", "test/storefaults", "test/tokens", "test/triggers",
+		}},
 	}
 }
 
@@ -138,6 +147,11 @@ func (r Rules) Violations(packages []Package) []string {
 		own, ours := strings.CutPrefix(p.ImportPath, Module+"/")
 		if !ours {
 			continue
+		}
+		for target, users := range r.Behind {
+			if own != target && !slices.Contains(users, own) && slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports), Module+"/"+target) {
+				found = append(found, fmt.Sprintf("%s must not name %s, not in its tests either: it stands behind a seam", own, target))
+			}
 		}
 		for _, imported := range p.Imports {
 			if target, ours := strings.CutPrefix(imported, Module+"/"); ours {

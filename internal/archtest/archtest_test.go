@@ -14,7 +14,7 @@ import (
 )
 
 func TestTheModuleKeepsItsImportRules(t *testing.T) {
-	command := exec.Command("go", "list", "-json=ImportPath,Imports", archtest.Module+"/...")
+	command := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", archtest.Module+"/...")
 	output, err := command.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -49,14 +49,20 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		{ImportPath: module + "plugins/netinfo/netinfosim", Imports: []string{module + "internal/simkit", module + "sdk"}},
 		{ImportPath: module + "unknown", Imports: []string{module + "engine"}},
 		{ImportPath: module + "engine", Imports: []string{module + "engine/local", module + "engine/conformance"}},
+		{ImportPath: module + "engine/local", Imports: []string{module + "engine/store"}, XTestImports: []string{module + "engine/boltstore"}},
+		{ImportPath: module + "engine/secret", TestImports: []string{module + "engine/memstore"}, XTestImports: []string{module + "engine/boltstore"}},
+		{ImportPath: module + "engine/dispatch", TestImports: []string{module + "engine/boltstore"}},
 		{ImportPath: "example.com/other", Imports: []string{module + "engine/local"}},
 	}
 	want := []string{
 		"engine must not import engine/conformance",
 		"engine/check must not import github.com/expr-lang/expr/ast: only [engine/eval] may",
 		"engine/check must not import gopkg.in/yaml.v3: only [engine/spec] may",
+		"engine/dispatch must not name engine/boltstore, not in its tests either: it stands behind a seam",
 		"engine/interp must not import engine/boltstore",
+		"engine/interp must not name engine/boltstore, not in its tests either: it stands behind a seam",
 		"engine/plan must not import engine/diag",
+		"engine/secret must not name engine/boltstore, not in its tests either: it stands behind a seam",
 		"internal/cli/view must not import engine/local",
 		"plugins/netinfo must not import engine",
 		"plugins/netinfo/netinfosim must not import sdk",
