@@ -90,7 +90,7 @@ func (w *writer) settle(workflow, success []byte) error {
 	return nil
 }
 
-// AttentionCount returns how many runs of a workflow ("" = of all) need somebody.
+// AttentionCount is that of store.Totals.
 func (s *Store) AttentionCount(workflow string) (n int, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		if workflow == "" {
@@ -114,9 +114,7 @@ func (s *Store) AttentionCount(workflow string) (n int, err error) {
 // lookRows is how many runs one transaction takes out of the index.
 const lookRows = 500
 
-// Look notes that somebody has looked at runs that have failed or ran out of time:
-// they need nobody any more. It returns those that did until now. Runs that are
-// paused or ask a person stay, those that are not there or need nobody are passed over.
+// Look is that of store.Runs.
 func (s *Store) Look(ids []string, by string, at time.Time) (looked []string, err error) {
 	note, err := json.Marshal(store.Look{At: at, By: by})
 	if err != nil {
@@ -174,7 +172,7 @@ func toLookAt(tx *bolt.Tx, ids []string) (rows []*plan.Run, err error) {
 	return rows, nil
 }
 
-// Looked returns who looked at a run, and whether it still needs somebody.
+// Looked is that of store.Runs.
 func (s *Store) Looked(id string) (look *store.Look, needed bool, err error) {
 	key, err := runKey(id)
 	if err != nil {
@@ -195,7 +193,7 @@ func (s *Store) Looked(id string) (look *store.Look, needed bool, err error) {
 	return look, needed, err
 }
 
-// WorkflowHeads returns the heads of all workflows that have runs, or of one.
+// WorkflowHeads is that of store.Totals.
 func (s *Store) WorkflowHeads(workflow string) (heads []store.WorkflowHead, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		all, err := countsOf(tx, workflow)

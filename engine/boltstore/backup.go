@@ -22,11 +22,7 @@ import (
 // sidecarSuffix is appended to a backup's path: the file with its checksum.
 const sidecarSuffix = ".sha256"
 
-// Backup copies the store while it is in use to a new file, which it checks and
-// gives its name only then (P15). All that was acknowledged before the call is
-// in it. Sealed values stay sealed. ErrExists; ctx ends it between its parts,
-// and nothing remains of an unfinished one. Safe for concurrent use, with
-// different paths.
+// Backup is that of store.File.
 func (s *Store) Backup(ctx context.Context, path string) (*store.BackupInfo, error) {
 	info, err := s.backup(ctx, path)
 	if err != nil {
@@ -213,8 +209,7 @@ func getEpoch(tx *bolt.Tx) (uint64, error) {
 	return binary.BigEndian.Uint64(stored), nil
 }
 
-// Epoch counts the restores of the store: what was begun in another epoch, such
-// as a schedule's slot, belongs to another history (P15).
+// Epoch is that of store.Triggers.
 func (s *Store) Epoch() (epoch uint64, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		epoch, err = getEpoch(tx)

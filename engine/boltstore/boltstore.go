@@ -177,7 +177,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Path returns the path that Open was given.
+// Path is that of store.File.
 func (s *Store) Path() string { return s.path }
 
 // Close commits what was handed over, then closes the file. Later calls fail

@@ -10,7 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// Census counts runs by their index rows, without reading the runs themselves.
+// Census is that of store.Totals. It counts index rows, without reading the runs themselves.
 func (s *Store) Census() (census store.Census, err error) {
 	census.Runs = map[plan.RunStatus]int{}
 	err = s.view(func(tx *bolt.Tx) error {

@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -166,25 +165,10 @@ func (s *Store) do(size int, apply func(w *writer) (bool, error)) error {
 	return <-answered
 }
 
-// Flush waits until all that was handed over before is durable, or for ctx.
-func (s *Store) Flush(ctx context.Context) error {
-	answered := make(chan error, 1)
-	nothing := func(*writer) (bool, error) { return false, nil }
-	if err := s.queue.put(&op{apply: nothing, done: func(err error) { answered <- err }}); err != nil {
-		return err
-	}
-	select {
-	case err := <-answered:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // counters count what the committer did.
 type counters struct{ commits, growths, ops atomic.Uint64 }
 
-// Stats returns the counts since Open.
+// Stats is that of store.Upkeep.
 func (s *Store) Stats() store.Stats {
 	commits, growths := s.counters.commits.Load(), s.counters.growths.Load()
 	stats := s.db.Stats().TxStats

@@ -143,8 +143,7 @@ func countDamage(key []byte) error {
 	return &store.CorruptError{Bucket: string(bucketCounts), Key: hexKey(key), Detail: "not counts of runs"}
 }
 
-// Counts returns how many runs of a workflow ("" = of all) have each status. It
-// reads one row, however many runs there are.
+// Counts is that of store.Totals. It reads one row, however many runs there are.
 func (s *Store) Counts(workflow string) (counts store.Counts, err error) {
 	prefix, err := countPrefix(workflow)
 	if err != nil {
@@ -234,9 +233,7 @@ func countedWorkflow(key []byte) (prefix []byte, ok bool) {
 	return bytes.Clone(key[:length]), true
 }
 
-// HourCounts returns the counts of a workflow's runs ("" = of all) that were
-// accepted from since on, hour by hour, the oldest first. Hours without runs are
-// absent.
+// HourCounts is that of store.Totals.
 func (s *Store) HourCounts(workflow string, since time.Time) (hours []store.HourCounts, err error) {
 	prefix, err := countPrefix(workflow)
 	if err != nil {

@@ -22,12 +22,8 @@ const (
 // rewrites pages, though it adds nothing.
 const deleteSize = 64 << 10
 
-// DeleteRun removes a run with all that belongs to it: row, index rows, journal,
-// logs, request id, its place under `concurrency`, what waits in the outbox, and
-// the plans and large values that no other run needs. The fire that it is the run
-// of stays: its slot is not fired again. The run is gone with the first transaction; what a
-// crash leaves of it is removed at the next Open. ErrRunNotFound; ErrRunOpen
-// unless the run is closed, paused or ended.
+// DeleteRun is that of store.Runs. The run is gone with the first transaction; what a
+// crash leaves of it is removed at the next Open.
 func (s *Store) DeleteRun(id string) error {
 	key, err := runKey(id)
 	if err != nil {

@@ -31,9 +31,7 @@ func (s *Store) expireBatch() int {
 	return int(min(expireMost, max(1, room/expireRoom)))
 }
 
-// Expire removes closed runs that retention does not keep: first by age, then by
-// number, of each workflow the oldest first. It may be stopped at any moment, by
-// ctx, an error or the end of the process: the next one goes on.
+// Expire is that of store.Upkeep.
 func (s *Store) Expire(ctx context.Context, r store.Retention, now time.Time) (removed []store.Removal, err error) {
 	counts, err := s.topCounts()
 	if err != nil {

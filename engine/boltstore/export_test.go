@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -197,4 +198,19 @@ func BlobsForTest(t *testing.T, s *Store) (count int) {
 		t.Fatal(err)
 	}
 	return count
+}
+
+// Flush waits until all that was handed over before is durable, or for ctx.
+func (s *Store) Flush(ctx context.Context) error {
+	answered := make(chan error, 1)
+	nothing := func(*writer) (bool, error) { return false, nil }
+	if err := s.queue.put(&op{apply: nothing, done: func(err error) { answered <- err }}); err != nil {
+		return err
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -26,9 +26,7 @@ import (
 // slotSize is the length of a slot in a key.
 const slotSize = 8
 
-// Fires returns the fires that the filter selects, the newest slot first, and the
-// cursor of the next page ("" = none). A cursor that this function did not give
-// is an error.
+// Fires is that of store.Fires.
 func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, err error) {
 	scans, err := s.fireScans(filter)
 	if err != nil {
@@ -53,8 +51,7 @@ func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, 
 	return fires, next, nil
 }
 
-// FiresBetween returns the fires of a trigger with slots in [from, until), the
-// oldest first, at most limit (0 = all).
+// FiresBetween is that of store.Fires.
 func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, limit int) (fires []plan.Fire, err error) {
 	prefix, err := triggerPrefix(workflow, trigger)
 	if err != nil {
@@ -89,7 +86,7 @@ func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, li
 	return fires, nil
 }
 
-// Fire returns the fire of a slot; nil when there is none.
+// Fire is that of store.Fires.
 func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire, err error) {
 	key, err := fireKey(workflow, trigger, slot)
 	if err != nil {
@@ -102,10 +99,7 @@ func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire,
 	return fire, err
 }
 
-// PutFires stores fires of a trigger and changes its state, in one transaction. A
-// row that is there already is never overwritten. Without fires, or without edit,
-// only the other one happens. edit runs on the committer's goroutine: it must be
-// quick and must not call the store.
+// PutFires is that of store.Fires. edit runs on the committer's goroutine.
 func (s *Store) PutFires(fires []plan.Fire, workflow, trigger string, edit func(*plan.TriggerState)) error {
 	rows := make([]fireRow, len(fires))
 	size := 0

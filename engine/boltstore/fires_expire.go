@@ -11,11 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// ExpireFires removes fires that were decided longer than keep ago (0 = any age
-// may stay), and the oldest of each trigger above perTrigger (0 = any number). It
-// returns how many went. It may be stopped at any moment: the next one goes on. A
-// slot whose row is gone is not fired again: the trigger's state knows how far it
-// has come.
+// ExpireFires is that of store.Upkeep.
 func (s *Store) ExpireFires(ctx context.Context, keep time.Duration, perTrigger int, now time.Time) (removed int, err error) {
 	if keep > 0 {
 		if removed, err = s.expireOldFires(ctx, now.Add(-keep)); err != nil {

@@ -16,7 +16,7 @@ type kvRows struct{ store *Store }
 // KV returns the store's rows for others.
 func (s *Store) KV() store.KV { return &kvRows{s} }
 
-// Get returns a copy of a row's value and its version.
+// Get is that of store.KV.
 func (kv *kvRows) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		stored, at, ok, err := getKV(tx, bucket, key)
@@ -29,9 +29,7 @@ func (kv *kvRows) Get(bucket, key string) (value []byte, version uint64, found b
 	return value, version, found, nil
 }
 
-// Put stores a value and returns its new version, after the fsync. With
-// ifVersion it does so only when that is the stored version, 0 meaning that
-// there must be no row; else ErrConflict.
+// Put is that of store.KV.
 func (kv *kvRows) Put(bucket, key string, value []byte, ifVersion *uint64) (version uint64, err error) {
 	if err := store.CheckRow(bucket, key, value); err != nil {
 		return 0, err
@@ -52,8 +50,7 @@ func (kv *kvRows) Put(bucket, key string, value []byte, ifVersion *uint64) (vers
 	return version, nil
 }
 
-// Delete removes a row, after the fsync; an absent one is no error. With
-// ifVersion it does so only when that is the stored version; else ErrConflict.
+// Delete is that of store.KV.
 func (kv *kvRows) Delete(bucket, key string, ifVersion *uint64) error {
 	err := kv.store.do(0, func(w *writer) (bool, error) {
 		if err := matchKV(w.Tx, bucket, key, ifVersion); err != nil {
@@ -72,7 +69,7 @@ func (kv *kvRows) Delete(bucket, key string, ifVersion *uint64) error {
 	return nil
 }
 
-// List returns the keys of a bucket that begin with prefix, in order.
+// List is that of store.KV.
 func (kv *kvRows) List(bucket, prefix string) (keys []string, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
@@ -88,8 +85,7 @@ func (kv *kvRows) List(bucket, prefix string) (keys []string, err error) {
 	return keys, err
 }
 
-// Sizes returns what the rows of a bucket take whose keys begin with prefix, in
-// order.
+// Sizes is that of store.KV.
 func (kv *kvRows) Sizes(bucket, prefix string) (sizes []store.KVSize, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))

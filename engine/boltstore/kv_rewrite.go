@@ -17,13 +17,7 @@ type kvRewrite struct {
 	version    uint64
 }
 
-// Rewrite shows change the rows of a bucket behind the key after ("" = from the
-// first), in the order of their keys, at most limit of them, and stores the
-// values that it returns in their places, in one transaction, after the fsync;
-// nil leaves a row as it is. Versions stay: whoever compares and sets is not
-// disturbed. last is the key to go on behind, "" at the end. An error of change
-// leaves all rows as they are. change runs on the committer's goroutine: it must
-// not call the store.
+// Rewrite is that of store.KV. change runs on the committer's goroutine.
 func (kv *kvRows) Rewrite(bucket, after string, limit int, change func(key string, value []byte) ([]byte, error)) (last string, rewritten int, err error) {
 	err = kv.store.do(rewriteBytes, func(w *writer) (bool, error) {
 		var rows []kvRewrite
@@ -84,8 +78,7 @@ func changedRows(tx *bolt.Tx, bucket, after string, limit int, change func(key s
 // removeAtOnce bounds what one DeleteBefore takes out in its transaction.
 const removeAtOnce = 10_000
 
-// DeleteBefore removes the rows of a bucket whose keys stand before key, at most
-// 10,000 of them, in one transaction, after the fsync.
+// DeleteBefore is that of store.KV.
 func (kv *kvRows) DeleteBefore(bucket, key string) error {
 	err := kv.store.do(0, func(w *writer) (bool, error) {
 		b := w.Bucket(bucketKV).Bucket([]byte(bucket))

@@ -33,9 +33,7 @@ type logPage struct {
 // full reports whether a page takes no more lines.
 func (p *logPage) full(limit int) bool { return len(p.Lines) == limit || p.bytes >= pageBytes }
 
-// LogPage reads a part of a run's log, from either end, without reading the
-// rest. After the last line comes one more for every step whose log was over
-// 16 MiB, with the count of what was dropped. ErrRunNotFound; *CorruptError.
+// LogPage is that of store.Logs.
 func (s *Store) LogPage(runID string, q store.LogQuery) (*store.LogPage, error) {
 	run, err := runKey(runID)
 	if err != nil {
@@ -206,8 +204,7 @@ func (s *Store) logPart(runID string, run []byte, at uint64, back bool, wanted i
 	return part, more, err
 }
 
-// LogSteps returns the steps of a run that have written lines, at most so many,
-// in the order of their paths; "" is the run itself. ErrRunNotFound.
+// LogSteps is that of store.Logs.
 func (s *Store) LogSteps(runID string, most int) (steps []string, err error) {
 	run, err := runKey(runID)
 	if err != nil {

@@ -113,10 +113,7 @@ func putLogSize(w *writer, run []byte, step string, size *logSize) error {
 	return w.put(bucketLogSizes, logSizeKey(run, step), append(value, step...))
 }
 
-// Logs returns a run's log lines of one step ("" = of all), from line number
-// from on (the first is 1), at most limit (0 = all), and the number to ask for
-// next. After the last line comes one more for every step whose log was over
-// 16 MiB, with the count of what was dropped. ErrRunNotFound.
+// Logs is that of store.Logs.
 func (s *Store) Logs(runID, step string, from uint64, limit int) (lines []plan.Log, next uint64, err error) {
 	run, err := runKey(runID)
 	if err != nil {

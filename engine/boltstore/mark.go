@@ -186,5 +186,5 @@ func (s *Store) acceptRollback(stored, beside mark) error {
 	return nil
 }
 
-// Rollback returns what Open has accepted; nil = the store was not put back.
+// Rollback is that of store.File.
 func (s *Store) Rollback() *store.Rollback { return s.rollback }

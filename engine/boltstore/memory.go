@@ -16,7 +16,7 @@ import (
 // 32 KiB.
 const maxMemoryKey = 8 << 10
 
-// State returns the stored values of a workflow's state, by name.
+// State is that of store.Memory.
 func (s *Store) State(workflow string) (values []plan.StateValue, err error) {
 	prefix, err := workflowPrefix(workflow)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Store) State(workflow string) (values []plan.StateValue, err error) {
 	return s.listMemory(bucketState, prefix)
 }
 
-// Cursors returns stored cursors: all, or those of a workflow, or of one name.
+// Cursors is that of store.Memory.
 func (s *Store) Cursors(workflow, name string) ([]plan.StateValue, error) {
 	prefix := ""
 	if workflow != "" {
@@ -49,7 +49,7 @@ func (s *Store) listMemory(bucket, prefix []byte) (values []plan.StateValue, err
 	return values, err
 }
 
-// Cursor returns a stored cursor; nil when there is none.
+// Cursor is that of store.Memory.
 func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		value, err = getMemory(tx, bucketCursors, []byte(key))
@@ -58,8 +58,7 @@ func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
 	return value, err
 }
 
-// History returns what changed a state value, or the cursor of a key, the newest
-// last.
+// History is that of store.Changes.
 func (s *Store) History(workflow, name, key string) (changes []plan.StateChange, err error) {
 	bucket, at, err := memoryKey(workflow, name, key)
 	if err != nil {
@@ -72,8 +71,7 @@ func (s *Store) History(workflow, name, key string) (changes []plan.StateChange,
 	return changes, err
 }
 
-// CursorKeys returns the keys of all cursors of a name that have a history: those
-// that were reset too.
+// CursorKeys is that of store.Changes.
 func (s *Store) CursorKeys(workflow, name string) (keys []string, err error) {
 	prefix := historyKey(bucketCursors, []byte(plan.CursorPrefix(workflow, name)))
 	err = s.view(func(tx *bolt.Tx) error {
@@ -86,9 +84,7 @@ func (s *Store) CursorKeys(workflow, name string) (keys []string, err error) {
 	return keys, err
 }
 
-// Change sets or resets a state value or a cursor, with its entry in the
-// history, in one transaction. It returns the new version, 0 for one that was
-// reset.
+// Change is that of store.Changes.
 func (s *Store) Change(c store.Change) (version uint64, err error) {
 	bucket, key, err := memoryKey(c.Workflow, c.Name, c.Key)
 	if err != nil {

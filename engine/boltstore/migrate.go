@@ -26,9 +26,7 @@ type migration struct {
 	backup string
 }
 
-// Migrated returns the schema that the file had before Open moved it up, and the
-// copy of it that is kept; 0 when nothing was to be done. The path is empty when
-// an earlier start had made the copy, and had not come to its end.
+// Migrated is that of store.File.
 func (s *Store) Migrated() (from uint64, backup string) { return s.migrated.from, s.migrated.backup }
 
 // migrate moves an older file up to the schema of this program, step by step

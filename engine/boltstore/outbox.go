@@ -18,8 +18,7 @@ import (
 // dropRows is how many entries one transaction takes out.
 const dropRows = 1000
 
-// Outbox returns the changes of runs that others wait to hear of, with sequence
-// numbers above after, the oldest first, at most limit (0 = 50).
+// Outbox is that of store.Outbox.
 func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err error) {
 	if limit <= 0 {
 		limit = store.DefaultLimit
@@ -38,7 +37,7 @@ func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err
 	return entries, err
 }
 
-// DropOutbox takes out the entries up to a sequence number: they were handed on.
+// DropOutbox is that of store.Outbox.
 func (s *Store) DropOutbox(upTo uint64) error {
 	for more := true; more; {
 		err := s.do(0, func(w *writer) (bool, error) {

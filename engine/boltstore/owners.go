@@ -11,8 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// EachRunUse measures all runs, the newest first, each in a transaction of its
-// own.
+// EachRunUse is that of store.Upkeep. Each run is measured in a transaction of its own.
 func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 	for cursor := ""; ; {
 		rows, next, err := s.Runs(store.Filter{Limit: scanRows, Cursor: cursor})
@@ -58,9 +57,7 @@ type glance struct {
 	Step string `json:"step"` // of a line
 }
 
-// PluginBytes returns what the answers of a run's calls, and what its steps
-// logged, take by plugin; "" is what belongs to none: the run's own events and
-// core actions.
+// PluginBytes is that of store.Upkeep.
 func (s *Store) PluginBytes(id string) (by map[string]int64, err error) {
 	run, err := runKey(id)
 	if err != nil {

@@ -34,8 +34,7 @@ func putPlan(w *writer, key, stored, blob []byte) error {
 	return w.put(bucketPlans, key, stored)
 }
 
-// Plan returns the bytes of the plan with this hash (SHA-256 in hex).
-// ErrPlanNotFound.
+// Plan is that of store.Journal.
 func (s *Store) Plan(hash string) (data []byte, err error) {
 	key, ok := decodeHash(hash)
 	if !ok {

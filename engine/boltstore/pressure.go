@@ -70,8 +70,7 @@ func (p *space) dropBallast() {
 	p.ballast.drop()
 }
 
-// Usage returns the room that the store takes and has. The figures of a disk
-// that does not answer are 0.
+// Usage is that of store.Upkeep. The figures of a disk that does not answer are 0.
 func (s *Store) Usage() store.Usage {
 	u := store.Usage{
 		FileBytes: s.space.fileBytes.Load(), MaxBytes: int64(s.options.MaxSize),

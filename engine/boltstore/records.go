@@ -96,9 +96,7 @@ const (
 	viewBytes   = 4 << 20
 )
 
-// Records returns a run's records from sequence number from on, at most limit
-// (0 = all), with large values put back. ErrRunNotFound; *CorruptError when a
-// record is damaged or missing in between.
+// Records is that of store.Runs.
 func (s *Store) Records(runID string, from uint64, limit int) ([]*journal.Record, error) {
 	run, err := runKey(runID)
 	if err != nil {
@@ -134,10 +132,7 @@ func (s *Store) Records(runID string, from uint64, limit int) ([]*journal.Record
 	return records, nil
 }
 
-// EachRecord shows visit a run's records from sequence number from on, in their
-// order, and stops at its error. It reads part by part: what visit does not keep
-// takes no more memory than a part and the largest record. ErrRunNotFound;
-// *CorruptError as Records.
+// EachRecord is that of store.Journal. It reads part by part.
 func (s *Store) EachRecord(runID string, from uint64, visit func(*journal.Record) error) error {
 	run, err := runKey(runID)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// Run returns a run's row. ErrRunNotFound.
+// Run is that of store.Journal.
 func (s *Store) Run(id string) (row *plan.Run, err error) {
 	key, err := runKey(id)
 	if err != nil {
@@ -29,10 +29,7 @@ func (s *Store) Run(id string) (row *plan.Run, err error) {
 	return row, err
 }
 
-// Runs returns the newest runs that the filter selects, newest first, and the
-// cursor of the next page ("" = none): the last run that was looked at. A cursor
-// that is not a run id is an error. It reads in short transactions: a page may
-// see a run's change that happened meanwhile, but never a run twice.
+// Runs is that of store.Runs. It reads in short transactions.
 func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err error) {
 	scan, err := newScan(filter)
 	if err != nil {
@@ -79,9 +76,7 @@ func nextRows(f store.Filter, wanted, missing int) int {
 	return min(2*wanted, scanRows)
 }
 
-// OpenRuns returns the runs that a start of the engine must take up, oldest
-// first: those that are neither closed nor paused. One whose status is final but
-// whose handlers have not ended is among them.
+// OpenRuns is that of store.Runs.
 func (s *Store) OpenRuns() (runs []plan.Run, err error) {
 	var keys [][]byte
 	err = s.view(func(tx *bolt.Tx) error {

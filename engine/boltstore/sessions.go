@@ -11,9 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// PutSession stores a session, or writes it anew; it returns after the fsync. What
-// has ended by now goes in the same transaction, and where there are more than
-// 10,000 those that end first.
+// PutSession is that of store.Sessions.
 func (s *Store) PutSession(session store.Session, now time.Time) error {
 	if err := store.CheckSession(session); err != nil {
 		return err
@@ -36,7 +34,7 @@ func (s *Store) PutSession(session store.Session, now time.Time) error {
 	return nil
 }
 
-// Sessions returns all sessions that have not ended, in the order of their hashes.
+// Sessions is that of store.Sessions.
 func (s *Store) Sessions(now time.Time) (sessions []store.Session, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketSessions).ForEach(func(key, stored []byte) error {
@@ -50,7 +48,7 @@ func (s *Store) Sessions(now time.Time) (sessions []store.Session, err error) {
 	return sessions, err
 }
 
-// DeleteSessions removes sessions; absent ones are no error.
+// DeleteSessions is that of store.Sessions.
 func (s *Store) DeleteSessions(hashes ...store.SessionHash) error {
 	err := s.do(0, func(w *writer) (bool, error) {
 		var keys [][]byte

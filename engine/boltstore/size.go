@@ -9,8 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// JournalBytes returns what a run's records take with their large values, and
-// what its log lines take: all that grows while it runs. ErrRunNotFound.
+// JournalBytes is that of store.Journal.
 func (s *Store) JournalBytes(runID string) (records, logs int64, err error) {
 	run, err := runKey(runID)
 	if err != nil {

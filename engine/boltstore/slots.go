@@ -100,8 +100,7 @@ func (c *rowChange) encode() (err error) {
 	return err
 }
 
-// SlotRuns returns the ids of the runs that hold a place of a key and of those
-// that wait for one, oldest first.
+// SlotRuns is that of store.Slots.
 func (s *Store) SlotRuns(key string) (held, queued []string, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		for _, part := range []struct {
@@ -121,9 +120,7 @@ func (s *Store) SlotRuns(key string) (held, queued []string, err error) {
 	return held, queued, err
 }
 
-// AdmitNext gives a free place of a key to the run that waits longest. The place
-// and the run's status change in one transaction. It returns the run's new row,
-// nil when no place is free or nobody waits.
+// AdmitNext is that of store.Slots.
 func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
 	err = s.do(0, func(w *writer) (bool, error) {
 		tx := w.Tx
@@ -157,9 +154,7 @@ func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
 	return row, nil
 }
 
-// TakeSlot asks for the place of a run that shall go on. With a place the run is
-// running, without one it is queued; in both cases its row says how it goes on. A
-// run without `concurrency`, or one that has or awaits its place, stays as it is.
+// TakeSlot is that of store.Slots.
 func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error) {
 	key, err := runKey(runID)
 	if err != nil {

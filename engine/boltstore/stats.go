@@ -8,8 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// BucketStats returns the size of every bucket, by name. It reads every page, a
-// bucket in a transaction.
+// BucketStats is that of store.File: a bucket in a transaction.
 func (s *Store) BucketStats() (stats []store.BucketStat, err error) {
 	var names [][]byte
 	err = s.view(func(tx *bolt.Tx) error {

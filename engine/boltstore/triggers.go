@@ -10,7 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// TriggerState returns what is kept of a trigger; nil when nothing is.
+// TriggerState is that of store.Triggers.
 func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState, err error) {
 	key, err := triggerPrefix(workflow, trigger)
 	if err != nil {
@@ -23,8 +23,7 @@ func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState
 	return state, err
 }
 
-// TriggerStates returns what is kept of all triggers, those of a workflow side by
-// side.
+// TriggerStates is that of store.Triggers.
 func (s *Store) TriggerStates() (states []plan.TriggerState, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketTriggers).ForEach(func(key, stored []byte) error {
@@ -38,10 +37,7 @@ func (s *Store) TriggerStates() (states []plan.TriggerState, err error) {
 	return states, err
 }
 
-// EditTriggerState changes what is kept of a trigger, in one transaction, and
-// returns the new state after the fsync. edit gets the stored state, or one with
-// the two names alone. It runs on the committer's goroutine: it must be quick and
-// must not call the store. An edit that changes nothing is not written.
+// EditTriggerState is that of store.Triggers. edit runs on the committer's goroutine.
 func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.TriggerState)) (state plan.TriggerState, err error) {
 	err = s.do(0, func(w *writer) (bool, error) {
 		change, err := newStateChange(w.Tx, workflow, trigger, edit)

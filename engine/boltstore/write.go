@@ -13,20 +13,8 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// CreateRun stores a new run in one transaction: its row and index rows, its
-// plan under run.PlanHash (the SHA-256 of planBytes in hex; filled in when
-// empty), and the first record. It returns after the fsync.
-//
-// A requestID ("" = none) that was seen before stores nothing and returns the
-// id of the run that it made. ErrRunExists: the id is taken. *PressureError:
-// space is short; a run that another one waits for is still taken. ctx is looked at
-// only before the write is queued: from then on the run may exist.
-//
-// A run with a Fire is stored together with the fire's row and the trigger's
-// state. A slot of a schedule that has a run already stores nothing and returns
-// that run's id; one that was skipped is ErrSlotTaken, unless the fire is a
-// backfill's. Fires of other kinds take the next free moment from their Slot on.
-// run.Fire is given what was stored.
+// CreateRun is that of store.Journal, in one transaction. It returns after the fsync. ctx is
+// looked at only before the write is queued.
 func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -101,13 +89,9 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 	return existing, nil
 }
 
-// Append stores records of a run, its new row (nil = as before) and log lines in
-// one transaction. Calls keep their order. done hears the outcome after the
-// fsync, on the committer's goroutine (on the caller's when the store refuses at
-// once): it must not block and must not call the store. A nil done is not
-// waited for: the records are durable with the next commit that somebody waits
-// for, at the latest. Records and row must not be changed afterwards. Append
-// itself waits only while more than 64 MiB are queued.
+// Append is that of store.Journal. done hears the outcome after the fsync, on the
+// committer's goroutine (on the caller's when the store refuses at once). Append itself
+// waits only while more than 64 MiB are queued.
 func (s *Store) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
 	refuse := func(err error) {
 		if done != nil {
@@ -205,8 +189,7 @@ func requestedRun(tx *bolt.Tx, requestID string) (string, error) {
 	return runID(stored), nil
 }
 
-// Requested returns the run that a request made; "" for one that was never seen,
-// or whose run is removed.
+// Requested is that of store.Runs.
 func (s *Store) Requested(requestID string) (runID string, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		runID, err = requestedRun(tx, requestID)
