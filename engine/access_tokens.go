@@ -91,7 +91,7 @@ func isTokenName(name string) bool {
 // is never told again. It is durable when CreateAccessToken returns. A wrong
 // request is an *InputError, a name that is taken a *ConflictError.
 func (e *Engine) CreateAccessToken(ctx context.Context, r NewAccessToken) (*AccessToken, string, error) {
-	now := e.project.config.Now().UTC()
+	now := e.config.Now().UTC()
 	if err := checkNewToken(r, now); err != nil {
 		return nil, "", err
 	}
@@ -110,7 +110,7 @@ func (e *Engine) CreateAccessToken(ctx context.Context, r NewAccessToken) (*Acce
 		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: "choose another name, or remove it with `flowrun tokens rm " + r.Name + "`"}
 	}
 	secret := make([]byte, 32)
-	if _, err := io.ReadFull(e.project.config.Entropy, secret); err != nil {
+	if _, err := io.ReadFull(e.config.Entropy, secret); err != nil {
 		return nil, "", fmt.Errorf("make a token: %w", err)
 	}
 	text := AccessTokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
@@ -170,7 +170,7 @@ func (e *Engine) ListAccessTokens(context.Context) ([]AccessToken, error) {
 	tokens := make([]AccessToken, len(stored))
 	for i, token := range stored {
 		tokens[i] = token.AccessToken
-		tokens[i].Expired = token.expired(e.project.config.Now())
+		tokens[i].Expired = token.expired(e.config.Now())
 	}
 	return tokens, nil
 }
@@ -211,14 +211,14 @@ func (e *Engine) CheckAccessToken(_ context.Context, text string) (*AccessToken,
 	if err != nil {
 		return nil, err
 	}
-	now := e.project.config.Now().UTC()
+	now := e.config.Now().UTC()
 	if row == nil || subtle.ConstantTimeCompare([]byte(row.Hash), []byte(hash)) != 1 || row.expired(now) {
 		return nil, ErrNoAccessToken
 	}
 	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedStep || now.Before(*row.LastUsedAt) {
 		row.LastUsedAt = &now
 		if err := e.putToken(*row, &version); err != nil { // it is a note, not a condition
-			e.project.config.Log.Debug("use of a token not noted", "token", row.Name, "error", err)
+			e.config.Log.Debug("use of a token not noted", "token", row.Name, "error", err)
 		}
 	}
 	return &row.AccessToken, nil
@@ -234,7 +234,7 @@ func (e *Engine) AccessTokenHolds(_ context.Context, id string) bool {
 		return false
 	}
 	row, _, err := e.storedToken(keys[0])
-	return err == nil && row != nil && !row.expired(e.project.config.Now())
+	return err == nil && row != nil && !row.expired(e.config.Now())
 }
 
 func (t *storedToken) expired(now time.Time) bool {

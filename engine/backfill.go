@@ -48,7 +48,7 @@ func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*B
 	if err != nil {
 		return nil, err
 	}
-	now := e.project.config.Now().UTC().Round(0)
+	now := e.config.Now().UTC().Round(0)
 	slots, err := backfillSlots(t, r, now)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (b *backfill) goOn(going, rest []plan.Fire) {
 		defer s.backfills.pending.Add(-1)
 		workers.Wait()
 		if cause := context.Cause(ctx); cause != nil && b.engine.always.ctx.Err() == nil {
-			b.engine.project.config.Log.Warn("backfill ended early", "schedule", b.Schedule, "reason", cause)
+			b.engine.config.Log.Warn("backfill ended early", "schedule", b.Schedule, "reason", cause)
 		}
 		if b.engine.always.ctx.Err() == nil {
 			b.drop()
@@ -234,7 +234,7 @@ func (b *backfill) goOn(going, rest []plan.Fire) {
 // drop forgets a backfill that has ended.
 func (b *backfill) drop() {
 	if err := b.engine.store.KV().Delete(backfillBucket, b.ID, nil); err != nil {
-		b.engine.project.config.Log.Error("backfill not forgotten", "schedule", b.Schedule, "error", err)
+		b.engine.config.Log.Error("backfill not forgotten", "schedule", b.Schedule, "error", err)
 	}
 }
 
@@ -300,7 +300,7 @@ func (b *backfill) startSlot(ctx context.Context, fire plan.Fire) (string, error
 
 // resumeBackfills goes on with those that the server before had accepted.
 func (e *Engine) resumeBackfills(ctx context.Context) {
-	log := e.project.config.Log
+	log := e.config.Log
 	keys, err := e.store.KV().List(backfillBucket, "")
 	if err != nil {
 		log.Error("backfills not read", "error", err)
@@ -338,7 +338,7 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 		return err
 	}
 	slots, _ := b.schedule.Slots(b.From, b.Until, maxBackfill)
-	result, err := b.plan(slots, b.engine.project.config.Now().UTC().Round(0))
+	result, err := b.plan(slots, b.engine.config.Now().UTC().Round(0))
 	if err != nil {
 		return err
 	}

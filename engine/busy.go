@@ -8,7 +8,7 @@ const maxWaitingRuns = 10_000
 
 // admit refuses a new run with a *BusyError where too many are there already.
 func (e *Engine) admit() error {
-	limit := e.project.file.Limits.MaxActiveRuns
+	limit := e.project.Declared().Limits.MaxActiveRuns
 	if limit == 0 {
 		limit = 1000
 	}

@@ -28,7 +28,7 @@ func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) 
 	if err != nil {
 		return failedCall(request.Action, e.unknownAction(request.Action, err)), nil
 	}
-	if _, builtin := e.project.builtins[request.Action]; builtin {
+	if e.project.Builtin(request.Action) {
 		return failedCall(request.Action, &plan.Error{Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: "actions of core run inside workflows only"}), nil
 	}
 	input, failed := e.callInput(ctx, action, request)
@@ -56,7 +56,7 @@ func (e *Engine) unknownAction(name string, err error) *plan.Error {
 		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
 	}
 	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
-	failed.Hint = diag.DidYouMean(name, (&catalog{project: e.project}).ActionNames())
+	failed.Hint = diag.DidYouMean(name, e.project.ActionNames())
 	return failed
 }
 
@@ -82,7 +82,7 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 		e.learnClear(input, inputType)
 		decode = inputType.DecodeClear
 	}
-	diagnostics, _, err := e.project.host.Validate(ctx, action.FullName(), input, nil)
+	diagnostics, _, err := e.project.Host().Validate(ctx, action.FullName(), input, nil)
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
 	}
@@ -119,7 +119,7 @@ func (e *Engine) learnClear(input json.RawMessage, t *schema.Type) {
 func (e *Engine) learnTexts(value any) {
 	switch value := value.(type) {
 	case string:
-		e.project.redactor.Add(value)
+		e.project.Redactor().Add(value)
 	case []any:
 		for _, part := range value {
 			e.learnTexts(part)
@@ -169,13 +169,13 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 		return CallResult{}, err
 	}
 	defer leave()
-	id, err := e.newID(e.project.config.Now())
+	id, err := e.newID(e.config.Now())
 	if err != nil {
 		return CallResult{}, err
 	}
 	call := plan.Request{
 		Action: request.Action, Connection: connection, RunID: "call-" + id, Step: "call", Operation: "call",
-		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: e.project.config.Now(), Timeout: action.DefaultTimeout,
+		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: e.config.Now(), Timeout: action.DefaultTimeout,
 	}
 	if call.Timeout == 0 {
 		call.Timeout = defaultCallTimeout
@@ -266,7 +266,7 @@ func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Re
 	}
 	attempt, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
-	answer := caller{e.project}.Call(attempt, call, sink)
+	answer := newCaller(e.project).Call(attempt, call, sink)
 	done(answer)
 	return answer
 }

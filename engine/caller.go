@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
@@ -14,10 +13,8 @@ import (
 // caller sends the calls of runs through the plugin host.
 type caller struct{ project *Project }
 
-var (
-	_ dispatch.Caller     = caller{}
-	_ dispatch.Reconciler = caller{}
-)
+// newCaller returns what sends the calls of a project's runs.
+func newCaller(p *Project) caller { return caller{p} }
 
 // Call resolves the connection and makes one attempt.
 func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {

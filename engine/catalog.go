@@ -30,7 +30,7 @@ func (c *catalog) ActionNames() []string {
 	for name := range c.project.builtins {
 		names = append(names, name)
 	}
-	for _, plugin := range c.project.pluginNames() {
+	for _, plugin := range c.project.PluginNames() {
 		description, err := c.project.describe(plugin)
 		if err != nil {
 			continue
@@ -45,7 +45,7 @@ func (c *catalog) ActionNames() []string {
 
 // PluginProblem says why a known plugin can't be described, "" where it can.
 func (c *catalog) PluginProblem(plugin string) string {
-	if !slices.Contains(c.project.pluginNames(), plugin) {
+	if !slices.Contains(c.project.PluginNames(), plugin) {
 		return ""
 	}
 	if _, err := c.project.describe(plugin); err != nil {

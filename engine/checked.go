@@ -134,3 +134,9 @@ func (c *checkedPlans) keep(key planKey, p *checkedPlan) {
 		c.order = c.order[1:]
 	}
 }
+
+// transient is a checked plan that is encoded anew for each run: those of all
+// files together would fill the memory.
+func transient(workflow *plan.Workflow) *checkedPlan {
+	return &checkedPlan{workflow: workflow, stored: func() (storedPlan, error) { return encodePlan(workflow) }}
+}

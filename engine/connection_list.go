@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -35,26 +37,6 @@ type LoginState struct {
 	Scopes           []string   `json:"scopes,omitempty"`
 	Reason           string     `json:"reason,omitempty"`
 	Error            string     `json:"error,omitempty"`
-}
-
-// statusTimeout bounds the question after one connection's token.
-const statusTimeout = 10 * time.Second
-
-// ListConnections lists the declared connections and, in a sandbox, those of the
-// simulators. Nothing is asked of a service.
-func (e *Engine) ListConnections(ctx context.Context) []ConnectionStatus {
-	list := e.project.ListConnections(ctx)
-	var asked sync.WaitGroup
-	for i := range list {
-		if list[i].Login == nil {
-			continue
-		}
-		asked.Go(func() {
-			list[i].Login = e.loginState(ctx, named{list[i].Name, list[i].Plugin})
-		})
-	}
-	asked.Wait()
-	return list
 }
 
 // ListConnections is Engine.ListConnections where there is no store yet, so that
@@ -112,24 +94,6 @@ func rootOf(settings map[string]json.RawMessage, configType *schema.Type) string
 		}
 	}
 	return ""
-}
-
-// loginState asks the plugin what it knows of its token.
-func (e *Engine) loginState(ctx context.Context, found named) *LoginState {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	result, err := e.Call(ctx, CallRequest{Action: found.plugin + "." + actionStatus, Connection: found.name}, quiet{})
-	if err == nil && result.Error != nil {
-		err = fmt.Errorf("%s: %s", result.Error.Kind, result.Error.Message)
-	}
-	state := new(LoginState)
-	if err == nil {
-		err = json.Unmarshal(result.Outputs, state)
-	}
-	if err != nil {
-		return &LoginState{State: "unknown", Error: err.Error()}
-	}
-	return state
 }
 
 // publicConfig is a config without the values of secret settings that stand in
@@ -201,4 +165,21 @@ func withoutPassword(text string) string {
 		return publicHidden
 	}
 	return parsed.Redacted()
+}
+
+// configError is the failure of a connection whose config is wrong.
+func configError(err error) *plan.Error {
+	if outside := asSandbox(err); outside != nil {
+		return outside.failure()
+	}
+	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+	var list diag.List
+	if errors.As(err, &list) && len(list) > 0 {
+		var messages []string
+		for _, problem := range list {
+			messages = append(messages, problem.Message)
+		}
+		failed.Message, failed.Hint = strings.Join(messages, "; "), list[0].Hint
+	}
+	return failed
 }

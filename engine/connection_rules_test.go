@@ -17,12 +17,12 @@ import (
 func projectOf(t *testing.T, file string, sandbox *Sandbox) *Project {
 	t.Helper()
 	dir := t.TempDir()
-	writePlain(t, dir, "flowrun.yaml", file)
+	putFile(t, dir, "flowrun.yaml", file)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := LoadProject(t.Context(), Config{
+	p, err := loadWorkspace(t.Context(), Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Executable: program,
 		Bundled: []string{"feed", "login"}, Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), Sandbox: sandbox,
 	})

@@ -3,11 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
-	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 )
@@ -38,7 +35,7 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 		return ConnectionTest{}, err
 	}
 	test := ConnectionTest{Name: found.name, Plugin: found.plugin}
-	began := e.project.config.Now()
+	began := e.config.Now()
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	tried, failure := e.tryConnection(bounded, found)
@@ -53,7 +50,7 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 		}
 	}
 	test.OK = test.Error == nil
-	test.DurationMS = e.project.config.Now().Sub(began).Milliseconds()
+	test.DurationMS = e.config.Now().Sub(began).Milliseconds()
 	return test, nil
 }
 
@@ -65,22 +62,5 @@ func (e *Engine) tryConnection(ctx context.Context, found named) (pluginhost.Tes
 	if lacking := e.lackingSettings(found.plugin, found.name); lacking != nil {
 		return pluginhost.Test{}, lacking
 	}
-	return e.project.host.Check(ctx, resolved.Connection)
-}
-
-// configError is the failure of a connection whose config is wrong.
-func configError(err error) *plan.Error {
-	if outside := asSandbox(err); outside != nil {
-		return outside.failure()
-	}
-	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
-	var list diag.List
-	if errors.As(err, &list) && len(list) > 0 {
-		var messages []string
-		for _, problem := range list {
-			messages = append(messages, problem.Message)
-		}
-		failed.Message, failed.Hint = strings.Join(messages, "; "), list[0].Hint
-	}
-	return failed
+	return e.project.Host().Check(ctx, resolved.Connection)
 }

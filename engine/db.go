@@ -75,7 +75,7 @@ func backupExists(path string) error {
 
 // backupPath settles the file's name, which no file has yet.
 func (e *Engine) backupPath(path string) (string, error) {
-	config := e.project.config
+	config := e.config
 	if path == "" {
 		path = filepath.Join(config.StateDir, BackupFolder)
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -222,7 +222,7 @@ func (e *Engine) DBStats(context.Context) (*DBStats, error) {
 	stats := &DBStats{
 		Path: e.file.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
 		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
-		Keep: keepText(keep.Keep), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
+		Keep: keep.KeepText(), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
 	}
 	if stats.Cut, err = e.HistoryCuts(); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 		return nil, e.fault(err)
 	}
 	if by == OwnersByPlugin {
-		states, err := e.project.services.States("")
+		states, err := e.project.Services().States("")
 		if err != nil {
 			return nil, e.fault(err)
 		}

@@ -195,7 +195,7 @@ func TestP12_AlmostFullDiskRefusesRuns(t *testing.T) {
 	if !errors.As(err, &store) || store.Fault != fault.StoreFull {
 		t.Fatalf("start: %v", err)
 	}
-	for _, want := range []string{e.project.config.StateDir, "314572800"} {
+	for _, want := range []string{e.config.StateDir, "314572800"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the message lacks %s: %s", want, err)
 		}
@@ -221,7 +221,7 @@ func TestP12_CallsWaitWhileTheDiskIsAlmostFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeEngine(t, e)
-	gate := &spaceGate{pressure: e.store.Pressure, now: e.project.config.Now, after: time.After}
+	gate := &spaceGate{pressure: e.store.Pressure, now: e.config.Now, after: time.After}
 	free.Store(100 << 20)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -268,7 +268,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	for range 25 {
 		ids = append(ids, runHello(t, e))
 	}
-	if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: ids[0], Value: []byte(`"canary"`)}); err != nil {
+	if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: ids[0], Value: []byte(`"canary"`)}); err != nil {
 		t.Fatal(err)
 	}
 	e.keeper.last = time.Minute
@@ -284,7 +284,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "22 runs are kept") {
 		t.Errorf("a run above the number: %v %+v", err, gone)
 	}
-	if runs, err := e.project.services.OutputOwners(); err != nil || len(runs) != 0 {
+	if runs, err := e.project.Services().OutputOwners(); err != nil || len(runs) != 0 {
 		t.Errorf("sealed outputs of %v are left: %v", runs, err)
 	}
 	cuts, err := e.HistoryCuts()
@@ -325,7 +325,7 @@ func TestOutputsGoWithTheirRun(t *testing.T) {
 	var ids []string
 	for range KeptRuns + 3 {
 		id := runHello(t, e)
-		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
+		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
@@ -337,7 +337,7 @@ func TestOutputsGoWithTheirRun(t *testing.T) {
 	if removed := e.keeper.pass(t.Context()); removed != 3 {
 		t.Fatalf("%d runs are removed", removed)
 	}
-	left, err := e.project.services.OutputOwners()
+	left, err := e.project.Services().OutputOwners()
 	if slices.Sort(left); err != nil || !slices.Equal(left, ids[3:]) {
 		t.Errorf("sealed outputs are left of %v, %v", left, err)
 	}
@@ -352,14 +352,14 @@ func TestRunsAreRemovedThoughTheirOutputsCanNotBe(t *testing.T) {
 	var ids []string
 	for range 22 {
 		id := runHello(t, e)
-		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
+		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
 	}
-	e.project.services.Detach()
+	e.project.Services().Detach()
 	removed, err := e.expire(t.Context(), time.Now().UTC())
-	if err := errors.Join(err, e.project.services.Attach(e.store.KV())); !errors.Is(err, services.ErrNoStore) {
+	if err := errors.Join(err, e.project.Services().Attach(e.store.KV())); !errors.Is(err, services.ErrNoStore) {
 		t.Error(err)
 	}
 	if !slices.Equal(removed, ids[:2]) {
@@ -385,7 +385,7 @@ func TestOutputsOfNothingAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{kept, "01k8zq4c0vdx3y6t7k9m2n5p8r", callPrefix + "01k8zq4c0vdx3y6t7k9m2n5p8r", callPrefix + fresh} {
-		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
+		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -393,7 +393,7 @@ func TestOutputsOfNothingAreSwept(t *testing.T) {
 	if err != nil || swept != 2 {
 		t.Errorf("swept %d: %v", swept, err)
 	}
-	if runs, err := e.project.services.OutputOwners(); err != nil || !slices.Equal(runs, []string{kept, callPrefix + fresh}) {
+	if runs, err := e.project.Services().OutputOwners(); err != nil || !slices.Equal(runs, []string{kept, callPrefix + fresh}) {
 		t.Errorf("left: %v %v", runs, err)
 	}
 }
@@ -422,7 +422,7 @@ func TestAnExportHoldsNoSecret(t *testing.T) {
 		t.Fatalf("%+v: %v", result, err)
 	}
 	for _, value := range []string{`"` + canaries["sealed"] + `"`, `{"pin":"` + canaries["nested"] + `","number":` + canaries["number"] + `}`} {
-		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: run.ID, Value: []byte(value)}); err != nil {
+		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: run.ID, Value: []byte(value)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -458,7 +458,7 @@ func TestAnExportHoldsNoSecret(t *testing.T) {
 	}
 	// The control: with no masks they are all there.
 	text.Reset()
-	x := &export{engine: e, masks: e.project.redactor, emit: func(line ExportLine) error { text.Write(line.Data); return nil }}
+	x := &export{engine: e, masks: e.project.Redactor(), emit: func(line ExportLine) error { text.Write(line.Data); return nil }}
 	x.run(t.Context(), run.ID)
 	if x.err != nil || !strings.Contains(text.String(), canaries["env"]) || !strings.Contains(text.String(), canaries["number"]) {
 		t.Errorf("the canaries were not planted: %v", x.err)
@@ -475,7 +475,7 @@ func TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain(t *testing.T) {
 	}
 	id := runHello(t, e)
 	for _, value := range []string{`"one"`, `"two"`, `"three"`} {
-		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(value)}); err != nil {
+		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(value)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,9 @@ var ErrClosing = local.ErrClosed
 
 // DrainLimit is how long Drain should wait: `limits.drain` of flowrun.yaml, else
 // DefaultDrain.
-func (e *Engine) DrainLimit() time.Duration { return cmp.Or(e.project.file.Limits.Drain, DefaultDrain) }
+func (e *Engine) DrainLimit() time.Duration {
+	return cmp.Or(e.project.Declared().Limits.Drain, DefaultDrain)
+}
 
 // InFlight returns how many calls, of runs and outside of them, have been sent
 // and not answered.

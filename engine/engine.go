@@ -25,9 +25,6 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// StoreFile is the name of the store inside the state directory.
-const StoreFile = "flowrun.db"
-
 // lockTimeout is how long Open waits for the store's lock. Whoever finds it
 // locked asks the owner's socket before trying again.
 const lockTimeout = 100 * time.Millisecond
@@ -40,6 +37,7 @@ const ballast = 16 << 20
 // owns until Close. Safe for concurrent use.
 type Engine struct {
 	project   *Project
+	config    Config // the project's
 	store     store.Store
 	file      store.File // the same, for what only a file can do
 	driver    *local.Driver
@@ -69,65 +67,65 @@ type Engine struct {
 // does not exist. It drives no run until it is asked to. The errors are
 // *LockedError, *StoreError and *UnconfinedError.
 func Open(ctx context.Context, p *Project) (*Engine, error) {
-	if err := CheckStateFolder(p.config.StateDir); err != nil {
+	if err := CheckStateFolder(p.Config().StateDir); err != nil {
 		return nil, err
 	}
 	if err := p.CheckSandbox(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(p.config.StateDir, 0o700); err != nil {
+	if err := os.MkdirAll(p.Config().StateDir, 0o700); err != nil {
 		var path *fs.PathError
 		if errors.As(err, &path) {
 			err = fmt.Errorf("the folder can't be made: %w", path.Err)
 		}
-		return nil, &fault.StoreError{Fault: fault.StoreIO, Path: p.config.StateDir, Err: err}
+		return nil, &fault.StoreError{Fault: fault.StoreIO, Path: p.Config().StateDir, Err: err}
 	}
-	if !p.config.AllowNetworkFS {
-		if err := refuseNetworkFS(p.config.StateDir, fileSystemType); err != nil {
+	if !p.Config().AllowNetworkFS {
+		if err := refuseNetworkFS(p.Config().StateDir, fileSystemType); err != nil {
 			return nil, err
 		}
 	}
 	e := &Engine{
-		project: p, outside: newOutsideCalls(), revisions: newRevisions(p), polls: newPolls(p.config.Now, time.After), feed: newRunsFeed(p.config.Now()), always: newAlways(),
+		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: newRevisions(p), polls: newPolls(p.Config().Now, time.After), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
 		failed: make(chan error, 1),
 	}
-	path := filepath.Join(p.config.StateDir, StoreFile)
+	path := filepath.Join(p.Config().StateDir, StoreFile)
 	err := e.openStore(path)
 	if err != nil {
-		return nil, storeError(path, p.config.StateDir, err)
+		return nil, storeError(path, p.Config().StateDir, err)
 	}
-	e.ids.entropy = ulid.Monotonic(p.config.Entropy, 0)
-	if err := p.services.Attach(e.store.KV()); err != nil {
-		keyPath := filepath.Join(p.config.StateDir, services.KeyFile)
+	e.ids.entropy = ulid.Monotonic(p.Config().Entropy, 0)
+	if err := p.Services().Attach(e.store.KV()); err != nil {
+		keyPath := filepath.Join(p.Config().StateDir, services.KeyFile)
 		return nil, errors.Join(&fault.StoreError{Fault: services.KeyFault(err), Path: keyPath, Err: err}, e.store.Close())
 	}
-	if e.limiter, err = newLimiter(p, ratelimit.New(p.config.Now, time.After), e.store.KV()); err != nil {
+	if e.limiter, err = newLimiter(p, ratelimit.New(p.Config().Now, time.After), e.store.KV()); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
-	calls := mockedCaller{caller: caller{p}, journal: e.store}
+	calls := newMockedCaller(p, e.store)
 	e.driver = local.New(local.Options{
 		Journal:       e.store,
-		Caller:        observedCaller{Caller: calls, observer: p.config.Observer},
-		Observer:      p.config.Observer,
+		Caller:        observedCaller{Caller: calls, observer: p.Config().Observer},
+		Observer:      p.Config().Observer,
 		Reconciler:    calls,
 		Children:      calls,
 		Limiter:       e.limiter,
-		Now:           p.config.Now,
-		Log:           p.config.Log,
-		MaxActiveRuns: p.file.Limits.MaxActiveRuns,
-		JournalBytes:  p.file.Limits.Quotas.Of(plan.QuotaJournal),
+		Now:           p.Config().Now,
+		Log:           p.Config().Log,
+		MaxActiveRuns: p.Declared().Limits.MaxActiveRuns,
+		JournalBytes:  p.Declared().Limits.Quotas.Of(plan.QuotaJournal),
 		Memory:        e.store,
-		Identifier:    identifier{p},
-		Gate:          &spaceGate{pressure: e.store.Pressure, now: p.config.Now, after: time.After},
-		Cache:         &answerCache{kv: e.store.KV(), now: p.config.Now, log: p.config.Log},
+		Identifier:    newIdentifier(p),
+		Gate:          &spaceGate{pressure: e.store.Pressure, now: p.Config().Now, after: time.After},
+		Cache:         &answerCache{kv: e.store.KV(), now: p.Config().Now, log: p.Config().Log},
 	})
-	if reaped, err := p.host.ReapOrphans(ctx); err != nil {
-		p.config.Log.Warn("orphaned plugins not reaped", "error", err)
+	if reaped, err := p.Host().ReapOrphans(ctx); err != nil {
+		p.Config().Log.Warn("orphaned plugins not reaped", "error", err)
 	} else if reaped > 0 {
-		p.config.Log.Info("orphaned plugins reaped", "count", reaped)
+		p.Config().Log.Info("orphaned plugins reaped", "count", reaped)
 	}
 	if warning := kernelWarning(); warning != "" {
-		p.config.Log.Warn(warning)
+		p.Config().Log.Warn(warning)
 	}
 	if e.scheduler, err = newScheduler(e, time.After); err != nil {
 		return nil, errors.Join(err, e.store.Close())
@@ -150,7 +148,7 @@ func (e *Engine) openStore(path string) (err error) {
 }
 
 func (e *Engine) storeOptions() boltstore.Options {
-	config := e.project.config
+	config := e.config
 	options := boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: config.Now, OnFail: e.fail}, Ballast: ballast, FreeSpace: config.FreeSpace, Marks: true, AcceptRollback: config.AcceptRollback}
 	options.OnCommit, options.OnRuns = commitStages(config), e.feed.changed
 	options.OnOutbox = e.feed.wake
@@ -165,7 +163,7 @@ func (e *Engine) Project() *Project { return e.project }
 func (e *Engine) Failed() <-chan error { return e.failed }
 
 func (e *Engine) fail(err error) {
-	cause := storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
+	cause := storeError(filepath.Join(e.config.StateDir, StoreFile), e.config.StateDir, err)
 	e.broken.CompareAndSwap(nil, &cause)
 	select {
 	case e.failed <- cause:
@@ -184,7 +182,7 @@ func (e *Engine) Ready() error {
 		return ErrClosing
 	}
 	if pressure := e.store.Pressure(); pressure.Level != store.None {
-		return pressureFault(e.project.config.StateDir, &store.PressureError{Reason: pressure.Reason})
+		return pressureFault(e.config.StateDir, &store.PressureError{Reason: pressure.Reason})
 	}
 	return nil
 }
@@ -199,7 +197,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.feed.close()
 	e.keeper.close()
 	e.limiter.close()
-	e.project.services.Detach()
+	e.project.Services().Detach()
 	return errors.Join(err, e.store.Close())
 }
 
@@ -240,9 +238,9 @@ func (e *Engine) fault(err error) error {
 	case errors.Is(err, store.ErrRunNotFound):
 		return fault.ErrRunNotFound
 	case errors.Is(err, store.ErrPressure):
-		return pressureFault(e.project.config.StateDir, err)
+		return pressureFault(e.config.StateDir, err)
 	case errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrCorrupt):
-		return storeError(filepath.Join(e.project.config.StateDir, StoreFile), e.project.config.StateDir, err)
+		return storeError(filepath.Join(e.config.StateDir, StoreFile), e.config.StateDir, err)
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (e *Engine) ExportRun(ctx context.Context, id string, emit func(ExportLine)
 	}
 	x := &export{engine: e, masks: masks, emit: emit}
 	x.line("", ExportHead, ExportHeader{
-		Format: ExportFormat, Flowrun: e.project.config.Version, Run: id, ExportedAt: e.project.config.Now().UTC(),
+		Format: ExportFormat, Flowrun: e.config.Version, Run: id, ExportedAt: e.config.Now().UTC(),
 	})
 	for _, member := range family {
 		x.run(ctx, member)
@@ -101,10 +101,10 @@ func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 // runs. It is one of its own: that of the process shall not grow.
 func (e *Engine) masksOf(runs []string) (*secret.Redactor, error) {
 	masks := secret.NewRedactor()
-	if err := e.project.services.Teach(masks, runs); err != nil {
+	if err := e.project.Services().Teach(masks, runs); err != nil {
 		return nil, e.fault(fmt.Errorf("read the secrets that are to be masked: %w", err))
 	}
-	for _, entry := range e.project.config.Environ {
+	for _, entry := range e.config.Environ {
 		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, secret.EnvPrefix) || strings.HasPrefix(name, secret.SandboxEnvPrefix) {
 			masks.Add(value)
 		}
@@ -130,7 +130,7 @@ func (x *export) line(run, kind string, data any) {
 		x.err = fmt.Errorf("export run %s: %s: %w", run, kind, err)
 		return
 	}
-	for _, masks := range []*secret.Redactor{x.engine.project.redactor, x.masks} {
+	for _, masks := range []*secret.Redactor{x.engine.project.Redactor(), x.masks} {
 		if encoded, err = secret.MaskJSON(masks, encoded); err != nil {
 			x.err = fmt.Errorf("export run %s: mask %s: %w", run, kind, err)
 			return

@@ -49,7 +49,7 @@ func (e *notFiredError) Unwrap() error { return e.cause }
 // *notFiredError where this fire can't become a run; any other one is the
 // engine's, and the fire is still to be decided.
 func (e *Engine) startTriggered(ctx context.Context, f firing) (runID string, existing bool, err error) {
-	now := e.project.config.Now().UTC().Round(0)
+	now := e.config.Now().UTC().Round(0)
 	inputs, err := e.triggerInputs(ctx, f, now)
 	if err != nil {
 		return "", false, err
@@ -73,7 +73,7 @@ func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (js
 	}
 	values, failure := code.Inputs(f.trigger, f.roots, now)
 	if failure != nil {
-		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: e.project.redactor.Redact(failure.Message)}
+		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: e.project.Redact(failure.Message)}
 	}
 	given := make(map[string]Input, len(values))
 	for name, value := range values {
@@ -129,8 +129,8 @@ func refusedFire(err error) error {
 // twice has one row.
 func (e *Engine) skip(rev *revision, t *plan.Trigger, at time.Time, reason, note string) error {
 	row := plan.Fire{
-		Workflow: rev.name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.project.config.Now().UTC().Round(0),
-		Skipped: reason, Note: e.project.redactor.Redact(note),
+		Workflow: rev.name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.config.Now().UTC().Round(0),
+		Skipped: reason, Note: e.project.Redact(note),
 	}
 	for !t.Kind.Scheduled() {
 		taken, err := e.store.Fire(row.Workflow, row.Trigger, row.Slot)
@@ -148,6 +148,6 @@ func (e *Engine) skip(rev *revision, t *plan.Trigger, at time.Time, reason, note
 	if err := e.store.PutFires([]plan.Fire{row}, row.Workflow, row.Trigger, nil); err != nil {
 		return e.fault(err)
 	}
-	e.project.config.Observer.Fired(&row)
+	e.config.Observer.Fired(&row)
 	return nil
 }

@@ -54,7 +54,7 @@ func (e *Engine) HistoryCuts() ([]HistoryCut, error) {
 		return nil, e.fault(err)
 	}
 	cuts := []HistoryCut{}
-	now, keep := e.project.config.Now(), e.project.Retention()
+	now, keep := e.config.Now(), e.project.Retention()
 	for _, key := range keys {
 		stored, _, found, err := e.store.KV().Get(engineBucket, key)
 		if err != nil || !found {

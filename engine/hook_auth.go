@@ -65,17 +65,17 @@ func (e *Engine) hookSecret(ctx context.Context, t *plan.Trigger, reference *pla
 	if reference == nil || reference.Kind != plan.ValueSecret {
 		return "", notReady
 	}
-	clear, err := e.project.services.Reveal(ctx, reference.Secret)
+	clear, err := e.project.Services().Reveal(ctx, reference.Secret)
 	if err == nil && clear != "" {
 		return clear, nil
 	}
 	var missing *secret.NotFoundError
 	if err == nil || errors.As(err, &missing) {
-		e.project.config.Log.Warn("the secret of a webhook is not set", "trigger", t.Name, "secret", reference.Secret,
+		e.config.Log.Warn("the secret of a webhook is not set", "trigger", t.Name, "secret", reference.Secret,
 			"hint", "set the environment variable "+e.project.env().VariableOf(reference.Secret))
 		return "", notReady
 	}
-	e.project.config.Log.Warn("the secret of a webhook can't be read", "trigger", t.Name, "secret", reference.Secret, "error", err)
+	e.config.Log.Warn("the secret of a webhook can't be read", "trigger", t.Name, "secret", reference.Secret, "error", err)
 	return "", notReady
 }
 

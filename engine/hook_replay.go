@@ -82,6 +82,6 @@ func (e *Engine) dropSignatures(now time.Time) {
 	}
 	over := fmt.Sprintf("%012d", now.Add(-2*hookWindow).Unix())
 	if err := e.store.KV().DeleteBefore(signatureBucket, over); err != nil {
-		e.project.config.Log.Warn("old signatures of webhooks not removed", "error", err)
+		e.config.Log.Warn("old signatures of webhooks not removed", "error", err)
 	}
 }

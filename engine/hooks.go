@@ -56,17 +56,17 @@ func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookReque
 	if host, _, err := net.SplitHostPort(r.Remote); err == nil {
 		r.Remote = host
 	}
-	now := e.project.config.Now().UTC().Round(0)
+	now := e.config.Now().UTC().Round(0)
 	sender, err := e.authenticate(ctx, t, r, now)
 	if err != nil {
-		e.project.config.Log.Info("webhook refused", "trigger", plan.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
+		e.config.Log.Info("webhook refused", "trigger", plan.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
 		return nil, err
 	}
 	answer, err := e.takeHook(ctx, rev, t, r, sender, now)
 	var refused *HookRefusedError
 	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
 		if err := e.skip(rev, t, now, plan.SkipInvalid, refused.Message); err != nil {
-			e.project.config.Log.Warn("refused webhook not recorded", "trigger", plan.TriggerID(workflow, trigger), "error", err)
+			e.config.Log.Warn("refused webhook not recorded", "trigger", plan.TriggerID(workflow, trigger), "error", err)
 		}
 	}
 	return answer, err
@@ -137,7 +137,7 @@ func (e *Engine) repeated(rev *revision, t *plan.Trigger, run string, now time.T
 		return nil
 	}
 	if err := e.skip(rev, t, now, plan.SkipRepeated, "the event has its run already: "+run); err != nil {
-		e.project.config.Log.Warn("repeated webhook not recorded", "trigger", plan.TriggerID(rev.name(), t.Name), "error", err)
+		e.config.Log.Warn("repeated webhook not recorded", "trigger", plan.TriggerID(rev.name(), t.Name), "error", err)
 	}
 	return &HookAnswer{Run: run, Repeated: true}
 }

@@ -499,7 +499,7 @@ func TestBodiesAreReadByTheirType(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	stamp := seconds(e.project.config.Now())
+	stamp := seconds(e.config.Now())
 	r := HookRequest{Method: "POST", Header: http.Header{"Content-Type": {"text/plain"}, "X-Timestamp": {stamp}}, Body: []byte("grüße")}
 	r.Header.Set("X-Signature", signature("s3cret", stamp+".grüße"))
 	if got := runOutputs(t, e, send(t, e, "timed", r)); got["site"] != `"grüße"` {

@@ -7,14 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // identifier names what calls ask for, for cursors and cached answers.
 type identifier struct{ project *Project }
 
-var _ dispatch.Identifier = identifier{}
+// newIdentifier returns what names the calls of a project's runs.
+func newIdentifier(p *Project) identifier { return identifier{p} }
 
 // identity is what is hashed. In a sandbox the addresses of the simulators are
 // others at every start, so that the plugin's name stands for its config.

@@ -11,7 +11,7 @@ import (
 // known, whether they are there or not.
 func TestCheckTextReadsNoFile(t *testing.T) {
 	dir := t.TempDir()
-	project, err := LoadProject(t.Context(), Config{StateDir: filepath.Join(dir, "state"), Dir: dir, WorkDir: dir})
+	project, err := loadWorkspace(t.Context(), Config{StateDir: filepath.Join(dir, "state"), Dir: dir, WorkDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

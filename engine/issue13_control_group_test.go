@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/pluginhost"
 )
@@ -13,9 +12,9 @@ import (
 // nowhere, but with the sandbox off, where nothing stands for it.
 func TestIssue13_04_AMissingControlGroupIsWatched(t *testing.T) {
 	for mode, watched := range map[string]bool{"auto": true, "require": true, "off": false} {
-		e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "limits: {sandbox: " + mode + "}\n"})
+		p := load(t, map[string]string{"flowrun.yaml": "limits: {sandbox: " + mode + "}\n"})
 		isGroup := func(part Confinement) bool { return part.Part == pluginhost.PartResources }
-		parts := e.Project().Confinement()
+		parts := p.Confinement()
 		at := slices.IndexFunc(parts, isGroup)
 		if at < 0 {
 			t.Fatalf("%s: %+v", mode, parts)
@@ -23,7 +22,7 @@ func TestIssue13_04_AMissingControlGroupIsWatched(t *testing.T) {
 		if part := parts[at]; part.Held || part.Watched != watched || part.Why == "" || watched != strings.Contains(part.Why, "watched instead") {
 			t.Errorf("%s: %+v", mode, part)
 		}
-		if missing := slices.ContainsFunc(e.Project().MissingConfinement(), isGroup); missing == watched {
+		if missing := slices.ContainsFunc(p.MissingConfinement(), isGroup); missing == watched {
 			t.Errorf("%s: missing %v", mode, missing)
 		}
 	}

@@ -44,11 +44,11 @@ func fillSealed(t *testing.T, dir string) int {
 		if _, err := e.SetSecret(t.Context(), fmt.Sprintf("SECRET_%d", n), sealedText(n)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.project.services.Seal(t.Context(), pluginhost.SealRequest{RunID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Value: []byte(`"` + sealedText(n) + `"`)}); err != nil {
+		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Value: []byte(`"` + sealedText(n) + `"`)}); err != nil {
 			t.Fatal(err)
 		}
 		key := pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: strconv.Itoa(n)}
-		if _, ok, err := e.project.services.PutState(t.Context(), key, []byte(sealedText(n)), 0, 0); err != nil || !ok {
+		if _, ok, err := e.project.Services().PutState(t.Context(), key, []byte(sealedText(n)), 0, 0); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 	}
@@ -81,10 +81,10 @@ func checkSealed(t *testing.T, dir string, values int) error {
 		return fmt.Errorf("%d values, want %d; lost: %v", report.Values, values, report.Lost)
 	}
 	for n := range sealedEach() {
-		if value, err := e.project.services.Reveal(t.Context(), fmt.Sprintf("SECRET_%d", n)); err != nil || value != sealedText(n) {
+		if value, err := e.project.Services().Reveal(t.Context(), fmt.Sprintf("SECRET_%d", n)); err != nil || value != sealedText(n) {
 			return fmt.Errorf("secret %d is %q: %w", n, value, err)
 		}
-		value, version, found, err := e.project.services.GetState(t.Context(), pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: strconv.Itoa(n)})
+		value, version, found, err := e.project.Services().GetState(t.Context(), pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: strconv.Itoa(n)})
 		if err != nil || !found || string(value) != sealedText(n) || version == 0 {
 			return fmt.Errorf("state %d is %q: %w", n, value, err)
 		}
@@ -111,7 +111,7 @@ func TestTheKeyIsRotated(t *testing.T) {
 	}
 	versionOf := func() uint64 {
 		t.Helper()
-		_, version, found, err := e.project.services.GetState(t.Context(), pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: "7"})
+		_, version, found, err := e.project.Services().GetState(t.Context(), pluginhost.StateKey{Plugin: "tasks", Scope: "work", Key: "7"})
 		if err != nil || !found {
 			t.Fatal(found, err)
 		}

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -60,7 +58,7 @@ func (l *limiter) restore() error {
 		}
 	}
 	if err := l.limits.Restore(stored); err != nil {
-		l.project.config.Log.Warn("limiter row not restored", "error", err)
+		l.project.Config().Log.Warn("limiter row not restored", "error", err)
 	}
 	return nil
 }
@@ -93,7 +91,7 @@ func (l *limiter) writeRows() {
 		l.mu.Unlock()
 		for key := range dirty {
 			if _, err := l.rows.Put(limiterBucket, key, l.limits.Row(key), nil); err != nil {
-				l.project.config.Log.Debug("limiter row not stored", "key", key, "error", err)
+				l.project.Config().Log.Debug("limiter row not stored", "key", key, "error", err)
 			}
 		}
 		select {
@@ -115,28 +113,21 @@ func (l *limiter) close() {
 	l.writer.Wait()
 }
 
-// bucket is one rate limit that a call must pass.
-type bucket struct {
-	name string // of the limiter, as the plugin declares it
-	key  string
-	spec ratelimit.Spec
-}
-
 // Acquire waits until every bucket lets the call through.
 func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(plan.Answer), error) {
-	buckets, err := l.buckets(action, connection)
+	buckets, err := l.project.buckets(action, connection)
 	if err != nil {
 		return nil, err
 	}
 	var held []func(time.Time)
 	release := func() {
-		at := l.project.config.Now()
+		at := l.project.Config().Now()
 		for _, done := range held {
 			done(at)
 		}
 	}
 	for _, b := range buckets {
-		begins, ended := observedWait(l.project.config, action.Plugin, b.name, onWait)
+		begins, ended := observedWait(l.project.Config(), action.Plugin, b.name, onWait)
 		done, err := l.limits.Acquire(ctx, b.key, b.spec, begins)
 		ended()
 		if err != nil {
@@ -173,65 +164,6 @@ func (l *limiter) note(buckets []bucket, answer plan.Answer) {
 		if pause <= 0 {
 			pause = time.Second
 		}
-		l.limits.CloseUntil(b.key, l.project.config.Now().Add(pause))
+		l.limits.CloseUntil(b.key, l.project.Config().Now().Add(pause))
 	}
-}
-
-// buckets resolves the limits of a call. A rate of the connection replaces the
-// plugin's limiters and keeps the kind of the first.
-func (l *limiter) buckets(action *plan.Action, connection string) ([]bucket, error) {
-	found, err := l.project.connection(action.Plugin, connection)
-	if err != nil {
-		return nil, nil //nolint:nilerr // the call itself reports it, before anything is sent
-	}
-	var config map[string]json.RawMessage
-	if err := json.Unmarshal(found.Config, &config); err != nil {
-		return nil, fmt.Errorf("read config of connection %s: %w", connection, err)
-	}
-	if found.rate != "" {
-		spec, err := ratelimit.Parse(found.rate)
-		if err != nil {
-			return nil, fmt.Errorf("rate of connection %s: %w", connection, err)
-		}
-		spec.Fixed = true
-		scope := []string{"base_url"}
-		name := "connection"
-		if len(action.Limiters) > 0 {
-			spec.Fixed, name = action.Limiters[0].FixedWindow, action.Limiters[0].Name
-			spec.MaxConcurrent, scope = action.Limiters[0].MaxConcurrent, scopeOf(action.Limiters[0])
-		}
-		return []bucket{{name: name, key: bucketKey(action.Plugin, name, scope, config), spec: spec}}, nil
-	}
-	buckets := make([]bucket, len(action.Limiters))
-	for i, declared := range action.Limiters {
-		buckets[i] = bucket{
-			name: declared.Name,
-			key:  bucketKey(action.Plugin, declared.Name, scopeOf(declared), config),
-			spec: ratelimit.Spec{
-				Requests: declared.Requests, Window: declared.Window,
-				Fixed: declared.FixedWindow, MaxConcurrent: declared.MaxConcurrent,
-			},
-		}
-	}
-	return buckets, nil
-}
-
-func scopeOf(declared plan.Limiter) []string {
-	if len(declared.Scope) == 0 {
-		return []string{"base_url"}
-	}
-	return declared.Scope
-}
-
-// bucketKey joins its parts as JSON, so that no value can pass for another.
-func bucketKey(plugin, limiter string, scope []string, config map[string]json.RawMessage) string {
-	parts := []string{plugin, limiter}
-	for _, field := range scope {
-		parts = append(parts, field+"="+string(config[field]))
-	}
-	key, err := json.Marshal(parts)
-	if err != nil {
-		return strings.Join(parts, "\x00") // strings always encode; this keeps the buckets apart all the same
-	}
-	return string(key)
 }

@@ -3,13 +3,11 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/ratelimit"
 )
 
@@ -17,7 +15,7 @@ import (
 // first second must not forget what the service has counted.
 func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 	rows := memstore.New(memstore.Options{}).KV()
-	p := &Project{file: &project.Project{}, config: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}}
+	p := stateProject(t, time.Now, nil).project
 	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), rows)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +67,7 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
 	rows := memstore.New(memstore.Options{}).KV()
-	p := &Project{file: &project.Project{}, config: Config{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}}
+	p := stateProject(t, func() time.Time { return now }, nil).project
 	for seconds, want := range map[float64]time.Duration{0: time.Second, 0.5: 500 * time.Millisecond, 2: 2 * time.Second, 90: 90 * time.Second, 7200: 2 * time.Hour} {
 		limits := ratelimit.New(p.config.Now, time.After)
 		l, err := newLimiter(p, limits, rows)

@@ -6,22 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
-)
-
-// The actions of a plugin that a person logs in with. A plugin has a login when
-// it has the first two.
-const (
-	actionDeviceStart = "device_start"
-	actionDeviceWait  = "device_wait"
-	actionStatus      = "status"
-	actionRevoke      = "revoke"
 )
 
 // How often a request of a login is repeated after a passing failure: while a
@@ -43,59 +31,6 @@ type LoginRequest struct {
 // usualScopes are asked for where nobody names any.
 func usualScopes() []string { return []string{"openid", "email", "profile"} }
 
-// named is a connection as a command names it.
-type named struct{ name, plugin string }
-
-// find returns the connection of that name, or the one that a plugin has under
-// its own name without being declared. The error is an *UnknownError.
-func (p *Project) find(name string) (named, error) {
-	if declared, ok := p.file.Connection(name); ok {
-		return named{name, declared.Plugin}, nil
-	}
-	if slices.Contains(p.pluginNames(), name) {
-		return named{name, name}, nil
-	}
-	var names []string
-	for _, connection := range p.connectionNames() {
-		names = append(names, connection.name)
-	}
-	unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
-	if unknown.Hint == "" {
-		unknown.Hint = "`flowrun connections` lists the connections"
-	}
-	return named{}, unknown
-}
-
-// connectionNames lists the declared connections and, in a sandbox, those that
-// the simulated plugins have under their own names.
-func (p *Project) connectionNames() []named {
-	var all []named
-	for _, connection := range p.file.Connections {
-		all = append(all, named{connection.Name, connection.Plugin})
-	}
-	for _, plugin := range p.simulatedPlugins() {
-		if _, declared := p.file.Connection(plugin); !declared {
-			all = append(all, named{plugin, plugin})
-		}
-	}
-	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
-	return all
-}
-
-// has reports whether a plugin has an action.
-func (p *Project) has(plugin, action string) bool {
-	description, err := p.describe(plugin)
-	if err != nil {
-		return false
-	}
-	_, found := description.Action(action)
-	return found
-}
-
-func (p *Project) hasLogin(plugin string) bool {
-	return p.has(plugin, actionDeviceStart) && p.has(plugin, actionDeviceWait)
-}
-
 // Login lets a person log in to a connection: the plugin gets a code, sink shows
 // it, and the plugin polls until the person has decided. A login that was broken
 // off goes on with the same code, by its idempotency key. The failure comes in
@@ -105,10 +40,10 @@ func (e *Engine) Login(ctx context.Context, connection string, request LoginRequ
 	if err != nil {
 		return CallResult{}, err
 	}
-	if refusal := e.project.refuseLogin(found); refusal != nil {
+	if refusal := refuseLogin(e.project, found); refusal != nil {
 		return CallResult{Error: refusal}, nil
 	}
-	scopes := e.project.loginScopes(found, request.Scopes)
+	scopes := loginScopes(e.project, found, request.Scopes)
 	result, err := e.loginOnce(ctx, found, scopes, sink, "")
 	if err == nil && result.Error != nil && result.Error.Reason == deadCode {
 		return e.loginOnce(ctx, found, scopes, sink, result.Error.Message)
@@ -127,7 +62,7 @@ func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, si
 	if err != nil {
 		return CallResult{}, fmt.Errorf("encode the scopes: %w", err)
 	}
-	key, err := e.project.loginKey(found, scopes)
+	key, err := loginKey(e.project, found, scopes)
 	if err != nil {
 		return CallResult{}, err
 	}
@@ -143,7 +78,7 @@ func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, si
 
 // loginKey is the same for the same connection, config and scopes, so that a
 // login that is started again is the same one.
-func (p *Project) loginKey(found named, scopes []string) (string, error) {
+func loginKey(p *Project, found named, scopes []string) (string, error) {
 	same, err := json.Marshal([]any{p.settings(found), scopes})
 	if err != nil {
 		return "", fmt.Errorf("encode the config of connection %s: %w", found.name, err)
@@ -184,7 +119,7 @@ func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMe
 	}
 	waiting := ctx
 	if !flow.ExpiresAt.IsZero() {
-		left := flow.ExpiresAt.Sub(e.project.config.Now())
+		left := flow.ExpiresAt.Sub(e.config.Now())
 		bounded, cancel := context.WithTimeout(ctx, max(left, 0)+waitGrace)
 		defer cancel()
 		waiting = bounded
@@ -202,11 +137,11 @@ func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMe
 }
 
 // refuseLogin says why a connection has no login of its own; nil where it has.
-func (p *Project) refuseLogin(found named) *plan.Error {
+func refuseLogin(p *Project, found named) *plan.Error {
 	if _, err := p.describe(found.plugin); err != nil {
 		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
 	}
-	if p.hasLogin(found.plugin) {
+	if hasLogin(p, found.plugin) {
 		return nil
 	}
 	if source := p.tokenFrom(found); source != "" {
@@ -222,7 +157,7 @@ func (p *Project) refuseLogin(found named) *plan.Error {
 	}
 	var others []string
 	for _, connection := range p.connectionNames() {
-		if p.hasLogin(connection.plugin) {
+		if hasLogin(p, connection.plugin) {
 			others = append(others, connection.name)
 		}
 	}
@@ -232,33 +167,9 @@ func (p *Project) refuseLogin(found named) *plan.Error {
 	return refusal
 }
 
-// settings returns a connection's config as an object; nil where it is wrong.
-func (p *Project) settings(found named) map[string]json.RawMessage {
-	connection, err := p.connection(found.plugin, found.name)
-	if err != nil {
-		return nil
-	}
-	var settings map[string]json.RawMessage
-	if json.Unmarshal(connection.Config, &settings) != nil {
-		return nil
-	}
-	return settings
-}
-
-// tokenFrom returns the connection that the token comes from, "" for none.
-func (p *Project) tokenFrom(found named) string {
-	var source struct {
-		Connection string `json:"connection"`
-	}
-	if json.Unmarshal(p.settings(found)["token_from"], &source) != nil {
-		return ""
-	}
-	return source.Connection
-}
-
 // loginScopes are those that were asked for, those of the connection's config,
 // or the usual ones.
-func (p *Project) loginScopes(found named, asked []string) []string {
+func loginScopes(p *Project, found named, asked []string) []string {
 	if len(asked) > 0 {
 		return asked
 	}
@@ -284,3 +195,7 @@ func (quiet) Log(plan.Log) {}
 func (quiet) Progress(plan.Progress) {}
 
 var _ plan.Sink = quiet{}
+
+func hasLogin(p *Project, plugin string) bool {
+	return p.has(plugin, actionDeviceStart) && p.has(plugin, actionDeviceWait)
+}

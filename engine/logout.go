@@ -25,7 +25,7 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 	if err != nil {
 		return LogoutResult{}, err
 	}
-	if refusal := e.project.refuseLogin(found); refusal != nil {
+	if refusal := refuseLogin(e.project, found); refusal != nil {
 		refusal.Message = strings.Replace(refusal.Message, ": log in there", ": log out there", 1)
 		refusal.Hint = strings.Replace(refusal.Hint, "connections login", "connections logout", 1)
 		return LogoutResult{Error: refusal}, nil
@@ -43,7 +43,7 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 		return LogoutResult{}, err
 	}
 	if !answer.Revoked { // whoever logs out is not logged in here any more, whatever the service says
-		if err := e.project.services.ForgetToken(found.plugin, found.name); err != nil {
+		if err := e.project.Services().ForgetToken(found.plugin, found.name); err != nil {
 			return answer, e.fault(fmt.Errorf("forget the token of connection %s: %w", found.name, err))
 		}
 	}
@@ -54,7 +54,7 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 // revoke calls the plugin's action, once: the token may be gone with the first
 // attempt.
 func (e *Engine) revoke(ctx context.Context, found named) (LogoutResult, error) {
-	input, err := e.project.revokeInput(found.plugin)
+	input, err := revokeInput(e.project, found.plugin)
 	if err != nil {
 		return LogoutResult{}, err
 	}
@@ -77,7 +77,7 @@ func (e *Engine) revoke(ctx context.Context, found named) (LogoutResult, error) 
 
 // revokeInput fills in what the plugin's action takes: the access token, with
 // which its refresh token goes, forgotten whatever the service says.
-func (p *Project) revokeInput(plugin string) (json.RawMessage, error) {
+func revokeInput(p *Project, plugin string) (json.RawMessage, error) {
 	action, err := p.action(plugin + "." + actionRevoke)
 	if err != nil {
 		return nil, err

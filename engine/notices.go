@@ -108,7 +108,7 @@ func (n *notices) message(kind string, entry plan.OutboxEntry, known told, faili
 			message.Step = failure.Step
 		}
 	}
-	message.Text = n.engine.project.redactor.Redact(text)
+	message.Text = n.engine.project.Redactor().Redact(text)
 	return message
 }
 
@@ -116,7 +116,7 @@ func (n *notices) message(kind string, entry plan.OutboxEntry, known told, faili
 func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) error {
 	p := n.engine.project
 	if !p.tells(n.target.Name) {
-		p.config.Log.Info(fmt.Sprintf("sandbox: %s is not told: %s", n.target.Name, message.Text))
+		p.Config().Log.Info(fmt.Sprintf("sandbox: %s is not told: %s", n.target.Name, message.Text))
 		return nil
 	}
 	key := local.IdempotencyKey(message.Run, fmt.Sprintf("!notice/%s/%s/%s/%d", n.target.Name, message.Workflow, message.Event, seq))
@@ -128,7 +128,7 @@ func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) 
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case attempt > len(delays) || !mayHelp(failed):
-			p.config.Log.Error("notice not sent", "target", n.target.Name, "workflow", message.Workflow, "run", message.Run, "event", message.Event, "error", p.redactor.Redact(failed.Error()))
+			p.Config().Log.Error("notice not sent", "target", n.target.Name, "workflow", message.Workflow, "run", message.Run, "event", message.Event, "error", p.Redactor().Redact(failed.Error()))
 			return nil
 		}
 		delay := max(delays[attempt-1], min(time.Duration(failed.RetryAfterS)*time.Second, 5*time.Minute))

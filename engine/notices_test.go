@@ -93,7 +93,7 @@ func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
 	startMay(t, e, map[string]string{"pause": "true"})
 	want := []string{"failed may", "failed may", "recovered may", "paused may"}
 	eventually(t, "the target is told", func() bool { return len(h.events()) >= len(want) })
-	n := &notices{engine: e, target: &e.project.file.Notify[0], after: time.After}
+	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
 	eventually(t, "that is noted", func() bool { // until then a notice may come again, under the same key
 		known, err := n.known("may")
 		return err == nil && known.Failing == 1 && known.Status == noticePaused
@@ -142,7 +142,7 @@ func TestNoticesHoldNoSecret(t *testing.T) {
 	ended(t, e, run.ID)
 	eventually(t, "the target is told of the run", func() bool { return len(h.events()) == 1 })
 	state := &plan.TriggerState{Workflow: "tell", Trigger: "tick", Paused: true, PausedBy: "ann", Reason: "the key was " + canary}
-	n := &notices{engine: e, target: &e.project.file.Notify[0], after: time.After}
+	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
 	if err := n.take(t.Context(), plan.OutboxEntry{Seq: 99, Kind: plan.OutboxTriggerPaused, Trigger: state}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestANoticeIsSentOnceThoughItsPlaceIsLost(t *testing.T) {
 	defer closeEngine(t, e)
 	startMay(t, e, map[string]string{"fail": "true"})
 	eventually(t, "the target is told", func() bool { return len(h.events()) == 1 })
-	n := &notices{engine: e, target: &e.project.file.Notify[0], after: time.After}
+	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
 	eventually(t, "that is noted", func() bool {
 		known, err := n.known("may")
 		return err == nil && known.Failing == 1
@@ -199,7 +199,7 @@ func TestATargetThatRefusesIsGivenUp(t *testing.T) {
 		h.status, h.got = status, nil
 		h.mu.Unlock()
 		var waits []time.Duration
-		n := &notices{engine: e, target: &e.project.file.Notify[0], after: func(d time.Duration) <-chan time.Time {
+		n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: func(d time.Duration) <-chan time.Time {
 			waits = append(waits, d)
 			now := make(chan time.Time, 1)
 			now <- time.Time{}

@@ -74,8 +74,8 @@ func (e *Engine) outboxReaders() ([]*outboxReader, error) {
 	}
 	triggers := &outboxReader{name: outboxTriggers, take: e.handToTriggers}
 	readers := []*outboxReader{triggers}
-	for i := range e.project.file.Notify {
-		if target := &e.project.file.Notify[i]; len(target.On) > 0 {
+	for i := range e.project.Declared().Notify {
+		if target := &e.project.Declared().Notify[i]; len(target.On) > 0 {
 			n := &notices{engine: e, target: target, after: time.After}
 			readers = append(readers, &outboxReader{name: outboxNotices + target.Name, take: n.take})
 		}
@@ -168,7 +168,7 @@ func (r *outboxReader) skip(entry plan.OutboxEntry) string {
 	if epoch, err := r.engine.store.Epoch(); err == nil && entry.Epoch != epoch {
 		return plan.SkipRestored
 	}
-	if r.engine.project.config.Now().Sub(entry.At) > outboxLate {
+	if r.engine.config.Now().Sub(entry.At) > outboxLate {
 		return plan.SkipLate
 	}
 	return ""
@@ -219,7 +219,7 @@ func (r *outboxReader) note() {
 
 func (r *outboxReader) warn(text string, err error, args ...any) {
 	if !errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrFailed) {
-		r.engine.project.config.Log.Warn(text, append([]any{"reader", r.name, "error", err}, args...)...)
+		r.engine.config.Log.Warn(text, append([]any{"reader", r.name, "error", err}, args...)...)
 	}
 }
 
@@ -270,7 +270,7 @@ func (e *Engine) countFailures(entry plan.OutboxEntry) error {
 		return e.fault(err)
 	}
 	if paused {
-		e.project.config.Log.Warn("trigger paused after failures", "trigger", plan.TriggerID(run.Fire.Workflow, run.Fire.Trigger), "run", run.ID)
+		e.config.Log.Warn("trigger paused after failures", "trigger", plan.TriggerID(run.Fire.Workflow, run.Fire.Trigger), "run", run.ID)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type PageSession struct {
 
 // PageSessions returns the sessions that have not ended.
 func (e *Engine) PageSessions() ([]PageSession, error) {
-	rows, err := e.store.Sessions(e.project.config.Now())
+	rows, err := e.store.Sessions(e.config.Now())
 	if err != nil {
 		return nil, e.fault(err)
 	}
@@ -35,7 +35,7 @@ func (e *Engine) PutPageSession(s PageSession) error {
 	if err != nil {
 		return err
 	}
-	return e.fault(e.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.project.config.Now()))
+	return e.fault(e.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.config.Now()))
 }
 
 // RemovePageSessions forgets sessions for good, on return.

@@ -61,7 +61,7 @@ func (e *Engine) checkPlugins(row *plan.Run) error {
 				"plugin %s has changed since run %s began (%s): what it says of %s is different",
 				pin.Plugin, id, versions(pin, now[i]), changedAction(pin.Plugin, pinned, current)))
 		case pin.Digest != now[i].Digest:
-			notes = append(notes, plan.Log{At: e.project.config.Now().UTC(), Level: "info", Message: fmt.Sprintf(
+			notes = append(notes, plan.Log{At: e.config.Now().UTC(), Level: "info", Message: fmt.Sprintf(
 				"plugin %s is another one than at the start (%s); what it says of the actions used here is the same", pin.Plugin, versions(pin, now[i]))})
 		}
 	}

@@ -68,7 +68,7 @@ func (e *Engine) poll(ctx context.Context, rev *revision, t *plan.Trigger, by st
 	if err != nil {
 		return nil, e.fault(err)
 	}
-	p := &onePoll{e: e, rev: rev, t: t, at: e.project.config.Now().UTC().Round(0), by: by}
+	p := &onePoll{e: e, rev: rev, t: t, at: e.config.Now().UTC().Round(0), by: by}
 	if state != nil {
 		p.resumed = state.Done
 	}

@@ -16,8 +16,8 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &failure) || failure.Kind == plan.KindCanceled {
 		return err
 	}
-	name, log := plan.TriggerID(p.rev.name(), p.t.Name), p.e.project.config.Log
-	text := p.e.project.redactor.Redact(failureText(failure))
+	name, log := plan.TriggerID(p.rev.name(), p.t.Name), p.e.config.Log
+	text := p.e.project.Redact(failureText(failure))
 	log.Warn("poll failed", "trigger", name, "kind", failure.Kind, "error", text)
 	row := pollRow{seen: map[digest]seenKey{}}
 	if old != nil {
@@ -56,7 +56,7 @@ func (p *onePoll) pause(failures int, text string) error {
 	if err != nil {
 		return p.e.fault(err)
 	}
-	p.e.project.config.Log.Warn("poll paused", "trigger", plan.TriggerID(p.rev.name(), p.t.Name), "reason", reason)
+	p.e.config.Log.Warn("poll paused", "trigger", plan.TriggerID(p.rev.name(), p.t.Name), "reason", reason)
 	return nil
 }
 
@@ -77,8 +77,8 @@ func (p *onePoll) sink() plan.Sink { return pollSink{p} }
 
 // Log writes a line of the plugin.
 func (s pollSink) Log(line plan.Log) {
-	s.p.e.project.config.Log.Debug("poll", "trigger", plan.TriggerID(s.p.rev.name(), s.p.t.Name),
-		"message", s.p.e.project.redactor.Redact(line.Message))
+	s.p.e.config.Log.Debug("poll", "trigger", plan.TriggerID(s.p.rev.name(), s.p.t.Name),
+		"message", s.p.e.project.Redact(line.Message))
 }
 
 // Progress is of no use here.

@@ -118,7 +118,7 @@ func (e *Engine) pollRow(workflow, trigger string) (*pollRow, error) {
 	}
 	row, err := decodePollRow(data)
 	if err != nil {
-		e.project.config.Log.Warn("poll begins anew", "workflow", workflow, "trigger", trigger, "error", err)
+		e.config.Log.Warn("poll begins anew", "workflow", workflow, "trigger", trigger, "error", err)
 		return nil, nil
 	}
 	return row, nil

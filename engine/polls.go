@@ -174,7 +174,7 @@ func (e *Engine) pollTriggers(ctx context.Context) ([]pollTrigger, error) {
 // firstPoll is when a poll is due that this process has not made yet: where the last
 // one left its time, as long after it as the workflow says.
 func (e *Engine) firstPoll(trigger pollTrigger) time.Time {
-	now := e.project.config.Now()
+	now := e.config.Now()
 	row, err := e.pollRow(trigger.workflow, trigger.trigger)
 	if err != nil || row == nil || row.At.After(now) {
 		return now
@@ -195,7 +195,7 @@ func (e *Engine) pollInBackground(ctx context.Context, trigger pollTrigger) {
 	}
 	var failure *plan.Error
 	if _, err := e.poll(ctx, rev, t, ""); err != nil && !errors.As(err, &failure) && ctx.Err() == nil {
-		e.project.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
+		e.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
 	}
 }
 
@@ -217,7 +217,7 @@ func (e *Engine) pollNow(ctx context.Context, rev *revision, t *plan.Trigger, by
 	var failure *plan.Error
 	switch {
 	case errors.As(err, &failure):
-		return runs, &fault.ConflictError{Message: "the poll failed: " + e.project.redactor.Redact(failureText(failure))}
+		return runs, &fault.ConflictError{Message: "the poll failed: " + e.project.Redact(failureText(failure))}
 	case err != nil:
 		return runs, err
 	case len(runs) == 0:

@@ -133,7 +133,7 @@ func (p *Project) CheckConnections() diag.List {
 	var problems diag.List
 	for i := range p.file.Connections {
 		declared := &p.file.Connections[i]
-		if !slices.Contains(p.pluginNames(), declared.Plugin) {
+		if !slices.Contains(p.PluginNames(), declared.Plugin) {
 			continue // checkPlugins says so
 		}
 		config, found := p.connectionConfig(declared)
@@ -309,7 +309,7 @@ func secretNames(document json.RawMessage) []string {
 // checkPlugins reports connections of plugins that there are not.
 func (p *Project) checkPlugins() diag.List {
 	problems := p.checkGranted()
-	names := p.pluginNames()
+	names := p.PluginNames()
 	for _, connection := range p.file.Connections {
 		if slices.Contains(names, connection.Plugin) {
 			continue

@@ -149,12 +149,12 @@ type PreviewLimit struct {
 
 // Preview tells what a run of a checked workflow would do. A wrong input is an
 // *InputError; one that is missing is shown as unknown.
-func (p *Project) Preview(_ context.Context, workflow *plan.Workflow, options PreviewOptions) (*Preview, error) {
+func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options PreviewOptions) (*Preview, error) {
 	inputs, known, err := previewInputs(workflow, options.Inputs)
 	if err != nil {
 		return nil, err
 	}
-	v := &previewer{project: p, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
+	v := &previewer{project: o.Project, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
 	result := &Preview{
 		Workflow: PreviewWorkflow{Name: workflow.Name, File: workflow.File, Description: workflow.Description, Timeout: schema.FormatDuration(workflow.Timeout)},
 		Inputs:   inputs, Writes: []PreviewWrite{}, Cursors: []PreviewCursor{},
@@ -234,7 +234,7 @@ func (v *previewer) surroundings() {
 		connection := v.connection(found)
 		r.Connections = append(r.Connections, connection)
 		v.secrets = append(v.secrets, connection.Secrets...)
-		if owner, ok := v.project.file.Connection(connection.TokenFrom); ok && connection.TokenFrom != "" {
+		if owner, ok := v.project.Declared().Connection(connection.TokenFrom); ok && connection.TokenFrom != "" {
 			v.use(owner.Plugin, owner.Name)
 		}
 	}

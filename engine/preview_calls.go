@@ -119,7 +119,7 @@ type previewBucket struct {
 // count notes calls of an action at its rate limits. Of a connection that is not
 // known nothing can be said.
 func (v *previewer) count(action *plan.Action, connection string, calls PreviewCalls) {
-	found, err := (&limiter{project: v.project}).buckets(action, connection)
+	found, err := v.project.buckets(action, connection)
 	if err != nil {
 		return // the connection's own error tells
 	}

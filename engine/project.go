@@ -56,9 +56,9 @@ type description struct {
 	err error
 }
 
-// LoadProject reads the project file. A wrong one is a diag.List error. A state
+// Load reads the project file. A wrong one is a diag.List error. A state
 // folder that others could change is a *StoreError: plugins start from it.
-func LoadProject(_ context.Context, config Config) (*Project, error) {
+func loadWorkspace(_ context.Context, config Config) (*Project, error) {
 	if err := CheckStateFolder(config.StateDir); err != nil {
 		return nil, err
 	}
@@ -129,6 +129,30 @@ func LoadProject(_ context.Context, config Config) (*Project, error) {
 	})
 	return p, nil
 }
+
+// Config returns what the project takes from its surroundings.
+func (p *Project) Config() Config { return p.config }
+
+// Declared returns what flowrun.yaml declares: nobody may change it.
+func (p *Project) Declared() *project.Project { return p.file }
+
+// Services returns what plugins get from the engine.
+func (p *Project) Services() *services.Services { return p.services }
+
+// Redactor returns what masks the secrets that the project has met.
+func (p *Project) Redactor() *secret.Redactor { return p.redactor }
+
+// Host returns the host of the project's plugins.
+func (p *Project) Host() *pluginhost.Host { return p.host }
+
+// Sandboxed reports whether calls are kept from real services.
+func (p *Project) Sandboxed() bool { return p.sandbox != nil }
+
+// Builtin reports whether an action is one of the engine's own.
+func (p *Project) Builtin(action string) bool { return p.builtins[action] != nil }
+
+// ActionNames returns every action that is known, for near matches.
+func (p *Project) ActionNames() []string { return (&catalog{project: p}).ActionNames() }
 
 // sources lists the bundled plugins and those of the project file; the latter
 // win. A plugin that the file only grants something to is the bundled one.
@@ -206,15 +230,15 @@ var ErrUnknownPlugin = errors.New("unknown plugin")
 
 // Actions returns the actions of one plugin, or of all of them ("").
 func (p *Project) Actions(_ context.Context, plugin string) ([]*plan.Action, error) {
-	if plugin != "" && plugin != "core" && !slices.Contains(p.pluginNames(), plugin) {
+	if plugin != "" && plugin != "core" && !slices.Contains(p.PluginNames(), plugin) {
 		err := fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
-		if hint := diag.DidYouMean(plugin, p.pluginNames()); hint != "" {
+		if hint := diag.DidYouMean(plugin, p.PluginNames()); hint != "" {
 			err = fmt.Errorf("%w; %s", err, hint)
 		}
 		return nil, err
 	}
 	var actions []*plan.Action
-	for _, name := range p.pluginNames() {
+	for _, name := range p.PluginNames() {
 		if plugin != "" && plugin != name {
 			continue
 		}
@@ -230,7 +254,8 @@ func (p *Project) Actions(_ context.Context, plugin string) ([]*plan.Action, err
 	return actions, nil
 }
 
-func (p *Project) pluginNames() []string {
+// PluginNames returns the names of all plugins, sorted.
+func (p *Project) PluginNames() []string {
 	var names []string
 	for _, source := range p.sources() {
 		names = append(names, source.Name)
@@ -266,7 +291,7 @@ func (p *Project) action(name string) (*plan.Action, error) {
 		return builtin, nil
 	}
 	plugin, action, _ := strings.Cut(name, ".")
-	if !slices.Contains(p.pluginNames(), plugin) {
+	if !slices.Contains(p.PluginNames(), plugin) {
 		return nil, fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
 	}
 	description, err := p.describe(plugin)

@@ -63,7 +63,7 @@ func (e *Engine) RemoveRun(ctx context.Context, id string, request RemoveRequest
 		}
 		removal.Removed = append(removal.Removed, member)
 	}
-	e.project.config.Log.Info("runs removed", "runs", removal.Removed, "by", request.By)
+	e.config.Log.Info("runs removed", "runs", removal.Removed, "by", request.By)
 	return removal, nil
 }
 
@@ -104,14 +104,14 @@ func (e *Engine) remove(id string) error {
 }
 
 func (e *Engine) forgetOutputs(id string) error {
-	return e.fault(e.project.services.ForgetOutputs(id))
+	return e.fault(e.project.Services().ForgetOutputs(id))
 }
 
 // forgetCall removes what a single call sealed: nobody can ask for it when the
 // call has ended. What it leaves is swept later.
 func (e *Engine) forgetCall(id string) {
 	if err := e.forgetOutputs(id); err != nil {
-		e.project.config.Log.Warn("secret outputs of a call not removed", "call", id, "error", err)
+		e.config.Log.Warn("secret outputs of a call not removed", "call", id, "error", err)
 	}
 }
 
@@ -127,7 +127,7 @@ const callOutputsKept = 24 * time.Hour
 // as a crash between the two removals leaves them, and of calls of the day
 // before. It returns how many runs and calls they were of.
 func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, err error) {
-	owners, err := e.project.services.OutputOwners()
+	owners, err := e.project.Services().OutputOwners()
 	if err != nil {
 		return 0, err
 	}

@@ -113,7 +113,7 @@ func (e *Engine) replan(ctx context.Context, row *plan.Run, request ResumeReques
 // latest reads the workflow's file as it is now. dir is the folder that its name
 // starts from.
 func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir string, err error) {
-	dirs := []string{request.Dir, e.project.config.Dir, e.project.config.WorkDir}
+	dirs := []string{request.Dir, e.config.Dir, e.config.WorkDir}
 	for _, dir := range dirs {
 		path := file
 		if !filepath.IsAbs(path) {

@@ -13,15 +13,6 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// The defaults of retention (docs/reliability.md, "Limits"): whichever keeps less.
-// KeptRuns of each workflow stay whatever the settings say.
-const (
-	DefaultKeep     = 90 * 24 * time.Hour
-	DefaultMaxRuns  = 1000
-	DefaultMaxTotal = 100_000
-	KeptRuns        = 20
-)
-
 // The times of the retention worker.
 const (
 	retentionDelay = 5 * time.Second        // after Open: a short run is over by then
@@ -38,47 +29,6 @@ const maxFires = 10_000
 
 // engineBucket is the store's bucket of what the engine notes for itself.
 const engineBucket = "engine"
-
-// Retention is how long ended runs are kept: those that are older go, and of each
-// workflow the oldest of those that are too many, what failed last. MaxTotal is a
-// ceiling over all workflows; those with the most runs give theirs.
-type Retention struct {
-	Keep     time.Duration
-	MaxRuns  int // of each workflow
-	MaxTotal int
-}
-
-// Retention returns what flowrun.yaml says, or the defaults.
-func (p *Project) Retention() Retention {
-	r := Retention{Keep: p.file.Retention.Keep, MaxRuns: p.file.Retention.MaxRuns, MaxTotal: p.file.Retention.MaxTotal}
-	if r.Keep <= 0 {
-		r.Keep = DefaultKeep
-	}
-	if r.MaxRuns <= 0 {
-		r.MaxRuns = DefaultMaxRuns
-	}
-	if r.MaxTotal <= 0 {
-		r.MaxTotal = max(DefaultMaxTotal, r.MaxRuns)
-	}
-	return r
-}
-
-// String is how a message names it: "90d, 1000 runs of each workflow, 100000 of all".
-func (r Retention) String() string {
-	return fmt.Sprintf("%s, %d runs of each workflow, %d of all", keepText(r.Keep), r.MaxRuns, r.MaxTotal)
-}
-
-// keepText writes a duration as flowrun.yaml does: 90d, 36h.
-func keepText(keep time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case keep >= day && keep%day == 0:
-		return fmt.Sprintf("%dd", keep/day)
-	case keep%time.Hour == 0:
-		return fmt.Sprintf("%dh", keep/time.Hour)
-	}
-	return keep.String()
-}
 
 // keeper removes old runs while an engine is open. It never holds up the first
 // seconds of a process: a short run gives it a moment when it closes.
@@ -128,7 +78,7 @@ func (k *keeper) work(ctx context.Context) {
 			wait = retentionRest
 		}
 		cancel()
-		if now := k.engine.project.config.Now(); k.swept.IsZero() || now.Sub(k.swept) >= retentionSweep {
+		if now := k.engine.config.Now(); k.swept.IsZero() || now.Sub(k.swept) >= retentionSweep {
 			k.swept = now
 			k.sweep(ctx)
 		}
@@ -138,31 +88,31 @@ func (k *keeper) work(ctx context.Context) {
 // pass removes what retention does not keep, until ctx ends: the next pass goes
 // on. It returns how many runs went.
 func (k *keeper) pass(ctx context.Context) int {
-	removed, err := k.engine.expire(ctx, k.engine.project.config.Now().UTC())
+	removed, err := k.engine.expire(ctx, k.engine.config.Now().UTC())
 	k.warn("old runs not removed", err)
 	if len(removed) > 0 {
-		k.engine.project.config.Log.Info("old runs removed", "count", len(removed), "retention", k.engine.project.Retention().String())
+		k.engine.config.Log.Info("old runs removed", "count", len(removed), "retention", k.engine.project.Retention().String())
 	}
 	return len(removed)
 }
 
 func (k *keeper) sweep(ctx context.Context) {
-	now, keep := k.engine.project.config.Now(), k.engine.project.Retention().Keep
+	now, keep := k.engine.config.Now(), k.engine.project.Retention().Keep
 	fires, err := k.engine.store.ExpireFires(ctx, keep, maxFires, now.UTC())
 	k.warn("old fires not removed", err)
 	if fires > 0 {
-		k.engine.project.config.Log.Info("old fires removed", "count", fires)
+		k.engine.config.Log.Info("old fires removed", "count", fires)
 	}
 	k.warn("notes of what was cut not removed", k.engine.forgetCuts(now))
 	states, err := k.engine.sweepStates(ctx, now)
 	k.warn("old state of plugins not removed", err)
 	if states > 0 {
-		k.engine.project.config.Log.Info("old state of plugins removed", "keys", states)
+		k.engine.config.Log.Info("old state of plugins removed", "keys", states)
 	}
 	swept, err := k.engine.sweepOutputs(ctx, now)
 	k.warn("sealed outputs of removed runs not removed", err)
 	if swept > 0 {
-		k.engine.project.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)
+		k.engine.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)
 	}
 }
 
@@ -175,7 +125,7 @@ func (k *keeper) warn(text string, err error) {
 		}
 	}
 	if err != nil {
-		k.engine.project.config.Log.Warn(text, "error", err)
+		k.engine.config.Log.Warn(text, "error", err)
 	}
 }
 
@@ -219,13 +169,13 @@ func (e *Engine) runFault(id string, err error) error {
 	if !ok {
 		return cause
 	}
-	keep, now := e.project.Retention(), e.project.config.Now()
+	keep, now := e.project.Retention(), e.config.Now()
 	switch {
 	case at.After(now):
 		return cause
 	case now.Sub(at) > keep.Keep:
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
-			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keepText(keep.Keep))}
+			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keep.KeepText())}
 	case e.olderThanAll(at), e.cutSince(at):
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
 			"it may have been removed: of each workflow %d runs are kept (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}

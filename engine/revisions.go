@@ -3,10 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -278,10 +275,4 @@ func (f *workflowFile) clashWith(name string, holder *workflowFile) {
 	if at := holder.look.named; at.Line > 0 {
 		problem.Related = []diag.Related{{Pos: at, Message: "the other workflow"}}
 	}
-}
-
-// stem is what a workflow is called whose file says no name.
-func stem(file string) string {
-	base := path.Base(filepath.ToSlash(file))
-	return strings.TrimSuffix(base, path.Ext(base))
 }

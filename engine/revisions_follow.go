@@ -19,7 +19,7 @@ const (
 func (r *revisions) follow(ctx context.Context, after func(time.Duration) <-chan time.Time) {
 	read := r.glance() // before the load, so that a change meanwhile is seen
 	if _, err := r.refresh(ctx, false); err != nil {
-		r.project.config.Log.Warn("workflow files not read", "error", err)
+		r.project.Config().Log.Warn("workflow files not read", "error", err)
 	}
 	r.following.Store(true)
 	defer r.following.Store(false)
@@ -38,7 +38,7 @@ func (r *revisions) follow(ctx context.Context, after func(time.Duration) <-chan
 			wait = settleAfter
 		case !now.same(read) || r.restless():
 			if _, err := r.refresh(ctx, false); err != nil {
-				r.project.config.Log.Warn("workflow files not read", "error", err)
+				r.project.Config().Log.Warn("workflow files not read", "error", err)
 			}
 			told = r.tellLacks(ctx, told)
 			read = now
@@ -66,7 +66,7 @@ func (r *revisions) tellLacks(ctx context.Context, told map[string]bool) map[str
 			continue
 		}
 		for _, lacking := range r.project.triggersLack(ctx, rev.workflow()) {
-			r.project.config.Log.Warn("triggers of a workflow lack something", "workflow", rev.name(), "error", lacking.String())
+			r.project.Config().Log.Warn("triggers of a workflow lack something", "workflow", rev.name(), "error", lacking.String())
 		}
 	}
 	return now
@@ -106,7 +106,7 @@ func (l *loadedFiles) sameForce(other *loadedFiles) bool {
 
 // report says in the log what a load has found.
 func (r *revisions) report(before, now *loadedFiles) {
-	log := r.project.config.Log
+	log := r.project.Config().Log
 	known := map[string]*workflowFile{}
 	for _, file := range before.files {
 		known[file.file] = file

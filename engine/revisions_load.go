@@ -3,39 +3,16 @@ package engine
 import (
 	"context"
 	"crypto/sha256"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
 )
-
-// stamp tells apart the states of a file without reading it. The zero value is
-// that of a file that is not there.
-type stamp struct {
-	modified time.Time
-	size     int64
-	mode     fs.FileMode
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.ModTime(), info.Size(), info.Mode()}
-}
-
-func (s stamp) same(other stamp) bool {
-	return s.modified.Equal(other.modified) && s.size == other.size && s.mode == other.mode
-}
 
 // look is what was seen of a file when it was read.
 type look struct {
@@ -101,7 +78,7 @@ func (r *revisions) refresh(ctx context.Context, all bool) (*loadedFiles, error)
 	if !changed && r.current.Load() != nil {
 		return before, nil
 	}
-	next.settle(r.project.config.Now().UTC().Round(0))
+	next.settle(r.project.Config().Now().UTC().Round(0))
 	r.current.Store(next)
 	r.report(before, next)
 	if !next.sameForce(before) {
@@ -231,12 +208,6 @@ func (r *revisions) check(ctx context.Context, before *workflowFile) *workflowFi
 	}
 	f.fresh, f.hash, f.src = transient(found.workflow), plan.HashOf(encoded), nil
 	return f
-}
-
-// transient is a checked plan that is encoded anew for each run: those of all
-// files together would fill the memory.
-func transient(workflow *plan.Workflow) *checkedPlan {
-	return &checkedPlan{workflow: workflow, stored: func() (storedPlan, error) { return encodePlan(workflow) }}
 }
 
 // followsOthers reports whether a trigger follows another workflow, of which the

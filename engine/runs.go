@@ -80,7 +80,7 @@ func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
 	}
 	if filter.Query != "" {
-		query, err := newRunQuery(filter.Query, e.project.config.Now())
+		query, err := newRunQuery(filter.Query, e.config.Now())
 		if err != nil {
 			return nil, "", err
 		}

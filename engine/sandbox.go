@@ -68,7 +68,7 @@ func (p *Project) CheckLive() error {
 		names = append(names, LiveNotify+target.Name)
 	}
 	for _, name := range p.sandbox.Live {
-		if slices.Contains(names, name) || slices.Contains(p.pluginNames(), name) {
+		if slices.Contains(names, name) || slices.Contains(p.PluginNames(), name) {
 			continue
 		}
 		unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}

@@ -11,12 +11,9 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
 
@@ -91,13 +88,18 @@ func (p *Project) mockDigest() string {
 // hands on all others.
 type mockedCaller struct {
 	caller
-	journal store.Journal
+	journal recordReader
 }
 
-var (
-	_ dispatch.Caller     = mockedCaller{}
-	_ local.ChildAnswerer = mockedCaller{}
-)
+// recordReader reads the journals of runs.
+type recordReader interface {
+	EachRecord(runID string, from uint64, visit func(*journal.Record) error) error
+}
+
+// newMockedCaller returns what answers or sends the calls of a project's runs.
+func newMockedCaller(p *Project, journal recordReader) mockedCaller {
+	return mockedCaller{caller: newCaller(p), journal: journal}
+}
 
 // Call gives the next answer of the step. One that has no more is a failure: the
 // call goes nowhere else.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -108,35 +107,4 @@ func (p *Project) refusedUse(u use, problems *diag.List) {
 		place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
 		problems.Errorf(place, codeSandbox, "%s", u.says(outside)).Hint = outside.Hint
 	}
-}
-
-// sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that
-// would start by themselves and reach what nothing stands for.
-func (e *Engine) sandboxRefuses(ctx context.Context) error {
-	if e.project.sandbox == nil {
-		return nil
-	}
-	loaded, err := e.revisions.load(ctx)
-	if err != nil {
-		return err
-	}
-	var problems diag.List
-	for _, file := range loaded.files {
-		if file.inForce != nil {
-			problems = append(problems, e.project.triggersReach(file.inForce.workflow())...)
-		}
-	}
-	return problems.Err()
-}
-
-// sandboxRefusesRun says why a stored run can't go on in this sandbox: a diag.List.
-func (e *Engine) sandboxRefusesRun(row *plan.Run) error {
-	if e.project.sandbox == nil {
-		return nil
-	}
-	workflow, _, err := e.definition(row)
-	if err != nil {
-		return err
-	}
-	return e.project.sandboxLacks(workflow).Err()
 }

@@ -38,7 +38,7 @@ func (p *Project) secretVariable(connection, name string) string {
 func (p *Project) realSecretsOptions() services.RealOptions {
 	options := services.RealOptions{
 		Env: secret.NewEnv(p.config.Environ), Entropy: p.config.Entropy,
-		Rows: func(path string) secret.Rows { return storeFile{path, offlineOptions(p.config)} },
+		Rows: p.config.StoredRows,
 	}
 	if dir := p.sandbox.RealState; dir != "" {
 		options.Store, options.KeyFile = filepath.Join(dir, StoreFile), filepath.Join(dir, services.KeyFile)

@@ -21,7 +21,7 @@ func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (
 		return nil, err
 	}
 	return e.changeSchedule(found, func(*plan.TriggerState) error {
-		now := e.project.config.Now()
+		now := e.config.Now()
 		_, err := e.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
 			if !s.Paused {
 				s.Paused, s.PausedAt, s.PausedBy, s.Reason = true, now, r.By, r.Reason
@@ -40,7 +40,7 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 		return nil, err
 	}
 	return e.changeSchedule(found, func(state *plan.TriggerState) error {
-		now := e.project.config.Now()
+		now := e.config.Now()
 		if !state.Paused && !state.Done.After(now) {
 			return nil
 		}
@@ -69,7 +69,7 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 		})
 		for i := range rows {
 			if err == nil {
-				e.project.config.Observer.Fired(&rows[i])
+				e.config.Observer.Fired(&rows[i])
 			}
 		}
 		return err
@@ -129,7 +129,7 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 		}
 		return e.storedRun(runs[0])
 	}
-	now := e.project.config.Now().UTC().Round(0)
+	now := e.config.Now().UTC().Round(0)
 	f := firing{rev: found.rev, trigger: found.trigger, at: cmp.Or(r.At.UTC(), now), by: by}
 	asked := askedRequest{digest: r.Digest, replayed: r.Replayed}
 	if r.RequestID != "" {

@@ -32,8 +32,8 @@ func newScheduler(e *Engine, after func(time.Duration) <-chan time.Time) (*sched
 	changed, _ := e.revisions.changed() // for as long as the engine lives
 	s.loop = schedule.NewLoop(schedule.Options{
 		Store: fireStore{e.store}, Runs: s, Items: s.items, Changed: changed, Epoch: epoch,
-		Now: e.project.config.Now, After: after, Log: e.project.config.Log,
-		Skipped: func(fire plan.Fire) { e.project.config.Observer.Fired(&fire) },
+		Now: e.config.Now, After: after, Log: e.config.Log,
+		Skipped: func(fire plan.Fire) { e.config.Observer.Fired(&fire) },
 	})
 	return s, nil
 }

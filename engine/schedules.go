@@ -197,14 +197,14 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 
 // Schedules returns the schedules and polls as the files alone say: for where
 // there is no store yet.
-func (p *Project) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := newRevisions(p).schedules(ctx)
+func (o Offline) Schedules(ctx context.Context) ([]ScheduleItem, error) {
+	found, err := newRevisions(o.Project).schedules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	items := make([]ScheduleItem, 0, len(found))
 	for _, n := range found {
-		item, err := n.item(nil, p.config.Now())
+		item, err := n.item(nil, o.Config().Now())
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func (p *Project) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 
 // scheduleItem adds what the store and the running parts know.
 func (e *Engine) scheduleItem(n namedTrigger, state *plan.TriggerState) (*ScheduleItem, error) {
-	item, err := n.item(state, e.project.config.Now())
+	item, err := n.item(state, e.config.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int
 	if err != nil {
 		return nil, e.fault(err)
 	}
-	next, err := found.next(state, from, e.project.config.Now(), n)
+	next, err := found.next(state, from, e.config.Now(), n)
 	if at, ok := e.nextPoll(found.workflow(), found.trigger.Name); ok && err == nil && found.trigger.Kind == plan.TriggerPoll && from.IsZero() {
 		next.put(polledFrom(at, found.trigger.Poll.Every, n))
 	}
@@ -262,12 +262,12 @@ func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int
 }
 
 // NextFires returns the coming slots as the files alone say.
-func (p *Project) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := newRevisions(p).schedule(ctx, id)
+func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
+	found, err := newRevisions(o.Project).schedule(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return found.next(nil, from, p.config.Now(), n)
+	return found.next(nil, from, o.Config().Now(), n)
 }
 
 func (n namedTrigger) next(state *plan.TriggerState, from, now time.Time, count int) (*NextFires, error) {

@@ -112,7 +112,7 @@ func TestSchedulesAreToldWithoutAServer(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	alone, err := s.project.Schedules(t.Context())
+	alone, err := Offline{s.project}.Schedules(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestRule17NextFiresHaveNotes(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", next.Next, diff)
 	}
 	from := time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC)
-	autumn, err := s.project.NextFires(t.Context(), "report/daily", from, 1)
+	autumn, err := Offline{s.project}.NextFires(t.Context(), "report/daily", from, 1)
 	if err != nil || len(autumn.Fires) != 1 || !strings.Contains(autumn.Fires[0].Note, "comes twice") {
 		t.Errorf("%v %+v", err, autumn)
 	}

@@ -127,23 +127,8 @@ func eachSecret(v *plan.Value, visit func(name string)) {
 	}
 }
 
-// needs adds to the places of the project file those of its workflows, as they are
-// in force. Files that can't be read or checked need nothing yet.
-func (e *Engine) needs(ctx context.Context) secretNeeds {
-	needs := e.project.projectNeeds()
-	loaded, err := e.revisions.load(ctx)
-	if err != nil {
-		return needs
-	}
-	for _, file := range loaded.files {
-		if file.inForce != nil {
-			needs.addWorkflow(file.inForce.workflow())
-		}
-	}
-	return needs
-}
-
-// needs is Engine.needs where there is no store, from the files as they are now.
+// needs are the places of the project file and of its workflows that name secrets,
+// from the files as they are now.
 func (p *Project) needs(ctx context.Context) secretNeeds {
 	needs := p.projectNeeds()
 	files, err := p.Workflows()

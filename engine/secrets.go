@@ -3,34 +3,15 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 )
 
 // MaxSecret is the largest value of a stored secret in bytes.
 const MaxSecret = 64 << 10
-
-// SecretInfo is one secret for lists: never its value.
-type SecretInfo struct {
-	Name     string       `json:"name"`
-	Sources  []string     `json:"sources"` // that have it, the one that counts first; none = it is missing
-	Set      bool         `json:"set"`
-	UsedBy   []string     `json:"used_by"`   // connections
-	NeededBy []SecretNeed `json:"needed_by"` // all that name it: flowrun.yaml's places, then those of workflows
-}
-
-// secretName is the NAME of ${{ secrets.NAME }}.
-var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// ValidSecretName reports whether name may stand in ${{ secrets.NAME }}.
-func ValidSecretName(name string) bool { return len(name) <= 128 && secretName.MatchString(name) }
 
 // SetSecret stores a value, sealed, in the place of the one before. It is
 // durable when SetSecret returns. A wrong name or value is an *InputError, which
@@ -40,17 +21,17 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo
 	if err := checkSecret(name, value); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(e.project.file.Secrets, services.SecretFromStore) {
+	if !slices.Contains(e.project.Declared().Secrets, services.SecretFromStore) {
 		return nil, &fault.ConflictError{
 			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
 			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.env().VariableOf(name),
 		}
 	}
-	stored, err := e.project.services.StoredSecrets()
+	stored, err := e.project.Services().StoredSecrets()
 	if err != nil {
 		return nil, err
 	}
-	e.project.redactor.Add(value) // what comes to know it from now on masks it
+	e.project.Redactor().Add(value) // what comes to know it from now on masks it
 	if err := stored.Set(name, value); err != nil {
 		return nil, e.fault(fmt.Errorf("store secret %s: %w", name, err))
 	}
@@ -74,7 +55,7 @@ func checkSecret(name, value string) error {
 // ListSecrets returns the secrets that are set or that a connection, a message's
 // target or a workflow names, by name.
 func (e *Engine) ListSecrets(ctx context.Context) ([]SecretInfo, error) {
-	stored, err := e.project.services.StoredSecrets()
+	stored, err := e.project.Services().StoredSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +66,10 @@ func (e *Engine) ListSecrets(ctx context.Context) ([]SecretInfo, error) {
 	return e.project.secrets(names, e.needs(ctx)), nil
 }
 
-// ListSecrets is Engine.ListSecrets where there is no store yet.
-func (p *Project) ListSecrets(ctx context.Context) []SecretInfo { return p.secrets(nil, p.needs(ctx)) }
-
 // RemoveSecret deletes a stored secret. One that is not stored is an
 // *UnknownError.
 func (e *Engine) RemoveSecret(_ context.Context, name string) error {
-	stored, err := e.project.services.StoredSecrets()
+	stored, err := e.project.Services().StoredSecrets()
 	if err != nil {
 		return err
 	}
@@ -100,7 +78,7 @@ func (e *Engine) RemoveSecret(_ context.Context, name string) error {
 		return e.fault(fmt.Errorf("list the stored secrets: %w", err))
 	}
 	if !slices.Contains(names, name) {
-		return e.project.unknownSecret(name, names)
+		return e.project.UnknownSecret(name, names)
 	}
 	if err := stored.Remove(name); err != nil {
 		return e.fault(fmt.Errorf("remove secret %s: %w", name, err))
@@ -108,63 +86,18 @@ func (e *Engine) RemoveSecret(_ context.Context, name string) error {
 	return nil
 }
 
-// UnknownSecret is what RemoveSecret returns where there is no store yet.
-func (p *Project) UnknownSecret(name string) error { return p.unknownSecret(name, nil) }
-
-func (p *Project) unknownSecret(name string, stored []string) error {
-	unknown := &fault.UnknownError{What: "stored secret", Name: name, Hint: diag.DidYouMean(name, stored)}
-	if _, set, _ := p.env().Lookup(context.Background(), name); set {
-		unknown.Hint = fmt.Sprintf("it comes from the environment variable %s", p.env().VariableOf(name))
+// needs adds to the places of the project file those of its workflows, as they are
+// in force. Files that can't be read or checked need nothing yet.
+func (e *Engine) needs(ctx context.Context) secretNeeds {
+	needs := e.project.projectNeeds()
+	loaded, err := e.revisions.load(ctx)
+	if err != nil {
+		return needs
 	}
-	if unknown.Hint == "" {
-		unknown.Hint = "`flowrun secrets` lists the secrets"
-	}
-	return unknown
-}
-
-// secrets joins what is stored, what the environment sets and what is needed.
-func (p *Project) secrets(stored []string, needs secretNeeds) []SecretInfo {
-	names := map[string]bool{}
-	for _, name := range stored {
-		names[name] = true
-	}
-	for name := range needs {
-		names[name] = true
-	}
-	variables := map[string]bool{}
-	for name := range names {
-		variables[p.env().VariableOf(name)] = true
-	}
-	for _, entry := range p.config.Environ {
-		variable, value, _ := strings.Cut(entry, "=")
-		name, ours := strings.CutPrefix(variable, p.env().Prefix())
-		if ours && value != "" && !variables[variable] && ValidSecretName(name) {
-			names[name] = true
+	for _, file := range loaded.files {
+		if file.inForce != nil {
+			needs.addWorkflow(file.inForce.workflow())
 		}
 	}
-	infos := make([]SecretInfo, 0, len(names))
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		infos = append(infos, *p.secretInfo(name, slices.Contains(stored, name), needs))
-	}
-	return infos
-}
-
-// secretInfo says where a secret comes from, by the order of the providers, and who
-// needs it.
-func (p *Project) secretInfo(name string, stored bool, needs secretNeeds) *SecretInfo {
-	info := &SecretInfo{Name: name, Sources: []string{}, UsedBy: []string{}, NeededBy: []SecretNeed{}}
-	_, set, _ := p.env().Lookup(context.Background(), name)
-	for _, provider := range p.file.Secrets {
-		if provider == services.SecretFromEnv && set || provider == services.SecretFromStore && stored {
-			info.Sources = append(info.Sources, provider)
-		}
-	}
-	info.Set = len(info.Sources) > 0
-	info.NeededBy = append(info.NeededBy, needs[name]...)
-	for _, need := range needs[name] {
-		if need.Kind == NeedConnection {
-			info.UsedBy = append(info.UsedBy, need.Name)
-		}
-	}
-	return info
+	return needs
 }

@@ -64,7 +64,7 @@ func (e *Engine) begin(ctx context.Context, checked *checkedPlan, inputs json.Ra
 	}
 	existing = id != request.Row.ID
 	if fire := request.Row.Fire; fire != nil && !existing {
-		e.project.config.Observer.Fired(fire)
+		e.config.Observer.Fired(fire)
 	}
 	return id, existing, nil
 }
@@ -100,7 +100,7 @@ func (e *Engine) newRun(checked *checkedPlan, inputs json.RawMessage, options st
 	if err != nil {
 		return nil, err
 	}
-	now := e.project.config.Now().UTC().Round(0)
+	now := e.config.Now().UTC().Round(0)
 	id, err := e.newID(now)
 	if err != nil {
 		return nil, err

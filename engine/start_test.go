@@ -29,7 +29,7 @@ func cronFire(slot time.Time) *plan.Fire {
 func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 	var told []plan.Fire
 	e := stateProject(t, time.Now, nil)
-	e.project.config.Observer = &plan.Observer{Fire: func(f *plan.Fire) { told = append(told, *f) }}
+	e.config.Observer = &plan.Observer{Fire: func(f *plan.Fire) { told = append(told, *f) }}
 	checked := checkedText(t, e, helloWorkflow)
 	slot := time.Date(2026, 3, 2, 8, 0, 0, 0, time.FixedZone("CET", 3600))
 	options := startOptions{trigger: "nightly", triggerKind: plan.TriggerCron, scheduledAt: slot, fire: cronFire(slot)}

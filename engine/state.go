@@ -176,7 +176,7 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 		return nil, &fault.InputError{Input: request.Name, Message: fmt.Sprintf("state `%s`: the value has more than %d bytes", request.Name, maxStateValue)}
 	}
 	if _, err := e.store.Change(store.Change{
-		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.project.config.Now().UTC(), By: request.By,
+		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.config.Now().UTC(), By: request.By,
 	}); err != nil {
 		return nil, e.fault(err)
 	}
@@ -217,7 +217,7 @@ func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, 
 		}
 		found = true
 		if _, err := e.store.Change(store.Change{
-			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: e.project.config.Now().UTC(), By: request.By,
+			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: e.config.Now().UTC(), By: request.By,
 		}); err != nil {
 			return nil, e.fault(err)
 		}
@@ -313,7 +313,7 @@ func (e *Engine) declaredState(workflow string) (t *schema.Type, known bool, err
 		return empty, false, err
 	}
 	for _, file := range files {
-		source, err := os.ReadFile(filepath.Join(e.project.config.Dir, filepath.FromSlash(file)))
+		source, err := os.ReadFile(filepath.Join(e.config.Dir, filepath.FromSlash(file)))
 		if err != nil {
 			continue // told by whoever runs it
 		}

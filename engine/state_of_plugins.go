@@ -7,13 +7,10 @@ import (
 	"github.com/flowrun/flowrun/engine/services"
 )
 
-// KeyPath returns the path of the file with the sealing key.
-func (p *Project) KeyPath() string { return p.services.KeyPath() }
-
 // CheckKey opens every sealed value of the store with the key file. Values that
 // it does not open are in the report; an error is one of the file or the store.
 func (e *Engine) CheckKey(ctx context.Context) (*services.KeyReport, error) {
-	report, err := e.project.services.CheckKey(ctx)
+	report, err := e.project.Services().CheckKey(ctx)
 	return report, e.fault(err)
 }
 
@@ -22,14 +19,14 @@ func (e *Engine) CheckKey(ctx context.Context) (*services.KeyReport, error) {
 // meanwhile. The old key is kept in a file beside: backups from before need it.
 // A *fault.ConflictError when a value can't be opened, before anything is changed.
 func (e *Engine) RotateKey(ctx context.Context) (*services.KeyRotation, error) {
-	rotation, err := e.project.services.RotateKey(ctx, e.project.config.OnCommit)
+	rotation, err := e.project.Services().RotateKey(ctx, e.config.OnCommit)
 	return rotation, e.fault(err)
 }
 
 // PluginStates returns what plugins keep, the largest scope first: of all
 // plugins, or of one.
 func (e *Engine) PluginStates(_ context.Context, plugin string) ([]services.PluginState, error) {
-	states, err := e.project.services.States(plugin)
+	states, err := e.project.Services().States(plugin)
 	return states, e.fault(err)
 }
 
@@ -37,11 +34,11 @@ func (e *Engine) PluginStates(_ context.Context, plugin string) ([]services.Plug
 // Plugin finds nothing then, as at its first call: a cache is filled anew, a
 // login that it kept there is made anew. *fault.UnknownError where there is nothing.
 func (e *Engine) RemovePluginState(_ context.Context, request services.PluginStateRequest) (*services.RemovedState, error) {
-	removed, err := e.project.services.RemoveState(request)
+	removed, err := e.project.Services().RemoveState(request)
 	return removed, e.fault(err)
 }
 
 // SweepStates removes what of plugins' state belongs to nothing any more.
 func (e *Engine) sweepStates(ctx context.Context, now time.Time) (removed int, err error) {
-	return e.project.services.SweepStates(ctx, now, func(id string) (bool, error) { return e.ownerIsGone(id, now) })
+	return e.project.Services().SweepStates(ctx, now, func(id string) (bool, error) { return e.ownerIsGone(id, now) })
 }

@@ -73,7 +73,7 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 		}
 	}
 	if r.Hours > 0 {
-		since := e.project.config.Now().UTC().Truncate(time.Hour).Add(-time.Duration(r.Hours-1) * time.Hour)
+		since := e.config.Now().UTC().Truncate(time.Hour).Add(-time.Duration(r.Hours-1) * time.Hour)
 		hours, err := e.store.HourCounts(r.Workflow, since)
 		if err != nil {
 			return nil, e.fault(err)
@@ -127,7 +127,7 @@ const acknowledgePage = 500
 // Acknowledge notes that failed runs need nobody any more, and returns how many did
 // until now. Runs that are paused or ask a person stay: they wait for an act.
 func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, error) {
-	now := e.project.config.Now().UTC()
+	now := e.config.Now().UTC()
 	if len(r.Runs) > 0 {
 		for _, id := range r.Runs {
 			if _, err := e.store.Run(id); err != nil {

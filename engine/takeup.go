@@ -19,7 +19,7 @@ const takeUpAtOnce = 4
 // a person, and so is one that a step of another open run waits for: that one
 // takes it up.
 func (e *Engine) takeUp(ctx context.Context) {
-	log := e.project.config.Log
+	log := e.config.Log
 	rows, err := e.store.OpenRuns()
 	if err != nil {
 		log.Error("open runs not read", "error", e.fault(err))
@@ -61,7 +61,7 @@ func (e *Engine) takeUpRun(row *plan.Run) bool {
 	if e.driver.Driven(row.ID) {
 		return false
 	}
-	log := e.project.config.Log
+	log := e.config.Log
 	if err := e.checkPlugins(row); err != nil {
 		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
 		return false

@@ -15,9 +15,6 @@ const embeddedZones = "2025c"
 // TZData says which time zone rules slots are worked out by: their version, "" where
 // it can't be told, and where they lie. The system's come before those in the
 // binary, as in Go's time package.
-func (e *Engine) TZData() (version, source string) { return e.project.TZData() }
-
-// TZData is that of Engine.
 func (p *Project) TZData() (version, source string) {
 	named := ""
 	for _, variable := range p.config.Environ {

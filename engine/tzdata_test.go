@@ -30,7 +30,7 @@ func TestZoneDataIsFoundAsGoDoes(t *testing.T) {
 	folder := func(files map[string]string) string {
 		dir := t.TempDir()
 		for name, text := range files {
-			writePlain(t, dir, name, text)
+			putFile(t, dir, name, text)
 		}
 		return dir
 	}
@@ -44,7 +44,7 @@ func TestZoneDataIsFoundAsGoDoes(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, "Europe"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		writePlain(t, dir, "Europe/Berlin", "TZif")
+		putFile(t, dir, "Europe/Berlin", "TZif")
 	}
 	for name, c := range map[string]struct {
 		named           string

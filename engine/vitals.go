@@ -68,8 +68,8 @@ func (e *Engine) Vitals() (*Vitals, error) {
 	if backup := e.lastBackup(); backup != nil {
 		v.Backup = backup.At
 	}
-	for _, name := range e.project.pluginNames() {
-		status := e.project.host.Status(name)
+	for _, name := range e.project.PluginNames() {
+		status := e.project.Host().Status(name)
 		v.Plugins = append(v.Plugins, PluginVitals{
 			Name: name, PID: status.PID, State: string(status.State), InFlight: status.InFlight, Starts: status.Starts, Crashes: status.AllCrashes,
 		})
@@ -96,6 +96,6 @@ func (e *Engine) Row(id string) (*plan.Run, error) {
 	return row, e.fault(err)
 }
 
-// Redact masks the secrets that the project has met in a text that is shown or
-// logged. Safe for concurrent use.
-func (p *Project) Redact(text string) string { return p.redactor.Redact(text) }
+// TZData says which time zone rules slots are worked out by: their version, "" where
+// it can't be told, and where they lie.
+func (e *Engine) TZData() (version, source string) { return e.project.TZData() }

@@ -16,7 +16,7 @@ import (
 func (p *Project) WorkflowSchema(context.Context) (json.RawMessage, error) {
 	actions := interp.Builtins()
 	var broken []error
-	for _, plugin := range p.pluginNames() {
+	for _, plugin := range p.PluginNames() {
 		description, err := p.describe(plugin)
 		if err != nil {
 			broken = append(broken, err)

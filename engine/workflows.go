@@ -159,7 +159,7 @@ func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &ReloadResult{At: e.project.config.Now().UTC(), Changed: []string{}, Removed: []string{}, Broken: []string{}}
+	result := &ReloadResult{At: e.config.Now().UTC(), Changed: []string{}, Removed: []string{}, Broken: []string{}}
 	result.compare(before, now)
 	result.Workflows, err = e.workflowInfos(now)
 	return result, err

@@ -88,7 +88,7 @@ func (o *owner) answer(ctx context.Context, s *session, project *engine.Project)
 		}
 	}
 	api := web.Options{
-		Runs: o.engine, Catalog: project, Access: o.engine, Memory: o.engine, Upkeep: o.engine, Workflows: o.engine, Schedules: o.engine, Hooks: o.engine, Tokens: o.engine,
+		Runs: o.engine, Catalog: engine.Offline{Project: project}, Access: o.engine, Memory: o.engine, Upkeep: o.engine, Workflows: o.engine, Schedules: o.engine, Hooks: o.engine, Tokens: o.engine,
 		Owner: info, Gate: o.gate, Heartbeat: heartbeat, Log: s.app.log, Ready: o.engine.Ready, Now: s.app.sys.Now,
 	}
 	if o.serving != nil {

@@ -66,7 +66,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if workflow == nil {
 		return exitWith(exitInvalid)
 	}
-	preview, err := project.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
+	preview, err := engine.Offline{Project: project}.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
 	var wrong *fault.InputError
 	switch {
 	case errors.As(err, &wrong):

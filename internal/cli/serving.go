@@ -89,7 +89,7 @@ func (s *serving) start(o *owner, session *session, project *engine.Project, api
 		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
-			Engine: o.engine, Catalog: project, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
+			Engine: o.engine, Catalog: engine.Offline{Project: project}, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
 			Config: session.at.projectFile, StateDir: session.at.stateDir, Since: api.Owner.Since, Metrics: true, Go: s.run,
 			Flags: a.placeFlags(), Log: a.log,
 		}),

@@ -78,8 +78,8 @@ func newMany(tb testing.TB, runs int) *many {
 		}
 	})
 	mux := http.NewServeMux()
-	routes := page.Routes(page.Options{Engine: m.engine, Catalog: project, Now: time.Now, Version: "test", StateDir: state})
-	routes = append(routes, web.API(web.Options{Runs: m.engine, Catalog: project, Workflows: m.engine, Schedules: m.engine, Gate: web.NewGate()})...)
+	routes := page.Routes(page.Options{Engine: m.engine, Catalog: engine.Offline{Project: project}, Now: time.Now, Version: "test", StateDir: state})
+	routes = append(routes, web.API(web.Options{Runs: m.engine, Catalog: engine.Offline{Project: project}, Workflows: m.engine, Schedules: m.engine, Gate: web.NewGate()})...)
 	for _, route := range routes {
 		mux.Handle(route.Pattern, route.Handler)
 	}

@@ -84,12 +84,12 @@ func newProduct(t *testing.T) *product {
 	})
 	p.server = web.ServerOptions{
 		API: web.Options{
-			Runs: p.engine, Catalog: project, Access: p.engine, Memory: p.engine, Upkeep: p.engine,
+			Runs: p.engine, Catalog: engine.Offline{Project: project}, Access: p.engine, Memory: p.engine, Upkeep: p.engine,
 			Workflows: p.engine, Schedules: p.engine, Hooks: p.engine, Tokens: p.engine, Ready: p.engine.Ready,
 			Owner: web.Owner{PID: os.Getpid(), Version: "test"}, Gate: web.NewGate(),
 		},
 		Page: page.Routes(page.Options{
-			Engine: p.engine, Catalog: project, Now: p.clock.Now, Version: "test", StateDir: filepath.Join(p.root, "state"), Since: p.clock.Now(),
+			Engine: p.engine, Catalog: engine.Offline{Project: project}, Now: p.clock.Now, Version: "test", StateDir: filepath.Join(p.root, "state"), Since: p.clock.Now(),
 			Go: func(task func(context.Context)) { go task(t.Context()) },
 		}),
 		Metrics:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
