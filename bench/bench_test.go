@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -50,7 +51,7 @@ func open(b *testing.B) *engine.Engine {
 		b.Fatal(err)
 	}
 	ctx := context.Background()
-	project, err := engine.LoadProject(ctx, engine.Config{
+	project, err := engine.LoadProject(ctx, workspace.Config{
 		StateDir: b.TempDir(), Dir: b.TempDir(), Environ: os.Environ(), Executable: executable,
 		Bundled: []string{"bench"}, Version: "bench", Now: time.Now, Entropy: rand.Reader,
 		Log: slog.New(slog.DiscardHandler),

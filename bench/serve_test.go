@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/testbuild"
 )
 
@@ -103,7 +104,7 @@ func workflowText(i int) string {
 func fill(b *testing.B, dir string, runs int) {
 	b.Helper()
 	ctx := context.Background()
-	project, err := engine.LoadProject(ctx, engine.Config{
+	project, err := engine.LoadProject(ctx, workspace.Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Environ: os.Environ(),
 		Executable: "/nonexistent", Version: "bench", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})

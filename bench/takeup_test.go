@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // waitingRun calls a plugin and then waits for a person.
@@ -26,7 +27,7 @@ func openIn(b *testing.B, state, dir string) *engine.Engine {
 	if err != nil {
 		b.Fatal(err)
 	}
-	project, err := engine.LoadProject(b.Context(), engine.Config{
+	project, err := engine.LoadProject(b.Context(), workspace.Config{
 		StateDir: state, Dir: dir, Environ: os.Environ(), Executable: executable,
 		Bundled: []string{"bench"}, Version: "bench", Now: time.Now, Entropy: rand.Reader,
 		Log: slog.New(slog.DiscardHandler),

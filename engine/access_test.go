@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 func TestAConfigIsShownWithoutSecretsInClear(t *testing.T) {
@@ -20,14 +21,14 @@ func TestAConfigIsShownWithoutSecretsInClear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := publicConfig(json.RawMessage(`{"base_url":"https://x.example","proxy":"http://me:pass-word@proxy:1","token":"clear-1","other":{"$secret":"T"},
+	got := workspace.PublicConfig(json.RawMessage(`{"base_url":"https://x.example","proxy":"http://me:pass-word@proxy:1","token":"clear-1","other":{"$secret":"T"},
 		"headers":{"X-Key":"clear-2","X-Ref":{"$secret":"U"}},"keys":["clear-3"],"box":{"a":"clear-4"},"token_from":{"connection":"login"},"n":3}`), configType)
 	want := `{"base_url":"https://x.example","box":"[redacted]","headers":{"X-Key":"[redacted]","X-Ref":{"$secret":"U"}},"keys":["[redacted]"],"n":3,` +
 		`"other":{"$secret":"T"},"proxy":"http://me:xxxxx@proxy:1","token":"[redacted]","token_from":{"connection":"login"}}`
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}
-	if publicConfig(json.RawMessage(`{`), configType) != nil {
+	if workspace.PublicConfig(json.RawMessage(`{`), configType) != nil {
 		t.Error("what is no JSON is shown")
 	}
 }

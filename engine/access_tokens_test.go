@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // tokenEngine is an engine whose clock is moved by hand.
@@ -38,7 +39,7 @@ func newTokenEngine(t *testing.T) *tokenEngine {
 
 func (te *tokenEngine) open(t *testing.T) {
 	t.Helper()
-	project, err := LoadProject(t.Context(), Config{
+	project, err := LoadProject(t.Context(), workspace.Config{
 		StateDir: te.dir, Dir: t.TempDir(), Executable: "none", Version: "test", Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time {
 			te.mu.Lock()

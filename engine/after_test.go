@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const afterFirst = `flowrun: v1
@@ -65,7 +66,7 @@ func endOf(t *testing.T, e *Engine, id string) plan.OutboxEntry {
 	return plan.OutboxEntry{}
 }
 
-func runNamed(t *testing.T, e *Engine, name string, inputs map[string]Input) *plan.Result {
+func runNamed(t *testing.T, e *Engine, name string, inputs map[string]workspace.Input) *plan.Result {
 	t.Helper()
 	run, problems, err := e.StartNamed(t.Context(), name, NamedStart{Inputs: inputs})
 	if err != nil || run == nil {
@@ -121,7 +122,7 @@ func TestARunFollowsAnother(t *testing.T) {
 
 func TestAFailedRunIsFollowedByWhoAsksForIt(t *testing.T) {
 	e, _ := afterEngine(t)
-	first := runNamed(t, e, "first", map[string]Input{"fail": {Text: "true"}})
+	first := runNamed(t, e, "first", map[string]workspace.Input{"fail": {Text: "true"}})
 	if first.Run.Status != plan.RunFailed {
 		t.Fatalf("%+v", first.Run)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // stateImages copies a state folder at each commit of its store: what a kill there
@@ -35,7 +36,7 @@ func (s *stateImages) commit(stage string) {
 		s.err = err
 		return
 	}
-	for _, name := range []string{StoreFile, services.KeyFile} {
+	for _, name := range []string{workspace.StoreFile, services.KeyFile} {
 		data, err := os.ReadFile(filepath.Join(s.dir, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(image, "state", name), data, 0o600)
@@ -116,12 +117,12 @@ func killedWhileHandingOn(t *testing.T, begin func(e *Engine) error) (followers,
 	dir := t.TempDir()
 	files := chainFiles(h)
 	images := &stateImages{dir: filepath.Join(dir, "state"), into: t.TempDir()}
-	serve := func(dir string, change func(*Config)) *Engine {
+	serve := func(dir string, change func(*workspace.Config)) *Engine {
 		t.Helper()
 		for name, text := range files {
 			writePlain(t, dir, name, text)
 		}
-		e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *Config) {
+		e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *workspace.Config) {
 			c.Dir, c.ProjectFile = dir, filepath.Join(dir, "flowrun.yaml")
 			if change != nil {
 				change(c)
@@ -135,7 +136,7 @@ func killedWhileHandingOn(t *testing.T, begin func(e *Engine) error) (followers,
 		}
 		return e
 	}
-	e := serve(dir, func(c *Config) { c.OnCommit = images.commit })
+	e := serve(dir, func(c *workspace.Config) { c.OnCommit = images.commit })
 	run, problems, err := e.StartNamed(t.Context(), "first", NamedStart{})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)

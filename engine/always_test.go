@@ -12,15 +12,16 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // serving is an engine over workflow files, with its server's parts running.
-func serving(t *testing.T, dir string, files map[string]string, change func(*Config)) *Engine {
+func serving(t *testing.T, dir string, files map[string]string, change func(*workspace.Config)) *Engine {
 	t.Helper()
 	for name, text := range files {
 		writePlain(t, dir, name, text)
 	}
-	e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *Config) {
+	e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *workspace.Config) {
 		c.Dir, c.ProjectFile = dir, filepath.Join(dir, "flowrun.yaml")
 		inMemory(c)
 		if change != nil {
@@ -200,7 +201,7 @@ func TestAServerLeavesARunWhosePluginHasChanged(t *testing.T) {
 		"flows/gate.yaml":   approvalWorkflow,
 		"flows/reader.yaml": "flowrun: v1\nname: reader\nsteps:\n  - {id: ask, uses: core.approve, with: {message: \"go on?\"}}\n  - {id: list, uses: feed.list}\n",
 	}
-	withPlugin := func(c *Config) {
+	withPlugin := func(c *workspace.Config) {
 		c.Executable, c.Bundled, c.Environ = executable, []string{"feed"}, []string{"FLOWRUN_SECRET_TOKEN=t0ken"}
 	}
 	e := serving(t, dir, files, withPlugin)
@@ -231,7 +232,7 @@ func TestOldFiresGoWithTheSweep(t *testing.T) {
 	now := time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 	e := stateProject(t, func() time.Time { return now }, nil)
 	var rows []plan.Fire
-	for _, age := range []time.Duration{DefaultKeep + time.Hour, DefaultKeep - time.Hour, time.Minute} {
+	for _, age := range []time.Duration{workspace.DefaultKeep + time.Hour, workspace.DefaultKeep - time.Hour, time.Minute} {
 		at := now.Add(-age)
 		rows = append(rows, plan.Fire{Workflow: "often", Trigger: "tick", Kind: plan.TriggerEvery, Slot: at, At: at, Skipped: plan.SkipOverlap})
 	}

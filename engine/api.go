@@ -9,17 +9,18 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // StartRequest asks for a run of a workflow's bytes.
 type StartRequest struct {
-	File        string           `json:"file"` // for messages and relative sub-workflows
-	Source      []byte           `json:"source"`
-	Dir         string           `json:"dir,omitempty"` // absolute; what a relative File starts from; "" = the owner's WorkDir
-	Inputs      map[string]Input `json:"inputs,omitempty"`
-	ScheduledAt time.Time        `json:"scheduled_at,omitzero"` // zero = the time of acceptance
-	RequestID   string           `json:"request_id,omitempty"`  // a second request with it returns the first's run
-	By          string           `json:"by,omitempty"`
+	File        string                     `json:"file"` // for messages and relative sub-workflows
+	Source      []byte                     `json:"source"`
+	Dir         string                     `json:"dir,omitempty"` // absolute; what a relative File starts from; "" = the owner's WorkDir
+	Inputs      map[string]workspace.Input `json:"inputs,omitempty"`
+	ScheduledAt time.Time                  `json:"scheduled_at,omitzero"` // zero = the time of acceptance
+	RequestID   string                     `json:"request_id,omitempty"`  // a second request with it returns the first's run
+	By          string                     `json:"by,omitempty"`
 }
 
 // ResumeRequest asks to go on with a run where it stopped.
@@ -36,9 +37,9 @@ type ResumeRequest struct {
 
 // RerunRequest asks for a new run that is linked to an old one.
 type RerunRequest struct {
-	From   string           `json:"from,omitempty"` // step: the results before it are taken over
-	Inputs map[string]Input `json:"inputs,omitempty"`
-	By     string           `json:"by,omitempty"`
+	From   string                     `json:"from,omitempty"` // step: the results before it are taken over
+	Inputs map[string]workspace.Input `json:"inputs,omitempty"`
+	By     string                     `json:"by,omitempty"`
 
 	RequestID string `json:"request_id,omitempty"` // the same one again returns the first run
 	Digest    string `json:"-"`                    // as of NamedStart

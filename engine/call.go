@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // defaultCallTimeout bounds one attempt of an action that names no timeout.
@@ -24,7 +25,7 @@ const defaultCallTimeout = time.Minute
 // limiter and the redaction of a step. Pending answers are followed. What the
 // call says of itself comes in the result; err is a failure of the engine.
 func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) (CallResult, error) {
-	action, err := e.project.action(request.Action)
+	action, err := e.project.Action(request.Action)
 	if err != nil {
 		return failedCall(request.Action, e.unknownAction(request.Action, err)), nil
 	}
@@ -42,7 +43,7 @@ func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) 
 func failedCall(action string, failed *plan.Error) CallResult {
 	failed.Step = ""
 	if failed.Kind == plan.KindInvalid && failed.Applied == plan.NotApplied && failed.HTTPStatus == 0 {
-		failed.Attempt = 0 // refused before the first one
+		failed.Attempt = 0 // RefusedCall before the first one
 	}
 	if failed.Action == "" {
 		failed.Action = action
@@ -155,9 +156,9 @@ func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *plan.Error {
 func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request CallRequest, input json.RawMessage, sink plan.Sink) (CallResult, error) {
 	connection := request.Connection
 	if connection == "" {
-		name, err := e.project.defaultConnection(action.Plugin)
+		name, err := e.project.DefaultConnection(action.Plugin)
 		if err != nil {
-			return failedCall(request.Action, refused(request.Action, err).Failed), nil
+			return failedCall(request.Action, workspace.RefusedCall(request.Action, err).Failed), nil
 		}
 		connection = name
 	}
@@ -218,7 +219,7 @@ func showPending(sink plan.Sink, pending *plan.Pending) {
 
 // lackingSettings is the failure of a call whose connection lacks a setting.
 func (e *Engine) lackingSettings(plugin, name string) *plan.Error {
-	connection, err := e.project.connection(plugin, name)
+	connection, err := e.project.Connection(plugin, name)
 	if err != nil {
 		return nil // the call itself says so
 	}
@@ -227,7 +228,7 @@ func (e *Engine) lackingSettings(plugin, name string) *plan.Error {
 		return nil
 	}
 	var problems diag.List
-	e.project.missingSettings(use{plugin: plugin, name: name}, config, diag.Pos{}, &problems)
+	e.project.MissingSettings(workspace.ConnectionUse{Plugin: plugin, Name: name}, config, diag.Pos{}, &problems)
 	if len(problems) == 0 {
 		return nil
 	}
@@ -266,7 +267,7 @@ func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Re
 	}
 	attempt, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
-	answer := newCaller(e.project).Call(attempt, call, sink)
+	answer := workspace.NewCaller(e.project).Call(attempt, call, sink)
 	done(answer)
 	return answer
 }
@@ -285,7 +286,7 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 		}
 		field, known := t.Field(name)
 		secretField := known && field.Secret
-		if match := secretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
+		if match := workspace.SecretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
 			if !secretField {
 				return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name, Message: fmt.Sprintf("`%s` is not a secret field, so it takes no secret", name)}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // ConnectionTest is what `connections test` found.
@@ -30,11 +31,11 @@ const testTimeout = 30 * time.Second
 // TestConnection opens a connection and lets its plugin try it. The failure
 // comes in the result; an unknown connection is an *UnknownError.
 func (e *Engine) TestConnection(ctx context.Context, connection string) (ConnectionTest, error) {
-	found, err := e.project.find(connection)
+	found, err := e.project.FindConnection(connection)
 	if err != nil {
 		return ConnectionTest{}, err
 	}
-	test := ConnectionTest{Name: found.name, Plugin: found.plugin}
+	test := ConnectionTest{Name: found.Name, Plugin: found.Plugin}
 	began := e.config.Now()
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
@@ -46,7 +47,7 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 	if failed := test.Error; failed != nil {
 		failed.Action, failed.Step, failed.Attempt = "", "", 0
 		if failed.Kind == plan.KindAuthRequired && failed.Hint == "" {
-			failed.Hint = "log in with `flowrun connections login " + cmp.Or(e.project.tokenFrom(found), found.name) + "`"
+			failed.Hint = "log in with `flowrun connections login " + cmp.Or(e.project.TokenSource(found), found.Name) + "`"
 		}
 	}
 	test.OK = test.Error == nil
@@ -54,12 +55,12 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 	return test, nil
 }
 
-func (e *Engine) tryConnection(ctx context.Context, found named) (pluginhost.Test, *plan.Error) {
-	resolved, err := e.project.connection(found.plugin, found.name)
+func (e *Engine) tryConnection(ctx context.Context, found workspace.NamedConnection) (pluginhost.Test, *plan.Error) {
+	resolved, err := e.project.Connection(found.Plugin, found.Name)
 	if err != nil {
-		return pluginhost.Test{}, configError(err)
+		return pluginhost.Test{}, workspace.ConfigError(err)
 	}
-	if lacking := e.lackingSettings(found.plugin, found.name); lacking != nil {
+	if lacking := e.lackingSettings(found.Plugin, found.Name); lacking != nil {
 		return pluginhost.Test{}, lacking
 	}
 	return e.project.Host().Check(ctx, resolved.Connection)

@@ -21,6 +21,7 @@ import (
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // CheckReport says whether a store file is whole.
@@ -87,14 +88,14 @@ type CompactReport struct {
 }
 
 // offlineOptions are those of a store file that no engine has open.
-func offlineOptions(c Config) boltstore.Options {
+func offlineOptions(c workspace.Config) boltstore.Options {
 	return boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: c.Now}, Marks: true}
 }
 
 // CheckStore checks a store file that nobody has open: pages, every record,
 // indexes, what they refer to. It changes nothing. Faults are in the report; an
 // error says that it could not be checked: *LockedError, *StoreError.
-func CheckStore(ctx context.Context, c Config, path string) (*CheckReport, error) {
+func CheckStore(ctx context.Context, c workspace.Config, path string) (*CheckReport, error) {
 	found, err := boltstore.CheckFile(ctx, path, offlineOptions(c))
 	if err != nil {
 		return nil, storeError(path, filepath.Dir(path), err)
@@ -118,14 +119,14 @@ func CheckStore(ctx context.Context, c Config, path string) (*CheckReport, error
 // RestoreStore puts a backup in the place of the store of the state directory,
 // which nobody may have open; the store that was there is kept beside. Runs that
 // had not ended when the backup was made are paused. *LockedError, *StoreError.
-func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport, error) {
-	if err := CheckStateFolder(c.StateDir); err != nil {
+func RestoreStore(ctx context.Context, c workspace.Config, backup string) (*RestoreReport, error) {
+	if err := workspace.CheckStateFolder(c.StateDir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return nil, &fault.StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
 	}
-	path := filepath.Join(c.StateDir, StoreFile)
+	path := filepath.Join(c.StateDir, workspace.StoreFile)
 	info, err := boltstore.Restore(ctx, backup, path, offlineOptions(c))
 	if err != nil {
 		return nil, restoreFault(c, backup, path, err)
@@ -142,7 +143,7 @@ func RestoreStore(ctx context.Context, c Config, backup string) (*RestoreReport,
 }
 
 // restoreFault tells a damaged backup from what is wrong with the store.
-func restoreFault(c Config, backup, path string, err error) error {
+func restoreFault(c workspace.Config, backup, path string, err error) error {
 	var corrupt *store.CorruptError
 	if !errors.As(err, &corrupt) || corrupt.Path != backup {
 		return storeError(path, c.StateDir, err)
@@ -156,7 +157,7 @@ func restoreFault(c Config, backup, path string, err error) error {
 
 // sealedOf counts the sealed values of a store file, and those that a key file
 // does not open: all of them where it is not there.
-func sealedOf(ctx context.Context, c Config, path, keyFile string) (sealed, lost int, err error) {
+func sealedOf(ctx context.Context, c workspace.Config, path, keyFile string) (sealed, lost int, err error) {
 	file, err := boltstore.Open(path, offlineOptions(c))
 	if err != nil {
 		return 0, 0, storeError(path, c.StateDir, err)
@@ -178,11 +179,11 @@ func sealedOf(ctx context.Context, c Config, path, keyFile string) (sealed, lost
 
 // CompactStore writes the store anew without the room that it does not use.
 // Nobody may have it open. *LockedError, *StoreError.
-func CompactStore(ctx context.Context, c Config) (*CompactReport, error) {
-	if err := CheckStateFolder(c.StateDir); err != nil {
+func CompactStore(ctx context.Context, c workspace.Config) (*CompactReport, error) {
+	if err := workspace.CheckStateFolder(c.StateDir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(c.StateDir, StoreFile)
+	path := filepath.Join(c.StateDir, workspace.StoreFile)
 	before, after, err := boltstore.Compact(ctx, path, offlineOptions(c))
 	if err != nil {
 		return nil, storeError(path, c.StateDir, err)

@@ -25,12 +25,13 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // dbEngine is an engine over a state folder with settings of its own.
-func dbEngine(t *testing.T, dir string, change func(*Config)) (*Engine, error) {
+func dbEngine(t *testing.T, dir string, change func(*workspace.Config)) (*Engine, error) {
 	t.Helper()
-	config := Config{
+	config := workspace.Config{
 		StateDir: dir, Dir: t.TempDir(), Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
@@ -92,7 +93,7 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 		t.Errorf("onto itself: %v", err)
 	}
 	closeEngine(t, e)
-	config := Config{StateDir: other, Now: time.Now}
+	config := workspace.Config{StateDir: other, Now: time.Now}
 	restored, err := RestoreStore(t.Context(), config, report.Path)
 	if err != nil || restored.Parked != 0 || restored.Old != "" || !restored.Sum {
 		t.Fatalf("restore: %+v %v", restored, err)
@@ -114,7 +115,7 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 	if _, err := CompactStore(t.Context(), config); !errors.As(err, &locked) {
 		t.Errorf("compact beside an engine: %v", err)
 	}
-	if _, err := CheckStore(t.Context(), config, filepath.Join(other, StoreFile)); !errors.As(err, &locked) {
+	if _, err := CheckStore(t.Context(), config, filepath.Join(other, workspace.StoreFile)); !errors.As(err, &locked) {
 		t.Errorf("check beside an engine: %v", err)
 	}
 }
@@ -146,13 +147,13 @@ func TestP19_AStoreOfANewerFlowrunIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeEngine(t, e)
-	newerStore(t, filepath.Join(dir, StoreFile))
+	newerStore(t, filepath.Join(dir, workspace.StoreFile))
 	_, err = dbEngine(t, dir, nil)
 	var store *fault.StoreError
 	if !errors.As(err, &store) || store.Fault != fault.StoreNewer || !strings.Contains(err.Error(), "needs flowrun 9.1.0 or newer") || !strings.Contains(store.Hint, "--state") {
 		t.Errorf("open: %v (%+v)", err, store)
 	}
-	if _, err := CheckStore(t.Context(), Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, StoreFile)); !errors.As(err, &store) || store.Fault != fault.StoreNewer {
+	if _, err := CheckStore(t.Context(), workspace.Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, workspace.StoreFile)); !errors.As(err, &store) || store.Fault != fault.StoreNewer {
 		t.Errorf("check: %v", err)
 	}
 }
@@ -172,8 +173,8 @@ func TestWhatKeepsAStoreFromBeingUsedHasItsOwnHint(t *testing.T) {
 }
 
 // room is a disk whose free bytes a test sets.
-func room(free *atomic.Uint64) func(*Config) {
-	return func(c *Config) {
+func room(free *atomic.Uint64) func(*workspace.Config) {
+	return func(c *workspace.Config) {
 		c.FreeSpace = func(string) (uint64, uint64, error) { return free.Load(), 100 << 30, nil }
 		base, asked := time.Now(), new(atomic.Int64) // every look is a second later: no answer is kept
 		c.Now = func() time.Time { return base.Add(time.Duration(asked.Add(1)) * time.Second) }
@@ -254,7 +255,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	var shift atomic.Int64
 	open := func() *Engine {
 		t.Helper()
-		e, err := dbEngine(t, dir, func(c *Config) {
+		e, err := dbEngine(t, dir, func(c *workspace.Config) {
 			c.ProjectFile, c.Dir = file, filepath.Dir(file)
 			c.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
 		})
@@ -299,7 +300,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	ticks <- time.Now() // the first pass is over
 	k.stop()
 	k.done.Wait()
-	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != KeptRuns {
+	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != workspace.KeptRuns {
 		t.Errorf("%d runs are left after two days: %v", len(rows), err)
 	}
 	if _, err := e.Get(t.Context(), ids[3]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "older than 1d") {
@@ -315,7 +316,9 @@ func TestOldRunsAreRemoved(t *testing.T) {
 // it removes. The sweep, which comes once an hour, is for what a crash left.
 func TestOutputsGoWithTheirRun(t *testing.T) {
 	var shift atomic.Int64
-	e, err := dbEngine(t, t.TempDir(), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) } })
+	e, err := dbEngine(t, t.TempDir(), func(c *workspace.Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +326,7 @@ func TestOutputsGoWithTheirRun(t *testing.T) {
 	e.keeper.stop() // the passes are made here
 	e.keeper.done.Wait()
 	var ids []string
-	for range KeptRuns + 3 {
+	for range workspace.KeptRuns + 3 {
 		id := runHello(t, e)
 		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
 			t.Fatal(err)
@@ -333,7 +336,7 @@ func TestOutputsGoWithTheirRun(t *testing.T) {
 	if removed := e.keeper.pass(t.Context()); removed != 0 {
 		t.Fatalf("%d runs are removed before their time", removed)
 	}
-	shift.Store(int64(DefaultKeep + time.Hour))
+	shift.Store(int64(workspace.DefaultKeep + time.Hour))
 	if removed := e.keeper.pass(t.Context()); removed != 3 {
 		t.Fatalf("%d runs are removed", removed)
 	}
@@ -402,7 +405,7 @@ func TestOutputsOfNothingAreSwept(t *testing.T) {
 // as if nobody had masked them when they were written.
 func TestAnExportHoldsNoSecret(t *testing.T) {
 	canaries := map[string]string{"stored": "canary-stored-11", "env": "canary-env-22", "sealed": "canary-sealed-33", "nested": "canary-nested-44", "number": "5512345678901"}
-	e, err := dbEngine(t, t.TempDir(), func(c *Config) { c.Environ = []string{"FLOWRUN_SECRET_E=" + canaries["env"]} })
+	e, err := dbEngine(t, t.TempDir(), func(c *workspace.Config) { c.Environ = []string{"FLOWRUN_SECRET_E=" + canaries["env"]} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +416,7 @@ func TestAnExportHoldsNoSecret(t *testing.T) {
 	all := strings.Join([]string{canaries["stored"], canaries["env"], canaries["sealed"], canaries["nested"]}, " ")
 	const source = "flowrun: v1\nname: leak\ninputs: {who: {type: string}}\nsteps:\n  - {id: say, uses: core.log, with: {text: \"${{ inputs.who }}\"}}\n" +
 		"  - {id: no, uses: core.fail, with: {message: \"${{ inputs.who }}\"}}\n"
-	run, problems, err := e.Start(t.Context(), StartRequest{File: "leak.yaml", Source: []byte(source), Inputs: map[string]Input{"who": {Text: all}}})
+	run, problems, err := e.Start(t.Context(), StartRequest{File: "leak.yaml", Source: []byte(source), Inputs: map[string]workspace.Input{"who": {Text: all}}})
 	if err != nil || run == nil {
 		t.Fatalf("start: %v %v", err, problems)
 	}
@@ -499,7 +502,7 @@ func TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain(t *testing.T) {
 			t.Errorf("killed at step %d: %d sealed outputs are left: %v", at, left, err)
 		}
 		closeEngine(t, e)
-		report, err := CheckStore(t.Context(), Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, StoreFile))
+		report, err := CheckStore(t.Context(), workspace.Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, workspace.StoreFile))
 		if err != nil || len(report.Problems) > 0 || report.Runs != 0 || report.Records != 0 {
 			t.Errorf("killed at step %d: %+v %v", at, report, err)
 		}

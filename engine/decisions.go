@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Act is what a person does to a step that waits.
@@ -33,12 +34,12 @@ const (
 // the word of a resolve: happened, did_not or skip, and Payload then the outputs.
 // Hold asks that it is only recorded when no process drives the run.
 type DecideRequest struct {
-	Form    map[string]Input `json:"form,omitempty"`
-	Payload json.RawMessage  `json:"payload,omitempty"`
-	Outcome string           `json:"outcome,omitempty"`
-	Comment string           `json:"comment,omitempty"`
-	By      string           `json:"by,omitempty"`
-	Hold    bool             `json:"hold,omitempty"`
+	Form    map[string]workspace.Input `json:"form,omitempty"`
+	Payload json.RawMessage            `json:"payload,omitempty"`
+	Outcome string                     `json:"outcome,omitempty"`
+	Comment string                     `json:"comment,omitempty"`
+	By      string                     `json:"by,omitempty"`
+	Hold    bool                       `json:"hold,omitempty"`
 }
 
 // DecideResult says what became of it. Held: it is recorded, and takes effect when
@@ -317,17 +318,17 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 	return json.Marshal(values)
 }
 
-func convertField(field schema.Field, input Input) (value json.RawMessage, wrong []*fault.InputError) {
+func convertField(field schema.Field, input workspace.Input) (value json.RawMessage, wrong []*fault.InputError) {
 	value = input.JSON
 	if len(value) == 0 {
-		converted, err := convertText(field.Type, input.Text)
+		converted, err := workspace.ConvertText(field.Type, input.Text)
 		if err != nil {
-			return nil, []*fault.InputError{wrongInput("field", field, err)}
+			return nil, []*fault.InputError{workspace.WrongInput("field", field, err)}
 		}
 		value = converted
 	}
 	for _, err := range field.Type.Mismatches(value) {
-		wrong = append(wrong, wrongInput("field", field, err))
+		wrong = append(wrong, workspace.WrongInput("field", field, err))
 	}
 	return value, wrong
 }

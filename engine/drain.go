@@ -70,7 +70,7 @@ func (e *Engine) Halt(ctx context.Context) error {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
 	err := e.Drain(now)
-	e.project.endPlugins(ctx)
+	e.project.EndPlugins(ctx)
 	return err
 }
 

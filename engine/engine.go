@@ -23,6 +23,7 @@ import (
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // lockTimeout is how long Open waits for the store's lock. Whoever finds it
@@ -36,8 +37,8 @@ const ballast = 16 << 20
 // Engine runs workflows on the store of its project's state directory, which it
 // owns until Close. Safe for concurrent use.
 type Engine struct {
-	project   *Project
-	config    Config // the project's
+	project   *workspace.Workspace
+	config    workspace.Config // the project's
 	store     store.Store
 	file      store.File // the same, for what only a file can do
 	driver    *local.Driver
@@ -66,8 +67,8 @@ type Engine struct {
 // Open takes the store of the project's state directory and makes it where it
 // does not exist. It drives no run until it is asked to. The errors are
 // *LockedError, *StoreError and *UnconfinedError.
-func Open(ctx context.Context, p *Project) (*Engine, error) {
-	if err := CheckStateFolder(p.Config().StateDir); err != nil {
+func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
+	if err := workspace.CheckStateFolder(p.Config().StateDir); err != nil {
 		return nil, err
 	}
 	if err := p.CheckSandbox(); err != nil {
@@ -89,7 +90,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: newRevisions(p), polls: newPolls(p.Config().Now, time.After), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
 		failed: make(chan error, 1),
 	}
-	path := filepath.Join(p.Config().StateDir, StoreFile)
+	path := filepath.Join(p.Config().StateDir, workspace.StoreFile)
 	err := e.openStore(path)
 	if err != nil {
 		return nil, storeError(path, p.Config().StateDir, err)
@@ -102,7 +103,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 	if e.limiter, err = newLimiter(p, ratelimit.New(p.Config().Now, time.After), e.store.KV()); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
-	calls := newMockedCaller(p, e.store)
+	calls := workspace.NewMockedCaller(p, e.store)
 	e.driver = local.New(local.Options{
 		Journal:       e.store,
 		Caller:        observedCaller{Caller: calls, observer: p.Config().Observer},
@@ -115,7 +116,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 		MaxActiveRuns: p.Declared().Limits.MaxActiveRuns,
 		JournalBytes:  p.Declared().Limits.Quotas.Of(plan.QuotaJournal),
 		Memory:        e.store,
-		Identifier:    newIdentifier(p),
+		Identifier:    workspace.NewIdentifier(p),
 		Gate:          &spaceGate{pressure: e.store.Pressure, now: p.Config().Now, after: time.After},
 		Cache:         &answerCache{kv: e.store.KV(), now: p.Config().Now, log: p.Config().Log},
 	})
@@ -136,7 +137,7 @@ func Open(ctx context.Context, p *Project) (*Engine, error) {
 
 // openStore opens the file, or the store that the config opens in its place.
 func (e *Engine) openStore(path string) (err error) {
-	if open := e.project.config.OpenStore; open != nil {
+	if open := e.config.OpenStore; open != nil {
 		e.store, err = open(e.storeOptions().Hooks)
 	} else {
 		e.store, err = boltstore.Open(path, e.storeOptions())
@@ -156,14 +157,14 @@ func (e *Engine) storeOptions() boltstore.Options {
 }
 
 // Project returns the project that the engine serves.
-func (e *Engine) Project() *Project { return e.project }
+func (e *Engine) Project() *workspace.Workspace { return e.project }
 
 // Failed gets the store's failure: nothing can be acknowledged any more and the
 // process must end.
 func (e *Engine) Failed() <-chan error { return e.failed }
 
 func (e *Engine) fail(err error) {
-	cause := storeError(filepath.Join(e.config.StateDir, StoreFile), e.config.StateDir, err)
+	cause := storeError(filepath.Join(e.config.StateDir, workspace.StoreFile), e.config.StateDir, err)
 	e.broken.CompareAndSwap(nil, &cause)
 	select {
 	case e.failed <- cause:
@@ -240,7 +241,7 @@ func (e *Engine) fault(err error) error {
 	case errors.Is(err, store.ErrPressure):
 		return pressureFault(e.config.StateDir, err)
 	case errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrCorrupt):
-		return storeError(filepath.Join(e.config.StateDir, StoreFile), e.config.StateDir, err)
+		return storeError(filepath.Join(e.config.StateDir, workspace.StoreFile), e.config.StateDir, err)
 	}
 	return err
 }

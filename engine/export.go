@@ -209,7 +209,7 @@ func (x *export) events(ctx context.Context, id string) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x.line(id, ExportEvent, x.engine.project.shown(record))
+		x.line(id, ExportEvent, x.engine.project.Shown(record))
 		return x.err
 	})
 	if err != nil && x.err == nil {

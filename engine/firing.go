@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // firing is one fire of a trigger that asks for a run.
@@ -75,15 +76,15 @@ func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (js
 	if failure != nil {
 		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: e.project.Redact(failure.Message)}
 	}
-	given := make(map[string]Input, len(values))
+	given := make(map[string]workspace.Input, len(values))
 	for name, value := range values {
-		given[name] = Input{JSON: value}
+		given[name] = workspace.Input{JSON: value}
 	}
-	inputs, err := convertInputs(f.rev.workflow(), given)
+	inputs, err := workspace.ConvertInputs(f.rev.workflow(), given)
 	if err != nil {
 		return nil, refusedFire(err)
 	}
-	if lacking := firstError(e.project.preflight(ctx, f.rev.workflow())); lacking != nil {
+	if lacking := firstError(e.project.Preflight(ctx, f.rev.workflow())); lacking != nil {
 		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: lacking.String()}
 	}
 	return inputs, nil

@@ -135,7 +135,7 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 	history := r.made.history
 	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
 	for i := range history.Spans {
-		history.Spans[i].PageCursor = r.engine.project.shownCursor(history.Spans[i].PageCursor)
+		history.Spans[i].PageCursor = r.engine.project.ShownCursor(history.Spans[i].PageCursor)
 	}
 	shown := historian{history: history, open: r.made.open, held: r.made.held}
 	if len(shown.open) > 0 && r.engine.driver.Driven(r.id) {
@@ -243,7 +243,7 @@ func (h *historian) ordered() {
 	slices.SortStableFunc(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
 }
 
-// live shows what holds calls back now, which no record tells yet.
+// Live shows what holds calls back now, which no record tells yet.
 func (h *historian) live(steps []plan.RunStep) {
 	held := map[string]*plan.RunStep{}
 	for i := range steps {

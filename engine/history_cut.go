@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // HistoryCut says that retention has removed runs of a workflow by their number,
@@ -22,7 +23,7 @@ const cutPrefix = "history_cut/"
 
 // noteCuts remembers by what number runs went that are younger than they would have
 // to be. A cut is forgotten when age alone would have taken them.
-func (e *Engine) noteCuts(removed []store.Removal, keep Retention, now time.Time) error {
+func (e *Engine) noteCuts(removed []store.Removal, keep workspace.Retention, now time.Time) error {
 	cuts := map[string]HistoryCut{}
 	for _, one := range removed {
 		if one.Cause == store.CauseAge || one.Child || now.Sub(one.Accepted) > keep.Keep || one.Accepted.Before(cuts[one.Workflow].UpTo) {

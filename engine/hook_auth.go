@@ -72,7 +72,7 @@ func (e *Engine) hookSecret(ctx context.Context, t *plan.Trigger, reference *pla
 	var missing *secret.NotFoundError
 	if err == nil || errors.As(err, &missing) {
 		e.config.Log.Warn("the secret of a webhook is not set", "trigger", t.Name, "secret", reference.Secret,
-			"hint", "set the environment variable "+e.project.env().VariableOf(reference.Secret))
+			"hint", "set the environment variable "+e.project.SecretEnv().VariableOf(reference.Secret))
 		return "", notReady
 	}
 	e.config.Log.Warn("the secret of a webhook can't be read", "trigger", t.Name, "secret", reference.Secret, "error", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const hookWorkflow = `flowrun: v1
@@ -91,7 +92,7 @@ func (c *testClock) move(by time.Duration) {
 }
 
 // triggered is an engine over workflows with secrets, at a time that a test sets.
-func triggered(t *testing.T, dir string, clock *testClock, change func(*Config)) *Engine {
+func triggered(t *testing.T, dir string, clock *testClock, change func(*workspace.Config)) *Engine {
 	t.Helper()
 	e := openTriggered(t, dir, clock, change)
 	t.Cleanup(func() { closeEngine(t, e) })
@@ -99,9 +100,9 @@ func triggered(t *testing.T, dir string, clock *testClock, change func(*Config))
 }
 
 // openTriggered is triggered for who closes it.
-func openTriggered(t *testing.T, dir string, clock *testClock, change func(*Config)) *Engine {
+func openTriggered(t *testing.T, dir string, clock *testClock, change func(*workspace.Config)) *Engine {
 	t.Helper()
-	config := Config{
+	config := workspace.Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Executable: "none", Version: "test",
 		Now: clock.now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		Environ: []string{"FLOWRUN_SECRET_HOOK=s3cret", "FLOWRUN_SECRET_TOKEN=t0kent0ken", "FLOWRUN_SECRET_EMPTY="},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const asksOnce = `flowrun: v1
@@ -68,7 +69,7 @@ steps:
 // TestIssue12_25AllMistakesOfInputsAtOnce, each with its place.
 func TestIssue12_25AllMistakesOfInputsAtOnce(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
-	_, _, err := e.Start(t.Context(), StartRequest{File: "two.yaml", Source: []byte(twoInputs), Inputs: map[string]Input{
+	_, _, err := e.Start(t.Context(), StartRequest{File: "two.yaml", Source: []byte(twoInputs), Inputs: map[string]workspace.Input{
 		"times": {Text: "many"},
 		"nam":   {Text: "Ada"},
 		"rows":  {JSON: json.RawMessage(`[{"id":1},{"id":"x","note":2},{"nope":1}]`)},
@@ -97,7 +98,7 @@ func TestIssue12_25TheSameRequestIsTheSameRun(t *testing.T) {
 	start := func(name, digest string) (string, bool, error) {
 		replayed := false
 		run, problems, err := e.StartNamed(t.Context(), "two", NamedStart{
-			Inputs: map[string]Input{"name": {Text: name}, "times": {Text: "1"}}, RequestID: "one", Digest: digest, Replayed: &replayed,
+			Inputs: map[string]workspace.Input{"name": {Text: name}, "times": {Text: "1"}}, RequestID: "one", Digest: digest, Replayed: &replayed,
 		})
 		if err != nil {
 			return "", replayed, err

@@ -13,12 +13,13 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // openAt opens an engine over a state folder.
 func openAt(t *testing.T, dir string) (*Engine, error) {
 	t.Helper()
-	project, err := LoadProject(t.Context(), Config{
+	project, err := LoadProject(t.Context(), workspace.Config{
 		StateDir: dir, Dir: t.TempDir(), Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

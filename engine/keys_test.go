@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // sealedEach is how many values of each kind fillSealed seals: few by default,
@@ -236,7 +237,7 @@ func TestKeyRotationChild(t *testing.T) {
 	}
 	var armed atomic.Bool
 	var steps atomic.Int64
-	project, err := LoadProject(t.Context(), Config{
+	project, err := LoadProject(t.Context(), workspace.Config{
 		StateDir: dir, Dir: t.TempDir(), Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		OnCommit: func(string) {
 			if armed.Load() && steps.Add(1) == int64(killAt) {

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // limiterBucket is the store's bucket of limiter rows.
@@ -20,7 +21,7 @@ const limiterBucket = "limiter"
 // second, so that a restart remembers what the services have counted without a
 // commit for every call.
 type limiter struct {
-	project *Project
+	project *workspace.Workspace
 	limits  *ratelimit.Limiter
 	rows    store.KV
 
@@ -32,7 +33,7 @@ type limiter struct {
 	writer sync.WaitGroup
 }
 
-func newLimiter(p *Project, limits *ratelimit.Limiter, rows store.KV) (*limiter, error) {
+func newLimiter(p *workspace.Workspace, limits *ratelimit.Limiter, rows store.KV) (*limiter, error) {
 	l := &limiter{project: p, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1), ending: make(chan struct{})}
 	if err := l.restore(); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (l *limiter) close() {
 
 // Acquire waits until every bucket lets the call through.
 func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(plan.Answer), error) {
-	buckets, err := l.project.buckets(action, connection)
+	buckets, err := l.project.LimitBuckets(action, connection)
 	if err != nil {
 		return nil, err
 	}
@@ -127,23 +128,23 @@ func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 		}
 	}
 	for _, b := range buckets {
-		begins, ended := observedWait(l.project.Config(), action.Plugin, b.name, onWait)
-		done, err := l.limits.Acquire(ctx, b.key, b.spec, begins)
+		begins, ended := observedWait(l.project.Config(), action.Plugin, b.Name, onWait)
+		done, err := l.limits.Acquire(ctx, b.Key, b.Spec, begins)
 		ended()
 		if err != nil {
 			release()
 			return nil, err
 		}
 		held = append(held, done)
-		if b.spec.Requests > 0 {
-			l.changed(b.key)
+		if b.Spec.Requests > 0 {
+			l.changed(b.Key)
 		}
 	}
 	return func(answer plan.Answer) {
 		release()
 		for _, b := range buckets {
-			if b.spec.Requests > 0 {
-				l.changed(b.key)
+			if b.Spec.Requests > 0 {
+				l.changed(b.Key)
 			}
 		}
 		l.note(buckets, answer)
@@ -151,19 +152,19 @@ func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 }
 
 // note closes the bucket that a rate_limited answer speaks of, for every run.
-func (l *limiter) note(buckets []bucket, answer plan.Answer) {
+func (l *limiter) note(buckets []workspace.LimitBucket, answer plan.Answer) {
 	failed := answer.Failed
 	if failed == nil || failed.Kind != plan.KindRateLimited {
 		return
 	}
 	for _, b := range buckets {
-		if failed.Limiter != "" && failed.Limiter != b.name && len(buckets) > 1 {
+		if failed.Limiter != "" && failed.Limiter != b.Name && len(buckets) > 1 {
 			continue
 		}
 		pause := time.Duration(failed.RetryAfterS * float64(time.Second))
 		if pause <= 0 {
 			pause = time.Second
 		}
-		l.limits.CloseUntil(b.key, l.project.Config().Now().Add(pause))
+		l.limits.CloseUntil(b.Key, l.project.Config().Now().Add(pause))
 	}
 }

@@ -69,7 +69,7 @@ func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 	rows := memstore.New(memstore.Options{}).KV()
 	p := stateProject(t, func() time.Time { return now }, nil).project
 	for seconds, want := range map[float64]time.Duration{0: time.Second, 0.5: 500 * time.Millisecond, 2: 2 * time.Second, 90: 90 * time.Second, 7200: 2 * time.Hour} {
-		limits := ratelimit.New(p.config.Now, time.After)
+		limits := ratelimit.New(p.Config().Now, time.After)
 		l, err := newLimiter(p, limits, rows)
 		if err != nil {
 			t.Fatal(err)

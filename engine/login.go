@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // How often a request of a login is repeated after a passing failure: while a
@@ -36,7 +37,7 @@ func usualScopes() []string { return []string{"openid", "email", "profile"} }
 // off goes on with the same code, by its idempotency key. The failure comes in
 // the result; an unknown connection is an *UnknownError.
 func (e *Engine) Login(ctx context.Context, connection string, request LoginRequest, sink plan.Sink) (CallResult, error) {
-	found, err := e.project.find(connection)
+	found, err := e.project.FindConnection(connection)
 	if err != nil {
 		return CallResult{}, err
 	}
@@ -57,7 +58,7 @@ const deadCode = "invalid_grant"
 
 // loginOnce is a login with one code. because tells why the code before it is of
 // no use, "" where there was none; the prompt says so.
-func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, sink plan.Sink, because string) (CallResult, error) {
+func (e *Engine) loginOnce(ctx context.Context, found workspace.NamedConnection, scopes []string, sink plan.Sink, because string) (CallResult, error) {
 	input, err := json.Marshal(map[string]any{"scopes": scopes})
 	if err != nil {
 		return CallResult{}, fmt.Errorf("encode the scopes: %w", err)
@@ -67,7 +68,7 @@ func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, si
 		return CallResult{}, err
 	}
 	started, err := e.Call(ctx, CallRequest{
-		Action: found.plugin + "." + actionDeviceStart, Connection: found.name, Input: input,
+		Action: found.Plugin + "." + workspace.ActionDeviceStart, Connection: found.Name, Input: input,
 		Attempts: startAttempts, IdempotencyKey: key,
 	}, sink)
 	if err != nil || started.Error != nil {
@@ -78,13 +79,13 @@ func (e *Engine) loginOnce(ctx context.Context, found named, scopes []string, si
 
 // loginKey is the same for the same connection, config and scopes, so that a
 // login that is started again is the same one.
-func loginKey(p *Project, found named, scopes []string) (string, error) {
-	same, err := json.Marshal([]any{p.settings(found), scopes})
+func loginKey(p *workspace.Workspace, found workspace.NamedConnection, scopes []string) (string, error) {
+	same, err := json.Marshal([]any{p.ConnectionSettings(found), scopes})
 	if err != nil {
-		return "", fmt.Errorf("encode the config of connection %s: %w", found.name, err)
+		return "", fmt.Errorf("encode the config of connection %s: %w", found.Name, err)
 	}
 	sum := sha256.Sum256(same)
-	return "login/" + found.name + "/" + hex.EncodeToString(sum[:8]), nil
+	return "login/" + found.Name + "/" + hex.EncodeToString(sum[:8]), nil
 }
 
 // deviceFlow is what device_start answers.
@@ -95,23 +96,23 @@ type deviceFlow struct {
 	ExpiresAt       time.Time `json:"expires_at"`
 }
 
-func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMessage, sink plan.Sink, because string) (CallResult, error) {
-	action := found.plugin + "." + actionDeviceWait
+func (e *Engine) awaitLogin(ctx context.Context, found workspace.NamedConnection, outputs json.RawMessage, sink plan.Sink, because string) (CallResult, error) {
+	action := found.Plugin + "." + workspace.ActionDeviceWait
 	var flow deviceFlow
 	if err := json.Unmarshal(outputs, &flow); err != nil || flow.FlowID == "" {
 		return failedCall(action, &plan.Error{
 			Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
-			Message: fmt.Sprintf("%s.%s answered without a flow_id", found.plugin, actionDeviceStart),
+			Message: fmt.Sprintf("%s.%s answered without a flow_id", found.Plugin, workspace.ActionDeviceStart),
 		}), nil
 	}
 	if p, ok := sink.(prompter); ok && flow.UserCode != "" {
 		prompt := plan.Prompt{
-			Title: "Log in to connection " + found.name, URL: flow.VerificationURL, UserCode: flow.UserCode, ExpiresAt: flow.ExpiresAt,
+			Title: "Log in to connection " + found.Name, URL: flow.VerificationURL, UserCode: flow.UserCode, ExpiresAt: flow.ExpiresAt,
 		}
 		if because != "" {
 			prompt.Message = "this is a new code, the one before is of no use: " + because
 		}
-		p.Prompt(e.project.approval(found.plugin, found.name, prompt))
+		p.Prompt(e.project.Approval(found.Plugin, found.Name, prompt))
 	}
 	input, err := json.Marshal(map[string]string{"flow_id": flow.FlowID})
 	if err != nil {
@@ -124,7 +125,7 @@ func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMe
 		defer cancel()
 		waiting = bounded
 	}
-	result, err := e.Call(waiting, CallRequest{Action: action, Connection: found.name, Input: input, Attempts: waitAttempts}, sink)
+	result, err := e.Call(waiting, CallRequest{Action: action, Connection: found.Name, Input: input, Attempts: waitAttempts}, sink)
 	if waiting.Err() != nil && ctx.Err() == nil {
 		return failedCall(action, &plan.Error{
 			Kind: plan.KindExpired, Applied: plan.NotApplied, Message: "the code ended before anybody confirmed it", Hint: "start the login again",
@@ -137,28 +138,28 @@ func (e *Engine) awaitLogin(ctx context.Context, found named, outputs json.RawMe
 }
 
 // refuseLogin says why a connection has no login of its own; nil where it has.
-func refuseLogin(p *Project, found named) *plan.Error {
-	if _, err := p.describe(found.plugin); err != nil {
+func refuseLogin(p *workspace.Workspace, found workspace.NamedConnection) *plan.Error {
+	if _, err := p.Describe(found.Plugin); err != nil {
 		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
 	}
-	if hasLogin(p, found.plugin) {
+	if hasLogin(p, found.Plugin) {
 		return nil
 	}
-	if source := p.tokenFrom(found); source != "" {
+	if source := p.TokenSource(found); source != "" {
 		return &plan.Error{
 			Kind: plan.KindInvalid, Applied: plan.NotApplied,
-			Message: fmt.Sprintf("connection `%s` takes its token from `%s`: log in there", found.name, source),
+			Message: fmt.Sprintf("connection `%s` takes its token from `%s`: log in there", found.Name, source),
 			Hint:    "`flowrun connections login " + source + "`",
 		}
 	}
 	refusal := &plan.Error{
 		Kind: plan.KindInvalid, Applied: plan.NotApplied,
-		Message: fmt.Sprintf("connection `%s` has no login: plugin %s takes its credentials from the connection's config", found.name, found.plugin),
+		Message: fmt.Sprintf("connection `%s` has no login: plugin %s takes its credentials from the connection's config", found.Name, found.Plugin),
 	}
 	var others []string
-	for _, connection := range p.connectionNames() {
-		if hasLogin(p, connection.plugin) {
-			others = append(others, connection.name)
+	for _, connection := range p.ConnectionNames() {
+		if hasLogin(p, connection.Plugin) {
+			others = append(others, connection.Name)
 		}
 	}
 	if len(others) > 0 {
@@ -169,11 +170,11 @@ func refuseLogin(p *Project, found named) *plan.Error {
 
 // loginScopes are those that were asked for, those of the connection's config,
 // or the usual ones.
-func loginScopes(p *Project, found named, asked []string) []string {
+func loginScopes(p *workspace.Workspace, found workspace.NamedConnection, asked []string) []string {
 	if len(asked) > 0 {
 		return asked
 	}
-	configured := p.settings(found)["scopes"]
+	configured := p.ConnectionSettings(found)["scopes"]
 	var list []string
 	if json.Unmarshal(configured, &list) == nil && len(list) > 0 {
 		return list
@@ -196,6 +197,6 @@ func (quiet) Progress(plan.Progress) {}
 
 var _ plan.Sink = quiet{}
 
-func hasLogin(p *Project, plugin string) bool {
-	return p.has(plugin, actionDeviceStart) && p.has(plugin, actionDeviceWait)
+func hasLogin(p *workspace.Workspace, plugin string) bool {
+	return p.HasAction(plugin, workspace.ActionDeviceStart) && p.HasAction(plugin, workspace.ActionDeviceWait)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // statusTimeout bounds the question after one connection's token.
@@ -13,7 +15,7 @@ const statusTimeout = 10 * time.Second
 
 // ListConnections lists the declared connections and, in a sandbox, those of the
 // simulators. Nothing is asked of a service.
-func (e *Engine) ListConnections(ctx context.Context) []ConnectionStatus {
+func (e *Engine) ListConnections(ctx context.Context) []workspace.ConnectionStatus {
 	list := e.project.ListConnections(ctx)
 	var asked sync.WaitGroup
 	for i := range list {
@@ -21,7 +23,7 @@ func (e *Engine) ListConnections(ctx context.Context) []ConnectionStatus {
 			continue
 		}
 		asked.Go(func() {
-			list[i].Login = e.loginState(ctx, named{list[i].Name, list[i].Plugin})
+			list[i].Login = e.loginState(ctx, workspace.NamedConnection{Name: list[i].Name, Plugin: list[i].Plugin})
 		})
 	}
 	asked.Wait()
@@ -29,19 +31,19 @@ func (e *Engine) ListConnections(ctx context.Context) []ConnectionStatus {
 }
 
 // loginState asks the plugin what it knows of its token.
-func (e *Engine) loginState(ctx context.Context, found named) *LoginState {
+func (e *Engine) loginState(ctx context.Context, found workspace.NamedConnection) *workspace.LoginState {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	result, err := e.Call(ctx, CallRequest{Action: found.plugin + "." + actionStatus, Connection: found.name}, quiet{})
+	result, err := e.Call(ctx, CallRequest{Action: found.Plugin + "." + workspace.ActionStatus, Connection: found.Name}, quiet{})
 	if err == nil && result.Error != nil {
 		err = fmt.Errorf("%s: %s", result.Error.Kind, result.Error.Message)
 	}
-	state := new(LoginState)
+	state := new(workspace.LoginState)
 	if err == nil {
 		err = json.Unmarshal(result.Outputs, state)
 	}
 	if err != nil {
-		return &LoginState{State: "unknown", Error: err.Error()}
+		return &workspace.LoginState{State: "unknown", Error: err.Error()}
 	}
 	return state
 }

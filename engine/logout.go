@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // LogoutResult says what a logout did.
@@ -21,7 +22,7 @@ type LogoutResult struct {
 // is forgotten even if the service does not withdraw it, which Error tells then.
 // An unknown connection is an *UnknownError.
 func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, error) {
-	found, err := e.project.find(connection)
+	found, err := e.project.FindConnection(connection)
 	if err != nil {
 		return LogoutResult{}, err
 	}
@@ -30,9 +31,9 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 		refusal.Hint = strings.Replace(refusal.Hint, "connections login", "connections logout", 1)
 		return LogoutResult{Error: refusal}, nil
 	}
-	if !e.project.has(found.plugin, actionRevoke) {
+	if !e.project.HasAction(found.Plugin, workspace.ActionRevoke) {
 		return LogoutResult{Error: &plan.Error{
-			Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: it has no action %s", found.plugin, actionRevoke),
+			Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: it has no action %s", found.Plugin, workspace.ActionRevoke),
 		}}, nil
 	}
 	if e.tokenState(ctx, found) == "none" {
@@ -43,8 +44,8 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 		return LogoutResult{}, err
 	}
 	if !answer.Revoked { // whoever logs out is not logged in here any more, whatever the service says
-		if err := e.project.Services().ForgetToken(found.plugin, found.name); err != nil {
-			return answer, e.fault(fmt.Errorf("forget the token of connection %s: %w", found.name, err))
+		if err := e.project.Services().ForgetToken(found.Plugin, found.Name); err != nil {
+			return answer, e.fault(fmt.Errorf("forget the token of connection %s: %w", found.Name, err))
 		}
 	}
 	answer.Forgotten = true
@@ -53,22 +54,22 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 
 // revoke calls the plugin's action, once: the token may be gone with the first
 // attempt.
-func (e *Engine) revoke(ctx context.Context, found named) (LogoutResult, error) {
-	input, err := revokeInput(e.project, found.plugin)
+func (e *Engine) revoke(ctx context.Context, found workspace.NamedConnection) (LogoutResult, error) {
+	input, err := revokeInput(e.project, found.Plugin)
 	if err != nil {
 		return LogoutResult{}, err
 	}
-	result, err := e.Call(ctx, CallRequest{Action: found.plugin + "." + actionRevoke, Connection: found.name, Input: input}, quiet{})
+	result, err := e.Call(ctx, CallRequest{Action: found.Plugin + "." + workspace.ActionRevoke, Connection: found.Name, Input: input}, quiet{})
 	if err != nil || result.Error != nil {
 		return LogoutResult{Error: result.Error}, err
 	}
 	var said struct{ Revoked bool }
 	if err := json.Unmarshal(result.Outputs, &said); err != nil {
-		return LogoutResult{}, fmt.Errorf("read what %s.%s answered: %w", found.plugin, actionRevoke, err)
+		return LogoutResult{}, fmt.Errorf("read what %s.%s answered: %w", found.Plugin, workspace.ActionRevoke, err)
 	}
 	if !said.Revoked {
 		return LogoutResult{Error: &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown, Action: found.plugin + "." + actionRevoke,
+			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown, Action: found.Plugin + "." + workspace.ActionRevoke,
 			Message: "the service did not withdraw the token",
 		}}, nil
 	}
@@ -77,8 +78,8 @@ func (e *Engine) revoke(ctx context.Context, found named) (LogoutResult, error) 
 
 // revokeInput fills in what the plugin's action takes: the access token, with
 // which its refresh token goes, forgotten whatever the service says.
-func revokeInput(p *Project, plugin string) (json.RawMessage, error) {
-	action, err := p.action(plugin + "." + actionRevoke)
+func revokeInput(p *workspace.Workspace, plugin string) (json.RawMessage, error) {
+	action, err := p.Action(plugin + "." + workspace.ActionRevoke)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +97,8 @@ func revokeInput(p *Project, plugin string) (json.RawMessage, error) {
 }
 
 // tokenState is the state of the stored token, "" where the plugin can't tell.
-func (e *Engine) tokenState(ctx context.Context, found named) string {
-	if !e.project.has(found.plugin, actionStatus) {
+func (e *Engine) tokenState(ctx context.Context, found workspace.NamedConnection) string {
+	if !e.project.HasAction(found.Plugin, workspace.ActionStatus) {
 		return ""
 	}
 	return e.loginState(ctx, found).State

@@ -11,10 +11,6 @@ import (
 // TestMain is a plugin where the engine starts the test program as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "plugins" && os.Args[2] == "serve" {
-		if os.Args[3] == "login" {
-			loginPlugin().Serve()
-			return
-		}
 		feedPlugin().Serve()
 		return
 	}
@@ -24,22 +20,6 @@ func TestMain(m *testing.M) {
 type feedConfig struct {
 	File  string `json:"file" doc:"What the list is read from"`
 	Token string `json:"token" doc:"Not looked at" secret:"true"`
-}
-
-type loginConfig struct {
-	TokenFrom *struct {
-		Connection string `json:"connection" doc:"Whose token is used"`
-	} `json:"token_from" doc:"Another connection's token"`
-}
-
-type loginOut struct {
-	Token string `json:"token" doc:"The token" secret:"true"`
-}
-
-// loginPlugin has the action of a token.
-func loginPlugin() *sdk.Plugin {
-	return sdk.New("login", "1.0.0", "Logins", sdk.TokenAction("token"),
-		sdk.Read("token", "Give the token", func(*sdk.Call[loginConfig], struct{}) (loginOut, error) { return loginOut{Token: "t0ken"}, nil }))
 }
 
 type feedIn struct {

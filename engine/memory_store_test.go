@@ -5,6 +5,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // memoryStores are the stores in memory of state folders, which a test may open again.
@@ -12,7 +13,7 @@ var memoryStores sync.Map
 
 // inMemory lets an engine keep everything in memory: for tests of what it does with a
 // store, not of the file.
-func inMemory(c *Config) {
+func inMemory(c *workspace.Config) {
 	dir := c.StateDir
 	c.OpenStore = func(hooks store.Hooks) (store.Store, error) {
 		s := memstore.New(memstore.Options{Hooks: hooks})

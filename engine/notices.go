@@ -115,7 +115,7 @@ func (n *notices) message(kind string, entry plan.OutboxEntry, known told, faili
 // tell sends one notice. The error is that of ctx.
 func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) error {
 	p := n.engine.project
-	if !p.tells(n.target.Name) {
+	if !p.Tells(n.target.Name) {
 		p.Config().Log.Info(fmt.Sprintf("sandbox: %s is not told: %s", n.target.Name, message.Text))
 		return nil
 	}
@@ -142,13 +142,13 @@ func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) 
 
 func (n *notices) send(ctx context.Context, message notify.Message, key string) *plan.Error {
 	p := n.engine.project
-	target, err := p.notifyTarget(ctx, n.target.Name)
+	target, err := p.NotifyTarget(ctx, n.target.Name)
 	if err != nil {
 		return &plan.Error{Kind: plan.KindInvalid, Message: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
-	sender := p.sender()
+	sender := p.Sender()
 	return sender.Send(ctx, target, message, key)
 }
 
@@ -232,7 +232,7 @@ func (n *notices) know(workflow string, known told) error {
 	return err
 }
 
-// key joins its parts as JSON, so that none can pass for another.
+// Key joins its parts as JSON, so that none can pass for another.
 func (n *notices) key(workflow string) string {
 	key, _ := json.Marshal([]string{n.target.Name, workflow}) // texts always can be encoded
 	return string(key)

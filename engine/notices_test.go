@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // hookServer notes what is posted to it; status says what it answers.
@@ -70,9 +71,9 @@ steps:
 
 func startMay(t *testing.T, e *Engine, inputs map[string]string) *plan.Result {
 	t.Helper()
-	given := map[string]Input{}
+	given := map[string]workspace.Input{}
 	for name, text := range inputs {
-		given[name] = Input{Text: text}
+		given[name] = workspace.Input{Text: text}
 	}
 	run, problems, err := e.StartNamed(t.Context(), "may", NamedStart{Inputs: given})
 	if err != nil || run == nil {
@@ -135,7 +136,7 @@ func TestNoticesHoldNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	given := "no entry with " + canary + " nor " + base64.StdEncoding.EncodeToString([]byte(canary))
-	run, problems, err := e.StartNamed(t.Context(), "tell", NamedStart{Inputs: map[string]Input{"what": {Text: given}}})
+	run, problems, err := e.StartNamed(t.Context(), "tell", NamedStart{Inputs: map[string]workspace.Input{"what": {Text: given}}})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
 	}
@@ -219,11 +220,11 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 	files["flows/often.yaml"] = strings.Replace(oftenWorkflow, "pause_after_failures: 3", "pause_after_failures: 1", 1)
 	e := serving(t, t.TempDir(), files, nil)
 	defer closeEngine(t, e)
-	found, problems := e.project.checkedIn(t.Context(), "flows/often.yaml", e.project.Root(), []byte(files["flows/often.yaml"]))
+	found, problems := e.project.CheckedIn(t.Context(), "flows/often.yaml", e.project.Root(), []byte(files["flows/often.yaml"]))
 	if found == nil {
 		t.Fatal(problems)
 	}
-	stored, err := found.stored()
+	stored, err := found.Stored()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(t, e, run)
-	if err := e.countFailures(closedRun(2, plan.RunFailed, stored.hash)); err != nil {
+	if err := e.countFailures(closedRun(2, plan.RunFailed, stored.Hash)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the target is told", func() bool { return len(h.events()) > 0 })

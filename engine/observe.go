@@ -7,6 +7,7 @@ import (
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // observedCaller tells the observer of each call and of its answer. Without an
@@ -36,7 +37,7 @@ func (c observedCaller) tell(ctx context.Context, request plan.Request, sink pla
 // observedWait measures how long a call waits for one of its limiters: from the
 // first word that it must wait, which goes on to onWait, until ended is called.
 // Without an observer nothing is measured.
-func observedWait(config Config, plugin, limiter string, onWait func(time.Time)) (begins func(time.Time), ended func()) {
+func observedWait(config workspace.Config, plugin, limiter string, onWait func(time.Time)) (begins func(time.Time), ended func()) {
 	if config.Observer == nil {
 		return onWait, func() {}
 	}
@@ -56,7 +57,7 @@ func observedWait(config Config, plugin, limiter string, onWait func(time.Time))
 
 // commitStages is what the store calls around each transaction: the config's own
 // hook, and the observer, which hears how long it took. nil when nobody listens.
-func commitStages(config Config) func(store.CommitStage) {
+func commitStages(config workspace.Config) func(store.CommitStage) {
 	if config.OnCommit == nil && config.Observer == nil {
 		return nil
 	}

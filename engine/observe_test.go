@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // heard is an observer that keeps what it is told, in order.
@@ -58,7 +59,7 @@ func (h *heard) said() []string {
 
 func TestTheObserverHearsOfEachRunStepCallAndCommit(t *testing.T) {
 	h := &heard{}
-	e, err := dbEngine(t, t.TempDir(), func(c *Config) { c.Observer = h.observer() })
+	e, err := dbEngine(t, t.TempDir(), func(c *workspace.Config) { c.Observer = h.observer() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestACallThatNobodyObservesCostsNothingMore(t *testing.T) {
 func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
 	var told []string
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	config := Config{Now: func() time.Time { return now }, Observer: &plan.Observer{
+	config := workspace.Config{Now: func() time.Time { return now }, Observer: &plan.Observer{
 		Wait: func(plugin, limiter string, took time.Duration) {
 			told = append(told, plugin+" "+limiter+" "+took.String())
 		},
@@ -168,7 +169,7 @@ func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
 	if diff := cmp.Diff([]string{"tasks api 5s"}, told); diff != "" || passed != 2 {
 		t.Errorf("told (-want +got):\n%s\npassed on %d times", diff, passed)
 	}
-	if begins, _ := observedWait(Config{}, "tasks", "api", nil); begins != nil {
+	if begins, _ := observedWait(workspace.Config{}, "tasks", "api", nil); begins != nil {
 		t.Error("without an observer something is measured")
 	}
 }

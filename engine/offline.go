@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Offline tells what a project's files alone say, where no store is needed or none
 // is there: what a run would do, which schedules there are and when they fire next.
 // Safe for concurrent use.
-type Offline struct{ *Project }
+type Offline struct{ *workspace.Workspace }
 
 // LoadProject reads the project file. A wrong one is a diag.List error. A state
 // folder that others could change is a *fault.StoreError: plugins start from it.
-func LoadProject(ctx context.Context, config Config) (*Project, error) {
+func LoadProject(ctx context.Context, config workspace.Config) (*workspace.Workspace, error) {
 	config.StoredRows = func(path string) secret.Rows { return storeFile{path, offlineOptions(config)} }
-	return loadWorkspace(ctx, config)
+	return workspace.Load(ctx, config)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // closedRun is the outbox entry of a run that a trigger started.
@@ -137,7 +138,7 @@ func TestARestoredStoreDoesNotFollowItsPast(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeEngine(t, e)
-	if _, err := RestoreStore(t.Context(), Config{StateDir: other, Now: time.Now}, report.Path); err != nil {
+	if _, err := RestoreStore(t.Context(), workspace.Config{StateDir: other, Now: time.Now}, report.Path); err != nil {
 		t.Fatal(err)
 	}
 	if e, err = dbEngine(t, other, nil); err != nil {
@@ -159,7 +160,7 @@ func TestTheOutboxIsEmptiedWhenAllHaveReadIt(t *testing.T) {
 		startMay(t, e, nil)
 	}
 	closeEngine(t, e)
-	store, err := boltstore.Open(filepath.Join(dir, "state", StoreFile), boltstore.Options{})
+	store, err := boltstore.Open(filepath.Join(dir, "state", workspace.StoreFile), boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // PluginChangedError says that a plugin is not the one any more that a run was
@@ -22,7 +23,7 @@ func (e *PluginChangedError) Error() string { return e.Message }
 // actionsOf collects the actions of a workflow and of those that it calls.
 func actionsOf(workflow *plan.Workflow) map[string]*plan.Action {
 	actions := map[string]*plan.Action{}
-	eachWorkflow(workflow, func(w *plan.Workflow) { maps.Copy(actions, w.Actions) })
+	workspace.EachWorkflow(workflow, func(w *plan.Workflow) { maps.Copy(actions, w.Actions) })
 	return actions
 }
 
@@ -46,7 +47,7 @@ func (e *Engine) checkPlugins(row *plan.Run) error {
 		if action.Plugin == interp.CorePlugin {
 			continue
 		}
-		found, err := e.project.action(name)
+		found, err := e.project.Action(name)
 		if err != nil {
 			return pluginChanged(id, action.Plugin, fmt.Sprintf("run %s calls %s: %v", id, name, err))
 		}

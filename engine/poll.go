@@ -153,7 +153,7 @@ func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) erro
 // *plan.Error, or one of the engine.
 func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 	poll := p.t.Poll
-	action, err := p.e.project.action(poll.Uses)
+	action, err := p.e.project.Action(poll.Uses)
 	if err != nil {
 		return nil, p.e.unknownAction(poll.Uses, err)
 	}
@@ -194,7 +194,7 @@ func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action 
 	invalid := func(text string) *plan.Error {
 		return &plan.Error{Kind: plan.KindInvalid, Action: poll.Uses, Applied: plan.NotApplied, Message: text}
 	}
-	if lacking := firstError(p.e.project.pollLacks(ctx, p.rev.workflow(), p.t)); lacking != nil {
+	if lacking := firstError(p.e.project.PollLacks(ctx, p.rev.workflow(), p.t)); lacking != nil {
 		return request, nil, invalid(lacking.String())
 	}
 	if poll.Connection != nil {

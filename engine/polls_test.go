@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const pollWorkflow = `flowrun: v1
@@ -55,13 +56,13 @@ func newPolled(t *testing.T) *polled {
 	return p
 }
 
-func (p *polled) open(change func(*Config)) {
+func (p *polled) open(change func(*workspace.Config)) {
 	p.t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Engine = openTriggered(p.t, p.dir, p.clock, func(c *Config) {
+	p.Engine = openTriggered(p.t, p.dir, p.clock, func(c *workspace.Config) {
 		c.Executable, c.Bundled = program, []string{"feed"}
 		if change != nil {
 			change(c)
@@ -280,7 +281,7 @@ func TestAnItemThatCanNotBeARunIsDecided(t *testing.T) {
 func TestAPollWithoutItsSecretSaysSo(t *testing.T) {
 	p := newPolled(t)
 	closeEngine(t, p.Engine)
-	p.open(func(c *Config) { c.Environ = nil })
+	p.open(func(c *workspace.Config) { c.Environ = nil })
 	p.list("1:one:0")
 	if _, err := p.poll(); err == nil || !strings.Contains(err.Error(), "needs the secret TOKEN") {
 		t.Errorf("%v", err)

@@ -10,11 +10,12 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // PreviewOptions are what a preview is made of besides the workflow.
 type PreviewOptions struct {
-	Inputs  map[string]Input
+	Inputs  map[string]workspace.Input
 	Cursors []CursorItem // the stored ones of the workflow; nil = not known
 }
 
@@ -154,7 +155,7 @@ func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options Pre
 	if err != nil {
 		return nil, err
 	}
-	v := &previewer{project: o.Project, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
+	v := &previewer{project: o.Workspace, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
 	result := &Preview{
 		Workflow: PreviewWorkflow{Name: workflow.Name, File: workflow.File, Description: workflow.Description, Timeout: schema.FormatDuration(workflow.Timeout)},
 		Inputs:   inputs, Writes: []PreviewWrite{}, Cursors: []PreviewCursor{},
@@ -180,7 +181,7 @@ func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options Pre
 
 // previewInputs converts what is given and fills in defaults, as a run does; what
 // is missing stays unknown.
-func previewInputs(workflow *plan.Workflow, given map[string]Input) ([]PreviewInput, map[string]any, error) {
+func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([]PreviewInput, map[string]any, error) {
 	shown, known := []PreviewInput{}, map[string]any{}
 	inputs := &schema.Type{Kind: schema.Object}
 	if len(workflow.Inputs) > 0 {
@@ -190,10 +191,10 @@ func previewInputs(workflow *plan.Workflow, given map[string]Input) ([]PreviewIn
 		}
 		inputs = parsed
 	}
-	all := unknownInputs(workflow, inputs, given)
+	all := workspace.UnknownInputs(workflow, inputs, given)
 	for _, field := range inputs.Fields {
 		_, isGiven := given[field.Name]
-		raw, ok, wrong := convertInput(field, given)
+		raw, ok, wrong := workspace.ConvertInput(field, given)
 		if isGiven && len(wrong) > 0 {
 			all = append(all, wrong...)
 			continue
@@ -204,12 +205,12 @@ func previewInputs(workflow *plan.Workflow, given map[string]Input) ([]PreviewIn
 		}
 		value, err := field.Type.Decode(raw)
 		if err != nil {
-			all = append(all, wrongInput("input", field, err))
+			all = append(all, workspace.WrongInput("input", field, err))
 			continue
 		}
 		known[field.Name] = value
 		if field.Type.Secret {
-			raw = json.RawMessage(`"` + publicHidden + `"`)
+			raw = json.RawMessage(`"` + workspace.PublicHidden + `"`)
 		}
 		shown = append(shown, PreviewInput{Name: field.Name, Value: raw, Given: isGiven})
 	}
@@ -225,10 +226,10 @@ func (v *previewer) surroundings() {
 	r.Plugins, r.Connections, r.Secrets, r.Hosts = []PreviewPlugin{}, []PreviewConnection{}, []string{}, []string{}
 	for i := 0; i < len(v.used); i++ { // grows: a token may come from another connection
 		found := v.used[i]
-		if description, err := v.project.describe(found.plugin); err == nil {
-			r.Plugins = append(r.Plugins, PreviewPlugin{Name: found.plugin, Version: description.Version})
+		if description, err := v.project.Describe(found.Plugin); err == nil {
+			r.Plugins = append(r.Plugins, PreviewPlugin{Name: found.Plugin, Version: description.Version})
 		}
-		if found.name == "" {
+		if found.Name == "" {
 			continue
 		}
 		connection := v.connection(found)
@@ -250,15 +251,15 @@ func (v *previewer) surroundings() {
 	})
 }
 
-// connection describes one connection and notes its hosts. In a sandbox the
+// Connection describes one connection and notes its hosts. In a sandbox the
 // simulators' addresses say nothing.
-func (v *previewer) connection(found named) PreviewConnection {
-	status := v.project.connectionStatus(found)
+func (v *previewer) connection(found workspace.NamedConnection) PreviewConnection {
+	status := v.project.ConnectionStatus(found)
 	connection := PreviewConnection{
-		Name: found.name, Plugin: found.plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
+		Name: found.Name, Plugin: found.Plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
 		Error: status.Error,
 	}
-	if !v.project.live(found.name) {
+	if !v.project.Live(found.Name) {
 		connection.URL = ""
 		return connection
 	}
@@ -307,9 +308,9 @@ func (v *previewer) host(text string) {
 	}
 }
 
-// use notes a plugin and a connection; "" = the connection is not known.
+// ConnectionUse notes a plugin and a connection; "" = the connection is not known.
 func (v *previewer) use(plugin, connection string) {
-	if found := (named{connection, plugin}); !slices.Contains(v.used, found) {
+	if found := (workspace.NamedConnection{Name: connection, Plugin: plugin}); !slices.Contains(v.used, found) {
 		v.used = append(v.used, found)
 	}
 }

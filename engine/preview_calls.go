@@ -119,21 +119,21 @@ type previewBucket struct {
 // count notes calls of an action at its rate limits. Of a connection that is not
 // known nothing can be said.
 func (v *previewer) count(action *plan.Action, connection string, calls PreviewCalls) {
-	found, err := v.project.buckets(action, connection)
+	found, err := v.project.LimitBuckets(action, connection)
 	if err != nil {
 		return // the connection's own error tells
 	}
 	for _, b := range found {
-		if b.spec.Requests <= 0 || b.spec.Window <= 0 {
+		if b.Spec.Requests <= 0 || b.Spec.Window <= 0 {
 			continue
 		}
-		known := v.buckets[b.key]
+		known := v.buckets[b.Key]
 		if known == nil {
-			known = &previewBucket{spec: b.spec, limit: PreviewLimit{
-				Plugin: action.Plugin, Name: b.name, Rate: b.spec.String(), Calls: PreviewCalls{Max: new(int)},
+			known = &previewBucket{spec: b.Spec, limit: PreviewLimit{
+				Plugin: action.Plugin, Name: b.Name, Rate: b.Spec.String(), Calls: PreviewCalls{Max: new(int)},
 			}}
-			v.buckets[b.key] = known
-			v.order = append(v.order, b.key)
+			v.buckets[b.Key] = known
+			v.order = append(v.order, b.Key)
 		}
 		known.limit.Calls = sum(known.limit.Calls, calls)
 		if !slices.Contains(known.limit.Connections, connection) {

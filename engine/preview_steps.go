@@ -7,15 +7,16 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // previewer collects what the steps of a workflow need.
 type previewer struct {
-	project  *Project
+	project  *workspace.Workspace
 	workflow *plan.Workflow
 	options  PreviewOptions
 	result   *Preview
-	used     []named
+	used     []workspace.NamedConnection
 	secrets  []string
 	buckets  map[string]*previewBucket
 	order    []string // of buckets, as they are met

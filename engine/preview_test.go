@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 func TestPreviewMinutesOfLimits(t *testing.T) {
@@ -87,13 +88,13 @@ func TestPreviewExampleStepsHideSecrets(t *testing.T) {
 		Input:    []byte(`{"type":"object","properties":{"a":{"type":"string"},"key":{"type":"string","writeOnly":true},"list":{"type":"array"}},"required":["a"]}`),
 		Examples: []plan.Example{{Input: []byte(`{"a":"x: y","key":"clear","list":[{"b":1,"c":"no"}]}`)}},
 	}
-	doc, err := DescribeAction(action)
+	doc, err := workspace.DescribeAction(action)
 	want := "- id: do_it\n  uses: svc.do-it\n  with:\n    a: \"x: y\"\n    key: ${{ secrets.NAME }}\n    list: [{b: 1, c: \"no\"}]\n"
 	if err != nil || doc.Example != want {
 		t.Errorf("got %q (%v), want %q", doc.Example, err, want)
 	}
 	action.Examples = nil
-	if doc, err = DescribeAction(action); err != nil || doc.Example != "- id: do_it\n  uses: svc.do-it\n  with:\n    a: ${{ inputs.a }}\n" {
+	if doc, err = workspace.DescribeAction(action); err != nil || doc.Example != "- id: do_it\n  uses: svc.do-it\n  with:\n    a: ${{ inputs.a }}\n" {
 		t.Errorf("got %q (%v)", doc.Example, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Rerun starts a new run of the same definition, linked to the old one, with
@@ -33,7 +34,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 	if err != nil {
 		return nil, nil, err
 	}
-	if lacking := e.project.sandboxLacks(workflow); lacking.HasErrors() {
+	if lacking := e.project.SandboxLacks(workflow); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
 	inputs, err := rerunInputs(workflow, old, request.Inputs)
@@ -54,7 +55,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 		}
 	}
 	options.requestID, options.digest = request.RequestID, request.Digest
-	started, err := e.startAsked(asked, func() (string, bool, error) { return e.begin(ctx, newCheckedPlan(workflow), inputs, options) })
+	started, err := e.startAsked(asked, func() (string, bool, error) { return e.begin(ctx, workspace.NewChecked(workflow), inputs, options) })
 	return started, nil, err
 }
 
@@ -125,19 +126,19 @@ func (e *Engine) replannedDefinition(row *plan.Run) (*plan.Workflow, json.RawMes
 	return workflow, newest.Inputs, nil
 }
 
-func rerunInputs(workflow *plan.Workflow, stored json.RawMessage, edited map[string]Input) (json.RawMessage, error) {
+func rerunInputs(workflow *plan.Workflow, stored json.RawMessage, edited map[string]workspace.Input) (json.RawMessage, error) {
 	var old map[string]json.RawMessage
 	if err := json.Unmarshal(stored, &old); err != nil {
 		return nil, fmt.Errorf("read the inputs of the run: %w", err)
 	}
-	given := map[string]Input{}
+	given := map[string]workspace.Input{}
 	for name, value := range old {
-		given[name] = Input{JSON: value}
+		given[name] = workspace.Input{JSON: value}
 	}
 	for name, value := range edited {
 		given[name] = value
 	}
-	return convertInputs(workflow, given)
+	return workspace.ConvertInputs(workflow, given)
 }
 
 // takeOver collects what a rerun from a step takes over.

@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Resume goes on with a run where it stopped: with what was in flight when the
@@ -79,26 +80,26 @@ func (e *Engine) replan(ctx context.Context, row *plan.Run, request ResumeReques
 	if err != nil {
 		return err
 	}
-	found, problems := e.project.checkedIn(ctx, now.File, dir, source)
+	found, problems := e.project.CheckedIn(ctx, now.File, dir, source)
 	if found == nil {
 		return problems
 	}
-	if lacking := e.project.preflight(ctx, found.workflow); lacking.HasErrors() {
+	if lacking := e.project.Preflight(ctx, found.Workflow); lacking.HasErrors() {
 		return append(problems, lacking...)
 	}
-	stored, err := found.stored()
+	stored, err := found.Stored()
 	if err != nil {
 		return err
 	}
-	if newest := row.LatestPlan; stored.hash == newest || newest == "" && stored.hash == row.PlanHash {
+	if newest := row.LatestPlan; stored.Hash == newest || newest == "" && stored.Hash == row.PlanHash {
 		return nil // it is the plan that the run goes by
 	}
-	replan := &journal.Replan{PlanHash: stored.hash, Plan: stored.encoded, Plugins: pinsOf(found.workflow)}
-	if replan.Inputs, err = latestInputs(found.workflow, inputs); err != nil {
+	replan := &journal.Replan{PlanHash: stored.Hash, Plan: stored.Encoded, Plugins: pinsOf(found.Workflow)}
+	if replan.Inputs, err = latestInputs(found.Workflow, inputs); err != nil {
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: "start a new run of it"}
 	}
 	err = e.driver.Replan(ctx, row.ID, func(m *interp.Machine) (*journal.Replan, string, error) {
-		return replan, request.By, m.CheckReplan(found.workflow)
+		return replan, request.By, m.CheckReplan(found.Workflow)
 	})
 	var differs *interp.ReplanError
 	if errors.As(err, &differs) {
@@ -131,8 +132,8 @@ func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir 
 			continue
 		case err != nil:
 			return nil, "", fmt.Errorf("read the workflow: %w", err)
-		case info.Size() > maxWorkflowFile:
-			return nil, "", &fault.InputError{Message: fmt.Sprintf("%s is larger than %d bytes", file, maxWorkflowFile)}
+		case info.Size() > workspace.MaxWorkflowFile:
+			return nil, "", &fault.InputError{Message: fmt.Sprintf("%s is larger than %d bytes", file, workspace.MaxWorkflowFile)}
 		}
 		source, err = os.ReadFile(path)
 		if err != nil {
@@ -158,11 +159,11 @@ func latestInputs(workflow *plan.Workflow, stored json.RawMessage) (json.RawMess
 	if err := json.Unmarshal(stored, &old); err != nil {
 		return nil, fmt.Errorf("read the inputs of the run: %w", err)
 	}
-	given := map[string]Input{}
+	given := map[string]workspace.Input{}
 	for name, value := range old {
 		if _, known := declared.Field(name); known {
-			given[name] = Input{JSON: value}
+			given[name] = workspace.Input{JSON: value}
 		}
 	}
-	return convertInputs(workflow, given)
+	return workspace.ConvertInputs(workflow, given)
 }

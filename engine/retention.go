@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // The times of the retention worker.
@@ -133,7 +134,7 @@ func (k *keeper) warn(text string, err error) {
 // ends, and their sealed outputs.
 func (e *Engine) expire(ctx context.Context, now time.Time) ([]string, error) {
 	keep := e.project.Retention()
-	gone, err := e.store.Expire(ctx, store.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: KeptRuns}, now)
+	gone, err := e.store.Expire(ctx, store.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: workspace.KeptRuns}, now)
 	removed := make([]string, len(gone))
 	var left error // the first that could not be forgotten: the sweep takes them
 	for i, one := range gone {

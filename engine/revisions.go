@@ -14,12 +14,13 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // revision is a workflow of the project as it is in force: what its triggers and
 // a start by its name take. It is only read, so that all may share it.
 type revision struct {
-	checked  *checkedPlan
+	checked  *workspace.Checked
 	file     string // relative to the project's root
 	hash     string // of the plan
 	loadedAt time.Time
@@ -27,13 +28,13 @@ type revision struct {
 	code     func() (*interp.TriggerCode, error) // what its triggers evaluate, compiled when it is needed first
 }
 
-func (r *revision) name() string { return r.checked.workflow.Name }
+func (r *revision) name() string { return r.checked.Workflow.Name }
 
-func (r *revision) workflow() *plan.Workflow { return r.checked.workflow }
+func (r *revision) workflow() *plan.Workflow { return r.checked.Workflow }
 
 // trigger returns the trigger of that name, nil where there is none.
 func (r *revision) trigger(name string) *plan.Trigger {
-	triggers := r.checked.workflow.Triggers
+	triggers := r.checked.Workflow.Triggers
 	for i := range triggers {
 		if triggers[i].Name == name {
 			return &triggers[i]
@@ -47,13 +48,13 @@ func (r *revision) trigger(name string) *plan.Trigger {
 type workflowFile struct {
 	file     string
 	look     look
-	name     string       // that the file as it is now asks for; "" = it can't be told
-	fresh    *checkedPlan // of the file as it is now; nil = it has errors
-	hash     string       // of fresh
-	problems diag.List    // of the file as it is now, without those of its name
-	src      []byte       // of the file as it is now, where it is broken
-	follows  bool         // a trigger follows another workflow
-	hopeful  bool         // its problems may go away without a change of the file
+	name     string             // that the file as it is now asks for; "" = it can't be told
+	fresh    *workspace.Checked // of the file as it is now; nil = it has errors
+	hash     string             // of fresh
+	problems diag.List          // of the file as it is now, without those of its name
+	src      []byte             // of the file as it is now, where it is broken
+	follows  bool               // a trigger follows another workflow
+	hopeful  bool               // its problems may go away without a change of the file
 
 	inForce *revision // nil = no revision was ever good, or its name is another's
 	clash   diag.List // its name is that of another file
@@ -78,7 +79,7 @@ type loadedFiles struct {
 // looks at them; else a change is in force some seconds later. Safe for
 // concurrent use.
 type revisions struct {
-	project   *Project
+	project   *workspace.Workspace
 	following atomic.Bool
 	current   atomic.Pointer[loadedFiles] // nil = nothing was loaded
 
@@ -91,7 +92,7 @@ type revisions struct {
 	reads scheduleReads
 }
 
-func newRevisions(p *Project) *revisions {
+func newRevisions(p *workspace.Workspace) *revisions {
 	return &revisions{project: p, listeners: map[chan struct{}]struct{}{}}
 }
 
@@ -111,7 +112,7 @@ func (r *revisions) all(ctx context.Context) ([]*revision, error) {
 	return list, nil
 }
 
-// named returns the revision of that name. *UnknownError; a file that never was
+// NamedConnection returns the revision of that name. *UnknownError; a file that never was
 // good gives its problems as a diag.List.
 func (r *revisions) named(ctx context.Context, name string) (*revision, error) {
 	file, err := r.file(ctx, name)
@@ -187,7 +188,7 @@ func (r *revisions) tell() {
 }
 
 // settle decides which revision of each file is in force, and which file has a
-// name that several ask for. A broken file keeps its name and its last good
+// Name that several ask for. A broken file keeps its name and its last good
 // revision. Among the others the one that has the name keeps it; else the file
 // that is called like the workflow comes first, then the shorter path. A file
 // that does not get its name keeps its last good revision too, under the name of
@@ -199,7 +200,7 @@ func (l *loadedFiles) settle(now time.Time) {
 		f.clash = nil
 		switch {
 		case f.fresh != nil:
-			asking[f.fresh.workflow.Name] = append(asking[f.fresh.workflow.Name], f)
+			asking[f.fresh.Workflow.Name] = append(asking[f.fresh.Workflow.Name], f)
 		case f.inForce != nil:
 			l.byName[f.inForce.name()] = f
 			f.inForce = f.inForce.as(true)
@@ -235,7 +236,7 @@ func byRight(name string, a, b *workflowFile) int {
 		switch {
 		case f.inForce != nil && f.inForce.name() == name:
 			return 0
-		case stem(f.file) == name:
+		case workspace.NameOfFile(f.file) == name:
 			return 1
 		}
 		return 2
@@ -249,7 +250,7 @@ func (f *workflowFile) putInForce(now time.Time) {
 		f.inForce = f.inForce.as(false)
 		return
 	}
-	workflow := f.fresh.workflow
+	workflow := f.fresh.Workflow
 	f.inForce = &revision{checked: f.fresh, file: f.file, hash: f.hash, loadedAt: now, code: sync.OnceValues(func() (*interp.TriggerCode, error) {
 		return interp.CompileTriggers(workflow, eval.NewCache())
 	})}

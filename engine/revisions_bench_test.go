@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"crypto/rand"
+
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // BenchmarkRevisions loads a project of 1,000 workflows with a schedule each, and
@@ -39,7 +41,7 @@ steps:
 outputs: {x: "${{ steps.one.outputs.x }}"}
 `, i, i%60))
 	}
-	project, err := LoadProject(b.Context(), Config{
+	project, err := LoadProject(b.Context(), workspace.Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Executable: "none", Version: "test",
 		Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})

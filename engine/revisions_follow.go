@@ -65,7 +65,7 @@ func (r *revisions) tellLacks(ctx context.Context, told map[string]bool) map[str
 		if told[rev.hash] {
 			continue
 		}
-		for _, lacking := range r.project.triggersLack(ctx, rev.workflow()) {
+		for _, lacking := range r.project.TriggersLack(ctx, rev.workflow()) {
 			r.project.Config().Log.Warn("triggers of a workflow lack something", "workflow", rev.name(), "error", lacking.String())
 		}
 	}

@@ -12,20 +12,21 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // look is what was seen of a file when it was read.
 type look struct {
-	stamp  stamp
+	stamp  workspace.Stamp
 	sum    [sha256.Size]byte
-	named  diag.Pos         // where its name stands; zero = nowhere
-	others map[string]stamp // of the workflows that its steps call, by absolute path
+	named  diag.Pos                   // where its name stands; zero = nowhere
+	others map[string]workspace.Stamp // of the workflows that its steps call, by absolute path
 }
 
 // glance is the state of all workflow files as their folders tell it, by path.
-type glance map[string]stamp
+type glance map[string]workspace.Stamp
 
-func (g glance) same(other glance) bool { return maps.EqualFunc(g, other, stamp.same) }
+func (g glance) same(other glance) bool { return maps.EqualFunc(g, other, workspace.Stamp.Same) }
 
 // glance looks at the files without reading them. Folders that can't be read
 // show no files.
@@ -36,12 +37,12 @@ func (r *revisions) glance() glance {
 		return seen
 	}
 	for _, file := range files {
-		seen[r.path(file)] = stampOf(r.path(file))
+		seen[r.path(file)] = workspace.StampOf(r.path(file))
 	}
 	if loaded := r.current.Load(); loaded != nil {
 		for _, file := range loaded.files {
 			for other := range file.look.others {
-				seen[other] = stampOf(other)
+				seen[other] = workspace.StampOf(other)
 			}
 		}
 	}
@@ -105,7 +106,7 @@ func (r *revisions) readAll(ctx context.Context, files []string, before *loadedF
 	for i, name := range files {
 		old := known[name]
 		file := r.read(ctx, name, old, all, unsure[name])
-		if old == nil || !file.look.stamp.same(old.look.stamp) {
+		if old == nil || !file.look.stamp.Same(old.look.stamp) {
 			read = append(read, name)
 		}
 		changed = changed || file != old
@@ -132,16 +133,16 @@ func (r *revisions) readAll(ctx context.Context, files []string, before *loadedF
 // the clock of the file system can't be told by that. With all it is checked too.
 func (r *revisions) read(ctx context.Context, name string, old *workflowFile, all, unsure bool) *workflowFile {
 	path := r.path(name)
-	seen := stampOf(path)
-	same := old != nil && !all && seen.same(old.look.stamp) && old.othersSame()
+	seen := workspace.StampOf(path)
+	same := old != nil && !all && seen.Same(old.look.stamp) && old.othersSame()
 	if same && !unsure {
 		return old
 	}
-	file := &workflowFile{file: name, name: stem(name), look: look{stamp: seen}}
+	file := &workflowFile{file: name, name: workspace.NameOfFile(name), look: look{stamp: seen}}
 	if old != nil {
 		file.inForce = old.inForce
 	}
-	src, err := readWorkflowFile(path)
+	src, err := workspace.ReadWorkflowFile(path)
 	if err != nil {
 		file.problems.Errorf(diag.Pos{File: name, Line: 1, Column: 1}, check.CodeWorkflowFile, "the file can't be read: %v", err)
 	} else {
@@ -159,8 +160,8 @@ func (r *revisions) read(ctx context.Context, name string, old *workflowFile, al
 
 // unless returns f where other says the same of the same bytes.
 func (f *workflowFile) unless(other *workflowFile) *workflowFile {
-	same := f.look.stamp.same(other.look.stamp) && f.look.sum == other.look.sum && f.hash == other.hash &&
-		maps.EqualFunc(f.look.others, other.look.others, stamp.same) &&
+	same := f.look.stamp.Same(other.look.stamp) && f.look.sum == other.look.sum && f.hash == other.hash &&
+		maps.EqualFunc(f.look.others, other.look.others, workspace.Stamp.Same) &&
 		slices.EqualFunc(f.problems, other.problems, func(a, b diag.Problem) bool { return a.String() == b.String() })
 	if same {
 		return f
@@ -170,7 +171,7 @@ func (f *workflowFile) unless(other *workflowFile) *workflowFile {
 
 func (f *workflowFile) othersSame() bool {
 	for path, seen := range f.look.others {
-		if !stampOf(path).same(seen) {
+		if !workspace.StampOf(path).Same(seen) {
 			return false
 		}
 	}
@@ -180,20 +181,20 @@ func (f *workflowFile) othersSame() bool {
 // source returns the bytes that were read last.
 func (f *workflowFile) source() []byte {
 	if f.fresh != nil {
-		return []byte(f.fresh.workflow.Source)
+		return []byte(f.fresh.Workflow.Source)
 	}
 	return f.src
 }
 
 // check returns the file with what the checker says of it now.
 func (r *revisions) check(ctx context.Context, before *workflowFile) *workflowFile {
-	f := &workflowFile{file: before.file, inForce: before.inForce, src: before.source(), name: stem(before.file)}
+	f := &workflowFile{file: before.file, inForce: before.inForce, src: before.source(), name: workspace.NameOfFile(before.file)}
 	f.look.stamp, f.look.sum = before.look.stamp, before.look.sum
 	tree, _ := spec.Parse(f.file, f.src)
 	if tree != nil && tree.Name != nil {
 		f.name, f.look.named = tree.Name.Text, tree.Name.Pos
 	}
-	found, problems := r.project.checkedIn(ctx, f.file, r.project.Root(), f.src)
+	found, problems := r.project.CheckedIn(ctx, f.file, r.project.Root(), f.src)
 	f.problems = problems
 	f.follows = tree != nil && followsOthers(tree)
 	f.hopeful = found == nil && slices.ContainsFunc(problems, dependsOnOthers)
@@ -201,12 +202,12 @@ func (r *revisions) check(ctx context.Context, before *workflowFile) *workflowFi
 	if found == nil {
 		return f
 	}
-	encoded, err := found.workflow.Encode()
+	encoded, err := found.Workflow.Encode()
 	if err != nil {
 		f.problems.Errorf(diag.Pos{File: f.file, Line: 1, Column: 1}, check.CodeShape, "encode the plan: %v", err)
 		return f
 	}
-	f.fresh, f.hash, f.src = transient(found.workflow), plan.HashOf(encoded), nil
+	f.fresh, f.hash, f.src = workspace.NewTransient(found.Workflow), plan.HashOf(encoded), nil
 	return f
 }
 
@@ -229,7 +230,7 @@ func dependsOnOthers(p diag.Problem) bool {
 
 // calledFiles are the workflows that a file's steps call, and those that they call
 // in turn as far as they are known. One that is not there yet is among them.
-func (r *revisions) calledFiles(file string, tree *spec.Workflow, found *checkedPlan) map[string]stamp {
+func (r *revisions) calledFiles(file string, tree *spec.Workflow, found *workspace.Checked) map[string]workspace.Stamp {
 	paths := map[string]bool{}
 	if tree != nil {
 		for _, uses := range calledBy(tree) {
@@ -237,7 +238,7 @@ func (r *revisions) calledFiles(file string, tree *spec.Workflow, found *checked
 		}
 	}
 	if found != nil {
-		eachWorkflow(found.workflow, func(w *plan.Workflow) {
+		workspace.EachWorkflow(found.Workflow, func(w *plan.Workflow) {
 			for name := range w.Workflows {
 				paths[r.path(name)] = true
 			}
@@ -246,9 +247,9 @@ func (r *revisions) calledFiles(file string, tree *spec.Workflow, found *checked
 	if len(paths) == 0 {
 		return nil
 	}
-	stamps := make(map[string]stamp, len(paths))
+	stamps := make(map[string]workspace.Stamp, len(paths))
 	for path := range paths {
-		stamps[path] = stampOf(path)
+		stamps[path] = workspace.StampOf(path)
 	}
 	return stamps
 }

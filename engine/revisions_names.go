@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // NameClashes finds workflow files of one project that have the same name: an error
@@ -15,7 +16,7 @@ import (
 func NameClashes(sources map[string][]byte) diag.List {
 	loaded := &loadedFiles{}
 	for _, file := range slices.Sorted(maps.Keys(sources)) {
-		one := &workflowFile{file: file, name: stem(file)}
+		one := &workflowFile{file: file, name: workspace.NameOfFile(file)}
 		tree, _ := spec.Parse(file, sources[file])
 		if tree == nil {
 			continue

@@ -366,7 +366,7 @@ func TestAServerSaysWhatTriggersLack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range e.project.triggersLack(t.Context(), rev.workflow()) {
+	for _, problem := range e.project.TriggersLack(t.Context(), rev.workflow()) {
 		problems = append(problems, problem.Message)
 	}
 	want := []string{

@@ -13,21 +13,22 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Start checks the workflow, stores a run of it and drives it. The run is
 // durable when Start returns. Problems of the workflow come as a list, those of
 // the inputs as an *InputError.
 func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, diag.List, error) {
-	found, problems := e.project.checkedIn(ctx, request.File, request.Dir, request.Source)
+	found, problems := e.project.CheckedIn(ctx, request.File, request.Dir, request.Source)
 	if found == nil {
 		return nil, problems, nil
 	}
-	inputs, err := convertInputs(found.workflow, request.Inputs)
+	inputs, err := workspace.ConvertInputs(found.Workflow, request.Inputs)
 	if err != nil {
 		return nil, problems, err
 	}
-	if lacking := e.project.preflight(ctx, found.workflow); lacking.HasErrors() {
+	if lacking := e.project.Preflight(ctx, found.Workflow); lacking.HasErrors() {
 		return nil, append(problems, lacking...), nil
 	}
 	row, err := e.start(ctx, found, inputs, startOptions{
@@ -125,7 +126,7 @@ func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) 
 			next = record.Seq
 			return errPageFull
 		}
-		encoded, err := json.Marshal(e.project.shown(record))
+		encoded, err := json.Marshal(e.project.Shown(record))
 		if err != nil {
 			return fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
 		}

@@ -20,7 +20,7 @@ func (e *Engine) sandboxRefuses(ctx context.Context) error {
 	var problems diag.List
 	for _, file := range loaded.files {
 		if file.inForce != nil {
-			problems = append(problems, e.project.triggersReach(file.inForce.workflow())...)
+			problems = append(problems, e.project.TriggersReach(file.inForce.workflow())...)
 		}
 	}
 	return problems.Err()
@@ -35,5 +35,5 @@ func (e *Engine) sandboxRefusesRun(row *plan.Run) error {
 	if err != nil {
 		return err
 	}
-	return e.project.sandboxLacks(workflow).Err()
+	return e.project.SandboxLacks(workflow).Err()
 }

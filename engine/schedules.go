@@ -198,7 +198,7 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 // Schedules returns the schedules and polls as the files alone say: for where
 // there is no store yet.
 func (o Offline) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := newRevisions(o.Project).schedules(ctx)
+	found, err := newRevisions(o.Workspace).schedules(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int
 
 // NextFires returns the coming slots as the files alone say.
 func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := newRevisions(o.Project).schedule(ctx, id)
+	found, err := newRevisions(o.Workspace).schedule(ctx, id)
 	if err != nil {
 		return nil, err
 	}

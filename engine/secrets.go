@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // MaxSecret is the largest value of a stored secret in bytes.
@@ -17,14 +18,14 @@ const MaxSecret = 64 << 10
 // durable when SetSecret returns. A wrong name or value is an *InputError, which
 // does not hold the value; a project that does not read its store a
 // *ConflictError.
-func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo, error) {
+func (e *Engine) SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error) {
 	if err := checkSecret(name, value); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(e.project.Declared().Secrets, services.SecretFromStore) {
 		return nil, &fault.ConflictError{
 			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
-			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.env().VariableOf(name),
+			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.SecretEnv().VariableOf(name),
 		}
 	}
 	stored, err := e.project.Services().StoredSecrets()
@@ -35,12 +36,12 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*SecretInfo
 	if err := stored.Set(name, value); err != nil {
 		return nil, e.fault(fmt.Errorf("store secret %s: %w", name, err))
 	}
-	return e.project.secretInfo(name, true, e.needs(ctx)), nil
+	return e.project.SecretInfo(name, true, e.needs(ctx)), nil
 }
 
 func checkSecret(name, value string) error {
 	switch {
-	case !ValidSecretName(name):
+	case !workspace.ValidSecretName(name):
 		return &fault.InputError{Message: "this is not the name of a secret", Hint: "letters, digits and _, such as TASKS_TOKEN"}
 	case value == "":
 		return &fault.InputError{Message: "the value of secret " + name + " is empty", Hint: "`flowrun secrets rm " + name + "` removes it"}
@@ -54,7 +55,7 @@ func checkSecret(name, value string) error {
 
 // ListSecrets returns the secrets that are set or that a connection, a message's
 // target or a workflow names, by name.
-func (e *Engine) ListSecrets(ctx context.Context) ([]SecretInfo, error) {
+func (e *Engine) ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error) {
 	stored, err := e.project.Services().StoredSecrets()
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (e *Engine) ListSecrets(ctx context.Context) ([]SecretInfo, error) {
 	if err != nil {
 		return nil, e.fault(fmt.Errorf("list the stored secrets: %w", err))
 	}
-	return e.project.secrets(names, e.needs(ctx)), nil
+	return e.project.Secrets(names, e.needs(ctx)), nil
 }
 
 // RemoveSecret deletes a stored secret. One that is not stored is an
@@ -88,15 +89,15 @@ func (e *Engine) RemoveSecret(_ context.Context, name string) error {
 
 // needs adds to the places of the project file those of its workflows, as they are
 // in force. Files that can't be read or checked need nothing yet.
-func (e *Engine) needs(ctx context.Context) secretNeeds {
-	needs := e.project.projectNeeds()
+func (e *Engine) needs(ctx context.Context) workspace.SecretNeeds {
+	needs := e.project.DeclaredNeeds()
 	loaded, err := e.revisions.load(ctx)
 	if err != nil {
 		return needs
 	}
 	for _, file := range loaded.files {
 		if file.inForce != nil {
-			needs.addWorkflow(file.inForce.workflow())
+			needs.AddWorkflow(file.inForce.workflow())
 		}
 	}
 	return needs

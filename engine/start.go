@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // startOptions say what a new run is besides its plan and inputs.
@@ -31,11 +32,11 @@ type startOptions struct {
 	triggerKind   plan.TriggerKind
 	triggerAt     time.Time // zero = scheduledAt
 	item, outputs json.RawMessage
-	fire          *plan.Fire // stored in one transaction with the run; nil = none
+	fire          *plan.Fire // Stored in one transaction with the run; nil = none
 }
 
 // start is begin for those who show the run.
-func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
+func (e *Engine) start(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
 	id, _, err := e.begin(ctx, checked, inputs, options)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (e *Engine) start(ctx context.Context, checked *checkedPlan, inputs json.Ra
 // the fire, had its run already: that one may be removed by now. A slot that was
 // skipped is store.ErrSlotTaken, inputs that do not fit an *InputError, a store
 // that takes no run a *PressureError, and an engine with too many a *BusyError.
-func (e *Engine) begin(ctx context.Context, checked *checkedPlan, inputs json.RawMessage, options startOptions) (id string, existing bool, err error) {
+func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (id string, existing bool, err error) {
 	if id, err := e.admitted(options); id != "" || err != nil {
 		return id, true, err
 	}
@@ -60,7 +61,7 @@ func (e *Engine) begin(ctx context.Context, checked *checkedPlan, inputs json.Ra
 		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
 	}
 	if err != nil {
-		return "", false, e.fault(fmt.Errorf("start run of %s: %w", checked.workflow.Name, err))
+		return "", false, e.fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
 	}
 	existing = id != request.Row.ID
 	if fire := request.Row.Fire; fire != nil && !existing {
@@ -94,9 +95,9 @@ func (e *Engine) admitted(options startOptions) (id string, err error) {
 }
 
 // newRun makes the row and the first event of a run.
-func (e *Engine) newRun(checked *checkedPlan, inputs json.RawMessage, options startOptions) (*local.StartRequest, error) {
-	workflow := checked.workflow
-	stored, err := checked.stored()
+func (e *Engine) newRun(checked *workspace.Checked, inputs json.RawMessage, options startOptions) (*local.StartRequest, error) {
+	workflow := checked.Workflow
+	stored, err := checked.Stored()
 	if err != nil {
 		return nil, err
 	}
@@ -116,13 +117,13 @@ func (e *Engine) newRun(checked *checkedPlan, inputs json.RawMessage, options st
 	row := plan.Run{
 		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: trigger,
 		Labels: workflow.Labels, RerunOf: options.rerunOf, RerunFrom: options.from, Edited: options.edited,
-		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.hash, Fire: fireOf(options.fire, id),
+		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.Hash, Fire: fireOf(options.fire, id),
 	}
 	return &local.StartRequest{
-		Row: row, Workflow: workflow, PlanBytes: stored.encoded, RequestID: options.requestID, By: options.by,
+		Row: row, Workflow: workflow, PlanBytes: stored.Encoded, RequestID: options.requestID, By: options.by,
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: trigger, ScheduledAt: scheduledAt,
-			Interpreter: interp.Version, PlanHash: stored.hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
+			Interpreter: interp.Version, PlanHash: stored.Hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
 			EditedInputs: options.edited, From: options.from, Taken: options.taken,
 			RequestDigest: options.digest,
 			TriggerKind:   options.triggerKind, TriggerAt: options.triggerAt.UTC(), TriggerItem: options.item, TriggerOutputs: options.outputs,

@@ -10,12 +10,13 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // checkedText is the checked plan of a text.
-func checkedText(t *testing.T, e *Engine, source string) *checkedPlan {
+func checkedText(t *testing.T, e *Engine, source string) *workspace.Checked {
 	t.Helper()
-	found, problems := e.project.checkedIn(t.Context(), "x.yaml", "", []byte(source))
+	found, problems := e.project.CheckedIn(t.Context(), "x.yaml", "", []byte(source))
 	if found == nil {
 		t.Fatal(problems)
 	}

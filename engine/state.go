@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // maxStateValue bounds a state value that a person sets, in bytes of JSON. What
@@ -62,10 +63,10 @@ type StateChange struct {
 // StateRequest names a value, and what is to become of it. Value is set by
 // SetState; a ResetState without Name resets the workflow's values and cursors.
 type StateRequest struct {
-	Workflow string `json:"workflow"`
-	Name     string `json:"name,omitempty"`
-	Value    Input  `json:"value,omitzero"`
-	By       string `json:"by,omitempty"`
+	Workflow string          `json:"workflow"`
+	Name     string          `json:"name,omitempty"`
+	Value    workspace.Input `json:"value,omitzero"`
+	By       string          `json:"by,omitempty"`
 }
 
 // State returns the values of a workflow's state, or one of them: as they are
@@ -142,7 +143,7 @@ func (e *Engine) unknownWorkflow(workflow string) error {
 }
 
 // SetState sets a value by a person's word, typed by its declaration. A run that
-// has read the value before ends with a conflict if it sets it too.
+// HasAction read the value before ends with a conflict if it sets it too.
 func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem, error) {
 	declared, known, err := e.declaredState(request.Workflow)
 	if err != nil {
@@ -161,7 +162,7 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 	}
 	value := request.Value.JSON
 	if len(value) == 0 {
-		if value, err = convertText(t, request.Value.Text); err != nil {
+		if value, err = workspace.ConvertText(t, request.Value.Text); err != nil {
 			return nil, wrongState(request.Name, t, err)
 		}
 	}
@@ -242,7 +243,7 @@ func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem,
 		_, _, identity, _ := plan.SplitCursorKey(value.Key)
 		at := value.At
 		items = append(items, CursorItem{
-			Workflow: value.Workflow, Name: value.Name, Identity: identity, Watermark: opaqueOf(value.Value).String(),
+			Workflow: value.Workflow, Name: value.Name, Identity: identity, Watermark: workspace.OpaqueOf(value.Value).String(),
 			Version: value.Version, At: &at, By: value.By, Run: value.Run,
 		})
 	}
@@ -295,7 +296,7 @@ func orNull(value []byte) json.RawMessage {
 
 // shownWatermark is what people see of a watermark; null where it was reset.
 func shownWatermark(stored []byte) json.RawMessage {
-	seen := opaqueOf(stored)
+	seen := workspace.OpaqueOf(stored)
 	if seen == nil {
 		return json.RawMessage("null")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // stateProject is an engine over a project of some files.
@@ -26,7 +27,7 @@ func stateProject(t *testing.T, now func() time.Time, files map[string]string) *
 			t.Fatal(err)
 		}
 	}
-	config := Config{
+	config := workspace.Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, Executable: "none", Version: "test", Now: now, Entropy: rand.Reader,
 		Log: slog.New(slog.DiscardHandler),
 	}
@@ -62,7 +63,7 @@ steps:
 
 func startCount(t *testing.T, e *Engine, ok string) *plan.Result {
 	t.Helper()
-	run, problems, err := e.Start(t.Context(), StartRequest{File: "count.yaml", Source: []byte(countWorkflow), Inputs: map[string]Input{"ok": {Text: ok}}})
+	run, problems, err := e.Start(t.Context(), StartRequest{File: "count.yaml", Source: []byte(countWorkflow), Inputs: map[string]workspace.Input{"ok": {Text: ok}}})
 	if err != nil || run == nil {
 		t.Fatalf("start: %v %v", err, problems)
 	}
@@ -81,7 +82,7 @@ func TestRule14StateIsReadAndSetByPeople(t *testing.T) {
 		t.Fatalf("state %+v: %v", items, err)
 	}
 	startCount(t, e, "true")
-	item, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: Input{Text: "41"}, By: "ann"})
+	item, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: workspace.Input{Text: "41"}, By: "ann"})
 	if err != nil || string(item.Value) != "41" || item.By != "ann" || item.Default {
 		t.Fatalf("set gave %+v: %v", item, err)
 	}
@@ -112,15 +113,15 @@ func TestRule14WhatDoesNotFitIsRefused(t *testing.T) {
 	startCount(t, e, "true") // no project file: the declaration is that of the newest run
 	var wrong *fault.InputError
 	for text, want := range map[string]string{"x": "expects an integer", "1.5": "expects an integer"} {
-		if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: Input{Text: text}}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
+		if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: workspace.Input{Text: text}}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%s gave %v", text, err)
 		}
 	}
 	long, _ := json.Marshal(strings.Repeat("x", maxStateValue))
-	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: Input{JSON: long}}); !errors.As(err, &wrong) {
+	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{JSON: long}}); !errors.As(err, &wrong) {
 		t.Errorf("a long value gave %v", err)
 	}
-	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "totl", Value: Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "total") {
+	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "totl", Value: workspace.Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "total") {
 		t.Errorf("an unknown name gave %v", err)
 	}
 	if _, err := e.ResetState(ctx, StateRequest{Workflow: "count", Name: "totl"}); !errors.As(err, &unknown) {
@@ -138,7 +139,7 @@ func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
 	if failed.Run.Status != plan.RunFailed {
 		t.Fatalf("run is %+v", failed.Run)
 	}
-	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: Input{Text: "other"}, By: "ann"}); err != nil {
+	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{Text: "other"}, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Resume(ctx, failed.Run.ID, ResumeRequest{}); err != nil {
@@ -161,7 +162,7 @@ func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
 	if items, err := e.State(ctx, "count", "total"); err != nil || string(items[0].Value) != "1" {
 		t.Errorf("state %+v: %v", items, err)
 	}
-	rerun, _, err := e.Rerun(ctx, failed.Run.ID, RerunRequest{Inputs: map[string]Input{"ok": {Text: "true"}}})
+	rerun, _, err := e.Rerun(ctx, failed.Run.ID, RerunRequest{Inputs: map[string]workspace.Input{"ok": {Text: "true"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
 func TestRule16AKeyThatIsNoTextIsAnInputError(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
 	source := "flowrun: v1\nname: k\ninputs: {site: {type: string}}\nconcurrency: {key: \"${{ inputs.site }}\"}\nsteps: [{let: {a: 1}}]\n"
-	_, _, err := e.Start(t.Context(), StartRequest{File: "k.yaml", Source: []byte(source), Inputs: map[string]Input{"site": {JSON: json.RawMessage(`""`)}}})
+	_, _, err := e.Start(t.Context(), StartRequest{File: "k.yaml", Source: []byte(source), Inputs: map[string]workspace.Input{"site": {JSON: json.RawMessage(`""`)}}})
 	var wrong *fault.InputError
 	if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, "concurrency") {
 		t.Errorf("start gave %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // WorkflowInfo is one workflow file of the project as it is in force.
@@ -43,12 +44,12 @@ type WorkflowDetail struct {
 
 // NamedStart asks for a run of a workflow of the project by its name.
 type NamedStart struct {
-	Inputs      map[string]Input `json:"inputs,omitempty"`
-	ScheduledAt time.Time        `json:"scheduled_at,omitzero"`
-	RequestID   string           `json:"request_id,omitempty"` // the same one again returns the first run
-	Digest      string           `json:"-"`                    // of what is asked for: another one under the same RequestID is a *ReusedKeyError; "" = not compared
-	Replayed    *bool            `json:"-"`                    // set where the run is of an earlier request; nil = nobody asks
-	By          string           `json:"by,omitempty"`
+	Inputs      map[string]workspace.Input `json:"inputs,omitempty"`
+	ScheduledAt time.Time                  `json:"scheduled_at,omitzero"`
+	RequestID   string                     `json:"request_id,omitempty"` // the same one again returns the first run
+	Digest      string                     `json:"-"`                    // of what is asked for: another one under the same RequestID is a *ReusedKeyError; "" = not compared
+	Replayed    *bool                      `json:"-"`                    // set where the run is of an earlier request; nil = nobody asks
+	By          string                     `json:"by,omitempty"`
 }
 
 // ScheduleItem is one cron or every trigger in a list; polls are among them.

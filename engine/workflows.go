@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // WorkflowList returns the workflow files of the project, by name. One that is
@@ -134,11 +135,11 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*pl
 	if first, err := e.answered(asked); first != nil || err != nil { // whatever the file is now
 		return first, nil, err
 	}
-	inputs, err := convertInputs(rev.workflow(), r.Inputs)
+	inputs, err := workspace.ConvertInputs(rev.workflow(), r.Inputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	if lacking := e.project.preflight(ctx, rev.workflow()); lacking.HasErrors() {
+	if lacking := e.project.Preflight(ctx, rev.workflow()); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
 	row, err := e.startAsked(asked, func() (string, bool, error) {
@@ -154,7 +155,7 @@ func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
 	if before == nil {
 		before = &loadedFiles{}
 	}
-	e.project.forgetFailures()
+	e.project.ForgetFailures()
 	now, err := e.revisions.refresh(ctx, true)
 	if err != nil {
 		return nil, err

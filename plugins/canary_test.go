@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
@@ -212,7 +213,7 @@ func (c *canaryBench) addFiles(t *testing.T, what string) {
 		if os.IsNotExist(err) {
 			return nil
 		}
-		if entry.Name() == engine.StoreFile {
+		if entry.Name() == workspace.StoreFile {
 			stores++
 		}
 		c.hay.add(what+": "+entry.Name(), data)
@@ -300,7 +301,7 @@ func TestCanaryInAnOrdinaryInputIsFound(t *testing.T) {
 	}
 	c.collect(t)
 	found := strings.Join(c.hay.search(planted), "\n")
-	for _, where := range []string{"result, events and logs", "an error", "state of a closed engine: " + engine.StoreFile} {
+	for _, where := range []string{"result, events and logs", "an error", "state of a closed engine: " + workspace.StoreFile} {
 		if !strings.Contains(found, where) {
 			t.Errorf("the planted text is not found in %s; it is found in:\n%s", where, found)
 		}

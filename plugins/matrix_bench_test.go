@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // bench is an engine with real plugin processes, a real store and connections to
@@ -81,7 +82,7 @@ func openBenchAt(t *testing.T, lines []*line, secrets map[string]string, now fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	project, err := engine.LoadProject(t.Context(), engine.Config{
+	project, err := engine.LoadProject(t.Context(), workspace.Config{
 		StateDir: filepath.Join(b.dir, "state"), ProjectFile: file, Dir: b.dir, Environ: environment(secrets), Executable: executable,
 		Bundled: append(products(), "careless", "forgetful"), Version: "test", Now: now, Entropy: rand.Reader,
 		Log: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

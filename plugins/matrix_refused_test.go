@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
 
@@ -253,7 +254,7 @@ func checkRefusal(t *testing.T, failure *plan.Error) {
 }
 
 // refusedRun starts a run that must be refused before it begins, or fail.
-func (b *bench) refusedRun(t *testing.T, source string, inputs map[string]engine.Input) {
+func (b *bench) refusedRun(t *testing.T, source string, inputs map[string]workspace.Input) {
 	t.Helper()
 	row, problems, err := b.engine.Start(t.Context(), engine.StartRequest{File: "refused.yaml", Source: []byte(source), Inputs: inputs})
 	switch {
@@ -275,9 +276,9 @@ func (b *bench) refusedRun(t *testing.T, source string, inputs map[string]engine
 
 // throughInputs writes a workflow whose step gets every value from the run's
 // inputs, so that the checker knows none of them.
-func throughInputs(t *testing.T, r refusal, connection string) (string, map[string]engine.Input) {
+func throughInputs(t *testing.T, r refusal, connection string) (string, map[string]workspace.Input) {
 	t.Helper()
-	schemas, given, values := in{}, in{}, map[string]engine.Input{}
+	schemas, given, values := in{}, in{}, map[string]workspace.Input{}
 	for name, value := range r.input {
 		typ := inputType(value)
 		if typ == nil {
@@ -289,7 +290,7 @@ func throughInputs(t *testing.T, r refusal, connection string) (string, map[stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		values[name] = engine.Input{JSON: encoded}
+		values[name] = workspace.Input{JSON: encoded}
 	}
 	document := in{"flowrun": "v1", "name": "refused", "steps": []any{in{"id": "it", "uses": r.action, "connection": connection, "with": given}}}
 	if len(schemas) > 0 {

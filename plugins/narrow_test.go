@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/plugins/analytics/analyticssim"
@@ -22,7 +23,7 @@ import (
 
 // analyticsProject returns a project that knows the plugin analytics as a program
 // of its own, with a connection to a simulator.
-func analyticsProject(t *testing.T) (*engine.Project, *analyticssim.Sim) {
+func analyticsProject(t *testing.T) (*workspace.Workspace, *analyticssim.Sim) {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "flowrun-plugin-analytics")
@@ -32,10 +33,10 @@ func analyticsProject(t *testing.T) (*engine.Project, *analyticssim.Sim) {
 	sim := analyticssim.New(analyticssim.Options{})
 	srv := httptest.NewServer(sim)
 	t.Cleanup(srv.Close)
-	project, err := engine.LoadProject(t.Context(), engine.Config{
+	project, err := engine.LoadProject(t.Context(), workspace.Config{
 		StateDir: t.TempDir(), Dir: dir, Environ: []string{"PATH=" + os.Getenv("PATH")}, Executable: binary, Bundled: []string{"analytics"},
 		Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
-		Sandbox: &engine.Sandbox{Simulators: []engine.Simulator{{Plugin: "analytics", Config: json.RawMessage(fmt.Sprintf(`{"base_url":%q,"token":"t"}`, srv.URL))}}},
+		Sandbox: &workspace.Sandbox{Simulators: []workspace.Simulator{{Plugin: "analytics", Config: json.RawMessage(fmt.Sprintf(`{"base_url":%q,"token":"t"}`, srv.URL))}}},
 	})
 	if err != nil {
 		t.Fatal(err)

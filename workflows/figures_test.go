@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // figure is a shipped workflow that computes something: cases makes raw answers of
@@ -55,7 +55,7 @@ func TestIssue12_05_FiguresAreRecomputed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result := project.Test(t.Context(), []engine.TestFile{{Name: "figures.test.yaml", Source: source}}, engine.TestOptions{Read: os.ReadFile})[0]
+			result := project.Test(t.Context(), []workspace.TestFile{{Name: "figures.test.yaml", Source: source}}, workspace.TestOptions{Read: os.ReadFile})[0]
 			for _, problem := range result.Problems {
 				t.Errorf("%s", problem)
 			}

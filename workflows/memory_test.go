@@ -9,10 +9,11 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // decide answers a step that waits for a person.
-func decide(t *testing.T, e *engine.Engine, run, step string, act engine.Act, form map[string]engine.Input) {
+func decide(t *testing.T, e *engine.Engine, run, step string, act engine.Act, form map[string]workspace.Input) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, err := e.Decide(t.Context(), run, step, act, engine.DecideRequest{By: "robin", Form: form})
@@ -26,7 +27,7 @@ func decide(t *testing.T, e *engine.Engine, run, step string, act engine.Act, fo
 	}
 }
 
-func approving(t *testing.T, form map[string]engine.Input) func(*engine.Engine, string) {
+func approving(t *testing.T, form map[string]workspace.Input) func(*engine.Engine, string) {
 	return func(e *engine.Engine, run string) { decide(t, e, run, "approve", engine.ActApprove, form) }
 }
 
@@ -45,14 +46,14 @@ func mustSucceed(t *testing.T, result *plan.Result) map[string]json.RawMessage {
 
 func setState(t *testing.T, e *engine.Engine, workflow, name, value string) {
 	t.Helper()
-	if _, err := e.SetState(t.Context(), engine.StateRequest{Workflow: workflow, Name: name, Value: engine.Input{JSON: json.RawMessage(value)}}); err != nil {
+	if _, err := e.SetState(t.Context(), engine.StateRequest{Workflow: workflow, Name: name, Value: workspace.Input{JSON: json.RawMessage(value)}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestDNSDriftTellsWhatChanged(t *testing.T) {
 	e := openEngine(t)
-	inputs := map[string]engine.Input{"domains": {JSON: json.RawMessage(`["golang.org"]`)}, "types": {JSON: json.RawMessage(`["A","MX"]`)}}
+	inputs := map[string]workspace.Input{"domains": {JSON: json.RawMessage(`["golang.org"]`)}, "types": {JSON: json.RawMessage(`["A","MX"]`)}}
 	run := func() map[string]json.RawMessage {
 		return mustSucceed(t, endIn(t, e, "dns-drift.yaml", inputs, nil))
 	}
@@ -111,7 +112,7 @@ func TestReferrerSpike(t *testing.T) {
 // Whoever was invited is never invited again; who was refused is asked about again.
 func TestOnboardFromDirectory(t *testing.T) {
 	e := openEngine(t)
-	inputs := map[string]engine.Input{"most": {Text: "5"}, "invite_existing": {Text: "true"}}
+	inputs := map[string]workspace.Input{"most": {Text: "5"}, "invite_existing": {Text: "true"}}
 	run := func(act func(*engine.Engine, string)) *plan.Result {
 		return endIn(t, e, "onboard-from-directory.yaml", inputs, act)
 	}
@@ -148,7 +149,9 @@ func TestOffboardCleanup(t *testing.T) {
 // The second run exports only what was booked since the first.
 func TestSpendGuard(t *testing.T) {
 	e := openEngine(t)
-	budget := func(amount string) map[string]engine.Input { return map[string]engine.Input{"budget": {Text: amount}} }
+	budget := func(amount string) map[string]workspace.Input {
+		return map[string]workspace.Input{"budget": {Text: amount}}
+	}
 	first := mustSucceed(t, endIn(t, e, "spend-guard.yaml", budget("1000000"), nil))
 	if decode[int](t, first["new_entries"]) == 0 || string(first["checkout"]) != "null" {
 		t.Errorf("%s new entries, checkout %s", first["new_entries"], first["checkout"])
@@ -169,7 +172,7 @@ func TestSpendGuard(t *testing.T) {
 
 func TestLabelHygiene(t *testing.T) {
 	e := openEngine(t)
-	form := map[string]engine.Input{"old": {Text: "waiting"}, "new": {Text: "blocked"}}
+	form := map[string]workspace.Input{"old": {Text: "waiting"}, "new": {Text: "blocked"}}
 	outputs := mustSucceed(t, endIn(t, e, "label-hygiene.yaml", nil, approving(t, form)))
 	if unknown := decode[[]string](t, outputs["unknown"]); len(unknown) == 0 || decode[string](t, outputs["renamed"]) != "waiting" {
 		t.Errorf("unknown %v, renamed %s", unknown, outputs["renamed"])

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // TestTheShippedWorkflowsKeepTheirTests runs `*.test.yaml` of this folder as
@@ -18,7 +18,7 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 	if err != nil || len(workflows) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	var files []engine.TestFile
+	var files []workspace.TestFile
 	for _, name := range workflows {
 		if !strings.HasSuffix(name, ".test.yaml") {
 			beside := strings.TrimSuffix(name, ".yaml") + ".test.yaml"
@@ -31,11 +31,11 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, engine.TestFile{Name: name, Source: source})
+		files = append(files, workspace.TestFile{Name: name, Source: source})
 	}
 	project := openProject(t)
 	defer project.Close()
-	for _, result := range project.Test(t.Context(), files, engine.TestOptions{Read: os.ReadFile}) {
+	for _, result := range project.Test(t.Context(), files, workspace.TestOptions{Read: os.ReadFile}) {
 		for _, problem := range result.Problems {
 			t.Errorf("%s", problem)
 		}
@@ -44,7 +44,7 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 				t.Errorf("%s: %s: %s\n%s", failure.Pos, c.Name, failure.Message, strings.Join(failure.Lines, "\n"))
 			}
 		}
-		if len(result.Coverage.Never) > 0 && result.Status == engine.TestPassed {
+		if len(result.Coverage.Never) > 0 && result.Status == workspace.TestPassed {
 			t.Errorf("%s: no case runs %s", result.File, strings.Join(result.Coverage.Never, ", "))
 		}
 	}
@@ -86,9 +86,9 @@ func TestTheTestOfTheDocumentationPasses(t *testing.T) {
 	}
 	project := openProject(t)
 	defer project.Close()
-	files := []engine.TestFile{{Name: "testing.test.yaml", Source: []byte(block)}}
-	result := project.Test(t.Context(), files, engine.TestOptions{Read: os.ReadFile})[0]
-	if result.Status != engine.TestPassed || len(result.Cases) == 0 {
+	files := []workspace.TestFile{{Name: "testing.test.yaml", Source: []byte(block)}}
+	result := project.Test(t.Context(), files, workspace.TestOptions{Read: os.ReadFile})[0]
+	if result.Status != workspace.TestPassed || len(result.Cases) == 0 {
 		t.Errorf("%s: %v", result.Status, result.Problems)
 		for _, c := range result.Cases {
 			for _, failure := range c.Failures {

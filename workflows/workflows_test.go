@@ -20,6 +20,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/plugins/analytics"
 	"github.com/flowrun/flowrun/plugins/auth"
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func openProject(t *testing.T) *engine.Project {
+func openProject(t *testing.T) *workspace.Workspace {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -60,15 +61,15 @@ func openProject(t *testing.T) *engine.Project {
 			t.Error(err)
 		}
 	})
-	stand := new(engine.Sandbox)
+	stand := new(workspace.Sandbox)
 	for _, service := range simulators.Services() {
-		stand.Simulators = append(stand.Simulators, engine.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate})
+		stand.Simulators = append(stand.Simulators, workspace.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate})
 	}
 	var names []string
 	for name := range bundled() {
 		names = append(names, name)
 	}
-	project, err := engine.LoadProject(t.Context(), engine.Config{
+	project, err := engine.LoadProject(t.Context(), workspace.Config{
 		StateDir: t.TempDir(), Dir: ".", Environ: os.Environ(), Executable: executable, Bundled: names,
 		Version: "test", Sandbox: stand, Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
@@ -80,7 +81,7 @@ func openProject(t *testing.T) *engine.Project {
 
 // runWorkflow runs a shipped workflow, which must succeed, and returns its
 // outputs.
-func runWorkflow(t *testing.T, file string, inputs map[string]engine.Input) map[string]json.RawMessage {
+func runWorkflow(t *testing.T, file string, inputs map[string]workspace.Input) map[string]json.RawMessage {
 	t.Helper()
 	result := endWorkflow(t, file, inputs)
 	if result.Run.Status != plan.RunSucceeded {
@@ -90,13 +91,13 @@ func runWorkflow(t *testing.T, file string, inputs map[string]engine.Input) map[
 }
 
 // endWorkflow runs a shipped workflow to its end.
-func endWorkflow(t *testing.T, file string, inputs map[string]engine.Input) *plan.Result {
+func endWorkflow(t *testing.T, file string, inputs map[string]workspace.Input) *plan.Result {
 	t.Helper()
 	return endWorkflowWith(t, file, inputs, nil)
 }
 
 // endWorkflowWith runs a shipped workflow to its end, while somebody acts on it.
-func endWorkflowWith(t *testing.T, file string, inputs map[string]engine.Input, act func(e *engine.Engine, run string)) *plan.Result {
+func endWorkflowWith(t *testing.T, file string, inputs map[string]workspace.Input, act func(e *engine.Engine, run string)) *plan.Result {
 	t.Helper()
 	return endIn(t, openEngine(t), file, inputs, act)
 }
@@ -117,7 +118,7 @@ func openEngine(t *testing.T) *engine.Engine {
 }
 
 // endIn runs a shipped workflow to its end in an engine that is open.
-func endIn(t *testing.T, e *engine.Engine, file string, inputs map[string]engine.Input, act func(e *engine.Engine, run string)) *plan.Result {
+func endIn(t *testing.T, e *engine.Engine, file string, inputs map[string]workspace.Input, act func(e *engine.Engine, run string)) *plan.Result {
 	t.Helper()
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -164,7 +165,7 @@ func TestEveryWorkflowIsTested(t *testing.T) {
 }
 
 func TestDomainCard(t *testing.T) {
-	outputs := runWorkflow(t, "domain-card.yaml", map[string]engine.Input{"domain": {Text: "go.dev"}})
+	outputs := runWorkflow(t, "domain-card.yaml", map[string]workspace.Input{"domain": {Text: "go.dev"}})
 	if got := decode[string](t, outputs["domain"]); got != "go.dev" {
 		t.Errorf("domain is %q", got)
 	}
@@ -177,7 +178,7 @@ func TestDomainCard(t *testing.T) {
 }
 
 func TestDomainCardOfALostDomain(t *testing.T) {
-	outputs := runWorkflow(t, "domain-card.yaml", map[string]engine.Input{"domain": {Text: "unregistered-shop.com"}})
+	outputs := runWorkflow(t, "domain-card.yaml", map[string]workspace.Input{"domain": {Text: "unregistered-shop.com"}})
 	if decode[bool](t, outputs["registered"]) {
 		t.Error("a lost registration is shown as registered")
 	}
@@ -284,7 +285,7 @@ func TestQuarterTimesheet(t *testing.T) {
 }
 
 func TestQuarterTimesheetOfNobodyFails(t *testing.T) {
-	result := endWorkflow(t, "quarter-timesheet.yaml", map[string]engine.Input{"filter": {Text: "@nobody"}})
+	result := endWorkflow(t, "quarter-timesheet.yaml", map[string]workspace.Input{"filter": {Text: "@nobody"}})
 	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Kind != plan.KindNotFound || !strings.Contains(result.Error.Message, "nothing to bill") {
 		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
 	}
@@ -301,7 +302,7 @@ func TestTrafficDropTriage(t *testing.T) {
 }
 
 func TestTrafficDropTriageOfAQuietHour(t *testing.T) {
-	outputs := runWorkflow(t, "traffic-drop-triage.yaml", map[string]engine.Input{"site": {Text: "ABCDEFGH"}, "domain": {Text: "harborlight-books.com"}})
+	outputs := runWorkflow(t, "traffic-drop-triage.yaml", map[string]workspace.Input{"site": {Text: "ABCDEFGH"}, "domain": {Text: "harborlight-books.com"}})
 	if decode[bool](t, outputs["drop"]) || string(outputs["registered"]) != "null" {
 		t.Errorf("a drop where there is none: %v", outputs)
 	}
@@ -389,7 +390,7 @@ func TestTokenHealthFromAnotherPlace(t *testing.T) {
 		t.Skip("waits for a poll of 5 s")
 	}
 	confirm := func(e *engine.Engine, run string) { confirmLogin(t, e, run) }
-	result := endWorkflowWith(t, "token-health.yaml", map[string]engine.Input{"country": {Text: "XX"}}, confirm)
+	result := endWorkflowWith(t, "token-health.yaml", map[string]workspace.Input{"country": {Text: "XX"}}, confirm)
 	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Step != "check" || result.Error.Reason != "assertion" {
 		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
 	}

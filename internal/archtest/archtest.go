@@ -39,25 +39,26 @@ type Rules struct {
 // ProductRules returns the rules of this module.
 func ProductRules() Rules {
 	below := []string{
-		"engine/boltstore", "engine/check", "engine/diag", "engine/dispatch", "engine/duration", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/graph", "engine/interp",
+		"engine/boltstore", "engine/check", "engine/diag", "engine/dispatch", "engine/duration", "engine/editor", "engine/eval", "engine/format", "engine/graph", "engine/interp",
 		"engine/journal", "engine/local", "engine/notify", "engine/peer", "engine/plan", "engine/pluginhost", "engine/project",
-		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/services", "engine/spec",
+		"engine/ratelimit", "engine/schedule", "engine/schedule/cron", "engine/schema", "engine/secret", "engine/spec",
 		"engine/store", "engine/strictmode", "engine/testrun",
 	}
+	below = append(below, rooms()...)
 	return Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        {"engine", "engine/duration", "engine/fault", "engine/services", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"},
-			"internal/cli/view":   {"engine", "engine/fault", "engine/services", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"},
-			"internal/web":        {"engine", "engine/duration", "engine/fault", "engine/services", "engine/diag", "engine/peer", "engine/plan", "engine/graph"},
+			"internal/cli":        append(rooms(), "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli/view":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"),
+			"internal/web":        append(rooms(), "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/graph"),
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
-			"internal/web/page":   {"engine", "engine/fault", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"},
+			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"),
 
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},
 
-			"internal/doctor":   {"engine", "engine/services", "engine/diag", "engine/plan", "engine/telemetry", "internal/web"},
+			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/telemetry", "internal/web"),
 			"internal/sandbox":  {"plugins/*/*sim"},
 			"internal/simkit":   {},
 			"internal/archtest": {},
@@ -69,32 +70,37 @@ func ProductRules() Rules {
 			"sdk/sdktest":       {"sdk", "proto/**"},
 			"proto":             {},
 
-			"engine":               below,
-			"engine/check":         {"engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/diag"},
-			"engine/spec":          {"engine/diag", "engine/plan"},
-			"engine/eval":          {"engine/duration", "engine/schema", "engine/diag"},
-			"engine/format":        {"engine/spec", "engine/eval", "engine/diag"},
-			"engine/editor":        {"engine/duration", "engine/plan", "engine/schema", "engine/spec"},
-			"engine/project":       {"engine/duration", "engine/spec", "engine/plan", "engine/diag"},
-			"engine/interp":        {"engine/plan", "engine/eval", "engine/schema", "engine/journal"},
-			"engine/journal":       {"engine/plan"},
-			"engine/graph":         {"engine/plan"},
-			"engine/notify":        {"engine/plan"},
-			"engine/dispatch":      {"engine/journal", "engine/plan", "engine/store"},
-			"engine/local":         {"engine/dispatch", "engine/interp", "engine/journal", "engine/plan", "engine/store"},
-			"engine/temporal":      {"engine/interp", "engine/journal", "engine/plan"},
-			"engine/enginetest":    {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
-			"engine/testrun":       {"engine/duration", "engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
-			"engine/store":         {"engine/journal", "engine/plan"},
-			"engine/storetest":     {"engine/journal", "engine/plan", "engine/store", "engine/memstore"},
-			"engine/memstore":      {"engine/journal", "engine/plan", "engine/store"},
-			"engine/boltstore":     {"engine/journal", "engine/plan", "engine/store"},
-			"engine/schedule":      {"engine/schedule/cron", "engine/plan"},
-			"engine/pluginhost":    {"proto/**", "engine/peer", "engine/schema", "engine/plan", "engine/diag"},
-			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
-			"engine/telemetry":     {"engine", "engine/plan"},
-			"engine/plan":          {},
-			"engine/fault":         {},
+			"engine":             below,
+			"engine/check":       {"engine/duration", "engine/spec", "engine/eval", "engine/schema", "engine/schedule/cron", "engine/plan", "engine/diag"},
+			"engine/spec":        {"engine/diag", "engine/plan"},
+			"engine/eval":        {"engine/duration", "engine/schema", "engine/diag"},
+			"engine/format":      {"engine/spec", "engine/eval", "engine/diag"},
+			"engine/editor":      {"engine/duration", "engine/plan", "engine/schema", "engine/spec"},
+			"engine/project":     {"engine/duration", "engine/spec", "engine/plan", "engine/diag"},
+			"engine/interp":      {"engine/plan", "engine/eval", "engine/schema", "engine/journal"},
+			"engine/journal":     {"engine/plan"},
+			"engine/graph":       {"engine/plan"},
+			"engine/notify":      {"engine/plan"},
+			"engine/dispatch":    {"engine/journal", "engine/plan", "engine/store"},
+			"engine/local":       {"engine/dispatch", "engine/interp", "engine/journal", "engine/plan", "engine/store"},
+			"engine/temporal":    {"engine/interp", "engine/journal", "engine/plan"},
+			"engine/enginetest":  {"engine/interp", "engine/journal", "engine/plan", "engine/spec", "engine/check"},
+			"engine/testrun":     {"engine/duration", "engine/spec", "engine/plan", "engine/interp", "engine/eval", "engine/schema", "engine/journal", "engine/diag"},
+			"engine/store":       {"engine/journal", "engine/plan"},
+			"engine/storetest":   {"engine/journal", "engine/plan", "engine/store", "engine/memstore"},
+			"engine/memstore":    {"engine/journal", "engine/plan", "engine/store"},
+			"engine/boltstore":   {"engine/journal", "engine/plan", "engine/store"},
+			"engine/schedule":    {"engine/schedule/cron", "engine/plan"},
+			"engine/pluginhost":  {"proto/**", "engine/peer", "engine/schema", "engine/plan", "engine/diag"},
+			"engine/conformance": {"engine/pluginhost", "proto/**", "engine/schema"},
+			"engine/telemetry":   {"engine", "engine/plan"},
+			"engine/plan":        {},
+			"engine/fault":       {},
+			"engine/workspace": {
+				"engine/check", "engine/diag", "engine/editor", "engine/eval", "engine/fault", "engine/format", "engine/interp", "engine/journal", "engine/notify",
+				"engine/plan", "engine/pluginhost", "engine/project", "engine/ratelimit", "engine/schema", "engine/secret", "engine/services", "engine/spec",
+				"engine/store", "engine/strictmode", "engine/testrun",
+			},
 			"engine/services":      {"engine/fault", "engine/secret", "engine/store", "engine/plan", "engine/pluginhost"},
 			"engine/diag":          {},
 			"engine/duration":      {},
@@ -111,6 +117,12 @@ func ProductRules() Rules {
 			"engine", "engine/local", "test/killloop", "test/serve", "test/storefaults", "test/tokens", "test/triggers",
 		}},
 	}
+}
+
+// rooms are the parts of the engine that those who use it may name too: their types
+// are in its API.
+func rooms() []string {
+	return []string{"engine/fault", "engine/services", "engine/workspace"}
 }
 
 // soleImporters are the libraries that one part of the product alone may import.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -61,7 +62,7 @@ func namesSecret(value json.RawMessage) bool {
 
 // secretInputs are the inputs of an action that are secret; none where the action
 // is not known.
-func (a *app) secretInputs(ctx context.Context, action string) []engine.FormField {
+func (a *app) secretInputs(ctx context.Context, action string) []workspace.FormField {
 	project, err := a.loadProject(ctx)
 	if err != nil {
 		return nil
@@ -76,13 +77,13 @@ func (a *app) secretInputs(ctx context.Context, action string) []engine.FormFiel
 		if known.FullName() != action {
 			continue
 		}
-		fields, err := engine.FormOf(known.Input)
+		fields, err := workspace.FormOf(known.Input)
 		if err != nil {
 			return nil
 		}
-		var secrets []engine.FormField
+		var secrets []workspace.FormField
 		for _, field := range fields {
-			if field.Kind == engine.FieldSecret {
+			if field.Kind == workspace.FieldSecret {
 				secrets = append(secrets, field)
 			}
 		}

@@ -18,9 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/sandbox"
@@ -32,7 +32,7 @@ type System struct {
 	Stdout, Stderr io.Writer
 	Stdin          io.Reader
 	Environ        []string
-	ControlGroup   func() string // the folder of this process's own (engine.OwnControlGroup); nil = there is none
+	ControlGroup   func() string // the folder of this process's own (workspace.OwnControlGroup); nil = there is none
 	Dir            string        // the working directory
 	Executable     string        // of this process: re-executed for the bundled plugins
 	Host           string
@@ -280,7 +280,7 @@ func (a *app) printError(err error) {
 		return
 	}
 	text, hint := err.Error(), ""
-	if errors.Is(err, engine.ErrUnknownPlugin) {
+	if errors.Is(err, workspace.ErrUnknownPlugin) {
 		hint = "`flowrun plugins` lists the plugins"
 		if before, near, found := strings.Cut(text, "; did you mean "); found {
 			text, hint = before, "did you mean "+near

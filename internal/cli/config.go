@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -106,7 +106,7 @@ func withPlace(s setting, value, source string) setting {
 	return s
 }
 
-func (a *app) projectSettings(at place) ([]engine.Setting, error) {
+func (a *app) projectSettings(at place) ([]workspace.Setting, error) {
 	if at.projectFile == "" {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func (a *app) projectSettings(at place) ([]engine.Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the project file: %w", err)
 	}
-	settings, problems := engine.ReadSettings(a.shownPath(at.projectFile), src)
+	settings, problems := workspace.ReadSettings(a.shownPath(at.projectFile), src)
 	return settings, problems.Err()
 }
 
@@ -205,7 +205,7 @@ func (a *app) showPaths(output string) error {
 		{"project", orNone(at.projectFile)},
 		{"root", at.root},
 		{"state", at.stateDir},
-		{"store", filepath.Join(at.stateDir, engine.StoreFile)},
+		{"store", filepath.Join(at.stateDir, workspace.StoreFile)},
 		{"user_config", a.userConfigFile()},
 		{"executable", a.sys.Executable},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -48,7 +49,7 @@ func (a *app) listConnections(ctx context.Context, output string) error {
 		return err
 	}
 	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.Page[engine.ConnectionStatus]{Items: connections})
+		return view.JSON(a.sys.Stdout, web.Page[workspace.ConnectionStatus]{Items: connections})
 	}
 	if len(connections) == 0 {
 		a.note("no connections: they are declared under `connections` of %s", projectFileName)
@@ -60,7 +61,7 @@ func (a *app) listConnections(ctx context.Context, output string) error {
 
 // readConnections asks the owner of the store. Without a store nobody is logged
 // in, and the project alone tells; a sandbox is started for the question.
-func (a *app) readConnections(ctx context.Context) (connections []engine.ConnectionStatus, err error) {
+func (a *app) readConnections(ctx context.Context) (connections []workspace.ConnectionStatus, err error) {
 	ask := func(c *web.Client) error {
 		connections, err = c.Connections(ctx)
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -203,7 +204,7 @@ func (a *app) long(ctx context.Context, what string, work func(context.Context) 
 // that only looks gives it back soon and is waited for. Where one owns it for
 // longer, who it is and the client of its API are returned: no client where it
 // does not answer, which is an error.
-func (a *app) alone(ctx context.Context, at place, work func(engine.Config) error) (*web.Owner, *web.Client, error) {
+func (a *app) alone(ctx context.Context, at place, work func(workspace.Config) error) (*web.Owner, *web.Client, error) {
 	config := a.engineConfig(at)
 	for deadline := a.sys.Now().Add(connectFor); ; {
 		err := work(config)
@@ -242,7 +243,7 @@ func (a *app) shown(path string) string {
 	return safePath(path)
 }
 
-func storePath(at place) string { return filepath.Join(at.stateDir, engine.StoreFile) }
+func storePath(at place) string { return filepath.Join(at.stateDir, workspace.StoreFile) }
 
 // exists reports whether there is something of that name; what else is wrong
 // with it is told by whoever opens it.

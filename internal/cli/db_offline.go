@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -94,7 +95,7 @@ func (a *app) afterCheck(report *engine.CheckReport, file string) {
 
 // checkFile checks a file, or a copy that its owner makes.
 func (a *app) checkFile(ctx context.Context, at place, path string) (report *engine.CheckReport, copied bool, err error) {
-	_, client, err := a.alone(ctx, at, func(config engine.Config) (err error) {
+	_, client, err := a.alone(ctx, at, func(config workspace.Config) (err error) {
 		report, err = engine.CheckStore(ctx, config, path)
 		return err
 	})
@@ -152,7 +153,7 @@ func (a *app) restoreDB(ctx context.Context, file, output string) error {
 	var report *engine.RestoreReport
 	var owner *web.Owner
 	err = a.long(ctx, "checking and restoring "+file, func(ctx context.Context) (err error) {
-		owner, _, err = a.alone(ctx, at, func(config engine.Config) (err error) {
+		owner, _, err = a.alone(ctx, at, func(config workspace.Config) (err error) {
 			report, err = engine.RestoreStore(ctx, config, backup)
 			return err
 		})
@@ -218,7 +219,7 @@ func (a *app) compactDB(ctx context.Context, output string) error {
 	var report *engine.CompactReport
 	var owner *web.Owner
 	err = a.long(ctx, "compacting "+a.shown(storePath(at)), func(ctx context.Context) (err error) {
-		owner, _, err = a.alone(ctx, at, func(config engine.Config) (err error) {
+		owner, _, err = a.alone(ctx, at, func(config workspace.Config) (err error) {
 			report, err = engine.CompactStore(ctx, config)
 			return err
 		})

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/doctor"
 	"github.com/flowrun/flowrun/internal/web"
@@ -47,7 +47,7 @@ func (a *app) doctor(ctx context.Context, fix bool, output string) error {
 	ready := readiness{app: a}
 	report, err := doctor.Examine(ctx, doctor.Options{
 		Config: a.engineConfig(at), Fix: fix, Sandbox: a.sandbox, Zone: a.times.Location, Words: wording{a}, Connect: a.examined,
-		Lacking: func(ctx context.Context, project *engine.Project, workflow *plan.Workflow) diag.List {
+		Lacking: func(ctx context.Context, project *workspace.Workspace, workflow *plan.Workflow) diag.List {
 			ready.project = project
 			return ready.lacking(ctx, workflow)
 		},
@@ -122,7 +122,7 @@ func hintOf(err error) string {
 		coded   *codedError
 		problem *web.Problem
 		store   *fault.StoreError
-		loose   *engine.UnconfinedError
+		loose   *workspace.UnconfinedError
 	)
 	switch {
 	case errors.As(err, &coded) && coded.hint != "":

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -99,7 +99,7 @@ func exitCode(err error) int {
 		store    *fault.StoreError
 		conflict *fault.ConflictError
 		killed   *killedError
-		loose    *engine.UnconfinedError
+		loose    *workspace.UnconfinedError
 		list     diag.List
 	)
 	switch {
@@ -127,7 +127,7 @@ func exitCode(err error) int {
 		return exitNoServer
 	case errors.As(err, &conflict):
 		return exitConflict
-	case errors.Is(err, fault.ErrRunNotFound), errors.Is(err, engine.ErrUnknownPlugin):
+	case errors.Is(err, fault.ErrRunNotFound), errors.Is(err, workspace.ErrUnknownPlugin):
 		return exitNotFound
 	case errors.As(err, &list):
 		return exitInvalid

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -24,7 +24,7 @@ func TestExitCodesByCause(t *testing.T) {
 		"an invalid workflow":               {&web.Problem{Code: web.CodeInvalidWorkflow}, 3},
 		"an invalid project file":           {fmt.Errorf("load: %w", diag.List{{}}), 3},
 		"an unknown run of the owner":       {&web.Problem{Code: web.CodeNotFound}, 9},
-		"an unknown plugin":                 {engine.ErrUnknownPlugin, 9},
+		"an unknown plugin":                 {workspace.ErrUnknownPlugin, 9},
 		"a conflict":                        {&web.Problem{Code: web.CodeConflict}, 10},
 		"no owner":                          {&web.GoneError{}, 12},
 		"a locked store":                    {&fault.LockedError{Path: "p"}, 73},

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -40,8 +40,8 @@ func (a *app) explain(ctx context.Context, name, output string) error {
 		return a.explainProblem(strings.ToUpper(name), output)
 	}
 	name = strings.TrimSuffix(name, "()")
-	keys, near := engine.ExplainKey(name)
-	for _, function := range engine.Functions() {
+	keys, near := workspace.ExplainKey(name)
+	for _, function := range workspace.Functions() {
 		if function.Name == name {
 			defer a.alsoKeys(keys, output)
 			return a.explainFunction(function, output)
@@ -74,7 +74,7 @@ func (a *app) explain(ctx context.Context, name, output string) error {
 }
 
 // everyAction returns the actions of all plugins and the engine's own.
-func everyAction(ctx context.Context, project *engine.Project) ([]*plan.Action, error) {
+func everyAction(ctx context.Context, project *workspace.Workspace) ([]*plan.Action, error) {
 	actions, broken := allActions(ctx, project, "")
 	core, err := project.Actions(ctx, "core")
 	return append(actions, core...), errors.Join(broken, err)
@@ -96,7 +96,7 @@ func unknownTopic(name, near string, actions []*plan.Action) error {
 		return notFoundError(err, "`flowrun plugins actions "+name+"` lists the actions of this plugin")
 	}
 	var names []string
-	for _, function := range engine.Functions() {
+	for _, function := range workspace.Functions() {
 		names = append(names, function.Name)
 	}
 	for _, action := range actions {
@@ -131,7 +131,7 @@ func (a *app) explainProblem(code, output string) error {
 	return nil
 }
 
-func (a *app) explainFunction(function engine.FunctionDoc, output string) error {
+func (a *app) explainFunction(function workspace.FunctionDoc, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, map[string]string{
 			"function": function.Name, "signature": function.Signature, "doc": function.Doc, "example": function.Example,
@@ -145,7 +145,7 @@ func (a *app) explainAction(action *plan.Action, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, web.NewActionItem(action))
 	}
-	doc, err := engine.DescribeAction(action)
+	doc, err := workspace.DescribeAction(action)
 	if err != nil {
 		return errors.New(term.Clean(err.Error()))
 	}

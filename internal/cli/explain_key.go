@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
 // explainKeys prints keys of workflow files: a path may name several.
-func (a *app) explainKeys(keys []engine.KeyDoc, output string) error {
+func (a *app) explainKeys(keys []workspace.KeyDoc, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, map[string]any{"items": keys, "next_cursor": nil})
 	}
@@ -24,7 +24,7 @@ func (a *app) explainKeys(keys []engine.KeyDoc, output string) error {
 }
 
 // alsoKeys tells of keys that have the name of a function.
-func (a *app) alsoKeys(keys []engine.KeyDoc, output string) {
+func (a *app) alsoKeys(keys []workspace.KeyDoc, output string) {
 	var paths []string
 	for _, key := range keys {
 		if strings.Contains(key.Path, ".") {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 type fmtFlags struct{ check, diff bool }
@@ -76,7 +76,7 @@ func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error
 // formatOne formats one file; what is wrong with it is printed.
 func (a *app) formatOne(file string, source []byte) ([]byte, bool) {
 	name := filepath.ToSlash(filepath.Clean(file))
-	result, problems, err := engine.Format(name, source)
+	result, problems, err := workspace.Format(name, source)
 	a.printProblemsOf(problems, map[string][]byte{name: source})
 	if err != nil {
 		a.printError(err)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Host returns the system that this process runs on. A reader of our output that
@@ -45,7 +45,7 @@ func Host() System {
 func controlGroup() string {
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
-	return engine.OwnControlGroup(string(groups), string(mounts))
+	return workspace.OwnControlGroup(string(groups), string(mounts))
 }
 
 // userName is the name of the process's user, or its number where it has no name.

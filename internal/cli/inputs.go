@@ -10,20 +10,21 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // maxInputFile is the hard limit of a file of inputs in bytes.
 const maxInputFile = 8 << 20
 
 // readInputs joins the inputs of --inputs FILE and -i; -i wins.
-func (a *app) readInputs(given []string, file string) (map[string]engine.Input, error) {
-	inputs := map[string]engine.Input{}
+func (a *app) readInputs(given []string, file string) (map[string]workspace.Input, error) {
+	inputs := map[string]workspace.Input{}
 	if file != "" {
 		data, err := a.readInputFile("--inputs", file)
 		if err != nil {
 			return nil, err
 		}
-		read, problems := engine.ReadInputs(file, data)
+		read, problems := workspace.ReadInputs(file, data)
 		if problems.HasErrors() {
 			a.printProblemsOf(problems, map[string][]byte{file: data})
 			return nil, exitWith(exitUsage)
@@ -48,44 +49,44 @@ func (a *app) readInputs(given []string, file string) (map[string]engine.Input, 
 }
 
 // parseInput reads an input of -i.
-func (a *app) parseInput(text string) (string, engine.Input, error) {
+func (a *app) parseInput(text string) (string, workspace.Input, error) {
 	return a.parseAssignment("-i", text, "such as -i site=A, -i rows:='[1, 2]' or -i rows=@rows.json")
 }
 
 // parseAssignment reads NAME=VALUE, NAME:=JSON or NAME=@FILE of a flag. A text that
 // begins with @ is written @@.
-func (a *app) parseAssignment(flag, text, example string) (string, engine.Input, error) {
+func (a *app) parseAssignment(flag, text, example string) (string, workspace.Input, error) {
 	name, value, found := strings.Cut(text, "=")
 	plain, isJSON := strings.CutSuffix(name, ":")
 	if !found || plain == "" {
-		return "", engine.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, diag.ShellWord(text)), example)
+		return "", workspace.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, diag.ShellWord(text)), example)
 	}
 	if isJSON {
 		if why := engine.WhyNoJSON([]byte(value)); why != "" {
-			return "", engine.Input{}, usageError(fmt.Errorf("%s %s:=… does not hold one JSON value: %s", flag, plain, why),
+			return "", workspace.Input{}, usageError(fmt.Errorf("%s %s:=… does not hold one JSON value: %s", flag, plain, why),
 				fmt.Sprintf(`text needs its quotes there: %s %s:='"text"'; %s %s=text takes it as it is`, flag, plain, flag, plain))
 		}
-		return plain, engine.Input{JSON: json.RawMessage(value)}, nil
+		return plain, workspace.Input{JSON: json.RawMessage(value)}, nil
 	}
 	if literal, escaped := strings.CutPrefix(value, "@@"); escaped {
-		return name, engine.Input{Text: "@" + literal}, nil
+		return name, workspace.Input{Text: "@" + literal}, nil
 	}
 	file, isFile := strings.CutPrefix(value, "@")
 	if !isFile {
-		return name, engine.Input{Text: value}, nil
+		return name, workspace.Input{Text: value}, nil
 	}
 	data, err := a.readInputFile(flag+" "+name, file)
 	var coded *codedError
 	switch {
 	case errors.As(err, &coded) && coded.hint == "":
-		return "", engine.Input{}, usageError(coded.err, "a text that begins with @ is written @"+value)
+		return "", workspace.Input{}, usageError(coded.err, "a text that begins with @ is written @"+value)
 	case err != nil:
-		return "", engine.Input{}, err
+		return "", workspace.Input{}, err
 	}
 	if why := engine.WhyNoJSON(data); why != "" {
-		return "", engine.Input{}, usageError(fmt.Errorf("%s %s: %s does not hold one JSON value: %s", flag, name, safePath(file), why), "")
+		return "", workspace.Input{}, usageError(fmt.Errorf("%s %s: %s does not hold one JSON value: %s", flag, name, safePath(file), why), "")
 	}
-	return name, engine.Input{JSON: data}, nil
+	return name, workspace.Input{JSON: data}, nil
 }
 
 // readInputFile reads a file that a flag names; "-" is stdin.

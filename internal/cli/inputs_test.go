@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 func TestInputsOfFlagsWinOverTheFile(t *testing.T) {
@@ -19,7 +19,7 @@ func TestInputsOfFlagsWinOverTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]engine.Input{
+	want := map[string]workspace.Input{
 		"site": {Text: "B=C"}, "rows": {JSON: []byte("[1,2]")}, "day": {JSON: []byte(`"007"`)},
 		"options": {JSON: []byte(`{"deep": true}`)}, "list": {JSON: []byte("[3]")},
 	}

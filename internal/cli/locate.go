@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // projectFileName is looked for upwards from the working directory.
@@ -104,12 +104,12 @@ func findUp(dir, name string) (string, error) {
 }
 
 // engineConfig is what the engine takes from this process.
-func (a *app) engineConfig(at place) engine.Config {
+func (a *app) engineConfig(at place) workspace.Config {
 	controlGroup := ""
 	if a.sys.ControlGroup != nil {
 		controlGroup = a.sys.ControlGroup()
 	}
-	return engine.Config{
+	return workspace.Config{
 		StateDir: at.stateDir, ProjectFile: at.projectFile, Dir: at.root, WorkDir: a.sys.Dir, Environ: a.sys.Environ,
 		Executable: a.sys.Executable, Bundled: bundledNames(), Version: a.sys.Version, Sandbox: a.engineSandbox(at),
 		Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.logger(), ControlGroup: controlGroup, AllowNetworkFS: a.boolSetting("allow_network_fs"), AcceptRollback: a.flags.acceptRollback,

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // outFile is one --out NAME=FILE.
@@ -134,7 +135,7 @@ func (a *app) checkWorkflow(ctx context.Context, file string, source []byte) (*p
 }
 
 // loadProject loads the project for commands that need no store.
-func (a *app) loadProject(ctx context.Context) (*engine.Project, error) {
+func (a *app) loadProject(ctx context.Context) (*workspace.Workspace, error) {
 	at, err := a.locate()
 	if err != nil {
 		return nil, err

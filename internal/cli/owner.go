@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/peer"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -78,7 +79,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 
 // answer makes the API: for this process itself, on the socket where it works,
 // and over TCP where it serves.
-func (o *owner) answer(ctx context.Context, s *session, project *engine.Project) error {
+func (o *owner) answer(ctx context.Context, s *session, project *workspace.Workspace) error {
 	info := web.Owner{
 		Sandbox: o.sandboxInfo(), PID: s.app.sys.PID, Host: s.app.sys.Host, Since: s.app.sys.Now().UTC(), Version: s.app.sys.Version, Config: s.at.projectFile,
 	}
@@ -88,7 +89,7 @@ func (o *owner) answer(ctx context.Context, s *session, project *engine.Project)
 		}
 	}
 	api := web.Options{
-		Runs: o.engine, Catalog: engine.Offline{Project: project}, Access: o.engine, Memory: o.engine, Upkeep: o.engine, Workflows: o.engine, Schedules: o.engine, Hooks: o.engine, Tokens: o.engine,
+		Runs: o.engine, Catalog: engine.Offline{Workspace: project}, Access: o.engine, Memory: o.engine, Upkeep: o.engine, Workflows: o.engine, Schedules: o.engine, Hooks: o.engine, Tokens: o.engine,
 		Owner: info, Gate: o.gate, Heartbeat: heartbeat, Log: s.app.log, Ready: o.engine.Ready, Now: s.app.sys.Now,
 	}
 	if o.serving != nil {

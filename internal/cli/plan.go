@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
@@ -66,7 +67,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if workflow == nil {
 		return exitWith(exitInvalid)
 	}
-	preview, err := engine.Offline{Project: project}.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
+	preview, err := engine.Offline{Workspace: project}.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
 	var wrong *fault.InputError
 	switch {
 	case errors.As(err, &wrong):
@@ -82,7 +83,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 
 // planSandbox lets what would be started stand for the services, which a plan does
 // not call.
-func (a *app) planSandbox(ctx context.Context, project *engine.Project) error {
+func (a *app) planSandbox(ctx context.Context, project *workspace.Workspace) error {
 	if !a.sandbox {
 		return nil
 	}
@@ -90,10 +91,10 @@ func (a *app) planSandbox(ctx context.Context, project *engine.Project) error {
 		return a.refusedSandbox(err)
 	}
 	for _, name := range bundledNames() {
-		project.Simulate(engine.Simulator{Plugin: name, Config: []byte("{}"), Rate: sandbox.Rate})
+		project.Simulate(workspace.Simulator{Plugin: name, Config: []byte("{}"), Rate: sandbox.Rate})
 	}
 	for _, c := range project.SimulatorCommands() {
-		project.Simulate(engine.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: []byte("{}"), By: c.Command[0]})
+		project.Simulate(workspace.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: []byte("{}"), By: c.Command[0]})
 	}
 	files, sources, err := a.readMocks()
 	if err != nil {

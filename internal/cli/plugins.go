@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -40,7 +40,7 @@ func (a *app) listPlugins(ctx context.Context, output string) error {
 	defer project.Close()
 	plugins := project.Plugins(ctx)
 	if output == "json" {
-		err = view.JSON(a.sys.Stdout, web.Page[engine.PluginInfo]{Items: plugins})
+		err = view.JSON(a.sys.Stdout, web.Page[workspace.PluginInfo]{Items: plugins})
 	} else {
 		a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins)
 	}
@@ -99,7 +99,7 @@ func (a *app) printActions(actions []*plan.Action, output string) error {
 // allActions returns the actions of one plugin, or of all plugins; the engine's
 // own are listed as those of core. A plugin that does not start hides only its
 // own: the error tells of it.
-func allActions(ctx context.Context, project *engine.Project, plugin string) ([]*plan.Action, error) {
+func allActions(ctx context.Context, project *workspace.Workspace, plugin string) ([]*plan.Action, error) {
 	names := []string{plugin}
 	if plugin == "" {
 		names = nil
@@ -112,7 +112,7 @@ func allActions(ctx context.Context, project *engine.Project, plugin string) ([]
 	for _, name := range names {
 		actions, err := project.Actions(ctx, name)
 		switch {
-		case errors.Is(err, engine.ErrUnknownPlugin):
+		case errors.Is(err, workspace.ErrUnknownPlugin):
 			return nil, err
 		case err != nil:
 			broken = append(broken, err)

@@ -7,17 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
 // pluginSheet is what `plugins show` prints.
 type pluginSheet struct {
-	engine.PluginInfo
-	Wants   engine.Grants        `json:"wants"`   // what it asks for
-	Grants  engine.Grants        `json:"grants"`  // what flowrun.yaml gives it
-	Sandbox []engine.Confinement `json:"sandbox"` // what this system holds it to
+	workspace.PluginInfo
+	Wants   workspace.Grants        `json:"wants"`   // what it asks for
+	Grants  workspace.Grants        `json:"grants"`  // what flowrun.yaml gives it
+	Sandbox []workspace.Confinement `json:"sandbox"` // what this system holds it to
 }
 
 func (a *app) pluginsShowCommand() *cobra.Command {

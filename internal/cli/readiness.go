@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -22,7 +22,7 @@ const (
 // up once, where one is wanted.
 type readiness struct {
 	app     *app
-	project *engine.Project
+	project *workspace.Workspace
 	asked   bool
 	stored  []string
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -100,7 +101,7 @@ func addComment(c *cobra.Command, flags *decideFlags) {
 }
 
 func (a *app) decideRequest(act engine.Act, flags *decideFlags) (engine.DecideRequest, error) {
-	request := engine.DecideRequest{Comment: flags.comment, By: a.user(), Form: map[string]engine.Input{}}
+	request := engine.DecideRequest{Comment: flags.comment, By: a.user(), Form: map[string]workspace.Input{}}
 	for _, text := range flags.form {
 		name, input, err := a.parseField(text)
 		if err != nil {
@@ -126,7 +127,7 @@ func (a *app) decideRequest(act engine.Act, flags *decideFlags) (engine.DecideRe
 }
 
 // parseField reads a field of --form.
-func (a *app) parseField(text string) (string, engine.Input, error) {
+func (a *app) parseField(text string) (string, workspace.Input, error) {
 	return a.parseAssignment("--form", text, "such as --form label=stale")
 }
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -122,8 +122,8 @@ func splitMocks(text string) (file, name string) {
 }
 
 // readMocks reads the test files of --mocks.
-func (a *app) readMocks() ([]engine.MockFile, map[string][]byte, error) {
-	var files []engine.MockFile
+func (a *app) readMocks() ([]workspace.MockFile, map[string][]byte, error) {
+	var files []workspace.MockFile
 	sources := map[string][]byte{}
 	for _, text := range a.stand.mocks {
 		file, name := splitMocks(text)
@@ -133,18 +133,18 @@ func (a *app) readMocks() ([]engine.MockFile, map[string][]byte, error) {
 		}
 		shown := filepath.ToSlash(filepath.Clean(file))
 		sources[shown] = source
-		files = append(files, engine.MockFile{Name: shown, Source: source, Case: name})
+		files = append(files, workspace.MockFile{Name: shown, Source: source, Case: name})
 	}
 	return files, sources, nil
 }
 
 // engineSandbox is the sandbox of this command as the engine takes it, before its
 // simulators run; nil without --sandbox.
-func (a *app) engineSandbox(at place) *engine.Sandbox {
+func (a *app) engineSandbox(at place) *workspace.Sandbox {
 	if !a.sandbox {
 		return nil
 	}
-	return &engine.Sandbox{Live: slices.Clone(a.stand.live), RealState: at.realState}
+	return &workspace.Sandbox{Live: slices.Clone(a.stand.live), RealState: at.realState}
 }
 
 // joinSandbox compares this command's flags with those of the process that owns the

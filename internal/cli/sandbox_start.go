@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/telemetry"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
 // startSandbox starts what stands for the services of a project, for a command that
 // may call them. Without it a sandbox refuses every call.
-func (o *owner) startSandbox(ctx context.Context, role role, project *engine.Project) error {
+func (o *owner) startSandbox(ctx context.Context, role role, project *workspace.Workspace) error {
 	a := o.app
 	if !a.sandbox || role == roleLook {
 		return nil
@@ -34,7 +34,7 @@ func (o *owner) startSandbox(ctx context.Context, role role, project *engine.Pro
 	}
 	o.sandbox = started
 	for _, service := range started.Services() {
-		simulator := engine.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate}
+		simulator := workspace.Simulator{Plugin: service.Plugin, Config: service.Config, Rate: service.Rate}
 		if options.ApproveAfter == 0 {
 			simulator.Approve = func(code string) string {
 				return strings.ReplaceAll(started.ApproveCommand(), sandbox.CodeMark, diag.ShellWord(code))
@@ -59,7 +59,7 @@ func (o *owner) startSandbox(ctx context.Context, role role, project *engine.Pro
 }
 
 // startSimulators starts those that the project and its plugins name.
-func (a *app) startSimulators(ctx context.Context, started *sandbox.Sandbox, project *engine.Project) error {
+func (a *app) startSimulators(ctx context.Context, started *sandbox.Sandbox, project *workspace.Workspace) error {
 	for _, c := range project.SimulatorCommands() {
 		config, err := started.Run(ctx, sandbox.External{
 			Name: c.Name(), Command: c.Command, Dir: c.Dir, Env: sandbox.Environ(a.sys.Environ), Hold: []string{a.sys.Executable, "sandbox", "hold", "--"},
@@ -78,18 +78,18 @@ func (a *app) startSimulators(ctx context.Context, started *sandbox.Sandbox, pro
 	return nil
 }
 
-func (a *app) takeSimulator(project *engine.Project, c engine.SimulatorCommand, config json.RawMessage) error {
+func (a *app) takeSimulator(project *workspace.Workspace, c workspace.SimulatorCommand, config json.RawMessage) error {
 	if err := project.CheckSimulator(c, config); err != nil {
 		return &codedError{code: exitInvalid, err: err}
 	}
 	shown := append([]string{}, c.Command...)
 	shown[0] = a.shown(shown[0])
-	project.Simulate(engine.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: config, By: strings.Join(shown, " ")})
+	project.Simulate(workspace.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: config, By: strings.Join(shown, " ")})
 	return nil
 }
 
 // sandboxLines say which connection is what, in words that hold.
-func (a *app) sandboxLines(started *sandbox.Sandbox, report *engine.SandboxReport) []string {
+func (a *app) sandboxLines(started *sandbox.Sandbox, report *workspace.SandboxReport) []string {
 	first := started.Line()
 	if len(report.Live) == 0 && len(report.Told) == 0 {
 		first += "; no real service is called"

@@ -78,7 +78,7 @@ func (a *app) readSchedules(ctx context.Context) (page *web.SchedulePage, err er
 		return nil, err
 	}
 	defer project.Close()
-	items, err := engine.Offline{Project: project}.Schedules(ctx)
+	items, err := engine.Offline{Workspace: project}.Schedules(ctx)
 	page = &web.SchedulePage{Page: web.Page[engine.ScheduleItem]{Items: items}}
 	page.Version, page.Source = project.TZData()
 	return page, err
@@ -177,12 +177,12 @@ func (a *app) readNext(ctx context.Context, which string, from time.Time, n int)
 		return nil, err
 	}
 	defer project.Close()
-	items, err := engine.Offline{Project: project}.Schedules(ctx)
+	items, err := engine.Offline{Workspace: project}.Schedules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	page, err = gatherNext(which, items, func(id string) (*engine.NextFires, error) {
-		return engine.Offline{Project: project}.NextFires(ctx, id, from, n)
+		return engine.Offline{Workspace: project}.NextFires(ctx, id, from, n)
 	})
 	if err == nil {
 		page.Version, page.Source = project.TZData()

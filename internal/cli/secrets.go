@@ -17,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -51,13 +52,13 @@ func (a *app) secretsListCommand() *cobra.Command {
 }
 
 func (a *app) listSecrets(ctx context.Context, output string) error {
-	var secrets []engine.SecretInfo
+	var secrets []workspace.SecretInfo
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		secrets, err = c.Secrets(ctx)
 		return err
 	})
 	if errors.Is(err, errNoStore) {
-		var project *engine.Project
+		var project *workspace.Workspace
 		if project, err = a.loadProject(ctx); err == nil {
 			secrets = project.ListSecrets(ctx)
 			project.Close()
@@ -67,7 +68,7 @@ func (a *app) listSecrets(ctx context.Context, output string) error {
 		return err
 	}
 	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.Page[engine.SecretInfo]{Items: secrets})
+		return view.JSON(a.sys.Stdout, web.Page[workspace.SecretInfo]{Items: secrets})
 	}
 	if len(secrets) == 0 {
 		a.note("no secrets; `%s` stores one", a.commandText("secrets", "set", "NAME"))
@@ -111,7 +112,7 @@ func secretArgs(_ *cobra.Command, args []string) error {
 		return usageError(errors.New("a secret's value is not taken from the arguments: shells and process lists keep them"), hint)
 	case strings.Contains(args[0], "="):
 		return usageError(errors.New("a secret's value is not taken from the arguments, NAME=VALUE neither: shells and process lists keep them"), hint)
-	case !engine.ValidSecretName(args[0]):
+	case !workspace.ValidSecretName(args[0]):
 		return usageError(errors.New("this is not the name of a secret"), "letters, digits and _, not beginning with a digit, such as TASKS_TOKEN")
 	}
 	return nil
@@ -126,7 +127,7 @@ func (a *app) setSecret(ctx context.Context, name string, flags *setFlags) error
 	if err != nil {
 		return err
 	}
-	var info *engine.SecretInfo
+	var info *workspace.SecretInfo
 	err = session.tryAnyway(ctx, func(c *web.Client) error {
 		info, err = c.SetSecret(ctx, name, value)
 		return err
@@ -143,7 +144,7 @@ func (a *app) setSecret(ctx context.Context, name string, flags *setFlags) error
 // places that are no secret.
 const shortSecret = 6
 
-func (a *app) secretNotes(info *engine.SecretInfo, value string) {
+func (a *app) secretNotes(info *workspace.SecretInfo, value string) {
 	if first := slices.Index(info.Sources, services.SecretFromEnv); first == 0 {
 		a.note("the environment variable of the same secret is set too, and counts before the store")
 	}
@@ -228,7 +229,7 @@ func (a *app) secretsRemoveCommand() *cobra.Command {
 }
 
 func (a *app) removeSecret(ctx context.Context, name string) error {
-	if !engine.ValidSecretName(name) {
+	if !workspace.ValidSecretName(name) {
 		return notFoundError(errors.New("there is no such secret"), "`flowrun secrets` lists the secrets")
 	}
 	err := a.visit(ctx, func(c *web.Client) error { return c.RemoveSecret(ctx, name) })

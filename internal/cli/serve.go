@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -35,7 +35,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Example: "  flowrun serve\n  flowrun serve --sandbox\n  flowrun serve --listen 127.0.0.1:8080",
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), flags) },
 	}
-	c.Flags().StringVar(&flags.listen, "listen", "", "listen on this host:port (default: server.listen of flowrun.yaml, else "+engine.DefaultListen+")")
+	c.Flags().StringVar(&flags.listen, "listen", "", "listen on this host:port (default: server.listen of flowrun.yaml, else "+workspace.DefaultListen+")")
 	c.Flags().StringVar(&flags.logFormat, "log-format", "text", "form of the log on stderr: text or json")
 	c.Flags().StringVar(&flags.logLevel, "log-level", "info", "what is logged: debug, info, warn or error")
 	completeFlag(c, "log-format", "text", "json")
@@ -205,7 +205,7 @@ const (
 )
 
 // listenAddress settles where a server listens, and says who decided it.
-func (a *app) listenAddress(flags *serveFlags, settings engine.ServerSettings) (address, source string) {
+func (a *app) listenAddress(flags *serveFlags, settings workspace.ServerSettings) (address, source string) {
 	switch {
 	case flags.listen != "":
 		return flags.listen, "--listen"
@@ -214,7 +214,7 @@ func (a *app) listenAddress(flags *serveFlags, settings engine.ServerSettings) (
 	case settings.Listen != "":
 		return settings.Listen, listenKey + " of " + projectFileName
 	}
-	return engine.DefaultListen, "default"
+	return workspace.DefaultListen, "default"
 }
 
 // listenError says why the address can't be listened on.
@@ -228,7 +228,7 @@ func listenError(address string, err error) error {
 
 // listenFault says what the system has against an address, in words for people.
 func listenFault(address string, err error) string {
-	if why := engine.CheckListen(address); why != "" {
+	if why := workspace.CheckListen(address); why != "" {
 		return why
 	}
 	var (

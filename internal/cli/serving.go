@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -22,7 +23,7 @@ type serving struct {
 	app        *app
 	address    string // as it was written
 	bind       *net.TCPAddr
-	settings   engine.ServerSettings
+	settings   workspace.ServerSettings
 	tls        *web.Certificate // nil = plain HTTP
 	onTerminal bool
 	manager    *serviceManager
@@ -82,14 +83,14 @@ func (s *serving) listen(_ context.Context, info *web.Owner) error {
 }
 
 // start answers requests.
-func (s *serving) start(o *owner, session *session, project *engine.Project, api web.Options) error {
+func (s *serving) start(o *owner, session *session, project *workspace.Workspace, api web.Options) error {
 	a := s.app
 	s.engine = o.engine
 	server, err := web.NewServer(s.listener, web.ServerOptions{
 		API: api, Hosts: s.settings.Hosts, TrustedProxies: s.settings.TrustedProxies, Sessions: o.engine, TLS: s.tls, Now: a.sys.Now, Entropy: a.sys.Entropy, Log: a.log, HostName: a.sys.Host,
 		LoginPage: page.NewLogin(), Metrics: o.watch.metrics.Handler(), Observe: o.watch.metrics.HTTP,
 		Page: page.Routes(page.Options{
-			Engine: o.engine, Catalog: engine.Offline{Project: project}, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
+			Engine: o.engine, Catalog: engine.Offline{Workspace: project}, Now: a.sys.Now, Location: a.times.Location, Version: a.sys.Version,
 			Config: session.at.projectFile, StateDir: session.at.stateDir, Since: api.Owner.Since, Metrics: true, Go: s.run,
 			Flags: a.placeFlags(), Log: a.log,
 		}),

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -75,7 +75,7 @@ func (a *app) needStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(at.stateDir, engine.StoreFile)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(at.stateDir, workspace.StoreFile)); !errors.Is(err, fs.ErrNotExist) {
 		return nil // what else is wrong with it is told by whoever opens it
 	}
 	project, err := a.loadProject(ctx)

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // setting is a value with its origin. The first candidate won.
@@ -66,7 +66,7 @@ func (a *app) loadSettings() error {
 	case err != nil:
 		return fmt.Errorf("read the user's config file: %w", err)
 	default:
-		values, problems := engine.ReadSettings(path, src)
+		values, problems := workspace.ReadSettings(path, src)
 		if problems.HasErrors() {
 			return problems
 		}
@@ -90,7 +90,7 @@ func (a *app) loadSettings() error {
 }
 
 // unknownUserKeys reports keys of the user's config file that nothing reads.
-func unknownUserKeys(values []engine.Setting) diag.List {
+func unknownUserKeys(values []workspace.Setting) diag.List {
 	var problems diag.List
 	keys := userKeys()
 	for _, value := range values {

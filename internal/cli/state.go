@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -93,7 +94,7 @@ func (a *app) stateSetCommand() *cobra.Command {
 }
 
 func (a *app) setState(ctx context.Context, workflow, name, text, output string) error {
-	value := engine.Input{Text: text}
+	value := workspace.Input{Text: text}
 	if strings.HasPrefix(text, "@") {
 		var err error
 		if _, value, err = a.parseInput(name + "=" + text); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/telemetry"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // tracesGrace is how long a process that ends waits for its last spans to be taken.
@@ -78,7 +79,7 @@ func (w *watch) readVitals() (*engine.Vitals, error) {
 }
 
 // begin joins with the engine that is open now.
-func (w *watch) begin(a *app, opened *engine.Engine, project *engine.Project) {
+func (w *watch) begin(a *app, opened *engine.Engine, project *workspace.Workspace) {
 	w.vitals = opened.Vitals
 	if w.traces != nil {
 		w.traces.LookUp(opened.Row)

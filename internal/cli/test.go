@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -89,20 +89,20 @@ func (a *app) test(ctx context.Context, paths []string, flags *testFlags) error 
 		problems = append(problems, result.Problems...)
 	}
 	a.printProblemsOf(problems, sources)
-	if flags.only != "" && !problems.HasErrors() && !slices.ContainsFunc(results, func(r engine.TestResult) bool { return len(r.Cases) > 0 }) {
+	if flags.only != "" && !problems.HasErrors() && !slices.ContainsFunc(results, func(r workspace.TestResult) bool { return len(r.Cases) > 0 }) {
 		return notFoundError(fmt.Errorf("no case has a name with %q in it", flags.only), "")
 	}
 	return exitWith(exitOfTestFiles(results))
 }
 
 // exitOfTestFiles is 3 for a wrong file, 5 for a case that failed, else 0.
-func exitOfTestFiles(results []engine.TestResult) int {
+func exitOfTestFiles(results []workspace.TestResult) int {
 	code := exitOK
 	for _, result := range results {
 		switch result.Status {
-		case engine.TestInvalid:
+		case workspace.TestInvalid:
 			return exitInvalid
-		case engine.TestFailed, engine.TestStale:
+		case workspace.TestFailed, workspace.TestStale:
 			code = exitFailed
 		}
 	}
@@ -110,9 +110,9 @@ func exitOfTestFiles(results []engine.TestResult) int {
 }
 
 // runTests runs test files; sources gains their bytes, for snippets.
-func (a *app) runTests(ctx context.Context, project *engine.Project, names []string, only string) ([]engine.TestResult, map[string][]byte, error) {
+func (a *app) runTests(ctx context.Context, project *workspace.Workspace, names []string, only string) ([]workspace.TestResult, map[string][]byte, error) {
 	sources := map[string][]byte{}
-	var files []engine.TestFile
+	var files []workspace.TestFile
 	for _, name := range names {
 		source, err := a.readTest(name)
 		if err != nil {
@@ -120,9 +120,9 @@ func (a *app) runTests(ctx context.Context, project *engine.Project, names []str
 		}
 		shown := filepath.ToSlash(filepath.Clean(name))
 		sources[shown] = source
-		files = append(files, engine.TestFile{Name: shown, Source: source})
+		files = append(files, workspace.TestFile{Name: shown, Source: source})
 	}
-	options := engine.TestOptions{Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) }}
+	options := workspace.TestOptions{Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) }}
 	if only != "" {
 		options.Case = func(name string) bool { return strings.Contains(name, only) }
 	}
@@ -137,8 +137,8 @@ func (a *app) readTest(file string) ([]byte, error) {
 		return nil, notFoundError(fmt.Errorf("there is no test file %s", safePath(file)), nearFile(a.abs(file)))
 	case err != nil:
 		return nil, usageError(fmt.Errorf("the test %s can't be read: %w", safePath(file), withoutPath(err)), "")
-	case info.Size() > engine.MaxTestFile:
-		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), engine.MaxTestFile), "")
+	case info.Size() > workspace.MaxTestFile:
+		return nil, usageError(fmt.Errorf("%s is larger than %d bytes", safePath(file), workspace.MaxTestFile), "")
 	}
 	source, err := os.ReadFile(a.abs(file))
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *app) readTest(file string) ([]byte, error) {
 	return source, nil
 }
 
-func (a *app) writeJUnit(file string, results []engine.TestResult) error {
+func (a *app) writeJUnit(file string, results []workspace.TestResult) error {
 	var report bytes.Buffer
 	if err := view.JUnit(&report, results); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (a *app) writeJUnit(file string, results []engine.TestResult) error {
 
 // testFiles lists the test files of what was named, as paths from the working
 // directory, each once.
-func (a *app) testFiles(project *engine.Project, paths []string) ([]string, error) {
+func (a *app) testFiles(project *workspace.Workspace, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		files, err := a.projectTests(project)
 		if err == nil && len(files) == 0 {
@@ -185,7 +185,7 @@ func (a *app) testFiles(project *engine.Project, paths []string) ([]string, erro
 
 // projectTests are the test files in the folders that hold the project's
 // workflows.
-func (a *app) projectTests(project *engine.Project) ([]string, error) {
+func (a *app) projectTests(project *workspace.Workspace) ([]string, error) {
 	names, err := project.Workflows()
 	if err != nil {
 		return nil, fmt.Errorf("list the project's workflows: %w", err)
@@ -280,11 +280,11 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 }
 
 // recordedRun reads a stored run with its journal.
-func (a *app) recordedRun(ctx context.Context, id string) (*engine.RecordRequest, error) {
+func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequest, error) {
 	if !web.ValidID(id) {
 		return nil, notFoundError(fmt.Errorf("there is no run %q", id), "`"+a.commandText("runs")+"` lists them")
 	}
-	request := new(engine.RecordRequest)
+	request := new(workspace.RecordRequest)
 	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
 		if request.Result, err = c.Result(ctx, id); err != nil {
 			return err
@@ -304,7 +304,7 @@ func (a *app) recordRefused(err error) error {
 }
 
 // recordedWorkflow returns the workflow's file, and settles the name of the test.
-func (a *app) recordedWorkflow(ctx context.Context, project *engine.Project, paths []string, request *engine.RecordRequest) (string, error) {
+func (a *app) recordedWorkflow(ctx context.Context, project *workspace.Workspace, paths []string, request *workspace.RecordRequest) (string, error) {
 	if len(paths) == 1 && !isTestName(paths[0]) {
 		request.TestFile = testNameOf(paths[0])
 		return paths[0], nil

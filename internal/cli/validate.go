@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
@@ -126,12 +127,12 @@ var testContent = regexp.MustCompile(`(?m)^["']?flowrun_test["']?\s*:`)
 
 // checkTest checks a file of tests and what its answers and events say of its
 // workflow, without running a case.
-func (a *app) checkTest(ctx context.Context, project *engine.Project, name string, source []byte) diag.List {
-	options := engine.TestOptions{
+func (a *app) checkTest(ctx context.Context, project *workspace.Workspace, name string, source []byte) diag.List {
+	options := workspace.TestOptions{
 		Read: func(name string) ([]byte, error) { return a.readWorkflow(filepath.FromSlash(name)) },
 		Case: func(string) bool { return false },
 	}
-	return project.Test(ctx, []engine.TestFile{{Name: name, Source: source}}, options)[0].Problems
+	return project.Test(ctx, []workspace.TestFile{{Name: name, Source: source}}, options)[0].Problems
 }
 
 // once leaves out what was told before: a test tells the problems of its
@@ -147,7 +148,7 @@ func once(problems diag.List) diag.List {
 }
 
 // workflowFiles lists what to check, as paths from the working directory.
-func (a *app) workflowFiles(project *engine.Project, paths []string) ([]string, error) {
+func (a *app) workflowFiles(project *workspace.Workspace, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		names, err := project.Workflows()
 		if err != nil {

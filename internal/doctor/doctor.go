@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -25,7 +26,7 @@ const atOnce = 4
 type Options struct {
 	// Config names the project and the state folder; it has the clock, the
 	// environment and the version of this flowrun.
-	Config  engine.Config
+	Config  workspace.Config
 	Fix     bool // mend what is safe to mend
 	Sandbox bool // the state folder is a sandbox's: its connections are not tried
 	Zone    *time.Location
@@ -33,7 +34,7 @@ type Options struct {
 	// Connect takes the store, or reaches its owner.
 	Connect func(context.Context) (Store, error)
 	// Lacking tells what a workflow without faults lacks before it can run here.
-	Lacking func(context.Context, *engine.Project, *plan.Workflow) diag.List
+	Lacking func(context.Context, *workspace.Workspace, *plan.Workflow) diag.List
 }
 
 // Words are how a person is told of things.
@@ -88,10 +89,10 @@ func Examine(ctx context.Context, options Options) (Report, error) {
 type examination struct {
 	Options
 
-	project *engine.Project // nil when the project file is wrong
-	owner   *web.Owner      // nil when no process answers
-	store   Store           // nil when it can't be used, or is not there
-	refused bool            // the state folder is one that others could change
+	project *workspace.Workspace // nil when the project file is wrong
+	owner   *web.Owner           // nil when no process answers
+	store   Store                // nil when it can't be used, or is not there
+	refused bool                 // the state folder is one that others could change
 
 	findings []Finding
 }

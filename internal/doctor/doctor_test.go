@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -88,7 +89,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &examination{Options: Options{Config: engine.Config{Now: func() time.Time { return noon }}, Words: plainWords{}}, store: test.store}
+			e := &examination{Options: Options{Config: workspace.Config{Now: func() time.Time { return noon }}, Words: plainWords{}}, store: test.store}
 			test.look(e, t.Context())
 			if len(e.findings) != 1 {
 				t.Fatalf("findings %+v, want one", e.findings)

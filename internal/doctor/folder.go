@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // checkStrict tells what of the state folder others could change, each place with
@@ -20,7 +21,7 @@ import (
 // not ours to change.
 func (e *examination) checkStrict(context.Context) {
 	const check = "state folder"
-	faults, err := engine.StateFolderFaults(e.Config.StateDir)
+	faults, err := workspace.StateFolderFaults(e.Config.StateDir)
 	if err != nil {
 		e.failWith(check, "", err)
 		return
@@ -35,7 +36,7 @@ func (e *examination) checkStrict(context.Context) {
 		e.fail(check, "", StoreIO, fault.Error(), fault.Fix)
 	}
 	if e.refused {
-		again, err := engine.StateFolderFaults(e.Config.StateDir)
+		again, err := workspace.StateFolderFaults(e.Config.StateDir)
 		e.refused = err != nil || len(again) > 0
 	}
 }
@@ -87,7 +88,7 @@ func (e *examination) checkFolder(context.Context) {
 	if e.checkMode(check, dir, 0o077, 0o700) {
 		e.ok(check, "", "%s, for its owner alone", e.Words.Path(dir))
 	}
-	for _, name := range []string{engine.StoreFile, "key"} {
+	for _, name := range []string{workspace.StoreFile, "key"} {
 		if path := filepath.Join(dir, name); exists(path) {
 			e.checkMode(name, path, 0o077, 0o600)
 		}

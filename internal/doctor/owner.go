@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -89,7 +89,7 @@ func (e *examination) checkDeadSocket(check string) {
 
 // locked reports whether another process holds the store's lock.
 func (e *examination) locked() bool {
-	file, err := os.Open(filepath.Join(e.Config.StateDir, engine.StoreFile))
+	file, err := os.Open(filepath.Join(e.Config.StateDir, workspace.StoreFile))
 	if err != nil {
 		return false
 	}

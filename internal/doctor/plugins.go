@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // pluginPatience is how long a plugin may take to start.
@@ -69,11 +69,11 @@ func (e *examination) checkGrants(ctx context.Context) {
 
 // lackingGrants is what a plugin asks for and does not have. Without granted hosts it
 // may connect to all.
-func lackingGrants(wants, granted engine.Grants) engine.Grants {
+func lackingGrants(wants, granted workspace.Grants) workspace.Grants {
 	missing := func(wanted, given []string) []string {
 		return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(given, name) })
 	}
-	lacking := engine.Grants{Env: missing(wants.Env, granted.Env)}
+	lacking := workspace.Grants{Env: missing(wants.Env, granted.Env)}
 	if granted.Hosts != nil {
 		lacking.Hosts = missing(wants.Hosts, granted.Hosts)
 	}

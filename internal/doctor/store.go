@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // backupAge is how old the last backup may be before it is warned of.
@@ -18,7 +19,7 @@ func (e *examination) checkStore(ctx context.Context) {
 	if e.refused {
 		return // told by checkStrict
 	}
-	path := filepath.Join(e.Config.StateDir, engine.StoreFile)
+	path := filepath.Join(e.Config.StateDir, workspace.StoreFile)
 	if !exists(path) {
 		e.ok(check, "", "nothing has run here yet")
 		return

@@ -12,16 +12,17 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Access is what the API needs of an engine to act on connections and secrets.
 type Access interface {
-	ListConnections(ctx context.Context) []engine.ConnectionStatus
+	ListConnections(ctx context.Context) []workspace.ConnectionStatus
 	TestConnection(ctx context.Context, connection string) (engine.ConnectionTest, error)
 	Login(ctx context.Context, connection string, r engine.LoginRequest, sink plan.Sink) (engine.CallResult, error)
 	Logout(ctx context.Context, connection string) (engine.LogoutResult, error)
-	ListSecrets(ctx context.Context) ([]engine.SecretInfo, error)
-	SetSecret(ctx context.Context, name, value string) (*engine.SecretInfo, error)
+	ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error)
+	SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error)
 	RemoveSecret(ctx context.Context, name string) error
 }
 
@@ -64,7 +65,7 @@ func loginResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Res
 	}}
 }
 
-func (s *server) connections(ctx context.Context, _ *struct{}) (Page[engine.ConnectionStatus], *Problem) {
+func (s *server) connections(ctx context.Context, _ *struct{}) (Page[workspace.ConnectionStatus], *Problem) {
 	return newPage(s.Access.ListConnections(ctx), ""), nil
 }
 
@@ -151,7 +152,7 @@ func (s *server) secrets(w http.ResponseWriter, r *http.Request) *Problem {
 // be none: it may be a value in the wrong place.
 func secretPath(r *http.Request) (string, *Problem) {
 	name := r.PathValue("name")
-	if !engine.ValidSecretName(name) {
+	if !workspace.ValidSecretName(name) {
 		return "", newProblem(CodeBadRequest, "this is not the name of a secret: letters, digits and _")
 	}
 	return name, nil

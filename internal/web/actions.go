@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -36,19 +37,19 @@ func (g GivenInputs) placed(problem *Problem) *Problem {
 	return problem.placed("inputs", g.Texts, "input_texts")
 }
 
-func inputsOf(values map[string]json.RawMessage, texts map[string]string) map[string]engine.Input {
-	merged := map[string]engine.Input{}
+func inputsOf(values map[string]json.RawMessage, texts map[string]string) map[string]workspace.Input {
+	merged := map[string]workspace.Input{}
 	for name, value := range values {
-		merged[name] = engine.Input{JSON: value}
+		merged[name] = workspace.Input{JSON: value}
 	}
 	for name, text := range texts {
-		merged[name] = engine.Input{Text: text}
+		merged[name] = workspace.Input{Text: text}
 	}
 	return merged
 }
 
 // splitInputs is the reverse of inputsOf.
-func splitInputs(inputs map[string]engine.Input) (values map[string]json.RawMessage, texts map[string]string) {
+func splitInputs(inputs map[string]workspace.Input) (values map[string]json.RawMessage, texts map[string]string) {
 	values, texts = map[string]json.RawMessage{}, map[string]string{}
 	for name, input := range inputs {
 		if len(input.JSON) > 0 {

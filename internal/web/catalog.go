@@ -6,9 +6,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -48,7 +48,7 @@ func (s *server) checkText(ctx context.Context, file, source string) (*plan.Work
 	return s.Catalog.Check(ctx, file, []byte(source))
 }
 
-func (s *server) plugins(ctx context.Context, _ *struct{}) (Page[engine.PluginInfo], *Problem) {
+func (s *server) plugins(ctx context.Context, _ *struct{}) (Page[workspace.PluginInfo], *Problem) {
 	return newPage(s.Catalog.Plugins(ctx), ""), nil
 }
 

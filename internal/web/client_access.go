@@ -6,11 +6,12 @@ import (
 	"net/url"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Connections lists the connections with what is known of their logins.
-func (c *Client) Connections(ctx context.Context) ([]engine.ConnectionStatus, error) {
-	var page Page[engine.ConnectionStatus]
+func (c *Client) Connections(ctx context.Context) ([]workspace.ConnectionStatus, error) {
+	var page Page[workspace.ConnectionStatus]
 	err := c.get(ctx, "/connections", &page)
 	return page.Items, err
 }
@@ -36,19 +37,19 @@ func (c *Client) Logout(ctx context.Context, name string) (engine.LogoutResult, 
 }
 
 // Secrets lists the secrets without their values.
-func (c *Client) Secrets(ctx context.Context) ([]engine.SecretInfo, error) {
-	var page Page[engine.SecretInfo]
+func (c *Client) Secrets(ctx context.Context) ([]workspace.SecretInfo, error) {
+	var page Page[workspace.SecretInfo]
 	err := c.get(ctx, "/local/secrets", &page)
 	return page.Items, err
 }
 
 // SetSecret stores a secret.
-func (c *Client) SetSecret(ctx context.Context, name, value string) (*engine.SecretInfo, error) {
+func (c *Client) SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error) {
 	response, err := c.send(ctx, http.MethodPut, secretsPath(name), secretValue{Value: value}, nil)
 	if err != nil {
 		return nil, err
 	}
-	info := new(engine.SecretInfo)
+	info := new(workspace.SecretInfo)
 	return info, readJSON(response, info)
 }
 

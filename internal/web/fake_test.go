@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const knownRun = "01k8zq4c0vdx3y6t7k9m2n5p8r"
@@ -238,8 +239,8 @@ func (fakeCatalog) Check(_ context.Context, file string, src []byte) (*plan.Work
 	return nil, list
 }
 
-func (fakeCatalog) Plugins(context.Context) []engine.PluginInfo {
-	return []engine.PluginInfo{{Name: "netinfo"}}
+func (fakeCatalog) Plugins(context.Context) []workspace.PluginInfo {
+	return []workspace.PluginInfo{{Name: "netinfo"}}
 }
 
 func (fakeCatalog) Actions(_ context.Context, plugin string) ([]*plan.Action, error) {
@@ -279,8 +280,8 @@ func (f *fakeAccess) known(name string) error {
 	return nil
 }
 
-func (f *fakeAccess) ListConnections(context.Context) []engine.ConnectionStatus {
-	return []engine.ConnectionStatus{{Name: "work", Plugin: "auth", Login: &engine.LoginState{State: "valid"}}}
+func (f *fakeAccess) ListConnections(context.Context) []workspace.ConnectionStatus {
+	return []workspace.ConnectionStatus{{Name: "work", Plugin: "auth", Login: &workspace.LoginState{State: "valid"}}}
 }
 
 func (f *fakeAccess) TestConnection(_ context.Context, name string) (engine.ConnectionTest, error) {
@@ -308,18 +309,18 @@ func (f *fakeAccess) Logout(_ context.Context, name string) (engine.LogoutResult
 	return engine.LogoutResult{Revoked: true, Forgotten: true}, f.known(name)
 }
 
-func (f *fakeAccess) ListSecrets(context.Context) ([]engine.SecretInfo, error) {
-	return []engine.SecretInfo{{Name: "T", Sources: []string{"store"}}}, nil
+func (f *fakeAccess) ListSecrets(context.Context) ([]workspace.SecretInfo, error) {
+	return []workspace.SecretInfo{{Name: "T", Sources: []string{"store"}}}, nil
 }
 
-func (f *fakeAccess) SetSecret(_ context.Context, name, value string) (*engine.SecretInfo, error) {
+func (f *fakeAccess) SetSecret(_ context.Context, name, value string) (*workspace.SecretInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.secrets == nil {
 		f.secrets = map[string]string{}
 	}
 	f.secrets[name] = value
-	return &engine.SecretInfo{Name: name, Sources: []string{"store"}}, nil
+	return &workspace.SecretInfo{Name: name, Sources: []string{"store"}}, nil
 }
 
 func (f *fakeAccess) RemoveSecret(_ context.Context, name string) error {

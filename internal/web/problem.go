@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Code names a kind of failure of the API. Codes are stable.
@@ -112,7 +113,7 @@ func problemOf(err error) *Problem {
 		return newProblem(CodeClosing, closingText)
 	case errors.Is(err, fault.ErrRunNotFound):
 		return newProblem(CodeNotFound, err.Error())
-	case errors.Is(err, engine.ErrUnknownPlugin):
+	case errors.Is(err, workspace.ErrUnknownPlugin):
 		return newProblem(CodeNotFound, err.Error())
 	case errors.As(err, &unknown):
 		answer := newProblem(CodeNotFound, unknown.Error())

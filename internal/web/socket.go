@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Names of the files that an owner keeps in its state directory.
@@ -159,7 +159,7 @@ func (e *dialError) Unwrap() error { return e.err }
 // and what it said of itself. The error is a *GoneError when nobody answers, and a
 // *engine.StoreError when others than this user could have put the socket there.
 func Dial(ctx context.Context, stateDir string) (*Client, *Owner, error) {
-	if err := engine.CheckStateFolder(stateDir); err != nil {
+	if err := workspace.CheckStateFolder(stateDir); err != nil {
 		return nil, nil, err
 	}
 	path := filepath.Join(stateDir, socketName)

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // fakeMemory knows one workflow with a name that no path can hold.
@@ -62,7 +63,7 @@ func TestStateGoesThroughTheAPI(t *testing.T) {
 	if items, err := client.State(ctx, oddName, "n/a"); err != nil || items[0].Workflow != oddName || items[0].Name != "n/a" {
 		t.Errorf("state %+v: %v", items, err)
 	}
-	item, err := client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: engine.Input{Text: "2"}, By: "ann"})
+	item, err := client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "2"}, By: "ann"})
 	if err != nil || string(item.Value) != "2" || item.By != "ann" {
 		t.Errorf("set %+v: %v", item, err)
 	}
@@ -99,7 +100,7 @@ func TestStateErrorsHaveTheirCodes(t *testing.T) {
 	want("no workflow", err, CodeBadRequest)
 	_, err = client.StateHistory(ctx, oddName, "")
 	want("a history without a name", err, CodeBadRequest)
-	_, err = client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: engine.Input{Text: "x"}})
+	_, err = client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "x"}})
 	want("a value of another type", err, CodeInvalidInput)
 	want("an unknown parameter", client.get(ctx, "/local/state?workflow=w&limit=1", new(struct{})), CodeBadRequest)
 	want("a parameter twice", client.get(ctx, "/local/state/cursors?workflow=w&workflow=v", new(struct{})), CodeBadRequest)

@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const jsonType = "application/json"
@@ -56,7 +57,7 @@ func TestANamedWorkflowIsStarted(t *testing.T) {
 	a := newAlwaysOn(t)
 	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	asked := engine.NamedStart{
-		Inputs:      map[string]engine.Input{"site": {Text: "A"}, "n": {JSON: []byte("9007199254740993")}},
+		Inputs:      map[string]workspace.Input{"site": {Text: "A"}, "n": {JSON: []byte("9007199254740993")}},
 		ScheduledAt: at, RequestID: "k1", By: "ann",
 	}
 	answer, err := a.client().StartNamed(t.Context(), oddName, asked, 0)
@@ -119,10 +120,10 @@ func TestAStartOverTCP(t *testing.T) {
 	}
 	want := []engine.NamedStart{
 		{
-			Inputs:    map[string]engine.Input{"a": {JSON: []byte("[1]")}, "b": {Text: "2"}},
+			Inputs:    map[string]workspace.Input{"a": {JSON: []byte("[1]")}, "b": {Text: "2"}},
 			RequestID: "api/t1/" + oddName + "/k1", By: "token ci from 10.0.0.1",
 		},
-		{Inputs: map[string]engine.Input{}, By: "token ci from 10.0.0.1"},
+		{Inputs: map[string]workspace.Input{}, By: "token ci from 10.0.0.1"},
 	}
 	if diff := cmp.Diff(want, a.workflows.started, asOneRequest()); diff != "" {
 		t.Error(diff)

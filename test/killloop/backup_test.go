@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // TestP15BackupsUnderLoadHoldWhatWasAcknowledged makes backups while runs go on:
@@ -77,7 +78,7 @@ func checkBackup(t *testing.T, path string, flows []flow, before []line) (parked
 	if report.Parked > open {
 		t.Errorf("%s: %d runs were parked, %d were open", filepath.Base(path), report.Parked, open)
 	}
-	restored, err := boltstore.Open(filepath.Join(config.StateDir, engine.StoreFile), boltstore.Options{InitialMmapSize: 64 << 20})
+	restored, err := boltstore.Open(filepath.Join(config.StateDir, workspace.StoreFile), boltstore.Options{InitialMmapSize: 64 << 20})
 	if err != nil {
 		t.Errorf("open what was restored of %s: %v", filepath.Base(path), err)
 		return 0

@@ -22,6 +22,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // lieLasts is how long the control's journal says "durable" before it is true.
@@ -69,7 +70,7 @@ func openLying(r role, reached func()) (*lyingDriver, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := boltstore.Open(filepath.Join(state, engine.StoreFile), boltstore.Options{Hooks: store.Hooks{OnCommit: func(store.CommitStage) { reached() }}})
+	file, err := boltstore.Open(filepath.Join(state, workspace.StoreFile), boltstore.Options{Hooks: store.Hooks{OnCommit: func(store.CommitStage) { reached() }}})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // engineDriver is the real engine.
@@ -46,8 +47,8 @@ func openEngine(ctx context.Context, r role, reached func()) (*engineDriver, err
 	return &engineDriver{engine: opened, dir: r.Dir}, nil
 }
 
-func engineConfig(dir string, reached func()) engine.Config {
-	return engine.Config{
+func engineConfig(dir string, reached func()) workspace.Config {
+	return workspace.Config{
 		StateDir: filepath.Join(dir, "state"), ProjectFile: filepath.Join(dir, "flowrun.yaml"), Dir: dir, Environ: os.Environ(),
 		Executable: program(), Bundled: []string{"counter"}, Version: "test", Now: time.Now, Entropy: rand.Reader,
 		Log: slog.New(slog.DiscardHandler), OnCommit: func(string) { reached() },
@@ -80,7 +81,7 @@ func (d *engineDriver) start(ctx context.Context, r request) (string, error) {
 		return "", err
 	}
 	run, problems, err := d.engine.Start(ctx, engine.StartRequest{
-		File: r.Flow + ".yaml", Dir: d.dir, Source: source, RequestID: r.ID, Inputs: map[string]engine.Input{"tag": {Text: r.ID}},
+		File: r.Flow + ".yaml", Dir: d.dir, Source: source, RequestID: r.ID, Inputs: map[string]workspace.Input{"tag": {Text: r.ID}},
 	})
 	if err == nil && run == nil {
 		err = problems.Err()

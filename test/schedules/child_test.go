@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // role is what a child is told.
@@ -69,14 +70,14 @@ func setClock(t *testing.T, dir string, ahead time.Duration) {
 	}
 }
 
-func config(dir string, now func() time.Time, reached func(stage string)) engine.Config {
-	return engine.Config{
+func config(dir string, now func() time.Time, reached func(stage string)) workspace.Config {
+	return workspace.Config{
 		StateDir: filepath.Join(dir, "state"), ProjectFile: filepath.Join(dir, "flowrun.yaml"), Dir: dir, Environ: os.Environ(),
 		Executable: os.Args[0], Version: "test", Now: now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), OnCommit: reached,
 	}
 }
 
-func open(c engine.Config) (*engine.Engine, error) {
+func open(c workspace.Config) (*engine.Engine, error) {
 	project, err := engine.LoadProject(context.Background(), c)
 	if err != nil {
 		return nil, fmt.Errorf("load project: %w", err)

@@ -25,6 +25,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/page"
@@ -62,7 +63,7 @@ func newMany(tb testing.TB, runs int) *many {
 	write("state/.keep", "")
 	m := &many{tb: tb}
 	m.fill(filepath.Join(state, "flowrun.db"), runs)
-	project, err := engine.LoadProject(tb.Context(), engine.Config{
+	project, err := engine.LoadProject(tb.Context(), workspace.Config{
 		StateDir: state, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Dir: dir, WorkDir: dir,
 		Executable: "none", Version: "test", Now: time.Now, Entropy: cryptorand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
@@ -78,8 +79,8 @@ func newMany(tb testing.TB, runs int) *many {
 		}
 	})
 	mux := http.NewServeMux()
-	routes := page.Routes(page.Options{Engine: m.engine, Catalog: engine.Offline{Project: project}, Now: time.Now, Version: "test", StateDir: state})
-	routes = append(routes, web.API(web.Options{Runs: m.engine, Catalog: engine.Offline{Project: project}, Workflows: m.engine, Schedules: m.engine, Gate: web.NewGate()})...)
+	routes := page.Routes(page.Options{Engine: m.engine, Catalog: engine.Offline{Workspace: project}, Now: time.Now, Version: "test", StateDir: state})
+	routes = append(routes, web.API(web.Options{Runs: m.engine, Catalog: engine.Offline{Workspace: project}, Workflows: m.engine, Schedules: m.engine, Gate: web.NewGate()})...)
 	for _, route := range routes {
 		mux.Handle(route.Pattern, route.Handler)
 	}

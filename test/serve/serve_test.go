@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/page"
@@ -67,7 +68,7 @@ func newProduct(t *testing.T) *product {
 	dir := filepath.Join(p.root, "project")
 	p.write("project/flowrun.yaml", "workflows: [workflows]\n")
 	p.write("project/workflows/hello.yaml", workflowFile)
-	project, err := engine.LoadProject(t.Context(), engine.Config{
+	project, err := engine.LoadProject(t.Context(), workspace.Config{
 		StateDir: filepath.Join(p.root, "state"), ProjectFile: filepath.Join(dir, "flowrun.yaml"), Dir: dir, WorkDir: dir,
 		Executable: "none", Version: "test", Now: p.clock.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
@@ -84,12 +85,12 @@ func newProduct(t *testing.T) *product {
 	})
 	p.server = web.ServerOptions{
 		API: web.Options{
-			Runs: p.engine, Catalog: engine.Offline{Project: project}, Access: p.engine, Memory: p.engine, Upkeep: p.engine,
+			Runs: p.engine, Catalog: engine.Offline{Workspace: project}, Access: p.engine, Memory: p.engine, Upkeep: p.engine,
 			Workflows: p.engine, Schedules: p.engine, Hooks: p.engine, Tokens: p.engine, Ready: p.engine.Ready,
 			Owner: web.Owner{PID: os.Getpid(), Version: "test"}, Gate: web.NewGate(),
 		},
 		Page: page.Routes(page.Options{
-			Engine: p.engine, Catalog: engine.Offline{Project: project}, Now: p.clock.Now, Version: "test", StateDir: filepath.Join(p.root, "state"), Since: p.clock.Now(),
+			Engine: p.engine, Catalog: engine.Offline{Workspace: project}, Now: p.clock.Now, Version: "test", StateDir: filepath.Join(p.root, "state"), Since: p.clock.Now(),
 			Go: func(task func(context.Context)) { go task(t.Context()) },
 		}),
 		Metrics:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),

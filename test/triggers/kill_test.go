@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 func events() []string { return []string{"e1", "e2", "e3"} }
@@ -125,7 +125,7 @@ func TestP10ControlEventsWithoutAKeyAreDoubled(t *testing.T) {
 // forget makes the poll believe that it is one poll further than it is.
 func forget(t *testing.T, dir string) {
 	t.Helper()
-	store, err := boltstore.Open(dir+"/state/"+engine.StoreFile, boltstore.Options{})
+	store, err := boltstore.Open(dir+"/state/"+workspace.StoreFile, boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const projectText = `workflows: [hooked.yaml, next.yaml, watch.yaml]
@@ -106,7 +107,7 @@ func copyProject(t *testing.T, from string) string {
 	if err := os.CopyFS(state, os.DirFS(filepath.Join(from, "state"))); err != nil {
 		t.Fatal(err)
 	}
-	for path, mode := range map[string]os.FileMode{state: 0o700, filepath.Join(state, "key"): 0o600, filepath.Join(state, engine.StoreFile): 0o600} {
+	for path, mode := range map[string]os.FileMode{state: 0o700, filepath.Join(state, "key"): 0o600, filepath.Join(state, workspace.StoreFile): 0o600} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // role is what a server is to do: it takes the events, until it is killed or each
@@ -38,8 +39,8 @@ const patience = 2 * time.Minute
 
 const token = "a-secret-of-the-sender"
 
-func config(dir string) engine.Config {
-	return engine.Config{
+func config(dir string) workspace.Config {
+	return workspace.Config{
 		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"),
 		Executable: program(), Bundled: []string{"feed"}, Version: "test", Now: time.Now, Entropy: rand.Reader,
 		Log: slog.New(slog.DiscardHandler), Environ: append(os.Environ(), "FLOWRUN_SECRET_HOOK="+token),
@@ -47,7 +48,7 @@ func config(dir string) engine.Config {
 }
 
 // open opens the engine of a project.
-func open(ctx context.Context, c engine.Config) (*engine.Engine, error) {
+func open(ctx context.Context, c workspace.Config) (*engine.Engine, error) {
 	project, err := engine.LoadProject(ctx, c)
 	if err != nil {
 		return nil, err

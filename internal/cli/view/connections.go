@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Connections prints connections, one a line.
-func (p Page) Connections(out io.Writer, connections []engine.ConnectionStatus) {
+func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatus) {
 	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
 	for _, c := range connections {
 		table.Rows = append(table.Rows, []string{
@@ -39,7 +40,7 @@ func orDash(text string) string {
 }
 
 // loginText says who is logged in, or where the token comes from.
-func (p Page) loginText(c engine.ConnectionStatus) string {
+func (p Page) loginText(c workspace.ConnectionStatus) string {
 	switch login := c.Login; {
 	case c.Error != "":
 		return "error: " + term.Clean(firstLine(c.Error))
@@ -53,7 +54,7 @@ func (p Page) loginText(c engine.ConnectionStatus) string {
 	return "-"
 }
 
-func (p Page) stateText(login *engine.LoginState) string {
+func (p Page) stateText(login *workspace.LoginState) string {
 	text := strings.ReplaceAll(term.Clean(login.State), "auth_required", "login needed")
 	if login.State == "none" {
 		text = "not logged in"
@@ -72,7 +73,7 @@ func (p Page) stateText(login *engine.LoginState) string {
 	return text
 }
 
-func (p Page) paintLogin(c engine.ConnectionStatus, cell string) string {
+func (p Page) paintLogin(c workspace.ConnectionStatus, cell string) string {
 	switch {
 	case c.Error != "" || c.Login != nil && c.Login.Error != "":
 		return p.Style.Red(cell)
@@ -133,7 +134,7 @@ func (p Page) LoggedIn(out io.Writer, name string, scopes, missing []string, unt
 }
 
 // Secrets prints secrets, one a line, without their values.
-func (p Page) Secrets(out io.Writer, secrets []engine.SecretInfo) {
+func (p Page) Secrets(out io.Writer, secrets []workspace.SecretInfo) {
 	table := Table{Head: []string{"SECRET", "FROM", "USED BY"}}
 	for _, secret := range secrets {
 		from := strings.Join(secret.Sources, ", then ")

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Function prints what a function of expressions does.
-func (p Page) Function(out io.Writer, function engine.FunctionDoc) {
+func (p Page) Function(out io.Writer, function workspace.FunctionDoc) {
 	fmt.Fprintf(out, "%s\n\n%s\n", p.Style.Bold(function.Signature), strings.Join(wrap(function.Doc, p.textWidth()), "\n"))
 	if function.Example != "" {
 		fmt.Fprintf(out, "\n%s\n  ${{ %s }}\n", p.Style.Dim("example"), function.Example)
@@ -20,7 +20,7 @@ func (p Page) Function(out io.Writer, function engine.FunctionDoc) {
 }
 
 // Action prints all that is known of an action, with a step to paste.
-func (p Page) Action(out io.Writer, action *plan.Action, doc engine.ActionDoc) {
+func (p Page) Action(out io.Writer, action *plan.Action, doc workspace.ActionDoc) {
 	what := p.effect(action.Effect)
 	if action.Plugin == "core" {
 		what = p.Style.Dim("the engine's own")
@@ -51,7 +51,7 @@ func (p Page) effect(effect plan.Effect) string {
 	return p.Style.Red("writes, once: is not repeated when its outcome is unknown")
 }
 
-func (p Page) fields(out io.Writer, title string, fields []engine.FieldDoc, inputs bool) {
+func (p Page) fields(out io.Writer, title string, fields []workspace.FieldDoc, inputs bool) {
 	fmt.Fprintf(out, "\n%s\n", p.Style.Dim(title))
 	if len(fields) == 0 {
 		fmt.Fprintln(out, "  none")
@@ -89,7 +89,7 @@ func (p Page) hanging(out io.Writer, line, text string) {
 }
 
 // fieldName marks what must be given with `!`, as `plugins actions` does.
-func fieldName(field engine.FieldDoc, inputs bool) string {
+func fieldName(field workspace.FieldDoc, inputs bool) string {
 	if inputs && field.Required {
 		return field.Name + "!"
 	}

@@ -5,12 +5,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Key prints what a key of workflow files is for and what its value may be.
-func (p Page) Key(out io.Writer, key engine.KeyDoc) {
+func (p Page) Key(out io.Writer, key workspace.KeyDoc) {
 	fmt.Fprintf(out, "%s  %s\n", p.Style.Bold(key.Path), p.Style.Dim(key.Value))
 	if key.Doc != "" {
 		fmt.Fprintf(out, "\n%s\n", strings.Join(wrap(key.Doc, p.textWidth()), "\n"))

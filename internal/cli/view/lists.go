@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -38,7 +38,7 @@ func (p Page) Runs(out io.Writer, runs []plan.Run) {
 }
 
 // Plugins prints plugins, one a line, with those that can't be described.
-func (p Page) Plugins(out io.Writer, plugins []engine.PluginInfo) {
+func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
 	table := Table{Head: []string{"PLUGIN", "VERSION", "ACTIONS", "SOURCE", "ABOUT"}}
 	for _, plugin := range plugins {
 		about := firstLine(plugin.Doc)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -220,13 +221,13 @@ func TestLongTextsAreCutOnATerminal(t *testing.T) {
 func TestConnectionsAndTheirTests(t *testing.T) {
 	var out bytes.Buffer
 	until := start
-	page().Connections(&out, []engine.ConnectionStatus{
-		{Name: "a", Plugin: "auth", URL: "https://a.example", Login: &engine.LoginState{State: "valid", ExpiresAt: &until}},
+	page().Connections(&out, []workspace.ConnectionStatus{
+		{Name: "a", Plugin: "auth", URL: "https://a.example", Login: &workspace.LoginState{State: "valid", ExpiresAt: &until}},
 		{Name: "b", Plugin: "tasks", Rate: "60/1m", TokenFrom: "a"},
-		{Name: "r", Plugin: "auth", Login: &engine.LoginState{State: "valid", Renewable: true, ExpiresAt: &until}},
-		{Name: "s", Plugin: "auth", Login: &engine.LoginState{State: "valid", Renewable: true, RefreshExpiresAt: &until}},
-		{Name: "c", Plugin: "auth", Login: &engine.LoginState{State: "auth_required", Reason: "revoked"}},
-		{Name: "d", Plugin: "auth", Login: &engine.LoginState{State: "unknown", Error: "it crashed"}},
+		{Name: "r", Plugin: "auth", Login: &workspace.LoginState{State: "valid", Renewable: true, ExpiresAt: &until}},
+		{Name: "s", Plugin: "auth", Login: &workspace.LoginState{State: "valid", Renewable: true, RefreshExpiresAt: &until}},
+		{Name: "c", Plugin: "auth", Login: &workspace.LoginState{State: "auth_required", Reason: "revoked"}},
+		{Name: "d", Plugin: "auth", Login: &workspace.LoginState{State: "unknown", Error: "it crashed"}},
 		{Name: "e", Plugin: "x", Error: "there is no\nsetting"},
 	})
 	want := `CONNECTION  PLUGIN  URL                RATE   LOGIN

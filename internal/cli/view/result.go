@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -404,7 +404,7 @@ func indent(text string) string {
 }
 
 func indentJSON(raw json.RawMessage) string {
-	return term.CleanText(engine.ReadableJSON(raw))
+	return term.CleanText(workspace.ReadableJSON(raw))
 }
 
 // Data prints a JSON value for people.

@@ -7,31 +7,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // TestSummary counts the cases of tests; Invalid counts files.
 type TestSummary struct {
-	Files   []engine.TestResult `json:"files"`
-	Passed  int                 `json:"passed"`
-	Failed  int                 `json:"failed"`
-	Stale   int                 `json:"stale"`
-	Invalid int                 `json:"invalid_files"`
+	Files   []workspace.TestResult `json:"files"`
+	Passed  int                    `json:"passed"`
+	Failed  int                    `json:"failed"`
+	Stale   int                    `json:"stale"`
+	Invalid int                    `json:"invalid_files"`
 }
 
 // TestReport is what `flowrun test -o json` prints.
-func TestReport(results []engine.TestResult) TestSummary {
+func TestReport(results []workspace.TestResult) TestSummary {
 	summary := TestSummary{Files: results}
 	for _, file := range results {
-		if file.Status == engine.TestInvalid {
+		if file.Status == workspace.TestInvalid {
 			summary.Invalid++
 		}
 		for _, c := range file.Cases {
 			switch c.Status {
-			case engine.TestPassed:
+			case workspace.TestPassed:
 				summary.Passed++
-			case engine.TestStale:
+			case workspace.TestStale:
 				summary.Stale++
 			default:
 				summary.Failed++
@@ -42,10 +42,10 @@ func TestReport(results []engine.TestResult) TestSummary {
 }
 
 // Tests prints what became of tests, file by file, and how many passed.
-func (p Page) Tests(out io.Writer, results []engine.TestResult) {
+func (p Page) Tests(out io.Writer, results []workspace.TestResult) {
 	for _, file := range results {
 		fmt.Fprintln(out, p.Style.Bold(term.Clean(file.File)))
-		if file.Status == engine.TestInvalid {
+		if file.Status == workspace.TestInvalid {
 			fmt.Fprintf(out, "  %s not run: %s\n", p.Style.Red("✗"), plural(len(file.Problems), "problem"))
 		}
 		for _, c := range file.Cases {
@@ -69,12 +69,12 @@ func (p Page) Tests(out io.Writer, results []engine.TestResult) {
 	fmt.Fprintf(out, "\n%s\n", strings.Join(parts, ", "))
 }
 
-func (p Page) testCase(out io.Writer, c engine.TestCase) {
+func (p Page) testCase(out io.Writer, c workspace.TestCase) {
 	mark, note := p.Style.Green("✓"), ""
-	if c.Status != engine.TestPassed {
+	if c.Status != workspace.TestPassed {
 		mark = p.Style.Red("✗")
 	}
-	if c.Status == engine.TestStale {
+	if c.Status == workspace.TestStale {
 		note = " " + p.Style.Red("stale")
 	}
 	said := plural(c.Calls, "call")
@@ -96,7 +96,7 @@ func (p Page) testCase(out io.Writer, c engine.TestCase) {
 	}
 }
 
-func (p Page) coverage(out io.Writer, file engine.TestResult) {
+func (p Page) coverage(out io.Writer, file workspace.TestResult) {
 	if len(file.Cases) == 0 || file.Coverage.Steps == 0 {
 		return
 	}
@@ -143,19 +143,19 @@ type (
 
 // JUnit writes a JUnit report: a suite for each file, whose problems are errors
 // of a case of its own.
-func JUnit(out io.Writer, results []engine.TestResult) error {
+func JUnit(out io.Writer, results []workspace.TestResult) error {
 	report := junitSuites{}
 	var total time.Duration
 	for _, file := range results {
 		suite := junitSuite{Name: file.File}
 		var took time.Duration
-		if file.Status == engine.TestInvalid {
+		if file.Status == workspace.TestInvalid {
 			suite.Errors++
 			suite.Cases = append(suite.Cases, junitProblems(file))
 		}
 		for _, c := range file.Cases {
 			took += c.Wall
-			if c.Status != engine.TestPassed {
+			if c.Status != workspace.TestPassed {
 				suite.Failures++
 			}
 			suite.Cases = append(suite.Cases, junitOf(file, c))
@@ -180,7 +180,7 @@ func JUnit(out io.Writer, results []engine.TestResult) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-func junitProblems(file engine.TestResult) junitCase {
+func junitProblems(file workspace.TestResult) junitCase {
 	c := junitCase{Name: "the file is valid", Class: file.File, File: file.File, Time: seconds(0)}
 	for _, problem := range file.Problems {
 		text := problem.Pos.String() + ": " + problem.Message
@@ -192,7 +192,7 @@ func junitProblems(file engine.TestResult) junitCase {
 	return c
 }
 
-func junitOf(file engine.TestResult, c engine.TestCase) junitCase {
+func junitOf(file workspace.TestResult, c workspace.TestCase) junitCase {
 	shown := junitCase{Name: c.Name, Class: file.File, File: file.File, Line: c.Line, Time: seconds(c.Wall)}
 	for _, failure := range c.Failures {
 		lines := append([]string{failure.Pos.String() + ": " + failure.Message}, failure.Lines...)

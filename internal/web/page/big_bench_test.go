@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // BenchmarkPageOfALongLoop draws the page of a run that waits behind a loop of 3,000
@@ -22,7 +22,7 @@ func BenchmarkPageOfALongLoop(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	id := d.start("many", map[string]engine.Input{"numbers": rawJSON(string(raw))})
+	id := d.start("many", map[string]workspace.Input{"numbers": rawJSON(string(raw))})
 	b.ReportAllocs()
 	for b.Loop() {
 		w := httptest.NewRecorder()

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // connectionsData is what the list of connections shows.
@@ -18,7 +19,7 @@ type connectionsData struct {
 
 // connectionRow is one connection with what goes on with it.
 type connectionRow struct {
-	engine.ConnectionStatus
+	workspace.ConnectionStatus
 	URL       string
 	SourceURL string // of the connection that its token comes from
 	PluginURL string
@@ -69,9 +70,9 @@ func (s *site) loginEvery(rows []connectionRow) time.Duration {
 // flowEvery is how often a running login is looked at.
 const flowEvery = 2 * time.Second
 
-func (s *site) connectionRow(one engine.ConnectionStatus) connectionRow {
+func (s *site) connectionRow(one workspace.ConnectionStatus) connectionRow {
 	row := connectionRow{
-		ConnectionStatus: one, URL: connectionURL(one.Name), PluginURL: "/plugins/" + one.Plugin, Settings: engine.ReadableJSON(one.Config), Flow: s.logins.view(one.Name),
+		ConnectionStatus: one, URL: connectionURL(one.Name), PluginURL: "/plugins/" + one.Plugin, Settings: workspace.ReadableJSON(one.Config), Flow: s.logins.view(one.Name),
 		now: s.Now(),
 	}
 	if one.TokenFrom != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -16,8 +17,8 @@ type tested struct {
 	test engine.ConnectionTest
 }
 
-func (e tested) ListConnections(context.Context) []engine.ConnectionStatus {
-	return []engine.ConnectionStatus{{Name: e.test.Name, Plugin: e.test.Plugin}}
+func (e tested) ListConnections(context.Context) []workspace.ConnectionStatus {
+	return []workspace.ConnectionStatus{{Name: e.test.Name, Plugin: e.test.Plugin}}
 }
 
 func (e tested) TestConnection(context.Context, string) (engine.ConnectionTest, error) {

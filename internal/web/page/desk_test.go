@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -52,7 +53,7 @@ func newDesk(t testing.TB, workflows map[string]string) *desk {
 	for name, text := range workflows {
 		write("workflows/"+name, text)
 	}
-	project, err := engine.LoadProject(t.Context(), engine.Config{
+	project, err := engine.LoadProject(t.Context(), workspace.Config{
 		StateDir: filepath.Join(dir, "state"), ProjectFile: filepath.Join(dir, "flowrun.yaml"), Dir: dir, WorkDir: dir,
 		Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 	})
@@ -83,7 +84,7 @@ func newDesk(t testing.TB, workflows map[string]string) *desk {
 }
 
 // start runs a workflow by its name until it waits, is paused or has ended.
-func (d *desk) start(name string, inputs map[string]engine.Input) string {
+func (d *desk) start(name string, inputs map[string]workspace.Input) string {
 	d.t.Helper()
 	run, problems, err := d.engine.StartNamed(d.t.Context(), name, engine.NamedStart{Inputs: inputs, By: "ann"})
 	if err != nil || run == nil {
@@ -181,9 +182,9 @@ func mainOf(page string) string {
 	return after
 }
 
-func text(value string) engine.Input { return engine.Input{Text: value} }
+func text(value string) workspace.Input { return workspace.Input{Text: value} }
 
-func rawJSON(value string) engine.Input { return engine.Input{JSON: json.RawMessage(value)} }
+func rawJSON(value string) workspace.Input { return workspace.Input{JSON: json.RawMessage(value)} }
 
 // The workflows of the tests.
 const (

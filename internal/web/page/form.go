@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // form is what a JSON Schema asks for, as controls that work without a script:
@@ -28,7 +28,7 @@ type form struct {
 
 // field is one control with what it shows.
 type field struct {
-	engine.FormField
+	workspace.FormField
 	ID      string // of the control's element
 	Input   string // the control's name: "in.site"
 	Control string // input, area, select, check, time
@@ -81,7 +81,7 @@ func newForm(schema json.RawMessage, values map[string]json.RawMessage) *form {
 func newFormIn(zone *time.Location, schema json.RawMessage, values map[string]json.RawMessage) *form {
 	zone = plainZone(zone)
 	f := &form{schema: schema, zone: zone}
-	fields, err := engine.FormOf(schema)
+	fields, err := workspace.FormOf(schema)
 	if err != nil {
 		f.Error = err.Error()
 		return f
@@ -119,8 +119,8 @@ func (f *form) Wrong() []*field {
 // read takes what was sent and keeps it as it was typed. The inputs are those
 // that were given: what was left empty and has a default is not among them. ok
 // is false when something is wrong, which stands beside its field then.
-func (f *form) read(values url.Values) (inputs map[string]engine.Input, ok bool) {
-	inputs = map[string]engine.Input{}
+func (f *form) read(values url.Values) (inputs map[string]workspace.Input, ok bool) {
+	inputs = map[string]workspace.Input{}
 	for _, one := range f.Fields {
 		posted := values[one.Input]
 		if len(posted) == 0 {
@@ -137,7 +137,7 @@ func (f *form) read(values url.Values) (inputs map[string]engine.Input, ok bool)
 	if f.Error != "" {
 		return nil, false
 	}
-	wrong, err := engine.CheckForm(f.schema, inputs)
+	wrong, err := workspace.CheckForm(f.schema, inputs)
 	if err != nil {
 		f.Error = err.Error()
 		return nil, false
@@ -174,7 +174,7 @@ func (f *field) refuse(wrong *fault.InputError) {
 	if strings.Contains(f.Hint, "-i ") || strings.Contains(f.Error, strings.TrimPrefix(f.Hint, "it takes ")) {
 		f.Hint = ""
 	}
-	if f.Kind != engine.FieldList {
+	if f.Kind != workspace.FieldList {
 		return
 	}
 	pointer, rest, found := strings.Cut(f.Error, ": ")
@@ -199,16 +199,16 @@ func (f *field) DescribedBy() string {
 }
 
 // helpOf says in one line what a field takes.
-func helpOf(f engine.FormField) string {
+func helpOf(f workspace.FormField) string {
 	var parts []string
-	if f.Kind != engine.FieldChoice && f.Kind != engine.FieldBoolean {
+	if f.Kind != workspace.FieldChoice && f.Kind != workspace.FieldBoolean {
 		parts = append(parts, f.Type)
 	}
 	if low, high := boundText(f.Min), boundText(f.Max); low != "" || high != "" {
 		parts = append(parts, rangeText(low, high, ""))
 	}
 	unit := "character"
-	if f.Kind == engine.FieldList || f.Kind == engine.FieldJSON {
+	if f.Kind == workspace.FieldList || f.Kind == workspace.FieldJSON {
 		unit = "item"
 	}
 	if low, high := countText(f.MinLength), countText(f.MaxLength); low != "" || high != "" {
@@ -221,20 +221,20 @@ func helpOf(f engine.FormField) string {
 		parts = append(parts, "matches "+f.Pattern)
 	}
 	switch f.Kind {
-	case engine.FieldList:
+	case workspace.FieldList:
 		parts = append(parts, "one a line, or a JSON list")
 		if len(f.Choices) > 0 {
 			parts = append(parts, "of "+strings.Join(choiceTexts(f.Choices), ", "))
 		}
-	case engine.FieldJSON:
+	case workspace.FieldJSON:
 		parts = append(parts, "as JSON")
-	case engine.FieldDuration:
+	case workspace.FieldDuration:
 		parts = append(parts, "such as 30s, 6h, 7d")
 	}
 	switch {
-	case f.Default != nil && string(f.Default) != "null" && f.Kind != engine.FieldBoolean && f.Kind != engine.FieldChoice && len(f.Default) < 80:
+	case f.Default != nil && string(f.Default) != "null" && f.Kind != workspace.FieldBoolean && f.Kind != workspace.FieldChoice && len(f.Default) < 80:
 		parts = append(parts, "default "+string(f.Default))
-	case f.Nullable && f.Kind != engine.FieldChoice && f.Kind != engine.FieldBoolean:
+	case f.Nullable && f.Kind != workspace.FieldChoice && f.Kind != workspace.FieldBoolean:
 		parts = append(parts, "empty is null")
 	}
 	if text := strings.Join(parts, "; "); text != "text" { // an empty line to type in says that much

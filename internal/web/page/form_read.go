@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // take keeps what was sent as it is and makes an input of it. given is false for
 // what counts as not filled in.
-func (f *field) take(text string, values url.Values) (input engine.Input, given bool, err error) {
+func (f *field) take(text string, values url.Values) (input workspace.Input, given bool, err error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n") // as HTML sends every line's end
 	if values.Get(f.Input+".as") == "json" {
 		f.AsJSON, f.Control, f.Value, f.Rows = true, controlArea, text, rowsOf(text, 3)
@@ -21,27 +22,27 @@ func (f *field) take(text string, values url.Values) (input engine.Input, given 
 	}
 	f.AsJSON = false
 	switch f.Kind {
-	case engine.FieldChoice:
+	case workspace.FieldChoice:
 		return f.takeChoice(text)
-	case engine.FieldBoolean:
+	case workspace.FieldBoolean:
 		return f.takeBoolean(text)
-	case engine.FieldTime:
+	case workspace.FieldTime:
 		return f.takeTime(text, values.Get(f.Input+".zone"))
-	case engine.FieldList:
+	case workspace.FieldList:
 		f.Control, f.Value, f.Rows = controlArea, text, rowsOf(text, 3)
 		if strings.TrimSpace(text) == "" && f.Nullable {
 			return null(), true, nil
 		}
 		items, err := f.items(text)
-		return engine.Input{JSON: items}, true, err
-	case engine.FieldJSON:
+		return workspace.Input{JSON: items}, true, err
+	case workspace.FieldJSON:
 		f.Control, f.Value, f.Rows = controlArea, text, rowsOf(text, 4)
 		return f.takeJSON(text)
-	case engine.FieldText:
+	case workspace.FieldText:
 		return f.takeText(text)
-	case engine.FieldInteger, engine.FieldNumber:
+	case workspace.FieldInteger, workspace.FieldNumber:
 		f.showNumber(text)
-	case engine.FieldSecret: // it is not shown again
+	case workspace.FieldSecret: // it is not shown again
 	default:
 		f.Value = text
 	}
@@ -49,23 +50,23 @@ func (f *field) take(text string, values url.Values) (input engine.Input, given 
 	if text == "" {
 		return f.nothing()
 	}
-	return engine.Input{Text: text}, true, nil
+	return workspace.Input{Text: text}, true, nil
 }
 
-func null() engine.Input { return engine.Input{JSON: json.RawMessage("null")} }
+func null() workspace.Input { return workspace.Input{JSON: json.RawMessage("null")} }
 
 // nothing is what an empty control stands for: null where that is a value, else
 // the default, or that it is missing.
-func (f *field) nothing() (engine.Input, bool, error) {
+func (f *field) nothing() (workspace.Input, bool, error) {
 	if f.Nullable {
 		return null(), true, nil
 	}
-	return engine.Input{}, false, nil
+	return workspace.Input{}, false, nil
 }
 
 // takeText takes a text as it is. An empty one is a text where another stood
 // there from the beginning.
-func (f *field) takeText(text string) (engine.Input, bool, error) {
+func (f *field) takeText(text string) (workspace.Input, bool, error) {
 	f.Control, f.Type, f.Value = controlInput, "text", text
 	if strings.Contains(text, "\n") || len(text) >= longText || f.MaxLength != nil && *f.MaxLength >= longText {
 		f.Control, f.Rows = controlArea, rowsOf(text, 4)
@@ -76,50 +77,50 @@ func (f *field) takeText(text string) (engine.Input, bool, error) {
 	return textInput(text)
 }
 
-func textInput(text string) (engine.Input, bool, error) {
+func textInput(text string) (workspace.Input, bool, error) {
 	encoded, err := json.Marshal(text)
 	if err != nil {
-		return engine.Input{}, false, fmt.Errorf("encode what was typed: %w", err)
+		return workspace.Input{}, false, fmt.Errorf("encode what was typed: %w", err)
 	}
-	return engine.Input{JSON: encoded}, true, nil
+	return workspace.Input{JSON: encoded}, true, nil
 }
 
-func (f *field) takeChoice(text string) (engine.Input, bool, error) {
+func (f *field) takeChoice(text string) (workspace.Input, bool, error) {
 	if text == "" {
 		f.showChoice(nil)
-		return engine.Input{}, false, nil
+		return workspace.Input{}, false, nil
 	}
 	if !f.isChoice(text) && text != "null" {
 		encoded, err := json.Marshal(text)
 		if err != nil {
-			return engine.Input{}, false, fmt.Errorf("encode what was chosen: %w", err)
+			return workspace.Input{}, false, fmt.Errorf("encode what was chosen: %w", err)
 		}
 		if !f.isChoice(string(encoded)) {
 			f.showChoice(encoded)
-			return engine.Input{JSON: encoded}, true, nil // refused with the values that are allowed
+			return workspace.Input{JSON: encoded}, true, nil // refused with the values that are allowed
 		}
 		text = string(encoded)
 	}
 	f.showChoice(json.RawMessage(text))
-	return engine.Input{JSON: json.RawMessage(text)}, true, nil
+	return workspace.Input{JSON: json.RawMessage(text)}, true, nil
 }
 
-func (f *field) takeBoolean(text string) (engine.Input, bool, error) {
+func (f *field) takeBoolean(text string) (workspace.Input, bool, error) {
 	f.showBoolean(json.RawMessage(text))
 	if text == "" {
 		return f.nothing()
 	}
-	return engine.Input{Text: text}, true, nil
+	return workspace.Input{Text: text}, true, nil
 }
 
-func (f *field) takeJSON(text string) (engine.Input, bool, error) {
+func (f *field) takeJSON(text string) (workspace.Input, bool, error) {
 	if strings.TrimSpace(text) == "" {
 		return f.nothing()
 	}
 	if err := checkJSON(text); err != nil {
-		return engine.Input{}, false, err
+		return workspace.Input{}, false, err
 	}
-	return engine.Input{JSON: json.RawMessage(strings.TrimSpace(text))}, true, nil
+	return workspace.Input{JSON: json.RawMessage(strings.TrimSpace(text))}, true, nil
 }
 
 // checkJSON names the place at which a text stops to be JSON.
@@ -159,11 +160,11 @@ func (f *field) item(line string) (json.RawMessage, error) {
 	}
 	plain := json.RawMessage(line)
 	switch f.Item {
-	case engine.FieldChoice:
+	case workspace.FieldChoice:
 		if !f.isChoice(string(encoded)) && f.isChoice(line) {
 			return plain, nil
 		}
-	case engine.FieldInteger, engine.FieldNumber, engine.FieldBoolean:
+	case workspace.FieldInteger, workspace.FieldNumber, workspace.FieldBoolean:
 		if json.Valid(plain) && !bytes.ContainsAny(plain, `"[{`) {
 			return plain, nil
 		}
@@ -172,7 +173,7 @@ func (f *field) item(line string) (json.RawMessage, error) {
 }
 
 // takeTime reads a time with its offset, or one of the clock of a zone.
-func (f *field) takeTime(text, zoneName string) (engine.Input, bool, error) {
+func (f *field) takeTime(text, zoneName string) (workspace.Input, bool, error) {
 	text = strings.TrimSpace(text)
 	f.Control, f.Type, f.Step, f.Value = controlTime, "datetime-local", "1", text
 	zone := f.zone
@@ -194,17 +195,17 @@ func (f *field) takeTime(text, zoneName string) (engine.Input, bool, error) {
 		return f.civilTime(at, text, zone)
 	}
 	f.Type = "text"
-	return engine.Input{Text: text}, true, nil
+	return workspace.Input{Text: text}, true, nil
 }
 
 // civilTime refuses what a clock never shows, and what it shows twice.
-func (f *field) civilTime(at time.Time, text string, zone *time.Location) (engine.Input, bool, error) {
+func (f *field) civilTime(at time.Time, text string, zone *time.Location) (workspace.Input, bool, error) {
 	shown := at.Format("2006-01-02T15:04")
 	switch {
 	case strings.Replace(text, " ", "T", 1)[:len(shown)] != shown:
-		return engine.Input{}, false, fmt.Errorf("this time does not exist in %s: the clock is put forward there", zoneText(zone))
+		return workspace.Input{}, false, fmt.Errorf("this time does not exist in %s: the clock is put forward there", zoneText(zone))
 	case len(civil(at, zone)) > 1:
-		return engine.Input{}, false, fmt.Errorf("the clock of %s shows this time twice: give it in UTC", zoneText(zone))
+		return workspace.Input{}, false, fmt.Errorf("the clock of %s shows this time twice: give it in UTC", zoneText(zone))
 	}
-	return engine.Input{Text: at.Format(time.RFC3339Nano)}, true, nil
+	return workspace.Input{Text: at.Format(time.RFC3339Nano)}, true, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // longText is the length from which a text gets several lines.
@@ -22,26 +22,26 @@ const exactNumber = 1 << 53
 func (f *field) show(value json.RawMessage) {
 	empty := len(value) == 0 || string(value) == "null"
 	switch f.Kind {
-	case engine.FieldChoice:
+	case workspace.FieldChoice:
 		f.showChoice(value)
-	case engine.FieldBoolean:
+	case workspace.FieldBoolean:
 		f.showBoolean(value)
-	case engine.FieldInteger, engine.FieldNumber:
+	case workspace.FieldInteger, workspace.FieldNumber:
 		if empty {
 			value = nil
 		}
 		f.showNumber(string(value))
-	case engine.FieldTime:
+	case workspace.FieldTime:
 		f.showTime(plainText(value), empty)
-	case engine.FieldList:
+	case workspace.FieldList:
 		f.showList(value, empty)
-	case engine.FieldJSON:
+	case workspace.FieldJSON:
 		f.showJSON(value, empty)
-	case engine.FieldText:
+	case workspace.FieldText:
 		f.showText(value, empty)
 	default:
 		f.Control, f.Type = controlInput, "text"
-		if !empty && f.Kind != engine.FieldSecret {
+		if !empty && f.Kind != workspace.FieldSecret {
 			f.Value = plainText(value)
 		}
 	}
@@ -71,14 +71,14 @@ func (f *field) showText(value json.RawMessage, empty bool) {
 func lostByControls(r rune) bool { return r == '\r' || r == 0 || unicode.Is(unicode.Cs, r) }
 
 func (f *field) asJSON(value json.RawMessage) {
-	f.AsJSON, f.Control, f.Value = true, controlArea, engine.ReadableJSON(value)
+	f.AsJSON, f.Control, f.Value = true, controlArea, workspace.ReadableJSON(value)
 	f.Rows = rowsOf(f.Value, 3)
 }
 
 func (f *field) showJSON(value json.RawMessage, empty bool) {
 	f.Control = controlArea
 	if !empty {
-		f.Value = engine.ReadableJSON(value)
+		f.Value = workspace.ReadableJSON(value)
 	}
 	f.Rows = rowsOf(f.Value, 4)
 }
@@ -146,7 +146,7 @@ func (f *field) showBoolean(value json.RawMessage) {
 func (f *field) showNumber(text string) {
 	f.Control, f.Type, f.Value = controlInput, "number", text
 	f.Low, f.High, f.Step = boundText(f.Min), boundText(f.Max), "any"
-	if f.Kind == engine.FieldInteger {
+	if f.Kind == workspace.FieldInteger {
 		f.Step = "1"
 	}
 	number, err := strconv.ParseFloat(text, 64)

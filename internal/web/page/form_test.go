@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const allKinds = `{"type":"object","additionalProperties":false,
@@ -81,7 +81,7 @@ func sent(f *form, changed map[string]string) url.Values {
 }
 
 // read gives the inputs as text: JSON, or what was typed.
-func inputTexts(inputs map[string]engine.Input) map[string]string {
+func inputTexts(inputs map[string]workspace.Input) map[string]string {
 	texts := map[string]string{}
 	for name, input := range inputs {
 		texts[name] = input.Text

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // funcs are what templates call.
@@ -207,4 +207,4 @@ func labelList(labels map[string]string) []string {
 }
 
 // prettyJSON indents a value; what is no JSON stays as it is.
-func prettyJSON(raw json.RawMessage) string { return engine.ReadableJSON(raw) }
+func prettyJSON(raw json.RawMessage) string { return workspace.ReadableJSON(raw) }

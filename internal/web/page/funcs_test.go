@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 var spanTags = regexp.MustCompile(`</?span[^<>]*>`)
@@ -36,7 +36,7 @@ func TestPropertyColoursChangeNoLetter(t *testing.T) {
 
 func TestJSONIsColouredByItsParts(t *testing.T) {
 	raw := json.RawMessage(`{"a":"x\"y","n":-1.5e3,"t":true,"f":false,"z":null,"s":{"$secret":"TOKEN"}}`)
-	got := string(colourJSON(maskRefs(engine.ReadableJSON(raw))))
+	got := string(colourJSON(maskRefs(workspace.ReadableJSON(raw))))
 	for _, want := range []string{
 		`<span class="jk">"a"</span>: <span class="js">"x\"y"</span>`, `<span class="jn">-1.5e3</span>`, `<span class="jn">true</span>`,
 		`<span class="jn">null</span>`, `"•••••• (secret TOKEN)"`,

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 func TestHomeShowsFirstWhatNeedsSomebody(t *testing.T) {
@@ -92,27 +93,27 @@ func TestTheDayIsCountedByTheHour(t *testing.T) {
 // slowLogins are connections that take a while to tell how they are.
 type slowLogins struct {
 	asked int
-	list  []engine.ConnectionStatus
+	list  []workspace.ConnectionStatus
 }
 
-func (s *slowLogins) read(context.Context) ([]engine.ConnectionStatus, error) {
+func (s *slowLogins) read(context.Context) ([]workspace.ConnectionStatus, error) {
 	s.asked++
 	return s.list, nil
 }
 
 func TestEndingLoginsAreTold(t *testing.T) {
 	soon, later := noon.Add(24*time.Hour), noon.Add(30*24*time.Hour)
-	login := func(state string, refresh *time.Time) *engine.LoginState {
-		return &engine.LoginState{State: state, RefreshExpiresAt: refresh}
+	login := func(state string, refresh *time.Time) *workspace.LoginState {
+		return &workspace.LoginState{State: state, RefreshExpiresAt: refresh}
 	}
-	asked := &slowLogins{list: []engine.ConnectionStatus{
+	asked := &slowLogins{list: []workspace.ConnectionStatus{
 		{Name: "fine", Login: login("valid", &later)}, {Name: "none"}, {Name: "ends", Login: login("valid", &soon)},
 		{Name: "over", Login: login("auth_required", nil)}, {Name: "gone", Login: login("expired", nil)}, {Name: "renews", Login: login("valid", &later)},
 		{Name: "wrong", Error: "no such setting"},
 	}}
 	now := noon
 	s := &site{Options: Options{Now: func() time.Time { return now }}}
-	s.known = &known{links: kept[[]engine.ConnectionStatus]{age: linksKept, now: s.Now, later: true, read: asked.read}}
+	s.known = &known{links: kept[[]workspace.ConnectionStatus]{age: linksKept, now: s.Now, later: true, read: asked.read}}
 	for range 2 {
 		var data homeData
 		s.endingLogins(t.Context(), &data)

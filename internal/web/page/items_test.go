@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // manyFlow fails for every 37th item; the others go on.
@@ -43,7 +43,7 @@ func (d *desk) many(items int) string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return d.start("many", map[string]engine.Input{"numbers": rawJSON(string(raw))})
+	return d.start("many", map[string]workspace.Input{"numbers": rawJSON(string(raw))})
 }
 
 var (
@@ -159,7 +159,7 @@ func TestPagesOfItems(t *testing.T) {
 func TestIssue12_26_ALoopWithFailuresIsNotGreen(t *testing.T) {
 	d := newDesk(t, map[string]string{"l.yaml": loopFlow})
 	for names, warns := range map[string]bool{`["a","bad one"]`: true, `["a","b"]`: false} {
-		page := d.get(runURL(d.start("looping", map[string]engine.Input{"names": rawJSON(names)})), http.StatusOK)
+		page := d.get(runURL(d.start("looping", map[string]workspace.Input{"names": rawJSON(names)})), http.StatusOK)
 		for _, text := range []string{`in t-wait" data-step="each"`, "succeeded with failures, 1 of 2 failed", "ended, but items failed", `title="succeeded, but items failed"`} {
 			if strings.Contains(page, text) != warns {
 				t.Errorf("%s: %q is there: %t", names, text, !warns)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // element is one element of a page.
@@ -224,7 +225,7 @@ func crowd(t *testing.T) *desk {
 	d.start("failing", nil)
 	d.start("asking", nil)
 	d.start("hostile", nil)
-	d.start("looping", map[string]engine.Input{"names": rawJSON(`["a","bad one","c"]`)})
+	d.start("looping", map[string]workspace.Input{"names": rawJSON(`["a","bad one","c"]`)})
 	id := d.start("hostile", nil)
 	for _, step := range []string{"ask"} {
 		d.post(stepURL(id, step)+"/reject", url.Values{"comment": {hostile}}, http.StatusSeeOther)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // corePlugin is the name of the built-in actions, which no plugin has.
@@ -17,7 +17,7 @@ const corePlugin = "core"
 
 // pluginsData is what the list of plugins shows.
 type pluginsData struct {
-	Plugins []engine.PluginInfo
+	Plugins []workspace.PluginInfo
 	Core    int // actions that are built in
 	Query   string
 	Found   []actionRow // of all plugins, when something is searched for
@@ -84,7 +84,7 @@ func firstSentence(text string) string {
 
 // pluginData is what the page of one plugin shows.
 type pluginData struct {
-	engine.PluginInfo
+	workspace.PluginInfo
 	Query   string
 	Actions []actionRow
 	All     int
@@ -92,10 +92,10 @@ type pluginData struct {
 
 func (s *site) plugin(r *http.Request) (*screen, error) {
 	name := r.PathValue("plugin")
-	data := &pluginData{PluginInfo: engine.PluginInfo{Name: corePlugin, Doc: "The actions that are built in.", Source: "built in"}, Query: strings.TrimSpace(r.URL.Query().Get("q"))}
+	data := &pluginData{PluginInfo: workspace.PluginInfo{Name: corePlugin, Doc: "The actions that are built in.", Source: "built in"}, Query: strings.TrimSpace(r.URL.Query().Get("q"))}
 	if name != corePlugin {
 		all := s.Catalog.Plugins(r.Context())
-		at := slices.IndexFunc(all, func(info engine.PluginInfo) bool { return info.Name == name })
+		at := slices.IndexFunc(all, func(info workspace.PluginInfo) bool { return info.Name == name })
 		if at < 0 {
 			return nil, notFound("plugin", name)
 		}
@@ -114,7 +114,7 @@ func (s *site) plugin(r *http.Request) (*screen, error) {
 // actionData is what the page of one action shows.
 type actionData struct {
 	*plan.Action
-	engine.ActionDoc
+	workspace.ActionDoc
 	Effects  string // what its effect means
 	Limits   []string
 	Examples []exampleText
@@ -149,19 +149,19 @@ func (s *site) pluginAction(r *http.Request) (*screen, error) {
 		return nil, notFound("action", plugin+"."+name)
 	}
 	action := actions[at]
-	doc, err := engine.DescribeAction(action)
+	doc, err := workspace.DescribeAction(action)
 	if err != nil {
 		return nil, err
 	}
 	data := &actionData{Action: action, ActionDoc: doc, Effects: effectTexts[action.Effect], Limits: limitTexts(action.Limiters)}
 	for _, example := range action.Examples {
-		data.Examples = append(data.Examples, exampleText{example.Name, engine.ReadableJSON(example.Input), engine.ReadableJSON(example.Output)})
+		data.Examples = append(data.Examples, exampleText{example.Name, workspace.ReadableJSON(example.Input), workspace.ReadableJSON(example.Output)})
 	}
 	for _, one := range []struct {
 		name   string
 		schema json.RawMessage
 	}{{"Inputs", action.Input}, {"Outputs", action.Output}} {
-		data.Schemas = append(data.Schemas, schemaText{one.name, engine.ReadableJSON(one.schema)})
+		data.Schemas = append(data.Schemas, schemaText{one.name, workspace.ReadableJSON(one.schema)})
 	}
 	if action.DefaultTimeout > 0 {
 		data.Time = duration(action.DefaultTimeout)

@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // problemData is what the template "problem" shows.
@@ -39,7 +40,7 @@ func (s *site) problem(r *http.Request, err error) *screen {
 		status, shown.Message, shown.Hint = http.StatusNotFound, "there is no such run", gone.Hint
 	case errors.Is(err, fault.ErrRunNotFound):
 		status, shown.Message = http.StatusNotFound, "there is no such run"
-	case errors.Is(err, engine.ErrUnknownPlugin):
+	case errors.Is(err, workspace.ErrUnknownPlugin):
 		status = http.StatusNotFound
 	case errors.As(err, &unknown):
 		status, shown.Hint = http.StatusNotFound, unknown.Hint

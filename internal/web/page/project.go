@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Project is what the pages of workflows, schedules, connections and the store
@@ -43,7 +44,7 @@ type Schedules interface {
 
 // Connections are the connections to services and their logins.
 type Connections interface {
-	ListConnections(ctx context.Context) []engine.ConnectionStatus
+	ListConnections(ctx context.Context) []workspace.ConnectionStatus
 	TestConnection(ctx context.Context, connection string) (engine.ConnectionTest, error)
 	Login(ctx context.Context, connection string, r engine.LoginRequest, sink plan.Sink) (engine.CallResult, error)
 	Logout(ctx context.Context, connection string) (engine.LogoutResult, error)
@@ -60,7 +61,7 @@ type Store interface {
 
 // Catalog is what can be called: the plugins and their actions.
 type Catalog interface {
-	Plugins(ctx context.Context) []engine.PluginInfo
+	Plugins(ctx context.Context) []workspace.PluginInfo
 	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -137,7 +138,7 @@ func TestRoutesThatChangeAskForMoreThanLooking(t *testing.T) {
 func TestApprovalsAreDecidedOnThePage(t *testing.T) {
 	d := newDesk(t, map[string]string{"asking.yaml": askingFlow, "waiting.yaml": "flowrun: v1\nname: waiting\nsteps:\n  - id: paid\n    uses: core.wait\n    with: {signal: paid}\n"})
 	has(t, d.get("/approvals", 200), "Nobody asks for an approval")
-	first, second := d.start("asking", nil), d.start("asking", map[string]engine.Input{"target": text("<b>beta</b>")})
+	first, second := d.start("asking", nil), d.start("asking", map[string]workspace.Input{"target": text("<b>beta</b>")})
 	d.start("waiting", nil)
 	page := d.get("/approvals", 200)
 	has(t, page, "Publish to &lt;b&gt;beta&lt;/b&gt;?", "Publish to stable?", "Waiting for a signal", "waiting / paid")
@@ -232,11 +233,11 @@ func TestTheCatalogueOfActions(t *testing.T) {
 
 func TestTheSystemPageCountsAndBacksUp(t *testing.T) {
 	d := newDesk(t, map[string]string{"greet.yaml": greetFlow})
-	d.start("greet us", map[string]engine.Input{"name": text("Ada")})
+	d.start("greet us", map[string]workspace.Input{"name": text("Ada")})
 	has(t, d.get("/system", 200), "Runs kept", "succeeded", "90d", "flowrun.db", "None was made yet", "flowrun db backup")
 	page := d.post("/system/backup", nil, 200)
 	has(t, page, "The backup is written and checked", "backups/flowrun-", "SHA-256", "The last one is of")
-	d.start("greet us", map[string]engine.Input{"name": text("Bob")})
+	d.start("greet us", map[string]workspace.Input{"name": text("Bob")})
 	if page = d.get("/system", 200); !strings.Contains(page, `<span class="num">1</span>`) {
 		t.Error("the store is counted at every look")
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 const proseFlow = `flowrun: v1
@@ -83,7 +83,7 @@ func TestIssue12_26_ALongMessageIsCutWithAWayToAllOfIt(t *testing.T) {
 	d := newDesk(t, map[string]string{"m.yaml": "flowrun: v1\nname: m\ninputs:\n  text: {type: string}\nsteps:\n  - id: ask\n    uses: core.approve\n    with: {message: \"${{ inputs.text }}\"}\n"})
 	for size, cut := range map[int]bool{3900: false, 5000: true} {
 		says := sized(size, true)
-		id := d.start("m", map[string]engine.Input{"text": text(says)})
+		id := d.start("m", map[string]workspace.Input{"text": text(says)})
 		for _, path := range []string{runURL(id), stepURL(id, "ask"), "/approvals"} {
 			page := d.get(path, http.StatusOK)
 			if strings.ContainsRune(page, '\uFFFD') || strings.Contains(mainOf(page), "…</p>") != cut && path != "/approvals" {

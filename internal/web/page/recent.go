@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // How long the first page shows what it knows before it asks again. With a
@@ -68,7 +69,7 @@ func (k *kept[T]) renew(ctx context.Context) {
 type known struct {
 	broken    kept[[]engine.WorkflowInfo]
 	schedules kept[[]engine.ScheduleItem]
-	links     kept[[]engine.ConnectionStatus]
+	links     kept[[]workspace.ConnectionStatus]
 }
 
 func newKnown(o Options) *known {
@@ -79,7 +80,7 @@ func newKnown(o Options) *known {
 	k.schedules = kept[[]engine.ScheduleItem]{age: schedulesKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.ScheduleItem, error) {
 		return o.Engine.Schedules(ctx)
 	}}
-	k.links = kept[[]engine.ConnectionStatus]{age: linksKept, now: o.Now, start: o.Go, later: true, read: func(ctx context.Context) ([]engine.ConnectionStatus, error) {
+	k.links = kept[[]workspace.ConnectionStatus]{age: linksKept, now: o.Now, start: o.Go, later: true, read: func(ctx context.Context) ([]workspace.ConnectionStatus, error) {
 		return o.Engine.ListConnections(ctx), nil
 	}}
 	return k

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -233,7 +234,7 @@ func (s *site) decided(r *http.Request, id, step string, act engine.Act, request
 }
 
 // answer reads the form of a step that waits for an approval or a signal.
-func (s *site) answer(r *http.Request, found *seen, step string) (map[string]engine.Input, *form, bool) {
+func (s *site) answer(r *http.Request, found *seen, step string) (map[string]workspace.Input, *form, bool) {
 	for _, one := range found.steps {
 		if one.Path == step && len(one.Form) > 0 {
 			made := newFormIn(s.Location, one.Form, map[string]json.RawMessage{})

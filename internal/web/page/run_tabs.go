@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // dataData are the values of a run.
@@ -177,7 +178,7 @@ func recordText(raw json.RawMessage) string {
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "… (`flowrun runs events` has all)"
 	}
-	return engine.ReadableJSON(json.RawMessage(text))
+	return workspace.ReadableJSON(json.RawMessage(text))
 }
 
 // sourceData is the workflow's file as the run goes by it.
@@ -344,5 +345,5 @@ func asFile(name string, raw json.RawMessage) (string, []byte, error) {
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
 		return name + ".txt", []byte(text), nil
 	}
-	return name + ".json", []byte(engine.ReadableJSON(raw) + "\n"), nil
+	return name + ".json", []byte(workspace.ReadableJSON(raw) + "\n"), nil
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -70,7 +70,7 @@ func TestARunIsActedOnByForms(t *testing.T) {
 
 func TestAnApprovalIsDecidedOnTheRunsPage(t *testing.T) {
 	d := newDesk(t, map[string]string{"a.yaml": askingFlow})
-	id := d.start("asking", map[string]engine.Input{"target": text("beta")})
+	id := d.start("asking", map[string]workspace.Input{"target": text("beta")})
 	page := d.get(runURL(id), http.StatusOK)
 	has(t, page, "approve</a> asks", "Publish to beta?", `name="in.amount"`, "Approve", "Reject", "flowrun runs approve "+id+" approve")
 	has(t, page, "data-live")
@@ -104,7 +104,7 @@ func TestAnApprovalIsDecidedOnTheRunsPage(t *testing.T) {
 
 func TestARerunTakesEditedInputs(t *testing.T) {
 	d := newDesk(t, map[string]string{"a.yaml": askingFlow})
-	id := d.start("asking", map[string]engine.Input{"target": text("beta"), "count": rawJSON("5")})
+	id := d.start("asking", map[string]workspace.Input{"target": text("beta"), "count": rawJSON("5")})
 	form := d.get(runURL(id)+"/rerun", http.StatusOK)
 	has(t, form, `name="in.target"`, `value="beta"`, `name="in.count"`, `value="5"`, "<option>approve", "<option>publish")
 
@@ -128,7 +128,7 @@ func TestARerunTakesEditedInputs(t *testing.T) {
 func TestALoopIsShownByItsItems(t *testing.T) {
 	d := newDesk(t, map[string]string{"l.yaml": loopFlow})
 	t.Run("a short one is shown whole", func(t *testing.T) {
-		id := d.start("looping", map[string]engine.Input{"names": rawJSON(`["a/b","bad one","c].d"]`)})
+		id := d.start("looping", map[string]workspace.Input{"names": rawJSON(`["a/b","bad one","c].d"]`)})
 		page := d.get(runURL(id), http.StatusOK)
 		has(t, page, "3 items: 1 failed, 2 succeeded", "bad one", "bad one is bad", "a/b", "c].d")
 		for _, path := range []string{"each[a/b].look", "each[bad one].check", "each[c%5D.d].look"} {
@@ -144,7 +144,7 @@ func TestALoopIsShownByItsItems(t *testing.T) {
 		}
 		names[120] = "bad120"
 		encoded, _ := json.Marshal(names) // texts
-		id := d.start("looping", map[string]engine.Input{"names": rawJSON(string(encoded))})
+		id := d.start("looping", map[string]workspace.Input{"names": rawJSON(string(encoded))})
 		page := d.get(runURL(id), http.StatusOK)
 		has(t, page, "1 failed</a>", "all 230 items", "101–200", "bad120 is bad")
 		lacks(t, page, "n007")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // How much of a schedule a page names.
@@ -232,7 +233,7 @@ func (s *site) readFires(r *http.Request, data *scheduleData, known *runsKnown) 
 
 // timeField is a control for a time, in the page's zone.
 func (s *site) timeField(name string) *field {
-	one := &field{FormField: engine.FormField{Name: name, Kind: engine.FieldTime}, ID: "f-" + name, Input: name, Label: name, zone: plainZone(s.Location)}
+	one := &field{FormField: workspace.FormField{Name: name, Kind: workspace.FieldTime}, ID: "f-" + name, Input: name, Label: name, zone: plainZone(s.Location)}
 	one.showTime("", true)
 	return one
 }

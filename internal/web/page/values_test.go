@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // valuesFlow hands texts on: as inputs, as outputs of a step, of a loop's items and
@@ -74,7 +74,7 @@ func TestIssue12_26_ValuesAreShownUpToFourKilobytes(t *testing.T) {
 				if lines {
 					whole, long = "first\n"+whole, "first\n"+long
 				}
-				id := d.start("values", map[string]engine.Input{"a": text(whole), "b": text(whole), "c": text(long), "texts": textList(whole, long)})
+				id := d.start("values", map[string]workspace.Input{"a": text(whole), "b": text(whole), "c": text(long), "texts": textList(whole, long)})
 				for path, want := range map[string]struct{ whole, cut int }{
 					runURL(id):                  {2, 1},
 					runURL(id) + "/data":        {4, 2},
@@ -111,7 +111,7 @@ func TestIssue12_26_ValuesOfManyParts(t *testing.T) {
 		"maps":    "[" + strings.Repeat(`{"a":{"b":1}},`, 270) + "4711]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := d.start("values", map[string]engine.Input{"any": rawJSON(value), "texts": rawJSON("[]")})
+			id := d.start("values", map[string]workspace.Input{"any": rawJSON(value), "texts": rawJSON("[]")})
 			for _, path := range []string{runURL(id), runURL(id) + "/data", stepURL(id, "made")} {
 				if page := d.get(path, http.StatusOK); !strings.Contains(valuesOf(page), "4711") || strings.Contains(page, "cut: it has") {
 					t.Errorf("%s does not show all of %d bytes", path, len(value))
@@ -121,7 +121,7 @@ func TestIssue12_26_ValuesOfManyParts(t *testing.T) {
 	}
 }
 
-func textList(texts ...string) engine.Input {
+func textList(texts ...string) workspace.Input {
 	list, err := jsonText(texts)
 	if err != nil {
 		panic(err)

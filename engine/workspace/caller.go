@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+)
+
+// caller sends the calls of runs through the plugin host.
+type caller struct{ project *Workspace }
+
+// NewCaller returns what sends the calls of a project's runs.
+func NewCaller(p *Workspace) caller { return caller{p} }
+
+// Call resolves the connection and makes one attempt.
+func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+	if request.Action == interp.ActionNotify {
+		return c.project.notify(ctx, request, sink)
+	}
+	connection, err := c.resolve(&request)
+	if err != nil {
+		return RefusedCall(request.Action, err)
+	}
+	answer := c.project.host.Call(ctx, request, connection, sink)
+	if pending := answer.Pending; pending != nil && pending.Prompt != nil {
+		plugin, _, _ := strings.Cut(request.Action, ".")
+		prompt := c.project.Approval(plugin, request.Connection, *pending.Prompt)
+		pending.Prompt = &prompt
+	}
+	return answer
+}
+
+// Reconcile asks the action's plugin what became of a lost call. A plugin that
+// can't tell is no error.
+func (c caller) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+	connection, err := c.resolve(&request)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	outcome, failure := c.project.host.Reconcile(ctx, request, connection)
+	if failure != nil {
+		return plan.Outcome{}, failure
+	}
+	return plan.Outcome{Applied: outcome.Applied, Output: outcome.Output, Note: outcome.Note}, nil
+}
+
+// resolve finds the connection of a request, and names it there.
+func (c caller) resolve(request *plan.Request) (pluginhost.Connection, error) {
+	plugin, _, _ := strings.Cut(request.Action, ".")
+	if request.Connection == "" {
+		name, err := c.project.DefaultConnection(plugin)
+		if err != nil {
+			return pluginhost.Connection{}, err
+		}
+		request.Connection = name
+	}
+	found, err := c.project.Connection(plugin, request.Connection)
+	if err != nil {
+		return pluginhost.Connection{}, err
+	}
+	return found.Connection, nil
+}
+
+// RefusedCall is the answer to a call that can't be sent.
+func RefusedCall(action string, err error) plan.Answer {
+	if outside := AsSandboxError(err); outside != nil {
+		failed := outside.failure()
+		failed.Action = action
+		return plan.Answer{Failed: failed}
+	}
+	return plan.Answer{Failed: &plan.Error{
+		Kind: plan.KindInvalid, Action: action, Applied: plan.NotApplied, Message: fmt.Sprint(err),
+	}}
+}

@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// catalog is the checker's view of a project's plugins and connections.
+type catalog struct {
+	project *Workspace
+	place   place // of the file that is checked
+}
+
+var _ check.Catalog = (*catalog)(nil)
+
+// Action returns an action by its full name.
+func (c *catalog) Action(name string) (*plan.Action, bool) {
+	action, err := c.project.Action(name)
+	return action, err == nil
+}
+
+// ActionNames returns every known action, for "did you mean".
+func (c *catalog) ActionNames() []string {
+	var names []string
+	for name := range c.project.builtins {
+		names = append(names, name)
+	}
+	for _, plugin := range c.project.PluginNames() {
+		description, err := c.project.Describe(plugin)
+		if err != nil {
+			continue
+		}
+		for _, action := range description.Actions {
+			names = append(names, action.FullName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// PluginProblem says why a known plugin can't be described, "" where it can.
+func (c *catalog) PluginProblem(plugin string) string {
+	if !slices.Contains(c.project.PluginNames(), plugin) {
+		return ""
+	}
+	if _, err := c.project.Describe(plugin); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Validate asks the action's plugin about literal inputs.
+func (c *catalog) Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) (check.Validation, error) {
+	if _, builtin := c.project.builtins[action]; builtin {
+		return check.Validation{}, nil
+	}
+	diagnostics, output, err := c.project.host.Validate(ctx, action, input, unknown)
+	if err != nil {
+		return check.Validation{}, err
+	}
+	validation := check.Validation{Output: output}
+	for _, d := range diagnostics {
+		severity := diag.Warning
+		if d.Error {
+			severity = diag.Error
+		}
+		validation.Problems = append(validation.Problems, check.ValidationProblem{
+			Severity: severity, Summary: d.Summary, Detail: d.Detail, Pointer: d.Pointer,
+		})
+	}
+	return validation, nil
+}
+
+// Connections maps connection names to plugins; nil without a project file, and
+// in a sandbox, where every name stands for the simulator.
+func (c *catalog) Connections() map[string]string {
+	if c.project.sandbox != nil || c.project.config.ProjectFile == "" {
+		return nil
+	}
+	connections := map[string]string{}
+	for _, connection := range c.project.file.Connections {
+		connections[connection.Name] = connection.Plugin
+	}
+	return connections
+}
+
+// DefaultConnection is the connection of a plugin where a step names none, in a
+// sandbox: the one that it would have outside. "" leaves it to the checker.
+func (c *catalog) DefaultConnection(plugin string) string {
+	if c.project.sandbox == nil {
+		return ""
+	}
+	name, err := c.project.DefaultConnection(plugin)
+	if err != nil {
+		return "" // several: the plugin's own name stands for a simulator
+	}
+	return name
+}

@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// maxCheckedPlans bounds the checked workflows that a project keeps.
+const maxCheckedPlans = 16
+
+// Checked is a workflow without errors, and the form in which a run of it is
+// stored. It is only read, so that all runs of it share it.
+type Checked struct {
+	Workflow *plan.Workflow
+	Stored   func() (storedPlan, error)
+}
+
+// storedPlan is an encoded plan and its hash.
+type storedPlan struct {
+	Encoded []byte
+	Hash    string
+}
+
+func NewChecked(workflow *plan.Workflow) *Checked {
+	return &Checked{Workflow: workflow, Stored: sync.OnceValues(func() (storedPlan, error) { return encodePlan(workflow) })}
+}
+
+func encodePlan(workflow *plan.Workflow) (storedPlan, error) {
+	encoded, err := workflow.Encode()
+	if err != nil {
+		return storedPlan{}, fmt.Errorf("encode plan of %s: %w", workflow.Name, err)
+	}
+	return storedPlan{Encoded: encoded, Hash: plan.HashOf(encoded)}, nil
+}
+
+// Check parses and checks a workflow. The plan is nil when there are errors; it
+// is shared: do not change it.
+func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
+	found, problems := p.checked(ctx, file, src)
+	if found == nil {
+		return nil, problems
+	}
+	return found.Workflow, problems
+}
+
+// checked is Check with what a run stores. A workflow without any problem is
+// kept: the project file and the plugins' descriptions stay the same as long as
+// the project does, so that the same bytes give the same plan.
+func (p *Workspace) checked(ctx context.Context, file string, src []byte) (*Checked, diag.List) {
+	return p.CheckedIn(ctx, file, "", src)
+}
+
+// CheckedIn is checked for a file whose name starts from the folder dir, which
+// matters to the workflows that it calls; "" = the configuration's. A plan that
+// depends on other workflows is not kept: their files may change.
+func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte) (*Checked, diag.List) {
+	key := keyOf(file, src)
+	if found := p.plans.lookup(key); found != nil {
+		return found, nil
+	}
+	tree, problems := spec.Parse(file, src)
+	if tree == nil {
+		return nil, problems
+	}
+	at := p.locate(file, dir)
+	at.shown = file
+	workflow, found := check.Check(ctx, tree, &catalog{project: p, place: at})
+	problems = append(problems, found...)
+	if workflow != nil {
+		problems = append(problems, p.checkSettings(workflow)...)
+	}
+	problems.Sort()
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	workflow.File, workflow.Source = file, string(src)
+	fresh := NewChecked(workflow)
+	if len(problems) == 0 && len(workflow.Workflows) == 0 && !followsAnother(workflow) {
+		p.plans.keep(key, fresh)
+	}
+	return fresh, problems
+}
+
+// followsAnother reports whether a trigger follows another workflow, whose file may
+// change.
+func followsAnother(workflow *plan.Workflow) bool {
+	return slices.ContainsFunc(workflow.Triggers, func(t plan.Trigger) bool { return t.Kind == plan.TriggerAfter })
+}
+
+type planKey [sha256.Size]byte
+
+func keyOf(file string, src []byte) planKey {
+	sum := sha256.New()
+	sum.Write([]byte(file))
+	sum.Write([]byte{0}) // no file name holds it
+	sum.Write(src)
+	return planKey(sum.Sum(nil))
+}
+
+// checkedPlans keeps the workflows that were checked last. Safe for concurrent
+// use.
+type checkedPlans struct {
+	mu    sync.Mutex
+	known map[planKey]*Checked
+	order []planKey // the one kept first at the front
+}
+
+func (c *checkedPlans) lookup(key planKey) *Checked {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[key]
+}
+
+func (c *checkedPlans) keep(key planKey, p *Checked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[planKey]*Checked{}
+	}
+	if !slices.Contains(c.order, key) {
+		c.order = append(c.order, key)
+	}
+	c.known[key] = p
+	if len(c.order) > maxCheckedPlans {
+		delete(c.known, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+// NewTransient is a checked plan that is encoded anew for each run: those of all
+// files together would fill the memory.
+func NewTransient(workflow *plan.Workflow) *Checked {
+	return &Checked{Workflow: workflow, Stored: func() (storedPlan, error) { return encodePlan(workflow) }}
+}

@@ -1,0 +1,73 @@
+package workspace
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
+)
+
+// StoreFile is the name of the store inside the state directory.
+const StoreFile = "flowrun.db"
+
+// Config is everything that the engine takes from its surroundings.
+type Config struct {
+	StateDir       string // holds flowrun.db, the socket, plugin copies; created with mode 0700
+	ProjectFile    string // flowrun.yaml; "" = no project file
+	Dir            string // the project's root: workflow paths in messages are relative to it
+	WorkDir        string // what relative file names of Check start from; "" = Dir
+	Environ        []string
+	Executable     string   // re-executed as `Executable plugins serve NAME` for the bundled plugins
+	Bundled        []string // their names
+	Version        string   // of flowrun
+	Sandbox        *Sandbox // nil = calls go where the project says
+	Now            func() time.Time
+	Entropy        io.Reader
+	Log            *slog.Logger
+	AllowNetworkFS bool
+	// ControlGroup is the folder of this process's own control group (OwnControlGroup).
+	// Where it was handed to this process (systemd: Delegate=), the process moves into a
+	// group below it, and each plugin gets one of its own. "" = they get none.
+	ControlGroup string
+	// StoredRows gives the rows of a store file that nobody has open, for the secrets of
+	// a sandbox's live connections; LoadProject sets it.
+	StoredRows func(path string) secret.Rows
+
+	// AcceptRollback takes a store that was put back to an older copy: what was open
+	// then is paused (ADR 30).
+	AcceptRollback bool
+	// Observer hears what the engine does, for metrics, traces and logs. nil =
+	// nobody does, and nothing is gathered.
+	Observer *plan.Observer
+	// OpenStore opens the store in place of the file in StateDir; nil = that file. What
+	// only a file can do is refused for a store that is none (store.FileOf).
+	OpenStore func(hooks store.Hooks) (store.Store, error)
+	// OnCommit is called around each transaction of the store, with "before" and
+	// "after": fault suites end the process there. nil = none.
+	OnCommit func(stage string)
+	// FreeSpace returns the free and total bytes of a folder's file system. nil =
+	// asks the system.
+	FreeSpace func(dir string) (free, total uint64, err error)
+}
+
+// Input is one input of a run as it was given: text is converted by the
+// input's type as a plain YAML scalar would be, JSON is taken as it is.
+type Input struct {
+	Text string          `json:"text,omitempty"`
+	JSON json.RawMessage `json:"json,omitempty"`
+}
+
+// PluginInfo describes one plugin for lists.
+type PluginInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Source  string `json:"source"` // "bundled" or the path
+	Digest  string `json:"digest,omitempty"`
+	Doc     string `json:"doc,omitempty"`
+	Actions int    `json:"actions"`
+	Error   string `json:"error,omitempty"` // why it can't be described
+}

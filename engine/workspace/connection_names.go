@@ -1,0 +1,92 @@
+package workspace
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
+)
+
+// NamedConnection is a connection as a command names it.
+type NamedConnection struct{ Name, Plugin string }
+
+// FindConnection returns the connection of that name, or the one that a plugin has under
+// its own name without being declared. The error is an *UnknownError.
+func (p *Workspace) FindConnection(name string) (NamedConnection, error) {
+	if declared, ok := p.file.Connection(name); ok {
+		return NamedConnection{name, declared.Plugin}, nil
+	}
+	if slices.Contains(p.PluginNames(), name) {
+		return NamedConnection{name, name}, nil
+	}
+	var names []string
+	for _, connection := range p.ConnectionNames() {
+		names = append(names, connection.Name)
+	}
+	unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
+	if unknown.Hint == "" {
+		unknown.Hint = "`flowrun connections` lists the connections"
+	}
+	return NamedConnection{}, unknown
+}
+
+// ConnectionNames lists the declared connections and, in a sandbox, those that
+// the simulated plugins have under their own names.
+func (p *Workspace) ConnectionNames() []NamedConnection {
+	var all []NamedConnection
+	for _, connection := range p.file.Connections {
+		all = append(all, NamedConnection{connection.Name, connection.Plugin})
+	}
+	for _, plugin := range p.simulatedPlugins() {
+		if _, declared := p.file.Connection(plugin); !declared {
+			all = append(all, NamedConnection{plugin, plugin})
+		}
+	}
+	slices.SortFunc(all, func(a, b NamedConnection) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// HasAction reports whether a plugin has an action.
+func (p *Workspace) HasAction(plugin, action string) bool {
+	description, err := p.Describe(plugin)
+	if err != nil {
+		return false
+	}
+	_, found := description.Action(action)
+	return found
+}
+
+// ConnectionSettings returns a connection's config as an object; nil where it is wrong.
+func (p *Workspace) ConnectionSettings(found NamedConnection) map[string]json.RawMessage {
+	connection, err := p.Connection(found.Plugin, found.Name)
+	if err != nil {
+		return nil
+	}
+	var settings map[string]json.RawMessage
+	if json.Unmarshal(connection.Config, &settings) != nil {
+		return nil
+	}
+	return settings
+}
+
+// TokenSource returns the connection that the token comes from, "" for none.
+func (p *Workspace) TokenSource(found NamedConnection) string {
+	var source struct {
+		Connection string `json:"connection"`
+	}
+	if json.Unmarshal(p.ConnectionSettings(found)["token_from"], &source) != nil {
+		return ""
+	}
+	return source.Connection
+}
+
+// The actions of a plugin that a person logs in with. A plugin has a login when
+// it has the first two.
+const (
+	ActionDeviceStart = "device_start"
+	ActionDeviceWait  = "device_wait"
+	ActionStatus      = "status"
+	ActionRevoke      = "revoke"
+)

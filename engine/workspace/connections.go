@@ -1,0 +1,272 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// ConnectionInfo is one connection for lists.
+type ConnectionInfo struct {
+	Name   string          `json:"name"`
+	Plugin string          `json:"plugin"`
+	Config json.RawMessage `json:"config,omitempty"` // Secrets as references
+	Rate   string          `json:"rate,omitempty"`
+}
+
+// resolved is a connection that can be called, with its rate override.
+type resolved struct {
+	pluginhost.Connection
+	rate string
+}
+
+// Connections lists what flowrun.yaml declares; in a sandbox with what stands for
+// it, and the plugins that are simulated under their own names.
+func (p *Workspace) Connections() []ConnectionInfo {
+	var infos []ConnectionInfo
+	for _, connection := range p.file.Connections {
+		info := ConnectionInfo{Name: connection.Name, Plugin: connection.Plugin, Rate: connection.Rate}
+		if simulator, ok := p.simulator(connection.Plugin, connection.Name); ok && !p.Live(connection.Name) {
+			info.Config, info.Rate = simulator.Config, simulator.Rate
+		} else {
+			info.Config, _ = freeForm(connection.Config)
+		}
+		infos = append(infos, info)
+	}
+	for _, plugin := range p.simulatedPlugins() {
+		if _, declared := p.file.Connection(plugin); !declared {
+			simulator, _ := p.simulator(plugin, plugin)
+			infos = append(infos, ConnectionInfo{Name: plugin, Plugin: plugin, Config: simulator.Config, Rate: simulator.Rate})
+		}
+	}
+	slices.SortFunc(infos, func(a, b ConnectionInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos
+}
+
+// DefaultConnection is the connection of a plugin where none is named: the one
+// NamedConnection like the plugin, else the plugin's only one (docs/language.md, rule 15).
+func (p *Workspace) DefaultConnection(plugin string) (string, error) {
+	var names []string
+	for _, connection := range p.file.Connections {
+		if connection.Plugin == plugin {
+			names = append(names, connection.Name)
+		}
+	}
+	switch {
+	case slices.Contains(names, plugin) || len(names) == 0:
+		return plugin, nil
+	case len(names) == 1:
+		return names[0], nil
+	}
+	if _, simulated := p.simulator(plugin, plugin); simulated {
+		return plugin, nil
+	}
+	return "", fmt.Errorf("plugin %s has several connections: name one of %s", plugin, strings.Join(names, ", "))
+}
+
+// Connection finds the named connection of a plugin. A plugin without any may
+// be used under its own name with an empty config: the plugin itself says what
+// is missing then.
+func (p *Workspace) Connection(plugin, name string) (*resolved, error) {
+	if !p.Live(name) {
+		simulator, ok := p.simulator(plugin, name)
+		if !ok {
+			return nil, p.refusal(plugin, name)
+		}
+		return &resolved{pluginhost.Connection{Name: name, Plugin: plugin, Config: simulator.Config}, simulator.Rate}, nil
+	}
+	declared, ok := p.file.Connection(name)
+	if !ok {
+		if name == plugin {
+			return &resolved{Connection: p.withSecrets(pluginhost.Connection{Name: name, Plugin: plugin, Config: json.RawMessage("{}")})}, nil
+		}
+		return nil, fmt.Errorf("there is no connection `%s`: declare it under `connections` of %s", name, project.FileName)
+	}
+	if declared.Plugin != plugin {
+		return nil, fmt.Errorf("connection `%s` belongs to plugin %s, not to %s", name, declared.Plugin, plugin)
+	}
+	config, problems := p.connectionConfig(declared)
+	err := problems.Err()
+	if err != nil {
+		return nil, err
+	}
+	connection := pluginhost.Connection{Name: name, Plugin: plugin, Config: config}
+	if owner := tokenFrom(config); owner != "" {
+		if connection.TokenFrom, err = p.tokenOwner(name, owner); err != nil {
+			return nil, err
+		}
+	}
+	return &resolved{p.withSecrets(connection), declared.Rate}, nil
+}
+
+// withSecrets gives a connection of a sandbox the secrets that it may have.
+func (p *Workspace) withSecrets(connection pluginhost.Connection) pluginhost.Connection {
+	if p.sandbox == nil {
+		return connection
+	}
+	connection.Secrets = p.secretsOf(connection.Name)
+	if owner := connection.TokenFrom; owner != nil {
+		own := *owner
+		own.Secrets = p.secretsOf(owner.Name)
+		connection.TokenFrom = &own
+	}
+	return connection
+}
+
+// connectionConfig converts a connection's config by the plugin's schema, where
+// that is known.
+func (p *Workspace) connectionConfig(c *project.Connection) (json.RawMessage, diag.List) {
+	if c.Config == nil {
+		return json.RawMessage("{}"), nil
+	}
+	var problems diag.List
+	var configType *schema.Type
+	if description, err := p.Describe(c.Plugin); err == nil && len(description.ConfigSchema) > 0 {
+		if parsed, err := schema.FromJSON(description.ConfigSchema); err == nil {
+			configType = parsed
+		}
+	}
+	converter := configConverter{connection: c.Name, problems: &problems}
+	value := converter.convert(c.Config, configType)
+	p.resolvePaths(value)
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		problems.Errorf(c.Pos, "FR5013", "connection `%s`: %v", c.Name, err)
+	}
+	return encoded, problems
+}
+
+// resolvePaths makes the paths of a config absolute: those of settings whose
+// names end in _file, which are relative to the project file. A plugin runs in a
+// folder of its own.
+func (p *Workspace) resolvePaths(config any) {
+	settings, _ := config.(map[string]any)
+	for name, value := range settings {
+		var path string
+		raw, ok := value.(json.RawMessage)
+		if !ok || !strings.HasSuffix(name, "_file") || json.Unmarshal(raw, &path) != nil || path == "" || filepath.IsAbs(path) {
+			continue
+		}
+		settings[name] = filepath.Join(p.config.Dir, filepath.FromSlash(path))
+	}
+}
+
+var SecretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+
+// configConverter turns YAML nodes into JSON values by a type.
+type configConverter struct {
+	connection string
+	problems   *diag.List
+	secret     bool // the value stands below one that is secret as a whole
+}
+
+func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
+	if !c.hasShape(node, t) {
+		c.problems.Errorf(node.Pos, "FR5013", "connection `%s`: this setting takes %s", c.connection, t.Article())
+		return nil
+	}
+	switch node.Kind {
+	case spec.Mapping:
+		return c.object(node, t)
+	case spec.Sequence:
+		inside := c.inside(t)
+		values := make([]any, len(node.Items))
+		for i, item := range node.Items {
+			var elem *schema.Type
+			if t != nil {
+				elem = t.Elem
+			}
+			values[i] = inside.convert(item, elem)
+		}
+		return values
+	}
+	return c.scalar(node, t)
+}
+
+// hasShape reports whether a mapping stands where one is due, and a list where one
+// is. Texts are held against the schema when they are converted.
+func (c configConverter) hasShape(node *spec.Node, t *schema.Type) bool {
+	switch {
+	case t == nil || t.Kind == schema.Any:
+		return true
+	case node.Kind == spec.Mapping:
+		return t.Kind == schema.Object
+	case node.Kind == spec.Sequence:
+		return t.Kind == schema.List
+	}
+	return true
+}
+
+// inside converts the parts of a value: below one that is secret as a whole,
+// every leaf may be a secret.
+func (c configConverter) inside(t *schema.Type) configConverter {
+	c.secret = c.secret || t != nil && t.Secret
+	return c
+}
+
+func (c configConverter) object(node *spec.Node, t *schema.Type) any {
+	inside := c.inside(t)
+	values := map[string]any{}
+	for _, pair := range node.Pairs {
+		var fieldType *schema.Type
+		if t != nil && t.Kind == schema.Object {
+			var known bool
+			if fieldType, known = t.Field(pair.Key.Text); !known && t.Additional == nil {
+				names := make([]string, len(t.Fields))
+				for i, field := range t.Fields {
+					names[i] = field.Name
+				}
+				problem := c.problems.Errorf(pair.Key.Pos, "FR5010", "connection `%s` has no setting `%s`", c.connection, pair.Key.Text)
+				if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint == "" {
+					problem.Hint = "its settings are " + strings.Join(names, ", ")
+				}
+				continue
+			}
+		}
+		values[pair.Key.Text] = inside.convert(pair.Value, fieldType)
+	}
+	return values
+}
+
+func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
+	if match := SecretReference.FindStringSubmatch(strings.TrimSpace(node.Text)); match != nil {
+		if t != nil && t.Kind != schema.Any && !t.Secret && !c.secret {
+			c.problems.Errorf(node.Pos, "FR5011", "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
+		}
+		return map[string]string{"$secret": match[1]}
+	}
+	if strings.Contains(node.Text, "${{") {
+		c.problems.Errorf(node.Pos, "FR5012", "connection `%s`: a setting is literal text or exactly one ${{ secrets.NAME }}", c.connection)
+		return nil
+	}
+	plain := node.Style == spec.Plain
+	if t == nil {
+		t = &schema.Type{Kind: schema.Any}
+	}
+	literal := *t
+	literal.Secret = false
+	value, err := literal.FromScalar(node.Text, plain)
+	if err != nil {
+		c.problems.Errorf(node.Pos, "FR5013", "connection `%s`: %v", c.connection, err)
+		return nil
+	}
+	return value
+}
+
+// freeForm converts a config without a schema, for lists.
+func freeForm(node *spec.Node) (json.RawMessage, error) {
+	if node == nil {
+		return nil, nil
+	}
+	var problems diag.List
+	return json.Marshal(configConverter{problems: &problems}.convert(node, nil))
+}

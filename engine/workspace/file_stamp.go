@@ -1,0 +1,36 @@
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Stamp tells apart the states of a file without reading it. The zero value is
+// that of a file that is not there.
+type Stamp struct {
+	modified time.Time
+	size     int64
+	mode     fs.FileMode
+}
+
+func StampOf(path string) Stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Stamp{}
+	}
+	return Stamp{info.ModTime(), info.Size(), info.Mode()}
+}
+
+func (s Stamp) Same(other Stamp) bool {
+	return s.modified.Equal(other.modified) && s.size == other.size && s.mode == other.mode
+}
+
+// NameOfFile is what a workflow is called whose file says no name.
+func NameOfFile(file string) string {
+	base := path.Base(filepath.ToSlash(file))
+	return strings.TrimSuffix(base, path.Ext(base))
+}

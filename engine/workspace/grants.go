@@ -1,0 +1,264 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/spec"
+)
+
+// Grants are what a plugin asks for, or what it was given.
+type Grants struct {
+	Paths    []string `json:"paths,omitempty"` // with :ro where they may be read alone
+	Hosts    []string `json:"hosts,omitempty"`
+	Env      []string `json:"env,omitempty"`
+	Commands []string `json:"commands,omitempty"`
+}
+
+// Empty reports whether nothing is there.
+func (g Grants) Empty() bool { return len(g.Paths)+len(g.Hosts)+len(g.Env)+len(g.Commands) == 0 }
+
+// String is what is there, for a person: paths a, b; hosts c.
+func (g Grants) String() string { return g.text("%s %s", "; ") }
+
+// YAML is what is there as a flow mapping of flowrun.yaml.
+func (g Grants) YAML() string { return "{" + g.text("%s: [%s]", ", ") + "}" }
+
+func (g Grants) text(format, between string) string {
+	var parts []string
+	for _, part := range []struct {
+		name   string
+		values []string
+	}{{"paths", g.Paths}, {"hosts", g.Hosts}, {"env", g.Env}, {"commands", g.Commands}} {
+		if len(part.values) > 0 {
+			parts = append(parts, fmt.Sprintf(format, part.name, strings.Join(part.values, ", ")))
+		}
+	}
+	return strings.Join(parts, between)
+}
+
+// Confinement is one part of the sandbox of plugins, held by this system or not.
+type Confinement struct {
+	Part string `json:"part"`
+	Held bool   `json:"held"`
+	Why  string `json:"why,omitempty"`
+	// Watched: what this part bounds is watched where it is not held.
+	Watched bool `json:"watched,omitempty"`
+}
+
+// Confinement tells part by part whether this system holds plugins in their sandbox.
+func (p *Workspace) Confinement() []Confinement {
+	var parts []Confinement
+	for _, part := range p.host.Confinement() {
+		parts = append(parts, Confinement{
+			Part: part.Name, Held: part.Held, Why: part.Why, Watched: !part.Held && part.Name == pluginhost.PartResources && p.SandboxMode() != "off",
+		})
+	}
+	return parts
+}
+
+// SandboxMode is `limits.sandbox` of the project file: auto, require or off.
+func (p *Workspace) SandboxMode() string {
+	if p.file.Limits.Sandbox == "" {
+		return "auto"
+	}
+	return p.file.Limits.Sandbox
+}
+
+// needsPorts reports whether hosts were granted to a plugin: then ports are a part of
+// what must be held.
+func (p *Workspace) needsPorts() bool {
+	for _, plugin := range p.file.Plugins {
+		if plugin.Grants.Hosts != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// MissingConfinement lists the parts that are wanted here and not held.
+func (p *Workspace) MissingConfinement() []Confinement {
+	var missing []Confinement
+	for _, part := range p.Confinement() {
+		if !part.Held && !part.Watched && (part.Part != pluginhost.PartPorts || p.needsPorts()) {
+			missing = append(missing, part)
+		}
+	}
+	return missing
+}
+
+// UnconfinedError says that the project requires a sandbox for its plugins
+// (`limits.sandbox: require`) that this system does not hold.
+type UnconfinedError struct{ Message, Hint string }
+
+func (e *UnconfinedError) Error() string { return e.Message }
+
+// CheckSandbox refuses, with an *UnconfinedError, where the project requires a sandbox
+// that this system does not hold.
+func (p *Workspace) CheckSandbox() error {
+	if failure := p.host.CheckSandbox(); failure != nil {
+		return &UnconfinedError{Message: failure.Error(), Hint: failure.Hint}
+	}
+	return nil
+}
+
+func sandboxOf(file *project.Project) pluginhost.Sandbox {
+	switch file.Limits.Sandbox {
+	case "require":
+		return pluginhost.SandboxRequire
+	case "off":
+		return pluginhost.SandboxOff
+	}
+	return pluginhost.SandboxAuto
+}
+
+// secretPlaces are what no plugin may see, whatever it is granted: a sandbox's state
+// lies in that of the project.
+func (p *Workspace) secretPlaces() []string {
+	places := []string{p.KeyPath()}
+	if p.config.Sandbox != nil {
+		places = append(places, filepath.Dir(p.config.StateDir))
+		if p.config.Sandbox.RealState != "" {
+			places = append(places, p.config.Sandbox.RealState)
+		}
+	}
+	return places
+}
+
+func (p *Workspace) inProject(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(p.config.Dir, filepath.FromSlash(path))
+}
+
+// configFiles are the files that the connections of a plugin name in their config
+// (ca_file), simulated ones too: who wrote the config wants them read.
+func (p *Workspace) configFiles(plugin string) []pluginhost.Path {
+	var paths []pluginhost.Path
+	add := func(name, value string) {
+		if strings.HasSuffix(name, "_file") && value != "" && !strings.Contains(value, "${{") {
+			paths = append(paths, pluginhost.Path{Name: p.inProject(value), ReadOnly: true})
+		}
+	}
+	for _, connection := range p.file.Connections {
+		if connection.Plugin == plugin && connection.Config != nil && connection.Config.Kind == spec.Mapping {
+			for _, pair := range connection.Config.Pairs {
+				add(pair.Key.Text, pair.Value.Text)
+			}
+		}
+	}
+	if p.sandbox == nil {
+		return paths
+	}
+	for _, simulator := range p.sandbox.Simulators {
+		var config map[string]any
+		if json.Unmarshal(simulator.Config, &config) != nil {
+			continue // who stands for the service is told so elsewhere
+		}
+		for name, value := range config {
+			text, _ := value.(string)
+			add(name, text)
+		}
+	}
+	return paths
+}
+
+// granted is a source with the plugin's grants. The hosts of its connections are the
+// user's own word: their base_url is granted with them. Simulators listen where they
+// can, so that in a sandbox hosts are not bounded by their ports.
+func (p *Workspace) granted(plugin project.Plugin) pluginhost.Source {
+	source := pluginhost.Source{Name: plugin.Name, Env: plugin.Grants.Env}
+	for _, path := range plugin.Grants.Paths {
+		source.Paths = append(source.Paths, pluginhost.Path{Name: p.inProject(path.Path), ReadOnly: path.ReadOnly})
+	}
+	if plugin.Grants.Commands != nil {
+		source.Commands = []string{}
+		for _, command := range plugin.Grants.Commands {
+			if strings.Contains(command, "/") {
+				command = p.inProject(command)
+			}
+			source.Commands = append(source.Commands, command)
+		}
+	}
+	if plugin.Grants.Hosts != nil && p.config.Sandbox == nil {
+		source.Hosts = append([]string{}, plugin.Grants.Hosts...)
+		for _, connection := range p.file.Connections {
+			if connection.Plugin == plugin.Name {
+				source.Hosts = append(source.Hosts, baseURL(connection.Config)...)
+			}
+		}
+	}
+	return source
+}
+
+// baseURL is the address that a connection's config has as plain text.
+func baseURL(config *spec.Node) []string {
+	if config == nil || config.Kind != spec.Mapping {
+		return nil
+	}
+	for _, pair := range config.Pairs {
+		if pair.Key.Text == "base_url" && pair.Value.Kind == spec.Scalar && !strings.Contains(pair.Value.Text, "${{") {
+			return []string{pair.Value.Text}
+		}
+	}
+	return nil
+}
+
+// PluginGrants returns what a plugin asks for, where it can be described, and what the
+// project file gives it.
+func (p *Workspace) PluginGrants(name string) (wants, granted Grants, err error) {
+	description, err := p.Describe(name)
+	if err == nil {
+		wants = Grants{Hosts: description.Wants.Hosts, Env: description.Wants.Env}
+	}
+	return wants, p.grantsOf(name), err
+}
+
+// grantsOf is what the project file grants to a plugin.
+func (p *Workspace) grantsOf(name string) Grants {
+	for _, plugin := range p.file.Plugins {
+		if plugin.Name != name {
+			continue
+		}
+		g := Grants{Hosts: plugin.Grants.Hosts, Env: plugin.Grants.Env, Commands: plugin.Grants.Commands}
+		for _, path := range plugin.Grants.Paths {
+			text := path.Path
+			if path.ReadOnly {
+				text += ":ro"
+			}
+			g.Paths = append(g.Paths, text)
+		}
+		return g
+	}
+	return Grants{}
+}
+
+// checkGranted finds plugins that are neither named with a source nor bundled.
+func (p *Workspace) checkGranted() diag.List {
+	var problems diag.List
+	bundled := map[string]bool{}
+	for _, name := range p.config.Bundled {
+		bundled[name] = true
+	}
+	for _, plugin := range p.file.Plugins {
+		if plugin.Source == "" && !bundled[plugin.Name] {
+			problem := problems.Errorf(plugin.Pos, "FR5005", "plugin `%s` has no `source`, and is not bundled", plugin.Name)
+			if problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled); problem.Hint == "" {
+				problem.Hint = "name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name
+			}
+		}
+	}
+	return problems
+}
+
+// OwnControlGroup returns the folder of a process's control group (cgroup v2), from the
+// texts of /proc/PID/cgroup and /proc/PID/mountinfo; "" = there is none.
+func OwnControlGroup(groups, mounts string) string {
+	return pluginhost.OwnControlGroup(groups, mounts)
+}

@@ -1,0 +1,115 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// ConvertInputs makes the complete inputs of a run from what was given: typed
+// by the workflow's inputs, defaults filled in. The error is an *InputError.
+func ConvertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMessage, error) {
+	inputs := &schema.Type{Kind: schema.Object}
+	if len(workflow.Inputs) > 0 {
+		parsed, err := schema.FromJSON(workflow.Inputs)
+		if err != nil {
+			return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
+		}
+		inputs = parsed
+	}
+	wrong := UnknownInputs(workflow, inputs, given)
+	values := map[string]json.RawMessage{}
+	for _, field := range inputs.Fields {
+		value, ok, faults := ConvertInput(field, given)
+		if wrong = append(wrong, faults...); ok && len(faults) == 0 {
+			values[field.Name] = value
+		}
+	}
+	if err := fault.WrongInputs(wrong); err != nil {
+		return nil, err
+	}
+	return json.Marshal(values)
+}
+
+func UnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*fault.InputError {
+	var unknown []*fault.InputError
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, known := inputs.Field(name); known {
+			continue
+		}
+		hint := diag.DidYouMean(name, inputs.FieldNames())
+		if names := inputs.FieldNames(); hint == "" && len(names) > 0 {
+			hint = "its inputs are " + strings.Join(names, ", ")
+		}
+		unknown = append(unknown, &fault.InputError{
+			Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name), Hint: hint,
+		})
+	}
+	return unknown
+}
+
+// ConvertInput makes the value of a field of what was given: given, by default, or
+// null. It tells all that is wrong with it.
+func ConvertInput(field schema.Field, given map[string]Input) (value json.RawMessage, ok bool, wrong []*fault.InputError) {
+	input, ok := given[field.Name]
+	switch {
+	case !ok && field.Type.Default != nil:
+		return field.Type.Default, true, nil
+	case !ok && !field.Required:
+		return json.RawMessage("null"), true, nil
+	case !ok:
+		return nil, false, []*fault.InputError{{
+			Input:   field.Name,
+			Pointer: fault.PointerTo(field.Name, ""),
+			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type.Article()),
+			Hint:    fmt.Sprintf("give it with -i %s=VALUE", field.Name),
+		}}
+	}
+	value = input.JSON
+	if len(value) == 0 {
+		converted, err := ConvertText(field.Type, input.Text)
+		if err != nil {
+			return nil, false, []*fault.InputError{WrongInput("input", field, err)}
+		}
+		value = converted
+	}
+	for _, err := range field.Type.Mismatches(value) {
+		wrong = append(wrong, WrongInput("input", field, err))
+	}
+	return value, true, wrong
+}
+
+// ConvertText reads the text of -i NAME=TEXT: scalars as a plain YAML scalar,
+// lists and objects as JSON.
+func ConvertText(t *schema.Type, text string) (json.RawMessage, error) {
+	if t.Kind == schema.List || t.Kind == schema.Object {
+		if !json.Valid([]byte(text)) {
+			return nil, fmt.Errorf("it takes %s as JSON, not `%s`", t.Article(), text)
+		}
+		return json.RawMessage(text), nil
+	}
+	return t.FromScalar(text, true)
+}
+
+// WrongInput words what is wrong with an input, or with a field of a form.
+func WrongInput(what string, field schema.Field, err error) *fault.InputError {
+	wrong := &fault.InputError{
+		Input:   field.Name,
+		Pointer: fault.PointerTo(field.Name, ""),
+		Message: fmt.Sprintf("%s `%s`: %v", what, field.Name, err),
+		Hint:    "it takes " + field.Type.Article(),
+	}
+	var mismatch *schema.Mismatch
+	if errors.As(err, &mismatch) {
+		wrong.Pointer = fault.PointerTo(field.Name, mismatch.Pointer)
+	}
+	return wrong
+}

@@ -1,0 +1,184 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/flowrun/flowrun/engine/check"
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/notify"
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+var (
+	_ check.NotifyCatalog   = (*catalog)(nil)
+	_ check.WorkflowCatalog = (*catalog)(nil)
+)
+
+// NotifyTargets returns the names under `notify`; nil without a project file.
+func (c *catalog) NotifyTargets() []string {
+	if c.project.config.ProjectFile == "" {
+		return nil
+	}
+	names := []string{}
+	for _, target := range c.project.file.Notify {
+		names = append(names, target.Name)
+	}
+	return names
+}
+
+// notifyInput is the `with` of core.notify.
+type notifyInput struct {
+	To   string `json:"to"`
+	Text string `json:"text"`
+}
+
+// notify sends the message of a core.notify step. In a sandbox only live targets
+// are told: for the others the log says what they would be.
+func (p *Workspace) notify(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+	var input notifyInput
+	if err := json.Unmarshal(request.Input, &input); err != nil {
+		return RefusedCall(request.Action, fmt.Errorf("read its input: %w", err))
+	}
+	text := p.redactor.Redact(input.Text)
+	done := plan.Answer{Completed: &plan.Completed{Output: json.RawMessage("{}")}}
+	if !p.Tells(input.To) {
+		sink.Log(plan.Log{Level: "info", Message: fmt.Sprintf("sandbox: %s is not told: %s", input.To, text)})
+		return done
+	}
+	target, err := p.NotifyTarget(ctx, input.To)
+	if err != nil {
+		return RefusedCall(request.Action, err)
+	}
+	sender := p.Sender()
+	failed := sender.Send(ctx, target, notify.Message{
+		Text: text, To: input.To, Workflow: request.Workflow, Run: request.RunID, Step: request.Step, At: p.config.Now().UTC(),
+	}, request.IdempotencyKey)
+	if failed == nil {
+		return done
+	}
+	failed.Action, failed.Message = request.Action, p.redactor.Redact(failed.Message)
+	return plan.Answer{Failed: failed}
+}
+
+// NotifyTarget finds a target, with the secret of its address put in.
+func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Target, error) {
+	found, ok := p.file.NotifyTarget(name)
+	if !ok {
+		var names []string
+		for _, target := range p.file.Notify {
+			names = append(names, target.Name)
+		}
+		err := fmt.Errorf("no notify target has the name %q", name)
+		if hint := diag.DidYouMean(name, names); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+		return notify.Target{}, err
+	}
+	target := notify.Target{Name: found.Name, Webhook: found.Webhook, Command: slices.Clone(found.Command)}
+	if found.Secret == "" {
+		return target, nil
+	}
+	address, err := p.secretsOf(LiveNotify+name).Reveal(ctx, found.Secret)
+	if err != nil {
+		return notify.Target{}, fmt.Errorf("the webhook of %s: %w", name, err)
+	}
+	target.Webhook = address
+	return target, nil
+}
+
+// notifyTargets lists the targets that a workflow's core.notify steps name in
+// their text, with the place of the first step.
+func notifyTargets(workflow *plan.Workflow) map[string]plan.Pos {
+	found := map[string]plan.Pos{}
+	var visit func(steps []plan.Step)
+	visit = func(steps []plan.Step) {
+		for i := range steps {
+			step := &steps[i]
+			if step.Loop != nil {
+				visit(step.Loop.Steps)
+			}
+			if step.Uses != interp.ActionNotify {
+				continue
+			}
+			if name, ok := literalField(step.With, "to"); ok {
+				if _, known := found[name]; !known {
+					found[name] = step.Pos
+				}
+			}
+		}
+	}
+	for _, list := range [][]plan.Step{workflow.Steps, workflow.OnSuccess, workflow.OnFailure, workflow.Finally} {
+		visit(list)
+	}
+	return found
+}
+
+// literalField returns a text that a value holds under a name, where it is
+// written out.
+func literalField(v plan.Value, name string) (string, bool) {
+	raw := v.Literal
+	if v.Kind == plan.ValueObject {
+		for _, binding := range v.Object {
+			if binding.Name == name && binding.Value.Kind == plan.ValueLiteral {
+				var text string
+				err := json.Unmarshal(binding.Value.Literal, &text)
+				return text, err == nil
+			}
+		}
+		return "", false
+	}
+	var fields map[string]json.RawMessage
+	var text string
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields[name], &text) != nil {
+		return "", false
+	}
+	return text, true
+}
+
+// missingNotifySecrets reports secrets of the targets that a run would need.
+func (p *Workspace) missingNotifySecrets(ctx context.Context, workflow *plan.Workflow, problems *diag.List) {
+	for name := range notifyTargets(workflow) {
+		target, ok := p.file.NotifyTarget(name)
+		if !ok || target.Secret == "" || !p.Tells(name) {
+			continue
+		}
+		p.missingSecret(ctx, LiveNotify+name, target.Secret, "notify target `"+name+"`", target.Pos, problems)
+	}
+}
+
+// ownCommands are the commands of notices that run now. Safe for concurrent use.
+type ownCommands struct {
+	mu   sync.Mutex
+	pids map[int]bool
+}
+
+func (c *ownCommands) started(pid int) (ended func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pids == nil {
+		c.pids = map[int]bool{}
+	}
+	c.pids[pid] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.pids, pid)
+	}
+}
+
+func (p *Workspace) Sender() *notify.Sender {
+	return &notify.Sender{Dir: p.config.Dir, Environ: p.config.Environ, Version: p.config.Version, Started: p.commands.started}
+}
+
+// OwnCommand reports whether a process is the command of a notice that runs now: it
+// is the project's own, no plugin.
+func (p *Workspace) OwnCommand(pid int) bool {
+	p.commands.mu.Lock()
+	defer p.commands.mu.Unlock()
+	return p.commands.pids[pid]
+}

@@ -1,0 +1,323 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/secret"
+)
+
+// codeSecretLacks is the problem of a secret that is needed and not set.
+const codeSecretLacks = "FR5017"
+
+// ConnectionUse is a connection that a step names, or takes by default.
+type ConnectionUse struct {
+	Plugin, Name string
+	file         string // that the step stands in
+	pos          plan.Pos
+	what         string // "step post"; "" = not told
+}
+
+// says is what a sandbox has against the use.
+func (u ConnectionUse) says(outside *SandboxError) string {
+	if u.what == "" {
+		return outside.Message
+	}
+	return outside.Message + " (" + u.what + ")"
+}
+
+// uses lists the connections of a workflow that are known before it runs, each
+// once, with the first step that takes it.
+func uses(workflow *plan.Workflow) []ConnectionUse {
+	var found []ConnectionUse
+	seen := map[string]bool{}
+	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
+		plugin, name, ok := literalConnection(step)
+		if ok && !seen[plugin+" "+name] {
+			seen[plugin+" "+name] = true
+			found = append(found, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos})
+		}
+		return true
+	})
+	return found
+}
+
+// literalConnection is the connection of a step, where it is known before the run.
+func literalConnection(step *plan.Step) (plugin, name string, ok bool) {
+	if step.Connection == nil || step.Connection.Kind != plan.ValueLiteral {
+		return "", "", false
+	}
+	plugin, _, _ = strings.Cut(step.Uses, ".")
+	return plugin, name, json.Unmarshal(step.Connection.Literal, &name) == nil
+}
+
+// eachStep visits the steps of a workflow and of those that it calls, handlers and
+// loops included, with their paths in their own workflow. visit returns whether to
+// go on below a step: into its loop, or into the workflow that it calls.
+func eachStep(workflow *plan.Workflow, visit func(w *plan.Workflow, path string, step *plan.Step) bool) {
+	var list func(prefix string, steps []plan.Step)
+	list = func(prefix string, steps []plan.Step) {
+		for i := range steps {
+			step := &steps[i]
+			if !visit(workflow, prefix+step.ID, step) {
+				continue
+			}
+			if step.Loop != nil {
+				list(prefix+step.ID+".", step.Loop.Steps)
+			}
+			if below := workflow.Workflows[step.Workflow]; step.Workflow != "" && below != nil {
+				eachStep(below, visit)
+			}
+		}
+	}
+	list("", workflow.Steps)
+	list("on_success:", workflow.OnSuccess)
+	list("on_failure:", workflow.OnFailure)
+	list("finally:", workflow.Finally)
+}
+
+// checkSettings reports wrong settings of the connections that a workflow uses,
+// at their places in the project file.
+func (p *Workspace) checkSettings(workflow *plan.Workflow) diag.List {
+	var problems diag.List
+	for _, u := range append(uses(workflow), polledConnections(workflow)...) {
+		if !p.Live(u.Name) {
+			continue // its own settings do not count
+		}
+		if declared, ok := p.file.Connection(u.Name); ok && declared.Plugin == u.Plugin {
+			config, found := p.connectionConfig(declared)
+			if problems = append(problems, found...); !found.HasErrors() {
+				p.checkTokenFrom(declared, config, &problems)
+			}
+		}
+	}
+	return problems
+}
+
+// Preflight reports what a run would lack: settings and secrets of the
+// connections that its workflow uses. It is asked before a run begins, by validate
+// and by doctor.
+func (p *Workspace) Preflight(ctx context.Context, workflow *plan.Workflow) diag.List {
+	var problems diag.List
+	EachWorkflow(workflow, func(w *plan.Workflow) { p.missingNotifySecrets(ctx, w, &problems) })
+	for _, u := range p.reached(workflow) {
+		p.usable(ctx, u, &problems)
+	}
+	p.missingStepSecrets(ctx, workflow, &problems)
+	return problems
+}
+
+// Lacking reports what a workflow that is fine by itself still lacks before it can
+// run here: settings and secrets of its connections, secrets of its webhooks and
+// messages. It is what refuses a run (exit code 3). stored names the secrets that
+// lie in a store which is not open.
+func (p *Workspace) Lacking(ctx context.Context, workflow *plan.Workflow, stored []string) diag.List {
+	p.services.NoteStored(stored)
+	if len(workflow.Triggers) > 0 {
+		return p.TriggersLack(ctx, workflow)
+	}
+	return p.Preflight(ctx, workflow)
+}
+
+// CheckConnections reports wrong settings of all connections of the project file,
+// whether a workflow uses them or not.
+func (p *Workspace) CheckConnections() diag.List {
+	var problems diag.List
+	for i := range p.file.Connections {
+		declared := &p.file.Connections[i]
+		if !slices.Contains(p.PluginNames(), declared.Plugin) {
+			continue // checkPlugins says so
+		}
+		config, found := p.connectionConfig(declared)
+		if problems = append(problems, found...); !found.HasErrors() {
+			p.checkTokenFrom(declared, config, &problems)
+		}
+	}
+	return problems
+}
+
+// usable reports what a connection and the one that it takes its token from lack.
+func (p *Workspace) usable(ctx context.Context, u ConnectionUse, problems *diag.List) {
+	place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
+	connection, err := p.Connection(u.Plugin, u.Name)
+	if outside := AsSandboxError(err); outside != nil {
+		problems.Errorf(place, codeSandbox, "%s", u.says(outside)).Hint = outside.Hint
+	}
+	if err != nil {
+		return // the checker has said so
+	}
+	if declared, ok := p.file.Connection(u.Name); ok && p.Live(u.Name) {
+		place = declared.Pos
+	}
+	p.missing(ctx, u, connection.Config, place, problems)
+	if owner := connection.TokenFrom; owner != nil {
+		if declared, ok := p.file.Connection(owner.Name); ok {
+			place = declared.Pos
+		}
+		p.missing(ctx, ConnectionUse{Plugin: owner.Plugin, Name: owner.Name}, owner.Config, place, problems)
+	}
+}
+
+// polledConnections lists the connections that a workflow's triggers ask, as far as
+// they are written out.
+func polledConnections(workflow *plan.Workflow) []ConnectionUse {
+	var found []ConnectionUse
+	for i := range workflow.Triggers {
+		if u, ok := polledConnection(workflow, &workflow.Triggers[i]); ok {
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+func polledConnection(workflow *plan.Workflow, t *plan.Trigger) (ConnectionUse, bool) {
+	if t.Poll == nil || t.Poll.Connection == nil || t.Poll.Connection.Kind != plan.ValueLiteral {
+		return ConnectionUse{}, false
+	}
+	var name string
+	if json.Unmarshal(t.Poll.Connection.Literal, &name) != nil {
+		return ConnectionUse{}, false
+	}
+	plugin, _, _ := strings.Cut(t.Poll.Uses, ".")
+	return ConnectionUse{Plugin: plugin, Name: name, file: workflow.File, pos: t.Pos, what: "trigger " + t.Name}, true
+}
+
+// PollLacks is preflight for a poll's own call: what no run of the workflow needs
+// may be needed by it.
+func (p *Workspace) PollLacks(ctx context.Context, workflow *plan.Workflow, t *plan.Trigger) diag.List {
+	u, ok := polledConnection(workflow, t)
+	if !ok {
+		return nil
+	}
+	var problems diag.List
+	p.usable(ctx, u, &problems)
+	eachSecret(&t.Poll.With, func(name string) {
+		place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
+		p.missingSecret(ctx, u.Name, name, "poll `"+t.Name+"`", place, &problems)
+	})
+	return problems
+}
+
+// TriggersLack is preflight for what starts runs of a workflow: what its webhooks and
+// polls lack, and what the runs would.
+func (p *Workspace) TriggersLack(ctx context.Context, workflow *plan.Workflow) diag.List {
+	if len(workflow.Triggers) == 0 {
+		return nil
+	}
+	problems := p.Preflight(ctx, workflow)
+	for i := range workflow.Triggers {
+		t := &workflow.Triggers[i]
+		problems = append(problems, p.PollLacks(ctx, workflow, t)...)
+		if name := hookSecretName(t); name != "" {
+			var missing *secret.NotFoundError
+			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
+				place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
+				problem := problems.Errorf(place, codeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
+				problem.Hint = p.secretHint("", name)
+			}
+		}
+	}
+	return problems
+}
+
+// hookSecretName is the secret that senders of a webhook show, "" for other kinds.
+func hookSecretName(t *plan.Trigger) string {
+	switch {
+	case t.Webhook == nil:
+	case t.Webhook.HMAC != nil:
+		return t.Webhook.HMAC.Secret.Secret
+	case t.Webhook.Token != nil:
+		return t.Webhook.Token.Secret
+	}
+	return ""
+}
+
+// missing reports the settings and secrets that one connection lacks.
+func (p *Workspace) missing(ctx context.Context, u ConnectionUse, settings json.RawMessage, place diag.Pos, problems *diag.List) {
+	var config map[string]json.RawMessage
+	if json.Unmarshal(settings, &config) != nil {
+		return
+	}
+	p.MissingSettings(u, config, place, problems)
+	p.missingSecrets(ctx, u, settings, place, problems)
+}
+
+func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
+	description, err := p.Describe(u.Plugin)
+	if err != nil {
+		return
+	}
+	t, err := schema.FromJSON(description.ConfigSchema)
+	if err != nil {
+		return
+	}
+	for _, field := range t.Fields {
+		if _, given := config[field.Name]; given || !field.Required || field.Type.Default != nil {
+			continue
+		}
+		problem := problems.Errorf(place, "FR5016", "connection `%s` of plugin %s needs the setting `%s`", u.Name, u.Plugin, field.Name)
+		problem.Hint = fmt.Sprintf("write it into %s: connections: {%s: {plugin: %s, config: {%s: …}}}", project.FileName, u.Name, u.Plugin, field.Name)
+		if slices.Contains(p.config.Bundled, u.Plugin) {
+			problem.Hint += "; or try the workflow with --sandbox"
+		}
+	}
+}
+
+func (p *Workspace) missingSecrets(ctx context.Context, u ConnectionUse, config json.RawMessage, place diag.Pos, problems *diag.List) {
+	for _, name := range secretNames(config) {
+		p.missingSecret(ctx, u.Name, name, "connection `"+u.Name+"`", place, problems)
+	}
+}
+
+// secretNames lists the secrets that a document refers to, at any depth, each
+// once.
+func secretNames(document json.RawMessage) []string {
+	var names []string
+	var visit func(value json.RawMessage)
+	visit = func(value json.RawMessage) {
+		if name, ok := secret.ParseReference(value); ok {
+			names = append(names, name)
+			return
+		}
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(value, &fields) == nil {
+			for _, field := range fields {
+				visit(field)
+			}
+			return
+		}
+		var items []json.RawMessage
+		if json.Unmarshal(value, &items) == nil {
+			for _, item := range items {
+				visit(item)
+			}
+		}
+	}
+	visit(document)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// checkPlugins reports connections of plugins that there are not.
+func (p *Workspace) checkPlugins() diag.List {
+	problems := p.checkGranted()
+	names := p.PluginNames()
+	for _, connection := range p.file.Connections {
+		if slices.Contains(names, connection.Plugin) {
+			continue
+		}
+		problem := problems.Errorf(connection.Pos, "FR5015", "connection `%s`: there is no plugin `%s`", connection.Name, connection.Plugin)
+		if problem.Hint = diag.DidYouMean(connection.Plugin, names); problem.Hint == "" {
+			problem.Hint = "the plugins are " + strings.Join(names, ", ") + "; name others under `plugins`"
+		}
+	}
+	return problems
+}

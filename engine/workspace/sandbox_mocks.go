@@ -1,0 +1,214 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/testrun"
+)
+
+// MockFile is a test file whose answers stand for the services in a sandbox.
+type MockFile struct {
+	Name   string // as problems shall name it; relative ones start from Config.WorkDir
+	Source []byte
+	Case   string // "" = the first one
+}
+
+// mocks are the answers of one test file.
+type mocks = testrun.Mocks
+
+// Mock lets steps be answered by test files. It must be called before Open. What is
+// wrong with a file, or with its workflow, comes as a list.
+func (p *Workspace) Mock(ctx context.Context, files ...MockFile) diag.List {
+	var all diag.List
+	for _, file := range files {
+		host := &testHost{project: p, read: func(name string) ([]byte, error) { return p.readBeside(name) }}
+		loaded, problems := testrun.LoadMocks(ctx, host, file.Name, file.Source, file.Case)
+		if all = append(all, problems...); loaded == nil || p.sandbox == nil {
+			continue
+		}
+		p.sandbox.mocks = append(p.sandbox.mocks, loaded)
+	}
+	return all
+}
+
+// readBeside reads a workflow's file by the name that follows from a test file's.
+func (p *Workspace) readBeside(name string) ([]byte, error) {
+	path := filepath.FromSlash(name)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.config.WorkDir, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("there is no workflow file `%s`", name)
+	case err != nil:
+		return nil, err
+	case info.Size() > MaxWorkflowFile:
+		return nil, fmt.Errorf("`%s` is larger than %d bytes", name, MaxWorkflowFile)
+	}
+	return os.ReadFile(path)
+}
+
+// mocked finds the answers for the calls of a step, whatever its item.
+func (p *Workspace) mocked(workflow, step string) *mocks {
+	return p.mocksWhere(func(m *mocks) bool { return m.Covers(workflow, step) })
+}
+
+func (p *Workspace) mocksWhere(answers func(*mocks) bool) *mocks {
+	if p.sandbox == nil {
+		return nil
+	}
+	if at := slices.IndexFunc(p.sandbox.mocks, answers); at >= 0 {
+		return p.sandbox.mocks[at]
+	}
+	return nil
+}
+
+// mockDigest tells runs with other answers apart, for what is kept between runs.
+func (p *Workspace) mockDigest() string {
+	var digests []string
+	for _, m := range p.sandbox.mocks {
+		digests = append(digests, m.Digest)
+	}
+	return strings.Join(digests, " ")
+}
+
+// mockedCaller answers the calls of steps that a test file has answers for, and
+// hands on all others.
+type mockedCaller struct {
+	caller
+	journal recordReader
+}
+
+// recordReader reads the journals of runs.
+type recordReader interface {
+	EachRecord(runID string, from uint64, visit func(*journal.Record) error) error
+}
+
+// NewMockedCaller returns what answers or sends the calls of a project's runs.
+func NewMockedCaller(p *Workspace, journal recordReader) mockedCaller {
+	return mockedCaller{caller: NewCaller(p), journal: journal}
+}
+
+// Call gives the next answer of the step. One that has no more is a failure: the
+// call goes nowhere else.
+func (c mockedCaller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+	found := c.project.mocksWhere(func(m *mocks) bool { return m.Answers(request.Workflow, request.Step) })
+	if found == nil {
+		return c.caller.Call(ctx, request, sink)
+	}
+	if request.Timeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, request.Timeout)
+		defer cancel()
+		ctx = bounded
+	}
+	if refused := c.refused(ctx, request); refused != nil {
+		return plan.Answer{Failed: refused}
+	}
+	answer := c.take(ctx, found, request.RunID, request.Step, request.PageCursor)
+	if failed := answer.Failed; failed != nil {
+		own := *failed // the file's answer may serve many calls
+		own.Action, own.Step, own.Attempt = request.Action, request.Step, request.Attempt
+		answer.Failed = &own
+	}
+	return answer
+}
+
+// RefusedCall asks the plugin about the input, as it would be asked before a real call.
+func (c mockedCaller) refused(ctx context.Context, request plan.Request) *plan.Error {
+	if request.Action == interp.ActionNotify {
+		return nil
+	}
+	refusals, err := (&testHost{project: c.project}).Validate(ctx, request.Action, request.Input)
+	if err != nil {
+		return &plan.Error{Kind: plan.KindCrashed, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: plan.NotApplied, Message: err.Error()}
+	}
+	if len(refusals) == 0 {
+		return nil
+	}
+	return &plan.Error{
+		Kind: plan.KindInvalid, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: plan.NotApplied,
+		Message: refusals[0].Summary, Hint: refusals[0].Detail, Pointer: refusals[0].Pointer,
+	}
+}
+
+// AnswerChild answers a step that calls a sub-workflow.
+func (c mockedCaller) AnswerChild(ctx context.Context, parent plan.Run, start journal.ChildStart) *journal.Child {
+	found := c.project.mocksWhere(func(m *mocks) bool { return m.Answers(parent.Workflow, start.Step) })
+	if found == nil {
+		return nil
+	}
+	answer := c.take(ctx, found, parent.ID, start.Step, "")
+	end := &journal.Child{RunID: start.RunID, Attempt: 1, Failed: answer.Failed}
+	switch {
+	case answer.Completed != nil:
+		end.Outputs = answer.Completed.Output
+	case answer.Failed == nil:
+		end.Failed = &plan.Error{Kind: plan.KindInternal, Message: "a sub-workflow answers with outputs or an error"}
+	}
+	return end
+}
+
+// Reconcile has nobody to ask about a mocked call.
+func (c mockedCaller) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+	if c.project.mocksWhere(func(m *mocks) bool { return m.Answers(request.Workflow, request.Step) }) != nil {
+		return plan.Outcome{Applied: plan.AppliedUnknown, Note: "a test file has no service to look into"}, nil
+	}
+	return c.caller.Reconcile(ctx, request)
+}
+
+// take waits as long as the answer says, and gives it.
+func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor string) plan.Answer {
+	answer, found, err := m.Take(run, step, cursor, func() ([]*journal.Record, error) { return c.history(run) })
+	switch {
+	case err != nil:
+		return plan.Answer{Failed: &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: err.Error()}}
+	case !found:
+		return plan.Answer{Failed: &plan.Error{
+			Kind: plan.KindInternal, Applied: plan.NotApplied, Reason: "mocks",
+			Message: fmt.Sprintf("%s has no answer more for step %s", m.File, step),
+			Hint:    "add one more answer to the list of case `" + m.Case + "`, or write a single answer for all calls",
+		}}
+	}
+	var over <-chan time.Time
+	if !answer.Never {
+		if answer.After <= 0 {
+			return answer.Answer
+		}
+		timer := time.NewTimer(answer.After)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+		return answer.Answer
+	case <-ctx.Done():
+		kind, text := plan.KindCanceled, "canceled"
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			kind, text = plan.KindTimeout, "no answer in time, as the test file says"
+		}
+		return plan.Answer{Failed: &plan.Error{Kind: kind, Applied: plan.AppliedUnknown, Message: text}}
+	}
+}
+
+func (c mockedCaller) history(run string) (all []*journal.Record, err error) {
+	err = c.journal.EachRecord(run, 1, func(record *journal.Record) error {
+		all = append(all, record)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the calls of run %s: %w", run, err)
+	}
+	return all, nil
+}

@@ -1,0 +1,81 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/testrun"
+)
+
+// RecordRequest asks for the test that a stored run gives.
+type RecordRequest struct {
+	Result   *plan.Result
+	Records  []json.RawMessage // its whole journal
+	File     string            // of the workflow, as problems shall name it
+	Source   []byte
+	TestFile string // that is to be written
+}
+
+// RecordTest makes a test file of a stored run: its inputs, the answers that its
+// calls got and how it ended. The workflow is the one of today; what is wrong
+// with it is a diag.List error. A run that can't be recorded is a
+// *ConflictError, and so is a recording that would hold a secret.
+func (p *Workspace) RecordTest(ctx context.Context, request RecordRequest) ([]byte, error) {
+	workflow, problems := p.Check(ctx, request.File, request.Source)
+	if workflow == nil {
+		return nil, problems
+	}
+	recording := testrun.Recording{
+		Run: request.Result.Run, Error: request.Result.Error, Outputs: request.Result.Outputs, Workflow: workflow, File: request.TestFile,
+	}
+	for _, raw := range request.Records {
+		record, err := recordOf(raw)
+		if err != nil {
+			return nil, fmt.Errorf("read the journal of run %s: %w", request.Result.Run.ID, err)
+		}
+		recording.Records = append(recording.Records, *record)
+	}
+	text, err := testrun.Record(recording)
+	if err != nil {
+		return nil, recordError(err)
+	}
+	if line := p.secretLine(ctx, workflow, string(text)); line > 0 {
+		return nil, &fault.ConflictError{
+			Message: fmt.Sprintf("the recording would hold the value of a secret in its line %d, so it is not written", line),
+			Hint:    "the service sent the secret back in a field that its plugin does not mark as secret: write the test by hand",
+		}
+	}
+	return text, nil
+}
+
+func recordError(err error) error {
+	if refused, ok := err.(*testrun.RefusedError); ok { //nolint:errorlint // Record wraps nothing
+		return &fault.ConflictError{Message: refused.Message, Hint: refused.Hint}
+	}
+	return err
+}
+
+// secretLine returns the first line of a text that holds the value of a secret
+// of the workflow's connections; 0 when none does.
+func (p *Workspace) secretLine(ctx context.Context, workflow *plan.Workflow, text string) int {
+	for _, u := range uses(workflow) {
+		connection, err := p.Connection(u.Plugin, u.Name)
+		if err != nil {
+			continue // there is nothing to be revealed
+		}
+		for _, name := range secretNames(connection.Config) {
+			_, _ = p.services.Reveal(ctx, name) // what it reveals is told to the redactor
+		}
+	}
+	masked := strings.Split(p.redactor.Redact(text), "\n")
+	for i, line := range strings.Split(text, "\n") {
+		if i >= len(masked) || masked[i] != line {
+			return i + 1
+		}
+	}
+	return 0
+}

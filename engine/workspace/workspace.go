@@ -1,0 +1,316 @@
+// Package workspace is a loaded project: what flowrun.yaml declares, the plugins that it
+// may use, its workflows checked against their schemas, and what stands for services in
+// a sandbox. It needs no lock: validate, graph and plugins work beside a running engine.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/interp"
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/testrun"
+)
+
+// describeTimeout bounds the first start of a plugin whose description is not
+// cached.
+const describeTimeout = 30 * time.Second
+
+// Workspace is a loaded flowrun.yaml with the plugins that it may use. It needs
+// no lock: validate, graph and plugins work beside a running engine. Safe for
+// concurrent use.
+type Workspace struct {
+	config   Config
+	file     *project.Project
+	host     *pluginhost.Host
+	redactor *secret.Redactor
+	services *services.Services
+	sandbox  *sandboxed // nil = none
+	// Real are those of the live connections of a sandbox.
+	realSecrets *services.Real
+	builtins    map[string]*plan.Action
+
+	plans    checkedPlans
+	commands ownCommands
+	names    fileNames
+
+	learning sync.Mutex
+	taught   taught // guarded by learning
+
+	mu           sync.Mutex
+	descriptions map[string]description
+}
+
+type description struct {
+	*pluginhost.Description
+	err error
+}
+
+// Load reads the project file. A wrong one is a diag.List error. A state
+// folder that others could change is a *StoreError: plugins start from it.
+func Load(_ context.Context, config Config) (*Workspace, error) {
+	if err := CheckStateFolder(config.StateDir); err != nil {
+		return nil, err
+	}
+	file := &project.Project{Secrets: []string{"env", "store"}}
+	if config.ProjectFile != "" {
+		src, err := os.ReadFile(config.ProjectFile)
+		if err != nil {
+			return nil, fmt.Errorf("read project file: %w", err)
+		}
+		parsed, problems := project.Parse(relative(config.Dir, config.ProjectFile), src)
+		if problems.HasErrors() {
+			return nil, problems
+		}
+		file = parsed
+	}
+	p := &Workspace{
+		config:       config,
+		file:         file,
+		redactor:     secret.NewRedactor(),
+		descriptions: map[string]description{},
+		builtins:     map[string]*plan.Action{},
+		taught:       taught{},
+	}
+	for _, action := range interp.Builtins() {
+		p.builtins[action.FullName()] = action
+	}
+	if err := p.checkPlugins().Err(); err != nil {
+		return nil, err
+	}
+	var gate pluginhost.Gate
+	if config.Sandbox != nil {
+		p.sandbox, gate = &sandboxed{Sandbox: *config.Sandbox}, sandboxGate{p}
+	}
+	mocked := ""
+	if p.sandbox != nil {
+		mocked = testrun.SecretPrefix
+	}
+	p.services = services.New(services.Options{
+		StateDir: config.StateDir, Now: config.Now, Entropy: config.Entropy, Log: config.Log, Redactor: p.redactor, Sources: p.file.Secrets, Env: p.SecretEnv(),
+		Quotas: p.file.Limits.Quotas, Unused: p.file.Limits.StateUnused, Mocked: mocked,
+	})
+	if p.sandbox != nil {
+		p.realSecrets = services.NewReal(p.services, p.realSecretsOptions())
+	}
+	p.host = pluginhost.New(pluginhost.Options{
+		StateDir: config.StateDir,
+		Sources:  p.sources(),
+		Environ:  config.Environ,
+		Now:      config.Now,
+		Entropy:  config.Entropy,
+		Log:      config.Log,
+		Version:  config.Version,
+		State:    p.services,
+		Tokens:   p.services,
+		Secrets:  p.services,
+		Vault:    p.services,
+		Redactor: p.redactor,
+		Opaque:   p.services.Opaque(),
+		Learn:    p.learnSecrets,
+		Gate:     gate,
+		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},
+		Sandbox:  sandboxOf(file),
+		Secret:   p.secretPlaces(),
+		Private:  []string{config.Dir},
+		Named:    p.configFiles,
+
+		ControlGroup: config.ControlGroup,
+	})
+	return p, nil
+}
+
+// Config returns what the project takes from its surroundings.
+func (p *Workspace) Config() Config { return p.config }
+
+// Declared returns what flowrun.yaml declares: nobody may change it.
+func (p *Workspace) Declared() *project.Project { return p.file }
+
+// Services returns what plugins get from the engine.
+func (p *Workspace) Services() *services.Services { return p.services }
+
+// Redactor returns what masks the secrets that the project has met.
+func (p *Workspace) Redactor() *secret.Redactor { return p.redactor }
+
+// Host returns the host of the project's plugins.
+func (p *Workspace) Host() *pluginhost.Host { return p.host }
+
+// Sandboxed reports whether calls are kept from real services.
+func (p *Workspace) Sandboxed() bool { return p.sandbox != nil }
+
+// Builtin reports whether an action is one of the engine's own.
+func (p *Workspace) Builtin(action string) bool { return p.builtins[action] != nil }
+
+// ActionNames returns every action that is known, for near matches.
+func (p *Workspace) ActionNames() []string { return (&catalog{project: p}).ActionNames() }
+
+// sources lists the bundled plugins and those of the project file; the latter
+// win. A plugin that the file only grants something to is the bundled one.
+func (p *Workspace) sources() []pluginhost.Source {
+	var sources []pluginhost.Source
+	named, granted := map[string]bool{}, map[string]pluginhost.Source{}
+	for _, plugin := range p.file.Plugins {
+		source := p.granted(plugin)
+		if plugin.Source == "" {
+			granted[plugin.Name] = source
+			continue
+		}
+		source.Path = p.inProject(plugin.Source)
+		named[plugin.Name] = true
+		sources = append(sources, source)
+	}
+	for _, name := range p.config.Bundled {
+		if !named[name] {
+			source := granted[name]
+			source.Name, source.Bundled, source.Command = name, true, []string{p.config.Executable, "plugins", "serve", name}
+			sources = append(sources, source)
+		}
+	}
+	return sources
+}
+
+// Close ends the plugins that were started.
+func (p *Workspace) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	p.EndPlugins(ctx)
+}
+
+// EndPlugins ends the plugins that were started, and kills them when ctx ends.
+func (p *Workspace) EndPlugins(ctx context.Context) {
+	if err := p.host.Close(ctx); err != nil {
+		p.config.Log.Warn("plugins not closed", "error", err)
+	}
+}
+
+// Workflows returns the workflow files of the project, relative to its root.
+func (p *Workspace) Workflows() ([]string, error) {
+	return p.file.WorkflowFiles(os.DirFS(p.config.Dir))
+}
+
+// Root returns the project's root folder.
+func (p *Workspace) Root() string { return p.config.Dir }
+
+// File returns the path of the project file, "" when there is none.
+func (p *Workspace) File() string { return p.config.ProjectFile }
+
+// Plugins describes every plugin; one that can't be described says why.
+func (p *Workspace) Plugins(context.Context) []PluginInfo {
+	var infos []PluginInfo
+	for _, source := range p.sources() {
+		info := PluginInfo{Name: source.Name, Source: "bundled"}
+		if !source.Bundled {
+			info.Source = relative(p.config.Dir, source.Path)
+		}
+		description, err := p.Describe(source.Name)
+		if err != nil {
+			info.Error = err.Error()
+		} else {
+			info.Version, info.Doc, info.Digest = description.Version, description.Doc, description.Digest
+			info.Actions = len(description.Actions)
+		}
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b PluginInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos
+}
+
+// ErrUnknownPlugin says that there is no plugin of that name.
+var ErrUnknownPlugin = errors.New("unknown plugin")
+
+// Actions returns the actions of one plugin, or of all of them ("").
+func (p *Workspace) Actions(_ context.Context, plugin string) ([]*plan.Action, error) {
+	if plugin != "" && plugin != "core" && !slices.Contains(p.PluginNames(), plugin) {
+		err := fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
+		if hint := diag.DidYouMean(plugin, p.PluginNames()); hint != "" {
+			err = fmt.Errorf("%w; %s", err, hint)
+		}
+		return nil, err
+	}
+	var actions []*plan.Action
+	for _, name := range p.PluginNames() {
+		if plugin != "" && plugin != name {
+			continue
+		}
+		description, err := p.Describe(name)
+		if err != nil {
+			return nil, err
+		}
+		actions = append(actions, description.Actions...)
+	}
+	if plugin == "core" {
+		return interp.Builtins(), nil
+	}
+	return actions, nil
+}
+
+// PluginNames returns the names of all plugins, sorted.
+func (p *Workspace) PluginNames() []string {
+	var names []string
+	for _, source := range p.sources() {
+		names = append(names, source.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Describe asks a plugin once for its description.
+func (p *Workspace) Describe(plugin string) (*pluginhost.Description, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.descriptions[plugin]; ok {
+		return known.Description, known.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
+	defer cancel()
+	found, err := p.host.Describe(ctx, plugin)
+	p.descriptions[plugin] = description{found, err}
+	return found, err
+}
+
+// ForgetFailures lets the plugins that could not be described be asked again.
+func (p *Workspace) ForgetFailures() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.descriptions, func(_ string, d description) bool { return d.err != nil })
+}
+
+// Action finds an action by its full name.
+func (p *Workspace) Action(name string) (*plan.Action, error) {
+	if builtin, ok := p.builtins[name]; ok {
+		return builtin, nil
+	}
+	plugin, action, _ := strings.Cut(name, ".")
+	if !slices.Contains(p.PluginNames(), plugin) {
+		return nil, fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
+	}
+	description, err := p.Describe(plugin)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := description.Action(action)
+	if !ok {
+		return nil, fmt.Errorf("plugin %s has no action %s", plugin, action)
+	}
+	return found, nil
+}
+
+func relative(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
