@@ -34,10 +34,7 @@ func (c *checker) fields(node *spec.Node, name string, own map[string]reader) {
 	for i := range m.Keys {
 		key := &m.Keys[i]
 		if _, written := node.Pair(key.Name); key.Needed && !written && !misspelt(node, key.Name) {
-			problem := c.errorAt(node.FirstKey(), CodeMissing, "%s needs `%s`", m.What, key.Name)
-			if key.Example != "" {
-				problem.Hint = "write `" + key.Example + "`"
-			}
+			c.errorAt(node.FirstKey(), CodeMissing, "%s needs `%s`", m.What, key.Name).Hint = key.Missing
 		}
 	}
 }

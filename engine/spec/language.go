@@ -67,6 +67,7 @@ type Key struct {
 	Default string // as an author would write it; "" = none
 	Example string // "retry: {attempts: 4}"
 	Needed  bool   // the map can't be without it
+	Missing string // what to do where it is needed and not there; "" where the message says enough
 	Kinds   []string
 	Makes   string // the kind that a map with this key is
 }

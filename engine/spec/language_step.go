@@ -86,7 +86,7 @@ func callMaps() []Map {
 			{Name: "max_items", Doc: "How many items are kept at most.", Type: Integer, Least: 1, Most: 100_000_000, Default: "10000"},
 		}},
 		{Name: "incremental", What: "`incremental`", Keys: []Key{
-			{Name: "cursor", Doc: "The name under which the watermark is kept, unique in the file.", Type: Text, What: "a cursor's name", Pattern: NamePattern, MaxRunes: MaxName, Needed: true, Example: "cursor: NAME"},
+			{Name: "cursor", Doc: "The name under which the watermark is kept, unique in the file.", Type: Text, What: "a cursor's name", Pattern: NamePattern, MaxRunes: MaxName, Needed: true, Missing: "write {cursor: NAME}", Example: "cursor: NAME"},
 		}},
 		{Name: "reactions", What: "`on_error`", Doc: "For each kind of error what follows it.", Keys: slices.Clip(reactions)},
 	}
