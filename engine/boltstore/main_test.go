@@ -4,12 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // childVariable makes the test program play a child process.
@@ -24,8 +22,6 @@ func TestMain(m *testing.M) {
 
 // smallMap keeps the address space of many stores small.
 const smallMap = 32 << 20
-
-var startOfTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newStore(t testing.TB) *boltstore.Store {
 	t.Helper()
@@ -45,7 +41,3 @@ func openStore(t testing.TB, path string) *boltstore.Store {
 	})
 	return s
 }
-
-var planBytes = []byte(`{"format":1,"name":"weekly"}`)
-
-var planHash = storetest.HashOf(storetest.PlanBytes())
