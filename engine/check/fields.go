@@ -153,7 +153,7 @@ func (c *checker) duration(key *spec.Key, node *spec.Node) (time.Duration, bool)
 		return 0, false
 	}
 	if least := time.Duration(key.Least * float64(time.Second)); d < least {
-		c.errorAt(node.Pos, CodeDuration, "%s is too short: the least is %s", node.Text, durationText(least))
+		c.errorAt(node.Pos, CodeDuration, "%s is too short: the least is %s", node.Text, duration.Text(least))
 		return 0, false
 	}
 	return d, true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -98,20 +99,10 @@ func (c *checker) bounded(key *spec.Key, node *spec.Node) time.Duration {
 		return 0
 	}
 	if most := c.plan.Timeout; d > most {
-		c.errorAt(node.Pos, CodeTooLong, "%s is longer than the workflow's timeout, which is %s", node.Text, durationText(most)).Hint =
+		c.errorAt(node.Pos, CodeTooLong, "%s is longer than the workflow's timeout, which is %s", node.Text, duration.Text(most)).Hint =
 			"make it shorter, or write a longer `timeout` at the top"
 	}
 	return d
-}
-
-func durationText(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }
 
 func jsonText(text string) json.RawMessage { return encode(text) }

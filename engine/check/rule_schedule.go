@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule/cron"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -106,7 +107,7 @@ func knownZones() []string {
 func (c *checker) jitter(key *spec.Key, node *spec.Node, out *plan.Schedule) {
 	d, ok := c.duration(key, node)
 	if ok && out.Every > 0 && d > out.Every {
-		c.errorAt(node.Pos, CodeDuration, "the jitter %s is longer than the %s between two slots", node.Text, durationText(out.Every))
+		c.errorAt(node.Pos, CodeDuration, "the jitter %s is longer than the %s between two slots", node.Text, duration.Text(out.Every))
 		return
 	}
 	out.Jitter = d

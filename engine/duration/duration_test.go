@@ -129,3 +129,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestText(t *testing.T) {
+	for d, want := range map[time.Duration]string{30 * time.Second: "30s", 5 * time.Minute: "5m", 90 * time.Minute: "1h30m", 24 * time.Hour: "24h", 100 * time.Millisecond: "100ms", 10 * time.Second: "10s", 0: "0s", time.Hour + time.Second: "1h0m1s"} {
+		if got := duration.Text(d); got != want {
+			t.Errorf("Text(%d) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -3,8 +3,8 @@ package graph
 import (
 	"fmt"
 	"strings"
-	"time"
 
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -80,24 +80,12 @@ func notes(step *plan.Step) []string {
 		lines = append(lines, fmt.Sprintf("at most %d pages", step.Paginate.MaxPages))
 	}
 	if step.Repeat != nil {
-		lines = append(lines, "every "+shortDuration(step.Repeat.Every)+" until "+oneLine(step.Repeat.Until.Source))
+		lines = append(lines, "every "+duration.Text(step.Repeat.Every)+" until "+oneLine(step.Repeat.Until.Source))
 	}
 	if step.Incremental != "" {
 		lines = append(lines, "only what is new: cursor "+step.Incremental)
 	}
 	return lines
-}
-
-// shortDuration writes 30s, 5m or 1h30m.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // size measures a box without what is inside of a loop.

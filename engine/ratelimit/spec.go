@@ -39,14 +39,7 @@ func (s Spec) String() string {
 	if !s.limitsRate() {
 		return "unlimited"
 	}
-	window := s.Window.String()
-	if strings.Contains(window, "m") && strings.HasSuffix(window, "m0s") {
-		window = strings.TrimSuffix(window, "0s")
-	}
-	if strings.HasSuffix(window, "h0m") {
-		window = strings.TrimSuffix(window, "0m")
-	}
-	return fmt.Sprintf("%d/%s", s.Requests, window)
+	return fmt.Sprintf("%d/%s", s.Requests, duration.Text(s.Window))
 }
 
 func (s Spec) limitsRate() bool { return s.Requests > 0 && s.Window > 0 }

@@ -49,7 +49,7 @@ func ProductRules() Rules {
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
 			"internal/cli":        append(rooms(), "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/plan", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"),
-			"internal/cli/view":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"),
+			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/graph", "internal/cli/term", "internal/doctor"),
 			"internal/web":        append(rooms(), "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/graph"),
 			"internal/web/guard":  {},
 			"internal/web/packed": {},
@@ -79,7 +79,7 @@ func ProductRules() Rules {
 			"engine/project":     {"engine/duration", "engine/spec", "engine/plan", "engine/diag"},
 			"engine/interp":      {"engine/plan", "engine/eval", "engine/schema", "engine/journal"},
 			"engine/journal":     {"engine/plan"},
-			"engine/graph":       {"engine/plan"},
+			"engine/graph":       {"engine/duration", "engine/plan"},
 			"engine/notify":      {"engine/plan"},
 			"engine/dispatch":    {"engine/journal", "engine/plan", "engine/store"},
 			"engine/local":       {"engine/dispatch", "engine/interp", "engine/journal", "engine/plan", "engine/store"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -156,14 +157,7 @@ func shortDuration(d time.Duration) string {
 	if day := 24 * time.Hour; d >= day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return duration.Text(d)
 }
 
 func (p Page) textWidth() int {
