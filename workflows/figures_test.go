@@ -37,6 +37,7 @@ type figureCase struct {
 // against one that is computed from the raw answers, with records at both edges of
 // its window and a nanosecond beside them.
 func TestIssue12_05_FiguresAreRecomputed(t *testing.T) {
+	t.Parallel()
 	const cases = 40
 	project := openProject(t)
 	defer project.Close()

@@ -52,6 +52,7 @@ func setState(t *testing.T, e *engine.Engine, workflow, name, value string) {
 }
 
 func TestDNSDriftTellsWhatChanged(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t)
 	inputs := map[string]workspace.Input{"domains": {JSON: json.RawMessage(`["golang.org"]`)}, "types": {JSON: json.RawMessage(`["A","MX"]`)}}
 	run := func() map[string]json.RawMessage {
@@ -90,6 +91,7 @@ func TestDNSDriftTellsWhatChanged(t *testing.T) {
 }
 
 func TestReferrerSpike(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t)
 	quiet := mustSucceed(t, endIn(t, e, "referrer-spike.yaml", nil, nil))
 	if decode[bool](t, quiet["spike"]) {
@@ -111,6 +113,7 @@ func TestReferrerSpike(t *testing.T) {
 
 // Whoever was invited is never invited again; who was refused is asked about again.
 func TestOnboardFromDirectory(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t)
 	inputs := map[string]workspace.Input{"most": {Text: "5"}, "invite_existing": {Text: "true"}}
 	run := func(act func(*engine.Engine, string)) *plan.Result {
@@ -132,6 +135,7 @@ func TestOnboardFromDirectory(t *testing.T) {
 }
 
 func TestOffboardCleanup(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t)
 	if refused := endIn(t, e, "offboard-cleanup.yaml", nil, rejecting(t)); refused.Run.Status != plan.RunFailed {
 		t.Fatalf("a refusal ends as %s", refused.Run.Status)
@@ -148,6 +152,7 @@ func TestOffboardCleanup(t *testing.T) {
 
 // The second run exports only what was booked since the first.
 func TestSpendGuard(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t)
 	budget := func(amount string) map[string]workspace.Input {
 		return map[string]workspace.Input{"budget": {Text: amount}}
@@ -171,6 +176,7 @@ func TestSpendGuard(t *testing.T) {
 }
 
 func TestLabelHygiene(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t)
 	form := map[string]workspace.Input{"old": {Text: "waiting"}, "new": {Text: "blocked"}}
 	outputs := mustSucceed(t, endIn(t, e, "label-hygiene.yaml", nil, approving(t, form)))

@@ -14,6 +14,7 @@ import (
 // `flowrun test workflows` does: each workflow has one, all cases pass, and together
 // they run every step.
 func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
+	t.Parallel()
 	workflows, err := filepath.Glob("*.yaml")
 	if err != nil || len(workflows) == 0 {
 		t.Fatalf("no workflows: %v", err)
@@ -53,6 +54,7 @@ func TestTheShippedWorkflowsKeepTheirTests(t *testing.T) {
 // TestIssue12_34TheShippedWorkflowsPassTheStrictCheck: the examples are what they tell
 // others to write.
 func TestIssue12_34TheShippedWorkflowsPassTheStrictCheck(t *testing.T) {
+	t.Parallel()
 	project := openProject(t)
 	defer project.Close()
 	files, err := filepath.Glob("*.yaml")
@@ -75,6 +77,7 @@ func TestIssue12_34TheShippedWorkflowsPassTheStrictCheck(t *testing.T) {
 
 // TestTheTestOfTheDocumentationPasses runs the first test file of docs/testing.md.
 func TestTheTestOfTheDocumentationPasses(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/testing.md")
 	if err != nil {
 		t.Fatal(err)

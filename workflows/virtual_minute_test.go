@@ -25,6 +25,7 @@ import (
 // 60 requests a minute, in virtual time: the simulator never has to refuse one,
 // and the 80 lookups take one minute, not two.
 func TestI19TheRealLimitOn80Domains(t *testing.T) {
+	t.Parallel()
 	source, err := os.ReadFile("domain-expiry-watch.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
+	"github.com/flowrun/flowrun/internal/testparallel"
 	"github.com/flowrun/flowrun/plugins/analytics"
 	"github.com/flowrun/flowrun/plugins/auth"
 	"github.com/flowrun/flowrun/plugins/dictionary"
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 		bundled()[os.Args[3]]().Serve()
 		return
 	}
+	testparallel.AtLeast(8)
 	os.Exit(m.Run())
 }
 
@@ -148,6 +150,7 @@ func decode[T any](t *testing.T, raw json.RawMessage) T {
 }
 
 func TestEveryWorkflowIsTested(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +168,7 @@ func TestEveryWorkflowIsTested(t *testing.T) {
 }
 
 func TestDomainCard(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "domain-card.yaml", map[string]workspace.Input{"domain": {Text: "go.dev"}})
 	if got := decode[string](t, outputs["domain"]); got != "go.dev" {
 		t.Errorf("domain is %q", got)
@@ -178,6 +182,7 @@ func TestDomainCard(t *testing.T) {
 }
 
 func TestDomainCardOfALostDomain(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "domain-card.yaml", map[string]workspace.Input{"domain": {Text: "unregistered-shop.com"}})
 	if decode[bool](t, outputs["registered"]) {
 		t.Error("a lost registration is shown as registered")
@@ -185,6 +190,7 @@ func TestDomainCardOfALostDomain(t *testing.T) {
 }
 
 func TestDomainExpiryWatch(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits for a window of the sandbox's limiter")
 	}
@@ -198,6 +204,7 @@ func TestDomainExpiryWatch(t *testing.T) {
 }
 
 func TestWordOfTheDay(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "word-of-the-day.yaml", nil)
 	if word := decode[string](t, outputs["word"]); word == "" {
 		t.Error("no word")
@@ -225,6 +232,7 @@ func rowsOf(t *testing.T, raw json.RawMessage) []map[string]string {
 // The simulator's weeks are those of UTC, the workflow's those of Berlin: late on a Sunday the last whole week there is
 // not the last one here, and may be either the slower or the faster of two.
 func TestWeeklyReview(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "weekly-review.yaml", nil)
 	done, change := decode[int](t, outputs["done"]), decode[int](t, outputs["change"])
 	if done == 0 || change == 0 {
@@ -256,6 +264,7 @@ func TestWeeklyReview(t *testing.T) {
 }
 
 func TestQuarterTimesheet(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "quarter-timesheet.yaml", nil)
 	if windows := decode[int](t, outputs["windows"]); windows < 2 {
 		t.Errorf("%d windows: a quarter does not fit into one", windows)
@@ -285,6 +294,7 @@ func TestQuarterTimesheet(t *testing.T) {
 }
 
 func TestQuarterTimesheetOfNobodyFails(t *testing.T) {
+	t.Parallel()
 	result := endWorkflow(t, "quarter-timesheet.yaml", map[string]workspace.Input{"filter": {Text: "@nobody"}})
 	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Kind != plan.KindNotFound || !strings.Contains(result.Error.Message, "nothing to bill") {
 		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
@@ -292,6 +302,7 @@ func TestQuarterTimesheetOfNobodyFails(t *testing.T) {
 }
 
 func TestTrafficDropTriage(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "traffic-drop-triage.yaml", nil)
 	if !decode[bool](t, outputs["drop"]) || decode[int](t, outputs["fallen_percent"]) < 60 {
 		t.Errorf("no drop: %v", outputs)
@@ -302,6 +313,7 @@ func TestTrafficDropTriage(t *testing.T) {
 }
 
 func TestTrafficDropTriageOfAQuietHour(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "traffic-drop-triage.yaml", map[string]workspace.Input{"site": {Text: "ABCDEFGH"}, "domain": {Text: "harborlight-books.com"}})
 	if decode[bool](t, outputs["drop"]) || string(outputs["registered"]) != "null" {
 		t.Errorf("a drop where there is none: %v", outputs)
@@ -309,6 +321,7 @@ func TestTrafficDropTriageOfAQuietHour(t *testing.T) {
 }
 
 func TestCampaignReport(t *testing.T) {
+	t.Parallel()
 	outputs := runWorkflow(t, "campaign-report.yaml", nil)
 	type campaign struct {
 		Campaign string `json:"campaign"`
@@ -363,6 +376,7 @@ func confirmLogin(t *testing.T, e *engine.Engine, run string) {
 }
 
 func TestTokenHealth(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for a poll of 5 s")
 	}
@@ -386,6 +400,7 @@ func TestTokenHealth(t *testing.T) {
 
 // From another country the credential is not used at all.
 func TestTokenHealthFromAnotherPlace(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for a poll of 5 s")
 	}

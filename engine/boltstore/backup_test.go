@@ -27,6 +27,7 @@ func timed() boltstore.Options {
 }
 
 func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := boltstore.Open(filepath.Join(dir, "flowrun.db"), timed())
 	if err != nil {
@@ -86,6 +87,7 @@ func TestP15ABackupUnderLoadHoldsWhatWasAcknowledged(t *testing.T) {
 }
 
 func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, backup := filepath.Join(dir, "flowrun.db"), filepath.Join(dir, "backup.db")
 	s, err := boltstore.Open(path, timed())
@@ -142,6 +144,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 }
 
 func TestP15ADamagedBackupChangesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, backup := filepath.Join(dir, "flowrun.db"), filepath.Join(dir, "backup.db")
 	s, err := boltstore.Open(path, quick())
@@ -189,6 +192,7 @@ func TestP15ADamagedBackupChangesNothing(t *testing.T) {
 }
 
 func TestP15ABackupOfAnOlderSchemaCanBeRestored(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	info, err := boltstore.Restore(t.Context(), unpack(t, schema1), path, timed())
 	if err != nil || info.Old != "" || info.Parked != 4 || info.Sidecar {
@@ -204,6 +208,7 @@ func TestP15ABackupOfAnOlderSchemaCanBeRestored(t *testing.T) {
 }
 
 func TestCompactGivesTheFreePagesBack(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, quick())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestEqualLargeValuesAreStoredOnce(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	storetest.Create(t, s, storetest.Row(1), 1)
 	store := func(from uint64) uint64 {

@@ -35,6 +35,7 @@ func lose(t *testing.T, path string) {
 }
 
 func TestP14ALostRecordIsFound(t *testing.T) {
+	t.Parallel()
 	path := closedStore(t)
 	lose(t, path)
 	if _, err := boltstore.Open(path, quick()); !errors.Is(err, store.ErrCorrupt) {
@@ -48,6 +49,7 @@ func TestP14ALostRecordIsFound(t *testing.T) {
 
 // The control: with a census that was made to match, nothing else finds it.
 func TestP14ControlWithoutTheCensusALostRecordIsNotFound(t *testing.T) {
+	t.Parallel()
 	path := closedStore(t)
 	lose(t, path)
 	boltstore.EditValuesForTest(t, path, func(_ string, value []byte) []byte { return value })
@@ -61,6 +63,7 @@ func TestP14ControlWithoutTheCensusALostRecordIsNotFound(t *testing.T) {
 // A page of an older transaction is whole in itself: every checksum in it is
 // right.
 func TestP14AStalePageIsFound(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, quick())
 	if err != nil {
@@ -122,6 +125,7 @@ func TestP14AStalePageIsFound(t *testing.T) {
 
 // A meta page of an older transaction, beside a valid one.
 func TestP14AStaleMetaPageIsFound(t *testing.T) {
+	t.Parallel()
 	path := closedStore(t)
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -142,6 +146,7 @@ func TestP14AStaleMetaPageIsFound(t *testing.T) {
 }
 
 func TestP14OnlyAnUncleanStopIsVerified(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	asked := 0
 	options := quick()
@@ -196,6 +201,7 @@ func TestP14OnlyAnUncleanStopIsVerified(t *testing.T) {
 
 // Without Verify the check runs in the process.
 func TestP14AfterAnUncleanStopEveryRecordIsRead(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, quick())
 	if err != nil {
@@ -227,6 +233,7 @@ func TestP14AfterAnUncleanStopEveryRecordIsRead(t *testing.T) {
 }
 
 func TestP14ACheckChangesNothingAndTakesTheLock(t *testing.T) {
+	t.Parallel()
 	path := closedStore(t)
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -249,6 +256,7 @@ func TestP14ACheckChangesNothingAndTakesTheLock(t *testing.T) {
 
 // What no checksum and no census can say: rows that contradict one another.
 func TestP14ACheckComparesTheRows(t *testing.T) {
+	t.Parallel()
 	for bucket, want := range map[string]string{
 		"runs_by_status": "the row is missing", "journal": "is missing", "plans": "the plan of run", "runs_open": "the row is missing",
 		"refs": "the row is missing", "runs": "is missing",

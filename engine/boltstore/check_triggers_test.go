@@ -28,6 +28,7 @@ func triggerStore(t *testing.T) (path string) {
 
 // A row of the triggers' buckets is lost, and the census was made to match.
 func TestP14ALostRowOfATriggerIsFound(t *testing.T) {
+	t.Parallel()
 	for _, bucket := range []string{"fires", "fires_by_slot"} {
 		path := triggerStore(t)
 		boltstore.DropFirstForTest(t, path, bucket)
@@ -41,6 +42,7 @@ func TestP14ALostRowOfATriggerIsFound(t *testing.T) {
 // A row says something else than its key, or than the run that it names. The
 // checksum is made to match: only the meaning is wrong.
 func TestP14ARowOfATriggerThatMeansAnotherIsFound(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ bucket, old, new string }{
 		"a fire of another trigger":       {"fires", `"trigger":"hook"`, `"trigger":"hoop"`},
 		"a fire of another slot":          {"fires", `"slot":"2026-01-02T03:07`, `"slot":"2026-01-02T04:07`},

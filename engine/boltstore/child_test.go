@@ -268,6 +268,7 @@ func readDamaged(path string) string {
 // catch. FLOWRUN_DAMAGED_FILES is how many of each mutator; FLOWRUN_SEED draws
 // others, and replays.
 func TestP14DamageNeverGivesWrongRecords(t *testing.T) {
+	t.Parallel()
 	seed, files := testSeed(t), 40
 	if text := os.Getenv("FLOWRUN_DAMAGED_FILES"); text != "" {
 		if _, err := fmt.Sscan(text, &files); err != nil {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestWaitingWritesShareACommit(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	storetest.Create(t, s, storetest.Row(1), 1)
 	before := s.Stats()
@@ -52,6 +53,7 @@ func TestWaitingWritesShareACommit(t *testing.T) {
 }
 
 func TestAGroupIsBounded(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		size    int
 		writes  int
@@ -81,6 +83,7 @@ func TestAGroupIsBounded(t *testing.T) {
 }
 
 func TestNothingIsCommittedForNothing(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	storetest.Create(t, s, storetest.Row(1), 1)
 	before := s.Stats()
@@ -184,6 +187,7 @@ func TestTheQuotaStopsTheStoreAsFull(t *testing.T) { // P12
 }
 
 func TestFlushKeepsToItsContext(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	release := s.BlockCommitter()
 	defer release()

@@ -11,6 +11,7 @@ import (
 
 // TestP14WrongCountsAreFound: a count that is not that of the runs is damage.
 func TestP14WrongCountsAreFound(t *testing.T) {
+	t.Parallel()
 	for _, bucket := range []string{"run_counts", "attention", "attention_by_workflow", "runs_by_workflow_status"} {
 		path := filepath.Join(t.TempDir(), "flowrun.db")
 		s, err := boltstore.Open(path, quick())

@@ -67,6 +67,7 @@ func bigRun(t *testing.T, s *boltstore.Store, n int) {
 }
 
 func TestDeleteRunLeavesNothing(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir() + "/flowrun.db"
 	s, err := boltstore.Open(path, quick())
 	if err != nil {
@@ -117,6 +118,7 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 // What another run needs stays; a kill at any commit leaves a store that goes on
 // with the deletion.
 func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir() + "/flowrun.db"
 	s, err := boltstore.Open(path, quick())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 // TestIssue13_08AHoleInAJournalIsNoticed: also where a read begins with it.
 func TestIssue13_08AHoleInAJournalIsNoticed(t *testing.T) {
+	t.Parallel()
 	for _, hole := range []uint64{1, 2, 700, 1000, 1001, 2001, storetest.ManyRecords - 1} {
 		path := filepath.Join(t.TempDir(), "flowrun.db")
 		s, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: smallMap})

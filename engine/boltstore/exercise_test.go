@@ -10,6 +10,7 @@ import (
 )
 
 func TestEveryStoreMust(t *testing.T) {
+	t.Parallel()
 	path := func(dir string) string { return filepath.Join(dir, "flowrun.db") }
 	storetest.Exercise(t, storetest.Backend{
 		Open: func(t testing.TB, dir string, settings storetest.Settings) store.Store {

@@ -23,6 +23,7 @@ func quick() boltstore.Options {
 }
 
 func TestANewFileIsPrivateAndWhole(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	// What a creator left that died must not be in the way.
 	if err := os.WriteFile(path+".new", []byte("half"), 0o600); err != nil {
@@ -237,6 +238,7 @@ func usedBytes(content []byte) int {
 func txid(page []byte) uint64 { return binary.NativeEndian.Uint64(page[16+48:]) }
 
 func TestAForeignBoltFileIsRefused(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "other.db")
 	db, err := bolt.Open(path, 0o600, nil)
 	if err != nil {
@@ -251,6 +253,7 @@ func TestAForeignBoltFileIsRefused(t *testing.T) {
 }
 
 func TestOpenNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	if _, err := boltstore.Open(filepath.Join(t.TempDir(), "no", "flowrun.db"), quick()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}

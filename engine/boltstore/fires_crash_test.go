@@ -108,6 +108,7 @@ func scheduled(n, minute int) *plan.Run {
 }
 
 func TestP10AKillAtAnyCommitTearsNoFire(t *testing.T) {
+	t.Parallel()
 	faults := killedAtEachCommit(t, func(s *boltstore.Store, n, minute int) error {
 		_, err := s.CreateRun(t.Context(), scheduled(n, minute), storetest.PlanBytes(), "", storetest.Started(n))
 		return err
@@ -119,6 +120,7 @@ func TestP10AKillAtAnyCommitTearsNoFire(t *testing.T) {
 
 // The control: the run first, then its fire, in two transactions.
 func TestP10ControlARunAndItsFireApartAreTorn(t *testing.T) {
+	t.Parallel()
 	faults := killedAtEachCommit(t, func(s *boltstore.Store, n, minute int) error {
 		run := scheduled(n, minute)
 		f := *run.Fire

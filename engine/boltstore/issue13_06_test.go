@@ -35,6 +35,7 @@ func startOne(t *testing.T, path string, o boltstore.Options, n int) {
 }
 
 func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
+	t.Parallel()
 	now := storetest.Begin()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	startOne(t, path, ticking(&now), 1)
@@ -107,6 +108,7 @@ func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
 // A copy of a running store is noticed too: what is changed a minute later has another
 // mark, and so has the close.
 func TestIssue13_06ACopyInUseIsNoticed(t *testing.T) {
+	t.Parallel()
 	now := storetest.Begin()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, ticking(&now))
@@ -144,6 +146,7 @@ func TestIssue13_06ACopyInUseIsNoticed(t *testing.T) {
 // no alarm. A file that a power loss left empty says nothing. A restore, a compaction,
 // a copy of both and a store that is begun anew go on.
 func TestIssue13_06NoFalseAlarms(t *testing.T) {
+	t.Parallel()
 	now := storetest.Begin()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	opens := func(what, path string) {

@@ -31,6 +31,7 @@ type flipOptions struct {
 // does it, since a fault on a goroutine of bbolt ends the process.
 // FLOWRUN_FLIPPED_BITS is how many bits, or "all" of heads, elements and keys.
 func TestIssue13_07FlippedBits(t *testing.T) {
+	t.Parallel()
 	told := flipOptions{Path: filepath.Join(t.TempDir(), "flowrun.db"), Seed: testSeed(t), Bits: 300}
 	switch text := os.Getenv("FLOWRUN_FLIPPED_BITS"); text {
 	case "":

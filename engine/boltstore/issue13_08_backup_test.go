@@ -14,6 +14,7 @@ import (
 // TestIssue13_08BackupsAreChecked: what is wrong with the content of a store in use
 // is found before a backup of it gets its name, not when it is needed.
 func TestIssue13_08BackupsAreChecked(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(s *boltstore.Store, path string) error{
 		"sound":              func(*boltstore.Store, string) error { return nil },
 		"a lost index row":   func(s *boltstore.Store, _ string) error { return s.LoseIndexRowForTest() },

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // childVariable makes the test program play a child process.
@@ -17,6 +18,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(childVariable); role != "" {
 		os.Exit(child(role))
 	}
+	testparallel.AtLeast(8)
 	goleak.VerifyTestMain(m)
 }
 

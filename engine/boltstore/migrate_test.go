@@ -42,6 +42,7 @@ func fixtureSize(schema uint64) int {
 }
 
 func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
+	t.Parallel()
 	for schema, name := range olderStores() {
 		path := unpack(t, name)
 		before, err := os.ReadFile(path)
@@ -82,6 +83,7 @@ func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
 
 // An older schema lacks what came later, but all else is checked.
 func TestP19AnOlderStoreCanBeChecked(t *testing.T) {
+	t.Parallel()
 	for schema, name := range olderStores() {
 		if report := whole(t, unpack(t, name)); report.Schema != schema || report.Runs != fixtureSize(schema) {
 			t.Errorf("report %+v", report)
@@ -90,6 +92,7 @@ func TestP19AnOlderStoreCanBeChecked(t *testing.T) {
 }
 
 func TestP19AMigrationKilledAtAnyCommitBeginsAnew(t *testing.T) {
+	t.Parallel()
 	for schema, least := range map[uint64]int{1: 10, 2: 5, 3: 4} {
 		path := unpack(t, olderStores()[schema])
 		options, taken := images(t, path, quick())
@@ -124,6 +127,7 @@ func TestP19AMigrationKilledAtAnyCommitBeginsAnew(t *testing.T) {
 
 // A copy is never written over: it may be all that is left of something.
 func TestP19ASecondMigrationKeepsTheFirstCopy(t *testing.T) {
+	t.Parallel()
 	path := unpack(t, schema1)
 	if err := os.WriteFile(path+".schema1.bak", []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)

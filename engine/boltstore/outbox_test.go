@@ -10,6 +10,7 @@ import (
 
 // What was there before a restore says so, and the restore itself tells nobody.
 func TestP15TheOutboxOfARestoredStoreIsOfAnotherEpoch(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := boltstore.Open(filepath.Join(dir, "flowrun.db"), quick())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // TestReadRowChangesNothing: the file is the same byte for byte afterwards, and a
 // store that somebody has open is not read.
 func TestReadRowChangesNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := Open(path, Options{})
 	if err != nil {

@@ -19,6 +19,7 @@ func letters(n int) string { return `"` + hex.EncodeToString(storetest.Random(n/
 // TestIssue13_02TheFileOfALargeJournalIsSmall: the pages that large values leave
 // free, and those that the file grows ahead by, are few.
 func TestIssue13_02TheFileOfALargeJournalIsSmall(t *testing.T) {
+	t.Parallel()
 	const values, size, most = 10, 4 << 20, 50 << 20
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, boltstore.Options{InitialMmapSize: 1 << 30}) // as usual: the file grows in steps
@@ -50,6 +51,7 @@ func TestIssue13_02TheFileOfALargeJournalIsSmall(t *testing.T) {
 // TestIssue13_02LargeValuesOfOlderProgramsAreRead: those lie in one blob, however
 // large it is, and go with their run.
 func TestIssue13_02LargeValuesOfOlderProgramsAreRead(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	ended := storetest.Row(1)
 	ended.Closed, ended.Status = true, "succeeded"

@@ -9,6 +9,7 @@ import (
 // TestP12AFullFileHoldsBack: above 90 % of its limit it takes no runs, above 98 %
 // nothing begins, unless there is room inside it.
 func TestP12AFullFileHoldsBack(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		full, free int64 // percent of the limit
 		want       store.Level

@@ -14,6 +14,7 @@ import (
 )
 
 func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
+	t.Parallel()
 	free, total := uint64(10<<30), uint64(100<<30)
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	ballast := path + ".ballast"
@@ -50,6 +51,7 @@ func TestP12TheWatermarksStopAdmissionThenDispatch(t *testing.T) {
 }
 
 func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
+	t.Parallel()
 	options := quick()
 	options.MaxSize = 64 << 20
 	path := filepath.Join(t.TempDir(), "flowrun.db")
@@ -98,6 +100,7 @@ func TestP12AFullFileStopsAdmissionUntilRunsAreRemoved(t *testing.T) {
 // Each removal writes its neighbours anew before their pages are free: a file that
 // is nearly full has room for one at a time, whatever is free inside it.
 func TestP12AsManyRunsAreRemovedAtATimeAsThereIsRoomFor(t *testing.T) {
+	t.Parallel()
 	for limit, want := range map[int]int{16 << 20: 1, 64 << 20: 7, 8 << 30: 32} {
 		options := quick()
 		options.MaxSize, options.InitialMmapSize = limit, 32<<10
@@ -115,6 +118,7 @@ func TestP12AsManyRunsAreRemovedAtATimeAsThereIsRoomFor(t *testing.T) {
 }
 
 func TestKernelWarning(t *testing.T) {
+	t.Parallel()
 	for release, warns := range map[string]bool{
 		"5.10.93": true, "5.10.93-generic": true, "5.10.94": false, "5.10": true, "5.15.16-1-pve": true, "5.15.17": false,
 		"5.4.1": false, "6.1.0": false, "5.11.1": false, "": false, "nonsense": false, "5.15.167.4-microsoft-standard-WSL2": false,

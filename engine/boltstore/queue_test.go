@@ -8,6 +8,7 @@ import (
 // TestIssue13_08WritersWaitWhileTooMuchIsQueued: a flood waits at its writers, it
 // does not grow in memory.
 func TestIssue13_08WritersWaitWhileTooMuchIsQueued(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var q queue
 		q.init()

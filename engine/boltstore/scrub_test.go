@@ -14,6 +14,7 @@ import (
 
 // A large file is read while it is in use; what is found stops the store.
 func TestP14ALargeFileIsCheckedInUse(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "flowrun.db")
 	s, err := boltstore.Open(path, quick())
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 // A restore brings back what a backup held; a login that was ended since must not
 // come with it.
 func TestSessionsEndWithARestore(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	s := newStore(t)
 	if err := s.PutSession(storetest.Session(1, storetest.Begin().Add(time.Hour)), storetest.Begin()); err != nil {

@@ -32,7 +32,10 @@ type Settings struct {
 func Exercise(t *testing.T, b Backend) {
 	t.Helper()
 	for _, c := range behaviours() {
-		t.Run(c.name, func(t *testing.T) { c.show(t, b) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.show(t, b)
+		})
 	}
 }
 

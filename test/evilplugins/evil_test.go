@@ -34,7 +34,7 @@ const (
 	floor       = 25 * time.Millisecond // a healthy call naps 20 ms: below this nothing is slow
 	stepLimit   = 45 * time.Second      // the describe limit is 30 s
 	afterwards  = 15 * time.Second      // grace of a call that was given up, and of its process
-	parallelism = 3
+	parallelism = 5
 )
 
 // arena is a project with all the plugins, and an owner whose healthy run goes on

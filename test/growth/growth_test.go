@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // The bounds of the whole suite.
@@ -141,6 +142,11 @@ func judge(p part, got result, store, most int64) string {
 		return fmt.Sprintf("it names %q: %s", got.Error.Details.Field, got.Error.Message)
 	}
 	return ""
+}
+
+func TestMain(m *testing.M) {
+	testparallel.AtLeast(6)
+	os.Exit(m.Run())
 }
 
 // TestIssue13_02NoPartGrowsForEver is short with small limits; FLOWRUN_GROWTH=full

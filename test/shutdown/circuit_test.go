@@ -26,6 +26,7 @@ steps:
 // not started again at once. The step says so and when it is tried again; a resume
 // goes on with it once it is mended.
 func TestP18AnOpenCircuitIsSaidAndResumedAfter(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "")
 	p.write("fragile.yaml", fmt.Sprintf(fragileSteps, p.ledger))
 	if err := os.WriteFile(p.ledger+".broken", nil, 0o600); err != nil {

@@ -25,6 +25,7 @@ steps:
 // other acts through it, and both runs succeed. FLOWRUN_OWNER_STARTS=1000 is the
 // full size.
 func TestP16TwoProcessesAtOneStore(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "")
 	p.write("brief.yaml", fmt.Sprintf(briefCall, p.ledger))
 	starts := size(t, "FLOWRUN_OWNER_STARTS", 20)
@@ -40,6 +41,7 @@ func TestP16TwoProcessesAtOneStore(t *testing.T) {
 
 // TestP16ControlTwoStoresHaveTwoOwners: the suite counts owners as it should.
 func TestP16ControlTwoStoresHaveTwoOwners(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "")
 	p.write("brief.yaml", fmt.Sprintf(briefCall, p.ledger))
 	if problems := p.race("one", "two"); len(problems) == 0 {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // seed of a suite: FLOWRUN_SEED, else the same at every commit.
@@ -73,6 +74,7 @@ var binaries = sync.OnceValues(func() (built, error) {
 })
 
 func TestMain(m *testing.M) {
+	testparallel.AtLeast(4)
 	code := m.Run()
 	if b, err := binaries(); err == nil {
 		_ = os.RemoveAll(b.dir)

@@ -37,6 +37,7 @@ const exitLimit = 30 * time.Second
 // second cycle under clients that wait for their own runs.
 // FLOWRUN_SHUTDOWN_CYCLES=1000 is the full size.
 func TestP17SIGTERMUnderLoad(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(seed(t), 17))
 	cycles, longest, terminated := size(t, "FLOWRUN_SHUTDOWN_CYCLES", 5), time.Duration(0), 0
 	for cycle := range cycles {
@@ -60,6 +61,7 @@ func TestP17SIGTERMUnderLoad(t *testing.T) {
 // TestP17ControlASuiteWithoutTheDrainFails: with a drain of next to nothing calls
 // are cut off, and the suite must see it.
 func TestP17ControlASuiteWithoutTheDrainFails(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(seed(t), 18))
 	for range 5 {
 		p := newPlace(t, "limits: {drain: 1ms}\n")
@@ -175,6 +177,7 @@ steps:
 // TestP17ACallThatDoesNotEndIsKilled: after the drain and the grace its plugin
 // goes, whatever it does. The run can be resumed.
 func TestP17ACallThatDoesNotEndIsKilled(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "limits: {drain: 500ms}\n")
 	p.write("long.yaml", fmt.Sprintf(longCall, p.ledger))
 	owner := p.start("run", "long.yaml", "-o", "jsonl")
@@ -202,6 +205,7 @@ func TestP17ACallThatDoesNotEndIsKilled(t *testing.T) {
 
 // TestP17TheSecondSignalEndsAtOnce, and no plugin outlives it.
 func TestP17TheSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		p := newPlace(t, "")
 		p.write("long.yaml", fmt.Sprintf(longCall, p.ledger))
@@ -226,6 +230,7 @@ func TestP17TheSecondSignalEndsAtOnce(t *testing.T) {
 
 // TestP17ASIGTERMToAClientLeavesItsRun to the owner.
 func TestP17ASIGTERMToAClientLeavesItsRun(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "")
 	p.write("load.yaml", fmt.Sprintf(workload, p.ledger))
 	owner := p.start("run", "load.yaml", "-o", "json", "-i", "ms=100")
@@ -249,6 +254,7 @@ func TestP17ASIGTERMToAClientLeavesItsRun(t *testing.T) {
 // TestP7OrphansAreReapedBeforeAResumeDispatches: what a killed engine's plugin has
 // left behind has no effect once the resumed run has sent a call.
 func TestP7OrphansAreReapedBeforeAResumeDispatches(t *testing.T) {
+	t.Parallel()
 	// A plugin in its sandbox leaves no child behind: this is where there is none.
 	p := newPlace(t, "limits: {sandbox: \"off\"}\n")
 	p.write("orphan.yaml", fmt.Sprintf(`flowrun: v1

@@ -66,6 +66,7 @@ func steps(t *testing.T, every int) int {
 }
 
 func TestP10EachEventHasOneRunWhereverTheServerDies(t *testing.T) {
+	t.Parallel()
 	template := newProject(t)
 	crashes, every, most := 0, steps(t, 7), stages(t, template)
 	for stage := 1; stage <= most; stage += every {
@@ -101,6 +102,7 @@ func stages(t *testing.T, template string) int {
 // TestP10ControlEventsWithoutAKeyAreDoubled is the control: senders that do not say
 // which event it is, and a poll that forgets how far it was, must be found.
 func TestP10ControlEventsWithoutAKeyAreDoubled(t *testing.T) {
+	t.Parallel()
 	template := newProject(t)
 	found := func(what string, keyless bool, between func(string)) {
 		t.Helper()
@@ -154,6 +156,7 @@ func forget(t *testing.T, dir string) {
 // TestP10EachEventHasOneRunUnderKills kills servers at random while events come:
 // FLOWRUN_TRIGGER_KILLS says how many times.
 func TestP10EachEventHasOneRunUnderKills(t *testing.T) {
+	t.Parallel()
 	kills := 3
 	if text := os.Getenv("FLOWRUN_TRIGGER_KILLS"); text != "" {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/flowrun/flowrun/internal/testparallel"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	testparallel.AtLeast(6)
 	os.Exit(m.Run())
 }
 
