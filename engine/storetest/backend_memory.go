@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/memstore"
@@ -9,8 +10,11 @@ import (
 
 // Memory is the store in memory as a backend: what is closed is found by its folder.
 func Memory() Backend {
+	var mu sync.Mutex
 	places := map[string]*memstore.Store{}
 	return Backend{Seed: 1, Open: func(_ testing.TB, dir string, settings Settings) store.Store {
+		mu.Lock()
+		defer mu.Unlock()
 		options := memstore.Options{Hooks: settings.Hooks, Pressure: func() store.Pressure {
 			if settings.Short != nil && settings.Short() {
 				return store.Pressure{Level: store.StopAdmission, Reason: "a test says so"}

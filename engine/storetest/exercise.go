@@ -28,7 +28,7 @@ type Settings struct {
 	Short func() bool
 }
 
-// Exercise shows every behaviour on a backend, each in a subtest.
+// Exercise shows every behaviour on a backend, each in a subtest; they run side by side.
 func Exercise(t *testing.T, b Backend) {
 	t.Helper()
 	for _, c := range behaviours() {
