@@ -121,7 +121,7 @@ Machine with drawn answers. Each result is held against the type that was inferr
 - Measured: 1,000,000 programs, three of four accepted, 8 values each: 0 failures. 5,000 accepted workflows (of 22,000 drawn), 4 runs each: 0 failures.
   ` + "`make sound`" + ` takes 100,000 of them.
 - ` + "`make sound-mutants`" + `: 28 rules of the checker, broken one at a time. Each is noticed within 60 s.
-- ` + "`go test ./...`" + ` has 40,000 programs and 600 workflows of it.
+- ` + "`go test ./...`" + ` has 40,000 programs and 250 workflows of it.
 
 What values alone decide, and no type can exclude:
 
