@@ -118,7 +118,13 @@ func newBench(t *testing.T, binary string) *bench {
 	}))
 	t.Cleanup(b.collect.Close)
 	build(t, filepath.Join(b.dir, "leaky"), "./testdata/leaky")
-	plugins, connections := "plugins:\n  leaky: {source: ./leaky}\n", "connections:\n  leaky: {plugin: leaky, config: {api_key: \"${{ secrets.KEY }}\"}}\n"
+	// The second run has a plugin of its own: those that it lets crash in one process and the next are not started at once.
+	plugins, connections := "plugins:\n", "connections:\n"
+	for _, name := range []string{"leaky", "leaky2"} {
+		plugins += "  " + name + ": {source: ./leaky}\n"
+		connections += "  " + name + ": {plugin: " + name + ", config: {api_key: \"${{ secrets.KEY }}\"}}\n"
+		b.write(".flowrun/state/plugins/home/"+name+"/canary", canary)
+	}
 	for i, field := range fieldsOf((&pluginv1.DescribeResponse{}).ProtoReflect()) {
 		name := fmt.Sprintf("d%d", i)
 		plugins += "  " + name + ": {source: ./leaky}\n"
@@ -126,12 +132,13 @@ func newBench(t *testing.T, binary string) *bench {
 		b.write(".flowrun/state/plugins/home/"+name+"/canary", canary)
 		b.write(".flowrun/state/plugins/home/"+name+"/field", field)
 	}
-	b.write(".flowrun/state/plugins/home/leaky/canary", canary)
 	for _, field := range b.connected() {
 		connections += "  " + field.name + ": {plugin: leaky, config: {" + field.config + ", api_key: \"${{ secrets.KEY }}\"}}\n"
 	}
 	b.write("flowrun.yaml", "workflows: [all.yaml]\n"+plugins+connections)
-	b.write("all.yaml", b.workflow())
+	b.write("all.yaml", b.workflow(called()))
+	b.write("kept.yaml", b.workflow([]string{prefix + "Completed.watermark"}))
+	b.write("again.yaml", strings.ReplaceAll(b.workflow(called()), "uses: leaky.", "uses: leaky2."))
 	return b
 }
 
@@ -161,9 +168,10 @@ func called() []string {
 	return append(fields, "stderr", "stdout", "status", "crash")
 }
 
-func (b *bench) workflow() string {
+// workflow has a step for each field. Those of one plugin share what it keeps from run to run.
+func (b *bench) workflow(fields []string) string {
 	text := "flowrun: v1\nname: all\nsteps:\n"
-	for i, field := range called() {
+	for i, field := range fields {
 		uses, more := "leaky.act", ""
 		switch strings.TrimPrefix(field, prefix) {
 		case "Completed.next_cursor", "Completed.page_note":
@@ -338,9 +346,10 @@ func (b *bench) exercise() (steps string) {
 	ctx, stop := context.WithCancel(context.Background())
 	reading := b.follow(ctx, token)
 	b.run("run", "all.yaml") // as people see it
-	b.run("run", "all.yaml", "-o", "json")
+	b.run("run", "again.yaml", "-o", "json")
+	b.run("run", "kept.yaml", "-o", "json") // what the first run left
 	var runs struct{ Items []struct{ ID string } }
-	if err := json.Unmarshal([]byte(b.get(http.DefaultClient, "/api/v1/runs", token)), &runs); err != nil || len(runs.Items) != 2 {
+	if err := json.Unmarshal([]byte(b.get(http.DefaultClient, "/api/v1/runs", token)), &runs); err != nil || len(runs.Items) != 3 {
 		b.t.Fatalf("%d runs, %v\n%s", len(runs.Items), err, b.stderr.String()[max(0, len(b.stderr.String())-2000):])
 	}
 	page := b.login()
