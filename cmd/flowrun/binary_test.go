@@ -46,7 +46,7 @@ type suite struct{ tests *testing.M }
 
 // Run runs the tests and removes what they shared.
 func (s suite) Run() int {
-	testparallel.AtLeast(4)
+	testparallel.AtLeast(8)
 	dir, err := os.MkdirTemp("", "flowrun-suite-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "a folder for the tests:", err)

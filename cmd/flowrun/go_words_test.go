@@ -140,6 +140,7 @@ var badFiles = map[string]string{
 // TestIssue12_16_NoGoWords: whatever is typed wrong, at every command, is told without
 // a word of the packages that found it.
 func TestIssue12_16_NoGoWords(t *testing.T) {
+	t.Parallel()
 	binary, dir := buildBinary(t), t.TempDir()
 	for name, text := range badFiles {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {

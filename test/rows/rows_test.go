@@ -15,7 +15,7 @@ import (
 )
 
 // callers is how many commands run at the same time.
-const callers = 4
+const callers = 6
 
 // TestRows takes every case through `flowrun call` and through `flowrun run`.
 func TestRows(t *testing.T) {
@@ -72,9 +72,14 @@ func performAll(t *testing.T, binary string, acts []*act) {
 		s.own(t)
 		s.perform(ctx, callers)
 	}
-	for _, a := range apart {
-		performAlone(ctx, t, binary, a)
-	}
+	t.Run("alone", func(t *testing.T) {
+		for i, a := range apart {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				performAlone(ctx, t, binary, a)
+			})
+		}
+	})
 	for _, a := range commands {
 		s := &program{binary: binary, dir: t.TempDir()}
 		s.env = []string{"HOME=" + s.dir}

@@ -39,7 +39,7 @@ func journalOf(t testing.TB, seed uint64) (*sim, bool) {
 }
 
 func TestP8RandomJournalsReplayToTheSameState(t *testing.T) {
-	n, only := seeds(t, 1000)
+	n, only := seeds(t, 500)
 	from := uint64(1)
 	if n == 0 {
 		n, from = 1, only

@@ -119,7 +119,7 @@ func first(t testing.TB) uint64 {
 }
 
 func TestP8SimulatedRunsHaveOneOutcomeWhateverTheScheduleAndTheCrashes(t *testing.T) {
-	n, only := seeds(t, 1000)
+	n, only := seeds(t, 500)
 	if n == 0 {
 		v := suite{}.run(t.Context(), only, true)
 		if v.text != "" {
