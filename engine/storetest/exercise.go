@@ -104,6 +104,9 @@ func behaviours() []behaviour {
 		{"SessionsOutliveTheProcessAndEnd", sessionsOutliveTheProcessAndEnd},
 		{"P12NoNewRunIsTakenWhileSpaceIsShort", noNewRunIsTakenWhileSpaceIsShort},
 		{"CloseCommitsWhatWaits", closeCommitsWhatWaits},
+		{"ARemovedRunIsGone", aRemovedRunIsGone},
+		{"WhoTakesTheRoomIsTold", whoTakesTheRoomIsTold},
+		{"RowsAreRewrittenInPlace", rowsAreRewrittenInPlace},
 	}
 }
 
