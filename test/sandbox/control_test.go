@@ -24,7 +24,7 @@ func change(file, from, to string) mutant.Mutant {
 }
 
 // forgotten is the mistake of a path that takes a connection as it is declared.
-var forgotten = change("engine/connections.go", "if !p.live(name) {", "if false {")
+var forgotten = change("engine/workspace/connections.go", "if !p.Live(name) {", "if false {")
 
 // TestTheControlNoticesAnOpenSandbox: with the decision about connections, the gate
 // of the plugin host and that of messages out, every way leads to the service. So
@@ -35,9 +35,9 @@ func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
 		t.Skip("it builds another flowrun")
 	}
 	binary := open(t, "flowrun-open", forgotten,
-		change("engine/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "return nil"),
-		change("engine/sandbox.go", "return p.live(LiveNotify + target)", "return true"),
-		change("engine/token_from.go", "if !p.live(name) {", "if false {"))
+		change("engine/workspace/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "return nil"),
+		change("engine/workspace/sandbox.go", "return p.Live(LiveNotify + target)", "return true"),
+		change("engine/workspace/token_from.go", "if !p.Live(name) {", "if false {"))
 	var seen atomic.Int64
 	t.Cleanup(func() {
 		if n := seen.Load(); n < 20 {
