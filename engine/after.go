@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -27,15 +28,15 @@ func (e *Engine) fireAfter(ctx context.Context, entry plan.OutboxEntry, skip str
 	if entry.Kind != plan.OutboxClosed || entry.Run.Parent != nil {
 		return nil
 	}
-	revs, err := e.revisions.all(ctx)
+	revs, err := e.revisions.All(ctx)
 	if err != nil {
 		return err
 	}
 	var failed error
 	ended := &endedRun{engine: e, entry: entry}
 	for _, rev := range revs {
-		for i := range rev.workflow().Triggers {
-			t := &rev.workflow().Triggers[i]
+		for i := range rev.Workflow().Triggers {
+			t := &rev.Workflow().Triggers[i]
 			if t.After == nil || t.After.Workflow != entry.Run.Workflow || !slices.Contains(t.After.Status, entry.Run.Status) {
 				continue
 			}
@@ -45,8 +46,8 @@ func (e *Engine) fireAfter(ctx context.Context, entry plan.OutboxEntry, skip str
 	return failed
 }
 
-// follow starts the run of one trigger, or writes the row that says why not.
-func (e *Engine) follow(ctx context.Context, rev *revision, t *plan.Trigger, ended *endedRun, skip string) error {
+// Follow starts the run of one trigger, or writes the row that says why not.
+func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, ended *endedRun, skip string) error {
 	run, at := &ended.entry.Run, ended.entry.At.UTC()
 	depth := 1
 	if run.Fire != nil {
@@ -68,7 +69,7 @@ func (e *Engine) follow(ctx context.Context, rev *revision, t *plan.Trigger, end
 	trigger := map[string]any{"name": t.Name, "kind": string(plan.TriggerAfter), "at": schema.FixZone(at), "outputs": outputs}
 	_, _, err = e.startTriggered(ctx, firing{
 		rev: rev, trigger: t, at: at, roots: map[string]any{"trigger": trigger}, outputs: encoded,
-		requestID: requestIDOf("after", rev.name(), t.Name, fmt.Sprintf("%s %d", run.ID, run.Attempt)),
+		requestID: requestIDOf("after", rev.Name(), t.Name, fmt.Sprintf("%s %d", run.ID, run.Attempt)),
 		fire:      &plan.Fire{From: run.ID, Depth: depth},
 	})
 	var refused *notFiredError

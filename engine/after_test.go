@@ -207,19 +207,19 @@ func TestInputsThatCanNotBeMadeAreARow(t *testing.T) {
 
 func TestTriggersThatCanNotFireSayWhy(t *testing.T) {
 	e, clock := afterEngine(t)
-	rev, err := e.revisions.named(t.Context(), "second")
+	rev, err := e.revisions.Named(t.Context(), "second")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var refused *notFiredError
-	_, _, err = e.startTriggered(t.Context(), firing{rev: rev, trigger: rev.trigger("then"), at: clock.now(), fire: &plan.Fire{}})
+	_, _, err = e.startTriggered(t.Context(), firing{rev: rev, trigger: rev.Trigger("then"), at: clock.now(), fire: &plan.Fire{}})
 	if !errors.As(err, &refused) || refused.Skipped != plan.SkipInvalid || refused.Note == "" {
 		t.Errorf("without the run that it follows: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	roots := map[string]any{"trigger": map[string]any{"name": "failed", "kind": "after", "at": clock.now(), "outputs": nil}}
-	_, _, err = e.startTriggered(ended, firing{rev: rev, trigger: rev.trigger("failed"), at: clock.now(), roots: roots, fire: &plan.Fire{}})
+	_, _, err = e.startTriggered(ended, firing{rev: rev, trigger: rev.Trigger("failed"), at: clock.now(), roots: roots, fire: &plan.Fire{}})
 	if err == nil || errors.As(err, &refused) {
 		t.Errorf("a start that is given up leaves the fire undecided: %v", err)
 	}

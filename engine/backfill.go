@@ -37,7 +37,7 @@ type backfills struct {
 // out is taken by the same backfill once more. Canceling one of its runs ends it.
 // *UnknownError, *InputError.
 func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*BackfillResult, error) {
-	found, err := e.revisions.schedule(ctx, id)
+	found, err := scheduleIn(ctx, e.revisions, id)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 	if b.Epoch != b.engine.scheduler.epoch {
 		return errors.New("the store was restored since")
 	}
-	if b.found, err = b.engine.revisions.schedule(ctx, b.Schedule); err != nil {
+	if b.found, err = scheduleIn(ctx, b.engine.revisions, b.Schedule); err != nil {
 		return err
 	}
 	if b.found.trigger.Kind == plan.TriggerPoll {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
@@ -45,7 +46,7 @@ type Engine struct {
 	limiter   *limiter
 	keeper    *keeper
 	outside   *outsideCalls
-	revisions *revisions
+	revisions *inforce.Revisions
 	hookLocks hookLocks
 	// signaturesDropped is the minute in which old signatures were removed last.
 	signaturesDropped atomic.Int64
@@ -87,7 +88,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		}
 	}
 	e := &Engine{
-		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: newRevisions(p), polls: newPolls(p.Config().Now, time.After), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
+		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: inforce.New(p), polls: newPolls(p.Config().Now, time.After), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
 		failed: make(chan error, 1),
 	}
 	path := filepath.Join(p.Config().StateDir, workspace.StoreFile)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -14,8 +15,8 @@ import (
 
 // firing is one fire of a trigger that asks for a run.
 type firing struct {
-	rev     *revision     // in force
-	trigger *plan.Trigger // one of its triggers
+	rev     *inforce.Revision // in force
+	trigger *plan.Trigger     // one of its triggers
 	// at is `trigger.at`: the slot of a schedule, which is the run's scheduled_at
 	// too; else when it happened.
 	at time.Time
@@ -62,13 +63,13 @@ func (e *Engine) startTriggered(ctx context.Context, f firing) (runID string, ex
 	if f.trigger.Kind.Scheduled() {
 		options.scheduledAt = f.at
 	}
-	runID, existing, err = e.begin(ctx, f.rev.checked, inputs, options)
+	runID, existing, err = e.begin(ctx, f.rev.Checked, inputs, options)
 	return runID, existing, refusedFire(err)
 }
 
 // triggerInputs are the complete inputs of the run.
 func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (json.RawMessage, error) {
-	code, err := f.rev.code()
+	code, err := f.rev.Code()
 	if err != nil {
 		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: err.Error()}
 	}
@@ -80,11 +81,11 @@ func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (js
 	for name, value := range values {
 		given[name] = workspace.Input{JSON: value}
 	}
-	inputs, err := workspace.ConvertInputs(f.rev.workflow(), given)
+	inputs, err := workspace.ConvertInputs(f.rev.Workflow(), given)
 	if err != nil {
 		return nil, refusedFire(err)
 	}
-	if lacking := firstError(e.project.Preflight(ctx, f.rev.workflow())); lacking != nil {
+	if lacking := inforce.FirstError(e.project.Preflight(ctx, f.rev.Workflow())); lacking != nil {
 		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: lacking.String()}
 	}
 	return inputs, nil
@@ -96,7 +97,7 @@ func (f firing) row(now time.Time) *plan.Fire {
 		return nil
 	}
 	row := *f.fire
-	row.Workflow, row.Trigger, row.Kind = f.rev.name(), f.trigger.Name, f.trigger.Kind
+	row.Workflow, row.Trigger, row.Kind = f.rev.Name(), f.trigger.Name, f.trigger.Kind
 	if row.Slot.IsZero() {
 		row.Slot = f.at.UTC()
 	}
@@ -128,9 +129,9 @@ func refusedFire(err error) error {
 // skip stores the row of a fire that started no run, and tells the observer. Events
 // that fall together stand one behind the other; the end of a run that is told
 // twice has one row.
-func (e *Engine) skip(rev *revision, t *plan.Trigger, at time.Time, reason, note string) error {
+func (e *Engine) skip(rev *inforce.Revision, t *plan.Trigger, at time.Time, reason, note string) error {
 	row := plan.Fire{
-		Workflow: rev.name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.config.Now().UTC().Round(0),
+		Workflow: rev.Name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.config.Now().UTC().Round(0),
 		Skipped: reason, Note: e.project.Redact(note),
 	}
 	for !t.Kind.Scheduled() {

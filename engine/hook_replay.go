@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -23,19 +24,19 @@ type hookEvent struct {
 // a signature decides: `dedupe` may read headers that nobody has signed, and a copy
 // with another one must not be another event (docs/triggers.md). That is stored
 // before the run, so that it holds after a crash too.
-func (e *Engine) eventOf(rev *revision, t *plan.Trigger, key string, sender hookSender, now time.Time) (hookEvent, error) {
+func (e *Engine) eventOf(rev *inforce.Revision, t *plan.Trigger, key string, sender hookSender, now time.Time) (hookEvent, error) {
 	event := hookEvent{}
 	switch {
 	case key != "":
-		event = hookEvent{id: requestIDOf("hook", rev.name(), t.Name, "key "+key), dated: true}
+		event = hookEvent{id: requestIDOf("hook", rev.Name(), t.Name, "key "+key), dated: true}
 	case sender.replay != "":
-		event.id = requestIDOf("hook", rev.name(), t.Name, "signature "+sender.replay)
+		event.id = requestIDOf("hook", rev.Name(), t.Name, "signature "+sender.replay)
 	}
 	if sender.replay == "" {
 		return event, nil
 	}
 	// The time is signed, so that the same signature has the same row.
-	row := fmt.Sprintf("%012d %s", sender.at.Unix(), requestIDOf("signature", rev.name(), t.Name, sender.replay))
+	row := fmt.Sprintf("%012d %s", sender.at.Unix(), requestIDOf("signature", rev.Name(), t.Name, sender.replay))
 	known, err := e.signatureRow(row)
 	if err != nil || known != nil {
 		return eventOr(known, event), err

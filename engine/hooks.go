@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
@@ -73,12 +74,12 @@ func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookReque
 }
 
 // hookTrigger finds the webhook in force; nil where there is none.
-func (e *Engine) hookTrigger(ctx context.Context, workflow, trigger string) (*revision, *plan.Trigger) {
-	rev, err := e.revisions.named(ctx, workflow)
+func (e *Engine) hookTrigger(ctx context.Context, workflow, trigger string) (*inforce.Revision, *plan.Trigger) {
+	rev, err := e.revisions.Named(ctx, workflow)
 	if err != nil {
 		return nil, nil // nobody who is not known learns why
 	}
-	t := rev.trigger(trigger)
+	t := rev.Trigger(trigger)
 	if t == nil || t.Webhook == nil {
 		return nil, nil
 	}
@@ -86,7 +87,7 @@ func (e *Engine) hookTrigger(ctx context.Context, workflow, trigger string) (*re
 }
 
 // takeHook starts the run of a request whose sender is known.
-func (e *Engine) takeHook(ctx context.Context, rev *revision, t *plan.Trigger, r HookRequest, sender hookSender, now time.Time) (*HookAnswer, error) {
+func (e *Engine) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, r HookRequest, sender hookSender, now time.Time) (*HookAnswer, error) {
 	request, err := hookRoot(t.Webhook, r, sender)
 	if err != nil {
 		return nil, err
@@ -132,12 +133,12 @@ func (e *Engine) takeHook(ctx context.Context, rev *revision, t *plan.Trigger, r
 }
 
 // repeated is the answer to an event that has its run, which is recorded.
-func (e *Engine) repeated(rev *revision, t *plan.Trigger, run string, now time.Time) *HookAnswer {
+func (e *Engine) repeated(rev *inforce.Revision, t *plan.Trigger, run string, now time.Time) *HookAnswer {
 	if run == "" {
 		return nil
 	}
 	if err := e.skip(rev, t, now, plan.SkipRepeated, "the event has its run already: "+run); err != nil {
-		e.config.Log.Warn("repeated webhook not recorded", "trigger", plan.TriggerID(rev.name(), t.Name), "error", err)
+		e.config.Log.Warn("repeated webhook not recorded", "trigger", plan.TriggerID(rev.Name(), t.Name), "error", err)
 	}
 	return &HookAnswer{Run: run, Repeated: true}
 }
@@ -182,11 +183,11 @@ func dedupeIDs(id string, now time.Time) []string {
 }
 
 // dedupeKey evaluates what tells events apart; "" = nothing does.
-func dedupeKey(rev *revision, t *plan.Trigger, roots map[string]any, now time.Time) (string, error) {
+func dedupeKey(rev *inforce.Revision, t *plan.Trigger, roots map[string]any, now time.Time) (string, error) {
 	if t.Webhook.Dedupe == nil {
 		return "", nil
 	}
-	code, err := rev.code()
+	code, err := rev.Code()
 	if err != nil {
 		return "", refuseHook(http.StatusUnprocessableEntity, "%v", err)
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -17,4 +19,10 @@ type Offline struct{ *workspace.Workspace }
 func LoadProject(ctx context.Context, config workspace.Config) (*workspace.Workspace, error) {
 	config.StoredRows = func(path string) secret.Rows { return storeFile{path, offlineOptions(config)} }
 	return workspace.Load(ctx, config)
+}
+
+// Preview tells what a run of a checked workflow would do. A wrong input is an
+// *fault.InputError; one that is missing is shown as unknown.
+func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options preview.Options) (*preview.Preview, error) {
+	return preview.Of(o.Workspace, workflow, options)
 }

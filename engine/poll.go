@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -35,7 +36,7 @@ type polledItem struct {
 // onePoll is one poll of a trigger.
 type onePoll struct {
 	e   *Engine
-	rev *revision
+	rev *inforce.Revision
 	t   *plan.Trigger
 	row *pollRow // as it will be stored
 	at  time.Time
@@ -50,17 +51,17 @@ type onePoll struct {
 // what is there. What a poll has done stays done when it ends early; the same item
 // never has two runs for one change (docs/reliability.md, P10). The error is a
 // *plan.Error where the call or its answer was at fault.
-func (e *Engine) poll(ctx context.Context, rev *revision, t *plan.Trigger, by string) ([]string, error) {
-	unlock := e.polls.lock(pollKey(rev.name(), t.Name))
+func (e *Engine) poll(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
+	unlock := e.polls.lock(pollKey(rev.Name(), t.Name))
 	defer unlock()
-	state, err := e.store.TriggerState(rev.name(), t.Name)
+	state, err := e.store.TriggerState(rev.Name(), t.Name)
 	if err != nil {
 		return nil, e.fault(err)
 	}
 	if state != nil && state.Paused && by == "" {
 		return nil, nil
 	}
-	old, err := e.pollRow(rev.name(), t.Name)
+	old, err := e.pollRow(rev.Name(), t.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (p *onePoll) take(ctx context.Context, old *pollRow, items []polledItem, no
 		return failed
 	}
 	p.row.Poll = number + 1
-	return errors.Join(failed, p.e.putPollRow(p.rev.name(), p.t.Name, p.row))
+	return errors.Join(failed, p.e.putPollRow(p.rev.Name(), p.t.Name, p.row))
 }
 
 // fire starts the run of an item. An item whose run can't be started is decided
@@ -135,7 +136,7 @@ func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) erro
 	event := fmt.Sprintf("%x %x %d %s", item.key, item.content, number, p.row.Hash)
 	id, existing, err := p.e.startTriggered(ctx, firing{
 		rev: p.rev, trigger: p.t, at: at, roots: map[string]any{"item": item.value}, item: item.encoded,
-		requestID: requestIDOf("poll", p.rev.name(), p.t.Name, event), fire: &plan.Fire{}, by: p.by,
+		requestID: requestIDOf("poll", p.rev.Name(), p.t.Name, event), fire: &plan.Fire{}, by: p.by,
 	})
 	var refused *notFiredError
 	switch {
@@ -157,7 +158,7 @@ func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 	if err != nil {
 		return nil, p.e.unknownAction(poll.Uses, err)
 	}
-	code, err := p.rev.code()
+	code, err := p.rev.Code()
 	if err != nil {
 		return nil, &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
 	}
@@ -194,7 +195,7 @@ func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action 
 	invalid := func(text string) *plan.Error {
 		return &plan.Error{Kind: plan.KindInvalid, Action: poll.Uses, Applied: plan.NotApplied, Message: text}
 	}
-	if lacking := firstError(p.e.project.PollLacks(ctx, p.rev.workflow(), p.t)); lacking != nil {
+	if lacking := inforce.FirstError(p.e.project.PollLacks(ctx, p.rev.Workflow(), p.t)); lacking != nil {
 		return request, nil, invalid(lacking.String())
 	}
 	if poll.Connection != nil {

@@ -16,7 +16,7 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &failure) || failure.Kind == plan.KindCanceled {
 		return err
 	}
-	name, log := plan.TriggerID(p.rev.name(), p.t.Name), p.e.config.Log
+	name, log := plan.TriggerID(p.rev.Name(), p.t.Name), p.e.config.Log
 	text := p.e.project.Redact(failureText(failure))
 	log.Warn("poll failed", "trigger", name, "kind", failure.Kind, "error", text)
 	row := pollRow{seen: map[digest]seenKey{}}
@@ -36,7 +36,7 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 			return err
 		}
 	}
-	if err := p.e.putPollRow(p.rev.name(), p.t.Name, &row); err != nil {
+	if err := p.e.putPollRow(p.rev.Name(), p.t.Name, &row); err != nil {
 		return err
 	}
 	if pausing {
@@ -48,7 +48,7 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 // pause stops the poll until a person resumes it.
 func (p *onePoll) pause(failures int, text string) error {
 	reason := fmt.Sprintf("%d polls in a row failed: %s", failures, text)
-	_, err := p.e.store.EditTriggerState(p.rev.name(), p.t.Name, func(state *plan.TriggerState) {
+	_, err := p.e.store.EditTriggerState(p.rev.Name(), p.t.Name, func(state *plan.TriggerState) {
 		if !state.Paused {
 			state.Paused, state.PausedAt, state.PausedBy, state.Reason = true, p.at, "", reason
 		}
@@ -56,7 +56,7 @@ func (p *onePoll) pause(failures int, text string) error {
 	if err != nil {
 		return p.e.fault(err)
 	}
-	p.e.config.Log.Warn("poll paused", "trigger", plan.TriggerID(p.rev.name(), p.t.Name), "reason", reason)
+	p.e.config.Log.Warn("poll paused", "trigger", plan.TriggerID(p.rev.Name(), p.t.Name), "reason", reason)
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (p *onePoll) sink() plan.Sink { return pollSink{p} }
 
 // Log writes a line of the plugin.
 func (s pollSink) Log(line plan.Log) {
-	s.p.e.config.Log.Debug("poll", "trigger", plan.TriggerID(s.p.rev.name(), s.p.t.Name),
+	s.p.e.config.Log.Debug("poll", "trigger", plan.TriggerID(s.p.rev.Name(), s.p.t.Name),
 		"message", s.p.e.project.Redact(line.Message))
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -153,18 +154,18 @@ func (p *polls) ended(trigger pollTrigger, done chan<- struct{}) {
 
 // runPolls makes the polls of all workflows in force until ctx ends.
 func (e *Engine) runPolls(ctx context.Context) {
-	ticks, stop := e.revisions.changed()
+	ticks, stop := e.revisions.Changed()
 	defer stop()
 	e.polls.run(ctx, pollSource{list: e.pollTriggers, changed: ticks, begin: e.firstPoll, poll: e.pollInBackground})
 }
 
 func (e *Engine) pollTriggers(ctx context.Context) ([]pollTrigger, error) {
-	revs, err := e.revisions.all(ctx)
+	revs, err := e.revisions.All(ctx)
 	var list []pollTrigger
 	for _, rev := range revs {
-		for i := range rev.workflow().Triggers {
-			if t := &rev.workflow().Triggers[i]; t.Poll != nil {
-				list = append(list, pollTrigger{rev.name(), t.Name, t.Poll.Every})
+		for i := range rev.Workflow().Triggers {
+			if t := &rev.Workflow().Triggers[i]; t.Poll != nil {
+				list = append(list, pollTrigger{rev.Name(), t.Name, t.Poll.Every})
 			}
 		}
 	}
@@ -185,11 +186,11 @@ func (e *Engine) firstPoll(trigger pollTrigger) time.Time {
 // pollInBackground makes one poll of a trigger as it is in force now. What goes wrong
 // is in the log and in the trigger's rows.
 func (e *Engine) pollInBackground(ctx context.Context, trigger pollTrigger) {
-	rev, err := e.revisions.named(ctx, trigger.workflow)
+	rev, err := e.revisions.Named(ctx, trigger.workflow)
 	if err != nil {
 		return // it is gone; the next list does not have it
 	}
-	t := rev.trigger(trigger.trigger)
+	t := rev.Trigger(trigger.trigger)
 	if t == nil || t.Poll == nil {
 		return
 	}
@@ -209,7 +210,7 @@ func (e *Engine) nextPoll(workflow, trigger string) (time.Time, bool) {
 
 // pollNow makes a poll that a person asks for, and returns the runs that it started.
 // *ConflictError where there is nothing new, or where the call failed.
-func (e *Engine) pollNow(ctx context.Context, rev *revision, t *plan.Trigger, by string) ([]string, error) {
+func (e *Engine) pollNow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
 	if by == "" {
 		by = "a person"
 	}
@@ -222,7 +223,7 @@ func (e *Engine) pollNow(ctx context.Context, rev *revision, t *plan.Trigger, by
 		return runs, err
 	case len(runs) == 0:
 		return nil, &fault.ConflictError{
-			Message: fmt.Sprintf("the poll of %s found nothing new", plan.TriggerID(rev.name(), t.Name)),
+			Message: fmt.Sprintf("the poll of %s found nothing new", plan.TriggerID(rev.Name(), t.Name)),
 			Hint:    "it starts a run for each new or changed item; the first poll only notes what is there",
 		}
 	}

@@ -96,11 +96,11 @@ func (p *polled) list(items ...string) {
 func (p *polled) poll() ([]string, error) {
 	p.t.Helper()
 	p.clock.move(10 * time.Second)
-	rev, err := p.revisions.named(p.t.Context(), "items")
+	rev, err := p.revisions.Named(p.t.Context(), "items")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ids, err := p.Engine.poll(p.t.Context(), rev, rev.trigger("new"), "")
+	ids, err := p.Engine.poll(p.t.Context(), rev, rev.Trigger("new"), "")
 	return p.texts(ids), err
 }
 
@@ -226,16 +226,16 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	if !slices.Equal(notes, want) {
 		t.Errorf("rows: %q, want %q", notes, want)
 	}
-	rev, err := p.revisions.named(t.Context(), "items")
+	rev, err := p.revisions.Named(t.Context(), "items")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := p.pollNow(t.Context(), rev, rev.trigger("new"), "ann")
+	ids, err := p.pollNow(t.Context(), rev, rev.Trigger("new"), "ann")
 	if got := p.texts(ids); err != nil || !slices.Equal(got, []string{"3 three 0 poll"}) {
 		t.Errorf("a person may poll while it is paused: %q %v", got, err)
 	}
 	var conflict *fault.ConflictError
-	if _, err := p.pollNow(t.Context(), rev, rev.trigger("new"), "ann"); !errors.As(err, &conflict) {
+	if _, err := p.pollNow(t.Context(), rev, rev.Trigger("new"), "ann"); !errors.As(err, &conflict) {
 		t.Errorf("nothing new: %v", err)
 	}
 

@@ -11,6 +11,7 @@ import (
 
 	"crypto/rand"
 
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -57,28 +58,28 @@ outputs: {x: "${{ steps.one.outputs.x }}"}
 	}
 	b.Run("load", func(b *testing.B) {
 		before := heap()
-		var kept *revisions
+		var kept *inforce.Revisions
 		for b.Loop() {
-			kept = newRevisions(project)
-			if _, err := kept.refresh(b.Context(), false); err != nil {
+			kept = inforce.New(project)
+			if _, err := kept.Refresh(b.Context(), false); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.ReportMetric(float64(heap()-before), "heap-B")
 		runtime.KeepAlive(kept)
 	})
-	loaded := newRevisions(project)
-	if _, err := loaded.refresh(b.Context(), false); err != nil {
+	loaded := inforce.New(project)
+	if _, err := loaded.Refresh(b.Context(), false); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("look", func(b *testing.B) { // what following costs every two seconds
 		for b.Loop() {
-			loaded.glance()
+			loaded.Glance()
 		}
 	})
 	b.Run("refresh", func(b *testing.B) { // what a question costs while nobody follows
 		for b.Loop() {
-			if _, err := loaded.refresh(b.Context(), false); err != nil {
+			if _, err := loaded.Refresh(b.Context(), false); err != nil {
 				b.Fatal(err)
 			}
 		}

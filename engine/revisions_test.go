@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -306,11 +307,11 @@ func TestAFollowedFileIsReadWhenItStandsStill(t *testing.T) {
 	e := flows(t, map[string]string{"a.yaml": saying("alpha", "one")})
 	ctx, cancel := context.WithCancel(t.Context())
 	clock, ended := newStepper(), make(chan struct{})
-	ticks, stop := e.revisions.changed()
+	ticks, stop := e.revisions.Changed()
 	defer stop()
-	go func() { defer close(ended); e.revisions.follow(ctx, clock.after(ctx)) }()
+	go func() { defer close(ended); e.revisions.Follow(ctx, clock.after(ctx)) }()
 	defer func() { cancel(); <-ended }()
-	if wait := <-clock.asked; wait != followEvery {
+	if wait := <-clock.asked; wait != inforce.FollowEvery {
 		t.Errorf("waits %s", wait)
 	}
 	<-ticks
@@ -321,15 +322,15 @@ func TestAFollowedFileIsReadWhenItStandsStill(t *testing.T) {
 	if now := listOf(t, e); now[0].Hash != first || len(now) != 1 {
 		t.Errorf("a followed file is in force before it was looked at: %+v", now)
 	}
-	if wait := clock.step(); wait != settleAfter {
+	if wait := clock.step(); wait != inforce.SettleAfter {
 		t.Errorf("a change is looked at again after %s", wait)
 	}
 	writeFile(t, e, "flows/a.yaml", saying("alpha", "two"))
-	if wait := clock.step(); wait != settleAfter {
+	if wait := clock.step(); wait != inforce.SettleAfter {
 		t.Errorf("a file that still changes is looked at again after %s", wait)
 	}
 	wantForce(t, e, "alpha=a.yaml")
-	if wait := clock.step(); wait != followEvery {
+	if wait := clock.step(); wait != inforce.FollowEvery {
 		t.Errorf("then it waits %s", wait)
 	}
 	select {
@@ -362,11 +363,11 @@ func writePlain(t *testing.T, dir, name, text string) {
 func TestAServerSaysWhatTriggersLack(t *testing.T) {
 	e, _ := hooks(t)
 	var problems []string
-	rev, err := e.revisions.named(t.Context(), "site report")
+	rev, err := e.revisions.Named(t.Context(), "site report")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, problem := range e.project.TriggersLack(t.Context(), rev.workflow()) {
+	for _, problem := range e.project.TriggersLack(t.Context(), rev.Workflow()) {
 		problems = append(problems, problem.Message)
 	}
 	want := []string{

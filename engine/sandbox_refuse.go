@@ -13,14 +13,14 @@ func (e *Engine) sandboxRefuses(ctx context.Context) error {
 	if !e.project.Sandboxed() {
 		return nil
 	}
-	loaded, err := e.revisions.load(ctx)
+	loaded, err := e.revisions.Load(ctx)
 	if err != nil {
 		return err
 	}
 	var problems diag.List
-	for _, file := range loaded.files {
-		if file.inForce != nil {
-			problems = append(problems, e.project.TriggersReach(file.inForce.workflow())...)
+	for _, file := range loaded.Files {
+		if file.InForce != nil {
+			problems = append(problems, e.project.TriggersReach(file.InForce.Workflow())...)
 		}
 	}
 	return problems.Err()

@@ -16,7 +16,7 @@ import (
 // PauseSchedule stops a schedule or poll from firing until it is resumed. One
 // that is paused already stays as it is. *UnknownError.
 func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	found, err := e.revisions.schedule(ctx, id)
+	found, err := scheduleIn(ctx, e.revisions, id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (
 // the pause left out stays out, as a visible row. The failures in a row count from
 // 0 again. *UnknownError.
 func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	found, err := e.revisions.schedule(ctx, id)
+	found, err := scheduleIn(ctx, e.revisions, id)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (e *Engine) scheduleState(found namedTrigger) (*plan.TriggerState, error) {
 // its slots stay as they are. With At it is the run of that slot: a slot has one
 // run at most. A poll polls now. *UnknownError, *InputError, *ConflictError.
 func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerRequest) (*plan.Run, error) {
-	found, err := e.revisions.schedule(ctx, id)
+	found, err := scheduleIn(ctx, e.revisions, id)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func newScheduler(e *Engine, after func(time.Duration) <-chan time.Time) (*sched
 		return nil, fmt.Errorf("read the store's epoch: %w", err)
 	}
 	s := &scheduler{engine: e, epoch: epoch}
-	changed, _ := e.revisions.changed() // for as long as the engine lives
+	changed, _ := e.revisions.Changed() // for as long as the engine lives
 	s.loop = schedule.NewLoop(schedule.Options{
 		Store: fireStore{e.store}, Runs: s, Items: s.items, Changed: changed, Epoch: epoch,
 		Now: e.config.Now, After: after, Log: e.config.Log,
@@ -57,13 +57,13 @@ func (e *Engine) runSchedules(ctx context.Context) {
 
 // items are the cron and every triggers in force.
 func (s *scheduler) items(ctx context.Context) ([]schedule.Item, error) {
-	all, err := s.engine.revisions.all(ctx)
+	all, err := s.engine.revisions.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var items []schedule.Item
 	for _, rev := range all {
-		w := rev.workflow()
+		w := rev.Workflow()
 		for i := range w.Triggers {
 			t := &w.Triggers[i]
 			if !t.Kind.Scheduled() {
@@ -79,10 +79,10 @@ func (s *scheduler) items(ctx context.Context) ([]schedule.Item, error) {
 
 // Start starts the run of a slot.
 func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire plan.Fire) (run string, stored bool, err error) {
-	rev, err := s.engine.revisions.named(ctx, item.Workflow)
+	rev, err := s.engine.revisions.Named(ctx, item.Workflow)
 	var t *plan.Trigger
 	if err == nil {
-		t = rev.trigger(item.Trigger)
+		t = rev.Trigger(item.Trigger)
 	}
 	var unknown *fault.UnknownError
 	var broken diag.List

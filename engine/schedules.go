@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -23,67 +23,34 @@ const maxNextFires = 1000
 // poll.
 type namedTrigger struct {
 	id      string
-	rev     *revision
+	rev     *inforce.Revision
 	trigger *plan.Trigger
-	reads   *scheduleReads
+	reads   *schedule.Reads
 }
 
-func (n namedTrigger) workflow() string { return n.rev.name() }
+func (n namedTrigger) workflow() string { return n.rev.Name() }
 
 // read reads a cron or every trigger.
 func (n namedTrigger) read() (*schedule.Trigger, error) {
-	return n.reads.read(n.id, *n.trigger.Schedule)
-}
-
-// scheduleReads keeps schedules that were read, since lists ask for all of them
-// each time. The zero value is ready; safe for concurrent use.
-type scheduleReads struct {
-	mu    sync.Mutex
-	known map[readKey]*schedule.Trigger
-}
-
-type readKey struct {
-	id string
-	plan.Schedule
-}
-
-// maxReads bounds what is kept: past it all is read again.
-const maxReads = 10_000
-
-func (r *scheduleReads) read(id string, s plan.Schedule) (*schedule.Trigger, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := readKey{id, s}
-	if known := r.known[key]; known != nil {
-		return known, nil
-	}
-	t, err := schedule.Read(id, &s)
-	if err != nil {
-		return nil, err
-	}
-	if r.known == nil || len(r.known) >= maxReads {
-		r.known = map[readKey]*schedule.Trigger{}
-	}
-	r.known[key] = t
-	return t, nil
+	return n.reads.Read(n.id, *n.trigger.Schedule)
 }
 
 // isSchedule reports whether a trigger fires by the clock: polls do too, in their
 // way.
 func isSchedule(kind plan.TriggerKind) bool { return kind.Scheduled() || kind == plan.TriggerPoll }
 
-// schedules returns the schedules and polls in force, by id.
-func (r *revisions) schedules(ctx context.Context) ([]namedTrigger, error) {
-	all, err := r.all(ctx)
+// schedulesIn returns the schedules and polls in force, by id.
+func schedulesIn(ctx context.Context, r *inforce.Revisions) ([]namedTrigger, error) {
+	all, err := r.All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []namedTrigger
 	for _, rev := range all {
-		triggers := rev.workflow().Triggers
+		triggers := rev.Workflow().Triggers
 		for i := range triggers {
 			if isSchedule(triggers[i].Kind) {
-				found = append(found, namedTrigger{plan.TriggerID(rev.name(), triggers[i].Name), rev, &triggers[i], &r.reads})
+				found = append(found, namedTrigger{plan.TriggerID(rev.Name(), triggers[i].Name), rev, &triggers[i], &r.Reads})
 			}
 		}
 	}
@@ -91,35 +58,35 @@ func (r *revisions) schedules(ctx context.Context) ([]namedTrigger, error) {
 	return found, nil
 }
 
-// schedule returns the schedule or poll of an id. *UnknownError.
-func (r *revisions) schedule(ctx context.Context, id string) (namedTrigger, error) {
+// scheduleIn returns the schedule or poll of an id. *UnknownError.
+func scheduleIn(ctx context.Context, r *inforce.Revisions, id string) (namedTrigger, error) {
 	workflow, name, ok := plan.SplitTriggerID(id)
 	if !ok {
-		return namedTrigger{}, r.unknownSchedule(ctx, id)
+		return namedTrigger{}, unknownScheduleIn(ctx, r, id)
 	}
-	rev, err := r.named(ctx, workflow)
+	rev, err := r.Named(ctx, workflow)
 	var unknown *fault.UnknownError
 	switch {
 	case errors.As(err, &unknown):
-		return namedTrigger{}, r.unknownSchedule(ctx, id)
+		return namedTrigger{}, unknownScheduleIn(ctx, r, id)
 	case err != nil:
 		return namedTrigger{}, err
 	}
-	t := rev.trigger(name)
+	t := rev.Trigger(name)
 	if t == nil {
-		return namedTrigger{}, r.unknownSchedule(ctx, id)
+		return namedTrigger{}, unknownScheduleIn(ctx, r, id)
 	}
 	if !isSchedule(t.Kind) {
 		return namedTrigger{}, &fault.UnknownError{
 			What: "schedule", Name: id, Hint: "`" + name + "` is a trigger of kind " + string(t.Kind) + "; schedules are cron, every and poll",
 		}
 	}
-	return namedTrigger{id, rev, t, &r.reads}, nil
+	return namedTrigger{id, rev, t, &r.Reads}, nil
 }
 
-func (r *revisions) unknownSchedule(ctx context.Context, id string) error {
+func unknownScheduleIn(ctx context.Context, r *inforce.Revisions, id string) error {
 	unknown := &fault.UnknownError{What: "schedule", Name: id, Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"}
-	known, err := r.schedules(ctx)
+	known, err := schedulesIn(ctx, r)
 	if err != nil {
 		return unknown // that there is none is said all the same
 	}
@@ -172,7 +139,7 @@ func nextAfter(t *schedule.Trigger, state *plan.TriggerState, now time.Time) tim
 
 // Schedules returns all schedules and polls, by id.
 func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := e.revisions.schedules(ctx)
+	found, err := schedulesIn(ctx, e.revisions)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +165,7 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 // Schedules returns the schedules and polls as the files alone say: for where
 // there is no store yet.
 func (o Offline) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := newRevisions(o.Workspace).schedules(ctx)
+	found, err := schedulesIn(ctx, inforce.New(o.Workspace))
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +213,7 @@ func (e *Engine) scheduleItem(n namedTrigger, state *plan.TriggerState) (*Schedu
 // NextFires returns the next n slots of a schedule after from (zero = now).
 // *UnknownError.
 func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := e.revisions.schedule(ctx, id)
+	found, err := scheduleIn(ctx, e.revisions, id)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +230,7 @@ func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int
 
 // NextFires returns the coming slots as the files alone say.
 func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := newRevisions(o.Workspace).schedule(ctx, id)
+	found, err := scheduleIn(ctx, inforce.New(o.Workspace), id)
 	if err != nil {
 		return nil, err
 	}

@@ -91,13 +91,13 @@ func (e *Engine) RemoveSecret(_ context.Context, name string) error {
 // in force. Files that can't be read or checked need nothing yet.
 func (e *Engine) needs(ctx context.Context) workspace.SecretNeeds {
 	needs := e.project.DeclaredNeeds()
-	loaded, err := e.revisions.load(ctx)
+	loaded, err := e.revisions.Load(ctx)
 	if err != nil {
 		return needs
 	}
-	for _, file := range loaded.files {
-		if file.inForce != nil {
-			needs.AddWorkflow(file.inForce.workflow())
+	for _, file := range loaded.Files {
+		if file.InForce != nil {
+			needs.AddWorkflow(file.InForce.Workflow())
 		}
 	}
 	return needs

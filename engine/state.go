@@ -232,6 +232,18 @@ func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, 
 	return names, nil
 }
 
+// CursorPositions are the positions of cursors by their names; nil of nil.
+func CursorPositions(items []CursorItem) map[string][]string {
+	if items == nil {
+		return nil
+	}
+	positions := map[string][]string{}
+	for _, item := range items {
+		positions[item.Name] = append(positions[item.Name], item.Watermark)
+	}
+	return positions
+}
+
 // StateCursors returns the stored cursors, all or those of a workflow.
 func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem, error) {
 	stored, err := e.store.Cursors(workflow, "")

@@ -31,7 +31,7 @@ func (e *Engine) PluginStates(_ context.Context, plugin string) ([]services.Plug
 }
 
 // RemovePluginState removes what a plugin keeps, in all its scopes or in one. The
-// Plugin finds nothing then, as at its first call: a cache is filled anew, a
+// plugin finds nothing then, as at its first call: a cache is filled anew, a
 // login that it kept there is made anew. *fault.UnknownError where there is nothing.
 func (e *Engine) RemovePluginState(_ context.Context, request services.PluginStateRequest) (*services.RemovedState, error) {
 	removed, err := e.project.Services().RemoveState(request)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
@@ -19,16 +20,16 @@ import (
 // broken is listed with its problems, and with the revision that is in force if
 // there is one.
 func (e *Engine) WorkflowList(ctx context.Context) ([]WorkflowInfo, error) {
-	loaded, err := e.revisions.load(ctx)
+	loaded, err := e.revisions.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return e.workflowInfos(loaded)
 }
 
-func (e *Engine) workflowInfos(loaded *loadedFiles) ([]WorkflowInfo, error) {
-	list := make([]WorkflowInfo, 0, len(loaded.files))
-	for _, file := range loaded.files {
+func (e *Engine) workflowInfos(loaded *inforce.LoadedFiles) ([]WorkflowInfo, error) {
+	list := make([]WorkflowInfo, 0, len(loaded.Files))
+	for _, file := range loaded.Files {
 		info, err := e.workflowInfo(file)
 		if err != nil {
 			return nil, err
@@ -39,18 +40,18 @@ func (e *Engine) workflowInfos(loaded *loadedFiles) ([]WorkflowInfo, error) {
 	return list, nil
 }
 
-func (e *Engine) workflowInfo(file *workflowFile) (WorkflowInfo, error) {
-	info := WorkflowInfo{Name: file.name, File: file.file, Problems: file.allProblems(), Triggers: []TriggerInfo{}}
+func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) {
+	info := WorkflowInfo{Name: file.Name, File: file.File, Problems: file.AllProblems(), Triggers: []TriggerInfo{}}
 	if info.Problems == nil {
 		info.Problems = diag.List{}
 	}
-	rev := file.inForce
+	rev := file.InForce
 	if rev == nil {
 		return info, nil
 	}
-	w := rev.workflow()
+	w := rev.Workflow()
 	info.Name, info.Description, info.Labels = w.Name, w.Description, w.Labels
-	info.Hash, info.LoadedAt, info.Stale, info.Steps = rev.hash, rev.loadedAt, rev.stale, countSteps(w.Steps)
+	info.Hash, info.LoadedAt, info.Stale, info.Steps = rev.Hash, rev.LoadedAt, rev.Stale, countSteps(w.Steps)
 	for i := range w.Triggers {
 		info.Triggers = append(info.Triggers, triggerInfo(w.Name, &w.Triggers[i]))
 	}
@@ -103,7 +104,7 @@ func triggerText(workflow string, t *plan.Trigger) string {
 
 // Workflow returns one workflow by its name. *UnknownError.
 func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, error) {
-	file, err := e.revisions.file(ctx, name)
+	file, err := e.revisions.File(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +112,11 @@ func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, er
 	if err != nil {
 		return nil, err
 	}
-	detail := &WorkflowDetail{WorkflowInfo: info, Inputs: json.RawMessage(`{"type":"object","properties":{}}`), Source: string(file.source())}
-	if file.inForce == nil {
+	detail := &WorkflowDetail{WorkflowInfo: info, Inputs: json.RawMessage(`{"type":"object","properties":{}}`), Source: string(file.Source())}
+	if file.InForce == nil {
 		return detail, nil
 	}
-	w := file.inForce.workflow()
+	w := file.InForce.Workflow()
 	detail.Workflow, detail.Source, detail.Outputs = w, w.Source, w.OutputSchema
 	if len(w.Inputs) > 0 {
 		detail.Inputs = w.Inputs
@@ -127,7 +128,7 @@ func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, er
 // *UnknownError, *InputError, *ReusedKeyError; a broken file without a good revision is a
 // diag.List, and so is what the run would lack.
 func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*plan.Run, diag.List, error) {
-	rev, err := e.revisions.named(ctx, name)
+	rev, err := e.revisions.Named(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,15 +136,15 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*pl
 	if first, err := e.answered(asked); first != nil || err != nil { // whatever the file is now
 		return first, nil, err
 	}
-	inputs, err := workspace.ConvertInputs(rev.workflow(), r.Inputs)
+	inputs, err := workspace.ConvertInputs(rev.Workflow(), r.Inputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	if lacking := e.project.Preflight(ctx, rev.workflow()); lacking.HasErrors() {
+	if lacking := e.project.Preflight(ctx, rev.Workflow()); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
 	row, err := e.startAsked(asked, func() (string, bool, error) {
-		return e.begin(ctx, rev.checked, inputs, startOptions{scheduledAt: r.ScheduledAt, requestID: r.RequestID, digest: r.Digest, by: r.By})
+		return e.begin(ctx, rev.Checked, inputs, startOptions{scheduledAt: r.ScheduledAt, requestID: r.RequestID, digest: r.Digest, by: r.By})
 	})
 	return row, nil, err
 }
@@ -151,12 +152,12 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*pl
 // Reload reads all workflow files again, and asks plugins again that could not be
 // described. A broken file keeps its last good revision.
 func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
-	before := e.revisions.current.Load()
+	before := e.revisions.Current.Load()
 	if before == nil {
-		before = &loadedFiles{}
+		before = &inforce.LoadedFiles{}
 	}
 	e.project.ForgetFailures()
-	now, err := e.revisions.refresh(ctx, true)
+	now, err := e.revisions.Refresh(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -166,19 +167,19 @@ func (e *Engine) Reload(ctx context.Context) (*ReloadResult, error) {
 	return result, err
 }
 
-func (r *ReloadResult) compare(before, now *loadedFiles) {
-	old := map[string]*workflowFile{}
-	for _, file := range before.files {
-		old[file.file] = file
+func (r *ReloadResult) compare(before, now *inforce.LoadedFiles) {
+	old := map[string]*inforce.WorkflowFile{}
+	for _, file := range before.Files {
+		old[file.File] = file
 	}
-	for _, file := range now.files {
-		was := old[file.file]
-		delete(old, file.file)
+	for _, file := range now.Files {
+		was := old[file.File]
+		delete(old, file.File)
 		switch {
-		case firstError(file.allProblems()) != nil:
-			r.Broken = append(r.Broken, file.file)
-		case was == nil || was.inForce == nil || file.inForce == nil || was.inForce.hash != file.inForce.hash:
-			r.Changed = append(r.Changed, file.file)
+		case inforce.FirstError(file.AllProblems()) != nil:
+			r.Broken = append(r.Broken, file.File)
+		case was == nil || was.InForce == nil || file.InForce == nil || was.InForce.Hash != file.InForce.Hash:
+			r.Changed = append(r.Changed, file.File)
 		}
 	}
 	for file := range old {
@@ -188,4 +189,4 @@ func (r *ReloadResult) compare(before, now *loadedFiles) {
 }
 
 // followWorkflows puts changes of the workflow files in force until ctx ends.
-func (e *Engine) followWorkflows(ctx context.Context) { e.revisions.follow(ctx, time.After) }
+func (e *Engine) followWorkflows(ctx context.Context) { e.revisions.Follow(ctx, time.After) }

@@ -143,6 +143,7 @@ func (s *Services) providers() []secret.Provider {
 	return providers
 }
 
+// Detach takes the store away: what needs one is refused with ErrNoStore from then on.
 func (s *Services) Detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,6 +29,7 @@ type storedPlan struct {
 	Hash    string
 }
 
+// NewChecked returns a checked workflow that is encoded once, at its first run.
 func NewChecked(workflow *plan.Workflow) *Checked {
 	return &Checked{Workflow: workflow, Stored: sync.OnceValues(func() (storedPlan, error) { return encodePlan(workflow) })}
 }

@@ -49,6 +49,7 @@ func (p *Workspace) ListConnections(context.Context) []ConnectionStatus {
 	return list
 }
 
+// ConnectionStatus tells what flowrun.yaml and the plugin say of a connection.
 func (p *Workspace) ConnectionStatus(found NamedConnection) ConnectionStatus {
 	status := ConnectionStatus{Name: found.Name, Plugin: found.Plugin}
 	description, err := p.Describe(found.Plugin)

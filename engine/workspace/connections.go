@@ -53,7 +53,7 @@ func (p *Workspace) Connections() []ConnectionInfo {
 }
 
 // DefaultConnection is the connection of a plugin where none is named: the one
-// NamedConnection like the plugin, else the plugin's only one (docs/language.md, rule 15).
+// named like the plugin, else the plugin's only one (docs/language.md, rule 15).
 func (p *Workspace) DefaultConnection(plugin string) (string, error) {
 	var names []string
 	for _, connection := range p.file.Connections {
@@ -160,6 +160,8 @@ func (p *Workspace) resolvePaths(config any) {
 	}
 }
 
+// SecretReference is a config value that is one reference, ${{ secrets.NAME }}; the
+// name is its first group.
 var SecretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
 
 // configConverter turns YAML nodes into JSON values by a type.

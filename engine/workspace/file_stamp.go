@@ -17,6 +17,7 @@ type Stamp struct {
 	mode     fs.FileMode
 }
 
+// StampOf looks at a file; the zero value when it can not be seen.
 func StampOf(path string) Stamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -25,6 +26,7 @@ func StampOf(path string) Stamp {
 	return Stamp{info.ModTime(), info.Size(), info.Mode()}
 }
 
+// Same reports whether the file is as it was, as far as its stamp tells.
 func (s Stamp) Same(other Stamp) bool {
 	return s.modified.Equal(other.modified) && s.size == other.size && s.mode == other.mode
 }

@@ -32,7 +32,7 @@ func (c *catalog) WorkflowNames() []string {
 }
 
 // WorkflowOutputs returns the schema of a workflow's outputs, empty when the
-// Workflow has errors. What that workflow follows in turn is not asked, so that
+// workflow has errors. What that workflow follows in turn is not asked, so that
 // two may follow each other.
 func (c *catalog) WorkflowOutputs(name string) json.RawMessage {
 	file := c.project.workflowsByName()[name]

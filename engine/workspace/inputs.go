@@ -39,6 +39,8 @@ func ConvertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMes
 	return json.Marshal(values)
 }
 
+// UnknownInputs are the given inputs that the workflow does not have, each with what is
+// near.
 func UnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*fault.InputError {
 	var unknown []*fault.InputError
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -171,6 +171,7 @@ func (c *ownCommands) started(pid int) (ended func()) {
 	}
 }
 
+// Sender sends messages to notify targets.
 func (p *Workspace) Sender() *notify.Sender {
 	return &notify.Sender{Dir: p.config.Dir, Environ: p.config.Environ, Version: p.config.Version, Started: p.commands.started}
 }

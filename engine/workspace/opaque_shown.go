@@ -30,6 +30,7 @@ func (o *Opaque) String() string {
 	return fmt.Sprintf("{%d bytes, digest %s}", o.Bytes, o.Digest)
 }
 
+// OpaqueOf tells of sealed bytes what may be shown; nil of none.
 func OpaqueOf(stored []byte) *Opaque {
 	if len(stored) == 0 {
 		return nil

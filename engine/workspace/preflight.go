@@ -250,6 +250,8 @@ func (p *Workspace) missing(ctx context.Context, u ConnectionUse, settings json.
 	p.missingSecrets(ctx, u, settings, place, problems)
 }
 
+// MissingSettings reports the settings that the plugin requires and that a connection
+// does not have.
 func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
 	description, err := p.Describe(u.Plugin)
 	if err != nil {

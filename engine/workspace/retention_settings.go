@@ -15,7 +15,7 @@ const (
 )
 
 // Retention is how long ended runs are kept: those that are older go, and of each
-// Workflow the oldest of those that are too many, what failed last. MaxTotal is a
+// workflow the oldest of those that are too many, what failed last. MaxTotal is a
 // ceiling over all workflows; those with the most runs give theirs.
 type Retention struct {
 	Keep     time.Duration

@@ -28,7 +28,7 @@ type Sandbox struct {
 	// targets (LiveNotify and the name) that are told.
 	Live []string
 	// RealState is the state directory of the project's real store, whose secrets
-	// Live connections may have. "" = none is read.
+	// live connections may have. "" = none is read.
 	RealState string
 }
 

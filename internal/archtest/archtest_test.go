@@ -1,10 +1,13 @@
 package archtest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +17,7 @@ import (
 )
 
 func TestTheModuleKeepsItsImportRules(t *testing.T) {
-	command := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", archtest.Module+"/...")
+	command := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,Dir,GoFiles", archtest.Module+"/...")
 	output, err := command.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -22,13 +25,25 @@ func TestTheModuleKeepsItsImportRules(t *testing.T) {
 	var packages []archtest.Package
 	decoder := json.NewDecoder(strings.NewReader(string(output)))
 	for {
-		var p archtest.Package
+		var p struct {
+			archtest.Package
+			Dir     string
+			GoFiles []string
+		}
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		packages = append(packages, p)
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Files++
+			p.Lines += bytes.Count(text, []byte{'\n'})
+		}
+		packages = append(packages, p.Package)
 	}
 	if len(packages) < 20 {
 		t.Fatalf("go list found %d packages only", len(packages))
@@ -52,6 +67,11 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		{ImportPath: module + "engine/local", Imports: []string{module + "engine/store"}, XTestImports: []string{module + "engine/boltstore"}},
 		{ImportPath: module + "engine/secret", TestImports: []string{module + "engine/memstore"}, XTestImports: []string{module + "engine/boltstore"}},
 		{ImportPath: module + "engine/dispatch", TestImports: []string{module + "engine/boltstore"}},
+		{ImportPath: module + "engine/fault", Imports: []string{module + "engine"}, Files: 900, Lines: 90_000},
+		{ImportPath: module + "engine/inforce", Imports: []string{module + "engine", module + "engine/store"}},
+		{ImportPath: module + "engine/preview", Imports: []string{module + "engine", module + "engine/services"}},
+		{ImportPath: module + "engine/services", Imports: []string{module + "engine", module + "engine/workspace"}},
+		{ImportPath: module + "engine/workspace", Imports: []string{module + "engine", module + "engine/inforce"}},
 		{ImportPath: "example.com/other", Imports: []string{module + "engine/local"}},
 	}
 	want := []string{
@@ -59,10 +79,19 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		"engine/check must not import github.com/expr-lang/expr/ast: only [engine/eval] may",
 		"engine/check must not import gopkg.in/yaml.v3: only [engine/spec] may",
 		"engine/dispatch must not name engine/boltstore, not in its tests either: it stands behind a seam",
+		"engine/fault must not import engine",
+		"engine/inforce must not import engine",
+		"engine/inforce must not import engine/store",
 		"engine/interp must not import engine/boltstore",
 		"engine/interp must not name engine/boltstore, not in its tests either: it stands behind a seam",
 		"engine/plan must not import engine/diag",
+		"engine/preview must not import engine",
+		"engine/preview must not import engine/services",
 		"engine/secret must not name engine/boltstore, not in its tests either: it stands behind a seam",
+		"engine/services must not import engine",
+		"engine/services must not import engine/workspace",
+		"engine/workspace must not import engine",
+		"engine/workspace must not import engine/inforce",
 		"internal/cli/view must not import engine/local",
 		"plugins/netinfo must not import engine",
 		"plugins/netinfo/netinfosim must not import sdk",
@@ -70,5 +99,19 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, archtest.ProductRules().Violations(packages)); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnEngineThatGrowsIsFound: one file or one line more than its bound.
+func TestAnEngineThatGrowsIsFound(t *testing.T) {
+	bound := archtest.ProductRules().Bounds["engine"]
+	for _, p := range []archtest.Package{{Files: bound.Files + 1, Lines: 1}, {Files: 1, Lines: bound.Lines + 1}} {
+		p.ImportPath = archtest.Module + "/engine"
+		if found := archtest.ProductRules().Violations([]archtest.Package{p}); len(found) != 1 || !strings.Contains(found[0], "a part of its own") {
+			t.Errorf("%d files of %d lines: %q", p.Files, p.Lines, found)
+		}
+	}
+	if found := archtest.ProductRules().Violations([]archtest.Package{{ImportPath: archtest.Module + "/engine", Files: bound.Files, Lines: bound.Lines}}); len(found) != 0 {
+		t.Errorf("at its bound: %q", found)
 	}
 }

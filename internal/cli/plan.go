@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/sandbox"
@@ -67,7 +68,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if workflow == nil {
 		return exitWith(exitInvalid)
 	}
-	preview, err := engine.Offline{Workspace: project}.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputs, Cursors: a.storedCursors(ctx, workflow)})
+	result, err := preview.Of(project, workflow, preview.Options{Inputs: inputs, Positions: engine.CursorPositions(a.storedCursors(ctx, workflow))})
 	var wrong *fault.InputError
 	switch {
 	case errors.As(err, &wrong):
@@ -75,9 +76,9 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	case err != nil:
 		return err
 	case flags.output == "json":
-		return view.IndentedJSON(a.sys.Stdout, preview)
+		return view.IndentedJSON(a.sys.Stdout, result)
 	}
-	a.page(a.sys.Stdout).Plan(a.sys.Stdout, preview)
+	a.page(a.sys.Stdout).Plan(a.sys.Stdout, result)
 	return nil
 }
 

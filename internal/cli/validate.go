@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
@@ -81,7 +81,7 @@ func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags
 		problems = append(problems, list...)
 	}
 	if len(paths) == 0 {
-		problems = append(problems, engine.NameClashes(workflows)...)
+		problems = append(problems, inforce.NameClashes(workflows)...)
 	}
 	problems = once(problems)
 	if err := a.printFindings(problems, found, flags.output); err != nil {

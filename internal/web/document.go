@@ -56,7 +56,7 @@ func newDocument() *huma.OpenAPI {
 const schemaPrefix = "#/components/schemas/"
 
 // schemaName names a type in the document: generic ones in words, and a problem
-// of a workflow apart from one of a request.
+// of a workflow apart from one of a request, and a part of a preview with its whole.
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[diag.Problem]() {
 		return "Finding"
@@ -64,6 +64,12 @@ func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	if of, isPage := strings.CutPrefix(name, "Page"); isPage {
 		return of + "Page"
+	}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if isPart := strings.HasSuffix(t.PkgPath(), "/preview") && name != "Preview"; isPart {
+		return "Preview" + name
 	}
 	return name
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -255,12 +256,12 @@ func (c fakeCatalog) CheckText(ctx context.Context, name string, src []byte) (*p
 	return c.Check(ctx, "text:"+name, src)
 }
 
-func (fakeCatalog) Preview(_ context.Context, workflow *plan.Workflow, o engine.PreviewOptions) (*engine.Preview, error) {
-	preview := &engine.Preview{Workflow: engine.PreviewWorkflow{Name: workflow.Name}}
+func (fakeCatalog) Preview(_ context.Context, workflow *plan.Workflow, o preview.Options) (*preview.Preview, error) {
+	result := &preview.Preview{Workflow: preview.Workflow{Name: workflow.Name}}
 	for name := range o.Inputs {
-		preview.Inputs = append(preview.Inputs, engine.PreviewInput{Name: name})
+		result.Inputs = append(result.Inputs, preview.Input{Name: name})
 	}
-	return preview, nil
+	return result, nil
 }
 
 // fakeAccess is an engine with the connection work and the secret T. It keeps

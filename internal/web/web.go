@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -42,7 +43,7 @@ type Runs interface {
 type Catalog interface {
 	Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List)
 	CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List)
-	Preview(ctx context.Context, workflow *plan.Workflow, options engine.PreviewOptions) (*engine.Preview, error)
+	Preview(ctx context.Context, workflow *plan.Workflow, options preview.Options) (*preview.Preview, error)
 	Plugins(ctx context.Context) []workspace.PluginInfo
 	Actions(ctx context.Context, plugin string) ([]*plan.Action, error)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/preview"
 )
 
 // Workflows is what the API needs of an engine to act on the workflows of the
@@ -157,7 +158,7 @@ type PlanRequest struct {
 
 type planInput struct{ Body PlanRequest }
 
-func (s *server) plan(ctx context.Context, in *planInput) (*engine.Preview, *Problem) {
+func (s *server) plan(ctx context.Context, in *planInput) (*preview.Preview, *Problem) {
 	workflow, problem := s.planned(ctx, in.Body)
 	if problem != nil {
 		return nil, problem
@@ -169,11 +170,11 @@ func (s *server) plan(ctx context.Context, in *planInput) (*engine.Preview, *Pro
 	if cursors == nil {
 		cursors = []engine.CursorItem{}
 	}
-	preview, err := s.Catalog.Preview(ctx, workflow, engine.PreviewOptions{Inputs: inputsOf(in.Body.Inputs, in.Body.Texts), Cursors: cursors})
+	result, err := s.Catalog.Preview(ctx, workflow, preview.Options{Inputs: inputsOf(in.Body.Inputs, in.Body.Texts), Positions: engine.CursorPositions(cursors)})
 	if err != nil {
 		return nil, in.Body.placed(problemOf(err))
 	}
-	return preview, nil
+	return result, nil
 }
 
 // planned returns the workflow that a plan is asked of.

@@ -7,29 +7,29 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Plan prints what a run would do.
-func (p Page) Plan(out io.Writer, preview *engine.Preview) {
-	fmt.Fprintf(out, "%s  %s\n", p.Style.Bold(term.Clean(preview.Workflow.Name)), p.Style.Dim(term.Clean(preview.Workflow.File)))
-	if preview.Workflow.Description != "" {
-		fmt.Fprintln(out, strings.Join(wrap(term.Clean(preview.Workflow.Description), p.textWidth()), "\n"))
+func (p Page) Plan(out io.Writer, result *preview.Preview) {
+	fmt.Fprintf(out, "%s  %s\n", p.Style.Bold(term.Clean(result.Workflow.Name)), p.Style.Dim(term.Clean(result.Workflow.File)))
+	if result.Workflow.Description != "" {
+		fmt.Fprintln(out, strings.Join(wrap(term.Clean(result.Workflow.Description), p.textWidth()), "\n"))
 	}
-	p.planInputs(out, preview.Inputs)
-	p.section(out, "order", planRows("", preview.Steps, 0))
+	p.planInputs(out, result.Inputs)
+	p.section(out, "order", planRows("", result.Steps, 0))
 	for _, list := range []struct {
 		name  string
-		steps []engine.PreviewStep
-	}{{"on_success", preview.OnSuccess}, {"on_failure", preview.OnFailure}, {"finally", preview.Finally}} {
+		steps []preview.Step
+	}{{"on_success", result.OnSuccess}, {"on_failure", result.OnFailure}, {"finally", result.Finally}} {
 		p.section(out, list.name, planRows("", list.steps, 0))
 	}
-	p.section(out, "known values", knownRows("", preview.Steps))
-	p.planWrites(out, preview)
-	p.planUses(out, preview)
-	p.planEstimate(out, preview.Estimate)
+	p.section(out, "known values", knownRows("", result.Steps))
+	p.planWrites(out, result)
+	p.planUses(out, result)
+	p.planEstimate(out, result.Estimate)
 }
 
 // section prints rows in columns below a title; none without rows.
@@ -63,7 +63,7 @@ func (p Page) section(out io.Writer, title string, rows [][]string) {
 	}
 }
 
-func (p Page) planInputs(out io.Writer, inputs []engine.PreviewInput) {
+func (p Page) planInputs(out io.Writer, inputs []preview.Input) {
 	var rows [][]string
 	for _, input := range inputs {
 		value, from := term.Truncate(string(input.Value), 60), "default"
@@ -79,7 +79,7 @@ func (p Page) planInputs(out io.Writer, inputs []engine.PreviewInput) {
 }
 
 // planRows lists steps with their level, loops with theirs below.
-func planRows(indent string, steps []engine.PreviewStep, depth int) [][]string {
+func planRows(indent string, steps []preview.Step, depth int) [][]string {
 	var rows [][]string
 	for _, step := range steps {
 		level := ""
@@ -92,7 +92,7 @@ func planRows(indent string, steps []engine.PreviewStep, depth int) [][]string {
 	return rows
 }
 
-func stepWork(step engine.PreviewStep) string {
+func stepWork(step preview.Step) string {
 	switch {
 	case step.Kind == plan.StepLoop && step.Items != nil:
 		return "foreach: " + plural(*step.Items, "item")
@@ -104,7 +104,7 @@ func stepWork(step engine.PreviewStep) string {
 	return string(step.Kind)
 }
 
-func planNotes(step engine.PreviewStep) string {
+func planNotes(step preview.Step) string {
 	var notes []string
 	if before := append(append([]string{}, step.After...), step.Reads...); len(before) > 0 {
 		notes = append(notes, "after "+strings.Join(before, ", "))
@@ -132,7 +132,7 @@ func planNotes(step engine.PreviewStep) string {
 }
 
 // callsText says "1 call", "1 to 20 calls" or "at least 1 call".
-func callsText(calls engine.PreviewCalls) string {
+func callsText(calls preview.Calls) string {
 	switch {
 	case calls.Max == nil && calls.Min == 0:
 		return "any number of calls"
@@ -145,7 +145,7 @@ func callsText(calls engine.PreviewCalls) string {
 }
 
 // knownRows lists the values that are known before the run.
-func knownRows(prefix string, steps []engine.PreviewStep) [][]string {
+func knownRows(prefix string, steps []preview.Step) [][]string {
 	var rows [][]string
 	for _, step := range steps {
 		values := step.With
@@ -165,20 +165,20 @@ func knownRows(prefix string, steps []engine.PreviewStep) [][]string {
 	return rows
 }
 
-func (p Page) planWrites(out io.Writer, preview *engine.Preview) {
+func (p Page) planWrites(out io.Writer, result *preview.Preview) {
 	rows := [][]string{{"nothing: no step changes anything at a service"}}
-	if len(preview.Writes) > 0 {
+	if len(result.Writes) > 0 {
 		rows = nil
 	}
-	for _, write := range preview.Writes {
+	for _, write := range result.Writes {
 		rows = append(rows, []string{write.Step, write.Action, string(write.Effect), write.Connection})
 	}
 	p.section(out, "writes", rows)
 }
 
-func (p Page) planUses(out io.Writer, preview *engine.Preview) {
+func (p Page) planUses(out io.Writer, result *preview.Preview) {
 	var rows [][]string
-	for _, connection := range preview.Connections {
+	for _, connection := range result.Connections {
 		about := connection.Rate
 		if len(connection.Secrets) > 0 {
 			about = strings.TrimPrefix(about+"; secrets "+strings.Join(connection.Secrets, ", "), "; ")
@@ -193,20 +193,20 @@ func (p Page) planUses(out io.Writer, preview *engine.Preview) {
 	}
 	p.section(out, "connections", rows)
 	rows = nil
-	for _, plugin := range preview.Plugins {
+	for _, plugin := range result.Plugins {
 		rows = append(rows, []string{plugin.Name, plugin.Version})
 	}
 	p.section(out, "plugins", rows)
 	for _, list := range []struct {
 		title string
 		names []string
-	}{{"secrets", preview.Secrets}, {"hosts", preview.Hosts}} {
+	}{{"secrets", result.Secrets}, {"hosts", result.Hosts}} {
 		if len(list.names) > 0 {
 			p.section(out, list.title, [][]string{{strings.Join(list.names, ", ")}})
 		}
 	}
 	rows = nil
-	for _, cursor := range preview.Cursors {
+	for _, cursor := range result.Cursors {
 		position := "nothing was read yet: all of it"
 		switch {
 		case cursor.Positions == nil:
@@ -219,7 +219,7 @@ func (p Page) planUses(out io.Writer, preview *engine.Preview) {
 	p.section(out, "cursors", rows)
 }
 
-func (p Page) planEstimate(out io.Writer, estimate engine.PreviewEstimate) {
+func (p Page) planEstimate(out io.Writer, estimate preview.Estimate) {
 	rows := [][]string{{"all", callsText(estimate.Calls), minutesText(estimate.Minutes)}}
 	for _, limit := range estimate.Limits {
 		rows = append(rows, []string{strings.Join(limit.Connections, ", "), callsText(limit.Calls), minutesText(limit.Minutes) + " at " + limit.Rate})
@@ -228,7 +228,7 @@ func (p Page) planEstimate(out io.Writer, estimate engine.PreviewEstimate) {
 }
 
 // minutesText is how long the rate limits alone hold the calls up.
-func minutesText(m engine.PreviewMinutes) string {
+func minutesText(m preview.Minutes) string {
 	number := func(minutes float64) string { return strconv.FormatFloat(minutes, 'f', -1, 64) }
 	switch {
 	case m.Max == nil && m.Min == 0:

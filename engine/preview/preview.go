@@ -1,7 +1,9 @@
-package engine
+// Package preview tells what a run of a workflow would do, before it does: steps in their
+// order, what is known of their values, writes, calls and how long the limits let them
+// take. Nothing is called and nothing is stored.
+package preview
 
 import (
-	"context"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -13,52 +15,52 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
-// PreviewOptions are what a preview is made of besides the workflow.
-type PreviewOptions struct {
-	Inputs  map[string]workspace.Input
-	Cursors []CursorItem // the stored ones of the workflow; nil = not known
+// Options are what a preview is made of besides the workflow.
+type Options struct {
+	Inputs    map[string]workspace.Input
+	Positions map[string][]string // of the workflow's stored cursors, by name; nil = not known
 }
 
 // Preview is what a run of a workflow would do, as far as that is known before:
 // `plan -o json` prints it. It holds no time and nothing of this computer, so
 // that two of them can be compared. No service is called.
 type Preview struct {
-	Workflow    PreviewWorkflow     `json:"workflow"`
-	Inputs      []PreviewInput      `json:"inputs"`
-	Steps       []PreviewStep       `json:"steps"`
-	OnSuccess   []PreviewStep       `json:"on_success"`
-	OnFailure   []PreviewStep       `json:"on_failure"`
-	Finally     []PreviewStep       `json:"finally"`
-	Writes      []PreviewWrite      `json:"writes"`
-	Plugins     []PreviewPlugin     `json:"plugins"`
-	Connections []PreviewConnection `json:"connections"`
-	Secrets     []string            `json:"secrets"`
-	Hosts       []string            `json:"hosts"`
-	Cursors     []PreviewCursor     `json:"cursors"`
-	Estimate    PreviewEstimate     `json:"estimate"`
+	Workflow    Workflow     `json:"workflow"`
+	Inputs      []Input      `json:"inputs"`
+	Steps       []Step       `json:"steps"`
+	OnSuccess   []Step       `json:"on_success"`
+	OnFailure   []Step       `json:"on_failure"`
+	Finally     []Step       `json:"finally"`
+	Writes      []Write      `json:"writes"`
+	Plugins     []Plugin     `json:"plugins"`
+	Connections []Connection `json:"connections"`
+	Secrets     []string     `json:"secrets"`
+	Hosts       []string     `json:"hosts"`
+	Cursors     []Cursor     `json:"cursors"`
+	Estimate    Estimate     `json:"estimate"`
 }
 
-// PreviewWorkflow names the workflow.
-type PreviewWorkflow struct {
+// Workflow names the workflow.
+type Workflow struct {
 	Name        string `json:"name"`
 	File        string `json:"file"`
 	Description string `json:"description,omitempty"`
 	Timeout     string `json:"timeout"`
 }
 
-// PreviewInput is one input. Value is null where it is not given and has no
+// Input is one input. Value is null where it is not given and has no
 // default: Missing then.
-type PreviewInput struct {
+type Input struct {
 	Name    string          `json:"name"`
 	Value   json.RawMessage `json:"value"`
 	Given   bool            `json:"given"`
 	Missing bool            `json:"missing,omitempty"`
 }
 
-// PreviewStep is one step. Level counts from 1: a step of a level follows some
+// Step is one step. Level counts from 1: a step of a level follows some
 // step of the level above. Values that are known are written out, others as the
 // expressions they are.
-type PreviewStep struct {
+type Step struct {
 	ID          string          `json:"id"`
 	Title       string          `json:"title,omitempty"`
 	Kind        plan.StepKind   `json:"kind"`
@@ -79,33 +81,33 @@ type PreviewStep struct {
 	Incremental string          `json:"incremental,omitempty"`
 	Windows     int             `json:"windows,omitempty"` // into which a range is cut
 	Items       *int            `json:"items,omitempty"`   // of a loop over a known list
-	Calls       *PreviewCalls   `json:"calls,omitempty"`
-	Steps       []PreviewStep   `json:"steps,omitempty"` // of a loop; their calls are those of one item
+	Calls       *Calls          `json:"calls,omitempty"`
+	Steps       []Step          `json:"steps,omitempty"` // of a loop; their calls are those of one item
 }
 
-// PreviewCalls bounds how many calls are sent when nothing fails: no repeated
+// Calls bounds how many calls are sent when nothing fails: no repeated
 // attempts and no polls of pending answers. Max null is unbounded.
-type PreviewCalls struct {
+type Calls struct {
 	Min int  `json:"min"`
 	Max *int `json:"max"`
 }
 
-// PreviewWrite is a step that changes something at a service.
-type PreviewWrite struct {
+// Write is a step that changes something at a service.
+type Write struct {
 	Step       string      `json:"step"` // its path: "each.label"
 	Action     string      `json:"action"`
 	Effect     plan.Effect `json:"effect"`
 	Connection string      `json:"connection,omitempty"`
 }
 
-// PreviewPlugin is a plugin that the workflow uses.
-type PreviewPlugin struct {
+// Plugin is a plugin that the workflow uses.
+type Plugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// PreviewConnection is a connection that the workflow uses.
-type PreviewConnection struct {
+// Connection is a connection that the workflow uses.
+type Connection struct {
 	Name      string   `json:"name"`
 	Plugin    string   `json:"plugin"`
 	URL       string   `json:"url,omitempty"`
@@ -115,64 +117,64 @@ type PreviewConnection struct {
 	Error     string   `json:"error,omitempty"`
 }
 
-// PreviewCursor is where an incremental step reads on. Positions is null when
+// Cursor is where an incremental step reads on. Positions is null when
 // the store was not asked, empty when nothing was read yet.
-type PreviewCursor struct {
+type Cursor struct {
 	Name      string   `json:"name"`
 	Step      string   `json:"step"`
 	Action    string   `json:"action"`
 	Positions []string `json:"positions"`
 }
 
-// PreviewEstimate bounds calls, and the minutes that the rate limits alone make
+// Estimate bounds calls, and the minutes that the rate limits alone make
 // them take. Null is unbounded.
-type PreviewEstimate struct {
-	Calls   PreviewCalls   `json:"calls"`
-	Minutes PreviewMinutes `json:"minutes"`
-	Limits  []PreviewLimit `json:"limits"`
+type Estimate struct {
+	Calls   Calls   `json:"calls"`
+	Minutes Minutes `json:"minutes"`
+	Limits  []Limit `json:"limits"`
 }
 
-// PreviewMinutes are those of the slowest limit.
-type PreviewMinutes struct {
+// Minutes are those of the slowest limit.
+type Minutes struct {
 	Min float64  `json:"min"`
 	Max *float64 `json:"max"`
 }
 
-// PreviewLimit is one rate limit with the calls that it counts.
-type PreviewLimit struct {
-	Plugin      string         `json:"plugin"`
-	Name        string         `json:"name"`
-	Connections []string       `json:"connections"`
-	Rate        string         `json:"rate"`
-	Calls       PreviewCalls   `json:"calls"`
-	Minutes     PreviewMinutes `json:"minutes"`
+// Limit is one rate limit with the calls that it counts.
+type Limit struct {
+	Plugin      string   `json:"plugin"`
+	Name        string   `json:"name"`
+	Connections []string `json:"connections"`
+	Rate        string   `json:"rate"`
+	Calls       Calls    `json:"calls"`
+	Minutes     Minutes  `json:"minutes"`
 }
 
-// Preview tells what a run of a checked workflow would do. A wrong input is an
+// Of tells what a run of a checked workflow would do. A wrong input is an
 // *InputError; one that is missing is shown as unknown.
-func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options PreviewOptions) (*Preview, error) {
+func Of(project *workspace.Workspace, workflow *plan.Workflow, options Options) (*Preview, error) {
 	inputs, known, err := previewInputs(workflow, options.Inputs)
 	if err != nil {
 		return nil, err
 	}
-	v := &previewer{project: o.Workspace, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
+	v := &previewer{project: project, workflow: workflow, options: options, buckets: map[string]*previewBucket{}}
 	result := &Preview{
-		Workflow: PreviewWorkflow{Name: workflow.Name, File: workflow.File, Description: workflow.Description, Timeout: schema.FormatDuration(workflow.Timeout)},
-		Inputs:   inputs, Writes: []PreviewWrite{}, Cursors: []PreviewCursor{},
+		Workflow: Workflow{Name: workflow.Name, File: workflow.File, Description: workflow.Description, Timeout: schema.FormatDuration(workflow.Timeout)},
+		Inputs:   inputs, Writes: []Write{}, Cursors: []Cursor{},
 	}
 	v.result = result
 	env := map[string]any{"inputs": known, "steps": map[string]any{}}
-	var total PreviewCalls
+	var total Calls
 	result.Steps, total = v.steps(workflow.Steps, env, "", times{least: 1, most: 1})
 	result.Estimate.Calls = total
 	handlers := map[string]any{"inputs": known, "steps": map[string]any{}}
 	for _, list := range []struct {
 		name  string
 		steps []plan.Step
-		into  *[]PreviewStep
+		into  *[]Step
 	}{{"on_success", workflow.OnSuccess, &result.OnSuccess}, {"on_failure", workflow.OnFailure, &result.OnFailure}, {"finally", workflow.Finally, &result.Finally}} {
 		*list.into, total = v.steps(list.steps, handlers, list.name+".", times{least: 0, most: 1})
-		result.Estimate.Calls = sum(result.Estimate.Calls, PreviewCalls{Min: 0, Max: total.Max})
+		result.Estimate.Calls = sum(result.Estimate.Calls, Calls{Min: 0, Max: total.Max})
 	}
 	v.surroundings()
 	v.limits()
@@ -181,8 +183,8 @@ func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options Pre
 
 // previewInputs converts what is given and fills in defaults, as a run does; what
 // is missing stays unknown.
-func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([]PreviewInput, map[string]any, error) {
-	shown, known := []PreviewInput{}, map[string]any{}
+func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([]Input, map[string]any, error) {
+	shown, known := []Input{}, map[string]any{}
 	inputs := &schema.Type{Kind: schema.Object}
 	if len(workflow.Inputs) > 0 {
 		parsed, err := schema.FromJSON(workflow.Inputs)
@@ -200,7 +202,7 @@ func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([
 			continue
 		}
 		if !ok {
-			shown = append(shown, PreviewInput{Name: field.Name, Value: json.RawMessage("null"), Missing: true})
+			shown = append(shown, Input{Name: field.Name, Value: json.RawMessage("null"), Missing: true})
 			continue
 		}
 		value, err := field.Type.Decode(raw)
@@ -212,7 +214,7 @@ func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([
 		if field.Type.Secret {
 			raw = json.RawMessage(`"` + workspace.PublicHidden + `"`)
 		}
-		shown = append(shown, PreviewInput{Name: field.Name, Value: raw, Given: isGiven})
+		shown = append(shown, Input{Name: field.Name, Value: raw, Given: isGiven})
 	}
 	if err := fault.WrongInputs(all); err != nil {
 		return nil, nil, err
@@ -223,11 +225,11 @@ func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([
 // surroundings lists plugins, connections, secrets and hosts.
 func (v *previewer) surroundings() {
 	r := v.result
-	r.Plugins, r.Connections, r.Secrets, r.Hosts = []PreviewPlugin{}, []PreviewConnection{}, []string{}, []string{}
+	r.Plugins, r.Connections, r.Secrets, r.Hosts = []Plugin{}, []Connection{}, []string{}, []string{}
 	for i := 0; i < len(v.used); i++ { // grows: a token may come from another connection
 		found := v.used[i]
 		if description, err := v.project.Describe(found.Plugin); err == nil {
-			r.Plugins = append(r.Plugins, PreviewPlugin{Name: found.Plugin, Version: description.Version})
+			r.Plugins = append(r.Plugins, Plugin{Name: found.Plugin, Version: description.Version})
 		}
 		if found.Name == "" {
 			continue
@@ -244,18 +246,18 @@ func (v *previewer) surroundings() {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	slices.SortFunc(r.Plugins, func(a, b PreviewPlugin) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Plugins, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	r.Plugins = slices.Compact(r.Plugins)
-	slices.SortFunc(r.Connections, func(a, b PreviewConnection) int {
+	slices.SortFunc(r.Connections, func(a, b Connection) int {
 		return strings.Compare(a.Plugin+" "+a.Name, b.Plugin+" "+b.Name)
 	})
 }
 
 // Connection describes one connection and notes its hosts. In a sandbox the
 // simulators' addresses say nothing.
-func (v *previewer) connection(found workspace.NamedConnection) PreviewConnection {
+func (v *previewer) connection(found workspace.NamedConnection) Connection {
 	status := v.project.ConnectionStatus(found)
-	connection := PreviewConnection{
+	connection := Connection{
 		Name: found.Name, Plugin: found.Plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
 		Error: status.Error,
 	}

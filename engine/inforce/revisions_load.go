@@ -1,4 +1,4 @@
-package engine
+package inforce
 
 import (
 	"context"
@@ -23,14 +23,14 @@ type look struct {
 	others map[string]workspace.Stamp // of the workflows that its steps call, by absolute path
 }
 
-// glance is the state of all workflow files as their folders tell it, by path.
+// Glance is the state of all workflow files as their folders tell it, by path.
 type glance map[string]workspace.Stamp
 
 func (g glance) same(other glance) bool { return maps.EqualFunc(g, other, workspace.Stamp.Same) }
 
-// glance looks at the files without reading them. Folders that can't be read
+// Glance looks at the files without reading them. Folders that can't be read
 // show no files.
-func (r *revisions) glance() glance {
+func (r *Revisions) Glance() glance {
 	seen := glance{}
 	files, err := r.project.Workflows()
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *revisions) glance() glance {
 	for _, file := range files {
 		seen[r.path(file)] = workspace.StampOf(r.path(file))
 	}
-	if loaded := r.current.Load(); loaded != nil {
-		for _, file := range loaded.files {
+	if loaded := r.Current.Load(); loaded != nil {
+		for _, file := range loaded.Files {
 			for other := range file.look.others {
 				seen[other] = workspace.StampOf(other)
 			}
@@ -49,38 +49,38 @@ func (r *revisions) glance() glance {
 	return seen
 }
 
-func (r *revisions) path(file string) string {
+func (r *Revisions) path(file string) string {
 	return filepath.Join(r.project.Root(), filepath.FromSlash(file))
 }
 
-// load returns the files as they are in force.
-func (r *revisions) load(ctx context.Context) (*loadedFiles, error) {
-	if loaded := r.current.Load(); loaded != nil && r.following.Load() {
+// Load returns the files as they are in force.
+func (r *Revisions) Load(ctx context.Context) (*LoadedFiles, error) {
+	if loaded := r.Current.Load(); loaded != nil && r.following.Load() {
 		return loaded, nil
 	}
-	return r.refresh(ctx, false)
+	return r.Refresh(ctx, false)
 }
 
-// refresh reads what has changed since the load before, or all, and puts in
+// Refresh reads what has changed since the load before, or all, and puts in
 // force what is good.
-func (r *revisions) refresh(ctx context.Context, all bool) (*loadedFiles, error) {
+func (r *Revisions) Refresh(ctx context.Context, all bool) (*LoadedFiles, error) {
 	r.loading.Lock()
 	defer r.loading.Unlock()
 	files, err := r.project.Workflows()
 	if err != nil {
 		return nil, err
 	}
-	before := r.current.Load()
+	before := r.Current.Load()
 	if before == nil {
-		before = &loadedFiles{}
+		before = &LoadedFiles{}
 	}
 	ctx = context.WithoutCancel(ctx) // a check that is given up half way would call a good file broken
 	next, changed := r.readAll(ctx, files, before, all)
-	if !changed && r.current.Load() != nil {
+	if !changed && r.Current.Load() != nil {
 		return before, nil
 	}
 	next.settle(r.project.Config().Now().UTC().Round(0))
-	r.current.Store(next)
+	r.Current.Store(next)
 	r.report(before, next)
 	if !next.sameForce(before) {
 		r.tell()
@@ -91,13 +91,13 @@ func (r *revisions) refresh(ctx context.Context, all bool) (*loadedFiles, error)
 // readAll reads the files that have changed and checks them, and those whose
 // problems depend on others. changed says that anything is new. No file of
 // before is touched.
-func (r *revisions) readAll(ctx context.Context, files []string, before *loadedFiles, all bool) (next *loadedFiles, changed bool) {
-	known := make(map[string]*workflowFile, len(before.files))
-	for _, file := range before.files {
-		known[file.file] = file
+func (r *Revisions) readAll(ctx context.Context, files []string, before *LoadedFiles, all bool) (next *LoadedFiles, changed bool) {
+	known := make(map[string]*WorkflowFile, len(before.Files))
+	for _, file := range before.Files {
+		known[file.File] = file
 	}
-	next = &loadedFiles{files: make([]*workflowFile, len(files))}
-	changed = len(files) != len(before.files)
+	next = &LoadedFiles{Files: make([]*WorkflowFile, len(files))}
+	changed = len(files) != len(before.Files)
 	unsure := make(map[string]bool, len(r.unsure))
 	for _, name := range r.unsure {
 		unsure[name] = true
@@ -110,19 +110,19 @@ func (r *revisions) readAll(ctx context.Context, files []string, before *loadedF
 			read = append(read, name)
 		}
 		changed = changed || file != old
-		next.files[i] = file
+		next.Files[i] = file
 	}
-	for i, file := range next.files {
-		if file.hopeful || file.follows && changed && file == known[file.file] {
-			next.files[i] = file.unless(r.check(ctx, file))
-			changed = changed || next.files[i] != file
+	for i, file := range next.Files {
+		if file.hopeful || file.follows && changed && file == known[file.File] {
+			next.Files[i] = file.unless(r.check(ctx, file))
+			changed = changed || next.Files[i] != file
 		}
 	}
 	r.unsure = read
 	if changed {
-		for i, file := range next.files {
+		for i, file := range next.Files {
 			copied := *file
-			next.files[i] = &copied
+			next.Files[i] = &copied
 		}
 	}
 	return next, changed
@@ -131,16 +131,16 @@ func (r *revisions) readAll(ctx context.Context, files []string, before *loadedF
 // read returns the file as it is now: old itself where nothing has changed. One of
 // which it is unsure is read though its stamp is the same: a second change within
 // the clock of the file system can't be told by that. With all it is checked too.
-func (r *revisions) read(ctx context.Context, name string, old *workflowFile, all, unsure bool) *workflowFile {
+func (r *Revisions) read(ctx context.Context, name string, old *WorkflowFile, all, unsure bool) *WorkflowFile {
 	path := r.path(name)
 	seen := workspace.StampOf(path)
 	same := old != nil && !all && seen.Same(old.look.stamp) && old.othersSame()
 	if same && !unsure {
 		return old
 	}
-	file := &workflowFile{file: name, name: workspace.NameOfFile(name), look: look{stamp: seen}}
+	file := &WorkflowFile{File: name, Name: workspace.NameOfFile(name), look: look{stamp: seen}}
 	if old != nil {
-		file.inForce = old.inForce
+		file.InForce = old.InForce
 	}
 	src, err := workspace.ReadWorkflowFile(path)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *revisions) read(ctx context.Context, name string, old *workflowFile, al
 }
 
 // unless returns f where other says the same of the same bytes.
-func (f *workflowFile) unless(other *workflowFile) *workflowFile {
+func (f *WorkflowFile) unless(other *WorkflowFile) *WorkflowFile {
 	same := f.look.stamp.Same(other.look.stamp) && f.look.sum == other.look.sum && f.hash == other.hash &&
 		maps.EqualFunc(f.look.others, other.look.others, workspace.Stamp.Same) &&
 		slices.EqualFunc(f.problems, other.problems, func(a, b diag.Problem) bool { return a.String() == b.String() })
@@ -169,7 +169,7 @@ func (f *workflowFile) unless(other *workflowFile) *workflowFile {
 	return other
 }
 
-func (f *workflowFile) othersSame() bool {
+func (f *WorkflowFile) othersSame() bool {
 	for path, seen := range f.look.others {
 		if !workspace.StampOf(path).Same(seen) {
 			return false
@@ -178,8 +178,8 @@ func (f *workflowFile) othersSame() bool {
 	return true
 }
 
-// source returns the bytes that were read last.
-func (f *workflowFile) source() []byte {
+// Source returns the bytes that were read last.
+func (f *WorkflowFile) Source() []byte {
 	if f.fresh != nil {
 		return []byte(f.fresh.Workflow.Source)
 	}
@@ -187,24 +187,24 @@ func (f *workflowFile) source() []byte {
 }
 
 // check returns the file with what the checker says of it now.
-func (r *revisions) check(ctx context.Context, before *workflowFile) *workflowFile {
-	f := &workflowFile{file: before.file, inForce: before.inForce, src: before.source(), name: workspace.NameOfFile(before.file)}
+func (r *Revisions) check(ctx context.Context, before *WorkflowFile) *WorkflowFile {
+	f := &WorkflowFile{File: before.File, InForce: before.InForce, src: before.Source(), Name: workspace.NameOfFile(before.File)}
 	f.look.stamp, f.look.sum = before.look.stamp, before.look.sum
-	tree, _ := spec.Parse(f.file, f.src)
+	tree, _ := spec.Parse(f.File, f.src)
 	if tree != nil && tree.Name != nil {
-		f.name, f.look.named = tree.Name.Text, tree.Name.Pos
+		f.Name, f.look.named = tree.Name.Text, tree.Name.Pos
 	}
-	found, problems := r.project.CheckedIn(ctx, f.file, r.project.Root(), f.src)
+	found, problems := r.project.CheckedIn(ctx, f.File, r.project.Root(), f.src)
 	f.problems = problems
 	f.follows = tree != nil && followsOthers(tree)
 	f.hopeful = found == nil && slices.ContainsFunc(problems, dependsOnOthers)
-	f.look.others = r.calledFiles(f.file, tree, found)
+	f.look.others = r.calledFiles(f.File, tree, found)
 	if found == nil {
 		return f
 	}
 	encoded, err := found.Workflow.Encode()
 	if err != nil {
-		f.problems.Errorf(diag.Pos{File: f.file, Line: 1, Column: 1}, check.CodeShape, "encode the plan: %v", err)
+		f.problems.Errorf(diag.Pos{File: f.File, Line: 1, Column: 1}, check.CodeShape, "encode the plan: %v", err)
 		return f
 	}
 	f.fresh, f.hash, f.src = workspace.NewTransient(found.Workflow), plan.HashOf(encoded), nil
@@ -230,7 +230,7 @@ func dependsOnOthers(p diag.Problem) bool {
 
 // calledFiles are the workflows that a file's steps call, and those that they call
 // in turn as far as they are known. One that is not there yet is among them.
-func (r *revisions) calledFiles(file string, tree *spec.Workflow, found *workspace.Checked) map[string]workspace.Stamp {
+func (r *Revisions) calledFiles(file string, tree *spec.Workflow, found *workspace.Checked) map[string]workspace.Stamp {
 	paths := map[string]bool{}
 	if tree != nil {
 		for _, uses := range calledBy(tree) {

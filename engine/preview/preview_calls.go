@@ -1,4 +1,4 @@
-package engine
+package preview
 
 import (
 	"math"
@@ -17,7 +17,7 @@ const defaultPages = 100
 const maxPreview = math.MaxInt32
 
 // callsOf bounds the calls of one run of a step: pages of all windows, rounds.
-func (v *previewer) callsOf(one *PreviewStep, step *plan.Step, action *plan.Action, with any) PreviewCalls {
+func (v *previewer) callsOf(one *Step, step *plan.Step, action *plan.Action, with any) Calls {
 	least, most := 1, 1
 	switch {
 	case step.Paginate != nil:
@@ -41,7 +41,7 @@ func (v *previewer) callsOf(one *PreviewStep, step *plan.Step, action *plan.Acti
 	if step.Cache > 0 {
 		least = 0
 	}
-	calls := PreviewCalls{Min: least}
+	calls := Calls{Min: least}
 	if most >= 0 {
 		calls.Max = &most
 	}
@@ -76,8 +76,8 @@ func previewTime(value any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func sum(a, b PreviewCalls) PreviewCalls {
-	total := PreviewCalls{Min: a.Min + b.Min}
+func sum(a, b Calls) Calls {
+	total := Calls{Min: a.Min + b.Min}
 	if a.Max != nil && b.Max != nil {
 		most := *a.Max + *b.Max
 		total.Max = &most
@@ -86,8 +86,8 @@ func sum(a, b PreviewCalls) PreviewCalls {
 }
 
 // by is the calls of that many runs.
-func (c PreviewCalls) by(n times) PreviewCalls {
-	product := PreviewCalls{Min: c.Min * n.least}
+func (c Calls) by(n times) Calls {
+	product := Calls{Min: c.Min * n.least}
 	switch {
 	case n.most == 0 || c.Max != nil && *c.Max == 0:
 		product.Max = new(int)
@@ -112,13 +112,13 @@ func (t times) by(n times) times {
 
 // previewBucket is one rate limit with the calls that pass it.
 type previewBucket struct {
-	limit PreviewLimit
+	limit Limit
 	spec  ratelimit.Spec
 }
 
 // count notes calls of an action at its rate limits. Of a connection that is not
 // known nothing can be said.
-func (v *previewer) count(action *plan.Action, connection string, calls PreviewCalls) {
+func (v *previewer) count(action *plan.Action, connection string, calls Calls) {
 	found, err := v.project.LimitBuckets(action, connection)
 	if err != nil {
 		return // the connection's own error tells
@@ -129,8 +129,8 @@ func (v *previewer) count(action *plan.Action, connection string, calls PreviewC
 		}
 		known := v.buckets[b.Key]
 		if known == nil {
-			known = &previewBucket{spec: b.Spec, limit: PreviewLimit{
-				Plugin: action.Plugin, Name: b.Name, Rate: b.Spec.String(), Calls: PreviewCalls{Max: new(int)},
+			known = &previewBucket{spec: b.Spec, limit: Limit{
+				Plugin: action.Plugin, Name: b.Name, Rate: b.Spec.String(), Calls: Calls{Max: new(int)},
 			}}
 			v.buckets[b.Key] = known
 			v.order = append(v.order, b.Key)
@@ -146,7 +146,7 @@ func (v *previewer) count(action *plan.Action, connection string, calls PreviewC
 // limits are waited for side by side.
 func (v *previewer) limits() {
 	estimate := &v.result.Estimate
-	estimate.Limits = []PreviewLimit{}
+	estimate.Limits = []Limit{}
 	estimate.Minutes.Max = new(float64)
 	for _, key := range v.order {
 		b := v.buckets[key]

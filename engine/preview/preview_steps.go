@@ -1,4 +1,4 @@
-package engine
+package preview
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 type previewer struct {
 	project  *workspace.Workspace
 	workflow *plan.Workflow
-	options  PreviewOptions
+	options  Options
 	result   *Preview
 	used     []workspace.NamedConnection
 	secrets  []string
@@ -28,9 +28,9 @@ type times struct{ least, most int }
 // steps previews one list that runs so often. env has the inputs and the outputs
 // that are known; it gains those of `let` steps. The sum bounds the calls of one
 // pass, as those of the steps do.
-func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, run times) ([]PreviewStep, PreviewCalls) {
-	shown := []PreviewStep{}
-	total := PreviewCalls{Max: new(int)}
+func (v *previewer) steps(steps []plan.Step, env map[string]any, path string, run times) ([]Step, Calls) {
+	shown := []Step{}
+	total := Calls{Max: new(int)}
 	levels := levelsOf(steps)
 	for i := range steps {
 		one := v.step(&steps[i], env, path, run)
@@ -72,8 +72,8 @@ func levelsOf(steps []plan.Step) map[string]int {
 	return levels
 }
 
-func (v *previewer) step(step *plan.Step, env map[string]any, path string, run times) PreviewStep {
-	one := PreviewStep{
+func (v *previewer) step(step *plan.Step, env map[string]any, path string, run times) Step {
+	one := Step{
 		ID: step.ID, Title: step.Title, Kind: step.Kind, After: step.Needs, Reads: step.Reads, Uses: step.Uses, Incremental: step.Incremental,
 	}
 	if step.RunIf != plan.RunIfOK {
@@ -105,7 +105,7 @@ func (v *previewer) step(step *plan.Step, env map[string]any, path string, run t
 
 // chance bounds how often a step is reached in one pass of its list, by its
 // conditions.
-func (v *previewer) chance(one *PreviewStep) times {
+func (v *previewer) chance(one *Step) times {
 	switch {
 	case one.IfValue != nil && !*one.IfValue:
 		return times{}
@@ -117,7 +117,7 @@ func (v *previewer) chance(one *PreviewStep) times {
 
 // values shows the values of a `let` or `set_state`. Those of a `let` that all
 // are known, and that surely runs, are known to the steps after it.
-func (v *previewer) values(one *PreviewStep, step *plan.Step, env map[string]any) {
+func (v *previewer) values(one *Step, step *plan.Step, env map[string]any) {
 	inside := map[string]any{}
 	for name, value := range env {
 		inside[name] = value
@@ -144,7 +144,7 @@ func (v *previewer) values(one *PreviewStep, step *plan.Step, env map[string]any
 	}
 }
 
-func (v *previewer) loop(one *PreviewStep, step *plan.Step, env map[string]any, path string, own, run times) {
+func (v *previewer) loop(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {
 	list, known := v.value(step.Loop.Foreach, env)
 	items, isList := list.([]any)
 	one.Values = encoded(map[string]any{"foreach": list})
@@ -154,7 +154,7 @@ func (v *previewer) loop(one *PreviewStep, step *plan.Step, env map[string]any, 
 		one.Items, each = &n, times{n, n}
 	}
 	inside := map[string]any{"inputs": env["inputs"], "steps": copyOf(env["steps"].(map[string]any))}
-	var calls PreviewCalls
+	var calls Calls
 	one.Steps, calls = v.steps(step.Loop.Steps, inside, path+step.ID+".", run.by(each))
 	calls = calls.by(each).by(own)
 	one.Calls = &calls
@@ -168,7 +168,7 @@ func copyOf(from map[string]any) map[string]any {
 	return fresh
 }
 
-func (v *previewer) action(one *PreviewStep, step *plan.Step, env map[string]any, path string, own, run times) {
+func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {
 	with, known := v.value(step.With, env)
 	if one.Static = known; !step.With.IsZero() {
 		one.With = encoded(with)
@@ -185,7 +185,7 @@ func (v *previewer) action(one *PreviewStep, step *plan.Step, env map[string]any
 	calls := v.callsOf(one, step, action, with)
 	v.connect(one, step, action, env, calls.by(run))
 	if one.Writes {
-		v.result.Writes = append(v.result.Writes, PreviewWrite{Step: path + step.ID, Action: step.Uses, Effect: action.Effect, Connection: one.Connection})
+		v.result.Writes = append(v.result.Writes, Write{Step: path + step.ID, Action: step.Uses, Effect: action.Effect, Connection: one.Connection})
 	}
 	if step.Incremental != "" {
 		v.cursor(step, path)
@@ -196,7 +196,7 @@ func (v *previewer) action(one *PreviewStep, step *plan.Step, env map[string]any
 
 // connect notes the connection of a step and what its rate limits count. One that
 // an expression names from what is not known yet is shown as that expression.
-func (v *previewer) connect(one *PreviewStep, step *plan.Step, action *plan.Action, env map[string]any, calls PreviewCalls) {
+func (v *previewer) connect(one *Step, step *plan.Step, action *plan.Action, env map[string]any, calls Calls) {
 	known := false
 	if step.Connection != nil {
 		var name any
@@ -213,7 +213,7 @@ func (v *previewer) connect(one *PreviewStep, step *plan.Step, action *plan.Acti
 
 // child previews a workflow that is a step, with those of its inputs that are
 // known.
-func (v *previewer) child(one *PreviewStep, step *plan.Step, inputs map[string]any, path string, own, run times) {
+func (v *previewer) child(one *Step, step *plan.Step, inputs map[string]any, path string, own, run times) {
 	workflow := v.workflow.Workflows[step.Workflow]
 	if workflow == nil {
 		return
@@ -222,7 +222,7 @@ func (v *previewer) child(one *PreviewStep, step *plan.Step, inputs map[string]a
 	v.workflow = workflow
 	defer func() { v.workflow = outer }()
 	env := map[string]any{"inputs": inputs, "steps": map[string]any{}}
-	var calls PreviewCalls
+	var calls Calls
 	one.Steps, calls = v.steps(workflow.Steps, env, path+step.ID+".", run)
 	calls = calls.by(own)
 	one.Calls = &calls
@@ -239,14 +239,9 @@ func (v *previewer) knownInputs(step *plan.Step, env map[string]any) map[string]
 }
 
 func (v *previewer) cursor(step *plan.Step, path string) {
-	cursor := PreviewCursor{Name: step.Incremental, Step: path + step.ID, Action: step.Uses}
-	if v.options.Cursors != nil {
-		cursor.Positions = []string{}
-		for _, item := range v.options.Cursors {
-			if item.Name == step.Incremental {
-				cursor.Positions = append(cursor.Positions, item.Watermark)
-			}
-		}
+	cursor := Cursor{Name: step.Incremental, Step: path + step.ID, Action: step.Uses}
+	if v.options.Positions != nil {
+		cursor.Positions = append([]string{}, v.options.Positions[step.Incremental]...)
 	}
 	v.result.Cursors = append(v.result.Cursors, cursor)
 }

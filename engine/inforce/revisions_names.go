@@ -1,4 +1,4 @@
-package engine
+package inforce
 
 import (
 	"cmp"
@@ -14,25 +14,25 @@ import (
 // at each but the one that a server would take. sources are the files' bytes by
 // their names.
 func NameClashes(sources map[string][]byte) diag.List {
-	loaded := &loadedFiles{}
+	loaded := &LoadedFiles{}
 	for _, file := range slices.Sorted(maps.Keys(sources)) {
-		one := &workflowFile{file: file, name: workspace.NameOfFile(file)}
+		one := &WorkflowFile{File: file, Name: workspace.NameOfFile(file)}
 		tree, _ := spec.Parse(file, sources[file])
 		if tree == nil {
 			continue
 		}
 		if tree.Name != nil {
-			one.name, one.look.named = tree.Name.Text, tree.Name.Pos
+			one.Name, one.look.named = tree.Name.Text, tree.Name.Pos
 		}
-		loaded.files = append(loaded.files, one)
+		loaded.Files = append(loaded.Files, one)
 	}
-	byName := map[string][]*workflowFile{}
-	for _, one := range loaded.files {
-		byName[one.name] = append(byName[one.name], one)
+	byName := map[string][]*WorkflowFile{}
+	for _, one := range loaded.Files {
+		byName[one.Name] = append(byName[one.Name], one)
 	}
 	var problems diag.List
 	for name, files := range byName {
-		slices.SortFunc(files, func(a, b *workflowFile) int { return byRight(name, a, b) })
+		slices.SortFunc(files, func(a, b *WorkflowFile) int { return byRight(name, a, b) })
 		for _, loser := range files[1:] {
 			loser.clashWith(name, files[0])
 			problems = append(problems, loser.clash...)

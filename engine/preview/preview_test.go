@@ -1,4 +1,4 @@
-package engine
+package preview
 
 import (
 	"testing"
@@ -27,14 +27,14 @@ func TestPreviewMinutesOfLimits(t *testing.T) {
 }
 
 func TestPreviewCallsMultiply(t *testing.T) {
-	most := func(n int) PreviewCalls { return PreviewCalls{Min: 1, Max: &n} }
+	most := func(n int) Calls { return Calls{Min: 1, Max: &n} }
 	if got := most(3).by(times{2, 5}); got.Min != 2 || *got.Max != 15 {
 		t.Errorf("got %+v", got)
 	}
 	if got := most(3).by(times{0, -1}); got.Min != 0 || got.Max != nil {
 		t.Errorf("an unbounded loop: %+v", got)
 	}
-	if got := (PreviewCalls{Min: 1}).by(times{}); got.Max == nil || *got.Max != 0 {
+	if got := (Calls{Min: 1}).by(times{}); got.Max == nil || *got.Max != 0 {
 		t.Errorf("what never runs: %+v", got)
 	}
 	if got := most(1 << 20).by(times{1, 1 << 20}); got.Max != nil {
