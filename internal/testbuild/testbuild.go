@@ -90,7 +90,11 @@ func keyOf(source string, args []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", source, err)
 	}
-	parts := append([]string{filepath.ToSlash(inside), os.Getenv("GOFLAGS"), os.Getenv("GOOS"), os.Getenv("GOARCH")}, args...)
+	settings, err := exec.Command("go", "env", "GOFLAGS", "GOOS", "GOARCH").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask for the settings of go: %w", err)
+	}
+	parts := append([]string{filepath.ToSlash(inside), string(settings)}, args...)
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return filepath.Base(folder) + "-" + hex.EncodeToString(sum[:8]), nil
 }
