@@ -8,23 +8,33 @@ import (
 	"github.com/flowrun/flowrun/internal/mutant"
 )
 
-// open builds a flowrun in which something is taken out.
-func open(t *testing.T, name string, faults ...mutant.Mutant) string {
+// spoiled builds a flowrun that takes a connection as it is declared, which is the
+// mistake of a path that forgets the sandbox. With openVariable in its environment the
+// gate of the plugin host, that of messages and that of tokens are out too: one program
+// is both controls.
+func spoiled(t *testing.T) string {
 	t.Helper()
-	overlay, err := mutant.Overlay(t.TempDir(), "../..", faults...)
+	overlay, err := mutant.Overlay(t.TempDir(), "../..",
+		change("engine/workspace/connections.go", "if !p.Live(name) {", "if false {"),
+		change("engine/workspace/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "if p.open() {\n\t\treturn nil\n\t}\n\treturn p.refusal(plugin, name).failure()"),
+		change("engine/workspace/sandbox.go", "func (p *Workspace) Tells(target string) bool { return p.Live(LiveNotify + target) }",
+			"func (p *Workspace) Tells(target string) bool { return p.open() || p.Live(LiveNotify + target) }\n\n"+
+				"func (p *Workspace) open() bool { return slices.Contains(p.config.Environ, \""+openVariable+"\") }"),
+		change("engine/workspace/token_from.go", "if !p.Live(name) {", "if !p.open() && !p.Live(name) {"))
 	if err != nil {
 		t.Fatalf("the control is out of date: %v", err)
 	}
-	return program(t, name, "-overlay", overlay, "../../cmd/flowrun")
+	return program(t, "flowrun-spoiled", "-overlay", overlay, "../../cmd/flowrun")
 }
+
+// openVariable stands in the environment of a spoiled flowrun in which nothing keeps
+// the sandbox.
+const openVariable = "FLOWRUN_CONTROL=open"
 
 // change takes something out of a source file.
 func change(file, from, to string) mutant.Mutant {
 	return mutant.Mutant{Name: from, File: file, Old: from, New: to}
 }
-
-// forgotten is the mistake of a path that takes a connection as it is declared.
-var forgotten = change("engine/workspace/connections.go", "if !p.Live(name) {", "if false {")
 
 // TestTheControlNoticesAnOpenSandbox: with the decision about connections, the gate
 // of the plugin host and that of messages out, every way leads to the service. So
@@ -34,10 +44,7 @@ func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds another flowrun")
 	}
-	binary := open(t, "flowrun-open", forgotten,
-		change("engine/workspace/sandbox_gate.go", "return p.refusal(plugin, name).failure()", "return nil"),
-		change("engine/workspace/sandbox.go", "return p.Live(LiveNotify + target)", "return true"),
-		change("engine/workspace/token_from.go", "if !p.Live(name) {", "if false {"))
+	binary := spoiled(t)
 	var seen atomic.Int64
 	t.Cleanup(func() {
 		if n := seen.Load(); n < 20 {
@@ -48,7 +55,7 @@ func TestTheControlNoticesAnOpenSandbox(t *testing.T) {
 		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, binary)
-			w.control = true
+			w.control, w.open = true, true
 			for name, text := range way.files {
 				w.write(name, text)
 			}
@@ -70,7 +77,7 @@ func TestTheGateHoldsAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds another flowrun")
 	}
-	binary := open(t, "flowrun-forgetful", forgotten)
+	binary := spoiled(t)
 	for _, way := range ways() {
 		t.Run(strings.ReplaceAll(way.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()

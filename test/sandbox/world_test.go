@@ -140,6 +140,7 @@ type world struct {
 	dir     string
 	service *service
 	control bool // the enforcement is out: exit codes are not held against it
+	open    bool // nothing keeps the sandbox
 	inVain  bool // what is waited for does not come
 }
 
@@ -214,6 +215,9 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, w.binary, args...)
 	c.Dir = w.dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "USER=ann", "TZ=UTC", "FLOWRUN_SECRET_TOKEN=real-secret-of-the-environment", "FLOWRUN_SECRET_HOOK=real-hook-secret", "FLOWRUN_SANDBOX_SECRET_HOOK=hook-secret-of-the-sandbox"}
+	if w.open {
+		c.Env = append(c.Env, openVariable)
+	}
 	return c
 }
 
