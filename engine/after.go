@@ -46,7 +46,7 @@ func (e *Engine) fireAfter(ctx context.Context, entry plan.OutboxEntry, skip str
 	return failed
 }
 
-// Follow starts the run of one trigger, or writes the row that says why not.
+// follow starts the run of one trigger, or writes the row that says why not.
 func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, ended *endedRun, skip string) error {
 	run, at := &ended.entry.Run, ended.entry.At.UTC()
 	depth := 1

@@ -98,15 +98,6 @@ type CallResult struct {
 	Error   *plan.Error     `json:"error,omitempty"`
 }
 
-// StoreStats counts the store's work since it was opened. Bytes are those of
-// written pages.
-type StoreStats struct {
-	Commits  uint64 `json:"commits"`
-	Fsyncs   uint64 `json:"fsyncs"`
-	Bytes    uint64 `json:"bytes"`
-	FileSize int64  `json:"file_size"`
-}
-
 // JSONFault says what is wrong with a JSON text in words for people.
 func JSONFault(err error) string { return schema.JSONFault(err) }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/ports"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -222,7 +223,7 @@ func TestP12_CallsWaitWhileTheDiskIsAlmostFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeEngine(t, e)
-	gate := &spaceGate{pressure: e.store.Pressure, now: e.config.Now, after: time.After}
+	gate := ports.NewSpaceGate(e.store.Pressure, e.config.Now, time.After)
 	free.Store(100 << 20)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -232,7 +233,7 @@ func TestP12_CallsWaitWhileTheDiskIsAlmostFull(t *testing.T) {
 		t.Errorf("a full disk: %v %v", err, reasons)
 	}
 	looks := make(chan time.Time)
-	gate.after = func(time.Duration) <-chan time.Time { return looks }
+	gate.After = func(time.Duration) <-chan time.Time { return looks }
 	entered := make(chan error, 1)
 	waits := make(chan struct{})
 	go func() { entered <- gate.Enter(t.Context(), func(string, time.Time) { waits <- struct{}{} }) }()

@@ -21,9 +21,11 @@ import (
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/ports"
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -43,7 +45,7 @@ type Engine struct {
 	store     store.Store
 	file      store.File // the same, for what only a file can do
 	driver    *local.Driver
-	limiter   *limiter
+	limiter   *ports.Limiter
 	keeper    *keeper
 	outside   *outsideCalls
 	revisions *inforce.Revisions
@@ -101,13 +103,14 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		keyPath := filepath.Join(p.Config().StateDir, services.KeyFile)
 		return nil, errors.Join(&fault.StoreError{Fault: services.KeyFault(err), Path: keyPath, Err: err}, e.store.Close())
 	}
-	if e.limiter, err = newLimiter(p, ratelimit.New(p.Config().Now, time.After), e.store.KV()); err != nil {
+	around := surroundingsOf(e.config)
+	if e.limiter, err = ports.NewLimiter(p, ratelimit.New(p.Config().Now, time.After), e.store.KV(), around); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	calls := workspace.NewMockedCaller(p, e.store)
 	e.driver = local.New(local.Options{
 		Journal:       e.store,
-		Caller:        observedCaller{Caller: calls, observer: p.Config().Observer},
+		Caller:        ports.NewObservedCaller(calls, p.Config().Observer),
 		Observer:      p.Config().Observer,
 		Reconciler:    calls,
 		Children:      calls,
@@ -118,8 +121,8 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		JournalBytes:  p.Declared().Limits.Quotas.Of(plan.QuotaJournal),
 		Memory:        e.store,
 		Identifier:    workspace.NewIdentifier(p),
-		Gate:          &spaceGate{pressure: e.store.Pressure, now: p.Config().Now, after: time.After},
-		Cache:         &answerCache{kv: e.store.KV(), now: p.Config().Now, log: p.Config().Log},
+		Gate:          ports.NewSpaceGate(e.store.Pressure, p.Config().Now, time.After),
+		Cache:         ports.NewAnswerCache(e.store.KV(), around),
 	})
 	if reaped, err := p.Host().ReapOrphans(ctx); err != nil {
 		p.Config().Log.Warn("orphaned plugins not reaped", "error", err)
@@ -149,10 +152,15 @@ func (e *Engine) openStore(path string) (err error) {
 	return err
 }
 
+// surroundingsOf are what the ports take of a config.
+func surroundingsOf(config workspace.Config) ports.Surroundings {
+	return ports.Surroundings{Now: config.Now, Log: config.Log, Observer: config.Observer, OnCommit: config.OnCommit}
+}
+
 func (e *Engine) storeOptions() boltstore.Options {
 	config := e.config
 	options := boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: config.Now, OnFail: e.fail}, Ballast: ballast, FreeSpace: config.FreeSpace, Marks: true, AcceptRollback: config.AcceptRollback}
-	options.OnCommit, options.OnRuns = commitStages(config), e.feed.changed
+	options.OnCommit, options.OnRuns = ports.CommitStages(surroundingsOf(config)), e.feed.changed
 	options.OnOutbox = e.feed.wake
 	return options
 }
@@ -198,15 +206,15 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.scheduler.close()
 	e.feed.close()
 	e.keeper.close()
-	e.limiter.close()
+	e.limiter.Close()
 	e.project.Services().Detach()
 	return errors.Join(err, e.store.Close())
 }
 
 // StoreStats counts what the store has written since Open.
-func (e *Engine) StoreStats() StoreStats {
+func (e *Engine) StoreStats() vitals.StoreStats {
 	stats := e.store.Stats()
-	return StoreStats{Commits: stats.Commits, Fsyncs: stats.Fsyncs, Bytes: stats.Bytes, FileSize: stats.FileSize}
+	return vitals.StoreStats{Commits: stats.Commits, Fsyncs: stats.Fsyncs, Bytes: stats.Bytes, FileSize: stats.FileSize}
 }
 
 // Active returns how many runs are driven now.

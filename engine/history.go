@@ -243,7 +243,7 @@ func (h *historian) ordered() {
 	slices.SortStableFunc(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
 }
 
-// Live shows what holds calls back now, which no record tells yet.
+// live shows what holds calls back now, which no record tells yet.
 func (h *historian) live(steps []plan.RunStep) {
 	held := map[string]*plan.RunStep{}
 	for i := range steps {

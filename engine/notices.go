@@ -232,7 +232,7 @@ func (n *notices) know(workflow string, known told) error {
 	return err
 }
 
-// Key joins its parts as JSON, so that none can pass for another.
+// key joins its parts as JSON, so that none can pass for another.
 func (n *notices) key(workflow string) string {
 	key, _ := json.Marshal([]string{n.target.Name, workflow}) // texts always can be encoded
 	return string(key)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -108,68 +107,5 @@ func TestVitalsCountWhatIsThere(t *testing.T) {
 	}
 	if _, err := e.Row("01arz3ndektsv4rrffq69g5fav"); err == nil {
 		t.Error("a run that is not there has a row")
-	}
-}
-
-// answering is a caller that keeps the request and answers with a failure.
-type answering struct{ request plan.Request }
-
-func (a *answering) Call(_ context.Context, request plan.Request, _ plan.Sink) plan.Answer {
-	a.request = request
-	return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout}}
-}
-
-func TestTheObserverSetsTheTraceContextOfACallAndHearsItsAnswer(t *testing.T) {
-	h, caller := &heard{}, &answering{}
-	observer := h.observer()
-	tell := observer.Call
-	observer.Call = func(r *plan.Request) func(plan.Answer) {
-		r.Traceparent = "00-1-2-01"
-		return tell(r)
-	}
-	observedCaller{Caller: caller, observer: observer}.Call(t.Context(), plan.Request{Action: "tasks.list", Attempt: 2}, nil)
-	if caller.request.Traceparent != "00-1-2-01" {
-		t.Errorf("the plugin was sent the trace context %q", caller.request.Traceparent)
-	}
-	if diff := cmp.Diff([]string{"call tasks.list attempt 2", "answer timeout"}, h.said()); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
-}
-
-// silent is a caller that answers at once.
-type silent struct{}
-
-func (silent) Call(context.Context, plan.Request, plan.Sink) plan.Answer { return plan.Answer{} }
-
-func TestACallThatNobodyObservesCostsNothingMore(t *testing.T) {
-	caller, ctx := observedCaller{Caller: silent{}}, t.Context()
-	if allocations := testing.AllocsPerRun(100, func() { caller.Call(ctx, plan.Request{Action: "tasks.list"}, nil) }); allocations > 0 {
-		t.Errorf("%g allocations", allocations)
-	}
-}
-
-func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
-	var told []string
-	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	config := workspace.Config{Now: func() time.Time { return now }, Observer: &plan.Observer{
-		Wait: func(plugin, limiter string, took time.Duration) {
-			told = append(told, plugin+" "+limiter+" "+took.String())
-		},
-	}}
-	passed := 0
-	onWait := func(time.Time) { passed++ }
-	begins, ended := observedWait(config, "tasks", "api", onWait)
-	begins(now.Add(time.Minute))
-	now = now.Add(2 * time.Second)
-	begins(now.Add(time.Minute)) // it takes longer than it seemed
-	now = now.Add(3 * time.Second)
-	ended()
-	_, endedAtOnce := observedWait(config, "tasks", "api", onWait)
-	endedAtOnce()
-	if diff := cmp.Diff([]string{"tasks api 5s"}, told); diff != "" || passed != 2 {
-		t.Errorf("told (-want +got):\n%s\npassed on %d times", diff, passed)
-	}
-	if begins, _ := observedWait(workspace.Config{}, "tasks", "api", nil); begins != nil {
-		t.Error("without an observer something is measured")
 	}
 }

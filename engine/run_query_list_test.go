@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/runquery"
 )
 
 func TestAListWithAQueryHasTheRunsThatItSelects(t *testing.T) {
@@ -38,7 +40,7 @@ func TestAListWithAQueryHasTheRunsThatItSelects(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
-	var wrong *QueryError
+	var wrong *runquery.QueryError
 	if runs, next, err := e.List(t.Context(), RunFilter{Query: `statuss == ""`}); !errors.As(err, &wrong) || runs != nil || next != "" || wrong.Run != "" {
 		t.Errorf("a wrong query: %v %q %v", runs, next, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -81,13 +82,13 @@ func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
 	}
 	if filter.Query != "" {
-		query, err := newRunQuery(filter.Query, e.config.Now())
+		query, err := runquery.New(filter.Query, e.config.Now())
 		if err != nil {
 			return nil, "", err
 		}
 		asked.Match = func(row *plan.Run) (bool, error) {
 			e.noteUndriven(row)
-			return query.selects(ctx, row)
+			return query.Selects(ctx, row)
 		}
 	}
 	rows, next, err := e.store.Runs(asked)

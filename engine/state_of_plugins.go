@@ -38,7 +38,7 @@ func (e *Engine) RemovePluginState(_ context.Context, request services.PluginSta
 	return removed, e.fault(err)
 }
 
-// SweepStates removes what of plugins' state belongs to nothing any more.
+// sweepStates removes what of plugins' state belongs to nothing any more.
 func (e *Engine) sweepStates(ctx context.Context, now time.Time) (removed int, err error) {
 	return e.project.Services().SweepStates(ctx, now, func(id string) (bool, error) { return e.ownerIsGone(id, now) })
 }

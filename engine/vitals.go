@@ -1,55 +1,13 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/vitals"
 )
 
-// Vitals is how the engine is at a moment, in figures. Counters count since Open.
-type Vitals struct {
-	Active   int // runs that are driven
-	Busy     int // of them, those that do more than wait for people or signals
-	InFlight int // calls
-
-	Runs     map[plan.RunStatus]int // that the store holds
-	Store    StoreStats
-	Writes   uint64 // that the store's commits held
-	Usage    StoreUsage
-	Pressure int // 0 = there is room, 1 = no run is accepted, 2 = no call is sent either
-	Backup   time.Time
-
-	Plugins  []PluginVitals
-	Triggers []TriggerVitals
-}
-
-// StoreUsage is the room that the store takes and has, in bytes. The figures of
-// a disk that does not answer are 0.
-type StoreUsage struct {
-	File, Free, Max     int64 // Free: inside the file
-	DiskFree, DiskTotal uint64
-}
-
-// PluginVitals is the state of one plugin's process.
-type PluginVitals struct {
-	Name     string
-	PID      int // 0 = no process runs
-	State    string
-	InFlight int
-	Starts   uint64
-	Crashes  uint64
-}
-
-// TriggerVitals is what is kept of one trigger.
-type TriggerVitals struct {
-	Workflow, Trigger string
-	Paused            bool
-	Failures          int // runs in a row that failed
-}
-
 // Vitals looks at the engine. It reads index rows of the store, not the runs.
-func (e *Engine) Vitals() (*Vitals, error) {
+func (e *Engine) Vitals() (*vitals.Vitals, error) {
 	census, err := e.store.Census()
 	if err != nil {
 		return nil, e.fault(err)
@@ -59,10 +17,10 @@ func (e *Engine) Vitals() (*Vitals, error) {
 		return nil, e.fault(err)
 	}
 	usage := e.store.Usage()
-	v := &Vitals{
+	v := &vitals.Vitals{
 		Active: e.Active(), Busy: e.Busy(), InFlight: e.InFlight(),
 		Runs: census.Runs, Store: e.StoreStats(), Writes: e.store.Stats().Ops,
-		Usage:    StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal},
+		Usage:    vitals.StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal},
 		Pressure: pressureLevel(e.store.Pressure().Level),
 	}
 	if backup := e.lastBackup(); backup != nil {
@@ -70,12 +28,12 @@ func (e *Engine) Vitals() (*Vitals, error) {
 	}
 	for _, name := range e.project.PluginNames() {
 		status := e.project.Host().Status(name)
-		v.Plugins = append(v.Plugins, PluginVitals{
+		v.Plugins = append(v.Plugins, vitals.Plugin{
 			Name: name, PID: status.PID, State: string(status.State), InFlight: status.InFlight, Starts: status.Starts, Crashes: status.AllCrashes,
 		})
 	}
 	for _, s := range states {
-		v.Triggers = append(v.Triggers, TriggerVitals{Workflow: s.Workflow, Trigger: s.Trigger, Paused: s.Paused, Failures: s.Failures})
+		v.Triggers = append(v.Triggers, vitals.Trigger{Workflow: s.Workflow, Trigger: s.Trigger, Paused: s.Paused, Failures: s.Failures})
 	}
 	return v, nil
 }

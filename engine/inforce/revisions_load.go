@@ -23,7 +23,7 @@ type look struct {
 	others map[string]workspace.Stamp // of the workflows that its steps call, by absolute path
 }
 
-// Glance is the state of all workflow files as their folders tell it, by path.
+// glance is the state of all workflow files as their folders tell it, by path.
 type glance map[string]workspace.Stamp
 
 func (g glance) same(other glance) bool { return maps.EqualFunc(g, other, workspace.Stamp.Same) }

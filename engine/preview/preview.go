@@ -253,7 +253,7 @@ func (v *previewer) surroundings() {
 	})
 }
 
-// Connection describes one connection and notes its hosts. In a sandbox the
+// connection describes one connection and notes its hosts. In a sandbox the
 // simulators' addresses say nothing.
 func (v *previewer) connection(found workspace.NamedConnection) Connection {
 	status := v.project.ConnectionStatus(found)
@@ -310,7 +310,7 @@ func (v *previewer) host(text string) {
 	}
 }
 
-// ConnectionUse notes a plugin and a connection; "" = the connection is not known.
+// use notes a plugin and a connection; "" = the connection is not known.
 func (v *previewer) use(plugin, connection string) {
 	if found := (workspace.NamedConnection{Name: connection, Plugin: plugin}); !slices.Contains(v.used, found) {
 		v.used = append(v.used, found)

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/vitals"
 )
 
 // Metrics counts what an engine does and serves the figures to Prometheus. Safe
@@ -35,7 +35,7 @@ type MetricsOptions struct {
 	Now     func() time.Time
 	Version string
 	// Vitals are read for each page. nil = the page has none of them.
-	Vitals func() (*engine.Vitals, error)
+	Vitals func() (*vitals.Vitals, error)
 	// Spans counts what became of traces. nil = nothing is traced.
 	Spans func() (sent, lost uint64)
 }
@@ -67,7 +67,7 @@ func NewMetrics(o MetricsOptions) *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&vitals{options: o},
+		&vitalsCollector{options: o},
 	)
 	return m
 }

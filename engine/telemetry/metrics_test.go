@@ -13,9 +13,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/telemetry"
+	"github.com/flowrun/flowrun/engine/vitals"
 )
 
 // clock is a time that only moves when it is told to.
@@ -188,15 +188,15 @@ func TestStepsCallsAndWaitsAreCounted(t *testing.T) {
 
 func TestThePageShowsTheVitalsOfTheEngine(t *testing.T) {
 	wall := newClock()
-	vitals := &engine.Vitals{
+	now := &vitals.Vitals{
 		Active: 3, Busy: 2, InFlight: 1, Runs: map[plan.RunStatus]int{plan.RunFailed: 4},
-		Store: engine.StoreStats{Commits: 10, Fsyncs: 21, Bytes: 4096}, Writes: 12,
-		Usage: engine.StoreUsage{File: 1 << 20, Free: 4096, Max: 8 << 30, DiskFree: 5, DiskTotal: 10}, Pressure: 1, Backup: wall.at,
-		Plugins:  []engine.PluginVitals{{Name: "tasks", PID: 12, InFlight: 1, Starts: 2, Crashes: 1}},
-		Triggers: []engine.TriggerVitals{{Workflow: "report", Trigger: "nightly", Paused: true, Failures: 3}},
+		Store: vitals.StoreStats{Commits: 10, Fsyncs: 21, Bytes: 4096}, Writes: 12,
+		Usage: vitals.StoreUsage{File: 1 << 20, Free: 4096, Max: 8 << 30, DiskFree: 5, DiskTotal: 10}, Pressure: 1, Backup: wall.at,
+		Plugins:  []vitals.Plugin{{Name: "tasks", PID: 12, InFlight: 1, Starts: 2, Crashes: 1}},
+		Triggers: []vitals.Trigger{{Workflow: "report", Trigger: "nightly", Paused: true, Failures: 3}},
 	}
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{
-		Now: wall.now, Version: "v1.2.3", Vitals: func() (*engine.Vitals, error) { return vitals, nil },
+		Now: wall.now, Version: "v1.2.3", Vitals: func() (*vitals.Vitals, error) { return now, nil },
 		Spans: func() (uint64, uint64) { return 7, 1 },
 	})
 	wants(t, read(t, metrics),
@@ -215,7 +215,7 @@ func TestThePageShowsTheVitalsOfTheEngine(t *testing.T) {
 func TestAStoreThatCantBeReadIsDownAndTheRestIsThere(t *testing.T) {
 	wall := newClock()
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{
-		Now: wall.now, Version: "test", Vitals: func() (*engine.Vitals, error) { return nil, errors.New("disk gone") },
+		Now: wall.now, Version: "test", Vitals: func() (*vitals.Vitals, error) { return nil, errors.New("disk gone") },
 	})
 	page := read(t, metrics)
 	wants(t, page, `flowrun_up 0`)

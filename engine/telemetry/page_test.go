@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/telemetry"
+	"github.com/flowrun/flowrun/engine/vitals"
 )
 
 // everything returns metrics that have something to tell of each family.
@@ -21,10 +21,10 @@ func everything(t *testing.T) *telemetry.Metrics {
 	wall := newClock()
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{
 		Now: wall.now, Version: "test", Spans: func() (uint64, uint64) { return 0, 0 },
-		Vitals: func() (*engine.Vitals, error) {
-			return &engine.Vitals{
-				Usage: engine.StoreUsage{DiskTotal: 1}, Backup: wall.at,
-				Plugins: []engine.PluginVitals{{Name: "tasks"}}, Triggers: []engine.TriggerVitals{{Workflow: "w", Trigger: "t"}},
+		Vitals: func() (*vitals.Vitals, error) {
+			return &vitals.Vitals{
+				Usage: vitals.StoreUsage{DiskTotal: 1}, Backup: wall.at,
+				Plugins: []vitals.Plugin{{Name: "tasks"}}, Triggers: []vitals.Trigger{{Workflow: "w", Trigger: "t"}},
 			}, nil
 		},
 	})

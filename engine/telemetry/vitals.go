@@ -5,19 +5,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/vitals"
 )
 
-// vitals reads figures that the engine keeps whenever a page is asked for.
-type vitals struct{ options MetricsOptions }
+// vitalsCollector reads figures that the engine keeps whenever a page is asked for.
+type vitalsCollector struct{ options MetricsOptions }
 
 // Describe says nothing: what is there depends on the store and the plugins.
-func (v *vitals) Describe(chan<- *prometheus.Desc) {}
+func (v *vitalsCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads the engine. When its store can't be read, flowrun_up is 0 and the
 // rest is left out.
-func (v *vitals) Collect(out chan<- prometheus.Metric) {
+func (v *vitalsCollector) Collect(out chan<- prometheus.Metric) {
 	p := page{out}
 	p.gauge("flowrun_build_info", "1, with the version of flowrun and of Go.", 1, "version", v.options.Version, "go", runtime.Version())
 	if v.options.Spans != nil {
@@ -66,7 +66,7 @@ func (p page) send(kind prometheus.ValueType, name, help string, value float64, 
 	p.out <- sent
 }
 
-func (p page) runs(now *engine.Vitals) {
+func (p page) runs(now *vitals.Vitals) {
 	p.gauge("flowrun_runs_active", "Runs that are driven.", float64(now.Active))
 	p.gauge("flowrun_runs_busy", "Driven runs that do more than wait for people or signals.", float64(now.Busy))
 	p.gauge("flowrun_calls_in_flight", "Calls that were sent and are not answered.", float64(now.InFlight))
@@ -78,7 +78,7 @@ func (p page) runs(now *engine.Vitals) {
 	}
 }
 
-func (p page) store(now *engine.Vitals) {
+func (p page) store(now *vitals.Vitals) {
 	p.counter("flowrun_store_commits_total", "Transactions of the store that wrote.", float64(now.Store.Commits))
 	p.counter("flowrun_store_fsyncs_total", "Times that the store's file was synced.", float64(now.Store.Fsyncs))
 	p.counter("flowrun_store_writes_total", "Writes that the transactions held.", float64(now.Writes))
@@ -96,7 +96,7 @@ func (p page) store(now *engine.Vitals) {
 	}
 }
 
-func (p page) plugins(plugins []engine.PluginVitals) {
+func (p page) plugins(plugins []vitals.Plugin) {
 	for _, plugin := range plugins {
 		running := 0.0
 		if plugin.PID > 0 {
@@ -109,7 +109,7 @@ func (p page) plugins(plugins []engine.PluginVitals) {
 	}
 }
 
-func (p page) triggers(triggers []engine.TriggerVitals) {
+func (p page) triggers(triggers []vitals.Trigger) {
 	for _, t := range triggers {
 		paused := 0.0
 		if t.Paused {

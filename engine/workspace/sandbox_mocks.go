@@ -125,7 +125,7 @@ func (c mockedCaller) Call(ctx context.Context, request plan.Request, sink plan.
 	return answer
 }
 
-// RefusedCall asks the plugin about the input, as it would be asked before a real call.
+// refused asks the plugin about the input, as it would be asked before a real call.
 func (c mockedCaller) refused(ctx context.Context, request plan.Request) *plan.Error {
 	if request.Action == interp.ActionNotify {
 		return nil

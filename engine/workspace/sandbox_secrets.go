@@ -34,7 +34,7 @@ func (p *Workspace) secretVariable(connection, name string) string {
 	return p.SecretEnv().VariableOf(name)
 }
 
-// RealOptions are where the secrets of live connections come from.
+// realSecretsOptions are where the secrets of live connections come from.
 func (p *Workspace) realSecretsOptions() services.RealOptions {
 	options := services.RealOptions{
 		Env: secret.NewEnv(p.config.Environ), Entropy: p.config.Entropy,

@@ -114,7 +114,7 @@ func (s SecretNeeds) AddWorkflow(workflow *plan.Workflow) {
 	})
 }
 
-// EachSecret visits the names of the secrets that stand in a value, at any depth.
+// eachSecret visits the names of the secrets that stand in a value, at any depth.
 func eachSecret(v *plan.Value, visit func(name string)) {
 	if v.Kind == plan.ValueSecret {
 		visit(v.Secret)

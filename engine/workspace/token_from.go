@@ -11,7 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/project"
 )
 
-// TokenSource reads the setting `token_from` of a connection's config: the name of
+// tokenFrom reads the setting `token_from` of a connection's config: the name of
 // the connection that gives it its access token, "" when it has its own.
 func tokenFrom(config json.RawMessage) string {
 	var settings struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -175,7 +176,7 @@ func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 	}
 	if flags.queried {
 		filter.Query = flags.query
-		return filter, a.queryFault(flags.query, engine.CheckRunQuery(flags.query))
+		return filter, a.queryFault(flags.query, runquery.Check(flags.query))
 	}
 	return filter, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -32,7 +33,7 @@ func fullPage(ctx context.Context, c *web.Client, filter engine.RunFilter) (*web
 // error it returns as it is.
 func (a *app) queryFault(query string, err error) error {
 	var (
-		wrong   *engine.QueryError
+		wrong   *runquery.QueryError
 		problem *web.Problem
 		list    diag.List
 	)
@@ -45,6 +46,6 @@ func (a *app) queryFault(query string, err error) error {
 	if len(list) == 0 {
 		return err
 	}
-	a.printProblemsOf(list, map[string][]byte{engine.QueryFile: []byte(query)})
+	a.printProblemsOf(list, map[string][]byte{runquery.QueryFile: []byte(query)})
 	return exitWith(exitUsage)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/telemetry"
+	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -23,7 +24,7 @@ type watch struct {
 	metrics  *telemetry.Metrics // nil = not counted
 	traces   *telemetry.Traces  // nil = not traced
 	log      *slog.Logger
-	vitals   func() (*engine.Vitals, error)
+	vitals   func() (*vitals.Vitals, error)
 }
 
 // startWatch makes what a process in its role needs.
@@ -71,7 +72,7 @@ func (w *watch) startTraces(ctx context.Context, a *app) {
 
 var errNotOpen = errors.New("the store is not open yet")
 
-func (w *watch) readVitals() (*engine.Vitals, error) {
+func (w *watch) readVitals() (*vitals.Vitals, error) {
 	if w.vitals == nil {
 		return nil, errNotOpen
 	}

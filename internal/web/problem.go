@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -102,7 +103,7 @@ func problemOf(err error) *Problem {
 		unknown  *fault.UnknownError
 		plugin   *engine.PluginChangedError
 		busy     *fault.BusyError
-		query    *engine.QueryError
+		query    *runquery.QueryError
 		list     diag.List
 		reused   *engine.ReusedKeyError
 	)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/runquery"
 )
 
 func request(handler http.Handler, method, path, contentType, body string) *httptest.ResponseRecorder {
@@ -111,7 +111,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 }
 
 func TestAWrongQueryIsToldOverHTTP(t *testing.T) {
-	runs := &fakeRuns{err: engine.CheckRunQuery(`statuss == "failed"`)}
+	runs := &fakeRuns{err: runquery.Check(`statuss == "failed"`)}
 	handler, _ := newTestHandler(t, runs)
 	w := request(handler, "GET", Prefix+"/runs?query="+url.QueryEscape(`statuss == "failed"`), "", "")
 	var problem Problem
@@ -146,7 +146,7 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 		"store newer":  {&fault.StoreError{Fault: fault.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
 		"store io":     {&fault.StoreError{Fault: fault.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
 		"too many":     {&fault.BusyError{Runs: 11_000}, CodeTooMany},
-		"query":        {engine.CheckRunQuery("statuss"), CodeBadRequest},
+		"query":        {runquery.Check("statuss"), CodeBadRequest},
 		"anything":     {fmt.Errorf("x"), CodeInternal},
 	}
 	for name, test := range tests {

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -54,7 +55,7 @@ type Connections interface {
 type Store interface {
 	DBStats(ctx context.Context) (*engine.DBStats, error)
 	Backup(ctx context.Context, r engine.BackupRequest) (*engine.BackupReport, error)
-	StoreStats() engine.StoreStats
+	StoreStats() vitals.StoreStats
 	Active() int
 	Busy() int
 }

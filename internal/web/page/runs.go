@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runquery"
 )
 
 // pageRows is how many runs a page of the list has.
@@ -121,7 +122,7 @@ func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
 		asked.Cursor = f.Cursor
 	}
 	if asked.Query = f.Query; f.Query != "" {
-		if err := engine.CheckRunQuery(f.Query); err != nil {
+		if err := runquery.Check(f.Query); err != nil {
 			return asked, queryText(err)
 		}
 	}
@@ -130,7 +131,7 @@ func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
 
 // queryText is what is wrong with a query, and what to do about it.
 func queryText(err error) string {
-	var wrong *engine.QueryError
+	var wrong *runquery.QueryError
 	if !errors.As(err, &wrong) || wrong.Hint() == "" {
 		return err.Error()
 	}
@@ -153,7 +154,7 @@ func (s *site) runs(r *http.Request) (*screen, error) {
 		return made, nil
 	}
 	found, next, err := s.Engine.List(r.Context(), asked)
-	if failed := (*engine.QueryError)(nil); errors.As(err, &failed) {
+	if failed := (*runquery.QueryError)(nil); errors.As(err, &failed) {
 		data.Wrong = queryText(failed)
 		made.Data, made.Status = data, http.StatusBadRequest
 		return made, nil

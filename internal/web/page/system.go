@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/vitals"
 )
 
 // countedFor is how long a count of the whole store is good enough for a page.
@@ -42,7 +43,7 @@ func (c *counts) get(ctx context.Context, store Store, now time.Time, fresh bool
 type systemData struct {
 	Stats    *engine.DBStats
 	Counted  time.Time
-	Work     engine.StoreStats
+	Work     vitals.StoreStats
 	Active   int
 	Busy     int
 	Runs     []runCount

@@ -740,7 +740,7 @@ type ConflictProblem_Problems_Item struct {
 
 // ConnectionStatus ConnectionStatus is one connection for lists.
 type ConnectionStatus struct {
-	// Config secrets as references, clear ones left out
+	// Config Secrets as references, clear ones left out
 	Config interface{} `json:"config,omitempty"`
 
 	// Error what is wrong with it
@@ -1208,7 +1208,7 @@ type Preview struct {
 	Connections *[]PreviewConnection `json:"connections"`
 	Cursors     *[]PreviewCursor     `json:"cursors"`
 
-	// Estimate PreviewEstimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
+	// Estimate Estimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
 	Estimate  PreviewEstimate  `json:"estimate"`
 	Finally   *[]PreviewStep   `json:"finally"`
 	Hosts     *[]string        `json:"hosts"`
@@ -1219,18 +1219,18 @@ type Preview struct {
 	Secrets   *[]string        `json:"secrets"`
 	Steps     *[]PreviewStep   `json:"steps"`
 
-	// Workflow PreviewWorkflow names the workflow.
+	// Workflow Workflow names the workflow.
 	Workflow PreviewWorkflow `json:"workflow"`
 	Writes   *[]PreviewWrite `json:"writes"`
 }
 
-// PreviewCalls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+// PreviewCalls Calls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
 type PreviewCalls struct {
 	Max *int64 `json:"max"`
 	Min int64  `json:"min"`
 }
 
-// PreviewConnection PreviewConnection is a connection that the workflow uses.
+// PreviewConnection Connection is a connection that the workflow uses.
 type PreviewConnection struct {
 	Error     *string   `json:"error,omitempty"`
 	Name      string    `json:"name"`
@@ -1241,7 +1241,7 @@ type PreviewConnection struct {
 	Url       *string   `json:"url,omitempty"`
 }
 
-// PreviewCursor PreviewCursor is where an incremental step reads on. Positions is null when the store was not asked, empty when nothing was read yet.
+// PreviewCursor Cursor is where an incremental step reads on. Positions is null when the store was not asked, empty when nothing was read yet.
 type PreviewCursor struct {
 	Action    string    `json:"action"`
 	Name      string    `json:"name"`
@@ -1249,17 +1249,17 @@ type PreviewCursor struct {
 	Step      string    `json:"step"`
 }
 
-// PreviewEstimate PreviewEstimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
+// PreviewEstimate Estimate bounds calls, and the minutes that the rate limits alone make them take. Null is unbounded.
 type PreviewEstimate struct {
-	// Calls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+	// Calls Calls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
 	Calls  PreviewCalls    `json:"calls"`
 	Limits *[]PreviewLimit `json:"limits"`
 
-	// Minutes PreviewMinutes are those of the slowest limit.
+	// Minutes Minutes are those of the slowest limit.
 	Minutes PreviewMinutes `json:"minutes"`
 }
 
-// PreviewInput PreviewInput is one input. Value is null where it is not given and has no default: Missing then.
+// PreviewInput Input is one input. Value is null where it is not given and has no default: Missing then.
 type PreviewInput struct {
 	Given   bool        `json:"given"`
 	Missing *bool       `json:"missing,omitempty"`
@@ -1267,37 +1267,37 @@ type PreviewInput struct {
 	Value   interface{} `json:"value"`
 }
 
-// PreviewLimit PreviewLimit is one rate limit with the calls that it counts.
+// PreviewLimit Limit is one rate limit with the calls that it counts.
 type PreviewLimit struct {
-	// Calls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+	// Calls Calls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
 	Calls       PreviewCalls `json:"calls"`
 	Connections *[]string    `json:"connections"`
 
-	// Minutes PreviewMinutes are those of the slowest limit.
+	// Minutes Minutes are those of the slowest limit.
 	Minutes PreviewMinutes `json:"minutes"`
 	Name    string         `json:"name"`
 	Plugin  string         `json:"plugin"`
 	Rate    string         `json:"rate"`
 }
 
-// PreviewMinutes PreviewMinutes are those of the slowest limit.
+// PreviewMinutes Minutes are those of the slowest limit.
 type PreviewMinutes struct {
 	Max *float64 `json:"max"`
 	Min float64  `json:"min"`
 }
 
-// PreviewPlugin PreviewPlugin is a plugin that the workflow uses.
+// PreviewPlugin Plugin is a plugin that the workflow uses.
 type PreviewPlugin struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// PreviewStep PreviewStep is one step. Level counts from 1: a step of a level follows some step of the level above. Values that are known are written out, others as the expressions they are.
+// PreviewStep Step is one step. Level counts from 1: a step of a level follows some step of the level above. Values that are known are written out, others as the expressions they are.
 type PreviewStep struct {
 	After *[]string `json:"after,omitempty"`
 	Cache *string   `json:"cache,omitempty"`
 
-	// Calls PreviewCalls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
+	// Calls Calls bounds how many calls are sent when nothing fails: no repeated attempts and no polls of pending answers. Max null is unbounded.
 	Calls      *PreviewCalls `json:"calls,omitempty"`
 	Connection *string       `json:"connection,omitempty"`
 	Effect     *string       `json:"effect,omitempty"`
@@ -1334,7 +1334,7 @@ type PreviewStep struct {
 	Writes  *bool       `json:"writes,omitempty"`
 }
 
-// PreviewWorkflow PreviewWorkflow names the workflow.
+// PreviewWorkflow Workflow names the workflow.
 type PreviewWorkflow struct {
 	Description *string `json:"description,omitempty"`
 	File        string  `json:"file"`
@@ -1342,7 +1342,7 @@ type PreviewWorkflow struct {
 	Timeout     string  `json:"timeout"`
 }
 
-// PreviewWrite PreviewWrite is a step that changes something at a service.
+// PreviewWrite Write is a step that changes something at a service.
 type PreviewWrite struct {
 	Action     string  `json:"action"`
 	Connection *string `json:"connection,omitempty"`

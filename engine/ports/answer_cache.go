@@ -1,4 +1,4 @@
-package engine
+package ports
 
 import (
 	"bytes"
@@ -33,18 +33,23 @@ type cached struct {
 	Answer *plan.Completed `json:"answer"`
 }
 
-// answerCache keeps answers of reads in the store. Safe for concurrent use.
-type answerCache struct {
+// AnswerCache keeps answers of reads in the store. Safe for concurrent use.
+type AnswerCache struct {
 	kv   store.KV
 	now  func() time.Time
 	log  *slog.Logger
 	puts atomic.Uint64
 }
 
-var _ dispatch.Cache = (*answerCache)(nil)
+var _ dispatch.Cache = (*AnswerCache)(nil)
+
+// NewAnswerCache returns the cache of a store.
+func NewAnswerCache(rows store.KV, around Surroundings) *AnswerCache {
+	return &AnswerCache{kv: rows, now: around.Now, log: around.Log}
+}
 
 // Get returns an answer that is not older than maxAge.
-func (c *answerCache) Get(key string, maxAge time.Duration) *plan.Completed {
+func (c *AnswerCache) Get(key string, maxAge time.Duration) *plan.Completed {
 	stored, _, found, err := c.kv.Get(cacheBucket, key)
 	if err != nil || !found {
 		return nil // what can't be read is asked for anew
@@ -61,7 +66,7 @@ func (c *answerCache) Get(key string, maxAge time.Duration) *plan.Completed {
 
 // Put stores an answer without a secret in it. A cache that can't be written
 // costs no run.
-func (c *answerCache) Put(key string, answer *plan.Completed, keep time.Duration) {
+func (c *AnswerCache) Put(key string, answer *plan.Completed, keep time.Duration) {
 	if len(answer.Output) > maxCached || bytes.Contains(answer.Output, []byte(`"$secret"`)) {
 		return
 	}
@@ -80,7 +85,7 @@ func (c *answerCache) Put(key string, answer *plan.Completed, keep time.Duration
 }
 
 // sweep removes answers whose time is over.
-func (c *answerCache) sweep(now time.Time) {
+func (c *AnswerCache) sweep(now time.Time) {
 	keys, err := c.kv.List(cacheBucket, "")
 	if err != nil {
 		return

@@ -1,4 +1,6 @@
-package engine
+// Package runquery evaluates the query of a list of runs: an expression over the fields of
+// a row, with a bound on the work of one page.
+package runquery
 
 import (
 	"context"
@@ -54,23 +56,23 @@ func (e *QueryError) Error() string {
 // Hint says what to do about the first problem, "" where nothing is known.
 func (e *QueryError) Hint() string { return e.Problems[0].Hint }
 
-// CheckRunQuery returns what is wrong with RunFilter.Query as a *QueryError.
-func CheckRunQuery(text string) error {
-	_, err := newRunQuery(text, time.Time{})
+// Check returns what is wrong with RunFilter.Query as a *QueryError.
+func Check(text string) error {
+	_, err := New(text, time.Time{})
 	return err
 }
 
-// runQuery is a query that is being answered. Used by one goroutine.
-type runQuery struct {
+// Query is a query that is being answered. Used by one goroutine.
+type Query struct {
 	text        string
 	program     *eval.Program
 	fields      []runField // those that it reads
 	at          time.Time  // now() of all rows
-	rows, steps int        // of this page so far
+	Rows, steps int        // of this page so far
 }
 
-// newRunQuery checks and compiles a query. The error is a *QueryError.
-func newRunQuery(text string, at time.Time) (*runQuery, error) {
+// New checks and compiles a query. The error is a *QueryError.
+func New(text string, at time.Time) (*Query, error) {
 	x, issues := eval.Parse(text)
 	if len(issues) == 0 {
 		issues = x.CheckCondition(runScope())
@@ -82,7 +84,7 @@ func newRunQuery(text string, at time.Time) (*runQuery, error) {
 		}
 		return nil, wrong
 	}
-	q := &runQuery{text: text, program: x.Compile(), at: at}
+	q := &Query{text: text, program: x.Compile(), at: at}
 	read := map[string]bool{}
 	for _, r := range x.Reads() {
 		read[r.Path[0]] = true
@@ -95,12 +97,12 @@ func newRunQuery(text string, at time.Time) (*runQuery, error) {
 	return q, nil
 }
 
-// selects evaluates the query for a row.
-func (q *runQuery) selects(ctx context.Context, row *plan.Run) (bool, error) {
+// Selects evaluates the query for a row.
+func (q *Query) Selects(ctx context.Context, row *plan.Run) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	if q.rows >= maxQueryRows || q.steps >= maxQuerySteps {
+	if q.Rows >= maxQueryRows || q.steps >= maxQuerySteps {
 		return false, store.ErrEnough
 	}
 	env := make(map[string]any, len(q.fields))
@@ -108,7 +110,7 @@ func (q *runQuery) selects(ctx context.Context, row *plan.Run) (bool, error) {
 		env[field.name] = field.value(row)
 	}
 	result, steps, err := q.program.RunCounted(env, q.at)
-	q.rows, q.steps = q.rows+1, q.steps+steps
+	q.Rows, q.steps = q.Rows+1, q.steps+steps
 	if err != nil {
 		return false, q.failed(row.ID, err)
 	}
@@ -122,7 +124,7 @@ func (q *runQuery) selects(ctx context.Context, row *plan.Run) (bool, error) {
 	return selected, nil
 }
 
-func (q *runQuery) failed(run string, err error) error {
+func (q *Query) failed(run string, err error) error {
 	var cause *eval.RunError
 	if !errors.As(err, &cause) {
 		return fmt.Errorf("evaluate the query at run %s: %w", run, err)

@@ -1,4 +1,4 @@
-package engine
+package ports
 
 import (
 	"context"
@@ -16,17 +16,22 @@ const spaceEvery = 2 * time.Second
 type spaceGate struct {
 	pressure func() store.Pressure
 	now      func() time.Time
-	after    func(time.Duration) <-chan time.Time
+	After    func(time.Duration) <-chan time.Time
 }
 
 var _ dispatch.Gate = (*spaceGate)(nil)
+
+// NewSpaceGate returns the gate of a store with this pressure.
+func NewSpaceGate(pressure func() store.Pressure, now func() time.Time, after func(time.Duration) <-chan time.Time) *spaceGate {
+	return &spaceGate{pressure: pressure, now: now, After: after}
+}
 
 // Enter waits for room.
 func (g *spaceGate) Enter(ctx context.Context, onWait func(reason string, until time.Time)) error {
 	for g.pressure().Level == store.PauseDispatch {
 		onWait("disk almost full", g.now().Add(spaceEvery))
 		select {
-		case <-g.after(spaceEvery):
+		case <-g.After(spaceEvery):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -1,4 +1,4 @@
-package engine
+package runquery
 
 import (
 	"errors"
@@ -28,17 +28,17 @@ func BenchmarkPageOfAQuery(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			rows := 0
 			for b.Loop() {
-				query, err := newRunQuery(text, queryTime)
+				query, err := New(text, queryTime)
 				if err != nil {
 					b.Fatal(err)
 				}
 				for err == nil {
-					_, err = query.selects(b.Context(), &row)
+					_, err = query.Selects(b.Context(), &row)
 				}
 				if !errors.Is(err, store.ErrEnough) {
 					b.Fatal(err)
 				}
-				rows = query.rows
+				rows = query.Rows
 			}
 			b.ReportMetric(float64(rows), "rows/page")
 		})

@@ -1,4 +1,4 @@
-package engine
+package runquery
 
 import (
 	"encoding/json"

@@ -1,20 +1,34 @@
-package engine
+package ports
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/store"
-	"github.com/flowrun/flowrun/engine/workspace"
 )
+
+// Surroundings are what the ports take from around them.
+type Surroundings struct {
+	Now      func() time.Time
+	Log      *slog.Logger
+	Observer *plan.Observer // nil = nobody listens
+	// OnCommit is called around each transaction, with "before" and "after"; nil = none.
+	OnCommit func(stage string)
+}
 
 // observedCaller tells the observer of each call and of its answer. Without an
 // observer it only passes on.
 type observedCaller struct {
 	dispatch.Caller
 	observer *plan.Observer
+}
+
+// NewObservedCaller returns a caller that tells an observer, nil = none.
+func NewObservedCaller(caller dispatch.Caller, observer *plan.Observer) observedCaller {
+	return observedCaller{Caller: caller, observer: observer}
 }
 
 // Call makes one attempt. The observer may give it its trace context.
@@ -37,41 +51,41 @@ func (c observedCaller) tell(ctx context.Context, request plan.Request, sink pla
 // observedWait measures how long a call waits for one of its limiters: from the
 // first word that it must wait, which goes on to onWait, until ended is called.
 // Without an observer nothing is measured.
-func observedWait(config workspace.Config, plugin, limiter string, onWait func(time.Time)) (begins func(time.Time), ended func()) {
-	if config.Observer == nil {
+func observedWait(around Surroundings, plugin, limiter string, onWait func(time.Time)) (begins func(time.Time), ended func()) {
+	if around.Observer == nil {
 		return onWait, func() {}
 	}
 	var began time.Time
 	begins = func(until time.Time) {
 		if began.IsZero() && !until.IsZero() {
-			began = config.Now()
+			began = around.Now()
 		}
 		onWait(until)
 	}
 	return begins, func() {
 		if !began.IsZero() {
-			config.Observer.Waited(plugin, limiter, config.Now().Sub(began))
+			around.Observer.Waited(plugin, limiter, around.Now().Sub(began))
 		}
 	}
 }
 
-// commitStages is what the store calls around each transaction: the config's own
+// CommitStages is what the store calls around each transaction: the config's own
 // hook, and the observer, which hears how long it took. nil when nobody listens.
-func commitStages(config workspace.Config) func(store.CommitStage) {
-	if config.OnCommit == nil && config.Observer == nil {
+func CommitStages(around Surroundings) func(store.CommitStage) {
+	if around.OnCommit == nil && around.Observer == nil {
 		return nil
 	}
 	var began time.Time // the store has one committer
 	return func(stage store.CommitStage) {
 		switch {
-		case config.Observer == nil:
+		case around.Observer == nil:
 		case stage == store.BeforeCommit:
-			began = config.Now()
+			began = around.Now()
 		default:
-			config.Observer.Committed(config.Now().Sub(began))
+			around.Observer.Committed(around.Now().Sub(began))
 		}
-		if config.OnCommit != nil {
-			config.OnCommit(string(stage))
+		if around.OnCommit != nil {
+			around.OnCommit(string(stage))
 		}
 	}
 }

@@ -1,4 +1,7 @@
-package engine
+// Package ports is what the driver of runs asks of the engine: limits that remember in the
+// store what services have counted, answers of reads that may be given again, room on the
+// disk, and calls that an observer hears of.
+package ports
 
 import (
 	"context"
@@ -12,18 +15,24 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
+// LimitSource knows the limits that a call falls under.
+type LimitSource interface {
+	LimitBuckets(action *plan.Action, connection string) ([]workspace.LimitBucket, error)
+}
+
 // limiterBucket is the store's bucket of limiter rows.
 const limiterBucket = "limiter"
 
-// limiter asks the buckets that an action of a connection falls into: one per
+// Limiter asks the buckets that an action of a connection falls into: one per
 // limiter and the values of the config fields of its scope, shared by all runs.
 // The first change of a row is stored at once and those after it a few times a
 // second, so that a restart remembers what the services have counted without a
 // commit for every call.
-type limiter struct {
-	project *workspace.Workspace
-	limits  *ratelimit.Limiter
-	rows    store.KV
+type Limiter struct {
+	source LimitSource
+	around Surroundings
+	limits *ratelimit.Limiter
+	rows   store.KV
 
 	mu     sync.Mutex
 	dirty  map[string]struct{}
@@ -33,8 +42,10 @@ type limiter struct {
 	writer sync.WaitGroup
 }
 
-func newLimiter(p *workspace.Workspace, limits *ratelimit.Limiter, rows store.KV) (*limiter, error) {
-	l := &limiter{project: p, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1), ending: make(chan struct{})}
+// NewLimiter returns the limits of a project's connections, with what their services
+// have counted as the store knows it. close ends it.
+func NewLimiter(source LimitSource, limits *ratelimit.Limiter, rows store.KV, around Surroundings) (*Limiter, error) {
+	l := &Limiter{source: source, around: around, limits: limits, rows: rows, dirty: map[string]struct{}{}, wake: make(chan struct{}, 1), ending: make(chan struct{})}
 	if err := l.restore(); err != nil {
 		return nil, err
 	}
@@ -43,7 +54,7 @@ func newLimiter(p *workspace.Workspace, limits *ratelimit.Limiter, rows store.KV
 	return l, nil
 }
 
-func (l *limiter) restore() error {
+func (l *Limiter) restore() error {
 	keys, err := l.rows.List(limiterBucket, "")
 	if err != nil {
 		return fmt.Errorf("list limiter rows: %w", err)
@@ -59,13 +70,13 @@ func (l *limiter) restore() error {
 		}
 	}
 	if err := l.limits.Restore(stored); err != nil {
-		l.project.Config().Log.Warn("limiter row not restored", "error", err)
+		l.around.Log.Warn("limiter row not restored", "error", err)
 	}
 	return nil
 }
 
 // changed notes that a row must be written; many changes become one write.
-func (l *limiter) changed(key string) {
+func (l *Limiter) changed(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -84,7 +95,7 @@ const rowInterval = 250 * time.Millisecond
 
 // writeRows stores what changed until close: a change after a quiet time at
 // once, since the process may be killed before the interval ends.
-func (l *limiter) writeRows() {
+func (l *Limiter) writeRows() {
 	for range l.wake {
 		l.mu.Lock()
 		dirty := l.dirty
@@ -92,7 +103,7 @@ func (l *limiter) writeRows() {
 		l.mu.Unlock()
 		for key := range dirty {
 			if _, err := l.rows.Put(limiterBucket, key, l.limits.Row(key), nil); err != nil {
-				l.project.Config().Log.Debug("limiter row not stored", "key", key, "error", err)
+				l.around.Log.Debug("limiter row not stored", "key", key, "error", err)
 			}
 		}
 		select {
@@ -102,8 +113,8 @@ func (l *limiter) writeRows() {
 	}
 }
 
-// close writes what is left and ends the writer.
-func (l *limiter) close() {
+// Close writes what is left and ends the writer.
+func (l *Limiter) Close() {
 	l.mu.Lock()
 	if !l.closed {
 		l.closed = true
@@ -115,20 +126,20 @@ func (l *limiter) close() {
 }
 
 // Acquire waits until every bucket lets the call through.
-func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(plan.Answer), error) {
-	buckets, err := l.project.LimitBuckets(action, connection)
+func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(plan.Answer), error) {
+	buckets, err := l.source.LimitBuckets(action, connection)
 	if err != nil {
 		return nil, err
 	}
 	var held []func(time.Time)
 	release := func() {
-		at := l.project.Config().Now()
+		at := l.around.Now()
 		for _, done := range held {
 			done(at)
 		}
 	}
 	for _, b := range buckets {
-		begins, ended := observedWait(l.project.Config(), action.Plugin, b.Name, onWait)
+		begins, ended := observedWait(l.around, action.Plugin, b.Name, onWait)
 		done, err := l.limits.Acquire(ctx, b.Key, b.Spec, begins)
 		ended()
 		if err != nil {
@@ -152,7 +163,7 @@ func (l *limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 }
 
 // note closes the bucket that a rate_limited answer speaks of, for every run.
-func (l *limiter) note(buckets []workspace.LimitBucket, answer plan.Answer) {
+func (l *Limiter) note(buckets []workspace.LimitBucket, answer plan.Answer) {
 	failed := answer.Failed
 	if failed == nil || failed.Kind != plan.KindRateLimited {
 		return
@@ -165,6 +176,6 @@ func (l *limiter) note(buckets []workspace.LimitBucket, answer plan.Answer) {
 		if pause <= 0 {
 			pause = time.Second
 		}
-		l.limits.CloseUntil(b.Key, l.project.Config().Now().Add(pause))
+		l.limits.CloseUntil(b.Key, l.around.Now().Add(pause))
 	}
 }

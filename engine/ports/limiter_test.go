@@ -1,22 +1,24 @@
-package engine
+package ports
 
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // TestTheFirstUseOfALimitIsStoredAtOnce: a process that is killed within its
 // first second must not forget what the service has counted.
 func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 	rows := memstore.New(memstore.Options{}).KV()
-	p := stateProject(t, time.Now, nil).project
-	first, err := newLimiter(p, ratelimit.New(time.Now, time.After), rows)
+	around := Surroundings{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	first, err := NewLimiter(declaredLimits{}, ratelimit.New(time.Now, time.After), rows, around)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +51,17 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 		}
 	}
 
-	second, err := newLimiter(p, ratelimit.New(time.Now, time.After), rows)
+	second, err := NewLimiter(declaredLimits{}, ratelimit.New(time.Now, time.After), rows, around)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer second.close()
+	defer second.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := second.Acquire(ctx, action, "netinfo", nil); err == nil {
 		t.Error("the next process let a third request through within the window")
 	}
-	first.close()
+	first.Close()
 }
 
 // TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong: for every run, as long
@@ -67,10 +69,10 @@ func TestTheFirstUseOfALimitIsStoredAtOnce(t *testing.T) {
 func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
 	rows := memstore.New(memstore.Options{}).KV()
-	p := stateProject(t, func() time.Time { return now }, nil).project
+	around := Surroundings{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}
 	for seconds, want := range map[float64]time.Duration{0: time.Second, 0.5: 500 * time.Millisecond, 2: 2 * time.Second, 90: 90 * time.Second, 7200: 2 * time.Hour} {
-		limits := ratelimit.New(p.Config().Now, time.After)
-		l, err := newLimiter(p, limits, rows)
+		limits := ratelimit.New(around.Now, time.After)
+		l, err := NewLimiter(declaredLimits{}, limits, rows, around)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,9 +95,22 @@ func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 			t.Errorf("after Retry-After: %v the bucket is closed for %s", seconds, until.Sub(now))
 		}
 		cancel()
-		l.close()
+		l.Close()
 		if err := rows.DeleteBefore(limiterBucket, "\xff"); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// declaredLimits are those of the action alone, as of a connection without a rate.
+type declaredLimits struct{}
+
+func (declaredLimits) LimitBuckets(action *plan.Action, connection string) ([]workspace.LimitBucket, error) {
+	var buckets []workspace.LimitBucket
+	for _, l := range action.Limiters {
+		buckets = append(buckets, workspace.LimitBucket{Name: l.Name, Key: connection + "/" + l.Name, Spec: ratelimit.Spec{
+			Requests: l.Requests, Window: l.Window, Fixed: l.FixedWindow, MaxConcurrent: l.MaxConcurrent,
+		}})
+	}
+	return buckets, nil
 }

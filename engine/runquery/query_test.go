@@ -1,4 +1,4 @@
-package engine
+package runquery
 
 import (
 	"context"
@@ -41,11 +41,11 @@ func queried() plan.Run {
 
 func selects(t *testing.T, text string, row plan.Run) (bool, error) {
 	t.Helper()
-	query, err := newRunQuery(text, queryTime)
+	query, err := New(text, queryTime)
 	if err != nil {
 		return false, err
 	}
-	return query.selects(t.Context(), &row)
+	return query.Selects(t.Context(), &row)
 }
 
 func TestAQuerySelectsByTheFieldsOfARun(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAWrongQueryIsToldWithItsPlaceCodeAndHint(t *testing.T) {
 	} {
 		start := strings.Index(marked, "«")
 		text := strings.NewReplacer("«", "", "»", "").Replace(marked)
-		err := CheckRunQuery(text)
+		err := Check(text)
 		var wrong *QueryError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", marked, err)
@@ -199,10 +199,10 @@ func TestAQueryReadsEveryFieldOfARow(t *testing.T) {
 }
 
 func TestThePagesOfAQueryBoundTheirWork(t *testing.T) {
-	count := func(q *runQuery) (rows int) {
+	count := func(q *Query) (rows int) {
 		t.Helper()
 		for row := queried(); ; rows++ {
-			_, err := q.selects(t.Context(), &row)
+			_, err := q.Selects(t.Context(), &row)
 			if errors.Is(err, store.ErrEnough) {
 				return rows
 			}
@@ -219,7 +219,7 @@ func TestThePagesOfAQueryBoundTheirWork(t *testing.T) {
 		strings.Repeat(`!`, 90) + `closed`:         maxQueryRows,
 		strings.Repeat(`closed && `, 700) + `true`: maxQuerySteps / 100,
 	} {
-		query, err := newRunQuery(text, queryTime)
+		query, err := New(text, queryTime)
 		if err != nil {
 			t.Fatalf("%.60s: %v", text, err)
 		}
@@ -229,11 +229,11 @@ func TestThePagesOfAQueryBoundTheirWork(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	query, err := newRunQuery("true", queryTime)
+	query, err := New("true", queryTime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := query.selects(canceled, new(queried())); !errors.Is(err, context.Canceled) {
+	if _, err := query.Selects(canceled, new(queried())); !errors.Is(err, context.Canceled) {
 		t.Errorf("a list that nobody waits for any more: %v", err)
 	}
 }
