@@ -238,7 +238,7 @@ func TestKeyRotationChild(t *testing.T) {
 	var armed atomic.Bool
 	var steps atomic.Int64
 	project, err := LoadProject(t.Context(), workspace.Config{
-		StateDir: dir, Dir: t.TempDir(), Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		StateDir: dir, Dir: filepath.Dir(dir), Executable: "none", Version: "test", Now: time.Now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		OnCommit: func(string) {
 			if armed.Load() && steps.Add(1) == int64(killAt) {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

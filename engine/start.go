@@ -32,7 +32,7 @@ type startOptions struct {
 	triggerKind   plan.TriggerKind
 	triggerAt     time.Time // zero = scheduledAt
 	item, outputs json.RawMessage
-	fire          *plan.Fire // Stored in one transaction with the run; nil = none
+	fire          *plan.Fire // stored in one transaction with the run; nil = none
 }
 
 // start is begin for those who show the run.

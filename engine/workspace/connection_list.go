@@ -23,7 +23,7 @@ type ConnectionStatus struct {
 	Rate      string          `json:"rate,omitempty"`       // that holds: the override, else the plugin's first limit
 	TokenFrom string          `json:"token_from,omitempty"` // the connection that its token comes from
 	Login     *LoginState     `json:"login"`                // nil where there is no login
-	Config    json.RawMessage `json:"config,omitempty"`     // Secrets as references, clear ones left out
+	Config    json.RawMessage `json:"config,omitempty"`     // secrets as references, clear ones left out
 	Error     string          `json:"error,omitempty"`      // what is wrong with it
 }
 

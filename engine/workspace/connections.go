@@ -19,7 +19,7 @@ import (
 type ConnectionInfo struct {
 	Name   string          `json:"name"`
 	Plugin string          `json:"plugin"`
-	Config json.RawMessage `json:"config,omitempty"` // Secrets as references
+	Config json.RawMessage `json:"config,omitempty"` // secrets as references
 	Rate   string          `json:"rate,omitempty"`
 }
 

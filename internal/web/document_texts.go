@@ -171,7 +171,7 @@ func documentTexts() map[string]string {
 		"web.ValidateAnswer":                   "ValidateAnswer holds the problems of the files that were checked.",
 		"web.ValidateRequest":                  "ValidateRequest asks for the problems of one file.",
 		"workspace.ConnectionStatus":           "ConnectionStatus is one connection for lists.",
-		"workspace.ConnectionStatus.Config":    "Secrets as references, clear ones left out",
+		"workspace.ConnectionStatus.Config":    "secrets as references, clear ones left out",
 		"workspace.ConnectionStatus.Error":     "what is wrong with it",
 		"workspace.ConnectionStatus.Login":     "nil where there is no login",
 		"workspace.ConnectionStatus.Rate":      "that holds: the override, else the plugin's first limit",

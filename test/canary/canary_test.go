@@ -369,8 +369,8 @@ func (b *bench) exercise() (steps string) {
 			b.run("runs", command, run.ID, "-o", "json")
 		}
 		b.run("runs", "export", run.ID)
+		b.hay.add("SSE", []byte(b.get(http.DefaultClient, "/api/v1/stream?topics=run:"+run.ID, token))) // it ends with the run
 	}
-	b.hay.add("SSE", []byte(b.get(http.DefaultClient, "/api/v1/runs/"+runs.Items[0].ID, token)))
 	for _, connection := range b.connected() {
 		if strings.HasPrefix(connection.name, "connect_") {
 			b.run("call", "leaky.act", "--connection", connection.name)

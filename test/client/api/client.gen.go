@@ -740,7 +740,7 @@ type ConflictProblem_Problems_Item struct {
 
 // ConnectionStatus ConnectionStatus is one connection for lists.
 type ConnectionStatus struct {
-	// Config Secrets as references, clear ones left out
+	// Config secrets as references, clear ones left out
 	Config interface{} `json:"config,omitempty"`
 
 	// Error what is wrong with it
