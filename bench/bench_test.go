@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/sdk"
 )
@@ -82,7 +82,7 @@ func run(b *testing.B, e *engine.Engine, source string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if result.Run.Status != plan.RunSucceeded {
+	if result.Run.Status != runs.RunSucceeded {
 		b.Fatalf("run ended as %s: %v", result.Run.Status, result.Error)
 	}
 }

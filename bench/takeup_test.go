@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -52,21 +52,21 @@ func shut(b *testing.B, e *engine.Engine) {
 // BenchmarkTakeUp1000Runs is the restart of a server: from the opening of the
 // store until 1,000 open runs are driven again (S7).
 func BenchmarkTakeUp1000Runs(b *testing.B) {
-	const runs = 1000
+	const count = 1000
 	state, dir := b.TempDir(), b.TempDir()
 	e := openIn(b, state, dir)
-	for range runs {
+	for range count {
 		row, problems, err := e.Start(b.Context(), engine.StartRequest{File: "waiting.yaml", Source: []byte(waitingRun)})
 		if err != nil || row == nil {
 			b.Fatal(err, problems)
 		}
 	}
-	for waiting := 0; waiting < runs; {
-		rows, _, err := e.List(b.Context(), engine.RunFilter{Status: plan.RunWaiting, Limit: runs})
+	for waiting := 0; waiting < count; {
+		rows, _, err := e.List(b.Context(), engine.RunFilter{Status: runs.RunWaiting, Limit: count})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if waiting = len(rows); waiting < runs {
+		if waiting = len(rows); waiting < count {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
@@ -76,7 +76,7 @@ func BenchmarkTakeUp1000Runs(b *testing.B) {
 		if err := e.AlwaysOn(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		for e.Active() < runs {
+		for e.Active() < count {
 			time.Sleep(time.Millisecond)
 		}
 		b.StopTimer()

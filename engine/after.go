@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -24,8 +25,8 @@ const maxAfterDepth = 16
 // never starts two runs of a trigger, however often it is told. With skip, the
 // reason why it comes too late, only rows are written. An error means that not all
 // of it is decided: tell it again.
-func (e *Engine) fireAfter(ctx context.Context, entry plan.OutboxEntry, skip string) error {
-	if entry.Kind != plan.OutboxClosed || entry.Run.Parent != nil {
+func (e *Engine) fireAfter(ctx context.Context, entry runs.OutboxEntry, skip string) error {
+	if entry.Kind != runs.OutboxClosed || entry.Run.Parent != nil {
 		return nil
 	}
 	revs, err := e.revisions.All(ctx)
@@ -37,7 +38,7 @@ func (e *Engine) fireAfter(ctx context.Context, entry plan.OutboxEntry, skip str
 	for _, rev := range revs {
 		for i := range rev.Workflow().Triggers {
 			t := &rev.Workflow().Triggers[i]
-			if t.After == nil || t.After.Workflow != entry.Run.Workflow || !slices.Contains(t.After.Status, entry.Run.Status) {
+			if t.After == nil || t.After.Workflow != entry.Run.Workflow || !slices.Contains(t.After.Status, string(entry.Run.Status)) {
 				continue
 			}
 			failed = errors.Join(failed, e.follow(ctx, rev, t, ended, skip))
@@ -57,11 +58,11 @@ func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trig
 	case skip != "":
 		return e.skip(rev, t, at, skip, "run "+run.ID+" of "+run.Workflow+" ended while nobody was there")
 	case depth > maxAfterDepth:
-		return e.skip(rev, t, at, plan.SkipInvalid, fmt.Sprintf("%d runs have followed each other: do the workflows follow each other in a circle?", maxAfterDepth))
+		return e.skip(rev, t, at, runs.SkipInvalid, fmt.Sprintf("%d runs have followed each other: do the workflows follow each other in a circle?", maxAfterDepth))
 	}
 	outputs, encoded, err := ended.outputs(ctx)
 	if errors.Is(err, fault.ErrRunNotFound) {
-		return e.skip(rev, t, at, plan.SkipLate, "run "+run.ID+" of "+run.Workflow+" is not stored any more")
+		return e.skip(rev, t, at, runs.SkipLate, "run "+run.ID+" of "+run.Workflow+" is not stored any more")
 	}
 	if err != nil {
 		return err
@@ -70,10 +71,10 @@ func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trig
 	_, _, err = e.startTriggered(ctx, firing{
 		rev: rev, trigger: t, at: at, roots: map[string]any{"trigger": trigger}, outputs: encoded,
 		requestID: requestIDOf("after", rev.Name(), t.Name, fmt.Sprintf("%s %d", run.ID, run.Attempt)),
-		fire:      &plan.Fire{From: run.ID, Depth: depth},
+		fire:      &runs.Fire{From: run.ID, Depth: depth},
 	})
 	var refused *notFiredError
-	if errors.As(err, &refused) && refused.Skipped != plan.SkipBusy {
+	if errors.As(err, &refused) && refused.Skipped != runs.SkipBusy {
 		return e.skip(rev, t, at, refused.Skipped, refused.Note)
 	}
 	return err
@@ -82,7 +83,7 @@ func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trig
 // endedRun is a run whose outputs are read once, where a trigger wants them.
 type endedRun struct {
 	engine *Engine
-	entry  plan.OutboxEntry
+	entry  runs.OutboxEntry
 
 	read    bool
 	value   any
@@ -104,7 +105,7 @@ func (r *endedRun) outputs(ctx context.Context) (any, json.RawMessage, error) {
 
 func (r *endedRun) decode(ctx context.Context) (any, error) {
 	row := &r.entry.Run
-	if row.Status != plan.RunSucceeded {
+	if row.Status != runs.RunSucceeded {
 		return nil, nil
 	}
 	result, err := r.engine.driver.Snapshot(ctx, row.ID)

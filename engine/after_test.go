@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -51,22 +52,22 @@ func afterEngine(t *testing.T) (*Engine, *testClock) {
 }
 
 // endOf is what the store tells of the end of a run.
-func endOf(t *testing.T, e *Engine, id string) plan.OutboxEntry {
+func endOf(t *testing.T, e *Engine, id string) runs.OutboxEntry {
 	t.Helper()
 	entries, err := e.store.Outbox(0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Run.ID == id && entries[i].Kind == plan.OutboxClosed {
+		if entries[i].Run.ID == id && entries[i].Kind == runs.OutboxClosed {
 			return entries[i]
 		}
 	}
 	t.Fatalf("the end of run %s is not told", id)
-	return plan.OutboxEntry{}
+	return runs.OutboxEntry{}
 }
 
-func runNamed(t *testing.T, e *Engine, name string, inputs map[string]workspace.Input) *plan.Result {
+func runNamed(t *testing.T, e *Engine, name string, inputs map[string]workspace.Input) *runs.Result {
 	t.Helper()
 	run, problems, err := e.StartNamed(t.Context(), name, NamedStart{Inputs: inputs})
 	if err != nil || run == nil {
@@ -79,7 +80,7 @@ func runNamed(t *testing.T, e *Engine, name string, inputs map[string]workspace.
 	return result
 }
 
-func runsOf(t *testing.T, e *Engine, workflow string) []plan.Run {
+func runsOf(t *testing.T, e *Engine, workflow string) []runs.Run {
 	t.Helper()
 	runs, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
@@ -123,7 +124,7 @@ func TestARunFollowsAnother(t *testing.T) {
 func TestAFailedRunIsFollowedByWhoAsksForIt(t *testing.T) {
 	e, _ := afterEngine(t)
 	first := runNamed(t, e, "first", map[string]workspace.Input{"fail": {Text: "true"}})
-	if first.Run.Status != plan.RunFailed {
+	if first.Run.Status != runs.RunFailed {
 		t.Fatalf("%+v", first.Run)
 	}
 	if err := e.fireAfter(t.Context(), endOf(t, e, first.Run.ID), ""); err != nil {
@@ -143,12 +144,12 @@ func TestAnEndThatComesTooLateIsARow(t *testing.T) {
 	first := runNamed(t, e, "first", nil)
 	entry := endOf(t, e, first.Run.ID)
 	for range 2 {
-		if err := e.fireAfter(t.Context(), entry, plan.SkipLate); err != nil {
+		if err := e.fireAfter(t.Context(), entry, runs.SkipLate); err != nil {
 			t.Fatal(err)
 		}
 	}
 	fires := firesOf(t, e, "second", "then")
-	if len(fires) != 1 || fires[0].Skipped != plan.SkipLate || fires[0].Run != "" || !strings.Contains(fires[0].Note, first.Run.ID) || len(runsOf(t, e, "second")) != 0 {
+	if len(fires) != 1 || fires[0].Skipped != runs.SkipLate || fires[0].Run != "" || !strings.Contains(fires[0].Note, first.Run.ID) || len(runsOf(t, e, "second")) != 0 {
 		t.Errorf("%+v", fires)
 	}
 }
@@ -180,9 +181,9 @@ func TestWorkflowsThatFollowEachOtherEnd(t *testing.T) {
 	}
 	skipped := 0
 	for _, trigger := range []string{"first/back", "second/then"} {
-		workflow, name, _ := plan.SplitTriggerID(trigger)
+		workflow, name, _ := runs.SplitTriggerID(trigger)
 		for _, fire := range firesOf(t, e, workflow, name) {
-			if fire.Skipped == plan.SkipInvalid && strings.Contains(fire.Note, "circle") {
+			if fire.Skipped == runs.SkipInvalid && strings.Contains(fire.Note, "circle") {
 				skipped++
 			}
 		}
@@ -200,7 +201,7 @@ func TestInputsThatCanNotBeMadeAreARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	fires := firesOf(t, e, "second", "then")
-	if len(fires) != 1 || fires[0].Skipped != plan.SkipInvalid || !strings.Contains(fires[0].Note, "maximum 3") {
+	if len(fires) != 1 || fires[0].Skipped != runs.SkipInvalid || !strings.Contains(fires[0].Note, "maximum 3") {
 		t.Errorf("%+v", fires)
 	}
 }
@@ -212,14 +213,14 @@ func TestTriggersThatCanNotFireSayWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *notFiredError
-	_, _, err = e.startTriggered(t.Context(), firing{rev: rev, trigger: rev.Trigger("then"), at: clock.now(), fire: &plan.Fire{}})
-	if !errors.As(err, &refused) || refused.Skipped != plan.SkipInvalid || refused.Note == "" {
+	_, _, err = e.startTriggered(t.Context(), firing{rev: rev, trigger: rev.Trigger("then"), at: clock.now(), fire: &runs.Fire{}})
+	if !errors.As(err, &refused) || refused.Skipped != runs.SkipInvalid || refused.Note == "" {
 		t.Errorf("without the run that it follows: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	roots := map[string]any{"trigger": map[string]any{"name": "failed", "kind": "after", "at": clock.now(), "outputs": nil}}
-	_, _, err = e.startTriggered(ended, firing{rev: rev, trigger: rev.Trigger("failed"), at: clock.now(), roots: roots, fire: &plan.Fire{}})
+	_, _, err = e.startTriggered(ended, firing{rev: rev, trigger: rev.Trigger("failed"), at: clock.now(), roots: roots, fire: &runs.Fire{}})
 	if err == nil || errors.As(err, &refused) {
 		t.Errorf("a start that is given up leaves the fire undecided: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -206,8 +206,8 @@ func TestP10ControlOfFollowersWithoutARequestStartsSomeTwice(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		readers[0].take = func(ctx context.Context, entry plan.OutboxEntry, _ string) error {
-			if entry.Kind != plan.OutboxClosed || entry.Run.Workflow != "first" {
+		readers[0].take = func(ctx context.Context, entry runs.OutboxEntry, _ string) error {
+			if entry.Kind != runs.OutboxClosed || entry.Run.Workflow != "first" {
 				return nil
 			}
 			_, _, err := e.StartNamed(ctx, "second", NamedStart{})
@@ -228,10 +228,10 @@ func TestP10ControlOfFollowersWithoutARequestStartsSomeTwice(t *testing.T) {
 
 // A notice says which run it is about and what to look at next.
 func TestTheTextOfANotice(t *testing.T) {
-	failed := plan.Run{ID: "01x", Workflow: "nightly", Status: plan.RunFailed, Error: &plan.Error{Step: "fetch", Message: "no route"}}
+	failed := runs.Run{ID: "01x", Workflow: "nightly", Status: runs.RunFailed, Error: &runs.Error{Step: "fetch", Message: "no route"}}
 	late := failed
-	late.Status, late.Error = plan.RunTimedOut, nil
-	asks := plan.Run{ID: "01x", Workflow: "nightly", Status: plan.RunPaused, Paused: plan.PausedAuthRequired}
+	late.Status, late.Error = runs.RunTimedOut, nil
+	asks := runs.Run{ID: "01x", Workflow: "nightly", Status: runs.RunPaused, Paused: runs.PausedAuthRequired}
 	for want, got := range map[string]string{
 		"nightly: run 01x failed: step fetch: no route\nflowrun runs show 01x":             noticeText(noticeFailed, &failed, told{}, 1),
 		"nightly: run 01x timed out (3 in a row)\nflowrun runs show 01x":                   noticeText(noticeFailed, &late, told{}, 3),

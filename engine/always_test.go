@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -39,7 +40,7 @@ func serving(t *testing.T, dir string, files map[string]string, change func(*wor
 }
 
 // ended waits for the end of a run.
-func ended(t *testing.T, e *Engine, id string) *plan.Result {
+func ended(t *testing.T, e *Engine, id string) *runs.Result {
 	t.Helper()
 	result, err := e.Wait(t.Context(), id)
 	if err != nil {
@@ -94,7 +95,7 @@ func TestAServerTakesUpWhatNoProcessDrives(t *testing.T) {
 	if _, err := e.Decide(t.Context(), open.ID, "ask", ActApprove, DecideRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if result := ended(t, e, open.ID); result.Run.Status != plan.RunSucceeded {
+	if result := ended(t, e, open.ID); result.Run.Status != runs.RunSucceeded {
 		t.Errorf("it ends as %+v", result.Run)
 	}
 }
@@ -125,12 +126,12 @@ func TestAServerTakesUpTheQueue(t *testing.T) {
 	for _, id := range ids {
 		eventually(t, "run "+id+" waits for a person", func() bool {
 			row, err := e.store.Run(id)
-			return err == nil && row.Status == plan.RunWaiting && e.driver.Driven(id)
+			return err == nil && row.Status == runs.RunWaiting && e.driver.Driven(id)
 		})
 		if _, err := e.Decide(t.Context(), id, "ask", ActApprove, DecideRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		if result := ended(t, e, id); result.Run.Status != plan.RunSucceeded {
+		if result := ended(t, e, id); result.Run.Status != runs.RunSucceeded {
 			t.Errorf("run %s ends as %+v", id, result.Run)
 		}
 	}
@@ -168,7 +169,7 @@ func TestAServerTakesUpSubWorkflows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(rows) == 1 && rows[0].Status == plan.RunWaiting && e.driver.Driven(rows[0].ID) {
+		if len(rows) == 1 && rows[0].Status == runs.RunWaiting && e.driver.Driven(rows[0].ID) {
 			id = rows[0].ID
 		}
 		return id
@@ -182,7 +183,7 @@ func TestAServerTakesUpSubWorkflows(t *testing.T) {
 	if _, err := e.Decide(t.Context(), child(), "ask", ActApprove, DecideRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if result := ended(t, e, run.ID); result.Run.Status != plan.RunSucceeded {
+	if result := ended(t, e, run.ID); result.Run.Status != runs.RunSucceeded {
 		t.Errorf("it ends as %+v", result.Run)
 	}
 }
@@ -231,10 +232,10 @@ func TestAServerLeavesARunWhosePluginHasChanged(t *testing.T) {
 func TestOldFiresGoWithTheSweep(t *testing.T) {
 	now := time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 	e := stateProject(t, func() time.Time { return now }, nil)
-	var rows []plan.Fire
+	var rows []runs.Fire
 	for _, age := range []time.Duration{workspace.DefaultKeep + time.Hour, workspace.DefaultKeep - time.Hour, time.Minute} {
 		at := now.Add(-age)
-		rows = append(rows, plan.Fire{Workflow: "often", Trigger: "tick", Kind: plan.TriggerEvery, Slot: at, At: at, Skipped: plan.SkipOverlap})
+		rows = append(rows, runs.Fire{Workflow: "often", Trigger: "tick", Kind: plan.TriggerEvery, Slot: at, At: at, Skipped: runs.SkipOverlap})
 	}
 	if err := e.store.PutFires(rows, "often", "tick", nil); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -49,8 +49,8 @@ type RerunRequest struct {
 // RunFilter selects runs; the newest come first. Query is an expression that must
 // be true of a run's row (docs/commands.md, "Find runs").
 type RunFilter struct {
-	Workflow string         `json:"workflow,omitempty"`
-	Status   plan.RunStatus `json:"status,omitempty"`
+	Workflow string      `json:"workflow,omitempty"`
+	Status   runs.Status `json:"status,omitempty"`
 	// Attention selects the runs that need somebody (see RunsSummary).
 	Attention bool              `json:"attention,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
@@ -95,7 +95,7 @@ type CallRequest struct {
 type CallResult struct {
 	Outputs json.RawMessage `json:"outputs,omitempty"`
 	Meta    json.RawMessage `json:"meta,omitempty"`
-	Error   *plan.Error     `json:"error,omitempty"`
+	Error   *runs.Error     `json:"error,omitempty"`
 }
 
 // JSONFault says what is wrong with a JSON text in words for people.

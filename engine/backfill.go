@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schedule"
 )
 
@@ -138,7 +139,7 @@ type backfill struct {
 
 // plan tells the slots that get a run from those that have one.
 func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, error) {
-	result := &BackfillResult{ID: b.found.id, Slots: []plan.Fire{}, Skipped: []plan.Fire{}}
+	result := &BackfillResult{ID: b.found.id, Slots: []runs.Fire{}, Skipped: []runs.Fire{}}
 	if len(slots) == 0 {
 		return result, nil
 	}
@@ -146,7 +147,7 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 	if err != nil {
 		return nil, b.engine.fault(err)
 	}
-	have := map[int64]plan.Fire{}
+	have := map[int64]runs.Fire{}
 	for _, row := range rows {
 		if row.Run != "" {
 			have[row.Slot.UnixNano()] = row
@@ -159,7 +160,7 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 			result.Skipped = append(result.Skipped, row)
 			continue
 		}
-		result.Slots = append(result.Slots, plan.Fire{
+		result.Slots = append(result.Slots, runs.Fire{
 			Workflow: b.found.workflow(), Trigger: b.found.trigger.Name, Kind: b.found.trigger.Kind,
 			Slot: slot.UTC(), At: now, Note: b.schedule.Note(before, slot), Backfill: true, By: b.By,
 		})
@@ -170,7 +171,7 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 
 // start starts the first runs at once, so that what is wrong with all of them is
 // told, and the others as these end. It sets the ids of the first in slots.
-func (b *backfill) start(ctx context.Context, slots []plan.Fire) error {
+func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 	first := min(b.Parallel, len(slots))
 	kept := len(slots) > first && b.engine.always.on()
 	for i := range slots[:first] {
@@ -197,9 +198,9 @@ func (b *backfill) start(ctx context.Context, slots []plan.Fire) error {
 }
 
 // goOn starts the runs of the rest as those that go on end.
-func (b *backfill) goOn(going, rest []plan.Fire) {
+func (b *backfill) goOn(going, rest []runs.Fire) {
 	s := b.engine.scheduler
-	queue := make(chan plan.Fire, len(rest))
+	queue := make(chan runs.Fire, len(rest))
 	for _, fire := range rest {
 		queue <- fire
 	}
@@ -239,10 +240,10 @@ func (b *backfill) drop() {
 }
 
 // follow starts one run behind the other. An error ends the whole backfill.
-func (b *backfill) follow(ctx context.Context, run string, queue <-chan plan.Fire) error {
+func (b *backfill) follow(ctx context.Context, run string, queue <-chan runs.Fire) error {
 	for {
 		if run != "" {
-			if status, err := b.end(ctx, run); err != nil || status == plan.RunCanceled {
+			if status, err := b.end(ctx, run); err != nil || status == runs.RunCanceled {
 				return cmp.Or(err, fmt.Errorf("its run %s was canceled", run))
 			}
 		}
@@ -259,7 +260,7 @@ func (b *backfill) follow(ctx context.Context, run string, queue <-chan plan.Fir
 
 // end waits until a run has ended or is paused. One that nobody drives yet, since
 // the server has just begun, is looked at again.
-func (b *backfill) end(ctx context.Context, run string) (plan.RunStatus, error) {
+func (b *backfill) end(ctx context.Context, run string) (runs.Status, error) {
 	for ctx.Err() == nil {
 		result, err := b.engine.Wait(ctx, run)
 		switch {
@@ -268,7 +269,7 @@ func (b *backfill) end(ctx context.Context, run string) (plan.RunStatus, error) 
 			return "", nil // retention took it
 		case err != nil:
 			return "", err
-		case result.Run.Closed || result.Run.Status == plan.RunPaused:
+		case result.Run.Closed || result.Run.Status == runs.RunPaused:
 			return result.Run.Status, nil
 		}
 		select {
@@ -280,7 +281,7 @@ func (b *backfill) end(ctx context.Context, run string) (plan.RunStatus, error) 
 }
 
 // startSlot starts the run of a slot. One that has got its run meanwhile has it.
-func (b *backfill) startSlot(ctx context.Context, fire plan.Fire) (string, error) {
+func (b *backfill) startSlot(ctx context.Context, fire runs.Fire) (string, error) {
 	slot := fire.Slot
 	row, err := b.engine.store.Fire(fire.Workflow, fire.Trigger, slot)
 	if err != nil {
@@ -351,7 +352,7 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 }
 
 // going are the fires of the backfill whose runs go on.
-func (b *backfill) going() (fires []plan.Fire, err error) {
+func (b *backfill) going() (fires []runs.Fire, err error) {
 	rows, err := b.engine.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, b.From, b.Until, 0)
 	if err != nil {
 		return nil, b.engine.fault(err)

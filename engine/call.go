@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -24,13 +25,13 @@ const defaultCallTimeout = time.Minute
 // Call makes one call of an action outside a workflow, with the checks, the
 // limiter and the redaction of a step. Pending answers are followed. What the
 // call says of itself comes in the result; err is a failure of the engine.
-func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) (CallResult, error) {
+func (e *Engine) Call(ctx context.Context, request CallRequest, sink runs.Sink) (CallResult, error) {
 	action, err := e.project.Action(request.Action)
 	if err != nil {
 		return failedCall(request.Action, e.unknownAction(request.Action, err)), nil
 	}
 	if e.project.Builtin(request.Action) {
-		return failedCall(request.Action, &plan.Error{Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: "actions of core run inside workflows only"}), nil
+		return failedCall(request.Action, &runs.Error{Kind: plan.KindUnsupported, Applied: runs.NotApplied, Message: "actions of core run inside workflows only"}), nil
 	}
 	input, failed := e.callInput(ctx, action, request)
 	if failed != nil {
@@ -40,9 +41,9 @@ func (e *Engine) Call(ctx context.Context, request CallRequest, sink plan.Sink) 
 }
 
 // failedCall is the result of a call that failed. A call is no step of a run.
-func failedCall(action string, failed *plan.Error) CallResult {
+func failedCall(action string, failed *runs.Error) CallResult {
 	failed.Step = ""
-	if failed.Kind == plan.KindInvalid && failed.Applied == plan.NotApplied && failed.HTTPStatus == 0 {
+	if failed.Kind == plan.KindInvalid && failed.Applied == runs.NotApplied && failed.HTTPStatus == 0 {
 		failed.Attempt = 0 // RefusedCall before the first one
 	}
 	if failed.Action == "" {
@@ -51,25 +52,25 @@ func failedCall(action string, failed *plan.Error) CallResult {
 	return CallResult{Error: failed}
 }
 
-func (e *Engine) unknownAction(name string, err error) *plan.Error {
+func (e *Engine) unknownAction(name string, err error) *runs.Error {
 	var broken *pluginhost.PluginError
 	if errors.As(err, &broken) {
-		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
+		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
 	}
-	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+	failed := &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: err.Error()}
 	failed.Hint = diag.DidYouMean(name, e.project.ActionNames())
 	return failed
 }
 
 // callInput checks the input as the checker would check a step's `with`.
-func (e *Engine) callInput(ctx context.Context, action *plan.Action, request CallRequest) (json.RawMessage, *plan.Error) {
+func (e *Engine) callInput(ctx context.Context, action *plan.Action, request CallRequest) (json.RawMessage, *runs.Error) {
 	input := request.Input
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
 	inputType, err := schema.FromJSON(action.Input)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: fmt.Sprintf("input schema: %v", err)}
+		return nil, &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: fmt.Sprintf("input schema: %v", err)}
 	}
 	if failed := refuseUnknownKeys(input, inputType); failed != nil {
 		return nil, failed
@@ -85,15 +86,15 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 	}
 	diagnostics, _, err := e.project.Host().Validate(ctx, action.FullName(), input, nil)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Message: err.Error()}
 	}
 	for _, d := range diagnostics {
 		if d.Error {
-			return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: d.Summary, Hint: d.Detail, Pointer: d.Pointer}
+			return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: d.Summary, Hint: d.Detail, Pointer: d.Pointer}
 		}
 	}
 	if _, err := decode(input); err != nil {
-		failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+		failed := &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: err.Error()}
 		var mismatch *schema.Mismatch
 		if errors.As(err, &mismatch) {
 			failed.Message, failed.Hint, failed.Pointer = mismatch.Message, mismatch.Hint, mismatch.Pointer
@@ -137,15 +138,15 @@ func (e *Engine) learnTexts(value any) {
 
 // refuseUnknownKeys finds a misspelt key before the one that it stands for is
 // missed.
-func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *plan.Error {
+func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *runs.Error {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(input, &given) != nil || t.Additional != nil {
 		return nil // what is no object is refused later
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, known := t.Field(name); !known {
-			return &plan.Error{
-				Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name,
+			return &runs.Error{
+				Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name,
 				Message: fmt.Sprintf("there is no input `%s`", name), Hint: diag.DidYouMean(name, t.FieldNames()),
 			}
 		}
@@ -153,7 +154,7 @@ func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *plan.Error {
 	return nil
 }
 
-func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request CallRequest, input json.RawMessage, sink plan.Sink) (CallResult, error) {
+func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request CallRequest, input json.RawMessage, sink runs.Sink) (CallResult, error) {
 	connection := request.Connection
 	if connection == "" {
 		name, err := e.project.DefaultConnection(action.Plugin)
@@ -174,7 +175,7 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 	if err != nil {
 		return CallResult{}, err
 	}
-	call := plan.Request{
+	call := runs.Request{
 		Action: request.Action, Connection: connection, RunID: "call-" + id, Step: "call", Operation: "call",
 		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: e.config.Now(), Timeout: action.DefaultTimeout,
 	}
@@ -195,7 +196,7 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 			}
 		case call.Attempt < request.Attempts && mayRepeat(action, answer.Failed):
 			delay := max(time.Second<<(call.Attempt-1), time.Duration(answer.Failed.RetryAfterS*float64(time.Second)))
-			sink.Log(plan.Log{Level: "warn", Message: fmt.Sprintf("attempt %d of %d failed: %s", call.Attempt, request.Attempts, answer.Failed.Message)})
+			sink.Log(runs.Log{Level: "warn", Message: fmt.Sprintf("attempt %d of %d failed: %s", call.Attempt, request.Attempts, answer.Failed.Message)})
 			if err := e.outside.pauseBetween(ctx, min(delay, 30*time.Second)); err != nil {
 				return CallResult{}, err
 			}
@@ -207,18 +208,18 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 }
 
 // prompter is a sink that can show what a person must do.
-type prompter interface{ Prompt(plan.Prompt) }
+type prompter interface{ Prompt(runs.Prompt) }
 
-func showPending(sink plan.Sink, pending *plan.Pending) {
+func showPending(sink runs.Sink, pending *runs.Pending) {
 	if p, ok := sink.(prompter); ok && pending.Prompt != nil {
 		p.Prompt(*pending.Prompt)
 		return
 	}
-	sink.Log(plan.Log{Level: "info", Message: pendingText(pending)})
+	sink.Log(runs.Log{Level: "info", Message: pendingText(pending)})
 }
 
 // lackingSettings is the failure of a call whose connection lacks a setting.
-func (e *Engine) lackingSettings(plugin, name string) *plan.Error {
+func (e *Engine) lackingSettings(plugin, name string) *runs.Error {
 	connection, err := e.project.Connection(plugin, name)
 	if err != nil {
 		return nil // the call itself says so
@@ -232,10 +233,10 @@ func (e *Engine) lackingSettings(plugin, name string) *plan.Error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: problems[0].Message, Hint: problems[0].Hint}
+	return &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: problems[0].Message, Hint: problems[0].Hint}
 }
 
-func pendingText(pending *plan.Pending) string {
+func pendingText(pending *runs.Pending) string {
 	if prompt := pending.Prompt; prompt != nil {
 		return strings.TrimSpace(fmt.Sprintf("%s: open %s and enter %s %s", prompt.Title, prompt.URL, prompt.UserCode, prompt.Message))
 	}
@@ -247,23 +248,23 @@ func pendingText(pending *plan.Pending) string {
 
 // mayRepeat keeps a `once` action from being sent again unless it was certainly
 // not applied.
-func mayRepeat(action *plan.Action, failed *plan.Error) bool {
+func mayRepeat(action *plan.Action, failed *runs.Error) bool {
 	if !slices.Contains(plan.DefaultRetryKinds(), failed.Kind) {
 		return false
 	}
-	return action.Effect != plan.EffectOnce || failed.Applied == plan.NotApplied
+	return action.Effect != plan.EffectOnce || failed.Applied == runs.NotApplied
 }
 
-func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Request, sink plan.Sink) plan.Answer {
+func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call runs.Request, sink runs.Sink) runs.Answer {
 	waiting, admitted := e.outside.whileOpen(ctx)
 	defer admitted()
 	done, err := e.limiter.Acquire(waiting, action, call.Connection, func(until time.Time) {
 		if !until.IsZero() {
-			sink.Log(plan.Log{Level: "info", Message: "waiting (rate limit, next " + until.Local().Format(time.TimeOnly) + ")"})
+			sink.Log(runs.Log{Level: "info", Message: "waiting (rate limit, next " + until.Local().Format(time.TimeOnly) + ")"})
 		}
 	})
 	if err != nil {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindCanceled, Applied: plan.NotApplied, Message: err.Error()}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindCanceled, Applied: runs.NotApplied, Message: err.Error()}}
 	}
 	attempt, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
@@ -274,10 +275,10 @@ func (e *Engine) callOnce(ctx context.Context, action *plan.Action, call plan.Re
 
 // referSecrets turns `${{ secrets.NAME }}` texts into references and refuses
 // clear values in secret fields unless they are allowed.
-func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.RawMessage, *plan.Error) {
+func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.RawMessage, *runs.Error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(input, &fields); err != nil {
-		return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: "the input must be a JSON object"}
+		return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: "the input must be a JSON object"}
 	}
 	for name, value := range fields {
 		var text string
@@ -288,14 +289,14 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 		secretField := known && field.Secret
 		if match := workspace.SecretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
 			if !secretField {
-				return nil, &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name, Message: fmt.Sprintf("`%s` is not a secret field, so it takes no secret", name)}
+				return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name, Message: fmt.Sprintf("`%s` is not a secret field, so it takes no secret", name)}
 			}
 			fields[name] = json.RawMessage(fmt.Sprintf(`{"$secret":%q}`, match[1]))
 			continue
 		}
 		if secretField && !literals && string(value) != "null" {
-			return nil, &plan.Error{
-				Kind: plan.KindInvalid, Applied: plan.NotApplied, Pointer: "/" + name,
+			return nil, &runs.Error{
+				Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name,
 				Message: fmt.Sprintf("`%s` is secret: its value must not stand in the arguments of a command", name),
 				Hint:    "write ${{ secrets.NAME }}, or read the input from a file with --with @FILE",
 			}
@@ -303,7 +304,7 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 	}
 	encoded, err := json.Marshal(fields)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: err.Error()}
 	}
 	return encoded, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -19,7 +20,7 @@ type ConnectionTest struct {
 	Note       string      `json:"note,omitempty"`      // why not
 	Account    string      `json:"account,omitempty"`   // "" = the plugin does not tell
 	DurationMS int64       `json:"duration_ms"`
-	Error      *plan.Error `json:"error,omitempty"`
+	Error      *runs.Error `json:"error,omitempty"`
 }
 
 // Opened says in words what is known of a connection that nothing was asked of.
@@ -55,7 +56,7 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 	return test, nil
 }
 
-func (e *Engine) tryConnection(ctx context.Context, found workspace.NamedConnection) (pluginhost.Test, *plan.Error) {
+func (e *Engine) tryConnection(ctx context.Context, found workspace.NamedConnection) (pluginhost.Test, *runs.Error) {
 	resolved, err := e.project.Connection(found.Plugin, found.Name)
 	if err != nil {
 		return pluginhost.Test{}, workspace.ConfigError(err)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -180,25 +180,25 @@ func (e *Engine) Migrated() (from uint64, backup string) { return e.file.Migrate
 
 // DBStats says what the store holds and what room it has.
 type DBStats struct {
-	Path       string                 `json:"path"`
-	Schema     uint64                 `json:"schema"`
-	FileBytes  int64                  `json:"file_bytes"`
-	UsedBytes  int64                  `json:"used_bytes"` // of the file
-	FreeBytes  int64                  `json:"free_bytes"` // of the file: used again before it grows, given back by `db compact`
-	MaxBytes   int64                  `json:"max_bytes"`  // the file never grows above it
-	DiskFree   uint64                 `json:"disk_free_bytes"`
-	DiskTotal  uint64                 `json:"disk_total_bytes"`
-	Pressure   string                 `json:"pressure,omitempty"` // why no run is accepted; "" = there is room
-	Runs       map[plan.RunStatus]int `json:"runs"`
-	Oldest     string                 `json:"oldest_run,omitempty"`
-	OldestAt   *time.Time             `json:"oldest_at,omitempty"`
-	Keep       string                 `json:"retention_keep"`     // "90d"
-	MaxRuns    int                    `json:"retention_max_runs"` // of each workflow
-	MaxTotal   int                    `json:"retention_max_total"`
-	Cut        []HistoryCut           `json:"history_cut,omitempty"`
-	LastBackup *BackupReport          `json:"last_backup"` // null = none was made
-	Buckets    []DBBucket             `json:"buckets"`     // the largest first
-	Kernel     string                 `json:"kernel_warning,omitempty"`
+	Path       string              `json:"path"`
+	Schema     uint64              `json:"schema"`
+	FileBytes  int64               `json:"file_bytes"`
+	UsedBytes  int64               `json:"used_bytes"` // of the file
+	FreeBytes  int64               `json:"free_bytes"` // of the file: used again before it grows, given back by `db compact`
+	MaxBytes   int64               `json:"max_bytes"`  // the file never grows above it
+	DiskFree   uint64              `json:"disk_free_bytes"`
+	DiskTotal  uint64              `json:"disk_total_bytes"`
+	Pressure   string              `json:"pressure,omitempty"` // why no run is accepted; "" = there is room
+	Runs       map[runs.Status]int `json:"runs"`
+	Oldest     string              `json:"oldest_run,omitempty"`
+	OldestAt   *time.Time          `json:"oldest_at,omitempty"`
+	Keep       string              `json:"retention_keep"`     // "90d"
+	MaxRuns    int                 `json:"retention_max_runs"` // of each workflow
+	MaxTotal   int                 `json:"retention_max_total"`
+	Cut        []HistoryCut        `json:"history_cut,omitempty"`
+	LastBackup *BackupReport       `json:"last_backup"` // null = none was made
+	Buckets    []DBBucket          `json:"buckets"`     // the largest first
+	Kernel     string              `json:"kernel_warning,omitempty"`
 }
 
 // DBBucket is the size of one kind of rows.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -24,14 +24,14 @@ func DBOwnerKinds() []string { return []string{OwnersByWorkflow, OwnersByPlugin,
 // store. A plugin has the answers of its calls, what its steps logged, and its
 // state; its name is empty for what belongs to none.
 type DBOwner struct {
-	Name     string         `json:"name"`
-	Workflow string         `json:"workflow,omitempty"` // of a run
-	Status   plan.RunStatus `json:"status,omitempty"`   // of a run
-	Runs     int            `json:"runs,omitempty"`
-	Journal  int64          `json:"journal_bytes"`
-	Log      int64          `json:"log_bytes,omitempty"`
-	State    int64          `json:"state_bytes,omitempty"` // of a plugin
-	Bytes    int64          `json:"bytes"`                 // all of it
+	Name     string      `json:"name"`
+	Workflow string      `json:"workflow,omitempty"` // of a run
+	Status   runs.Status `json:"status,omitempty"`   // of a run
+	Runs     int         `json:"runs,omitempty"`
+	Journal  int64       `json:"journal_bytes"`
+	Log      int64       `json:"log_bytes,omitempty"`
+	State    int64       `json:"state_bytes,omitempty"` // of a plugin
+	Bytes    int64       `json:"bytes"`                 // all of it
 }
 
 // DBOwners says who takes the room in the store, the largest first. It reads the

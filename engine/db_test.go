@@ -22,9 +22,9 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/ports"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -66,7 +66,7 @@ func runHello(t *testing.T, e *Engine) string {
 		t.Fatalf("start: %v %v", err, problems)
 	}
 	result, err := e.Wait(t.Context(), run.ID)
-	if err != nil || result.Run.Status != plan.RunSucceeded {
+	if err != nil || result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("%+v: %v", result, err)
 	}
 	return run.ID
@@ -85,7 +85,7 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 	}
 	later := runHello(t, e)
 	stats, err := e.DBStats(t.Context())
-	if err != nil || stats.Runs[plan.RunSucceeded] != 2 || stats.Oldest != id || stats.LastBackup == nil || stats.LastBackup.Path != report.Path ||
+	if err != nil || stats.Runs[runs.RunSucceeded] != 2 || stats.Oldest != id || stats.LastBackup == nil || stats.LastBackup.Path != report.Path ||
 		stats.Schema == 0 || stats.FileBytes == 0 || stats.UsedBytes > stats.FileBytes || len(stats.Buckets) == 0 {
 		t.Errorf("stats: %+v %v", stats, err)
 	}
@@ -103,7 +103,7 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeEngine(t, e)
-	if result, err := e.Get(t.Context(), id); err != nil || result.Run.Status != plan.RunSucceeded {
+	if result, err := e.Get(t.Context(), id); err != nil || result.Run.Status != runs.RunSucceeded {
 		t.Errorf("the run of before: %+v %v", result, err)
 	}
 	if _, err := e.Get(t.Context(), later); !errors.Is(err, fault.ErrRunNotFound) {
@@ -437,7 +437,7 @@ func TestAnExportHoldsNoSecret(t *testing.T) {
 	stored := make(chan error, 1)
 	e.store.Append(run.ID, []*journal.Record{{Seq: records[len(records)-1].Seq + 1, Event: journal.Event{
 		Kind: journal.Signaled, At: time.Now(), Signal: &journal.Signal{Name: all, Payload: json.RawMessage(`{"` + canaries["stored"] + `":` + canaries["number"] + `}`)},
-	}}}, nil, []plan.Log{{At: time.Now(), Level: "info", Message: "said " + all}}, func(err error) { stored <- err })
+	}}}, nil, []runs.Log{{At: time.Now(), Level: "info", Message: "said " + all}}, func(err error) { stored <- err })
 	if err := <-stored; err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -45,7 +45,7 @@ type DecideRequest struct {
 // DecideResult says what became of it. Held: it is recorded, and takes effect when
 // the run is resumed. Early: no step waits for the signal yet, it is kept.
 type DecideResult struct {
-	Run   *plan.Run `json:"run"`
+	Run   *runs.Run `json:"run"`
 	Step  string    `json:"step,omitempty"`
 	Held  bool      `json:"held,omitempty"`
 	Early bool      `json:"early,omitempty"`
@@ -206,7 +206,7 @@ func (d *decider) signal() (*journal.Event, error) {
 // another step waits for a signal of that name, it would take this one: then it has
 // to be sent by name.
 func (d *decider) signalAhead(name string) (*journal.Event, error) {
-	ahead := !slices.ContainsFunc(d.machine.Steps(), func(s plan.RunStep) bool { return s.Path == d.step && s.Status != plan.StepPending })
+	ahead := !slices.ContainsFunc(d.machine.Steps(), func(s runs.Step) bool { return s.Path == d.step && s.Status != runs.StepPending })
 	if !ahead || len(d.machine.AwaitingSignal(name)) > 0 {
 		return nil, d.notWaiting("the signal " + name)
 	}

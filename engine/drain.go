@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The times of a graceful stop (docs/reliability.md, P17).
@@ -56,7 +56,7 @@ func (e *Engine) DrainRuns(ctx context.Context) (left []string, err error) {
 	err = e.Drain(ctx)
 	for _, id := range driven {
 		row, readErr := e.store.Run(id)
-		if readErr == nil && row.Parent == nil && !row.Closed && row.Status != plan.RunPaused {
+		if readErr == nil && row.Parent == nil && !row.Closed && row.Status != runs.RunPaused {
 			left = append(left, id)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ports"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
@@ -118,7 +118,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		Now:           p.Config().Now,
 		Log:           p.Config().Log,
 		MaxActiveRuns: p.Declared().Limits.MaxActiveRuns,
-		JournalBytes:  p.Declared().Limits.Quotas.Of(plan.QuotaJournal),
+		JournalBytes:  p.Declared().Limits.Quotas.Of(quota.Journal),
 		Memory:        e.store,
 		Identifier:    workspace.NewIdentifier(p),
 		Gate:          ports.NewSpaceGate(e.store.Pressure, p.Config().Now, time.After),

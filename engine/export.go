@@ -10,7 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -184,7 +184,7 @@ func (x *export) logs(ctx context.Context, id string) {
 	}
 }
 
-func (x *export) plan(id string, row plan.Run) {
+func (x *export) plan(id string, row runs.Run) {
 	encoded, err := x.engine.store.Plan(row.PlanHash)
 	if err != nil {
 		x.fail(fmt.Errorf("read plan of run %s: %w", id, err))

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -28,7 +29,7 @@ type firing struct {
 	item, outputs json.RawMessage
 	requestID     string     // the same one again is the first run; "" = none
 	digest        string     // of what the request asks for
-	fire          *plan.Fire // the row that is stored with the run; what it lacks is filled in. nil = no row
+	fire          *runs.Fire // the row that is stored with the run; what it lacks is filled in. nil = no row
 	by            string     // who asked for it; "" = nobody did
 }
 
@@ -71,11 +72,11 @@ func (e *Engine) startTriggered(ctx context.Context, f firing) (runID string, ex
 func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (json.RawMessage, error) {
 	code, err := f.rev.Code()
 	if err != nil {
-		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: err.Error()}
+		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: err.Error()}
 	}
 	values, failure := code.Inputs(f.trigger, f.roots, now)
 	if failure != nil {
-		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: e.project.Redact(failure.Message)}
+		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: e.project.Redact(failure.Message)}
 	}
 	given := make(map[string]workspace.Input, len(values))
 	for name, value := range values {
@@ -86,13 +87,13 @@ func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (js
 		return nil, refusedFire(err)
 	}
 	if lacking := inforce.FirstError(e.project.Preflight(ctx, f.rev.Workflow())); lacking != nil {
-		return nil, &notFiredError{Skipped: plan.SkipInvalid, Note: lacking.String()}
+		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: lacking.String()}
 	}
 	return inputs, nil
 }
 
 // row is the fire's row, complete but for the run.
-func (f firing) row(now time.Time) *plan.Fire {
+func (f firing) row(now time.Time) *runs.Fire {
 	if f.fire == nil {
 		return nil
 	}
@@ -117,11 +118,11 @@ func refusedFire(err error) error {
 	var busy *fault.BusyError
 	switch {
 	case errors.As(err, &wrong):
-		return &notFiredError{Skipped: plan.SkipInvalid, Note: wrong.Error()}
+		return &notFiredError{Skipped: runs.SkipInvalid, Note: wrong.Error()}
 	case errors.As(err, &full):
-		return &notFiredError{Skipped: plan.SkipBusy, Note: full.Error(), cause: err}
+		return &notFiredError{Skipped: runs.SkipBusy, Note: full.Error(), cause: err}
 	case errors.As(err, &busy):
-		return &notFiredError{Skipped: plan.SkipBusy, Note: busy.Error(), cause: err}
+		return &notFiredError{Skipped: runs.SkipBusy, Note: busy.Error(), cause: err}
 	}
 	return err
 }
@@ -130,7 +131,7 @@ func refusedFire(err error) error {
 // that fall together stand one behind the other; the end of a run that is told
 // twice has one row.
 func (e *Engine) skip(rev *inforce.Revision, t *plan.Trigger, at time.Time, reason, note string) error {
-	row := plan.Fire{
+	row := runs.Fire{
 		Workflow: rev.Name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.config.Now().UTC().Round(0),
 		Skipped: reason, Note: e.project.Redact(note),
 	}
@@ -147,7 +148,7 @@ func (e *Engine) skip(rev *inforce.Revision, t *plan.Trigger, at time.Time, reas
 		}
 		row.Slot = row.Slot.Add(1)
 	}
-	if err := e.store.PutFires([]plan.Fire{row}, row.Workflow, row.Trigger, nil); err != nil {
+	if err := e.store.PutFires([]runs.Fire{row}, row.Workflow, row.Trigger, nil); err != nil {
 		return e.fault(err)
 	}
 	e.config.Observer.Fired(&row)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // RunHistory is what a run did, in time: the calls and waits of its steps, and
@@ -67,7 +68,7 @@ type Span struct {
 	End        SpanEnd         `json:"end,omitempty"`
 	Due        time.Time       `json:"due,omitzero"` // of a wait: when it shall end
 	Attempt    int             `json:"attempt,omitempty"`
-	Error      *plan.Error     `json:"error,omitempty"`
+	Error      *runs.Error     `json:"error,omitempty"`
 	Message    string          `json:"message,omitempty"` // of a pending answer
 	Cached     bool            `json:"cached,omitempty"`
 	Action     string          `json:"action,omitempty"`
@@ -219,7 +220,7 @@ func answerBytes(span *Span) int {
 // waits notes the times before a call that it was held back in: the attempt begins
 // when the last one ends. A question that failed may have waited once more: it begins
 // when the first wait ends.
-func (h *historian) waits(call *Span, waits []plan.Wait) {
+func (h *historian) waits(call *Span, waits []runs.Wait) {
 	for i, wait := range waits {
 		h.held = append(h.held, Span{
 			Step: call.Step, Operation: call.Operation, Kind: SpanLimit, From: wait.From, To: wait.Until, End: EndOK, Due: wait.Until,
@@ -244,8 +245,8 @@ func (h *historian) ordered() {
 }
 
 // live shows what holds calls back now, which no record tells yet.
-func (h *historian) live(steps []plan.RunStep) {
-	held := map[string]*plan.RunStep{}
+func (h *historian) live(steps []runs.Step) {
+	held := map[string]*runs.Step{}
 	for i := range steps {
 		if steps[i].WaitSince != nil {
 			held[steps[i].Path] = &steps[i]
@@ -405,7 +406,7 @@ func (h *historian) begin(path string, span Span) {
 func (h *historian) finish(finish *journal.Finish, at time.Time) {
 	switch {
 	case finish == nil:
-	case finish.Status == plan.RunPaused:
+	case finish.Status == runs.RunPaused:
 		h.stopped = &Gap{Why: "paused", From: at}
 	case finish.Status.Ended():
 		h.ended = true // its handlers may follow

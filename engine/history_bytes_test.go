@@ -9,7 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/enginetest"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // largeRun stores a run with many answers of a size; equal ones are stored once.
@@ -17,7 +17,7 @@ func largeRun(t *testing.T, e *Engine, answers, size int) string {
 	t.Helper()
 	const id = "01k8zq4c0vdx3y6t7k9m2n5p8r"
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	row := &plan.Run{ID: id, Workflow: "w", Status: plan.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: at, StartedAt: at}
+	row := &runs.Run{ID: id, Workflow: "w", Status: runs.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: at, StartedAt: at}
 	first := &journal.Record{Seq: 1, Event: journal.Event{Kind: journal.Started, At: at, Start: &journal.Start{RunID: id, Inputs: json.RawMessage(`{}`)}}}
 	if _, err := e.store.CreateRun(t.Context(), row, []byte(`{}`), "", first); err != nil {
 		t.Fatal(err)
@@ -27,10 +27,10 @@ func largeRun(t *testing.T, e *Engine, answers, size int) string {
 		path := fmt.Sprintf("s#page%d", seq)
 		records := []*journal.Record{
 			{Seq: seq, Event: journal.Event{Kind: journal.Driven, At: at}, Commands: []journal.Command{call(path, "s", 1)}},
-			{Seq: seq + 1, Event: journal.Event{Kind: journal.Completed, At: at, Path: path, Completed: &plan.Completed{Output: output}}},
+			{Seq: seq + 1, Event: journal.Event{Kind: journal.Completed, At: at, Path: path, Completed: &runs.Completed{Output: output}}},
 		}
 		stored := make(chan error, 1)
-		lines := []plan.Log{{At: at, Level: "info", Step: "s", Message: strings.Repeat("l", min(size, 60_000))}}
+		lines := []runs.Log{{At: at, Level: "info", Step: "s", Message: strings.Repeat("l", min(size, 60_000))}}
 		e.store.Append(id, records, nil, lines, func(err error) { stored <- err })
 		if err := <-stored; err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -51,14 +52,14 @@ func historyOf(only string, records []*journal.Record) *RunHistory {
 func TestIssue12_22AWaitForTheLimiterIsNoPartOfTheAttempt(t *testing.T) {
 	records := recorded(
 		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("get", "get", 1), call("put", "put", 1))},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "put", Completed: &plan.Completed{}}},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "get", Completed: &plan.Completed{}}},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "put", Completed: &runs.Completed{}}},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "get", Completed: &runs.Completed{}}},
 	)
 	begin := records[0].Event.At
 	at := func(second int) time.Time { return begin.Add(time.Duration(second) * time.Second) }
 	records[2].Event.At = at(12)
-	records[2].Event.Waits = []plan.Wait{
-		{For: "disk almost full", From: at(0), Until: at(1)}, {For: plan.WaitRateLimit, From: at(1), Until: at(10)},
+	records[2].Event.Waits = []runs.Wait{
+		{For: "disk almost full", From: at(0), Until: at(1)}, {For: runs.WaitRateLimit, From: at(1), Until: at(10)},
 	}
 	want := `get get limit 0 1 ok
 put put call 0 1 ok
@@ -77,7 +78,7 @@ func TestIssue12_22AQuestionOfALostCallWaitsToo(t *testing.T) {
 	records := recorded(
 		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("get", "get", 1))},
 		journal.Record{Event: journal.Event{Kind: journal.Driven, Interrupted: []string{"get"}}, Commands: commands(question)},
-		journal.Record{Event: journal.Event{Kind: journal.Reconciled, Path: "get#reconcile", Outcome: &plan.Outcome{Applied: plan.AppliedFully}}},
+		journal.Record{Event: journal.Event{Kind: journal.Reconciled, Path: "get#reconcile", Outcome: &runs.Outcome{Applied: runs.AppliedFully}}},
 	)
 	at := func(second int) time.Time { return records[0].Event.At.Add(time.Duration(second) * time.Second) }
 	waits := &historian{history: RunHistory{}, open: map[string]int{}, steps: map[string]string{}}
@@ -85,12 +86,12 @@ func TestIssue12_22AQuestionOfALostCallWaitsToo(t *testing.T) {
 		waits.add(record)
 	}
 	since, until := at(2), at(9)
-	waits.live([]plan.RunStep{{Path: "get", Wait: plan.WaitRateLimit, WaitSince: &since, Until: &until}})
-	if span := waits.history.Spans[len(waits.history.Spans)-1]; span.Kind != SpanLimit || !span.From.Equal(since) || !span.Due.Equal(until) || span.Message != plan.WaitRateLimit {
+	waits.live([]runs.Step{{Path: "get", Wait: runs.WaitRateLimit, WaitSince: &since, Until: &until}})
+	if span := waits.history.Spans[len(waits.history.Spans)-1]; span.Kind != SpanLimit || !span.From.Equal(since) || !span.Due.Equal(until) || span.Message != runs.WaitRateLimit {
 		t.Errorf("while it waits: %+v", span)
 	}
 	records[2].Event.At = at(20)
-	records[2].Event.Waits = []plan.Wait{{For: plan.WaitRateLimit, From: at(2), Until: at(9)}, {For: plan.WaitRateLimit, From: at(11), Until: at(18)}}
+	records[2].Event.Waits = []runs.Wait{{For: runs.WaitRateLimit, From: at(2), Until: at(9)}, {For: runs.WaitRateLimit, From: at(11), Until: at(18)}}
 	got := lines(historyOf("", records))
 	for _, want := range []string{"get get call 0 0 lost", "get#reconcile get limit 2 9 ok", "get#reconcile get ask 9 20 ok", "get#reconcile get limit 11 18 ok"} {
 		if !strings.Contains(got, want) {
@@ -121,13 +122,13 @@ func lines(history *RunHistory) string {
 }
 
 func TestHistoryTellsCallsAndWaits(t *testing.T) {
-	failed := &plan.Error{Kind: plan.KindUnavailable, Message: "down"}
+	failed := &runs.Error{Kind: plan.KindUnavailable, Message: "down"}
 	history := historyOf("", recorded(
 		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("get", "get", 1), timer("!run", "run_timeout"))},
 		journal.Record{Event: journal.Event{Kind: journal.Failed, Path: "get", Failed: failed}, Commands: commands(timer("get!retry1", "retry"))},
 		journal.Record{Event: journal.Event{Kind: journal.TimerFired, Path: "get!retry1"}, Commands: commands(call("get", "get", 2))},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "get", Completed: &plan.Completed{Cached: true}}, Commands: commands(call("all#page2", "all", 1))},
-		journal.Record{Event: journal.Event{Kind: journal.Pending, Path: "all#page2", Pending: &plan.Pending{Message: "soon"}}, Commands: commands(timer("all#page2!poll1@2", "poll"))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "get", Completed: &runs.Completed{Cached: true}}, Commands: commands(call("all#page2", "all", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Pending, Path: "all#page2", Pending: &runs.Pending{Message: "soon"}}, Commands: commands(timer("all#page2!poll1@2", "poll"))},
 		journal.Record{Event: journal.Event{Kind: journal.CancelRun, By: "ann", Cancel: &journal.Cancel{}}, Commands: commands(
 			journal.Command{Kind: journal.CommandCancel, Path: "all#page2!poll1@2"}, journal.Command{Kind: journal.CommandCancel, Path: "!run"})},
 	))
@@ -146,19 +147,19 @@ mark cancel ann`
 }
 
 func TestHistoryTellsWhenNothingCouldGoOn(t *testing.T) {
-	finish := func(status plan.RunStatus) []journal.Command {
+	finish := func(status runs.Status) []journal.Command {
 		return commands(journal.Command{Kind: journal.CommandFinish, Finish: &journal.Finish{Status: status}})
 	}
 	history := historyOf("", recorded(
 		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("a", "a", 1))},
 		journal.Record{Event: journal.Event{Kind: journal.Driven, Interrupted: []string{"a"}}, Commands: commands(call("a", "a", 1))},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &plan.Completed{}}, Commands: finish(plan.RunPaused)},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &runs.Completed{}}, Commands: finish(runs.RunPaused)},
 		journal.Record{Event: journal.Event{Kind: journal.Resolved, Path: "b", By: "bob"}},
 		journal.Record{Event: journal.Event{Kind: journal.Resumed, By: "ann"}, Commands: commands(call("c", "c", 1))},
 		journal.Record{Event: journal.Event{Kind: journal.Stopped}},
 		journal.Record{Event: journal.Event{Kind: journal.Driven}},
-		journal.Record{Event: journal.Event{Kind: journal.Failed, Path: "c", Failed: &plan.Error{}}, Commands: append(finish(plan.RunFailed), call("finally:d", "finally:d", 1))},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "finally:d", Completed: &plan.Completed{}}},
+		journal.Record{Event: journal.Event{Kind: journal.Failed, Path: "c", Failed: &runs.Error{}}, Commands: append(finish(runs.RunFailed), call("finally:d", "finally:d", 1))},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "finally:d", Completed: &runs.Completed{}}},
 		journal.Record{Event: journal.Event{Kind: journal.Resumed}},
 	))
 	want := `a a call 0 0 lost
@@ -184,8 +185,8 @@ mark resumed`
 func TestHistoryOfOneStepHasItsInputs(t *testing.T) {
 	records := recorded(
 		journal.Record{Event: journal.Event{Kind: journal.Started}, Commands: commands(call("a", "a", 1), call("b", "b", 1))},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "b", Completed: &plan.Completed{Output: json.RawMessage(`7`)}}},
-		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &plan.Completed{}}},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "b", Completed: &runs.Completed{Output: json.RawMessage(`7`)}}},
+		journal.Record{Event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &runs.Completed{}}},
 	)
 	history := historyOf("b", records)
 	if len(history.Spans) != 1 || string(history.Spans[0].Input) != `{"n":1}` || string(history.Spans[0].Output) != "7" {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -49,7 +50,7 @@ func (l *hookLocks) of(key string) *sync.Mutex {
 func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookRequest) (*HookAnswer, error) {
 	rev, t := e.hookTrigger(ctx, workflow, trigger)
 	if t == nil {
-		return nil, &fault.UnknownError{What: "webhook", Name: plan.TriggerID(workflow, trigger)}
+		return nil, &fault.UnknownError{What: "webhook", Name: runs.TriggerID(workflow, trigger)}
 	}
 	if len(r.Body) > maxHookBody {
 		return nil, refuseHook(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maxHookBody)
@@ -60,14 +61,14 @@ func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookReque
 	now := e.config.Now().UTC().Round(0)
 	sender, err := e.authenticate(ctx, t, r, now)
 	if err != nil {
-		e.config.Log.Info("webhook refused", "trigger", plan.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
+		e.config.Log.Info("webhook refused", "trigger", runs.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
 		return nil, err
 	}
 	answer, err := e.takeHook(ctx, rev, t, r, sender, now)
 	var refused *HookRefusedError
 	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
-		if err := e.skip(rev, t, now, plan.SkipInvalid, refused.Message); err != nil {
-			e.config.Log.Warn("refused webhook not recorded", "trigger", plan.TriggerID(workflow, trigger), "error", err)
+		if err := e.skip(rev, t, now, runs.SkipInvalid, refused.Message); err != nil {
+			e.config.Log.Warn("refused webhook not recorded", "trigger", runs.TriggerID(workflow, trigger), "error", err)
 		}
 	}
 	return answer, err
@@ -114,13 +115,13 @@ func (e *Engine) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Tr
 	if first, err := e.firstRun(ids, now); err != nil || first != "" {
 		return e.repeated(rev, t, first, now), err
 	}
-	f := firing{rev: rev, trigger: t, at: now, roots: roots, by: sender.by, fire: &plan.Fire{}}
+	f := firing{rev: rev, trigger: t, at: now, roots: roots, by: sender.by, fire: &runs.Fire{}}
 	if len(ids) > 0 {
 		f.requestID = ids[0]
 	}
 	id, existing, err := e.startTriggered(ctx, f)
 	switch refused := (*notFiredError)(nil); {
-	case errors.As(err, &refused) && refused.Skipped == plan.SkipBusy:
+	case errors.As(err, &refused) && refused.Skipped == runs.SkipBusy:
 		return nil, refused.cause // the sender tries again later; no row for each of many
 	case errors.As(err, &refused):
 		return nil, refuseHook(http.StatusUnprocessableEntity, "%s", refused.Note)
@@ -137,8 +138,8 @@ func (e *Engine) repeated(rev *inforce.Revision, t *plan.Trigger, run string, no
 	if run == "" {
 		return nil
 	}
-	if err := e.skip(rev, t, now, plan.SkipRepeated, "the event has its run already: "+run); err != nil {
-		e.config.Log.Warn("repeated webhook not recorded", "trigger", plan.TriggerID(rev.Name(), t.Name), "error", err)
+	if err := e.skip(rev, t, now, runs.SkipRepeated, "the event has its run already: "+run); err != nil {
+		e.config.Log.Warn("repeated webhook not recorded", "trigger", runs.TriggerID(rev.Name(), t.Name), "error", err)
 	}
 	return &HookAnswer{Run: run, Repeated: true}
 }

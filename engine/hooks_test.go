@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -173,7 +174,7 @@ func send(t *testing.T, e *Engine, trigger string, r HookRequest) string {
 func runOutputs(t *testing.T, e *Engine, answer string) map[string]any {
 	t.Helper()
 	result, err := e.Wait(t.Context(), answer[len("202 "):])
-	if err != nil || result.Run.Status != plan.RunSucceeded {
+	if err != nil || result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("%+v %v", result, err)
 	}
 	outputs := map[string]any{}
@@ -187,7 +188,7 @@ func runOutputs(t *testing.T, e *Engine, answer string) map[string]any {
 	return outputs
 }
 
-func firesOf(t *testing.T, e *Engine, workflow, trigger string) []plan.Fire {
+func firesOf(t *testing.T, e *Engine, workflow, trigger string) []runs.Fire {
 	t.Helper()
 	fires, _, err := e.store.Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
 	if err != nil {
@@ -435,7 +436,7 @@ func TestTheSameEventIsTheSameRunForADay(t *testing.T) {
 	for _, fire := range firesOf(t, e, "site report", "signed") {
 		skipped[fire.Skipped]++
 	}
-	if skipped[""] != 3 || skipped[plan.SkipRepeated] != 4 || skipped[plan.SkipInvalid] != 1 {
+	if skipped[""] != 3 || skipped[runs.SkipRepeated] != 4 || skipped[runs.SkipInvalid] != 1 {
 		t.Errorf("rows: %v", skipped)
 	}
 }

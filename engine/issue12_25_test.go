@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -30,7 +30,7 @@ func TestIssue12_25ACancelThatIsTakenEndsTheRun(t *testing.T) {
 		}
 		eventually(t, "the run waits", func() bool {
 			row, err := e.store.Run(run.ID)
-			return err == nil && row.Status == plan.RunWaiting
+			return err == nil && row.Status == runs.RunWaiting
 		})
 		decided := make(chan struct{})
 		go func() {
@@ -45,9 +45,9 @@ func TestIssue12_25ACancelThatIsTakenEndsTheRun(t *testing.T) {
 		}
 		var conflict *fault.ConflictError
 		switch {
-		case err == nil && result.Run.Status == plan.RunCanceled:
+		case err == nil && result.Run.Status == runs.RunCanceled:
 			taken++
-		case errors.As(err, &conflict) && result.Run.Status == plan.RunSucceeded:
+		case errors.As(err, &conflict) && result.Run.Status == runs.RunSucceeded:
 			refused++
 		default:
 			t.Fatalf("try %d: the cancel gives %v, and the run is %s", i, err, result.Run.Status)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -36,7 +37,7 @@ func usualScopes() []string { return []string{"openid", "email", "profile"} }
 // it, and the plugin polls until the person has decided. A login that was broken
 // off goes on with the same code, by its idempotency key. The failure comes in
 // the result; an unknown connection is an *UnknownError.
-func (e *Engine) Login(ctx context.Context, connection string, request LoginRequest, sink plan.Sink) (CallResult, error) {
+func (e *Engine) Login(ctx context.Context, connection string, request LoginRequest, sink runs.Sink) (CallResult, error) {
 	found, err := e.project.FindConnection(connection)
 	if err != nil {
 		return CallResult{}, err
@@ -58,7 +59,7 @@ const deadCode = "invalid_grant"
 
 // loginOnce is a login with one code. because tells why the code before it is of
 // no use, "" where there was none; the prompt says so.
-func (e *Engine) loginOnce(ctx context.Context, found workspace.NamedConnection, scopes []string, sink plan.Sink, because string) (CallResult, error) {
+func (e *Engine) loginOnce(ctx context.Context, found workspace.NamedConnection, scopes []string, sink runs.Sink, because string) (CallResult, error) {
 	input, err := json.Marshal(map[string]any{"scopes": scopes})
 	if err != nil {
 		return CallResult{}, fmt.Errorf("encode the scopes: %w", err)
@@ -96,17 +97,17 @@ type deviceFlow struct {
 	ExpiresAt       time.Time `json:"expires_at"`
 }
 
-func (e *Engine) awaitLogin(ctx context.Context, found workspace.NamedConnection, outputs json.RawMessage, sink plan.Sink, because string) (CallResult, error) {
+func (e *Engine) awaitLogin(ctx context.Context, found workspace.NamedConnection, outputs json.RawMessage, sink runs.Sink, because string) (CallResult, error) {
 	action := found.Plugin + "." + workspace.ActionDeviceWait
 	var flow deviceFlow
 	if err := json.Unmarshal(outputs, &flow); err != nil || flow.FlowID == "" {
-		return failedCall(action, &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
+		return failedCall(action, &runs.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("%s.%s answered without a flow_id", found.Plugin, workspace.ActionDeviceStart),
 		}), nil
 	}
 	if p, ok := sink.(prompter); ok && flow.UserCode != "" {
-		prompt := plan.Prompt{
+		prompt := runs.Prompt{
 			Title: "Log in to connection " + found.Name, URL: flow.VerificationURL, UserCode: flow.UserCode, ExpiresAt: flow.ExpiresAt,
 		}
 		if because != "" {
@@ -127,8 +128,8 @@ func (e *Engine) awaitLogin(ctx context.Context, found workspace.NamedConnection
 	}
 	result, err := e.Call(waiting, CallRequest{Action: action, Connection: found.Name, Input: input, Attempts: waitAttempts}, sink)
 	if waiting.Err() != nil && ctx.Err() == nil {
-		return failedCall(action, &plan.Error{
-			Kind: plan.KindExpired, Applied: plan.NotApplied, Message: "the code ended before anybody confirmed it", Hint: "start the login again",
+		return failedCall(action, &runs.Error{
+			Kind: plan.KindExpired, Applied: runs.NotApplied, Message: "the code ended before anybody confirmed it", Hint: "start the login again",
 		}), nil
 	}
 	if ctx.Err() != nil {
@@ -138,22 +139,22 @@ func (e *Engine) awaitLogin(ctx context.Context, found workspace.NamedConnection
 }
 
 // refuseLogin says why a connection has no login of its own; nil where it has.
-func refuseLogin(p *workspace.Workspace, found workspace.NamedConnection) *plan.Error {
+func refuseLogin(p *workspace.Workspace, found workspace.NamedConnection) *runs.Error {
 	if _, err := p.Describe(found.Plugin); err != nil {
-		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
+		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Message: err.Error()}
 	}
 	if hasLogin(p, found.Plugin) {
 		return nil
 	}
 	if source := p.TokenSource(found); source != "" {
-		return &plan.Error{
-			Kind: plan.KindInvalid, Applied: plan.NotApplied,
+		return &runs.Error{
+			Kind: plan.KindInvalid, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("connection `%s` takes its token from `%s`: log in there", found.Name, source),
 			Hint:    "`flowrun connections login " + source + "`",
 		}
 	}
-	refusal := &plan.Error{
-		Kind: plan.KindInvalid, Applied: plan.NotApplied,
+	refusal := &runs.Error{
+		Kind: plan.KindInvalid, Applied: runs.NotApplied,
 		Message: fmt.Sprintf("connection `%s` has no login: plugin %s takes its credentials from the connection's config", found.Name, found.Plugin),
 	}
 	var others []string
@@ -190,12 +191,12 @@ func loginScopes(p *workspace.Workspace, found workspace.NamedConnection, asked 
 type quiet struct{}
 
 // Log does nothing.
-func (quiet) Log(plan.Log) {}
+func (quiet) Log(runs.Log) {}
 
 // Progress does nothing.
-func (quiet) Progress(plan.Progress) {}
+func (quiet) Progress(runs.Progress) {}
 
-var _ plan.Sink = quiet{}
+var _ runs.Sink = quiet{}
 
 func hasLogin(p *workspace.Workspace, plugin string) bool {
 	return p.HasAction(plugin, workspace.ActionDeviceStart) && p.HasAction(plugin, workspace.ActionDeviceWait)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -15,7 +16,7 @@ import (
 type LogoutResult struct {
 	Revoked   bool        `json:"revoked"`         // the service has withdrawn the token
 	Forgotten bool        `json:"forgotten"`       // no token is stored any more
-	Error     *plan.Error `json:"error,omitempty"` // why it was not revoked
+	Error     *runs.Error `json:"error,omitempty"` // why it was not revoked
 }
 
 // Logout withdraws a connection's token at the service and forgets it here. It
@@ -32,8 +33,8 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 		return LogoutResult{Error: refusal}, nil
 	}
 	if !e.project.HasAction(found.Plugin, workspace.ActionRevoke) {
-		return LogoutResult{Error: &plan.Error{
-			Kind: plan.KindUnsupported, Applied: plan.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: it has no action %s", found.Plugin, workspace.ActionRevoke),
+		return LogoutResult{Error: &runs.Error{
+			Kind: plan.KindUnsupported, Applied: runs.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: it has no action %s", found.Plugin, workspace.ActionRevoke),
 		}}, nil
 	}
 	if e.tokenState(ctx, found) == "none" {
@@ -68,8 +69,8 @@ func (e *Engine) revoke(ctx context.Context, found workspace.NamedConnection) (L
 		return LogoutResult{}, fmt.Errorf("read what %s.%s answered: %w", found.Plugin, workspace.ActionRevoke, err)
 	}
 	if !said.Revoked {
-		return LogoutResult{Error: &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown, Action: found.Plugin + "." + workspace.ActionRevoke,
+		return LogoutResult{Error: &runs.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown, Action: found.Plugin + "." + workspace.ActionRevoke,
 			Message: "the service did not withdraw the token",
 		}}, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -31,7 +31,7 @@ type LogQuery struct {
 
 // LogPage is a part of a run's log.
 type LogPage struct {
-	Lines []plan.Log
+	Lines []runs.Log
 	// Next is the From of what follows in the same direction; 0 at the end. A page
 	// may be short, or empty, before that: one call looks at 20,000 lines.
 	Next uint64
@@ -55,12 +55,12 @@ func (e *Engine) LogSteps(_ context.Context, id string, most int) ([]string, err
 }
 
 // matcher is the filter as a function; nil where it takes all.
-func (f LogFilter) matcher() func(*plan.Log) bool {
+func (f LogFilter) matcher() func(*runs.Log) bool {
 	if f == (LogFilter{}) {
 		return nil
 	}
 	text, least := strings.ToLower(f.Text), logRank(f.Level)
-	return func(line *plan.Log) bool {
+	return func(line *runs.Log) bool {
 		switch {
 		case f.Step != "" && line.Step != f.Step:
 		case f.Level != "" && logRank(line.Level) < least:
@@ -88,7 +88,7 @@ func holds(part string, texts ...string) bool {
 
 // Logs returns all log lines of a run, or of one of its steps: LogPage is for logs
 // that may be long.
-func (e *Engine) Logs(_ context.Context, id, step string) ([]plan.Log, error) {
+func (e *Engine) Logs(_ context.Context, id, step string) ([]runs.Log, error) {
 	lines, _, err := e.store.Logs(id, step, 0, 0)
 	return lines, e.runFault(id, err)
 }

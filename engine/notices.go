@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // outboxNotices is the start of the names of the readers that tell targets.
@@ -53,7 +54,7 @@ type told struct {
 
 // take tells the target of an entry, if it wants to hear of it and has not yet. It
 // fails only where the store does: a target that can't be told is given up.
-func (n *notices) take(ctx context.Context, entry plan.OutboxEntry, skip string) error {
+func (n *notices) take(ctx context.Context, entry runs.OutboxEntry, skip string) error {
 	workflow := entry.Run.Workflow
 	if entry.Trigger != nil {
 		workflow = entry.Trigger.Workflow
@@ -83,20 +84,20 @@ func (n *notices) take(ctx context.Context, entry plan.OutboxEntry, skip string)
 
 // noticeOf says what an entry is to somebody who knows what came before; "" =
 // nothing.
-func noticeOf(entry plan.OutboxEntry, known told) string {
+func noticeOf(entry runs.OutboxEntry, known told) string {
 	switch {
-	case entry.Kind == plan.OutboxPaused, entry.Kind == plan.OutboxTriggerPaused:
+	case entry.Kind == runs.OutboxPaused, entry.Kind == runs.OutboxTriggerPaused:
 		return noticePaused
-	case entry.Run.Status == plan.RunFailed, entry.Run.Status == plan.RunTimedOut:
+	case entry.Run.Status == runs.RunFailed, entry.Run.Status == runs.RunTimedOut:
 		return noticeFailed
-	case entry.Run.Status == plan.RunSucceeded && known.Failing > 0:
+	case entry.Run.Status == runs.RunSucceeded && known.Failing > 0:
 		return noticeRecovered
 	}
 	return ""
 }
 
 // message is what the target gets.
-func (n *notices) message(kind string, entry plan.OutboxEntry, known told, failing int) notify.Message {
+func (n *notices) message(kind string, entry runs.OutboxEntry, known told, failing int) notify.Message {
 	message := notify.Message{To: n.target.Name, Event: kind, At: entry.At}
 	text := ""
 	if state := entry.Trigger; state != nil {
@@ -140,11 +141,11 @@ func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) 
 	}
 }
 
-func (n *notices) send(ctx context.Context, message notify.Message, key string) *plan.Error {
+func (n *notices) send(ctx context.Context, message notify.Message, key string) *runs.Error {
 	p := n.engine.project
 	target, err := p.NotifyTarget(ctx, n.target.Name)
 	if err != nil {
-		return &plan.Error{Kind: plan.KindInvalid, Message: err.Error()}
+		return &runs.Error{Kind: plan.KindInvalid, Message: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
@@ -153,7 +154,7 @@ func (n *notices) send(ctx context.Context, message notify.Message, key string) 
 }
 
 // mayHelp reports whether another attempt may end otherwise.
-func mayHelp(failed *plan.Error) bool {
+func mayHelp(failed *runs.Error) bool {
 	switch failed.Kind {
 	case plan.KindRateLimited, plan.KindUnavailable, plan.KindTimeout:
 		return true
@@ -163,7 +164,7 @@ func mayHelp(failed *plan.Error) bool {
 
 // noticeText is a notice for people: what happened, why, and the command that
 // shows more.
-func noticeText(kind string, run *plan.Run, known told, failing int) string {
+func noticeText(kind string, run *runs.Run, known told, failing int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: run %s ", run.Workflow, run.ID)
 	switch kind {
@@ -190,8 +191,8 @@ func noticeText(kind string, run *plan.Run, known told, failing int) string {
 }
 
 // triggerNoticeText is the notice of a trigger that the engine has paused.
-func triggerNoticeText(state *plan.TriggerState) string {
-	id := plan.TriggerID(state.Workflow, state.Trigger)
+func triggerNoticeText(state *runs.TriggerState) string {
+	id := runs.TriggerID(state.Workflow, state.Trigger)
 	return fmt.Sprintf("schedule %s is paused: %s\nflowrun schedules resume %s", id, state.Reason, shellWord(id))
 }
 

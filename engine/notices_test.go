@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/notify"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -69,7 +69,7 @@ steps:
 	}
 }
 
-func startMay(t *testing.T, e *Engine, inputs map[string]string) *plan.Result {
+func startMay(t *testing.T, e *Engine, inputs map[string]string) *runs.Result {
 	t.Helper()
 	given := map[string]workspace.Input{}
 	for name, text := range inputs {
@@ -142,9 +142,9 @@ func TestNoticesHoldNoSecret(t *testing.T) {
 	}
 	ended(t, e, run.ID)
 	eventually(t, "the target is told of the run", func() bool { return len(h.events()) == 1 })
-	state := &plan.TriggerState{Workflow: "tell", Trigger: "tick", Paused: true, PausedBy: "ann", Reason: "the key was " + canary}
+	state := &runs.TriggerState{Workflow: "tell", Trigger: "tick", Paused: true, PausedBy: "ann", Reason: "the key was " + canary}
 	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
-	if err := n.take(t.Context(), plan.OutboxEntry{Seq: 99, Kind: plan.OutboxTriggerPaused, Trigger: state}, ""); err != nil {
+	if err := n.take(t.Context(), runs.OutboxEntry{Seq: 99, Kind: runs.OutboxTriggerPaused, Trigger: state}, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.mu.Lock()
@@ -171,7 +171,7 @@ func TestANoticeIsSentOnceThoughItsPlaceIsLost(t *testing.T) {
 		known, err := n.known("may")
 		return err == nil && known.Failing == 1
 	})
-	entry := plan.OutboxEntry{Seq: 1, Kind: plan.OutboxClosed, Run: plan.Run{ID: "x", Workflow: "may", Status: plan.RunFailed}}
+	entry := runs.OutboxEntry{Seq: 1, Kind: runs.OutboxClosed, Run: runs.Run{ID: "x", Workflow: "may", Status: runs.RunFailed}}
 	if err := n.take(t.Context(), entry, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestANoticeIsSentOnceThoughItsPlaceIsLost(t *testing.T) {
 		t.Errorf("told %v", got)
 	}
 	entry.Seq = 99
-	if err := n.take(t.Context(), entry, plan.SkipLate); err != nil || len(h.events()) != 1 {
+	if err := n.take(t.Context(), entry, runs.SkipLate); err != nil || len(h.events()) != 1 {
 		t.Errorf("what comes too late is told: %v, %v", h.events(), err)
 	}
 	if known, err := n.known("may"); err != nil || known.Failing != 2 {
@@ -206,7 +206,7 @@ func TestATargetThatRefusesIsGivenUp(t *testing.T) {
 			now <- time.Time{}
 			return now
 		}}
-		entry := plan.OutboxEntry{Seq: uint64(status), Kind: plan.OutboxPaused, Run: plan.Run{ID: "x", Workflow: "may", Status: plan.RunPaused}}
+		entry := runs.OutboxEntry{Seq: uint64(status), Kind: runs.OutboxPaused, Run: runs.Run{ID: "x", Workflow: "may", Status: runs.RunPaused}}
 		if err := n.take(t.Context(), entry, ""); err != nil || len(h.events()) != attempts || len(waits) != attempts-1 {
 			t.Errorf("status %d: %d attempts, waits %v, %v", status, len(h.events()), waits, err)
 		}
@@ -229,7 +229,7 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	ok := startMay(t, e, nil) // its plan is that of another workflow: nothing is paused
-	if err := e.countFailures(closedRun(1, plan.RunFailed, ok.Run.PlanHash)); err != nil {
+	if err := e.countFailures(closedRun(1, runs.RunFailed, ok.Run.PlanHash)); err != nil {
 		t.Fatal(err)
 	}
 	run, _, err := e.begin(t.Context(), found, json.RawMessage("{}"), startOptions{})
@@ -237,7 +237,7 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(t, e, run)
-	if err := e.countFailures(closedRun(2, plan.RunFailed, stored.Hash)); err != nil {
+	if err := e.countFailures(closedRun(2, runs.RunFailed, stored.Hash)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the target is told", func() bool { return len(h.events()) > 0 })

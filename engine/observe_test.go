@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -26,17 +26,17 @@ func (h *heard) say(format string, args ...any) {
 	h.what = append(h.what, fmt.Sprintf(format, args...))
 }
 
-func (h *heard) observer() *plan.Observer {
-	return &plan.Observer{
-		Run: func(r *plan.Run) { h.say("run %s %s attempt %d closed %v", r.Workflow, r.Status, r.Attempt, r.Closed) },
-		Step: func(r *plan.Run, s *plan.RunStep) {
+func (h *heard) observer() *runs.Observer {
+	return &runs.Observer{
+		Run: func(r *runs.Run) { h.say("run %s %s attempt %d closed %v", r.Workflow, r.Status, r.Attempt, r.Closed) },
+		Step: func(r *runs.Run, s *runs.Step) {
 			if s.Status.Ended() {
 				h.say("step %s %s", s.Path, s.Status)
 			}
 		},
-		Call: func(r *plan.Request) func(plan.Answer) {
+		Call: func(r *runs.Request) func(runs.Answer) {
 			h.say("call %s attempt %d", r.Action, r.Attempt)
-			return func(a plan.Answer) { h.say("answer %s", a.Failed.Kind) }
+			return func(a runs.Answer) { h.say("answer %s", a.Failed.Kind) }
 		},
 		Commit: func(took time.Duration) {
 			h.mu.Lock()
@@ -93,7 +93,7 @@ func TestVitalsCountWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Runs[plan.RunSucceeded] != 1 || v.Active != 0 || v.InFlight != 0 || v.Pressure != 0 {
+	if v.Runs[runs.RunSucceeded] != 1 || v.Active != 0 || v.InFlight != 0 || v.Pressure != 0 {
 		t.Errorf("runs %v, active %d, in flight %d, pressure %d", v.Runs, v.Active, v.InFlight, v.Pressure)
 	}
 	if v.Store.Commits == 0 || v.Store.Fsyncs < 2*v.Store.Commits || v.Writes < v.Store.Commits {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -41,7 +42,7 @@ type outboxReader struct {
 
 	// take hands one entry on. skip is why it comes too late, "" = it does not. An
 	// error means that the same entry is tried again.
-	take func(ctx context.Context, entry plan.OutboxEntry, skip string) error
+	take func(ctx context.Context, entry runs.OutboxEntry, skip string) error
 
 	place  uint64 // of the last entry that was taken
 	stored uint64 // the place as the store knows it
@@ -142,7 +143,7 @@ func (r *outboxReader) run(ctx context.Context) {
 }
 
 // handOn hands one entry on, however often it takes; false when ctx ends before.
-func (r *outboxReader) handOn(ctx context.Context, entry plan.OutboxEntry) bool {
+func (r *outboxReader) handOn(ctx context.Context, entry runs.OutboxEntry) bool {
 	for wait := outboxRetry; ; wait = min(2*wait, outboxMost) {
 		err := r.take(ctx, entry, r.skip(entry))
 		if err == nil {
@@ -161,15 +162,15 @@ func (r *outboxReader) handOn(ctx context.Context, entry plan.OutboxEntry) bool 
 // skip says why an entry comes too late: it waited for a server for long, or it
 // was written before the store was put back from a backup, and may have been
 // handed on then.
-func (r *outboxReader) skip(entry plan.OutboxEntry) string {
+func (r *outboxReader) skip(entry runs.OutboxEntry) string {
 	if entry.Seq > r.begin {
 		return ""
 	}
 	if epoch, err := r.engine.store.Epoch(); err == nil && entry.Epoch != epoch {
-		return plan.SkipRestored
+		return runs.SkipRestored
 	}
 	if r.engine.config.Now().Sub(entry.At) > outboxLate {
-		return plan.SkipLate
+		return runs.SkipLate
 	}
 	return ""
 }
@@ -225,8 +226,8 @@ func (r *outboxReader) warn(text string, err error, args ...any) {
 
 // handToTriggers counts what became of a triggered run, and fires the triggers
 // that follow its workflow.
-func (e *Engine) handToTriggers(ctx context.Context, entry plan.OutboxEntry, skip string) error {
-	if entry.Kind != plan.OutboxClosed {
+func (e *Engine) handToTriggers(ctx context.Context, entry runs.OutboxEntry, skip string) error {
+	if entry.Kind != runs.OutboxClosed {
 		return nil // no trigger waits for it
 	}
 	if err := e.countFailures(entry); err != nil {
@@ -238,10 +239,10 @@ func (e *Engine) handToTriggers(ctx context.Context, entry plan.OutboxEntry, ski
 // countFailures keeps the number of a trigger's runs in a row that failed, in the
 // order in which they end, and pauses the trigger where it says so
 // (docs/language.md, rule 17).
-func (e *Engine) countFailures(entry plan.OutboxEntry) error {
+func (e *Engine) countFailures(entry runs.OutboxEntry) error {
 	run := &entry.Run
-	failed := run.Status == plan.RunFailed || run.Status == plan.RunTimedOut
-	if run.Fire == nil || run.Fire.Backfill || !failed && run.Status != plan.RunSucceeded {
+	failed := run.Status == runs.RunFailed || run.Status == runs.RunTimedOut
+	if run.Fire == nil || run.Fire.Backfill || !failed && run.Status != runs.RunSucceeded {
 		return nil
 	}
 	most := 0
@@ -252,7 +253,7 @@ func (e *Engine) countFailures(entry plan.OutboxEntry) error {
 		}
 	}
 	paused := false
-	_, err := e.store.EditTriggerState(run.Fire.Workflow, run.Fire.Trigger, func(state *plan.TriggerState) {
+	_, err := e.store.EditTriggerState(run.Fire.Workflow, run.Fire.Trigger, func(state *runs.TriggerState) {
 		paused = false
 		switch {
 		case entry.Seq <= state.Counted:
@@ -270,7 +271,7 @@ func (e *Engine) countFailures(entry plan.OutboxEntry) error {
 		return e.fault(err)
 	}
 	if paused {
-		e.config.Log.Warn("trigger paused after failures", "trigger", plan.TriggerID(run.Fire.Workflow, run.Fire.Trigger), "run", run.ID)
+		e.config.Log.Warn("trigger paused after failures", "trigger", runs.TriggerID(run.Fire.Workflow, run.Fire.Trigger), "run", run.ID)
 	}
 	return nil
 }
@@ -285,7 +286,7 @@ func failuresText(n int) string {
 // failuresAllowed returns after how many failures in a row the trigger of a run
 // pauses; 0 = never. The run's own definition says so. A webhook or an `after` is
 // never paused: nobody would hear of what comes meanwhile.
-func (e *Engine) failuresAllowed(run *plan.Run) (int, error) {
+func (e *Engine) failuresAllowed(run *runs.Run) (int, error) {
 	encoded, err := e.store.Plan(run.PlanHash)
 	if errors.Is(err, store.ErrPlanNotFound) {
 		return 0, nil // the run is removed

@@ -11,14 +11,15 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // closedRun is the outbox entry of a run that a trigger started.
-func closedRun(seq uint64, status plan.RunStatus, hash string) plan.OutboxEntry {
-	return plan.OutboxEntry{Seq: seq, Kind: plan.OutboxClosed, At: time.Date(2026, 3, 1, 0, 0, int(seq), 0, time.UTC), Run: plan.Run{
+func closedRun(seq uint64, status runs.Status, hash string) runs.OutboxEntry {
+	return runs.OutboxEntry{Seq: seq, Kind: runs.OutboxClosed, At: time.Date(2026, 3, 1, 0, 0, int(seq), 0, time.UTC), Run: runs.Run{
 		ID: "x", Workflow: "often", Status: status, PlanHash: hash, Closed: true,
-		Fire: &plan.Fire{Workflow: "often", Trigger: "tick", Kind: plan.TriggerEvery},
+		Fire: &runs.Fire{Workflow: "often", Trigger: "tick", Kind: plan.TriggerEvery},
 	}}
 }
 
@@ -37,7 +38,7 @@ func TestFailuresInARowAreCountedOnceAndPauseTheTrigger(t *testing.T) {
 		t.Fatal(err, problems)
 	}
 	hash := run.PlanHash
-	tell := func(entry plan.OutboxEntry) plan.TriggerState {
+	tell := func(entry runs.OutboxEntry) runs.TriggerState {
 		t.Helper()
 		for range 2 { // each is told twice
 			if err := e.countFailures(entry); err != nil {
@@ -49,36 +50,36 @@ func TestFailuresInARowAreCountedOnceAndPauseTheTrigger(t *testing.T) {
 			t.Fatal(err)
 		}
 		if state == nil {
-			return plan.TriggerState{}
+			return runs.TriggerState{}
 		}
 		return *state
 	}
-	if state := tell(closedRun(1, plan.RunSucceeded, hash)); state.Trigger != "" {
+	if state := tell(closedRun(1, runs.RunSucceeded, hash)); state.Trigger != "" {
 		t.Errorf("a success without a failure is written: %+v", state)
 	}
-	tell(closedRun(2, plan.RunFailed, hash))
-	if state := tell(closedRun(3, plan.RunTimedOut, hash)); state.Failures != 2 || state.Paused {
+	tell(closedRun(2, runs.RunFailed, hash))
+	if state := tell(closedRun(3, runs.RunTimedOut, hash)); state.Failures != 2 || state.Paused {
 		t.Errorf("two failures: %+v", state)
 	}
-	if state := tell(closedRun(4, plan.RunCanceled, hash)); state.Failures != 2 {
+	if state := tell(closedRun(4, runs.RunCanceled, hash)); state.Failures != 2 {
 		t.Errorf("a canceled run counts: %+v", state)
 	}
-	if state := tell(closedRun(5, plan.RunSucceeded, hash)); state.Failures != 0 {
+	if state := tell(closedRun(5, runs.RunSucceeded, hash)); state.Failures != 0 {
 		t.Errorf("after a success: %+v", state)
 	}
-	back := closedRun(6, plan.RunFailed, hash)
+	back := closedRun(6, runs.RunFailed, hash)
 	back.Run.Fire.Backfill = true
 	if state := tell(back); state.Failures != 0 {
 		t.Errorf("a backfill counts: %+v", state)
 	}
-	tell(closedRun(7, plan.RunFailed, hash))
-	tell(closedRun(2, plan.RunFailed, hash)) // told again, long after
-	tell(closedRun(8, plan.RunFailed, hash))
-	state := tell(closedRun(9, plan.RunFailed, hash))
+	tell(closedRun(7, runs.RunFailed, hash))
+	tell(closedRun(2, runs.RunFailed, hash)) // told again, long after
+	tell(closedRun(8, runs.RunFailed, hash))
+	state := tell(closedRun(9, runs.RunFailed, hash))
 	if state.Failures != 3 || !state.Paused || state.PausedBy != "" || state.Reason != "3 failures in a row" || state.PausedAt.IsZero() {
 		t.Errorf("three failures: %+v", state)
 	}
-	gone := closedRun(10, plan.RunFailed, strings.Repeat("0", 64))
+	gone := closedRun(10, runs.RunFailed, strings.Repeat("0", 64))
 	if state := tell(gone); state.Failures != 4 {
 		t.Errorf("a run that is removed: %+v", state)
 	}
@@ -89,16 +90,16 @@ func TestOldEntriesAreLateAndRestoredOnesAreSaidSo(t *testing.T) {
 	e := stateProject(t, func() time.Time { return now }, nil)
 	r := &outboxReader{engine: e, begin: 10}
 	for name, test := range map[string]struct {
-		entry plan.OutboxEntry
+		entry runs.OutboxEntry
 		want  string
 	}{
-		"it has just happened":                 {plan.OutboxEntry{Seq: 10, At: now}, ""},
-		"it waited for an hour":                {plan.OutboxEntry{Seq: 10, At: now.Add(-time.Hour)}, ""},
-		"it waited for longer":                 {plan.OutboxEntry{Seq: 10, At: now.Add(-time.Hour - 1)}, plan.SkipLate},
-		"it came while the server was there":   {plan.OutboxEntry{Seq: 11, At: now.Add(-2 * time.Hour)}, ""},
-		"it comes from before the restore":     {plan.OutboxEntry{Seq: 10, At: now, Epoch: 7}, plan.SkipRestored},
-		"and is old at the same time":          {plan.OutboxEntry{Seq: 10, At: now.Add(-2 * time.Hour), Epoch: 7}, plan.SkipRestored},
-		"a clock that was set back makes none": {plan.OutboxEntry{Seq: 10, At: now.Add(time.Hour)}, ""},
+		"it has just happened":                 {runs.OutboxEntry{Seq: 10, At: now}, ""},
+		"it waited for an hour":                {runs.OutboxEntry{Seq: 10, At: now.Add(-time.Hour)}, ""},
+		"it waited for longer":                 {runs.OutboxEntry{Seq: 10, At: now.Add(-time.Hour - 1)}, runs.SkipLate},
+		"it came while the server was there":   {runs.OutboxEntry{Seq: 11, At: now.Add(-2 * time.Hour)}, ""},
+		"it comes from before the restore":     {runs.OutboxEntry{Seq: 10, At: now, Epoch: 7}, runs.SkipRestored},
+		"and is old at the same time":          {runs.OutboxEntry{Seq: 10, At: now.Add(-2 * time.Hour), Epoch: 7}, runs.SkipRestored},
+		"a clock that was set back makes none": {runs.OutboxEntry{Seq: 10, At: now.Add(time.Hour)}, ""},
 	} {
 		if got := r.skip(test.entry); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -146,7 +147,7 @@ func TestARestoredStoreDoesNotFollowItsPast(t *testing.T) {
 	}
 	defer closeEngine(t, e)
 	runHello(t, e)
-	if got := skips(e); !slices.Equal(got, []string{plan.SkipRestored, ""}) {
+	if got := skips(e); !slices.Equal(got, []string{runs.SkipRestored, ""}) {
 		t.Errorf("after the restore: %q", got)
 	}
 }
@@ -197,7 +198,7 @@ func TestTheOutboxKeepsWhatOneReaderHasNotRead(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		r.take = func(_ context.Context, entry plan.OutboxEntry, _ string) error {
+		r.take = func(_ context.Context, entry runs.OutboxEntry, _ string) error {
 			if got = append(got, entry.Seq); entry.Seq == last {
 				cancel()
 			}
@@ -249,7 +250,7 @@ func TestEntriesAreTriedAgainUntilTheyAreHandedOn(t *testing.T) {
 		}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r.take = func(_ context.Context, entry plan.OutboxEntry, _ string) error {
+	r.take = func(_ context.Context, entry runs.OutboxEntry, _ string) error {
 		got = append(got, entry.Seq)
 		if entry.Seq == 2 && len(got) < 6 {
 			return errors.New("not now")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -35,7 +36,7 @@ func pinsOf(workflow *plan.Workflow) []plan.PluginPin {
 // checkPlugins compares the plugins that a run goes by with those there are now.
 // One whose used actions have changed is refused; other bytes alone are said in
 // the run's log.
-func (e *Engine) checkPlugins(row *plan.Run) error {
+func (e *Engine) checkPlugins(row *runs.Run) error {
 	id := row.ID
 	workflow, _, err := e.definition(row)
 	if err != nil {
@@ -54,7 +55,7 @@ func (e *Engine) checkPlugins(row *plan.Run) error {
 		current[name] = found
 	}
 	then, now := plan.PinsOf(pinned, interp.CorePlugin), plan.PinsOf(current, interp.CorePlugin)
-	var notes []plan.Log
+	var notes []runs.Log
 	for i, pin := range then {
 		switch {
 		case pin.Contract != now[i].Contract:
@@ -62,7 +63,7 @@ func (e *Engine) checkPlugins(row *plan.Run) error {
 				"plugin %s has changed since run %s began (%s): what it says of %s is different",
 				pin.Plugin, id, versions(pin, now[i]), changedAction(pin.Plugin, pinned, current)))
 		case pin.Digest != now[i].Digest:
-			notes = append(notes, plan.Log{At: e.config.Now().UTC(), Level: "info", Message: fmt.Sprintf(
+			notes = append(notes, runs.Log{At: e.config.Now().UTC(), Level: "info", Message: fmt.Sprintf(
 				"plugin %s is another one than at the start (%s); what it says of the actions used here is the same", pin.Plugin, versions(pin, now[i]))})
 		}
 	}
@@ -70,7 +71,7 @@ func (e *Engine) checkPlugins(row *plan.Run) error {
 }
 
 // noteInLog adds lines to a run's log.
-func (e *Engine) noteInLog(id string, lines []plan.Log) error {
+func (e *Engine) noteInLog(id string, lines []runs.Log) error {
 	if len(lines) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -50,7 +51,7 @@ type onePoll struct {
 // first poll of a definition, and the one after a pause or a restore, only notes
 // what is there. What a poll has done stays done when it ends early; the same item
 // never has two runs for one change (docs/reliability.md, P10). The error is a
-// *plan.Error where the call or its answer was at fault.
+// *runs.Error where the call or its answer was at fault.
 func (e *Engine) poll(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
 	unlock := e.polls.lock(pollKey(rev.Name(), t.Name))
 	defer unlock()
@@ -136,11 +137,11 @@ func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) erro
 	event := fmt.Sprintf("%x %x %d %s", item.key, item.content, number, p.row.Hash)
 	id, existing, err := p.e.startTriggered(ctx, firing{
 		rev: p.rev, trigger: p.t, at: at, roots: map[string]any{"item": item.value}, item: item.encoded,
-		requestID: requestIDOf("poll", p.rev.Name(), p.t.Name, event), fire: &plan.Fire{}, by: p.by,
+		requestID: requestIDOf("poll", p.rev.Name(), p.t.Name, event), fire: &runs.Fire{}, by: p.by,
 	})
 	var refused *notFiredError
 	switch {
-	case errors.As(err, &refused) && refused.Skipped != plan.SkipBusy:
+	case errors.As(err, &refused) && refused.Skipped != runs.SkipBusy:
 		return p.e.skip(p.rev, p.t, at, refused.Skipped, refused.Note)
 	case err != nil:
 		return err
@@ -151,7 +152,7 @@ func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) erro
 }
 
 // ask calls the action and reads the items of its answer. The error is a
-// *plan.Error, or one of the engine.
+// *runs.Error, or one of the engine.
 func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 	poll := p.t.Poll
 	action, err := p.e.project.Action(poll.Uses)
@@ -160,7 +161,7 @@ func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 	}
 	code, err := p.rev.Code()
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
 	}
 	request, input, failure := p.request(ctx, code, action)
 	if failure != nil {
@@ -189,11 +190,11 @@ func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 }
 
 // request is the call, with its input.
-func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action *plan.Action) (CallRequest, json.RawMessage, *plan.Error) {
+func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action *plan.Action) (CallRequest, json.RawMessage, *runs.Error) {
 	poll := p.t.Poll
 	request := CallRequest{Action: poll.Uses, Attempts: pollAttempts}
-	invalid := func(text string) *plan.Error {
-		return &plan.Error{Kind: plan.KindInvalid, Action: poll.Uses, Applied: plan.NotApplied, Message: text}
+	invalid := func(text string) *runs.Error {
+		return &runs.Error{Kind: plan.KindInvalid, Action: poll.Uses, Applied: runs.NotApplied, Message: text}
 	}
 	if lacking := inforce.FirstError(p.e.project.PollLacks(ctx, p.rev.Workflow(), p.t)); lacking != nil {
 		return request, nil, invalid(lacking.String())
@@ -228,25 +229,25 @@ func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action 
 	return request, input, nil
 }
 
-func decodeOutput(text, output json.RawMessage) (any, *plan.Error) {
+func decodeOutput(text, output json.RawMessage) (any, *runs.Error) {
 	t := schema.Of(schema.Any)
 	if len(text) > 0 {
 		parsed, err := schema.FromJSON(text)
 		if err != nil {
-			return nil, &plan.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("output schema: %v", err)}
+			return nil, &runs.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("output schema: %v", err)}
 		}
 		t = parsed
 	}
 	value, err := t.DecodeAnswer(output)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}
 	return value, nil
 }
 
 // items evaluates the items of an answer and their keys, each key once: the first
 // item that has it.
-func (p *onePoll) items(code *interp.TriggerCode, result any) ([]polledItem, *plan.Error) {
+func (p *onePoll) items(code *interp.TriggerCode, result any) ([]polledItem, *runs.Error) {
 	value, failure := code.Expr(p.t.Poll.Items, map[string]any{"result": result}, p.at)
 	if failure != nil {
 		return nil, failure
@@ -295,6 +296,6 @@ func keyOfItem(key any) (string, bool) {
 	return "", false
 }
 
-func wrongPoll(format string, args ...any) *plan.Error {
-	return &plan.Error{Kind: plan.KindInvalid, Reason: "expression", Message: fmt.Sprintf(format, args...)}
+func wrongPoll(format string, args ...any) *runs.Error {
+	return &runs.Error{Kind: plan.KindInvalid, Reason: "expression", Message: fmt.Sprintf(format, args...)}
 }

@@ -6,17 +6,18 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // failed records that a poll's call failed. The first of a row of failures, one that
 // differs from the one before and the last before a pause are visible rows. A stop
 // of the engine is no failure.
 func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
-	var failure *plan.Error
+	var failure *runs.Error
 	if ctx.Err() != nil || !errors.As(err, &failure) || failure.Kind == plan.KindCanceled {
 		return err
 	}
-	name, log := plan.TriggerID(p.rev.Name(), p.t.Name), p.e.config.Log
+	name, log := runs.TriggerID(p.rev.Name(), p.t.Name), p.e.config.Log
 	text := p.e.project.Redact(failureText(failure))
 	log.Warn("poll failed", "trigger", name, "kind", failure.Kind, "error", text)
 	row := pollRow{seen: map[digest]seenKey{}}
@@ -32,7 +33,7 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 	n := p.t.PauseAfterFailures
 	pausing := n > 0 && row.Failures >= n
 	if !again || pausing {
-		if err := p.e.skip(p.rev, p.t, p.at, plan.SkipFailed, text); err != nil {
+		if err := p.e.skip(p.rev, p.t, p.at, runs.SkipFailed, text); err != nil {
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 // pause stops the poll until a person resumes it.
 func (p *onePoll) pause(failures int, text string) error {
 	reason := fmt.Sprintf("%d polls in a row failed: %s", failures, text)
-	_, err := p.e.store.EditTriggerState(p.rev.Name(), p.t.Name, func(state *plan.TriggerState) {
+	_, err := p.e.store.EditTriggerState(p.rev.Name(), p.t.Name, func(state *runs.TriggerState) {
 		if !state.Paused {
 			state.Paused, state.PausedAt, state.PausedBy, state.Reason = true, p.at, "", reason
 		}
@@ -56,11 +57,11 @@ func (p *onePoll) pause(failures int, text string) error {
 	if err != nil {
 		return p.e.fault(err)
 	}
-	p.e.config.Log.Warn("poll paused", "trigger", plan.TriggerID(p.rev.Name(), p.t.Name), "reason", reason)
+	p.e.config.Log.Warn("poll paused", "trigger", runs.TriggerID(p.rev.Name(), p.t.Name), "reason", reason)
 	return nil
 }
 
-func failureText(failure *plan.Error) string {
+func failureText(failure *runs.Error) string {
 	text := string(failure.Kind) + ": " + failure.Message
 	if failure.Hint != "" {
 		text += "; " + failure.Hint
@@ -73,13 +74,13 @@ type pollSink struct {
 	p *onePoll
 }
 
-func (p *onePoll) sink() plan.Sink { return pollSink{p} }
+func (p *onePoll) sink() runs.Sink { return pollSink{p} }
 
 // Log writes a line of the plugin.
-func (s pollSink) Log(line plan.Log) {
-	s.p.e.config.Log.Debug("poll", "trigger", plan.TriggerID(s.p.rev.Name(), s.p.t.Name),
+func (s pollSink) Log(line runs.Log) {
+	s.p.e.config.Log.Debug("poll", "trigger", runs.TriggerID(s.p.rev.Name(), s.p.t.Name),
 		"message", s.p.e.project.Redact(line.Message))
 }
 
 // Progress is of no use here.
-func (pollSink) Progress(plan.Progress) {}
+func (pollSink) Progress(runs.Progress) {}

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const (
@@ -194,7 +195,7 @@ func (e *Engine) pollInBackground(ctx context.Context, trigger pollTrigger) {
 	if t == nil || t.Poll == nil {
 		return
 	}
-	var failure *plan.Error
+	var failure *runs.Error
 	if _, err := e.poll(ctx, rev, t, ""); err != nil && !errors.As(err, &failure) && ctx.Err() == nil {
 		e.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
 	}
@@ -214,18 +215,18 @@ func (e *Engine) pollNow(ctx context.Context, rev *inforce.Revision, t *plan.Tri
 	if by == "" {
 		by = "a person"
 	}
-	runs, err := e.poll(ctx, rev, t, by)
-	var failure *plan.Error
+	rows, err := e.poll(ctx, rev, t, by)
+	var failure *runs.Error
 	switch {
 	case errors.As(err, &failure):
-		return runs, &fault.ConflictError{Message: "the poll failed: " + e.project.Redact(failureText(failure))}
+		return rows, &fault.ConflictError{Message: "the poll failed: " + e.project.Redact(failureText(failure))}
 	case err != nil:
-		return runs, err
-	case len(runs) == 0:
+		return rows, err
+	case len(rows) == 0:
 		return nil, &fault.ConflictError{
-			Message: fmt.Sprintf("the poll of %s found nothing new", plan.TriggerID(rev.Name(), t.Name)),
+			Message: fmt.Sprintf("the poll of %s found nothing new", runs.TriggerID(rev.Name(), t.Name)),
 			Hint:    "it starts a run for each new or changed item; the first poll only notes what is there",
 		}
 	}
-	return runs, nil
+	return rows, nil
 }

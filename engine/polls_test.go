@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -173,17 +174,17 @@ func TestAPollBeginsAnewWhereItsKeysMeanSomethingElse(t *testing.T) {
 	p.want("another `every` is the same poll", "3 three 0 poll")
 
 	// Paused and resumed: what came meanwhile is noted.
-	pause := func(edit func(*plan.TriggerState)) {
+	pause := func(edit func(*runs.TriggerState)) {
 		t.Helper()
 		if _, err := p.store.EditTriggerState("items", "new", edit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pause(func(s *plan.TriggerState) { s.Paused = true })
+	pause(func(s *runs.TriggerState) { s.Paused = true })
 	p.list("1:one:0", "2:two:0", "3:three:0", "4:four:0")
 	p.want("paused")
 	p.clock.move(time.Minute)
-	pause(func(s *plan.TriggerState) { s.Paused, s.Done = false, p.clock.now() })
+	pause(func(s *runs.TriggerState) { s.Paused, s.Done = false, p.clock.now() })
 	p.want("resumed")
 	p.list("4:four:0", "5:five:0")
 	p.want("the next new one", "5 five 0 poll")
@@ -196,7 +197,7 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	fail := func(text string) {
 		t.Helper()
 		writePlain(t, p.dir, "list.json", `{"fail":"`+text+`"}`)
-		var failure *plan.Error
+		var failure *runs.Error
 		if _, err := p.poll(); !errors.As(err, &failure) || failure.Kind != "forbidden" || !strings.Contains(failure.Message, strings.ReplaceAll(text, "t0kent0ken", "[redacted]")) {
 			t.Errorf("%v", err)
 		}
@@ -273,7 +274,7 @@ func TestAnItemThatCanNotBeARunIsDecided(t *testing.T) {
 	p.want("one of two", "3 three 0 poll")
 	p.want("it is not tried again")
 	fires := firesOf(t, p.Engine, "items", "new")
-	if len(fires) != 2 || fires[1].Skipped != plan.SkipInvalid && fires[0].Skipped != plan.SkipInvalid {
+	if len(fires) != 2 || fires[1].Skipped != runs.SkipInvalid && fires[0].Skipped != runs.SkipInvalid {
 		t.Errorf("fires: %+v", fires)
 	}
 }

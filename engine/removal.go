@@ -11,7 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -68,13 +68,13 @@ func (e *Engine) RemoveRun(ctx context.Context, id string, request RemoveRequest
 }
 
 // removable refuses what goes on, and what is paused unless it was confirmed.
-func (e *Engine) removable(row *plan.Run, request RemoveRequest) error {
+func (e *Engine) removable(row *runs.Run, request RemoveRequest) error {
 	switch {
 	case row.Closed:
 		return nil
-	case row.Status == plan.RunPaused && request.Paused:
+	case row.Status == runs.RunPaused && request.Paused:
 		return nil
-	case row.Status == plan.RunPaused:
+	case row.Status == runs.RunPaused:
 		return &fault.ConflictError{
 			Message: fmt.Sprintf("run %s is paused (%s): somebody may still resume it", row.ID, row.Paused),
 			Hint:    "`flowrun runs rm --force " + row.ID + "` removes it all the same",

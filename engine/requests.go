@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // ReusedKeyError says that a request has the id of another one, which asked for
@@ -23,7 +23,7 @@ type askedRequest struct {
 }
 
 // answered returns the run that a request has made before, nil where there is none.
-func (e *Engine) answered(r askedRequest) (*plan.Run, error) {
+func (e *Engine) answered(r askedRequest) (*runs.Run, error) {
 	if r.id == "" {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (e *Engine) answered(r askedRequest) (*plan.Run, error) {
 }
 
 // replayed returns the run of a request that was sent before, or *ReusedKeyError.
-func (e *Engine) replayed(r askedRequest, run string) (*plan.Run, error) {
+func (e *Engine) replayed(r askedRequest, run string) (*runs.Run, error) {
 	records, err := e.store.Records(run, 1, 1)
 	if err != nil {
 		return nil, e.fault(fmt.Errorf("read the request of run %s: %w", run, err))
@@ -52,7 +52,7 @@ func (e *Engine) replayed(r askedRequest, run string) (*plan.Run, error) {
 }
 
 // startAsked is start for a request that may have been sent before.
-func (e *Engine) startAsked(r askedRequest, begin func() (id string, existing bool, err error)) (*plan.Run, error) {
+func (e *Engine) startAsked(r askedRequest, begin func() (id string, existing bool, err error)) (*runs.Run, error) {
 	id, existing, err := begin()
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -21,7 +22,7 @@ import (
 // results of all steps that ended well and do not depend on that step. A step
 // that the run does not have is an *UnknownError, one that did not run a
 // *ConflictError, inputs that do not fit an *InputError.
-func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*plan.Run, diag.List, error) {
+func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*runs.Run, diag.List, error) {
 	row, err := e.store.Run(id)
 	if err != nil {
 		return nil, nil, e.fault(err)
@@ -61,7 +62,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*p
 
 // triggeredLike makes a rerun see what brought the old run about: its trigger, and
 // the slot that it was of. It is no fire: its end counts for no schedule.
-func (e *Engine) triggeredLike(row *plan.Run) (startOptions, error) {
+func (e *Engine) triggeredLike(row *runs.Run) (startOptions, error) {
 	records, err := e.store.Records(row.ID, 1, 1)
 	if err != nil {
 		return startOptions{}, e.fault(fmt.Errorf("read the trigger of run %s: %w", row.ID, err))
@@ -77,7 +78,7 @@ func (e *Engine) triggeredLike(row *plan.Run) (startOptions, error) {
 }
 
 // definition returns the plan that a run goes by and its inputs.
-func (e *Engine) definition(row *plan.Run) (*plan.Workflow, json.RawMessage, error) {
+func (e *Engine) definition(row *runs.Run) (*plan.Workflow, json.RawMessage, error) {
 	records, err := e.store.Records(row.ID, 1, 1)
 	if err != nil {
 		return nil, nil, e.fault(fmt.Errorf("read the inputs of run %s: %w", row.ID, err))
@@ -105,7 +106,7 @@ const recordsPage = 1000
 
 // replannedDefinition finds the newest plan of a run that was resumed with an
 // edited file: it stands in the journal.
-func (e *Engine) replannedDefinition(row *plan.Run) (*plan.Workflow, json.RawMessage, error) {
+func (e *Engine) replannedDefinition(row *runs.Run) (*plan.Workflow, json.RawMessage, error) {
 	var newest *journal.Replan
 	err := e.store.EachRecord(row.ID, 1, func(record *journal.Record) error {
 		if record.Event.Replan != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -22,7 +23,7 @@ import (
 // when that is durable. A run that succeeded, is driven now, or does not fit an
 // edited file is a *ConflictError, a plugin that has changed a
 // *PluginChangedError, a broken file a diag.List.
-func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*plan.Run, error) {
+func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*runs.Run, error) {
 	row, err := e.store.Run(id)
 	if err != nil {
 		return nil, e.fault(err)
@@ -55,13 +56,13 @@ func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (
 
 // resumeEvent returns the event that a stopped run goes on by; nil for one whose
 // process died, which just goes on.
-func (e *Engine) resumeEvent(row *plan.Run, request ResumeRequest) (*journal.Event, error) {
+func (e *Engine) resumeEvent(row *runs.Run, request ResumeRequest) (*journal.Event, error) {
 	id := row.ID
-	stopped := row.Status == plan.RunPaused || row.Closed
+	stopped := row.Status == runs.RunPaused || row.Closed
 	switch {
 	case e.driver.Driven(id) && !stopped:
 		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
-	case row.Status == plan.RunSucceeded && row.Closed:
+	case row.Status == runs.RunSucceeded && row.Closed:
 		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
 	case !stopped:
 		return nil, nil
@@ -71,7 +72,7 @@ func (e *Engine) resumeEvent(row *plan.Run, request ResumeRequest) (*journal.Eve
 
 // replan records that a stopped run goes on by its file as it is now
 // (docs/language.md, rule 21).
-func (e *Engine) replan(ctx context.Context, row *plan.Run, request ResumeRequest) error {
+func (e *Engine) replan(ctx context.Context, row *runs.Run, request ResumeRequest) error {
 	now, inputs, err := e.definition(row)
 	if err != nil {
 		return err

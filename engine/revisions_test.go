@@ -13,7 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // saying is a workflow that logs a text.
@@ -148,7 +148,7 @@ outputs: {n: 1}
 	if _, err := e.Wait(t.Context(), run.ID); err != nil {
 		t.Fatal(err)
 	}
-	if last := listOf(t, e)[0].LastRun; last == nil || last.ID != run.ID || last.Status != plan.RunSucceeded {
+	if last := listOf(t, e)[0].LastRun; last == nil || last.ID != run.ID || last.Status != runs.RunSucceeded {
 		t.Errorf("last run: %+v", last)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -20,7 +20,7 @@ import (
 // Start checks the workflow, stores a run of it and drives it. The run is
 // durable when Start returns. Problems of the workflow come as a list, those of
 // the inputs as an *InputError.
-func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, diag.List, error) {
+func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, diag.List, error) {
 	found, problems := e.project.CheckedIn(ctx, request.File, request.Dir, request.Source)
 	if found == nil {
 		return nil, problems, nil
@@ -39,13 +39,13 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*plan.Run, di
 }
 
 // Get returns a run with its steps and outputs as they are durable.
-func (e *Engine) Get(ctx context.Context, id string) (*plan.Result, error) {
+func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 	result, err := e.driver.Snapshot(ctx, id)
 	if err != nil {
 		return nil, e.runFault(id, err)
 	}
 	e.noteUndriven(&result.Run)
-	if result.Error == nil && result.Run.Status == plan.RunPaused {
+	if result.Error == nil && result.Run.Status == runs.RunPaused {
 		result.Error = result.Run.Error // of a restore, which the journal knows nothing of
 	}
 	return result, nil
@@ -53,13 +53,13 @@ func (e *Engine) Get(ctx context.Context, id string) (*plan.Result, error) {
 
 // Steps returns a run's steps in file order, those of a loop's items in input
 // order behind the loop, handlers last.
-func (e *Engine) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
+func (e *Engine) Steps(ctx context.Context, id string) ([]runs.Step, error) {
 	steps, err := e.driver.Steps(ctx, id)
 	return steps, e.runFault(id, err)
 }
 
 // Wait returns the run when it is closed or paused, or when nobody drives it.
-func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
+func (e *Engine) Wait(ctx context.Context, id string) (*runs.Result, error) {
 	updates, err := e.Watch(ctx, id, 1<<62)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (*plan.Result, error) {
 // next page, "" at the end. With a query a page may be shorter than the limit,
 // and even empty, before the end: one call looks at 20,000 rows at most. What is
 // wrong with the query is a *QueryError, before anything is read.
-func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string, error) {
+func (e *Engine) List(ctx context.Context, filter RunFilter) ([]runs.Run, string, error) {
 	asked := store.Filter{
 		Workflow: filter.Workflow, Status: filter.Status, Attention: filter.Attention, Labels: filter.Labels,
 		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
@@ -86,7 +86,7 @@ func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string
 		if err != nil {
 			return nil, "", err
 		}
-		asked.Match = func(row *plan.Run) (bool, error) {
+		asked.Match = func(row *runs.Run) (bool, error) {
 			e.noteUndriven(row)
 			return query.Selects(ctx, row)
 		}
@@ -100,8 +100,8 @@ func (e *Engine) List(ctx context.Context, filter RunFilter) ([]plan.Run, string
 
 // noteUndriven marks an open run that no process drives: this one owns the
 // store, so no other can.
-func (e *Engine) noteUndriven(row *plan.Run) {
-	row.Undriven = !row.Closed && row.Status != plan.RunPaused && !e.driver.Driven(row.ID)
+func (e *Engine) noteUndriven(row *runs.Run) {
+	row.Undriven = !row.Closed && row.Status != runs.RunPaused && !e.driver.Driven(row.ID)
 }
 
 // eventsBytes is what one part of a run's records takes, but for its last record.
@@ -174,7 +174,7 @@ func (e *Engine) Cancel(ctx context.Context, id, by string) error {
 	return e.loadFault(id, err)
 }
 
-func endedAlready(id string, status plan.RunStatus) error {
+func endedAlready(id string, status runs.Status) error {
 	return &fault.ConflictError{Message: fmt.Sprintf("run %s has ended already: it is %s", id, status)}
 }
 
@@ -193,7 +193,7 @@ func (e *Engine) loadFault(id string, err error) error {
 	return e.fault(err)
 }
 
-func (e *Engine) storedRun(id string) (*plan.Run, error) {
+func (e *Engine) storedRun(id string) (*runs.Run, error) {
 	row, err := e.store.Run(id)
 	return row, e.fault(err)
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // feedRows is how many changes of runs are remembered for readers that lag behind
@@ -28,15 +28,15 @@ type runsFeed struct {
 
 // changedRow is a change of a run's row.
 type changedRow struct {
-	row   plan.Run
+	row   runs.Run
 	texts *rowTexts // nil where nobody, or one reader alone, followed
 }
 
 // rowTexts are what readers get of a row: whether somebody drives the run is seen
 // when it is sent.
-type rowTexts struct{ driven, undriven plan.Shared }
+type rowTexts struct{ driven, undriven runs.Shared }
 
-func (t *rowTexts) of(row *plan.Run) *plan.Shared {
+func (t *rowTexts) of(row *runs.Run) *runs.Shared {
 	switch {
 	case t == nil:
 		return nil
@@ -54,7 +54,7 @@ func newRunsFeed(at time.Time) *runsFeed {
 }
 
 // changed takes rows that are durable now. It is called by the committer.
-func (f *runsFeed) changed(rows []plan.Run) {
+func (f *runsFeed) changed(rows []runs.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, row := range rows {
@@ -79,7 +79,7 @@ func (f *runsFeed) wake() {
 	}
 }
 
-func (f *runsFeed) remember(row plan.Run) {
+func (f *runsFeed) remember(row runs.Run) {
 	changed := changedRow{row: row}
 	if f.readers > 1 {
 		changed.texts = new(rowTexts)

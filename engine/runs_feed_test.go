@@ -7,17 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
-func feedRow(n int) plan.Run { return plan.Run{ID: fmt.Sprint(n), Status: plan.RunRunning} }
+func feedRow(n int) runs.Run { return runs.Run{ID: fmt.Sprint(n), Status: runs.RunRunning} }
 
 func TestAFeedGivesWhatFollowsASequenceNumber(t *testing.T) {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	f := newRunsFeed(begin)
 	first := uint64(begin.UnixMicro())
 	for n := range feedRows + 10 {
-		f.changed([]plan.Run{feedRow(n)})
+		f.changed([]runs.Run{feedRow(n)})
 	}
 	for name, test := range map[string]struct {
 		from   uint64
@@ -108,9 +108,9 @@ func TestAReaderOfAllRunsEndsWithTheEngineOrItsContext(t *testing.T) {
 // the run driven and another did not.
 func TestIssue12_24ReadersOfAllRunsShareTheTextOfAChange(t *testing.T) {
 	f := newRunsFeed(time.Unix(1, 0))
-	f.changed([]plan.Run{feedRow(1)})
+	f.changed([]runs.Run{feedRow(1)})
 	f.join(2)
-	f.changed([]plan.Run{feedRow(2)})
+	f.changed([]runs.Run{feedRow(2)})
 	written := 0
 	write := func(u RunsUpdate) ([]byte, error) {
 		written++

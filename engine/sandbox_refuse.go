@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that
@@ -27,7 +27,7 @@ func (e *Engine) sandboxRefuses(ctx context.Context) error {
 }
 
 // sandboxRefusesRun says why a stored run can't go on in this sandbox: a diag.List.
-func (e *Engine) sandboxRefusesRun(row *plan.Run) error {
+func (e *Engine) sandboxRefusesRun(row *runs.Run) error {
 	if !e.project.Sandboxed() {
 		return nil
 	}

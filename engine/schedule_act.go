@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -20,9 +21,9 @@ func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return e.changeSchedule(found, func(*plan.TriggerState) error {
+	return e.changeSchedule(found, func(*runs.TriggerState) error {
 		now := e.config.Now()
-		_, err := e.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
+		_, err := e.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
 			if !s.Paused {
 				s.Paused, s.PausedAt, s.PausedBy, s.Reason = true, now, r.By, r.Reason
 			}
@@ -39,22 +40,22 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return e.changeSchedule(found, func(state *plan.TriggerState) error {
+	return e.changeSchedule(found, func(state *runs.TriggerState) error {
 		now := e.config.Now()
 		if !state.Paused && !state.Done.After(now) {
 			return nil
 		}
 		if found.trigger.Kind == plan.TriggerPoll {
-			return e.store.PutFires(nil, found.workflow(), found.trigger.Name, func(s *plan.TriggerState) { resumed(s, now) })
+			return e.store.PutFires(nil, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
 		}
 		t, err := found.read()
 		if err != nil {
 			return err
 		}
 		p := t.Resume(schedule.View{Now: now, Epoch: e.scheduler.epoch, State: *state})
-		var rows []plan.Fire
+		var rows []runs.Fire
 		for _, step := range p.Steps {
-			row := plan.Fire{
+			row := runs.Fire{
 				Workflow: found.workflow(), Trigger: found.trigger.Name, Kind: found.trigger.Kind,
 				Slot: step.Slot.UTC(), At: now.UTC().Round(0), Skipped: step.Skipped, Note: step.Note,
 			}
@@ -63,7 +64,7 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 			}
 			rows = append(rows, row)
 		}
-		err = e.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *plan.TriggerState) {
+		err = e.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
 			resumed(s, p.Done)
 			s.Hash, s.Epoch = t.Hash(), e.scheduler.epoch
 		})
@@ -76,13 +77,13 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 	})
 }
 
-func resumed(s *plan.TriggerState, done time.Time) {
+func resumed(s *runs.TriggerState, done time.Time) {
 	s.Paused, s.PausedAt, s.PausedBy, s.Reason, s.Failures, s.Done = false, time.Time{}, "", "", 0, done
 }
 
 // changeSchedule changes what is kept of a schedule while the loop decides
 // nothing, and returns the schedule as it is then.
-func (e *Engine) changeSchedule(found namedTrigger, change func(*plan.TriggerState) error) (item *ScheduleItem, err error) {
+func (e *Engine) changeSchedule(found namedTrigger, change func(*runs.TriggerState) error) (item *ScheduleItem, err error) {
 	err = e.scheduler.loop.Exclusively(func() error {
 		state, err := e.scheduleState(found)
 		if err != nil {
@@ -102,10 +103,10 @@ func (e *Engine) changeSchedule(found namedTrigger, change func(*plan.TriggerSta
 
 // scheduleState returns what is kept of a schedule, which may be nothing but its
 // name.
-func (e *Engine) scheduleState(found namedTrigger) (*plan.TriggerState, error) {
+func (e *Engine) scheduleState(found namedTrigger) (*runs.TriggerState, error) {
 	state, err := e.store.TriggerState(found.workflow(), found.trigger.Name)
 	if state == nil {
-		state = &plan.TriggerState{Workflow: found.workflow(), Trigger: found.trigger.Name}
+		state = &runs.TriggerState{Workflow: found.workflow(), Trigger: found.trigger.Name}
 	}
 	return state, e.fault(err)
 }
@@ -113,7 +114,7 @@ func (e *Engine) scheduleState(found namedTrigger) (*plan.TriggerState, error) {
 // TriggerSchedule starts a run of a schedule by hand, with the trigger's inputs;
 // its slots stay as they are. With At it is the run of that slot: a slot has one
 // run at most. A poll polls now. *UnknownError, *InputError, *ConflictError.
-func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerRequest) (*plan.Run, error) {
+func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerRequest) (*runs.Run, error) {
 	found, err := scheduleIn(ctx, e.revisions, id)
 	if err != nil {
 		return nil, err
@@ -157,8 +158,8 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 
 // handFire is the row of a run that is started by hand. Without a slot of its own
 // it lies at the moment, and beside the slots of the clock.
-func (e *Engine) handFire(found namedTrigger, r TriggerRequest, now time.Time) (*plan.Fire, error) {
-	fire := &plan.Fire{Slot: now, At: now}
+func (e *Engine) handFire(found namedTrigger, r TriggerRequest, now time.Time) (*runs.Fire, error) {
+	fire := &runs.Fire{Slot: now, At: now}
 	if !r.At.IsZero() {
 		fire.Slot, fire.Backfill = r.At.UTC().Round(0), true
 		row, err := e.store.Fire(found.workflow(), found.trigger.Name, fire.Slot)
@@ -206,7 +207,7 @@ func handError(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.cause != nil:
 		return refused.cause
-	case errors.As(err, &refused) && refused.Skipped == plan.SkipInvalid:
+	case errors.As(err, &refused) && refused.Skipped == runs.SkipInvalid:
 		return &fault.InputError{Message: refused.Note}
 	case errors.As(err, &refused):
 		return &fault.ConflictError{Message: refused.Note}

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -33,7 +34,7 @@ func newScheduler(e *Engine, after func(time.Duration) <-chan time.Time) (*sched
 	s.loop = schedule.NewLoop(schedule.Options{
 		Store: fireStore{e.store}, Runs: s, Items: s.items, Changed: changed, Epoch: epoch,
 		Now: e.config.Now, After: after, Log: e.config.Log,
-		Skipped: func(fire plan.Fire) { e.config.Observer.Fired(&fire) },
+		Skipped: func(fire runs.Fire) { e.config.Observer.Fired(&fire) },
 	})
 	return s, nil
 }
@@ -41,7 +42,7 @@ func newScheduler(e *Engine, after func(time.Duration) <-chan time.Time) (*sched
 // fireStore is the store as the loop sees it.
 type fireStore struct{ store.Store }
 
-func (s fireStore) NewestFire(workflow, trigger string) (*plan.Fire, error) {
+func (s fireStore) NewestFire(workflow, trigger string) (*runs.Fire, error) {
 	rows, _, err := s.Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -78,7 +79,7 @@ func (s *scheduler) items(ctx context.Context) ([]schedule.Item, error) {
 }
 
 // Start starts the run of a slot.
-func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire plan.Fire) (run string, stored bool, err error) {
+func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire runs.Fire) (run string, stored bool, err error) {
 	rev, err := s.engine.revisions.Named(ctx, item.Workflow)
 	var t *plan.Trigger
 	if err == nil {
@@ -88,7 +89,7 @@ func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire plan.Fir
 	var broken diag.List
 	switch {
 	case errors.As(err, &unknown), errors.As(err, &broken), err == nil && t == nil:
-		return "", false, &schedule.SkippedError{Reason: plan.SkipInvalid, Note: "the trigger is not there any more"}
+		return "", false, &schedule.SkippedError{Reason: runs.SkipInvalid, Note: "the trigger is not there any more"}
 	case err != nil:
 		return "", false, err
 	}
@@ -112,7 +113,7 @@ func (s *scheduler) Active(run string) (bool, error) {
 	case err != nil:
 		return false, s.engine.fault(err)
 	}
-	return !row.Closed && row.Status != plan.RunPaused, nil
+	return !row.Closed && row.Status != runs.RunPaused, nil
 }
 
 // close waits for the backfills, which end with what is always on.

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
@@ -50,7 +51,7 @@ func schedulesIn(ctx context.Context, r *inforce.Revisions) ([]namedTrigger, err
 		triggers := rev.Workflow().Triggers
 		for i := range triggers {
 			if isSchedule(triggers[i].Kind) {
-				found = append(found, namedTrigger{plan.TriggerID(rev.Name(), triggers[i].Name), rev, &triggers[i], &r.Reads})
+				found = append(found, namedTrigger{runs.TriggerID(rev.Name(), triggers[i].Name), rev, &triggers[i], &r.Reads})
 			}
 		}
 	}
@@ -60,7 +61,7 @@ func schedulesIn(ctx context.Context, r *inforce.Revisions) ([]namedTrigger, err
 
 // scheduleIn returns the schedule or poll of an id. *UnknownError.
 func scheduleIn(ctx context.Context, r *inforce.Revisions, id string) (namedTrigger, error) {
-	workflow, name, ok := plan.SplitTriggerID(id)
+	workflow, name, ok := runs.SplitTriggerID(id)
 	if !ok {
 		return namedTrigger{}, unknownScheduleIn(ctx, r, id)
 	}
@@ -102,7 +103,7 @@ func unknownScheduleIn(ctx context.Context, r *inforce.Revisions, id string) err
 
 // item is what the definition alone says of a schedule. state is nil where
 // nothing is kept of it.
-func (n namedTrigger) item(state *plan.TriggerState, now time.Time) (ScheduleItem, error) {
+func (n namedTrigger) item(state *runs.TriggerState, now time.Time) (ScheduleItem, error) {
 	item := ScheduleItem{ID: n.id, Workflow: n.workflow(), Trigger: n.trigger.Name, Kind: n.trigger.Kind, Timezone: time.UTC.String()}
 	if state != nil {
 		item.Paused, item.PausedBy, item.PausedReason, item.Failures = state.Paused, state.PausedBy, state.Reason, state.Failures
@@ -130,7 +131,7 @@ func (n namedTrigger) item(state *plan.TriggerState, now time.Time) (ScheduleIte
 
 // nextAfter is the time that coming slots follow: now, or the last decided slot
 // where the clock was set back behind it.
-func nextAfter(t *schedule.Trigger, state *plan.TriggerState, now time.Time) time.Time {
+func nextAfter(t *schedule.Trigger, state *runs.TriggerState, now time.Time) time.Time {
 	if state != nil && state.Hash == t.Hash() && state.Done.After(now) {
 		return state.Done
 	}
@@ -147,9 +148,9 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 	if err != nil {
 		return nil, e.fault(err)
 	}
-	states := make(map[string]*plan.TriggerState, len(kept))
+	states := make(map[string]*runs.TriggerState, len(kept))
 	for i := range kept {
-		states[plan.TriggerID(kept[i].Workflow, kept[i].Trigger)] = &kept[i]
+		states[runs.TriggerID(kept[i].Workflow, kept[i].Trigger)] = &kept[i]
 	}
 	items := make([]ScheduleItem, 0, len(found))
 	for _, n := range found {
@@ -181,7 +182,7 @@ func (o Offline) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 }
 
 // scheduleItem adds what the store and the running parts know.
-func (e *Engine) scheduleItem(n namedTrigger, state *plan.TriggerState) (*ScheduleItem, error) {
+func (e *Engine) scheduleItem(n namedTrigger, state *runs.TriggerState) (*ScheduleItem, error) {
 	item, err := n.item(state, e.config.Now())
 	if err != nil {
 		return nil, err
@@ -237,7 +238,7 @@ func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int
 	return found.next(nil, from, o.Config().Now(), n)
 }
 
-func (n namedTrigger) next(state *plan.TriggerState, from, now time.Time, count int) (*NextFires, error) {
+func (n namedTrigger) next(state *runs.TriggerState, from, now time.Time, count int) (*NextFires, error) {
 	count = min(max(count, 1), maxNextFires)
 	item, err := n.item(state, now)
 	if err != nil {
@@ -290,9 +291,9 @@ func polledFrom(first time.Time, every time.Duration, count int) []NextFire {
 
 // Fires returns what triggers did, the newest slot first, and the cursor of the
 // next page, "" at the end. *InputError.
-func (e *Engine) Fires(_ context.Context, f FireFilter) ([]plan.Fire, string, error) {
+func (e *Engine) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string, error) {
 	if f.Trigger != "" && f.Workflow == "" {
-		workflow, trigger, ok := plan.SplitTriggerID(f.Trigger)
+		workflow, trigger, ok := runs.SplitTriggerID(f.Trigger)
 		if !ok {
 			return nil, "", &fault.InputError{Message: "a trigger is asked for with its workflow", Hint: "an id is WORKFLOW/TRIGGER"}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const scheduledWorkflow = `flowrun: v1
@@ -273,7 +273,7 @@ func TestABackfillTakesTheSlotsThatHaveNoRun(t *testing.T) {
 		t.Fatalf("%v %+v", err, again)
 	}
 	request.All, request.MaxParallel = true, 10
-	if twice, err := s.Backfill(t.Context(), "report/quarter", request); err != nil || len(twice.Slots) != 4 || slices.ContainsFunc(twice.Slots, func(f plan.Fire) bool { return f.Run == "" }) {
+	if twice, err := s.Backfill(t.Context(), "report/quarter", request); err != nil || len(twice.Slots) != 4 || slices.ContainsFunc(twice.Slots, func(f runs.Fire) bool { return f.Run == "" }) {
 		t.Fatalf("%v %+v", err, twice)
 	}
 	if got := s.fires("quarter"); len(got) != 8 {

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -32,11 +33,11 @@ type startOptions struct {
 	triggerKind   plan.TriggerKind
 	triggerAt     time.Time // zero = scheduledAt
 	item, outputs json.RawMessage
-	fire          *plan.Fire // stored in one transaction with the run; nil = none
+	fire          *runs.Fire // stored in one transaction with the run; nil = none
 }
 
 // start is begin for those who show the run.
-func (e *Engine) start(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (*plan.Run, error) {
+func (e *Engine) start(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (*runs.Run, error) {
 	id, _, err := e.begin(ctx, checked, inputs, options)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 		return "", false, err
 	}
 	id, err = e.driver.Start(ctx, *request)
-	if refused := (*plan.Error)(nil); errors.As(err, &refused) {
+	if refused := (*runs.Error)(nil); errors.As(err, &refused) {
 		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
 	}
 	if err != nil {
@@ -114,8 +115,8 @@ func (e *Engine) newRun(checked *workspace.Checked, inputs json.RawMessage, opti
 	if trigger == "" {
 		trigger = string(plan.TriggerManual)
 	}
-	row := plan.Run{
-		ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: trigger,
+	row := runs.Run{
+		ID: id, Workflow: workflow.Name, Status: runs.RunRunning, Attempt: 1, Trigger: trigger,
 		Labels: workflow.Labels, RerunOf: options.rerunOf, RerunFrom: options.from, Edited: options.edited,
 		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.Hash, Fire: fireOf(options.fire, id),
 	}
@@ -132,7 +133,7 @@ func (e *Engine) newRun(checked *workspace.Checked, inputs json.RawMessage, opti
 }
 
 // fireOf is the fire of a new run, in the form that is stored.
-func fireOf(fire *plan.Fire, id string) *plan.Fire {
+func fireOf(fire *runs.Fire, id string) *runs.Fire {
 	if fire == nil {
 		return nil
 	}

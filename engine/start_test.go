@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -23,14 +24,14 @@ func checkedText(t *testing.T, e *Engine, source string) *workspace.Checked {
 	return found
 }
 
-func cronFire(slot time.Time) *plan.Fire {
-	return &plan.Fire{Workflow: "hello", Trigger: "nightly", Kind: plan.TriggerCron, Slot: slot, At: slot.Add(time.Second)}
+func cronFire(slot time.Time) *runs.Fire {
+	return &runs.Fire{Workflow: "hello", Trigger: "nightly", Kind: plan.TriggerCron, Slot: slot, At: slot.Add(time.Second)}
 }
 
 func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
-	var told []plan.Fire
+	var told []runs.Fire
 	e := stateProject(t, time.Now, nil)
-	e.config.Observer = &plan.Observer{Fire: func(f *plan.Fire) { told = append(told, *f) }}
+	e.config.Observer = &runs.Observer{Fire: func(f *runs.Fire) { told = append(told, *f) }}
 	checked := checkedText(t, e, helloWorkflow)
 	slot := time.Date(2026, 3, 2, 8, 0, 0, 0, time.FixedZone("CET", 3600))
 	options := startOptions{trigger: "nightly", triggerKind: plan.TriggerCron, scheduledAt: slot, fire: cronFire(slot)}
@@ -50,8 +51,8 @@ func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 		t.Errorf("the observer was told %+v", told)
 	}
 	late := cronFire(slot.Add(time.Hour))
-	late.Skipped = plan.SkipLate
-	if err := e.store.PutFires([]plan.Fire{*late}, "hello", "nightly", nil); err != nil {
+	late.Skipped = runs.SkipLate
+	if err := e.store.PutFires([]runs.Fire{*late}, "hello", "nightly", nil); err != nil {
 		t.Fatal(err)
 	}
 	options.fire = cronFire(slot.Add(time.Hour))

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 	"github.com/flowrun/flowrun/engine/store"
@@ -105,7 +106,7 @@ func (e *Engine) State(_ context.Context, workflow, name string) ([]StateItem, e
 	return nil, unknownState(workflow, name, items)
 }
 
-func stateItem(workflow string, field schema.Field, stored []plan.StateValue) StateItem {
+func stateItem(workflow string, field schema.Field, stored []runs.StateValue) StateItem {
 	item := StateItem{Workflow: workflow, Name: field.Name, Value: json.RawMessage("null"), Default: true}
 	if len(field.Type.Default) > 0 {
 		item.Value = field.Type.Default
@@ -119,7 +120,7 @@ func stateItem(workflow string, field schema.Field, stored []plan.StateValue) St
 	return item
 }
 
-func storedItem(value plan.StateValue) StateItem {
+func storedItem(value runs.StateValue) StateItem {
 	at := value.At
 	return StateItem{
 		Workflow: value.Workflow, Name: value.Name, Value: value.Value, Version: value.Version, At: &at, By: value.By, Run: value.Run,
@@ -252,7 +253,7 @@ func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem,
 	}
 	items := []CursorItem{}
 	for _, value := range stored {
-		_, _, identity, _ := plan.SplitCursorKey(value.Key)
+		_, _, identity, _ := runs.SplitCursorKey(value.Key)
 		at := value.At
 		items = append(items, CursorItem{
 			Workflow: value.Workflow, Name: value.Name, Identity: identity, Watermark: workspace.OpaqueOf(value.Value).String(),
@@ -399,7 +400,7 @@ func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) erro
 			version = stored.Version
 		}
 		if version != read {
-			_, name, _, _ := plan.SplitCursorKey(key)
+			_, name, _, _ := runs.SplitCursorKey(key)
 			return moved(id, "cursor", name)
 		}
 	}

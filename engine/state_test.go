@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -60,7 +60,7 @@ steps:
     with: {that: "${{ inputs.ok }}"}
 `
 
-func startCount(t *testing.T, e *Engine, ok string) *plan.Result {
+func startCount(t *testing.T, e *Engine, ok string) *runs.Result {
 	t.Helper()
 	run, problems, err := e.Start(t.Context(), StartRequest{File: "count.yaml", Source: []byte(countWorkflow), Inputs: map[string]workspace.Input{"ok": {Text: ok}}})
 	if err != nil || run == nil {
@@ -135,7 +135,7 @@ func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
 	e := stateProject(t, time.Now, nil)
 	ctx := t.Context()
 	failed := startCount(t, e, "false")
-	if failed.Run.Status != plan.RunFailed {
+	if failed.Run.Status != runs.RunFailed {
 		t.Fatalf("run is %+v", failed.Run)
 	}
 	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{Text: "other"}, By: "ann"}); err != nil {

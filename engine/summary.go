@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -22,7 +22,7 @@ type RunCounts = store.Counts
 type RunsSummary struct {
 	Runs      RunCounts         `json:"runs"`      // by status
 	Attention int               `json:"attention"` // how many need somebody
-	Needy     []plan.Run        `json:"needs_attention"`
+	Needy     []runs.Run        `json:"needs_attention"`
 	Hours     []HourSummary     `json:"hours"`
 	Workflows []WorkflowSummary `json:"workflows"`
 	Cut       []HistoryCut      `json:"history_cut"` // workflows whose history is shorter than retention.keep says
@@ -54,7 +54,7 @@ type SummaryRequest struct {
 // depends on the number of workflows and of those runs that need somebody, not on
 // that of the runs.
 func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, error) {
-	summary := &RunsSummary{Needy: []plan.Run{}, Hours: []HourSummary{}, Cut: []HistoryCut{}}
+	summary := &RunsSummary{Needy: []runs.Run{}, Hours: []HourSummary{}, Cut: []HistoryCut{}}
 	var err error
 	if summary.Runs, err = e.store.Counts(r.Workflow); err != nil {
 		return nil, e.fault(err)
@@ -187,5 +187,5 @@ func (e *Engine) Acknowledged(_ context.Context, id string) (Acknowledgement, er
 
 // NoRuns is the summary of a store that does not exist yet.
 func NoRuns() *RunsSummary {
-	return &RunsSummary{Runs: RunCounts{}, Needy: []plan.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}, Cut: []HistoryCut{}}
+	return &RunsSummary{Runs: RunCounts{}, Needy: []runs.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}, Cut: []HistoryCut{}}
 }

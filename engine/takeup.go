@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // takeUpAtOnce is how many runs are read at a time when a server begins.
@@ -29,7 +29,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 	for i := range rows {
 		open[rows[i].ID] = true
 	}
-	work, workers := make(chan *plan.Run), sync.WaitGroup{}
+	work, workers := make(chan *runs.Run), sync.WaitGroup{}
 	var taken atomic.Int64
 	for range takeUpAtOnce {
 		workers.Go(func() {
@@ -57,7 +57,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 }
 
 // takeUpRun drives one run again, and reports whether it did.
-func (e *Engine) takeUpRun(row *plan.Run) bool {
+func (e *Engine) takeUpRun(row *runs.Run) bool {
 	if e.driver.Driven(row.ID) {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -22,7 +23,7 @@ type WorkflowInfo struct {
 	Problems    diag.List         `json:"problems"`        // of the file as it is now
 	Triggers    []TriggerInfo     `json:"triggers"`
 	Steps       int               `json:"steps"`
-	LastRun     *plan.Run         `json:"last_run,omitempty"`
+	LastRun     *runs.Run         `json:"last_run,omitempty"`
 }
 
 // TriggerInfo is one trigger of a workflow in a list.
@@ -67,8 +68,8 @@ type ScheduleItem struct {
 	PausedReason string           `json:"paused_reason,omitempty"`
 	Failures     int              `json:"failures,omitempty"` // in a row
 	Next         *time.Time       `json:"next"`               // nil while it is paused
-	Last         *plan.Fire       `json:"last"`               // the newest fire
-	LastRun      *plan.Run        `json:"last_run,omitempty"`
+	Last         *runs.Fire       `json:"last"`               // the newest fire
+	LastRun      *runs.Run        `json:"last_run,omitempty"`
 	Running      bool             `json:"running"` // a scheduler acts on it now: `serve` runs
 }
 
@@ -132,8 +133,8 @@ type BackfillRequest struct {
 type BackfillResult struct {
 	ID      string      `json:"id"` // WORKFLOW/TRIGGER
 	DryRun  bool        `json:"dry_run,omitempty"`
-	Slots   []plan.Fire `json:"slots"`   // what is started, oldest first
-	Skipped []plan.Fire `json:"skipped"` // slots that have a run already
+	Slots   []runs.Fire `json:"slots"`   // what is started, oldest first
+	Skipped []runs.Fire `json:"skipped"` // slots that have a run already
 }
 
 // HookRequest is a request to POST /hooks/WORKFLOW/TRIGGER, as it came.
@@ -174,10 +175,10 @@ type ReloadResult struct {
 // Reset says that the reader has missed something and must read the list again.
 type RunsUpdate struct {
 	Seq   uint64    `json:"seq"`
-	Run   *plan.Run `json:"run,omitempty"`
+	Run   *runs.Run `json:"run,omitempty"`
 	Reset bool      `json:"reset,omitempty"`
 
-	Shared *plan.Shared `json:"-"` // the text of an update that many readers get; nil = one reader gets it
+	Shared *runs.Shared `json:"-"` // the text of an update that many readers get; nil = one reader gets it
 }
 
 // Text returns the update as write writes it: once for all who got the same, so that

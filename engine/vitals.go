@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
@@ -49,7 +49,7 @@ func pressureLevel(level store.Level) int {
 }
 
 // Row returns the row of a run. ErrRunNotFound.
-func (e *Engine) Row(id string) (*plan.Run, error) {
+func (e *Engine) Row(id string) (*runs.Run, error) {
 	row, err := e.store.Run(id)
 	return row, e.fault(err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -78,7 +79,7 @@ func countSteps(steps []plan.Step) int {
 }
 
 func triggerInfo(workflow string, t *plan.Trigger) TriggerInfo {
-	return TriggerInfo{ID: plan.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t)}
+	return TriggerInfo{ID: runs.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t)}
 }
 
 // triggerText says in one line when a trigger fires.
@@ -93,11 +94,7 @@ func triggerText(workflow string, t *plan.Trigger) string {
 	case t.Poll != nil:
 		return fmt.Sprintf("poll %s every %s", t.Poll.Uses, schema.FormatDuration(t.Poll.Every))
 	case t.After != nil:
-		words := make([]string, len(t.After.Status))
-		for i, status := range t.After.Status {
-			words[i] = string(status)
-		}
-		return fmt.Sprintf("after %s: %s", t.After.Workflow, strings.Join(words, ", "))
+		return fmt.Sprintf("after %s: %s", t.After.Workflow, strings.Join(t.After.Status, ", "))
 	}
 	return string(t.Kind)
 }
@@ -127,7 +124,7 @@ func (e *Engine) Workflow(ctx context.Context, name string) (*WorkflowDetail, er
 // StartNamed starts a run of a workflow of the project: of its revision in force.
 // *UnknownError, *InputError, *ReusedKeyError; a broken file without a good revision is a
 // diag.List, and so is what the run would lack.
-func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*plan.Run, diag.List, error) {
+func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*runs.Run, diag.List, error) {
 	rev, err := e.revisions.Named(ctx, name)
 	if err != nil {
 		return nil, nil, err

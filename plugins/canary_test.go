@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
@@ -125,7 +126,7 @@ func (c *canaryBench) exercise(t *testing.T, what string) {
 			c.hay.addJSON(t, "feed of a run", update)
 		}
 		result := c.wait(t, id)
-		if what == "well" && result.Run.Status != plan.RunSucceeded {
+		if what == "well" && result.Run.Status != runs.RunSucceeded {
 			t.Errorf("%s is %s: %s", call.action, result.Run.Status, errorText(result))
 		}
 		c.hay.add("result, events and logs of "+call.action, []byte(c.texts(t, result)))

@@ -6,17 +6,17 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // promptsOnly keeps the prompts of a login.
 type promptsOnly struct {
 	silent
 	mu      sync.Mutex
-	prompts []plan.Prompt
+	prompts []runs.Prompt
 }
 
-func (p *promptsOnly) Prompt(prompt plan.Prompt) {
+func (p *promptsOnly) Prompt(prompt runs.Prompt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.prompts = append(p.prompts, prompt)

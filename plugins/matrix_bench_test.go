@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -116,7 +116,7 @@ func (b *bench) start(t *testing.T, source string) string {
 }
 
 // wait returns a run when it has ended or pauses.
-func (b *bench) wait(t *testing.T, id string) *plan.Result {
+func (b *bench) wait(t *testing.T, id string) *runs.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -144,7 +144,7 @@ func (b *bench) call(t *testing.T, action, connection string, input any) engine.
 }
 
 // texts is all that people can read of a run: result, events, logs.
-func (b *bench) texts(t *testing.T, result *plan.Result) string {
+func (b *bench) texts(t *testing.T, result *runs.Result) string {
 	t.Helper()
 	encoded, err := json.Marshal(result)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/sdk"
@@ -123,12 +124,12 @@ func TestMatrixNoticesMistakes(t *testing.T) {
 // host would mend it.
 func TestJudgeNoticesWhatNoPluginCanShow(t *testing.T) {
 	good := func() *cell {
-		failure := &plan.Error{Kind: plan.KindUnavailable, Action: "tasks.stats", Message: "m", Hint: "h", HTTPStatus: 503,
+		failure := &runs.Error{Kind: plan.KindUnavailable, Action: "tasks.stats", Message: "m", Hint: "h", HTTPStatus: 503,
 			Details: json.RawMessage(`{"service":"tasks","action":"stats"}`)}
 		return &cell{
 			action: "tasks.stats", effect: plan.EffectRead, expect: failed(plan.KindUnavailable, 503, 1, 1),
 			requests: []simkit.Request{{Method: http.MethodGet}},
-			result:   &plan.Result{Run: plan.Run{Status: plan.RunFailed}, Error: failure},
+			result:   &runs.Result{Run: runs.Run{Status: runs.RunFailed}, Error: failure},
 		}
 	}
 	if wrong := judge(good()); len(wrong) > 0 {
@@ -139,7 +140,7 @@ func TestJudgeNoticesWhatNoPluginCanShow(t *testing.T) {
 		"action \"\"":                     func(c *cell) { c.result.Error.Action = "" },
 		"another service":                 func(c *cell) { c.result.Error.Details = json.RawMessage(`{"service":"auth"}`) },
 		"kind internal":                   func(c *cell) { c.result.Error.Kind = plan.KindInternal },
-		"the run is succeeded":            func(c *cell) { c.result.Run.Status = plan.RunSucceeded },
+		"the run is succeeded":            func(c *cell) { c.result.Run.Status = runs.RunSucceeded },
 		"there is no error":               func(c *cell) { c.result.Error = nil },
 		"secret TASKS_TOKEN stands":       func(c *cell) { c.texts = "Bearer " + tasksToken },
 		"the service got 0 requests":      func(c *cell) { c.requests = nil },

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
@@ -48,7 +48,7 @@ func TestWellBehavedRunBreaksNoRule(t *testing.T) {
 		t.Helper()
 		before := lines[plugin].kit.Count("")
 		result := b.wait(t, b.start(t, step{action, plugin, input, nil}.source(t)))
-		if result.Run.Status != plan.RunSucceeded {
+		if result.Run.Status != runs.RunSucceeded {
 			t.Errorf("%v: the run is %s: %s", input, result.Run.Status, errorText(result))
 		}
 		requests := lines[plugin].since(before)
@@ -124,7 +124,7 @@ func TestEveryPageIsAskedForAsDocumented(t *testing.T) {
 			before := lines[plugin].kit.Count("")
 			source := step{row.action, plugin, pages[row.action], map[string]any{"paginate": in{"max_pages": 100}}}.source(t)
 			result := b.wait(t, b.start(t, source))
-			if result.Run.Status != plan.RunSucceeded {
+			if result.Run.Status != runs.RunSucceeded {
 				t.Fatalf("the run is %s: %s", result.Run.Status, errorText(result))
 			}
 			requests := lines[plugin].since(before)

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
 )
 
@@ -44,19 +44,19 @@ func (h *haystack) addJSON(t *testing.T, where string, value any) {
 }
 
 // Log takes a line of a call.
-func (h *haystack) Log(l plan.Log) {
+func (h *haystack) Log(l runs.Log) {
 	encoded, _ := json.Marshal(l)
 	h.add("log of a call", encoded)
 }
 
 // Progress takes the progress of a call.
-func (h *haystack) Progress(p plan.Progress) {
+func (h *haystack) Progress(p runs.Progress) {
 	encoded, _ := json.Marshal(p)
 	h.add("progress of a call", encoded)
 }
 
 // Prompt takes what a call asks of a person.
-func (h *haystack) Prompt(p plan.Prompt) {
+func (h *haystack) Prompt(p runs.Prompt) {
 	encoded, _ := json.Marshal(p)
 	h.add("prompt of a call", encoded)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
 )
 
@@ -39,7 +40,7 @@ func judge(c *cell) []string {
 			complain("secret %s stands in what people read: %s", name, around(c.texts, secret))
 		}
 	}
-	if e.status != plan.RunSucceeded {
+	if e.status != runs.RunSucceeded {
 		wrong = append(wrong, judgeError(c)...)
 	}
 	return wrong
@@ -97,14 +98,14 @@ func judgeError(c *cell) []string {
 
 // errorOf is the error that a person sees of a run: its own, or that of the step
 // which it waits for.
-func errorOf(result *plan.Result) *plan.Error {
+func errorOf(result *runs.Result) *runs.Error {
 	if result.Error != nil {
 		return result.Error
 	}
 	return result.Steps["it"].Error
 }
 
-func errorText(result *plan.Result) string {
+func errorText(result *runs.Result) string {
 	encoded, _ := json.Marshal(errorOf(result))
 	return string(encoded)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
@@ -243,12 +244,12 @@ func TestRefusedInputsAreNeverSent(t *testing.T) {
 	})
 }
 
-func checkRefusal(t *testing.T, failure *plan.Error) {
+func checkRefusal(t *testing.T, failure *runs.Error) {
 	t.Helper()
 	switch {
 	case failure == nil:
 		t.Error("the call succeeded")
-	case failure.Kind != plan.KindInvalid || failure.Applied != plan.NotApplied || failure.Message == "":
+	case failure.Kind != plan.KindInvalid || failure.Applied != runs.NotApplied || failure.Message == "":
 		t.Errorf("the call failed with %+v, want invalid and not applied", *failure)
 	}
 }
@@ -266,7 +267,7 @@ func (b *bench) refusedRun(t *testing.T, source string, inputs map[string]worksp
 		return
 	default:
 		result := b.wait(t, row.ID)
-		if result.Run.Status != plan.RunFailed {
+		if result.Run.Status != runs.RunFailed {
 			t.Errorf("the run is %s\n%s", result.Run.Status, source)
 			return
 		}
@@ -392,7 +393,7 @@ func TestNumberAsFilterValueIsNeverSent(t *testing.T) {
 		t.Errorf("the service got %d requests", n)
 	}
 	plain := b.wait(t, b.start(t, step{"analytics.aggregate", "analytics", input(404), nil}.source(t)))
-	if plain.Run.Status != plan.RunSucceeded || !strings.Contains(l.kit.Requests()[0].Query, "%22404%22") {
+	if plain.Run.Status != runs.RunSucceeded || !strings.Contains(l.kit.Requests()[0].Query, "%22404%22") {
 		t.Errorf("a plain scalar: %s %s", plain.Run.Status, errorText(plain))
 	}
 }

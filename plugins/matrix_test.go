@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 )
@@ -53,7 +54,7 @@ type cell struct {
 	flow     string // of the login that a device action asks about
 	mark     int    // length of the journal when the run began
 	run      string
-	result   *plan.Result
+	result   *runs.Result
 	requests []simkit.Request
 	texts    string
 }
@@ -67,7 +68,7 @@ func (c *cell) name() string {
 
 // expectation is how a run must end.
 type expectation struct {
-	status   plan.RunStatus
+	status   runs.Status
 	paused   string           // why, with paused
 	kinds    []plan.ErrorKind // of the error, with failed and paused: one of them
 	http     int              // status that it names; anyStatus = whatever there was
@@ -89,7 +90,7 @@ func expected(action string, effect plan.Effect, f fault, forever bool) expectat
 	switch {
 	case effect == plan.EffectOnce && f.once == "paused":
 		unknown := failed(plan.KindUnknownOutcome, f.status, 1, 1)
-		unknown.status, unknown.paused = plan.RunPaused, plan.PausedUnknownOutcome
+		unknown.status, unknown.paused = runs.RunPaused, runs.PausedUnknownOutcome
 		return unknown
 	case effect == plan.EffectOnce:
 		return failed(f.kind, f.status, 1, 1)
@@ -102,11 +103,11 @@ func expected(action string, effect plan.Effect, f fault, forever bool) expectat
 }
 
 func succeeded(from, to int) expectation {
-	return expectation{status: plan.RunSucceeded, requests: [2]int{from, to}}
+	return expectation{status: runs.RunSucceeded, requests: [2]int{from, to}}
 }
 
 func failed(kind plan.ErrorKind, status, from, to int) expectation {
-	return expectation{status: plan.RunFailed, kinds: []plan.ErrorKind{kind}, http: status, requests: [2]int{from, to}}
+	return expectation{status: runs.RunFailed, kinds: []plan.ErrorKind{kind}, http: status, requests: [2]int{from, to}}
 }
 
 // waitsForTheWindow reports the dictionary's answer to a 429 without Retry-After: it
@@ -305,7 +306,7 @@ func (c *cell) end(t *testing.T, b *bench) {
 // the two it was; judge looks at their pace in each case.
 func (c *cell) onABusyMachine() expectation {
 	switch n := len(c.requests); {
-	case c.action != "auth.device_poll" || !c.forever || c.expect.status != plan.RunSucceeded || n <= 1:
+	case c.action != "auth.device_poll" || !c.forever || c.expect.status != runs.RunSucceeded || n <= 1:
 		return c.expect
 	case n < attempts:
 		return succeeded(n, n)

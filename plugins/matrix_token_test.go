@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/plugins/auth/authsim"
 	"github.com/flowrun/flowrun/plugins/tasks/taskssim"
@@ -62,7 +63,7 @@ func TestOneRefreshFor64StepsWithAnExpiredToken(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond) // the stored token ends
 	before := login.kit.Count("/token")
 	result := b.wait(t, b.start(t, fanOut(t)))
-	if result.Run.Status != plan.RunSucceeded || string(result.Outputs["count"]) != "64" {
+	if result.Run.Status != runs.RunSucceeded || string(result.Outputs["count"]) != "64" {
 		t.Fatalf("the run is %s with %s: %s", result.Run.Status, result.Outputs["count"], errorText(result))
 	}
 	if n := login.kit.Count("/token") - before; n != 1 {
@@ -93,7 +94,7 @@ func TestARevokedGrantPausesUntilTheNextLogin(t *testing.T) {
 	id := b.start(t, step{"tasks.stats", "work", nil, nil}.source(t))
 	paused := b.wait(t, id)
 	failure := errorOf(paused)
-	if paused.Run.Status != plan.RunPaused || paused.Run.Paused != plan.PausedAuthRequired || failure == nil {
+	if paused.Run.Status != runs.RunPaused || paused.Run.Paused != runs.PausedAuthRequired || failure == nil {
 		t.Fatalf("the run is %s %s: %s", paused.Run.Status, paused.Run.Paused, errorText(paused))
 	}
 	if failure.Kind != plan.KindAuthRequired || !strings.Contains(failure.Message+failure.Hint, "work_login") || !strings.Contains(failure.Hint, "login work_login") {
@@ -107,7 +108,7 @@ func TestARevokedGrantPausesUntilTheNextLogin(t *testing.T) {
 	if _, err := b.engine.Resume(t.Context(), id, engine.ResumeRequest{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	if done := b.wait(t, id); done.Run.Status != plan.RunSucceeded {
+	if done := b.wait(t, id); done.Run.Status != runs.RunSucceeded {
 		t.Errorf("after the login the run is %s: %s", done.Run.Status, errorText(done))
 	}
 }
@@ -119,7 +120,7 @@ func TestNobodyLoggedInPausesTheRun(t *testing.T) {
 	b := openBench(t, []*line{login, work}, lineSecrets())
 	id := b.start(t, step{"tasks.label_remove", "work", in{"body": in{"name": "client-x"}}, nil}.source(t))
 	paused := b.wait(t, id)
-	if paused.Run.Paused != plan.PausedAuthRequired || !strings.Contains(errorText(paused), "work_login") {
+	if paused.Run.Paused != runs.PausedAuthRequired || !strings.Contains(errorText(paused), "work_login") {
 		t.Fatalf("the run is %s %s: %s", paused.Run.Status, paused.Run.Paused, errorText(paused))
 	}
 	if n := work.kit.Count("") + login.kit.Count(""); n > 0 {
@@ -129,7 +130,7 @@ func TestNobodyLoggedInPausesTheRun(t *testing.T) {
 	if _, err := b.engine.Resume(t.Context(), id, engine.ResumeRequest{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	if done := b.wait(t, id); done.Run.Status != plan.RunSucceeded || work.kit.Count("") != 1 {
+	if done := b.wait(t, id); done.Run.Status != runs.RunSucceeded || work.kit.Count("") != 1 {
 		t.Errorf("after the login the run is %s with %d requests: %s", done.Run.Status, work.kit.Count(""), errorText(done))
 	}
 }
@@ -147,7 +148,7 @@ func TestARefusedTokenIsRenewedOnceForAWrite(t *testing.T) {
 	before := login.kit.Count("/token")
 	result := b.wait(t, b.start(t, step{"tasks.label_remove", "work", in{"body": in{"name": "client-x"}}, nil}.source(t)))
 	requests := work.kit.Requests()
-	if result.Run.Status != plan.RunSucceeded || len(requests) != 2 || login.kit.Count("/token") != before+1 {
+	if result.Run.Status != runs.RunSucceeded || len(requests) != 2 || login.kit.Count("/token") != before+1 {
 		t.Fatalf("the run is %s, %d requests, %d refreshes: %s", result.Run.Status, len(requests), login.kit.Count("/token")-before, errorText(result))
 	}
 	if requests[0].Header["authorization"] == requests[1].Header["authorization"] {
@@ -286,7 +287,7 @@ func TestAWriteThatNeverLeftIsSentLater(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	result := b.wait(t, id)
-	if result.Run.Status != plan.RunSucceeded || sim.Kit().Count("") != 1 || result.Steps["it"].Attempts < 2 {
+	if result.Run.Status != runs.RunSucceeded || sim.Kit().Count("") != 1 || result.Steps["it"].Attempts < 2 {
 		t.Errorf("the run is %s after %d attempts with %d requests: %s", result.Run.Status, result.Steps["it"].Attempts, sim.Kit().Count(""), errorText(result))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/simkit"
 	"github.com/flowrun/flowrun/internal/testbuild"
@@ -114,10 +114,10 @@ func TestTextAmongNumbersPassesTheOutputCheck(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for body, want := range map[string]plan.RunStatus{
-		`[{"visits":"91","bounce_rate":"0.50","browser":"x","extra":"1"}]`: plan.RunSucceeded,
-		`[{"visits":"91","bounce_rate":"","browser":"x"}]`:                 plan.RunSucceeded,
-		`[{"visits":"n/a","bounce_rate":"1","browser":"x"}]`:               plan.RunFailed, // `>` finds text
+	for body, want := range map[string]runs.Status{
+		`[{"visits":"91","bounce_rate":"0.50","browser":"x","extra":"1"}]`: runs.RunSucceeded,
+		`[{"visits":"91","bounce_rate":"","browser":"x"}]`:                 runs.RunSucceeded,
+		`[{"visits":"n/a","bounce_rate":"1","browser":"x"}]`:               runs.RunFailed, // `>` finds text
 	} {
 		if err := sim.Kit().Add(simkit.Fault{Body: body}); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/testbuild"
 	"github.com/flowrun/flowrun/plugins/dictionary/dictionarysim"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
@@ -21,8 +22,8 @@ import (
 // silent takes what calls say on their way.
 type silent struct{}
 
-func (silent) Log(plan.Log)           {}
-func (silent) Progress(plan.Progress) {}
+func (silent) Log(runs.Log)           {}
+func (silent) Progress(runs.Progress) {}
 
 // host builds the program of a plugin alone and returns a host that runs it.
 func host(t *testing.T, plugin string) *pluginhost.Host {
@@ -73,8 +74,8 @@ func TestPluginsAsProcessesOfTheirOwn(t *testing.T) {
 				t.Fatalf("describe: %d actions, %v", len(d.Actions), err)
 			}
 			conn := pluginhost.Connection{Name: plugin, Plugin: plugin, Config: json.RawMessage(`{"base_url":"` + srv.URL + `"}`)}
-			call := func(input string) plan.Answer {
-				return h.Call(t.Context(), plan.Request{Action: tt.action, Connection: plugin, Step: "s", Operation: "s", Attempt: 1,
+			call := func(input string) runs.Answer {
+				return h.Call(t.Context(), runs.Request{Action: tt.action, Connection: plugin, Step: "s", Operation: "s", Attempt: 1,
 					Input: json.RawMessage(input), Timeout: time.Minute}, conn, silent{})
 			}
 			good := call(tt.input)
@@ -85,7 +86,7 @@ func TestPluginsAsProcessesOfTheirOwn(t *testing.T) {
 			if err := json.Unmarshal(good.Completed.Output, &out); err != nil || out[tt.field] != tt.want {
 				t.Errorf("output %s: %v", good.Completed.Output, err)
 			}
-			if bad := call(tt.bad).Failed; bad == nil || bad.Kind != plan.KindInvalid || bad.Pointer != tt.pointer || bad.Applied != plan.NotApplied {
+			if bad := call(tt.bad).Failed; bad == nil || bad.Kind != plan.KindInvalid || bad.Pointer != tt.pointer || bad.Applied != runs.NotApplied {
 				t.Errorf("a wrong input: %+v, want invalid at %s", bad, tt.pointer)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const proxyPage = "<!DOCTYPE html><html><head><title>Blocked</title></head><body><h1>Access denied by policy</h1></body></html>"
@@ -95,23 +96,23 @@ func (c *tokenCell) errorf(format string, args ...any) {
 }
 
 // tokenCall calls an action of a cell's connection.
-func (b *bench) tokenCall(c *tokenCell, action string, input any) (map[string]any, *plan.Error) {
+func (b *bench) tokenCall(c *tokenCell, action string, input any) (map[string]any, *runs.Error) {
 	encoded, err := json.Marshal(input)
 	if err != nil {
-		return nil, &plan.Error{Message: err.Error()}
+		return nil, &runs.Error{Message: err.Error()}
 	}
 	result, err := b.engine.Call(context.Background(), engine.CallRequest{
 		Action: c.line.plugin + "." + action, Connection: c.line.name, Input: encoded,
 	}, silent{})
 	if err != nil {
-		return nil, &plan.Error{Message: err.Error()}
+		return nil, &runs.Error{Message: err.Error()}
 	}
 	var outputs map[string]any
 	if result.Error == nil {
 		err = json.Unmarshal(result.Outputs, &outputs)
 	}
 	if err != nil {
-		return nil, &plan.Error{Message: err.Error()}
+		return nil, &runs.Error{Message: err.Error()}
 	}
 	return outputs, result.Error
 }
@@ -127,7 +128,7 @@ func (c *tokenCell) login(b *bench) {
 	}
 }
 
-func describe(failure *plan.Error) string {
+func describe(failure *runs.Error) string {
 	if failure == nil {
 		return "it worked"
 	}
@@ -141,7 +142,7 @@ var passing = []plan.ErrorKind{plan.KindUnavailable, plan.KindUnexpectedResponse
 func (c *tokenCell) meet(b *bench) {
 	c.server.set(&c.fault)
 	var callers sync.WaitGroup
-	failures := make([]*plan.Error, 3)
+	failures := make([]*runs.Error, 3)
 	for i := range failures {
 		callers.Go(func() { _, failures[i] = b.tokenCall(c, "token", in{"min_ttl_s": 3600}) })
 	}
@@ -296,7 +297,7 @@ func TestIssue12_02_APageInPlaceOfAResource(t *testing.T) {
 		c.server.setResource(&page)
 		want := map[bool]plan.ErrorKind{false: plan.KindUnexpectedResponse, true: plan.KindAuthRequired}[alone]
 		for range 2 {
-			if _, failure := b.tokenCall(c, "resource_get", in{"url": c.line.url + "/resource"}); failure == nil || failure.Kind != want || failure.Applied != plan.NotApplied {
+			if _, failure := b.tokenCall(c, "resource_get", in{"url": c.line.url + "/resource"}); failure == nil || failure.Kind != want || failure.Applied != runs.NotApplied {
 				t.Errorf("no refresh token %t: %s", alone, describe(failure))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -36,9 +37,9 @@ func rejecting(t *testing.T) func(*engine.Engine, string) {
 }
 
 // mustSucceed returns the outputs of a run that succeeded.
-func mustSucceed(t *testing.T, result *plan.Result) map[string]json.RawMessage {
+func mustSucceed(t *testing.T, result *runs.Result) map[string]json.RawMessage {
 	t.Helper()
-	if result.Run.Status != plan.RunSucceeded {
+	if result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("%s ended as %s: %v", result.Run.Workflow, result.Run.Status, result.Error)
 	}
 	return result.Outputs
@@ -116,10 +117,10 @@ func TestOnboardFromDirectory(t *testing.T) {
 	t.Parallel()
 	e := openEngine(t)
 	inputs := map[string]workspace.Input{"most": {Text: "5"}, "invite_existing": {Text: "true"}}
-	run := func(act func(*engine.Engine, string)) *plan.Result {
+	run := func(act func(*engine.Engine, string)) *runs.Result {
 		return endIn(t, e, "onboard-from-directory.yaml", inputs, act)
 	}
-	if refused := run(rejecting(t)); refused.Run.Status != plan.RunFailed || refused.Error == nil || refused.Error.Kind != plan.KindDenied {
+	if refused := run(rejecting(t)); refused.Run.Status != runs.RunFailed || refused.Error == nil || refused.Error.Kind != plan.KindDenied {
 		t.Fatalf("a refusal ends as %s: %v", refused.Run.Status, refused.Error)
 	}
 	first := decode[[]string](t, mustSucceed(t, run(approving(t, nil)))["invited"])
@@ -137,7 +138,7 @@ func TestOnboardFromDirectory(t *testing.T) {
 func TestOffboardCleanup(t *testing.T) {
 	t.Parallel()
 	e := openEngine(t)
-	if refused := endIn(t, e, "offboard-cleanup.yaml", nil, rejecting(t)); refused.Run.Status != plan.RunFailed {
+	if refused := endIn(t, e, "offboard-cleanup.yaml", nil, rejecting(t)); refused.Run.Status != runs.RunFailed {
 		t.Fatalf("a refusal ends as %s", refused.Run.Status)
 	}
 	outputs := mustSucceed(t, endIn(t, e, "offboard-cleanup.yaml", nil, approving(t, nil)))

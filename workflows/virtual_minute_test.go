@@ -18,6 +18,7 @@ import (
 	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/plugins/netinfo/netinfosim"
 )
 
@@ -58,7 +59,7 @@ func TestI19TheRealLimitOn80Domains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.Run.Status != plan.RunSucceeded || len(decode[[]any](t, result.Outputs["results"])) != 80 {
+		if result.Run.Status != runs.RunSucceeded || len(decode[[]any](t, result.Outputs["results"])) != 80 {
 			t.Errorf("run ended as %s: %v", result.Run.Status, result.Error)
 		}
 		if n := service.refused.Load(); n > 0 {
@@ -105,7 +106,7 @@ func startVirtual(t *testing.T, driver *local.Driver, workflow *plan.Workflow) s
 	}
 	now := time.Now().UTC()
 	_, err = driver.Start(t.Context(), local.StartRequest{
-		Row:      plan.Run{ID: id, Workflow: workflow.Name, Attempt: 1, StartedAt: now, ScheduledAt: now, PlanHash: hash},
+		Row:      runs.Run{ID: id, Workflow: workflow.Name, Attempt: 1, StartedAt: now, ScheduledAt: now, PlanHash: hash},
 		Workflow: workflow, PlanBytes: encoded,
 		Start: journal.Start{RunID: id, Inputs: given, Interpreter: interp.Version, PlanHash: hash, ScheduledAt: now},
 	})
@@ -118,7 +119,7 @@ func startVirtual(t *testing.T, driver *local.Driver, workflow *plan.Workflow) s
 // oneBucket asks one bucket for each limiter that the action declares.
 type oneBucket struct{ limits *ratelimit.Limiter }
 
-func (o oneBucket) Acquire(ctx context.Context, action *plan.Action, _ string, onWait func(time.Time)) (func(plan.Answer), error) {
+func (o oneBucket) Acquire(ctx context.Context, action *plan.Action, _ string, onWait func(time.Time)) (func(runs.Answer), error) {
 	declared := action.Limiters[0]
 	done, err := o.limits.Acquire(ctx, declared.Name, ratelimit.Spec{
 		Requests: declared.Requests, Window: declared.Window, Fixed: declared.FixedWindow,
@@ -126,7 +127,7 @@ func (o oneBucket) Acquire(ctx context.Context, action *plan.Action, _ string, o
 	if err != nil {
 		return nil, err
 	}
-	return func(plan.Answer) { done(time.Now()) }, nil
+	return func(runs.Answer) { done(time.Now()) }, nil
 }
 
 // whoisService asks the simulator's handler directly: sockets have no virtual
@@ -136,10 +137,10 @@ type whoisService struct {
 	refused atomic.Int64
 }
 
-func (s *whoisService) Call(_ context.Context, request plan.Request, _ plan.Sink) plan.Answer {
+func (s *whoisService) Call(_ context.Context, request runs.Request, _ runs.Sink) runs.Answer {
 	var input struct{ Domain string }
 	if err := json.Unmarshal(request.Input, &input); err != nil {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindInternal, Message: err.Error()}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Message: err.Error()}}
 	}
 	time.Sleep(50 * time.Millisecond) // on the way
 	recorder := httptest.NewRecorder()
@@ -147,11 +148,11 @@ func (s *whoisService) Call(_ context.Context, request plan.Request, _ plan.Sink
 	time.Sleep(50 * time.Millisecond) // and back
 	if recorder.Code == http.StatusTooManyRequests {
 		s.refused.Add(1)
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindRateLimited, Message: "refused", RetryAfterS: 1}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindRateLimited, Message: "refused", RetryAfterS: 1}}
 	}
 	var envelope struct{ Data map[string]any }
 	if err := json.Unmarshal(recorder.Body.Bytes(), &envelope); err != nil {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}}
 	}
 	output := envelope.Data
 	if output == nil {
@@ -161,7 +162,7 @@ func (s *whoisService) Call(_ context.Context, request plan.Request, _ plan.Sink
 	output["days_to_expiry"] = 100
 	encoded, err := json.Marshal(output)
 	if err != nil {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindInternal, Message: err.Error()}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Message: err.Error()}}
 	}
-	return plan.Answer{Completed: &plan.Completed{Output: encoded}}
+	return runs.Answer{Completed: &runs.Completed{Output: encoded}}
 }

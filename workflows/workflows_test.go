@@ -20,6 +20,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/testparallel"
@@ -86,20 +87,20 @@ func openProject(t *testing.T) *workspace.Workspace {
 func runWorkflow(t *testing.T, file string, inputs map[string]workspace.Input) map[string]json.RawMessage {
 	t.Helper()
 	result := endWorkflow(t, file, inputs)
-	if result.Run.Status != plan.RunSucceeded {
+	if result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("%s ended as %s: %v", file, result.Run.Status, result.Error)
 	}
 	return result.Outputs
 }
 
 // endWorkflow runs a shipped workflow to its end.
-func endWorkflow(t *testing.T, file string, inputs map[string]workspace.Input) *plan.Result {
+func endWorkflow(t *testing.T, file string, inputs map[string]workspace.Input) *runs.Result {
 	t.Helper()
 	return endWorkflowWith(t, file, inputs, nil)
 }
 
 // endWorkflowWith runs a shipped workflow to its end, while somebody acts on it.
-func endWorkflowWith(t *testing.T, file string, inputs map[string]workspace.Input, act func(e *engine.Engine, run string)) *plan.Result {
+func endWorkflowWith(t *testing.T, file string, inputs map[string]workspace.Input, act func(e *engine.Engine, run string)) *runs.Result {
 	t.Helper()
 	return endIn(t, openEngine(t), file, inputs, act)
 }
@@ -120,7 +121,7 @@ func openEngine(t *testing.T) *engine.Engine {
 }
 
 // endIn runs a shipped workflow to its end in an engine that is open.
-func endIn(t *testing.T, e *engine.Engine, file string, inputs map[string]workspace.Input, act func(e *engine.Engine, run string)) *plan.Result {
+func endIn(t *testing.T, e *engine.Engine, file string, inputs map[string]workspace.Input, act func(e *engine.Engine, run string)) *runs.Result {
 	t.Helper()
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -296,7 +297,7 @@ func TestQuarterTimesheet(t *testing.T) {
 func TestQuarterTimesheetOfNobodyFails(t *testing.T) {
 	t.Parallel()
 	result := endWorkflow(t, "quarter-timesheet.yaml", map[string]workspace.Input{"filter": {Text: "@nobody"}})
-	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Kind != plan.KindNotFound || !strings.Contains(result.Error.Message, "nothing to bill") {
+	if result.Run.Status != runs.RunFailed || result.Error == nil || result.Error.Kind != plan.KindNotFound || !strings.Contains(result.Error.Message, "nothing to bill") {
 		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
 	}
 }
@@ -382,7 +383,7 @@ func TestTokenHealth(t *testing.T) {
 	}
 	confirm := func(e *engine.Engine, run string) { confirmLogin(t, e, run) }
 	result := endWorkflowWith(t, "token-health.yaml", nil, confirm)
-	if result.Run.Status != plan.RunSucceeded {
+	if result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("ended as %s: %v", result.Run.Status, result.Error)
 	}
 	logins := decode[[]struct {
@@ -406,7 +407,7 @@ func TestTokenHealthFromAnotherPlace(t *testing.T) {
 	}
 	confirm := func(e *engine.Engine, run string) { confirmLogin(t, e, run) }
 	result := endWorkflowWith(t, "token-health.yaml", map[string]workspace.Input{"country": {Text: "XX"}}, confirm)
-	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Step != "check" || result.Error.Reason != "assertion" {
+	if result.Run.Status != runs.RunFailed || result.Error == nil || result.Error.Step != "check" || result.Error.Reason != "assertion" {
 		t.Errorf("ended as %s: %v", result.Run.Status, result.Error)
 	}
 }

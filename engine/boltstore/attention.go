@@ -9,7 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -27,7 +27,7 @@ func (c *rowChange) indexAttention(w *writer) error {
 			return err
 		}
 	}
-	if c.row.Status == plan.RunSucceeded {
+	if c.row.Status == runs.RunSucceeded {
 		if err := w.settle(c.workflow, c.key); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (c *rowChange) indexAttention(w *writer) error {
 }
 
 // dropAttention takes a run out of the index, with what was noted of looks.
-func dropAttention(w *writer, run []byte, row *plan.Run) error {
+func dropAttention(w *writer, run []byte, row *runs.Run) error {
 	if !store.NeedsSomebody(row) {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s *Store) Look(ids []string, by string, at time.Time) (looked []string, er
 }
 
 // toLookAt returns the rows of those runs that a look takes out of the index.
-func toLookAt(tx *bolt.Tx, ids []string) (rows []*plan.Run, err error) {
+func toLookAt(tx *bolt.Tx, ids []string) (rows []*runs.Run, err error) {
 	seen := map[string]bool{}
 	for _, id := range ids {
 		key, err := runKey(id)

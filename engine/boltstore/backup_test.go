@@ -15,7 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -134,7 +134,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 		if run.Closed {
 			continue
 		}
-		if run.Status != plan.RunPaused || run.Paused != plan.PausedError {
+		if run.Status != runs.RunPaused || run.Paused != runs.PausedError {
 			t.Errorf("run %s is %s", runID, run.Status)
 		}
 		if runID != storetest.ID(fixturePaused) && (run.Error == nil || !strings.Contains(run.Error.Message, "2026-01-02T03:04:05Z") || run.Error.Hint == "") {

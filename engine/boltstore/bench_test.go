@@ -8,7 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -75,7 +75,7 @@ func BenchmarkListRunsOfNoMatch(b *testing.B) {
 	for n := range 2000 {
 		storetest.Create(b, s, storetest.Row(n), n)
 	}
-	none := store.Filter{Match: func(*plan.Run) (bool, error) { return false, nil }}
+	none := store.Filter{Match: func(*runs.Run) (bool, error) { return false, nil }}
 	for b.Loop() {
 		if runs, _, err := s.Runs(none); err != nil || len(runs) > 0 {
 			b.Fatal(len(runs), err)

@@ -6,13 +6,13 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Census is that of store.Totals. It counts index rows, without reading the runs themselves.
 func (s *Store) Census() (census store.Census, err error) {
-	census.Runs = map[plan.RunStatus]int{}
+	census.Runs = map[runs.Status]int{}
 	err = s.view(func(tx *bolt.Tx) error {
 		version, err := getSealed(tx.Bucket(bucketMeta), bucketMeta, keySchemaVersion)
 		if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) Census() (census store.Census, err error) {
 		return tx.Bucket(bucketByStatus).ForEach(func(key, _ []byte) error {
 			status, _, found := bytes.Cut(key, []byte{0})
 			if found {
-				census.Runs[plan.RunStatus(status)]++
+				census.Runs[runs.Status(status)]++
 			}
 			return nil
 		})

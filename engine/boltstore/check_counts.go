@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // countRun adds a run to the counts that the file must hold.
-func (c *contentCheck) countRun(key []byte, row *plan.Run) {
+func (c *contentCheck) countRun(key []byte, row *runs.Run) {
 	workflow, err := workflowPrefix(row.Workflow)
 	if err != nil {
 		return // said already

@@ -5,20 +5,20 @@ import (
 	"encoding/binary"
 	"encoding/json"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // fire checks that a fire lies under its own key and in the index, and that the
 // run that it names, as long as that is there, is its own (P10).
 func (c *contentCheck) fire(key, payload []byte) {
-	fire := new(plan.Fire)
+	fire := new(runs.Fire)
 	if err := json.Unmarshal(payload, fire); err != nil {
 		c.damaged(bucketFires, key, "%v", err)
 		return
 	}
 	row, err := newFireRow(*fire)
 	if err != nil || !bytes.Equal(row.key, key) {
-		c.damaged(bucketFires, key, "the fire is that of %s at %s", plan.TriggerID(fire.Workflow, fire.Trigger), fire.Slot)
+		c.damaged(bucketFires, key, "the fire is that of %s at %s", runs.TriggerID(fire.Workflow, fire.Trigger), fire.Slot)
 		return
 	}
 	c.expect(bucketFiresBySlot, row.index, "a fire wants it")
@@ -40,18 +40,18 @@ func (c *contentCheck) fire(key, payload []byte) {
 }
 
 func (c *contentCheck) trigger(key, payload []byte) {
-	state := new(plan.TriggerState)
+	state := new(runs.TriggerState)
 	if err := json.Unmarshal(payload, state); err != nil {
 		c.damaged(bucketTriggers, key, "%v", err)
 		return
 	}
 	if want, err := triggerPrefix(state.Workflow, state.Trigger); err != nil || !bytes.Equal(want, key) {
-		c.damaged(bucketTriggers, key, "the state is that of %s", plan.TriggerID(state.Workflow, state.Trigger))
+		c.damaged(bucketTriggers, key, "the state is that of %s", runs.TriggerID(state.Workflow, state.Trigger))
 	}
 }
 
 func (c *contentCheck) entry(key, payload []byte) {
-	entry := new(plan.OutboxEntry)
+	entry := new(runs.OutboxEntry)
 	if len(payload) < runKeySize {
 		c.damaged(bucketOutbox, key, "%d bytes are no entry", len(payload))
 		return

@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -32,13 +32,13 @@ func allWorkflows() []byte { return []byte{0xff, 0xff} }
 // countDelta is by how much a transaction changes a count.
 type countDelta struct {
 	key    string
-	status plan.RunStatus
+	status runs.Status
 }
 
 // count notes that a run with a status is one more, or one less. All of a
 // transaction's changes are put together: a run that began and ended in one group
 // changes the rows once.
-func (w *writer) count(workflow, run []byte, row *plan.Run, by int) {
+func (w *writer) count(workflow, run []byte, row *runs.Run, by int) {
 	status := row.Status
 	if w.counts == nil {
 		w.counts = map[countDelta]int{}
@@ -112,7 +112,7 @@ func (w *writer) putCount(key []byte, changes []countDelta) error {
 // encodeCounts writes for each status: length of the name, name, count.
 func encodeCounts(c store.Counts) []byte {
 	var data []byte
-	for _, status := range plan.RunStatuses() {
+	for _, status := range runs.Statuses() {
 		if n := c[status]; n > 0 {
 			data = append(append(data, byte(len(status))), status...)
 			data = binary.AppendUvarint(data, uint64(n))
@@ -128,9 +128,9 @@ func decodeCounts(key, data []byte) (store.Counts, error) {
 		if len(data) < 1+length {
 			return nil, countDamage(key)
 		}
-		status := plan.RunStatus(data[1 : 1+length])
+		status := runs.Status(data[1 : 1+length])
 		n, size := binary.Uvarint(data[1+length:])
-		if size <= 0 || n == 0 || n > 1<<48 || !slices.Contains(plan.RunStatuses(), status) {
+		if size <= 0 || n == 0 || n > 1<<48 || !slices.Contains(runs.Statuses(), status) {
 			return nil, countDamage(key)
 		}
 		counts[status] = int(n)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
 
@@ -20,7 +20,7 @@ func TestP14WrongCountsAreFound(t *testing.T) {
 		}
 		fill(t, s)
 		failed := storetest.Row(1)
-		failed.Status = plan.RunFailed
+		failed.Status = runs.RunFailed
 		if err := storetest.Append(s, failed.ID, nil, failed); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -151,7 +151,7 @@ func deletePart(w *writer, run []byte) (more bool, err error) {
 }
 
 // deleteRow removes a run's row with its index rows, request and plan.
-func deleteRow(w *writer, run []byte, row *plan.Run) error {
+func deleteRow(w *writer, run []byte, row *runs.Run) error {
 	keys, err := indexKeys(row, run)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func deleteRow(w *writer, run []byte, row *plan.Run) error {
 type indexKey struct{ bucket, key []byte }
 
 // indexKeys are the index rows that a run has.
-func indexKeys(row *plan.Run, run []byte) (keys []indexKey, err error) {
+func indexKeys(row *runs.Run, run []byte) (keys []indexKey, err error) {
 	workflow, err := workflowPrefix(row.Workflow)
 	if err != nil {
 		return nil, err

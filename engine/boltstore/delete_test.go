@@ -12,16 +12,16 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // closeRun ends a run at a moment.
-func closeRun(t *testing.T, s *boltstore.Store, run *plan.Run, at time.Time) {
+func closeRun(t *testing.T, s *boltstore.Store, run *runs.Run, at time.Time) {
 	t.Helper()
 	ended := *run
-	ended.Status, ended.FinishedAt, ended.Closed = plan.RunSucceeded, &at, true
+	ended.Status, ended.FinishedAt, ended.Closed = runs.RunSucceeded, &at, true
 	if err := storetest.Append(s, run.ID, nil, &ended); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func bigRun(t *testing.T, s *boltstore.Store, n int) {
 			records = append(records, storetest.Completed(seq, `{"n":1}`))
 			seq++
 		}
-		if err := storetest.Append(s, storetest.ID(n), records, nil, plan.Log{At: storetest.Begin(), Step: "a", Message: "line"}); err != nil {
+		if err := storetest.Append(s, storetest.ID(n), records, nil, runs.Log{At: storetest.Begin(), Step: "a", Message: "line"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 	}
 	for _, run := range rows {
 		if !run.Closed {
-			if run.Status != plan.RunPaused {
+			if run.Status != runs.RunPaused {
 				if err := s.DeleteRun(run.ID); !errors.Is(err, store.ErrRunOpen) {
 					t.Errorf("delete of a run that is %s: %v", run.Status, err)
 				}

@@ -11,27 +11,27 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 // content is all that can be read of a store.
 type content struct {
-	Runs    map[string]plan.Run
+	Runs    map[string]runs.Run
 	Open    []string
 	Records map[string][]*journal.Record
-	Logs    map[string][]plan.Log
+	Logs    map[string][]runs.Log
 	Plans   map[string]string
 	Rows    map[string]string // of KV
-	Memory  []plan.StateValue
-	Changes []plan.StateChange
+	Memory  []runs.StateValue
+	Changes []runs.StateChange
 	Labels  []string
 	Held    []string
 	Queued  []string
-	Fires   []plan.Fire
-	States  []plan.TriggerState
-	Outbox  []plan.OutboxEntry
+	Fires   []runs.Fire
+	States  []runs.TriggerState
+	Outbox  []runs.OutboxEntry
 
 	Heads     []store.WorkflowHead
 	All       store.Counts
@@ -48,7 +48,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 		}
 	}
 	c := &content{
-		Runs: map[string]plan.Run{}, Records: map[string][]*journal.Record{}, Logs: map[string][]plan.Log{},
+		Runs: map[string]runs.Run{}, Records: map[string][]*journal.Record{}, Logs: map[string][]runs.Log{},
 		Plans: map[string]string{}, Rows: map[string]string{},
 	}
 	rows, _, err := s.Runs(store.Filter{Limit: 1000})

@@ -11,7 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -39,7 +39,7 @@ func (s *Store) Expire(ctx context.Context, r store.Retention, now time.Time) (r
 	}
 	if r.Keep > 0 {
 		for _, one := range counts {
-			gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: one.Workflow, cause: store.CauseAge, groups: [][]plan.RunStatus{nil}})
+			gone, err := s.expire(ctx, &expiry{policy: r, now: now, workflow: one.Workflow, cause: store.CauseAge, groups: [][]runs.Status{nil}})
 			if removed = append(removed, gone...); err != nil {
 				return removed, err
 			}
@@ -98,8 +98,8 @@ type expiry struct {
 	now      time.Time
 	workflow string
 	cause    store.Cause
-	excess   int                // how many are to go; not by age
-	groups   [][]plan.RunStatus // one after the other; nil = runs of all statuses
+	excess   int             // how many are to go; not by age
+	groups   [][]runs.Status // one after the other; nil = runs of all statuses
 	batch    int
 	after    []byte // run key; nil = from the first
 }
@@ -189,7 +189,7 @@ func (e *expiry) oldest(tx *bolt.Tx, bucket, prefix, floor []byte) (runs [][]byt
 }
 
 // family adds a run and the runs of its sub-workflows, which have ended with it.
-func (e *expiry) family(tx *bolt.Tx, batch []store.Removal, run []byte, row *plan.Run) ([]store.Removal, error) {
+func (e *expiry) family(tx *bolt.Tx, batch []store.Removal, run []byte, row *runs.Run) ([]store.Removal, error) {
 	batch = append(batch, store.Removal{ID: row.ID, Workflow: row.Workflow, Accepted: acceptedAt(run), Cause: e.cause, Child: row.Parent != nil})
 	cursor := tx.Bucket(bucketChildren).Cursor()
 	for key, _ := cursor.Seek(run); bytes.HasPrefix(key, run); key, _ = cursor.Next() {
@@ -209,7 +209,7 @@ func (e *expiry) family(tx *bolt.Tx, batch []store.Removal, run []byte, row *pla
 }
 
 // hasParent reports whether a run goes with another one, which is there.
-func hasParent(tx *bolt.Tx, row *plan.Run) bool {
+func hasParent(tx *bolt.Tx, row *runs.Run) bool {
 	if row.Parent == nil {
 		return false
 	}

@@ -3,7 +3,7 @@ package boltstore
 import (
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -73,7 +73,7 @@ func (f *runFire) put(w *writer) error {
 }
 
 // firedRun returns the run of a fire's slot, for a store that takes no new ones.
-func firedRun(tx *bolt.Tx, fire *plan.Fire) (string, error) {
+func firedRun(tx *bolt.Tx, fire *runs.Fire) (string, error) {
 	if fire == nil || !fire.Kind.Scheduled() {
 		return "", nil
 	}

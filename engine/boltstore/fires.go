@@ -11,7 +11,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -27,7 +27,7 @@ import (
 const slotSize = 8
 
 // Fires is that of store.Fires.
-func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, err error) {
+func (s *Store) Fires(filter store.FireFilter) (fires []runs.Fire, next string, err error) {
 	scans, err := s.fireScans(filter)
 	if err != nil {
 		return nil, "", fmt.Errorf("list fires: %w", err)
@@ -43,7 +43,7 @@ func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, 
 		}
 		fires = append(fires, found...)
 	}
-	slices.SortFunc(fires, func(a, b plan.Fire) int { return bytes.Compare(slotIndexOf(b), slotIndexOf(a)) })
+	slices.SortFunc(fires, func(a, b runs.Fire) int { return bytes.Compare(slotIndexOf(b), slotIndexOf(a)) })
 	if len(fires) > limit {
 		fires = fires[:limit]
 		next = base64.RawURLEncoding.EncodeToString(slotIndexOf(fires[limit-1]))
@@ -52,7 +52,7 @@ func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, 
 }
 
 // FiresBetween is that of store.Fires.
-func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, limit int) (fires []plan.Fire, err error) {
+func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, limit int) (fires []runs.Fire, err error) {
 	prefix, err := triggerPrefix(workflow, trigger)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, li
 }
 
 // Fire is that of store.Fires.
-func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire, err error) {
+func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *runs.Fire, err error) {
 	key, err := fireKey(workflow, trigger, slot)
 	if err != nil {
 		return nil, err
@@ -100,12 +100,12 @@ func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire,
 }
 
 // PutFires is that of store.Fires. edit runs on the committer's goroutine.
-func (s *Store) PutFires(fires []plan.Fire, workflow, trigger string, edit func(*plan.TriggerState)) error {
+func (s *Store) PutFires(fires []runs.Fire, workflow, trigger string, edit func(*runs.TriggerState)) error {
 	rows := make([]fireRow, len(fires))
 	size := 0
 	for i, fire := range fires {
 		if fire.Workflow != workflow || fire.Trigger != trigger {
-			return fmt.Errorf("store fires of %s: one is of %s", plan.TriggerID(workflow, trigger), plan.TriggerID(fire.Workflow, fire.Trigger))
+			return fmt.Errorf("store fires of %s: one is of %s", runs.TriggerID(workflow, trigger), runs.TriggerID(fire.Workflow, fire.Trigger))
 		}
 		row, err := newFireRow(fire)
 		if err != nil {
@@ -125,7 +125,7 @@ func (s *Store) PutFires(fires []plan.Fire, workflow, trigger string, edit func(
 		)
 	})
 	if err != nil {
-		return fmt.Errorf("store fires of %s: %w", plan.TriggerID(workflow, trigger), err)
+		return fmt.Errorf("store fires of %s: %w", runs.TriggerID(workflow, trigger), err)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func putNewFires(w *writer, rows []fireRow) error {
 // fireRow is a fire with its keys and its stored form.
 type fireRow struct{ key, index, encoded []byte }
 
-func newFireRow(fire plan.Fire) (row fireRow, err error) {
+func newFireRow(fire runs.Fire) (row fireRow, err error) {
 	if row.key, err = fireKey(fire.Workflow, fire.Trigger, fire.Slot); err != nil {
 		return row, err
 	}
@@ -230,7 +230,7 @@ func slotBytes(slot time.Time) []byte {
 }
 
 // slotIndexOf is the key of a fire in the order of slots, over all triggers.
-func slotIndexOf(fire plan.Fire) []byte {
+func slotIndexOf(fire runs.Fire) []byte {
 	prefix, _ := triggerPrefix(fire.Workflow, fire.Trigger) // what is stored has names that fit
 	return append(slotBytes(fire.Slot), prefix...)
 }
@@ -240,7 +240,7 @@ func keyOfIndex(index []byte) []byte {
 	return append(bytes.Clone(index[slotSize:]), index[:slotSize]...)
 }
 
-func getFire(tx *bolt.Tx, key []byte) (*plan.Fire, error) {
+func getFire(tx *bolt.Tx, key []byte) (*runs.Fire, error) {
 	stored := tx.Bucket(bucketFires).Get(key)
 	if stored == nil {
 		return nil, nil
@@ -248,12 +248,12 @@ func getFire(tx *bolt.Tx, key []byte) (*plan.Fire, error) {
 	return decodeFire(key, stored)
 }
 
-func decodeFire(key, stored []byte) (*plan.Fire, error) {
+func decodeFire(key, stored []byte) (*runs.Fire, error) {
 	payload, err := unseal(bucketFires, key, stored)
 	if err != nil {
 		return nil, err
 	}
-	fire := new(plan.Fire)
+	fire := new(runs.Fire)
 	if err := json.Unmarshal(payload, fire); err != nil {
 		return nil, &store.CorruptError{Bucket: string(bucketFires), Key: hexKey(key), Detail: err.Error()}
 	}

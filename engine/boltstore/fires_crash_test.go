@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -101,7 +101,7 @@ func killedAtEachCommit(t *testing.T, begin func(s *boltstore.Store, n, minute i
 	return faults
 }
 
-func scheduled(n, minute int) *plan.Run {
+func scheduled(n, minute int) *runs.Run {
 	run := storetest.Fired(n, storetest.Fire("nightly", minute))
 	run.ScheduledAt = storetest.Slot(minute)
 	return run
@@ -128,7 +128,7 @@ func TestP10ControlARunAndItsFireApartAreTorn(t *testing.T) {
 		if _, err := s.CreateRun(t.Context(), run, storetest.PlanBytes(), "", storetest.Started(n)); err != nil {
 			return err
 		}
-		return s.PutFires([]plan.Fire{f}, "weekly", "nightly", func(state *plan.TriggerState) { state.Done = f.Slot })
+		return s.PutFires([]runs.Fire{f}, "weekly", "nightly", func(state *runs.TriggerState) { state.Done = f.Slot })
 	})
 	if len(faults) == 0 {
 		t.Error("nothing is torn: the suite above proves nothing")

@@ -7,7 +7,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -103,7 +103,7 @@ func (s *Store) firePrefixes(workflow, trigger string) (prefixes [][]byte, err e
 }
 
 // runFireScan reads in short transactions, like Runs.
-func (s *Store) runFireScan(scan fireScan, wanted int) (fires []plan.Fire, err error) {
+func (s *Store) runFireScan(scan fireScan, wanted int) (fires []runs.Fire, err error) {
 	for done := false; !done && len(fires) < wanted; {
 		err = s.view(func(tx *bolt.Tx) (err error) {
 			fires, done, err = scan.step(tx, fires, wanted)
@@ -116,7 +116,7 @@ func (s *Store) runFireScan(scan fireScan, wanted int) (fires []plan.Fire, err e
 	return fires, nil
 }
 
-func (f *fireScan) step(tx *bolt.Tx, fires []plan.Fire, wanted int) (_ []plan.Fire, done bool, err error) {
+func (f *fireScan) step(tx *bolt.Tx, fires []runs.Fire, wanted int) (_ []runs.Fire, done bool, err error) {
 	cursor := tx.Bucket(f.bucket).Cursor()
 	key, stored := f.seek(cursor)
 	for range scanRows {

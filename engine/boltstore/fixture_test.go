@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -47,7 +48,7 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 		if n == fixtureLarge {
 			output = largeOutput()
 		}
-		log := plan.Log{At: storetest.Begin(), Level: "info", Step: "step_2", Message: "looked it up"}
+		log := runs.Log{At: storetest.Begin(), Level: "info", Step: "step_2", Message: "looked it up"}
 		must(storetest.Append(s, run.ID, []*journal.Record{storetest.Completed(2, output), storetest.Completed(3, `{"n":3}`)}, nil, log))
 		if n == fixturePaused || n == fixtureClosed {
 			must(storetest.Append(s, run.ID, nil, fixtureEnd(n, run)))
@@ -64,7 +65,7 @@ func fillFixture(t *testing.T, s *boltstore.Store) {
 		at := storetest.Begin().Add(time.Duration(i) * time.Minute)
 		_, err := s.Change(store.Change{Workflow: "weekly", Name: "total", Value: []byte(value), At: at, By: "ann"})
 		must(err)
-		_, err = s.Change(store.Change{Workflow: "weekly", Name: "page", Key: plan.CursorPrefix("weekly", "page") + "k", Value: []byte("c" + value), At: at, By: "ann"})
+		_, err = s.Change(store.Change{Workflow: "weekly", Name: "page", Key: runs.CursorPrefix("weekly", "page") + "k", Value: []byte("c" + value), At: at, By: "ann"})
 		must(err)
 	}
 }
@@ -77,30 +78,30 @@ func fillTriggers(t *testing.T, s *boltstore.Store) {
 	hook := storetest.Fire("hook", 1)
 	hook.Kind, hook.By = plan.TriggerWebhook, "ann"
 	storetest.Start(t, s, fixtureRuns+1, hook)
-	late := []plan.Fire{storetest.Skipped("nightly", 2, plan.SkipLate), storetest.Skipped("nightly", 3, plan.SkipOverlap)}
-	err := s.PutFires(late, "weekly", "nightly", func(state *plan.TriggerState) { state.Done, state.Failures = storetest.Slot(3), 2 })
+	late := []runs.Fire{storetest.Skipped("nightly", 2, runs.SkipLate), storetest.Skipped("nightly", 3, runs.SkipOverlap)}
+	err := s.PutFires(late, "weekly", "nightly", func(state *runs.TriggerState) { state.Done, state.Failures = storetest.Slot(3), 2 })
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func fixtureRun(n int) *plan.Run {
+func fixtureRun(n int) *runs.Run {
 	run := storetest.Row(n)
 	if n%2 == 0 {
 		run.Labels = map[string]string{"team": "web", "tier": "2"}
 	}
 	if n == fixtureHeld || n == fixtureQueued {
-		run.Slot = &plan.Slot{Key: "weekly", Limit: 1, State: plan.SlotQueued}
+		run.Slot = &runs.Slot{Key: "weekly", Limit: 1, State: runs.SlotQueued}
 	}
 	return run
 }
 
-func fixtureEnd(n int, run *plan.Run) *plan.Run {
+func fixtureEnd(n int, run *runs.Run) *runs.Run {
 	ended := *run
-	ended.Status, ended.Paused = plan.RunPaused, plan.PausedError
+	ended.Status, ended.Paused = runs.RunPaused, runs.PausedError
 	if n == fixtureClosed {
 		at := storetest.Begin().Add(time.Hour)
-		ended.Status, ended.Paused, ended.FinishedAt, ended.Closed = plan.RunSucceeded, "", &at, true
+		ended.Status, ended.Paused, ended.FinishedAt, ended.Closed = runs.RunSucceeded, "", &at, true
 	}
 	return &ended
 }

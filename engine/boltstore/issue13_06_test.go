@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -91,7 +91,7 @@ func TestIssue13_06AnOlderCopyIsNoticed(t *testing.T) {
 	if err != nil || epoch == 0 {
 		t.Errorf("epoch %d, %v", epoch, err)
 	}
-	if run, err := s.Run(storetest.ID(1)); err != nil || run.Status != plan.RunPaused || run.Error == nil || run.Error.Reason != "restored" {
+	if run, err := s.Run(storetest.ID(1)); err != nil || run.Status != runs.RunPaused || run.Error == nil || run.Error.Reason != "restored" {
 		t.Errorf("%+v, %v", run, err)
 	}
 	if err := s.Close(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -44,7 +44,7 @@ func workflowPrefix(workflow string) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(workflow))), workflow...), nil
 }
 
-func statusPrefix(status plan.RunStatus) []byte { return append([]byte(status), 0) }
+func statusPrefix(status runs.Status) []byte { return append([]byte(status), 0) }
 
 func join(prefix, key []byte) []byte { return append(prefix[:len(prefix):len(prefix)], key...) }
 

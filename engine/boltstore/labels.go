@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // labelPrefix is length-prefixed like that of workflows: name, then value.
@@ -26,7 +26,7 @@ func (c *rowChange) indexLabels(w *writer) error {
 	return putLabels(w, c.row, c.key)
 }
 
-func putLabels(w *writer, row *plan.Run, run []byte) error {
+func putLabels(w *writer, row *runs.Run, run []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(row.Labels)) {
 		prefix, err := labelPrefix(name, row.Labels[name])
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -157,8 +157,8 @@ type numberedLine struct {
 }
 
 // take adds a line to the page where it fits.
-func (s *Store) take(page *logPage, match func(*plan.Log) bool, stored numberedLine, run []byte) error {
-	var line plan.Log
+func (s *Store) take(page *logPage, match func(*runs.Log) bool, stored numberedLine, run []byte) error {
+	var line runs.Log
 	if err := json.Unmarshal(stored.encoded, &line); err != nil {
 		return &store.CorruptError{Path: s.path, Bucket: string(bucketLogs), Key: hexKey(seqKey(run, stored.number)), Detail: err.Error()}
 	}

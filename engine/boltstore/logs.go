@@ -8,13 +8,14 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // maxStepLog bounds the log of one step of one run. What comes after is counted,
 // not kept.
-const maxStepLog = plan.MaxStepLog
+const maxStepLog = quota.MaxStepLog
 
 // logLine is an encoded line.
 type logLine struct {
@@ -22,7 +23,7 @@ type logLine struct {
 	encoded []byte
 }
 
-func encodeLogs(logs []plan.Log) (lines []logLine, size int, err error) {
+func encodeLogs(logs []runs.Log) (lines []logLine, size int, err error) {
 	for i := range logs {
 		encoded, err := json.Marshal(&logs[i])
 		if err != nil {
@@ -114,7 +115,7 @@ func putLogSize(w *writer, run []byte, step string, size *logSize) error {
 }
 
 // Logs is that of store.Logs.
-func (s *Store) Logs(runID, step string, from uint64, limit int) (lines []plan.Log, next uint64, err error) {
+func (s *Store) Logs(runID, step string, from uint64, limit int) (lines []runs.Log, next uint64, err error) {
 	run, err := runKey(runID)
 	if err != nil {
 		return nil, 0, err
@@ -134,7 +135,7 @@ func (s *Store) Logs(runID, step string, from uint64, limit int) (lines []plan.L
 		}
 		first := next - uint64(len(part))
 		for i, encoded := range part {
-			var line plan.Log
+			var line runs.Log
 			if err := json.Unmarshal(encoded, &line); err != nil {
 				key := seqKey(run, first+uint64(i))
 				return nil, 0, &store.CorruptError{Path: s.path, Bucket: string(bucketLogs), Key: hexKey(key), Detail: err.Error()}
@@ -173,7 +174,7 @@ func readLogs(tx *bolt.Tx, run []byte, from uint64) (part [][]byte, next uint64,
 	return part, from + uint64(len(part)), false, nil
 }
 
-func (s *Store) droppedLines(run []byte, step string) (lines []plan.Log, err error) {
+func (s *Store) droppedLines(run []byte, step string) (lines []runs.Log, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketLogSizes).Cursor()
 		for key, value := cursor.Seek(run); bytes.HasPrefix(key, run); key, value = cursor.Next() {

@@ -8,7 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -17,7 +17,7 @@ import (
 const maxMemoryKey = 8 << 10
 
 // State is that of store.Memory.
-func (s *Store) State(workflow string) (values []plan.StateValue, err error) {
+func (s *Store) State(workflow string) (values []runs.StateValue, err error) {
 	prefix, err := workflowPrefix(workflow)
 	if err != nil {
 		return nil, err
@@ -26,15 +26,15 @@ func (s *Store) State(workflow string) (values []plan.StateValue, err error) {
 }
 
 // Cursors is that of store.Memory.
-func (s *Store) Cursors(workflow, name string) ([]plan.StateValue, error) {
+func (s *Store) Cursors(workflow, name string) ([]runs.StateValue, error) {
 	prefix := ""
 	if workflow != "" {
-		prefix = plan.CursorPrefix(workflow, name)
+		prefix = runs.CursorPrefix(workflow, name)
 	}
 	return s.listMemory(bucketCursors, []byte(prefix))
 }
 
-func (s *Store) listMemory(bucket, prefix []byte) (values []plan.StateValue, err error) {
+func (s *Store) listMemory(bucket, prefix []byte) (values []runs.StateValue, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucket).Cursor()
 		for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
@@ -50,7 +50,7 @@ func (s *Store) listMemory(bucket, prefix []byte) (values []plan.StateValue, err
 }
 
 // Cursor is that of store.Memory.
-func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
+func (s *Store) Cursor(key string) (value *runs.StateValue, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		value, err = getMemory(tx, bucketCursors, []byte(key))
 		return err
@@ -59,7 +59,7 @@ func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
 }
 
 // History is that of store.Changes.
-func (s *Store) History(workflow, name, key string) (changes []plan.StateChange, err error) {
+func (s *Store) History(workflow, name, key string) (changes []runs.StateChange, err error) {
 	bucket, at, err := memoryKey(workflow, name, key)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Store) History(workflow, name, key string) (changes []plan.StateChange,
 
 // CursorKeys is that of store.Changes.
 func (s *Store) CursorKeys(workflow, name string) (keys []string, err error) {
-	prefix := historyKey(bucketCursors, []byte(plan.CursorPrefix(workflow, name)))
+	prefix := historyKey(bucketCursors, []byte(runs.CursorPrefix(workflow, name)))
 	err = s.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketStateHistory).Cursor()
 		for key, _ := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
@@ -90,7 +90,7 @@ func (s *Store) Change(c store.Change) (version uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	value := plan.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
+	value := runs.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
 	err = s.do(len(c.Value), func(w *writer) (bool, error) {
 		if c.Value == nil && w.Bucket(bucket).Get(key) == nil {
 			return false, nil
@@ -121,19 +121,19 @@ func memoryKey(workflow, name, cursor string) (bucket, key []byte, err error) {
 	return bucket, key, nil
 }
 
-func decodeMemory(bucket, key, stored []byte) (*plan.StateValue, error) {
+func decodeMemory(bucket, key, stored []byte) (*runs.StateValue, error) {
 	payload, err := unseal(bucket, key, stored)
 	if err != nil {
 		return nil, err
 	}
-	value := new(plan.StateValue)
+	value := new(runs.StateValue)
 	if err := json.Unmarshal(payload, value); err != nil {
 		return nil, &store.CorruptError{Bucket: string(bucket), Key: hexKey(key), Detail: err.Error()}
 	}
 	return value, nil
 }
 
-func getMemory(tx *bolt.Tx, bucket, key []byte) (*plan.StateValue, error) {
+func getMemory(tx *bolt.Tx, bucket, key []byte) (*runs.StateValue, error) {
 	stored := tx.Bucket(bucket).Get(key)
 	if stored == nil {
 		return nil, nil
@@ -143,8 +143,8 @@ func getMemory(tx *bolt.Tx, bucket, key []byte) (*plan.StateValue, error) {
 
 // putMemory writes a value, or removes it when it is nil, with its entry in the
 // history. A version is never used twice.
-func putMemory(w *writer, bucket, key []byte, value plan.StateValue) (uint64, error) {
-	change := plan.StateChange{At: value.At, By: value.By, Run: value.Run, Value: value.Value}
+func putMemory(w *writer, bucket, key []byte, value runs.StateValue) (uint64, error) {
+	change := runs.StateChange{At: value.At, By: value.By, Run: value.Run, Value: value.Value}
 	if value.Value == nil {
 		if err := w.remove(bucket, key); err != nil {
 			return 0, err
@@ -171,7 +171,7 @@ func historyKey(bucket, key []byte) []byte {
 	return append(append(bytes.Clone(bucket), 0), key...)
 }
 
-func getHistory(tx *bolt.Tx, bucket, key []byte) (changes []plan.StateChange, err error) {
+func getHistory(tx *bolt.Tx, bucket, key []byte) (changes []runs.StateChange, err error) {
 	at := historyKey(bucket, key)
 	stored, err := getSealed(tx.Bucket(bucketStateHistory), bucketStateHistory, at)
 	if err != nil || stored == nil {
@@ -183,7 +183,7 @@ func getHistory(tx *bolt.Tx, bucket, key []byte) (changes []plan.StateChange, er
 	return changes, nil
 }
 
-func putHistory(w *writer, bucket, key []byte, change plan.StateChange) error {
+func putHistory(w *writer, bucket, key []byte, change runs.StateChange) error {
 	changes, err := getHistory(w.Tx, bucket, key)
 	if err != nil {
 		return err

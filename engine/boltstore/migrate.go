@@ -13,7 +13,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -222,7 +222,7 @@ func (s *Store) finishPart(w *writer) error {
 }
 
 func refsOfRow(w *writer, run, payload []byte) error {
-	row := new(plan.Run)
+	row := new(runs.Run)
 	if err := json.Unmarshal(payload, row); err != nil {
 		return &store.CorruptError{Bucket: string(bucketRuns), Key: hexKey(run), Detail: err.Error()}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -101,10 +101,10 @@ func (f *four) run(w *writer, key, payload []byte) error {
 
 // attention notes a run that needs somebody. A run that succeeded settles those
 // before it that had ended before it did.
-func (f *four) attention(key string, row *plan.Run) {
+func (f *four) attention(key string, row *runs.Run) {
 	failed := f.failed[row.Workflow]
 	switch {
-	case row.Status == plan.RunSucceeded && row.FinishedAt != nil && row.Asks == 0:
+	case row.Status == runs.RunSucceeded && row.FinishedAt != nil && row.Asks == 0:
 		maps.DeleteFunc(failed, func(_ string, ended time.Time) bool { return !ended.IsZero() && !ended.After(*row.FinishedAt) })
 	case store.NeedsSomebody(row):
 		if failed == nil {

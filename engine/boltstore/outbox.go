@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -19,7 +19,7 @@ import (
 const dropRows = 1000
 
 // Outbox is that of store.Outbox.
-func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err error) {
+func (s *Store) Outbox(after uint64, limit int) (entries []runs.OutboxEntry, err error) {
 	if limit <= 0 {
 		limit = store.DefaultLimit
 	}
@@ -70,11 +70,11 @@ func (c *rowChange) tellOthers(w *writer) error {
 	if kind == "" || !w.tells {
 		return nil
 	}
-	return w.tell(c.key, plan.OutboxEntry{Kind: kind, At: store.NewsAt(w.clock, c.row), Run: *c.row})
+	return w.tell(c.key, runs.OutboxEntry{Kind: kind, At: store.NewsAt(w.clock, c.row), Run: *c.row})
 }
 
 // tell writes an entry. run is the key of the run that it is about, or zeros.
-func (w *writer) tell(run []byte, entry plan.OutboxEntry) error {
+func (w *writer) tell(run []byte, entry runs.OutboxEntry) error {
 	epoch, err := getEpoch(w.Tx)
 	if err != nil {
 		return err
@@ -121,12 +121,12 @@ func forgetTold(w *writer, run []byte) error {
 
 func outboxKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-func decodeEntry(key, stored []byte) (*plan.OutboxEntry, error) {
+func decodeEntry(key, stored []byte) (*runs.OutboxEntry, error) {
 	payload, err := unseal(bucketOutbox, key, stored)
 	if err != nil {
 		return nil, err
 	}
-	entry := new(plan.OutboxEntry)
+	entry := new(runs.OutboxEntry)
 	if err := json.Unmarshal(payload[min(runKeySize, len(payload)):], entry); err != nil {
 		return nil, &store.CorruptError{Bucket: string(bucketOutbox), Key: hexKey(key), Detail: err.Error()}
 	}

@@ -10,7 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -134,7 +134,7 @@ func pressureOf(u store.Usage, path string) store.Pressure {
 // admits refuses a new run while space is short (P12). A request that was seen
 // before still gets its answer, and a run that belongs to another one is part of
 // what is in flight.
-func (s *Store) admits(run *plan.Run, requestID string) (existing string, err error) {
+func (s *Store) admits(run *runs.Run, requestID string) (existing string, err error) {
 	pressure := s.Pressure()
 	if pressure.Level == store.None || run.Parent != nil {
 		return "", nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -217,9 +218,9 @@ func (r *restore) park(w *writer) error {
 }
 
 // parked is the row of a run that was open when its store was backed up.
-func (r *restore) parked(row *plan.Run) *plan.Run {
+func (r *restore) parked(row *runs.Run) *runs.Run {
 	parked := clone(row)
-	parked.Status, parked.Paused = plan.RunPaused, plan.PausedError
+	parked.Status, parked.Paused = runs.RunPaused, runs.PausedError
 	from := r.from
 	switch {
 	case from != "":
@@ -228,7 +229,7 @@ func (r *restore) parked(row *plan.Run) *plan.Run {
 	default:
 		from = "the backup " + filepath.Base(r.backup)
 	}
-	parked.Error = &plan.Error{
+	parked.Error = &runs.Error{
 		Kind:    plan.KindUnknownOutcome,
 		Reason:  "restored",
 		Message: "the store was restored from " + from + ": what this run did after it is not known",
@@ -237,7 +238,7 @@ func (r *restore) parked(row *plan.Run) *plan.Run {
 	}
 	if parked.Slot != nil {
 		slot := *parked.Slot
-		slot.State = plan.SlotFree
+		slot.State = runs.SlotFree
 		parked.Slot = &slot
 	}
 	return parked

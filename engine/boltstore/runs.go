@@ -10,12 +10,12 @@ import (
 	"github.com/oklog/ulid/v2"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Run is that of store.Journal.
-func (s *Store) Run(id string) (row *plan.Run, err error) {
+func (s *Store) Run(id string) (row *runs.Run, err error) {
 	key, err := runKey(id)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Store) Run(id string) (row *plan.Run, err error) {
 }
 
 // Runs is that of store.Runs. It reads in short transactions.
-func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err error) {
+func (s *Store) Runs(filter store.Filter) (rows []runs.Run, next string, err error) {
 	scan, err := newScan(filter)
 	if err != nil {
 		return nil, "", err
@@ -40,8 +40,8 @@ func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err err
 		limit = store.DefaultLimit
 	}
 	last := filter.Cursor
-	for wanted, done := limit+1, false; !done; wanted = nextRows(filter, wanted, limit+1-len(runs)) {
-		var found []plan.Run
+	for wanted, done := limit+1, false; !done; wanted = nextRows(filter, wanted, limit+1-len(rows)) {
+		var found []runs.Run
 		err := s.view(func(tx *bolt.Tx) (err error) {
 			found, done, err = scan.step(tx, wanted)
 			return err
@@ -53,18 +53,18 @@ func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err err
 			selected, err := filter.Matches(&found[i])
 			switch {
 			case errors.Is(err, store.ErrEnough):
-				return runs, last, nil
+				return rows, last, nil
 			case err != nil:
 				return nil, "", err
-			case selected && len(runs) == limit:
-				return runs, last, nil
+			case selected && len(rows) == limit:
+				return rows, last, nil
 			case selected:
-				runs = append(runs, found[i])
+				rows = append(rows, found[i])
 			}
 			last = found[i].ID
 		}
 	}
-	return runs, "", nil
+	return rows, "", nil
 }
 
 // nextRows is how many rows are to be read: those that are missing, and more and more
@@ -77,7 +77,7 @@ func nextRows(f store.Filter, wanted, missing int) int {
 }
 
 // OpenRuns is that of store.Runs.
-func (s *Store) OpenRuns() (runs []plan.Run, err error) {
+func (s *Store) OpenRuns() (runs []runs.Run, err error) {
 	var keys [][]byte
 	err = s.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketOpen).ForEach(func(key, _ []byte) error {
@@ -103,7 +103,7 @@ func (s *Store) OpenRuns() (runs []plan.Run, err error) {
 }
 
 // indexedRow returns the row that an index row points at.
-func indexedRow(tx *bolt.Tx, index, key []byte) (*plan.Run, error) {
+func indexedRow(tx *bolt.Tx, index, key []byte) (*runs.Run, error) {
 	row, err := getRow(tx, key)
 	if err == nil && row == nil {
 		err = &store.CorruptError{Bucket: string(index), Key: hexKey(key), Detail: "index row without a run"}
@@ -168,7 +168,7 @@ func newScan(filter store.Filter) (*scan, error) {
 
 // step returns the next rows that the filter selects, at most wanted; done says
 // that there are no more.
-func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []plan.Run, done bool, err error) {
+func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []runs.Run, done bool, err error) {
 	cursor := tx.Bucket(sc.bucket).Cursor()
 	key, _ := sc.seek(cursor)
 	for range scanRows {

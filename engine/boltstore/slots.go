@@ -8,7 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -29,12 +29,12 @@ func slotPrefix(key string, state byte) ([]byte, error) {
 }
 
 // slotIndexKey returns the index row of a run's place; nil when it has none.
-func slotIndexKey(row *plan.Run, run []byte) ([]byte, error) {
-	if row == nil || row.StateOf() == plan.SlotFree {
+func slotIndexKey(row *runs.Run, run []byte) ([]byte, error) {
+	if row == nil || row.StateOf() == runs.SlotFree {
 		return nil, nil
 	}
 	state := slotHeld
-	if row.Slot.State == plan.SlotQueued {
+	if row.Slot.State == runs.SlotQueued {
 		state = slotQueued
 	}
 	prefix, err := slotPrefix(row.Slot.Key, state)
@@ -121,7 +121,7 @@ func (s *Store) SlotRuns(key string) (held, queued []string, err error) {
 }
 
 // AdmitNext is that of store.Slots.
-func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
+func (s *Store) AdmitNext(key string) (row *runs.Run, err error) {
 	err = s.do(0, func(w *writer) (bool, error) {
 		tx := w.Tx
 		waiting, err := slotRuns(tx, key, slotQueued, 1)
@@ -155,7 +155,7 @@ func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
 }
 
 // TakeSlot is that of store.Slots.
-func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error) {
+func (s *Store) TakeSlot(runID string, goOn runs.GoOn) (row *runs.Run, err error) {
 	key, err := runKey(runID)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (s *Store) TakeSlot(runID string, goOn plan.GoOn) (row *plan.Run, err error
 		if stored == nil {
 			return false, fmt.Errorf("run %s: %w", runID, store.ErrRunNotFound)
 		}
-		if row = stored; stored.Slot == nil || stored.StateOf() != plan.SlotFree {
+		if row = stored; stored.Slot == nil || stored.StateOf() != runs.SlotFree {
 			return false, nil
 		}
 		change, err := newRowChange(key, clone(stored))

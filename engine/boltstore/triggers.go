@@ -6,12 +6,12 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // TriggerState is that of store.Triggers.
-func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState, err error) {
+func (s *Store) TriggerState(workflow, trigger string) (state *runs.TriggerState, err error) {
 	key, err := triggerPrefix(workflow, trigger)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState
 }
 
 // TriggerStates is that of store.Triggers.
-func (s *Store) TriggerStates() (states []plan.TriggerState, err error) {
+func (s *Store) TriggerStates() (states []runs.TriggerState, err error) {
 	err = s.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketTriggers).ForEach(func(key, stored []byte) error {
 			state, err := decodeState(key, stored)
@@ -38,7 +38,7 @@ func (s *Store) TriggerStates() (states []plan.TriggerState, err error) {
 }
 
 // EditTriggerState is that of store.Triggers. edit runs on the committer's goroutine.
-func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.TriggerState)) (state plan.TriggerState, err error) {
+func (s *Store) EditTriggerState(workflow, trigger string, edit func(*runs.TriggerState)) (state runs.TriggerState, err error) {
 	err = s.do(0, func(w *writer) (bool, error) {
 		change, err := newStateChange(w.Tx, workflow, trigger, edit)
 		if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.Trigg
 		return change.changes(), inTx(func() error { return change.put(w) })
 	})
 	if err != nil {
-		return plan.TriggerState{}, fmt.Errorf("change the state of trigger %s: %w", plan.TriggerID(workflow, trigger), err)
+		return runs.TriggerState{}, fmt.Errorf("change the state of trigger %s: %w", runs.TriggerID(workflow, trigger), err)
 	}
 	return state, nil
 }
@@ -56,12 +56,12 @@ func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.Trigg
 // stateChange is a change of what is kept of a trigger; nil = none.
 type stateChange struct {
 	key             []byte
-	state           *plan.TriggerState
+	state           *runs.TriggerState
 	changed, paused bool
 }
 
 // newStateChange returns nil without edit.
-func newStateChange(tx *bolt.Tx, workflow, trigger string, edit func(*plan.TriggerState)) (*stateChange, error) {
+func newStateChange(tx *bolt.Tx, workflow, trigger string, edit func(*runs.TriggerState)) (*stateChange, error) {
 	if edit == nil {
 		return nil, nil
 	}
@@ -95,10 +95,10 @@ func (c *stateChange) put(w *writer) error {
 	if !c.paused {
 		return nil
 	}
-	return w.tell(noRun(), plan.OutboxEntry{Kind: plan.OutboxTriggerPaused, At: c.state.PausedAt, Trigger: c.state})
+	return w.tell(noRun(), runs.OutboxEntry{Kind: runs.OutboxTriggerPaused, At: c.state.PausedAt, Trigger: c.state})
 }
 
-func getState(tx *bolt.Tx, key []byte) (*plan.TriggerState, error) {
+func getState(tx *bolt.Tx, key []byte) (*runs.TriggerState, error) {
 	stored := tx.Bucket(bucketTriggers).Get(key)
 	if stored == nil {
 		return nil, nil
@@ -106,12 +106,12 @@ func getState(tx *bolt.Tx, key []byte) (*plan.TriggerState, error) {
 	return decodeState(key, stored)
 }
 
-func decodeState(key, stored []byte) (*plan.TriggerState, error) {
+func decodeState(key, stored []byte) (*runs.TriggerState, error) {
 	payload, err := unseal(bucketTriggers, key, stored)
 	if err != nil {
 		return nil, err
 	}
-	state := new(plan.TriggerState)
+	state := new(runs.TriggerState)
 	if err := json.Unmarshal(payload, state); err != nil {
 		return nil, &store.CorruptError{Bucket: string(bucketTriggers), Key: hexKey(key), Detail: err.Error()}
 	}

@@ -9,13 +9,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // CreateRun is that of store.Journal, in one transaction. It returns after the fsync. ctx is
 // looked at only before the write is queued.
-func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
+func (s *Store) CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 		if existing, err = fire.admit(tx); err != nil || existing != "" {
 			return false, err
 		}
-		if row.StateOf() != plan.SlotFree {
+		if row.StateOf() != runs.SlotFree {
 			if err := change.admit(tx); err != nil {
 				return false, err
 			}
@@ -92,7 +92,7 @@ func (s *Store) CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, 
 // Append is that of store.Journal. done hears the outcome after the fsync, on the
 // committer's goroutine (on the caller's when the store refuses at once). Append itself
 // waits only while more than 64 MiB are queued.
-func (s *Store) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
+func (s *Store) Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error)) {
 	refuse := func(err error) {
 		if done != nil {
 			done(fmt.Errorf("append to run %s: %w", runID, err))
@@ -117,7 +117,7 @@ func (s *Store) Append(runID string, records []*journal.Record, run *plan.Run, l
 
 // appendOp encodes on the writer's own goroutine: the committer shall do little
 // more than put bytes.
-func (s *Store) appendOp(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log) (*op, error) {
+func (s *Store) appendOp(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log) (*op, error) {
 	key, err := runKey(runID)
 	if err != nil {
 		return nil, err
@@ -216,13 +216,13 @@ func requestKey(requestID string) []byte {
 // rowChange is a run's new row with what its index rows need.
 type rowChange struct {
 	key      []byte
-	row      *plan.Run
+	row      *runs.Run
 	encoded  []byte
 	workflow []byte
-	old      *plan.Run // the stored row; nil = none
+	old      *runs.Run // the stored row; nil = none
 }
 
-func newRowChange(key []byte, row *plan.Run) (*rowChange, error) {
+func newRowChange(key []byte, row *runs.Run) (*rowChange, error) {
 	encoded, err := json.Marshal(row)
 	if err != nil {
 		return nil, fmt.Errorf("encode row: %w", err)
@@ -306,7 +306,7 @@ func (c *rowChange) indexParent(w *writer) error {
 }
 
 // childKey is the row of a sub-workflow's run under its parent's; nil for others.
-func childKey(row *plan.Run, run []byte) []byte {
+func childKey(row *runs.Run, run []byte) []byte {
 	if row.Parent == nil {
 		return nil
 	}
@@ -319,7 +319,7 @@ func childKey(row *plan.Run, run []byte) []byte {
 
 // childMark is what the index of workflows holds of a sub-workflow's run, so that
 // those that stand for themselves are found without reading the others.
-func childMark(row *plan.Run) []byte {
+func childMark(row *runs.Run) []byte {
 	if row.Parent == nil {
 		return nil
 	}
@@ -357,7 +357,7 @@ func (c *rowChange) indexStatus(w *writer) error {
 	return w.put(bucketByStatus, join(status, c.key))
 }
 
-func getRow(tx *bolt.Tx, key []byte) (*plan.Run, error) {
+func getRow(tx *bolt.Tx, key []byte) (*runs.Run, error) {
 	stored, err := getSealed(tx.Bucket(bucketRuns), bucketRuns, key)
 	if err != nil || stored == nil {
 		return nil, err
@@ -365,8 +365,8 @@ func getRow(tx *bolt.Tx, key []byte) (*plan.Run, error) {
 	return decodeRow(key, stored)
 }
 
-func decodeRow(key, stored []byte) (*plan.Run, error) {
-	row := new(plan.Run)
+func decodeRow(key, stored []byte) (*runs.Run, error) {
+	row := new(runs.Run)
 	if err := json.Unmarshal(stored, row); err != nil {
 		return nil, &store.CorruptError{Bucket: string(bucketRuns), Key: hexKey(key), Detail: err.Error()}
 	}

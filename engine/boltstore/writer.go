@@ -6,7 +6,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // writer is a transaction that writes. Every change of the file goes through it,
@@ -17,14 +17,14 @@ type writer struct {
 	tells  bool               // changes of runs go to the outbox
 	clock  func() time.Time   // nil = the times of runs stand for it
 	told   bool               // something went to the outbox
-	rows   []plan.Run         // rows of runs that it wrote, for Options.OnRuns
+	rows   []runs.Run         // rows of runs that it wrote, for Options.OnRuns
 	shows  bool               // rows are wanted
 	counts map[countDelta]int // by how much counts of runs change
 	mark   *mark              // that the transaction stores; nil = none
 }
 
 // changed notes a run's new row.
-func (w *writer) changed(row *plan.Run) {
+func (w *writer) changed(row *runs.Run) {
 	if w.shows {
 		w.rows = append(w.rows, *row)
 	}

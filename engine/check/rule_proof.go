@@ -5,6 +5,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -20,8 +21,8 @@ func (c *checker) proven(s *step, scope *eval.Scope, reads []read) *eval.Scope {
 			continue
 		}
 		of := func(name string) []string { return []string{stepsRoot, r.id, name} }
-		scope = scope.Implies(of("status"), []string{string(plan.StepSucceeded)}, of("outputs")).
-			Implies(of("status"), []string{string(plan.StepFailed)}, of("error"))
+		scope = scope.Implies(of("status"), []string{string(runs.StepSucceeded)}, of("outputs")).
+			Implies(of("status"), []string{string(runs.StepFailed)}, of("error"))
 		if s != nil && s.followsFailureOf(r.target) {
 			scope = scope.NonNull(of("error"))
 		}

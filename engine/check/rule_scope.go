@@ -5,6 +5,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -50,16 +51,16 @@ func (c *checker) connectionsType() *schema.Type {
 
 func runStatuses() []string {
 	return []string{
-		string(plan.RunQueued), string(plan.RunRunning), string(plan.RunWaiting), string(plan.RunPaused),
-		string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut),
+		string(runs.RunQueued), string(runs.RunRunning), string(runs.RunWaiting), string(runs.RunPaused),
+		string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunCanceled), string(runs.RunTimedOut),
 	}
 }
 
 func stepStatuses() []string {
 	return []string{
-		string(plan.StepPending), string(plan.StepRunning), string(plan.StepWaiting), string(plan.StepRetrying),
-		string(plan.StepSucceeded), string(plan.StepFailed), string(plan.StepSkipped), string(plan.StepBlocked),
-		string(plan.StepCanceled), string(plan.StepUnknown),
+		string(runs.StepPending), string(runs.StepRunning), string(runs.StepWaiting), string(runs.StepRetrying),
+		string(runs.StepSucceeded), string(runs.StepFailed), string(runs.StepSkipped), string(runs.StepBlocked),
+		string(runs.StepCanceled), string(runs.StepUnknown),
 	}
 }
 

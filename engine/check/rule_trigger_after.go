@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -23,14 +24,15 @@ type ProjectCatalog interface {
 
 // after checks a trigger that follows another workflow's runs.
 func (t *trigger) after(node *spec.Node) {
-	c, out := t.c, &plan.After{Status: []plan.RunStatus{plan.RunSucceeded}}
+	const succeeded = string(runs.RunSucceeded)
+	c, out := t.c, &plan.After{Status: []string{succeeded}}
 	t.out.After = out
 	outputs := schema.Of(schema.Any)
 	c.fields(node, "after", map[string]reader{
 		"workflow": func(key *spec.Key, n *spec.Node) { outputs = c.followed(key, n, out) },
 		"status":   func(key *spec.Key, n *spec.Node) { c.afterStatus(key, n, out) },
 	})
-	if slices.ContainsFunc(out.Status, func(s plan.RunStatus) bool { return s != plan.RunSucceeded }) {
+	if slices.ContainsFunc(out.Status, func(s string) bool { return s != succeeded }) {
 		outputs = schema.Nullable(outputs) // a run that did not succeed has none
 	}
 	t.reads = []string{triggerKey}
@@ -88,15 +90,15 @@ func (c *checker) afterStatus(key *spec.Key, node *spec.Node, out *plan.After) {
 		c.errorAt(node.Pos, CodeShape, "`status` is one status or a list, not a map")
 		return
 	}
-	var status []plan.RunStatus
+	var status []string
 	for _, n := range nodes {
 		word, ok := c.word(key, n)
 		switch {
 		case !ok:
-		case slices.Contains(status, plan.RunStatus(word)):
+		case slices.Contains(status, word):
 			c.errorAt(n.Pos, CodeWord, "`%s` is written twice", word)
 		default:
-			status = append(status, plan.RunStatus(word))
+			status = append(status, word)
 		}
 	}
 	if len(status) > 0 {

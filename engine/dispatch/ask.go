@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // A question is asked once more when it fails, after reconcileDelay.
@@ -17,8 +17,8 @@ const (
 
 // Reply is how the question about a lost call ended.
 type Reply struct {
-	Outcome  plan.Outcome
-	Waits    []plan.Wait // what held the question up
+	Outcome  runs.Outcome
+	Waits    []runs.Wait // what held the question up
 	Released bool        // the engine ended before it was answered: the next start asks
 }
 
@@ -29,13 +29,13 @@ func (d *Dispatcher) Ask(ctx context.Context, call Call) Reply {
 	a := attempt{dispatcher: d, Call: call}
 	outcome := a.reconcile(ctx)
 	ends := d.draining() || d.engine.Err() != nil
-	unknown := outcome.Applied == "" || outcome.Applied == plan.AppliedUnknown
+	unknown := outcome.Applied == "" || outcome.Applied == runs.AppliedUnknown
 	return Reply{Outcome: outcome, Waits: a.waits, Released: ends && unknown}
 }
 
-func (a *attempt) reconcile(ctx context.Context) plan.Outcome {
+func (a *attempt) reconcile(ctx context.Context) runs.Outcome {
 	if a.dispatcher.options.Reconciler == nil || a.Action == nil {
-		return plan.Outcome{Applied: plan.AppliedUnknown, Note: "nobody can ask its plugin"}
+		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "nobody can ask its plugin"}
 	}
 	var failed error
 	for try := range reconcileTries {
@@ -51,7 +51,7 @@ func (a *attempt) reconcile(ctx context.Context) plan.Outcome {
 			break
 		}
 	}
-	return plan.Outcome{Applied: plan.AppliedUnknown, Note: "the question failed: " + failed.Error()}
+	return runs.Outcome{Applied: runs.AppliedUnknown, Note: "the question failed: " + failed.Error()}
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -66,17 +66,17 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // askOnce waits for the limiter, as every call of the service does, and asks.
-func (a *attempt) askOnce(ctx context.Context) (plan.Outcome, error) {
+func (a *attempt) askOnce(ctx context.Context) (runs.Outcome, error) {
 	d := a.dispatcher
 	waiting, admitted := d.whileOpen(ctx)
 	done, err := a.acquire(waiting)
 	admitted()
 	if err != nil {
-		return plan.Outcome{}, fmt.Errorf("wait for the rate limit: %w", err)
+		return runs.Outcome{}, fmt.Errorf("wait for the rate limit: %w", err)
 	}
-	defer done(plan.Answer{})
+	defer done(runs.Answer{})
 	if d.draining() {
-		return plan.Outcome{}, errors.New("the engine is closing")
+		return runs.Outcome{}, errors.New("the engine is closing")
 	}
 	d.inFlight.Add(1)
 	defer d.inFlight.Add(-1)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Caller sends one attempt of one page and returns its end. It keeps to the
 // deadline of ctx.
 type Caller interface {
-	Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer
+	Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer
 }
 
 // Limiter is asked before every Execute. done must be called with the answer
@@ -27,7 +28,7 @@ type Caller interface {
 // every run. onWait tells when the wait is expected to end; it may be called
 // more than once, and with a zero time when the wait is over.
 type Limiter interface {
-	Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(until time.Time)) (done func(plan.Answer), err error)
+	Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(until time.Time)) (done func(runs.Answer), err error)
 }
 
 // Gate is asked before every call, before the limiter: it holds calls back while
@@ -48,21 +49,21 @@ type Identifier interface {
 // Cache keeps answers of reads, by the identity of what was asked.
 type Cache interface {
 	// Get returns an answer that is not older than maxAge, nil when there is none.
-	Get(key string, maxAge time.Duration) *plan.Completed
-	Put(key string, answer *plan.Completed, keep time.Duration)
+	Get(key string, maxAge time.Duration) *runs.Completed
+	Put(key string, answer *runs.Completed, keep time.Duration)
 }
 
 // Reconciler asks a plugin what became of a lost call, which request names. It
 // keeps to the deadline of ctx. An error is worth another question; who can't
 // tell answers plan.AppliedUnknown.
 type Reconciler interface {
-	Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error)
+	Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error)
 }
 
 // Listener hears of a call while it lasts, on the goroutine of the call or one of the
 // plugin's. It must not block.
 type Listener interface {
-	plan.Sink
+	runs.Sink
 	// Wait says since when the call is held up, why, and until when it is expected to
 	// be; with a zero until it goes on.
 	Wait(reason string, since, until time.Time)
@@ -99,13 +100,13 @@ func New(options Options, engine, admission context.Context) *Dispatcher { //nol
 type Call struct {
 	Action   *plan.Action // nil = the plan holds none of its name
 	Command  *journal.Call
-	Request  plan.Request
+	Request  runs.Request
 	Listener Listener
 }
 
 // End is how a call ended.
 type End struct {
-	Answer plan.Answer
+	Answer runs.Answer
 	// Released says that the call ended with the engine: there is no answer for the
 	// journal, and what it did is for the next start to find out. Sent tells whether it
 	// may have done anything.
@@ -132,34 +133,34 @@ type attempt struct {
 
 	since time.Time // of the wait at hand; zero = there is none
 	why   string
-	waits []plan.Wait
+	waits []runs.Wait
 }
 
 // execute waits for the gate and the limiter, then makes the call. The attempt's time
 // begins after the wait. What has held it up stands in its answer.
-func (a *attempt) execute(ctx context.Context) plan.Answer {
+func (a *attempt) execute(ctx context.Context) runs.Answer {
 	answer := a.admitted(ctx)
 	answer.Waits = a.waits
 	return answer
 }
 
-func (a *attempt) admitted(ctx context.Context) plan.Answer {
+func (a *attempt) admitted(ctx context.Context) runs.Answer {
 	if a.Action == nil {
-		return Failure(plan.KindInternal, plan.NotApplied, "the plan holds no action %s", a.Request.Action)
+		return Failure(plan.KindInternal, runs.NotApplied, "the plan holds no action %s", a.Request.Action)
 	}
 	waiting, admitted := a.dispatcher.whileOpen(ctx)
 	if err := a.passGate(waiting); err != nil {
 		admitted()
-		return Failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for room on the disk")
+		return Failure(plan.KindCanceled, runs.NotApplied, "canceled while waiting for room on the disk")
 	}
 	done, err := a.acquire(waiting)
 	closing := waiting.Err() != nil
 	admitted()
 	if err != nil {
 		if closing {
-			return Failure(plan.KindCanceled, plan.NotApplied, "canceled while waiting for the rate limit")
+			return Failure(plan.KindCanceled, runs.NotApplied, "canceled while waiting for the rate limit")
 		}
-		return Failure(plan.KindInternal, plan.NotApplied, "wait for the rate limit: %v", err)
+		return Failure(plan.KindInternal, runs.NotApplied, "wait for the rate limit: %v", err)
 	}
 	if a.Request.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -173,10 +174,10 @@ func (a *attempt) admitted(ctx context.Context) plan.Answer {
 
 // send makes the call, unless a graceful stop has begun: that is the last moment
 // at which a call is certainly not sent.
-func (a *attempt) send(ctx context.Context) plan.Answer {
+func (a *attempt) send(ctx context.Context) runs.Answer {
 	d := a.dispatcher
 	if d.draining() {
-		return Failure(plan.KindCanceled, plan.NotApplied, "the engine is closing")
+		return Failure(plan.KindCanceled, runs.NotApplied, "the engine is closing")
 	}
 	a.sent = true
 	d.inFlight.Add(1)
@@ -186,12 +187,12 @@ func (a *attempt) send(ctx context.Context) plan.Answer {
 
 // released reports whether a call's end is the engine's, not an answer. sent tells
 // whether it may have done anything.
-func (a *attempt) released(ctx context.Context, answer plan.Answer) (sent, yes bool) {
+func (a *attempt) released(ctx context.Context, answer runs.Answer) (sent, yes bool) {
 	closing := a.dispatcher.engine.Err() != nil
 	if answer.Completed != nil || answer.Pending != nil || !closing && !a.dispatcher.draining() {
 		return false, false
 	}
-	unsent := !a.sent || answer.Failed != nil && answer.Failed.Applied == plan.NotApplied
+	unsent := !a.sent || answer.Failed != nil && answer.Failed.Applied == runs.NotApplied
 	if closing {
 		return !unsent, true
 	}
@@ -212,6 +213,6 @@ func (d *Dispatcher) whileOpen(ctx context.Context) (context.Context, context.Ca
 }
 
 // Failure is the answer of a call that failed.
-func Failure(kind plan.ErrorKind, applied plan.Applied, format string, args ...any) plan.Answer {
-	return plan.Answer{Failed: &plan.Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}}
+func Failure(kind plan.ErrorKind, applied runs.Applied, format string, args ...any) runs.Answer {
+	return runs.Answer{Failed: &runs.Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}}
 }

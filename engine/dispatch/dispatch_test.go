@@ -10,59 +10,60 @@ import (
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // world is everything around a call.
 type world struct {
 	now     time.Time
-	call    func(ctx context.Context) plan.Answer
+	call    func(ctx context.Context) runs.Answer
 	acquire func(ctx context.Context, onWait func(until time.Time)) error
 	waits   []string      // as they were shown
-	answers []plan.Answer // that the limiter heard
+	answers []runs.Answer // that the limiter heard
 	asked   int
-	outcome func() (plan.Outcome, error)
+	outcome func() (runs.Outcome, error)
 }
 
-func (w *world) Call(ctx context.Context, _ plan.Request, _ plan.Sink) plan.Answer {
+func (w *world) Call(ctx context.Context, _ runs.Request, _ runs.Sink) runs.Answer {
 	return w.call(ctx)
 }
 
-func (w *world) Acquire(ctx context.Context, _ *plan.Action, _ string, onWait func(until time.Time)) (func(plan.Answer), error) {
+func (w *world) Acquire(ctx context.Context, _ *plan.Action, _ string, onWait func(until time.Time)) (func(runs.Answer), error) {
 	if w.acquire != nil {
 		if err := w.acquire(ctx, onWait); err != nil {
 			return nil, err
 		}
 	}
-	return func(answer plan.Answer) { w.answers = append(w.answers, answer) }, nil
+	return func(answer runs.Answer) { w.answers = append(w.answers, answer) }, nil
 }
 
-func (w *world) Reconcile(context.Context, plan.Request) (plan.Outcome, error) {
+func (w *world) Reconcile(context.Context, runs.Request) (runs.Outcome, error) {
 	w.asked++
 	return w.outcome()
 }
 
-func (w *world) Log(plan.Log)           {}
-func (w *world) Progress(plan.Progress) {}
+func (w *world) Log(runs.Log)           {}
+func (w *world) Progress(runs.Progress) {}
 func (w *world) Wait(reason string, since, _ time.Time) {
 	w.waits = append(w.waits, reason+since.Format(" 15:04"))
 }
 
-func done(context.Context) plan.Answer { return plan.Answer{Completed: &plan.Completed{}} }
+func done(context.Context) runs.Answer { return runs.Answer{Completed: &runs.Completed{}} }
 
-func refused(context.Context) plan.Answer {
-	return dispatch.Failure(plan.KindUnavailable, plan.NotApplied, "no")
+func refused(context.Context) runs.Answer {
+	return dispatch.Failure(plan.KindUnavailable, runs.NotApplied, "no")
 }
 
-func hang(ctx context.Context) plan.Answer {
+func hang(ctx context.Context) runs.Answer {
 	<-ctx.Done()
-	return dispatch.Failure(plan.KindCanceled, plan.AppliedUnknown, "canceled")
+	return dispatch.Failure(plan.KindCanceled, runs.AppliedUnknown, "canceled")
 }
 
 // TestP17WhatTheEndOfTheEngineMakesOfACall: an answer is an answer, whoever stops. What
 // has none is left to the next start, which hears whether it may have done anything.
 func TestP17WhatTheEndOfTheEngineMakesOfACall(t *testing.T) {
 	for name, test := range map[string]struct {
-		call            func(ctx context.Context) plan.Answer
+		call            func(ctx context.Context) runs.Answer
 		stop            string // what ends, and when: before or while the call is made
 		released, sent  bool
 		calls, answered int // of the plugin, of the limiter
@@ -86,7 +87,7 @@ func TestP17WhatTheEndOfTheEngineMakesOfACall(t *testing.T) {
 			defer endRun()
 			calls := 0
 			w := &world{}
-			w.call = func(ctx context.Context) plan.Answer {
+			w.call = func(ctx context.Context) runs.Answer {
 				calls++
 				switch test.stop {
 				case "admission while":
@@ -130,14 +131,14 @@ func TestWhatHeldACallUpStandsInItsAnswer(t *testing.T) {
 		return nil
 	}
 	var left time.Duration
-	w.call = func(ctx context.Context) plan.Answer {
+	w.call = func(ctx context.Context) runs.Answer {
 		deadline, _ := ctx.Deadline()
 		left = time.Until(deadline)
 		return done(ctx)
 	}
 	d := dispatch.New(dispatch.Options{Caller: w, Limiter: w, Now: func() time.Time { return w.now }}, t.Context(), t.Context())
-	end := d.Call(t.Context(), dispatch.Call{Action: &plan.Action{}, Command: &journal.Call{}, Request: plan.Request{Timeout: time.Hour}, Listener: w})
-	want := []plan.Wait{{For: plan.WaitRateLimit, From: begin, Until: begin.Add(2 * time.Minute)}}
+	end := d.Call(t.Context(), dispatch.Call{Action: &plan.Action{}, Command: &journal.Call{}, Request: runs.Request{Timeout: time.Hour}, Listener: w})
+	want := []runs.Wait{{For: runs.WaitRateLimit, From: begin, Until: begin.Add(2 * time.Minute)}}
 	if !slices.Equal(end.Answer.Waits, want) || left <= 0 {
 		t.Errorf("waits %+v, %s left", end.Answer.Waits, left)
 	}
@@ -149,29 +150,29 @@ func TestWhatHeldACallUpStandsInItsAnswer(t *testing.T) {
 // TestAQuestionThatFailsIsNotKnown: whatever goes wrong, the answer is one. Only the end
 // of the engine leaves the question to the next start.
 func TestAQuestionThatFailsIsNotKnown(t *testing.T) {
-	happened := func() (plan.Outcome, error) { return plan.Outcome{Applied: plan.AppliedFully}, nil }
+	happened := func() (runs.Outcome, error) { return runs.Outcome{Applied: runs.AppliedFully}, nil }
 	for name, test := range map[string]struct {
-		outcome  func() (plan.Outcome, error)
+		outcome  func() (runs.Outcome, error)
 		ends     bool // the engine, while it is asked
-		want     plan.Applied
+		want     runs.Applied
 		released bool
 	}{
-		"it happened":                      {happened, false, plan.AppliedFully, false},
-		"it happened, and the engine ends": {happened, true, plan.AppliedFully, false},
-		"the engine ends":                  {func() (plan.Outcome, error) { return plan.Outcome{}, errors.New("gone") }, true, plan.AppliedUnknown, true},
+		"it happened":                      {happened, false, runs.AppliedFully, false},
+		"it happened, and the engine ends": {happened, true, runs.AppliedFully, false},
+		"the engine ends":                  {func() (runs.Outcome, error) { return runs.Outcome{}, errors.New("gone") }, true, runs.AppliedUnknown, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine, end := context.WithCancel(t.Context())
 			defer end()
 			w := &world{}
-			w.outcome = func() (plan.Outcome, error) {
+			w.outcome = func() (runs.Outcome, error) {
 				if test.ends {
 					end()
 				}
 				return test.outcome()
 			}
 			d := dispatch.New(dispatch.Options{Caller: w, Limiter: w, Reconciler: w, Now: time.Now}, engine, t.Context())
-			reply := d.Ask(engine, dispatch.Call{Action: &plan.Action{}, Command: &journal.Call{}, Request: plan.Request{Timeout: time.Hour}, Listener: w})
+			reply := d.Ask(engine, dispatch.Call{Action: &plan.Action{}, Command: &journal.Call{}, Request: runs.Request{Timeout: time.Hour}, Listener: w})
 			if reply.Outcome.Applied != test.want || reply.Released != test.released || w.asked != 1 || len(w.answers) != 1 {
 				t.Errorf("%+v, asked %d times", reply, w.asked)
 			}

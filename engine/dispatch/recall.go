@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // recall makes a call with what earlier ones left: the watermark of its cursor,
 // or the answer of the same call before.
-func (a *attempt) recall(ctx context.Context) plan.Answer {
+func (a *attempt) recall(ctx context.Context) runs.Answer {
 	options := &a.dispatcher.options
 	switch {
 	case a.Action == nil || options.Identifier == nil:
@@ -23,16 +24,16 @@ func (a *attempt) recall(ctx context.Context) plan.Answer {
 
 // fromCursor gives a call the watermark of its cursor, and the answer the
 // version that it was read from.
-func (a *attempt) fromCursor(ctx context.Context) plan.Answer {
+func (a *attempt) fromCursor(ctx context.Context) runs.Answer {
 	options, name, request := &a.dispatcher.options, a.Command.Cursor, &a.Request
 	identity, err := options.Identifier.Identify(a.Action, request.Connection, request.Input, true)
 	if err != nil {
-		return Failure(plan.KindInvalid, plan.NotApplied, "name the cursor %s: %v", name, err)
+		return Failure(plan.KindInvalid, runs.NotApplied, "name the cursor %s: %v", name, err)
 	}
-	read := plan.CursorRead{Key: plan.CursorKey(request.Workflow, name, identity)}
+	read := runs.CursorRead{Key: runs.CursorKey(request.Workflow, name, identity)}
 	stored, err := options.Memory.Cursor(read.Key)
 	if err != nil {
-		return Failure(plan.KindInternal, plan.NotApplied, "read the cursor %s: %v", name, err)
+		return Failure(plan.KindInternal, runs.NotApplied, "read the cursor %s: %v", name, err)
 	}
 	if stored != nil {
 		request.Watermark, read.Version = stored.Value, stored.Version
@@ -54,16 +55,16 @@ func (a *attempt) warnOfOtherCursors() {
 	if err != nil || len(others) == 0 {
 		return
 	}
-	a.Listener.Log(plan.Log{Level: "warn", Message: fmt.Sprintf(
+	a.Listener.Log(runs.Log{Level: "warn", Message: fmt.Sprintf(
 		"the cursor `%s` belongs to other parameters: a new one begins at the start, the old one is kept", name)})
 }
 
 // fromCache answers a read from the cache, or puts its answer there.
-func (a *attempt) fromCache(ctx context.Context) plan.Answer {
+func (a *attempt) fromCache(ctx context.Context) runs.Answer {
 	options, request := &a.dispatcher.options, &a.Request
 	identity, err := options.Identifier.Identify(a.Action, request.Connection, request.Input, false)
 	if err != nil {
-		return Failure(plan.KindInvalid, plan.NotApplied, "name the cached answer: %v", err)
+		return Failure(plan.KindInvalid, runs.NotApplied, "name the cached answer: %v", err)
 	}
 	key := identity + "#" + request.PageCursor
 	if request.AllPages {
@@ -72,7 +73,7 @@ func (a *attempt) fromCache(ctx context.Context) plan.Answer {
 	if found := options.Cache.Get(key, a.Command.Cache); found != nil {
 		answer := *found
 		answer.Cached = true
-		return plan.Answer{Completed: &answer}
+		return runs.Answer{Completed: &answer}
 	}
 	answer := a.execute(ctx)
 	if answer.Completed != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // passGate waits for the gate, where there is one, and shows the wait.
@@ -19,8 +19,8 @@ func (a *attempt) passGate(ctx context.Context) error {
 }
 
 // acquire waits for the limiter, and shows the wait.
-func (a *attempt) acquire(ctx context.Context) (done func(plan.Answer), err error) {
-	done, err = a.dispatcher.options.Limiter.Acquire(ctx, a.Action, a.Request.Connection, func(until time.Time) { a.wait(plan.WaitRateLimit, until) })
+func (a *attempt) acquire(ctx context.Context) (done func(runs.Answer), err error) {
+	done, err = a.dispatcher.options.Limiter.Acquire(ctx, a.Action, a.Request.Connection, func(until time.Time) { a.wait(runs.WaitRateLimit, until) })
 	a.goOn()
 	return done, err
 }
@@ -43,7 +43,7 @@ func (a *attempt) goOn() {
 	if a.since.IsZero() {
 		return
 	}
-	a.waits = append(a.waits, plan.Wait{For: a.why, From: a.since, Until: a.dispatcher.options.Now()})
+	a.waits = append(a.waits, runs.Wait{For: a.why, From: a.since, Until: a.dispatcher.options.Now()})
 	a.since = time.Time{}
 	a.Listener.Wait("", time.Time{}, time.Time{})
 }

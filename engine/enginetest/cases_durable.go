@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // crashes are n crashes, a minute apart, the first at.
@@ -33,9 +34,9 @@ func crashLoopCases() []*Case {
 			Workflow: Workflow(long("a", "svc.read"), long("b", "svc.read"), Do("c", "svc.read", nil, Needs("b")), Do("d", "svc.read", nil, Needs("a"))),
 			Script:   Script{Answers: map[string][]Answer{"a": {slow()}, "b": {slow(), slow(), OK(`{}`)}}, Acts: crashes(time.Second, 5)},
 			Want: Want{
-				Status: plan.RunPaused, Paused: plan.PausedCrashLoop,
+				Status: runs.RunPaused, Paused: runs.PausedCrashLoop,
 				Error: &WantError{Kind: plan.KindCrashed, Step: "a", Reason: "crash_loop"},
-				Steps: map[string]plan.StepStatus{"a": plan.StepFailed, "b": plan.StepSucceeded, "c": plan.StepSucceeded, "d": plan.StepPending},
+				Steps: map[string]runs.StepStatus{"a": runs.StepFailed, "b": runs.StepSucceeded, "c": runs.StepSucceeded, "d": runs.StepPending},
 				Check: func(t testing.TB, got Result) {
 					if n := got.Steps["a"].Crashes; n != 5 {
 						t.Errorf("%d crashes are shown", n)
@@ -52,7 +53,7 @@ func crashLoopCases() []*Case {
 			Name:     "P6: four crashes park nothing",
 			Workflow: Workflow(long("a", "svc.post")),
 			Script:   Script{Answers: map[string][]Answer{"a": {slow(), slow(), slow(), slow(), OK(`{}`)}}, Acts: crashes(time.Second, 4)},
-			Want:     Want{Status: plan.RunSucceeded, Calls: []string{"a", "a", "a", "a", "a"}},
+			Want:     Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "a", "a", "a"}},
 		},
 		{
 			Name:     "P6: an answer between two crashes lets the count begin anew",
@@ -61,7 +62,7 @@ func crashLoopCases() []*Case {
 				Answers: map[string][]Answer{"a": {slow(), slow(), slow(), OK(`{"n":1}`)}, "a#round2": {slow(), slow(), slow(), OK(`{"n":2}`)}},
 				Acts:    crashes(time.Second, 6),
 			},
-			Want: Want{Status: plan.RunSucceeded, Count: 8},
+			Want: Want{Status: runs.RunSucceeded, Count: 8},
 		},
 		{
 			Name:     "P6: a resume of a parked step counts anew",
@@ -70,7 +71,7 @@ func crashLoopCases() []*Case {
 				Answers: map[string][]Answer{"a": {slow(), slow(), slow(), slow(), slow(), slow(), OK(`{}`)}},
 				Acts:    append(crashes(time.Second, 5), Resume(5*time.Minute), Crash(5*time.Minute)),
 			},
-			Want: Want{Status: plan.RunSucceeded, Attempt: 2, Count: 7},
+			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Count: 7},
 		},
 		{
 			Name:     "P6: a graceful stop counts no crash",
@@ -79,13 +80,13 @@ func crashLoopCases() []*Case {
 				Answers: map[string][]Answer{"a": {slow(), slow(), slow(), slow(), slow(), slow(), OK(`{}`)}},
 				Acts:    append(crashes(time.Second, 4), Stop(5*time.Minute), Stop(6*time.Minute)),
 			},
-			Want: Want{Status: plan.RunSucceeded, Count: 7},
+			Want: Want{Status: runs.RunSucceeded, Count: 7},
 		},
 		{
 			Name:     "P3: a once call that a graceful stop cut off is unknown",
 			Workflow: Workflow(long("a", "svc.send")),
 			Script:   Script{Answers: map[string][]Answer{"a": {slow()}}, Acts: []Act{Stop(time.Second)}},
-			Want:     Want{Status: plan.RunPaused, Paused: plan.PausedUnknownOutcome, Count: 1},
+			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1},
 		},
 		{
 			Name: "P6: a handler whose call kills the engine fails, the run keeps its status",
@@ -93,7 +94,7 @@ func crashLoopCases() []*Case {
 				long("end", "svc.read"),
 			}),
 			Script: Script{Answers: map[string][]Answer{"finally:end": {slow()}}, Acts: crashes(time.Second, 5)},
-			Want: Want{Status: plan.RunSucceeded, Steps: map[string]plan.StepStatus{"finally:end": plan.StepFailed}, StepErr: map[string]plan.ErrorKind{
+			Want: Want{Status: runs.RunSucceeded, Steps: map[string]runs.StepStatus{"finally:end": runs.StepFailed}, StepErr: map[string]plan.ErrorKind{
 				"finally:end": plan.KindCrashed,
 			}},
 		},
@@ -106,21 +107,21 @@ func reconcileCases() []*Case {
 		{
 			Name:     "rule 11: a lost call that took effect ends with what the plugin says of it",
 			Workflow: Output(Workflow(Do("a", "svc.ship", nil)), "v", "${{ steps.a.outputs.value }}"),
-			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(plan.AppliedFully, `{"value":7}`)}}},
-			Want:     Want{Status: plan.RunSucceeded, Count: 1, Outputs: map[string]string{"v": "7"}},
+			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(runs.AppliedFully, `{"value":7}`)}}},
+			Want:     Want{Status: runs.RunSucceeded, Count: 1, Outputs: map[string]string{"v": "7"}},
 		},
 		{
 			Name:     "rule 11: a lost call that did not happen is sent again as `retry` says",
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
-			Script:   Script{Answers: map[string][]Answer{"a": {lost, OK(`{"value":1}`)}}, Outcomes: map[string][]Outcome{"a": {Says(plan.NotApplied, "")}}},
-			Want:     Want{Status: plan.RunSucceeded, Count: 2, Took: time.Second},
+			Script:   Script{Answers: map[string][]Answer{"a": {lost, OK(`{"value":1}`)}}, Outcomes: map[string][]Outcome{"a": {Says(runs.NotApplied, "")}}},
+			Want:     Want{Status: runs.RunSucceeded, Count: 2, Took: time.Second},
 		},
 		{
 			Name:     "rule 11: with no attempt left, a lost call that did not happen fails",
 			Workflow: Workflow(Do("a", "svc.ship", nil, Retry(1, 0))),
-			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(plan.NotApplied, "")}}},
-			Want: Want{Status: plan.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
-				if got.Error.Applied != plan.NotApplied {
+			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(runs.NotApplied, "")}}},
+			Want: Want{Status: runs.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
+				if got.Error.Applied != runs.NotApplied {
 					t.Errorf("applied %q", got.Error.Applied)
 				}
 			}},
@@ -128,9 +129,9 @@ func reconcileCases() []*Case {
 		{
 			Name:     "rule 11: a lost call of which a part took effect fails and is not sent again",
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
-			Script:   Script{Answers: map[string][]Answer{"a": {lost, OK(`{"value":1}`)}}, Outcomes: map[string][]Outcome{"a": {Says(plan.AppliedPartly, "")}}},
-			Want: Want{Status: plan.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
-				if got.Error.Applied != plan.AppliedPartly {
+			Script:   Script{Answers: map[string][]Answer{"a": {lost, OK(`{"value":1}`)}}, Outcomes: map[string][]Outcome{"a": {Says(runs.AppliedPartly, "")}}},
+			Want: Want{Status: runs.RunFailed, Count: 1, Error: &WantError{Kind: plan.KindTimeout, Step: "a"}, Check: func(t testing.TB, got Result) {
+				if got.Error.Applied != runs.AppliedPartly {
 					t.Errorf("applied %q", got.Error.Applied)
 				}
 			}},
@@ -140,26 +141,26 @@ func reconcileCases() []*Case {
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
 			Script: Script{
 				Answers:  map[string][]Answer{"a": {lost}},
-				Outcomes: map[string][]Outcome{"a": {Says(plan.AppliedUnknown, ""), Says(plan.AppliedFully, `{"value":2}`)}},
+				Outcomes: map[string][]Outcome{"a": {Says(runs.AppliedUnknown, ""), Says(runs.AppliedFully, `{"value":2}`)}},
 				Acts:     []Act{Resume(time.Hour)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Count: 1, StepOut: map[string]string{"a": `{"value":2}`}},
+			Want: Want{Status: runs.RunSucceeded, Count: 1, StepOut: map[string]string{"a": `{"value":2}`}},
 		},
 		{
 			Name:     "rule 11: a lost call that took effect without known outputs waits for a person",
 			Workflow: Workflow(Do("a", "svc.ship", nil, OnUnknown("retry"))),
-			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(plan.AppliedFully, "")}}},
-			Want:     Want{Status: plan.RunPaused, Paused: plan.PausedUnknownOutcome, Count: 1, Error: &WantError{Kind: plan.KindUnknownOutcome, Step: "a", Reason: "outputs"}},
+			Script:   Script{Answers: map[string][]Answer{"a": {lost}}, Outcomes: map[string][]Outcome{"a": {Says(runs.AppliedFully, "")}}},
+			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Error: &WantError{Kind: plan.KindUnknownOutcome, Step: "a", Reason: "outputs"}},
 		},
 		{
 			Name:     "rule 11: after a crash a call that did not happen is sent again as the same attempt",
 			Workflow: Workflow(long("a", "svc.ship")),
 			Script: Script{
 				Answers:  map[string][]Answer{"a": {slow(), OK(`{"value":3}`)}},
-				Outcomes: map[string][]Outcome{"a": {Says(plan.NotApplied, "")}},
+				Outcomes: map[string][]Outcome{"a": {Says(runs.NotApplied, "")}},
 				Acts:     []Act{Crash(time.Second)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Count: 2, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Count: 2, Check: func(t testing.TB, got Result) {
 				if got.Calls[1].Attempt != 1 {
 					t.Errorf("attempt %d", got.Calls[1].Attempt)
 				}
@@ -169,30 +170,30 @@ func reconcileCases() []*Case {
 			Name:     "P6: a once call that kills the engine each time is parked, never repeated in silence",
 			Workflow: Workflow(long("a", "svc.ship")),
 			Script: Script{
-				Answers: map[string][]Answer{"a": {slow()}}, Outcomes: map[string][]Outcome{"a": {Says(plan.NotApplied, "")}},
+				Answers: map[string][]Answer{"a": {slow()}}, Outcomes: map[string][]Outcome{"a": {Says(runs.NotApplied, "")}},
 				Acts: crashes(time.Second, 5),
 			},
-			Want: Want{Status: plan.RunPaused, Paused: plan.PausedCrashLoop, Count: 5},
+			Want: Want{Status: runs.RunPaused, Paused: runs.PausedCrashLoop, Count: 5},
 		},
 		{
 			Name:     "a question that a crash cut off is asked again",
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
 			Script: Script{
 				Answers:  map[string][]Answer{"a": {lost}},
-				Outcomes: map[string][]Outcome{"a": {{Outcome: plan.Outcome{Applied: plan.NotApplied}, After: 30 * time.Second}, Says(plan.AppliedFully, `{"value":4}`)}},
+				Outcomes: map[string][]Outcome{"a": {{Outcome: runs.Outcome{Applied: runs.NotApplied}, After: 30 * time.Second}, Says(runs.AppliedFully, `{"value":4}`)}},
 				Acts:     []Act{Crash(10 * time.Second)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Count: 1, StepOut: map[string]string{"a": `{"value":4}`}},
+			Want: Want{Status: runs.RunSucceeded, Count: 1, StepOut: map[string]string{"a": `{"value":4}`}},
 		},
 		{
 			Name:     "a canceled question leaves the outcome unknown",
 			Workflow: Workflow(Do("a", "svc.ship", nil)),
 			Script: Script{
 				Answers:  map[string][]Answer{"a": {lost}},
-				Outcomes: map[string][]Outcome{"a": {{Outcome: plan.Outcome{Applied: plan.NotApplied}, After: 30 * time.Second}}},
+				Outcomes: map[string][]Outcome{"a": {{Outcome: runs.Outcome{Applied: runs.NotApplied}, After: 30 * time.Second}}},
 				Acts:     []Act{Cancel(10 * time.Second)},
 			},
-			Want: Want{Status: plan.RunCanceled, Steps: map[string]plan.StepStatus{"a": plan.StepUnknown}, Count: 1},
+			Want: Want{Status: runs.RunCanceled, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown}, Count: 1},
 		},
 	}
 }
@@ -223,7 +224,7 @@ func replanCases() []*Case {
 					Do("a", "svc.post", nil), Do("b", "svc.post", map[string]any{"value": "new"}), Do("c", "svc.read", nil),
 				), "v", "${{ steps.b.outputs.value }}")),
 			},
-			Want: Want{Status: plan.RunSucceeded, Attempt: 2, Calls: []string{"a", "b", "b#plan2", "c"}, Outputs: map[string]string{"v": "1"}},
+			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "b", "b#plan2", "c"}, Outputs: map[string]string{"v": "1"}},
 		},
 		{
 			Name:     "rule 21: a failed step that is the same keeps its key",
@@ -232,7 +233,7 @@ func replanCases() []*Case {
 				Answers: map[string][]Answer{"a": {Fail(plan.KindTimeout), OK(`{}`)}},
 				Acts:    Replan(time.Hour, Workflow(Do("a", "svc.post", nil, Retry(3, time.Second)), Do("b", "svc.read", nil))),
 			},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "a", "b"}},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}},
 		},
 		{
 			Name: "rule 21: the items of a loop that ended stay, the step that failed is another one",
@@ -245,7 +246,7 @@ func replanCases() []*Case {
 					Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 1}),
 				}, Key("item"), Collecting()), Do("end", "core.assert", map[string]any{"that": true}))),
 			},
-			Want: Want{Status: plan.RunSucceeded, Count: 4},
+			Want: Want{Status: runs.RunSucceeded, Count: 4},
 		},
 		{
 			Name: "rule 21: a step of a loop's item that failed is another one in the newer plan",
@@ -258,7 +259,7 @@ func replanCases() []*Case {
 					Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 2}),
 				}, Key("item")))),
 			},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"each[x].one", "each[x].two", "each[x].two#plan2", "each[y].one", "each[y].two"}},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"each[x].one", "each[x].two", "each[x].two#plan2", "each[y].one", "each[y].two"}},
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func say(id, text string) plan.Step { return Do(id, "core.log", map[string]any{"text": text}) }
@@ -18,8 +19,8 @@ func timeCases() []*Case {
 		Workflow: slow,
 		Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindUnavailable)}}},
 		Want: Want{
-			Status: plan.RunTimedOut, Took: 150 * time.Minute, Error: &WantError{Kind: plan.KindTimeout, Reason: "run_timeout"},
-			Steps: map[string]plan.StepStatus{"a": plan.StepCanceled, "b": plan.StepCanceled},
+			Status: runs.RunTimedOut, Took: 150 * time.Minute, Error: &WantError{Kind: plan.KindTimeout, Reason: "run_timeout"},
+			Steps: map[string]runs.StepStatus{"a": runs.StepCanceled, "b": runs.StepCanceled},
 			Logs:  []string{"timed_out: timeout"},
 		},
 	}}
@@ -38,15 +39,15 @@ func handlerCases() []*Case {
 			Name:     "rule 25: on_success, then finally",
 			Workflow: all(Do("a", "svc.read", nil)),
 			Want: Want{
-				Status: plan.RunSucceeded, Logs: []string{"good", "succeeded fine", "a was succeeded, succeeded"},
-				Steps: map[string]plan.StepStatus{"on_success:good": plan.StepSucceeded, "finally:end": plan.StepSucceeded},
+				Status: runs.RunSucceeded, Logs: []string{"good", "succeeded fine", "a was succeeded, succeeded"},
+				Steps: map[string]runs.StepStatus{"on_success:good": runs.StepSucceeded, "finally:end": runs.StepSucceeded},
 			},
 		},
 		{
 			Name:     "rule 25: on_failure, then finally",
 			Workflow: all(Do("a", "svc.read", nil)),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
-			Want: Want{Status: plan.RunFailed, Logs: []string{
+			Want: Want{Status: runs.RunFailed, Logs: []string{
 				"a failed: not_found", "failed not_found", "a was failed, succeeded",
 			}},
 		},
@@ -56,8 +57,8 @@ func handlerCases() []*Case {
 				[]plan.Step{say("end", "${{ run.status }}")}),
 			Script: Script{Answers: map[string][]Answer{"on_success:tell": {Fail(plan.KindAuthRequired)}}},
 			Want: Want{
-				Status: plan.RunSucceeded, NoError: true, Logs: []string{"succeeded"},
-				Steps: map[string]plan.StepStatus{"on_success:tell": plan.StepFailed},
+				Status: runs.RunSucceeded, NoError: true, Logs: []string{"succeeded"},
+				Steps: map[string]runs.StepStatus{"on_success:tell": runs.StepFailed},
 			},
 		},
 		{
@@ -68,8 +69,8 @@ func handlerCases() []*Case {
 				Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound), OK(`{}`)}}, Acts: []Act{Resume(time.Hour)},
 			},
 			Want: Want{
-				Status: plan.RunSucceeded, Attempt: 2, Logs: []string{"attempt 1: failed", "attempt 2: succeeded"},
-				Steps: map[string]plan.StepStatus{"finally@2:end": plan.StepSucceeded},
+				Status: runs.RunSucceeded, Attempt: 2, Logs: []string{"attempt 1: failed", "attempt 2: succeeded"},
+				Steps: map[string]runs.StepStatus{"finally@2:end": runs.StepSucceeded},
 			},
 		},
 	}
@@ -87,9 +88,9 @@ func cancelCases() []*Case {
 			Workflow: two(),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(30 * time.Second)}}, Acts: []Act{Cancel(5 * time.Second)}},
 			Want: Want{
-				Status: plan.RunCanceled, Count: 1, Took: 5 * time.Second, Logs: []string{"canceled"},
+				Status: runs.RunCanceled, Count: 1, Took: 5 * time.Second, Logs: []string{"canceled"},
 				Error: &WantError{Kind: plan.KindCanceled},
-				Steps: map[string]plan.StepStatus{"a": plan.StepCanceled, "b": plan.StepCanceled},
+				Steps: map[string]runs.StepStatus{"a": runs.StepCanceled, "b": runs.StepCanceled},
 			},
 		},
 		{
@@ -100,8 +101,8 @@ func cancelCases() []*Case {
 				Acts:    []Act{Cancel(5 * time.Second)},
 			},
 			Want: Want{
-				Status: plan.RunCanceled, Count: 1, Took: 10 * time.Second,
-				Steps: map[string]plan.StepStatus{"a": plan.StepSucceeded, "b": plan.StepCanceled},
+				Status: runs.RunCanceled, Count: 1, Took: 10 * time.Second,
+				Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded, "b": runs.StepCanceled},
 			},
 		},
 		{
@@ -109,7 +110,7 @@ func cancelCases() []*Case {
 			Workflow: one("svc.send"),
 			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)}},
 			Want: Want{
-				Status: plan.RunCanceled, Took: 15 * time.Second, Steps: map[string]plan.StepStatus{"a": plan.StepUnknown},
+				Status: runs.RunCanceled, Took: 15 * time.Second, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown},
 				Check: func(t testing.TB, got Result) {
 					if len(got.Logs) != 1 || got.Logs[0].Level != "warn" {
 						t.Errorf("logs %v", got.Logs)
@@ -121,22 +122,22 @@ func cancelCases() []*Case {
 			Name:     "rule 25: a read without an answer after the grace is canceled",
 			Workflow: one("svc.read"),
 			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(5 * time.Second)}},
-			Want:     Want{Status: plan.RunCanceled, Took: 15 * time.Second, Steps: map[string]plan.StepStatus{"a": plan.StepCanceled}},
+			Want:     Want{Status: runs.RunCanceled, Took: 15 * time.Second, Steps: map[string]runs.StepStatus{"a": runs.StepCanceled}},
 		},
 		{
 			Name:     "a cancel ends waits at once, inside loops too",
 			Workflow: Workflow(Each("each", []any{1, 2, 3}, []plan.Step{Do("get", "svc.read", nil, Retry(9, time.Hour))}, Parallel(2))),
 			Script:   Script{Answers: inEach(3, Fail(plan.KindUnavailable)), Acts: []Act{Cancel(time.Minute)}},
 			Want: Want{
-				Status: plan.RunCanceled, Count: 2, Took: time.Minute,
-				Steps: map[string]plan.StepStatus{"each": plan.StepCanceled, "each[1].get": plan.StepCanceled},
+				Status: runs.RunCanceled, Count: 2, Took: time.Minute,
+				Steps: map[string]runs.StepStatus{"each": runs.StepCanceled, "each[1].get": runs.StepCanceled},
 			},
 		},
 		{
 			Name:     "a cancel after the end changes nothing",
 			Workflow: one("svc.read"),
 			Script:   Script{Acts: []Act{Cancel(time.Hour)}},
-			Want:     Want{Status: plan.RunSucceeded},
+			Want:     Want{Status: runs.RunSucceeded},
 		},
 		{
 			Name:     "a canceled run resumes where it stopped",
@@ -146,7 +147,7 @@ func cancelCases() []*Case {
 				Acts:    []Act{Cancel(5 * time.Second), Resume(time.Hour)},
 			},
 			Want: Want{
-				Status: plan.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, Outputs: map[string]string{"v": "4"},
+				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, Outputs: map[string]string{"v": "4"},
 				Logs: []string{"canceled", "succeeded"},
 			},
 		},
@@ -154,7 +155,7 @@ func cancelCases() []*Case {
 			Name:     "rule 25: a canceled once call with an unknown outcome is not sent again by a resume",
 			Workflow: one("svc.send"),
 			Script:   Script{Answers: map[string][]Answer{"a": {{Never: true}}}, Acts: []Act{Cancel(time.Second), Resume(time.Hour)}},
-			Want:     Want{Status: plan.RunPaused, Paused: plan.PausedUnknownOutcome, Count: 1, Attempt: 2},
+			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Attempt: 2},
 		},
 	}
 }
@@ -165,7 +166,7 @@ func pauseCases() []*Case {
 			Name:     "rule 9: auth_required pauses the run by default; a resume tries again",
 			Workflow: Workflow(Do("a", "svc.read", nil), Do("b", "svc.read", nil)),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired), OK(`{}`)}}, Acts: []Act{Resume(time.Hour)}},
-			Want:     Want{Status: plan.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, NoError: true},
+			Want:     Want{Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "a", "b"}, NoError: true},
 		},
 		{
 			Name: "rule 25: a paused run runs no handler, other branches go on first",
@@ -173,8 +174,8 @@ func pauseCases() []*Case {
 				nil, []plan.Step{say("bad", "bad")}, []plan.Step{say("end", "end")}),
 			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}, "c": {OK(`{}`).In(time.Second)}}},
 			Want: Want{
-				Status: plan.RunPaused, Paused: plan.PausedAuthRequired, Took: time.Second, Error: &WantError{Kind: plan.KindAuthRequired, Step: "a"},
-				Steps: map[string]plan.StepStatus{"a": plan.StepFailed, "b": plan.StepPending, "c": plan.StepSucceeded},
+				Status: runs.RunPaused, Paused: runs.PausedAuthRequired, Took: time.Second, Error: &WantError{Kind: plan.KindAuthRequired, Step: "a"},
+				Steps: map[string]runs.StepStatus{"a": runs.StepFailed, "b": runs.StepPending, "c": runs.StepSucceeded},
 				Check: func(t testing.TB, got Result) {
 					if len(got.Logs) > 0 {
 						t.Errorf("a handler ran: %v", got.Logs)
@@ -186,13 +187,13 @@ func pauseCases() []*Case {
 			Name:     "rule 9: on_error pause parks the run, with reason error",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError(plan.KindConflict, plan.ReactPause))),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindConflict)}}},
-			Want:     Want{Status: plan.RunPaused, Paused: plan.PausedError, Error: &WantError{Kind: plan.KindConflict, Step: "a"}},
+			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedError, Error: &WantError{Kind: plan.KindConflict, Step: "a"}},
 		},
 		{
 			Name:     "rule 9: on_error fail keeps auth_required from pausing",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError("", plan.ReactFail))),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}}},
-			Want:     Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindAuthRequired, Step: "a"}},
+			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindAuthRequired, Step: "a"}},
 		},
 		{
 			Name:     "a paused item keeps its place in the loop's window",
@@ -201,13 +202,13 @@ func pauseCases() []*Case {
 				Answers: map[string][]Answer{"each[0].get": {Fail(plan.KindAuthRequired), OK(`{}`)}},
 				Acts:    []Act{Resume(time.Hour)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"each[0].get", "each[1].get", "each[2].get", "each[0].get"}},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"each[0].get", "each[1].get", "each[2].get", "each[0].get"}},
 		},
 		{
 			Name:     "a paused run can be canceled",
 			Workflow: Handlers(Workflow(Do("a", "svc.read", nil)), nil, nil, []plan.Step{say("end", "${{ run.status }}")}),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindAuthRequired)}}, Acts: []Act{Cancel(time.Hour)}},
-			Want:     Want{Status: plan.RunCanceled, Logs: []string{"canceled"}, Steps: map[string]plan.StepStatus{"a": plan.StepFailed}},
+			Want:     Want{Status: runs.RunCanceled, Logs: []string{"canceled"}, Steps: map[string]runs.StepStatus{"a": runs.StepFailed}},
 		},
 	}
 }
@@ -223,8 +224,8 @@ func resumeCases() []*Case {
 				Acts:    []Act{Resume(time.Hour)},
 			},
 			Want: Want{
-				Status: plan.RunSucceeded, Attempt: 2, Calls: []string{"a", "b", "b", "b", "b", "c"}, NoError: true,
-				Steps: map[string]plan.StepStatus{"c": plan.StepSucceeded, "d": plan.StepSkipped},
+				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "b", "b", "b", "b", "c"}, NoError: true,
+				Steps: map[string]runs.StepStatus{"c": runs.StepSucceeded, "d": runs.StepSkipped},
 			},
 		},
 		{
@@ -234,13 +235,13 @@ func resumeCases() []*Case {
 				Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {Fail(plan.KindNotFound), OK(`{}`)}},
 				Acts:    []Act{Resume(time.Hour)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "b", "b"}},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "b", "b"}},
 		},
 		{
 			Name:     "a resume of a run that succeeded changes nothing",
 			Workflow: Workflow(Do("a", "svc.read", nil)),
 			Script:   Script{Acts: []Act{Resume(time.Hour)}},
-			Want:     Want{Status: plan.RunSucceeded, Attempt: 1, Count: 1},
+			Want:     Want{Status: runs.RunSucceeded, Attempt: 1, Count: 1},
 		},
 	}
 }
@@ -254,7 +255,7 @@ func crashCases() []*Case {
 				Answers: map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second), OK(`{}`)}},
 				Acts:    []Act{Crash(5 * time.Second)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "a", "b"}, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "a", "b"}, Check: func(t testing.TB, got Result) {
 				if got.Calls[1].Attempt != 1 {
 					t.Errorf("attempt %d", got.Calls[1].Attempt)
 				}
@@ -264,13 +265,13 @@ func crashCases() []*Case {
 			Name:     "P3: a once call in flight at a crash is never sent again",
 			Workflow: Workflow(Do("a", "svc.send", nil)),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(10 * time.Second)}}, Acts: []Act{Crash(5 * time.Second)}},
-			Want:     Want{Status: plan.RunPaused, Paused: plan.PausedUnknownOutcome, Count: 1, Steps: map[string]plan.StepStatus{"a": plan.StepUnknown}},
+			Want:     Want{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome, Count: 1, Steps: map[string]runs.StepStatus{"a": runs.StepUnknown}},
 		},
 		{
 			Name:     "P9: a timer that was open at a crash fires when it is due",
 			Workflow: Workflow(Do("a", "svc.read", nil, Retry(2, time.Hour))),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindUnavailable), OK(`{}`)}}, Acts: []Act{Crash(time.Minute)}},
-			Want:     Want{Status: plan.RunSucceeded, Took: time.Hour, Count: 2},
+			Want:     Want{Status: runs.RunSucceeded, Took: time.Hour, Count: 2},
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // body is one call per item whose input is the item.
@@ -24,9 +25,9 @@ func loopCases() []*Case {
 				"each[c].get": {OK(`{"value":3}`).In(time.Second)},
 			}},
 			Want: Want{
-				Status: plan.RunSucceeded, Took: 3 * time.Second,
+				Status: runs.RunSucceeded, Took: 3 * time.Second,
 				StepOut: map[string]string{"each": `{"items":[{"key":"a","at":0,"got":1},{"key":"b","at":1,"got":2},{"key":"c","at":2,"got":3}],"errors":[]}`},
-				Steps:   map[string]plan.StepStatus{"each": plan.StepSucceeded, "each[b].get": plan.StepSucceeded},
+				Steps:   map[string]runs.StepStatus{"each": runs.StepSucceeded, "each[b].get": runs.StepSucceeded},
 				Check: func(t testing.TB, got Result) {
 					if step := got.Steps["each"]; step.Items != 3 || step.Done != 3 {
 						t.Errorf("the loop shows %d of %d", step.Done, step.Items)
@@ -38,7 +39,7 @@ func loopCases() []*Case {
 			Name:     "rule 12: max_parallel bounds what is in flight",
 			Workflow: Workflow(Each("each", "${{ 1..6 }}", body(), Parallel(2))),
 			Script:   Script{Answers: inEach(6, OK(`{}`).In(time.Second))},
-			Want: Want{Status: plan.RunSucceeded, Count: 6, Took: 3 * time.Second, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Count: 6, Took: 3 * time.Second, Check: func(t testing.TB, got Result) {
 				if at := got.Calls[2].After; at != time.Second {
 					t.Errorf("the third call began after %s", at)
 				}
@@ -47,13 +48,13 @@ func loopCases() []*Case {
 		{
 			Name:     "a loop over nothing succeeds with empty lists",
 			Workflow: Workflow(Each("each", []any{}, body())),
-			Want:     Want{Status: plan.RunSucceeded, StepOut: map[string]string{"each": `{"items":[],"errors":[]}`}},
+			Want:     Want{Status: runs.RunSucceeded, StepOut: map[string]string{"each": `{"items":[],"errors":[]}`}},
 		},
 		{
 			Name:     "without collect each item is null; without key the index is the key",
 			Workflow: Workflow(Each("each", []any{"x", "y"}, body())),
 			Want: Want{
-				Status: plan.RunSucceeded, Calls: []string{"each[0].get", "each[1].get"},
+				Status: runs.RunSucceeded, Calls: []string{"each[0].get", "each[1].get"},
 				StepOut: map[string]string{"each": `{"items":[null,null],"errors":[]}`},
 			},
 		},
@@ -69,19 +70,19 @@ func loopCases() []*Case {
 				}, Parallel(2), Collect("${{ steps.inner.outputs.items }}")),
 			), "sums", "${{ steps.outer.outputs.items }}"),
 			Want: Want{
-				Status: plan.RunSucceeded, Outputs: map[string]string{"sums": "[[111,112],[121,122]]"},
-				Steps: map[string]plan.StepStatus{"outer[1].inner[0].sum": plan.StepSucceeded},
+				Status: runs.RunSucceeded, Outputs: map[string]string{"sums": "[[111,112],[121,122]]"},
+				Steps: map[string]runs.StepStatus{"outer[1].inner[0].sum": runs.StepSucceeded},
 			},
 		},
 		{
 			Name:     "a loop of many items that need no call does not grow the stack",
 			Workflow: Output(Workflow(Each("each", "${{ 1..3000 }}", []plan.Step{Let("x", "n", "${{ item }}")}, Collect("${{ steps.x.outputs.n }}"))), "n", "${{ len(steps.each.outputs.items) }}"),
-			Want:     Want{Status: plan.RunSucceeded, Outputs: map[string]string{"n": "3000"}},
+			Want:     Want{Status: runs.RunSucceeded, Outputs: map[string]string{"n": "3000"}},
 		},
 		{
 			Name:     "key characters that have a meaning in paths are escaped",
 			Workflow: Workflow(Each("each", []any{"a]b#c!%"}, body(), Key("item"))),
-			Want:     Want{Status: plan.RunSucceeded, Calls: []string{"each[a%5Db%23c%21%25].get"}},
+			Want:     Want{Status: runs.RunSucceeded, Calls: []string{"each[a%5Db%23c%21%25].get"}},
 		},
 	}
 }
@@ -107,7 +108,7 @@ func loopFailureCases() []*Case {
 			Name:     "rule 12: keys that are not unique fail the step before the first item",
 			Workflow: Workflow(Each("each", []any{"a", "b", "a"}, body(), Key("item"))),
 			Want: Want{
-				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "each", Reason: "duplicate_key"},
+				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "each", Reason: "duplicate_key"},
 				Check: func(t testing.TB, got Result) {
 					if len(got.Calls) > 0 {
 						t.Errorf("%d calls were made", len(got.Calls))
@@ -122,9 +123,9 @@ func loopFailureCases() []*Case {
 				"each[a].get": {Fail(plan.KindNotFound)}, "each[b].get": {OK(`{}`).In(time.Second)},
 			}},
 			Want: Want{
-				Status: plan.RunFailed, Count: 2, Took: time.Second, Error: &WantError{Kind: plan.KindNotFound, Step: "each[a].get"},
-				Steps: map[string]plan.StepStatus{
-					"each": plan.StepFailed, "each[b].get": plan.StepSucceeded, "next": plan.StepBlocked,
+				Status: runs.RunFailed, Count: 2, Took: time.Second, Error: &WantError{Kind: plan.KindNotFound, Step: "each[a].get"},
+				Steps: map[string]runs.StepStatus{
+					"each": runs.StepFailed, "each[b].get": runs.StepSucceeded, "next": runs.StepBlocked,
 				},
 			},
 		},
@@ -134,7 +135,7 @@ func loopFailureCases() []*Case {
 				With(Let("after", "got", "${{ steps.each.outputs }}"), Needs("each"), RunIf(plan.RunIfFailed))),
 			Script: Script{Answers: map[string][]Answer{"each[b].get": {Fail(plan.KindNotFound)}}},
 			Want: Want{
-				Status: plan.RunFailed, Count: 2, Error: &WantError{Kind: plan.KindNotFound, Step: "each[b].get"},
+				Status: runs.RunFailed, Count: 2, Error: &WantError{Kind: plan.KindNotFound, Step: "each[b].get"},
 				StepOut: map[string]string{
 					"each":  `{"items":["a"],"errors":[{"key":"b","index":1,"kind":"not_found","message":"scripted"}]}`,
 					"after": `{"got":{"errors":[{"index":1,"key":"b","kind":"not_found","message":"scripted"}],"items":["a"]}}`,
@@ -149,11 +150,11 @@ func loopFailureCases() []*Case {
 				"each[a].get": {OK(`{"value":1}`)}, "each[b].get": {Fail(plan.KindNotFound)}, "each[c].get": {OK(`{"value":3}`)},
 			}},
 			Want: Want{
-				Status: plan.RunSucceeded,
+				Status: runs.RunSucceeded,
 				StepOut: map[string]string{
 					"each": `{"items":[1,3],"errors":[{"key":"b","index":1,"kind":"not_found","message":"scripted"}]}`,
 				},
-				Steps: map[string]plan.StepStatus{"each[b].get": plan.StepFailed, "next": plan.StepSucceeded},
+				Steps: map[string]runs.StepStatus{"each[b].get": runs.StepFailed, "next": runs.StepSucceeded},
 				Check: func(t testing.TB, got Result) {
 					if got.Steps["each"].ItemErrors != 1 {
 						t.Errorf("the loop shows %d errors", got.Steps["each"].ItemErrors)
@@ -173,7 +174,7 @@ func loopFailureCases() []*Case {
 				Acts: []Act{Resume(time.Hour)},
 			},
 			Want: Want{
-				Status: plan.RunSucceeded, Attempt: 2, Calls: []string{"each[a].get", "each[b].get", "each[c].get", "each[b].get"},
+				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"each[a].get", "each[b].get", "each[c].get", "each[b].get"},
 				StepOut: map[string]string{"each": `{"items":[1,2,3],"errors":[]}`},
 			},
 		},
@@ -186,13 +187,13 @@ func loopFailureCases() []*Case {
 				Answers: map[string][]Answer{"each[a].two": {Fail(plan.KindConflict), OK(`{}`)}},
 				Acts:    []Act{Resume(time.Hour)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"each[a].one", "each[a].two", "each[a].two"}},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"each[a].one", "each[a].two", "each[a].two"}},
 		},
 		{
 			Name:     "foreach over something that is no list fails the step",
 			Workflow: Workflow(Each("each", "${{ inputs.x }}", body())),
 			Inputs:   `{"x":5}`,
-			Want:     Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "each", Reason: "expression"}},
+			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "each", Reason: "expression"}},
 		},
 	}
 }

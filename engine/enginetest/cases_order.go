@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func orderCases() []*Case {
@@ -15,8 +16,8 @@ func orderCases() []*Case {
 			Workflow: Workflow(read("a"), read("b"), read("c")),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(time.Second)}, "b": {OK(`{}`).In(time.Second)}}},
 			Want: Want{
-				Status: plan.RunSucceeded, NoError: true, Calls: []string{"a", "b", "c"}, Took: 2 * time.Second,
-				Steps: map[string]plan.StepStatus{"a": plan.StepSucceeded, "c": plan.StepSucceeded},
+				Status: runs.RunSucceeded, NoError: true, Calls: []string{"a", "b", "c"}, Took: 2 * time.Second,
+				Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded, "c": runs.StepSucceeded},
 			},
 		},
 		{
@@ -25,7 +26,7 @@ func orderCases() []*Case {
 			Script: Script{Answers: map[string][]Answer{
 				"a": {OK(`{}`).In(3 * time.Second)}, "b": {OK(`{}`).In(time.Second)}, "c": {OK(`{}`).In(2 * time.Second)},
 			}},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "b", "c", "d"}, Took: 3 * time.Second},
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "b", "c", "d"}, Took: 3 * time.Second},
 		},
 		{
 			Name: "rule 1: a step follows what it reads",
@@ -34,7 +35,7 @@ func orderCases() []*Case {
 				Do("b", "svc.read", map[string]any{"value": "${{ steps.a.outputs.value }}"}, Needs()),
 			),
 			Script: Script{Answers: map[string][]Answer{"a": {OK(`{"value":7}`).In(time.Second)}}},
-			Want: Want{Status: plan.RunSucceeded, Calls: []string{"a", "b"}, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Calls: []string{"a", "b"}, Check: func(t testing.TB, got Result) {
 				compareJSON(t, "input of b", `{"value":7}`, got.Calls[1].Command.Input)
 			}},
 		},
@@ -42,8 +43,8 @@ func orderCases() []*Case {
 			Name:     "rule 8: a step whose if is false is skipped, what follows it goes on",
 			Workflow: Workflow(Let("a", "x", 1), read("b", If("steps.a.outputs.x > 1")), read("c")),
 			Want: Want{
-				Status: plan.RunSucceeded, Calls: []string{"c"},
-				Steps: map[string]plan.StepStatus{"b": plan.StepSkipped, "c": plan.StepSucceeded},
+				Status: runs.RunSucceeded, Calls: []string{"c"},
+				Steps: map[string]runs.StepStatus{"b": runs.StepSkipped, "c": runs.StepSucceeded},
 			},
 		},
 		{
@@ -53,9 +54,9 @@ func orderCases() []*Case {
 			),
 			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "d": {OK(`{}`).In(time.Second)}}},
 			Want: Want{
-				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "a"}, Calls: []string{"a", "d", "e"},
-				Steps: map[string]plan.StepStatus{
-					"a": plan.StepFailed, "b": plan.StepBlocked, "c": plan.StepBlocked, "e": plan.StepSucceeded,
+				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "a"}, Calls: []string{"a", "d", "e"},
+				Steps: map[string]runs.StepStatus{
+					"a": runs.StepFailed, "b": runs.StepBlocked, "c": runs.StepBlocked, "e": runs.StepSucceeded,
 				},
 			},
 		},
@@ -65,15 +66,15 @@ func orderCases() []*Case {
 				read("a"), read("b"), read("c", Needs("b"), RunIf(plan.RunIfFailed)), read("d", Needs("a"), RunIf(plan.RunIfFailed)),
 			),
 			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
-			Want: Want{Status: plan.RunFailed, Steps: map[string]plan.StepStatus{
-				"b": plan.StepBlocked, "c": plan.StepSucceeded, "d": plan.StepSucceeded,
+			Want: Want{Status: runs.RunFailed, Steps: map[string]runs.StepStatus{
+				"b": runs.StepBlocked, "c": runs.StepSucceeded, "d": runs.StepSucceeded,
 			}},
 		},
 		{
 			Name:     "rule 8: run_if failed is skipped when nothing failed, and blocks nobody",
 			Workflow: Workflow(read("a"), read("b", RunIf(plan.RunIfFailed)), read("c")),
-			Want: Want{Status: plan.RunSucceeded, Steps: map[string]plan.StepStatus{
-				"b": plan.StepSkipped, "c": plan.StepSucceeded,
+			Want: Want{Status: runs.RunSucceeded, Steps: map[string]runs.StepStatus{
+				"b": runs.StepSkipped, "c": runs.StepSucceeded,
 			}},
 		},
 		{
@@ -81,15 +82,15 @@ func orderCases() []*Case {
 			Workflow: Workflow(read("a"), read("b", Needs()), read("c", Needs("a", "b"), RunIf(plan.RunIfAny))),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}, "b": {OK(`{}`).In(time.Minute / 2)}}},
 			Want: Want{
-				Status: plan.RunFailed, Took: time.Minute / 2,
-				Steps: map[string]plan.StepStatus{"c": plan.StepSucceeded},
+				Status: runs.RunFailed, Took: time.Minute / 2,
+				Steps: map[string]runs.StepStatus{"c": runs.StepSucceeded},
 			},
 		},
 		{
 			Name: "a run of let steps alone needs no call",
 			Workflow: Output(Workflow(Let("a", "x", 1, "y", "${{ x + 1 }}"), Let("b", "z", "${{ steps.a.outputs.y * 10 }}")),
 				"z", "${{ steps.b.outputs.z }}"),
-			Want: Want{Status: plan.RunSucceeded, Count: 0, Outputs: map[string]string{"z": "20"}, StepOut: map[string]string{
+			Want: Want{Status: runs.RunSucceeded, Count: 0, Outputs: map[string]string{"z": "20"}, StepOut: map[string]string{
 				"a": `{"x":1,"y":2}`,
 			}},
 		},
@@ -106,7 +107,7 @@ func valueCases() []*Case {
 			), "text", "at ${{ steps.b.outputs.at }} for ${{ inputs.name }}"), "slot", "${{ run.scheduled_at }}"), "all", "${{ steps.b.outputs }}"),
 			Inputs: `{"name":"x"}`,
 			Script: Script{Answers: map[string][]Answer{"a": {OK(`{}`).In(90 * time.Second / 2)}}},
-			Want: Want{Status: plan.RunSucceeded, Outputs: map[string]string{
+			Want: Want{Status: runs.RunSucceeded, Outputs: map[string]string{
 				"text": `"at 2026-03-02T09:30:45Z for x"`,
 				"slot": `"2026-03-02T09:30:00Z"`,
 				"all":  `{"at":"2026-03-02T09:30:45Z","id":"` + RunID + `","attempt":1,"kind":"manual"}`,
@@ -116,13 +117,13 @@ func valueCases() []*Case {
 			Name:     "rule 3: a result that contains ${{ is text",
 			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "x", "${{ steps.a.outputs.value }}"),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"value":"${{ inputs.secret }}"}`)}}},
-			Want:     Want{Status: plan.RunSucceeded, Outputs: map[string]string{"x": `"${{ inputs.secret }}"`}},
+			Want:     Want{Status: runs.RunSucceeded, Outputs: map[string]string{"x": `"${{ inputs.secret }}"`}},
 		},
 		{
 			Name:     "rule 6: integers above 2^53 stay exact",
 			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "n", "${{ steps.a.outputs.n + 1 }}"),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"n":9007199254740993}`)}}},
-			Want: Want{Status: plan.RunSucceeded, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Check: func(t testing.TB, got Result) {
 				if string(got.Outputs["n"]) != "9007199254740994" {
 					t.Errorf("n is %s", got.Outputs["n"])
 				}
@@ -133,7 +134,7 @@ func valueCases() []*Case {
 			Workflow: Workflow(Do("a", "svc.read", nil, Retry(2, time.Second))),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"n":"many"}`)}}},
 			Want: Want{
-				Status: plan.RunFailed, Count: 2, Took: time.Second,
+				Status: runs.RunFailed, Count: 2, Took: time.Second,
 				Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "schema"},
 			},
 		},
@@ -142,8 +143,8 @@ func valueCases() []*Case {
 			Workflow: Workflow(Let("a", "x", "${{ inputs.list[3] }}"), Do("b", "svc.read", nil, Needs())),
 			Inputs:   `{"list":[1]}`,
 			Want: Want{
-				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "expression"},
-				Steps: map[string]plan.StepStatus{"b": plan.StepSucceeded},
+				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "expression"},
+				Steps: map[string]runs.StepStatus{"b": runs.StepSucceeded},
 				Check: func(t testing.TB, got Result) {
 					if want := "scripted.yaml:1:5: "; len(got.Error.Message) < len(want) || got.Error.Message[:len(want)] != want {
 						t.Errorf("the message has no place: %s", got.Error.Message)
@@ -156,7 +157,7 @@ func valueCases() []*Case {
 			Workflow: Workflow(Do("a", "svc.read", map[string]any{"n": "${{ inputs.n }}"})),
 			Inputs:   `{"n":"text"}`,
 			Want: Want{
-				Status: plan.RunFailed, Calls: nil, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "expression"},
+				Status: runs.RunFailed, Calls: nil, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "expression"},
 				Check: func(t testing.TB, got Result) {
 					if got.Error.Pointer != "/n" || len(got.Calls) > 0 {
 						t.Errorf("pointer %q, %d calls", got.Error.Pointer, len(got.Calls))
@@ -169,8 +170,8 @@ func valueCases() []*Case {
 			Workflow: Output(Workflow(Do("a", "svc.read", nil)), "x", "${{ steps.a.outputs.value.deep.er }}"),
 			Script:   Script{Answers: map[string][]Answer{"a": {OK(`{"value":7}`)}}},
 			Want: Want{
-				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Reason: "expression"},
-				Steps: map[string]plan.StepStatus{"a": plan.StepSucceeded},
+				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Reason: "expression"},
+				Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded},
 			},
 		},
 		{
@@ -182,19 +183,19 @@ func valueCases() []*Case {
 			),
 			Inputs: `{"name":"x"}`,
 			Want: Want{
-				Status: plan.RunFailed, Logs: []string{"hello x"}, Error: &WantError{Kind: plan.KindConflict, Step: "fail"},
-				Steps: map[string]plan.StepStatus{"log": plan.StepSucceeded, "assert": plan.StepSucceeded},
+				Status: runs.RunFailed, Logs: []string{"hello x"}, Error: &WantError{Kind: plan.KindConflict, Step: "fail"},
+				Steps: map[string]runs.StepStatus{"log": runs.StepSucceeded, "assert": runs.StepSucceeded},
 			},
 		},
 		{
 			Name:     "core.assert that does not hold is invalid with reason assertion",
 			Workflow: Workflow(Do("a", "core.assert", map[string]any{"that": false})),
-			Want:     Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "assertion"}},
+			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "assertion"}},
 		},
 		{
 			Name:     "core.sleep waits in virtual time",
 			Workflow: Workflow(Do("a", "core.sleep", map[string]any{"for": "6h"})),
-			Want:     Want{Status: plan.RunSucceeded, Took: 6 * time.Hour},
+			Want:     Want{Status: runs.RunSucceeded, Took: 6 * time.Hour},
 		},
 	}
 }
@@ -208,15 +209,15 @@ func failureCases() []*Case {
 			), "kind", "${{ steps.a.error?.kind }}"),
 			Script: Script{Answers: map[string][]Answer{"a": {Fail(plan.KindNotFound)}}},
 			Want: Want{
-				Status: plan.RunSucceeded, NoError: true, Outputs: map[string]string{"kind": `"not_found"`},
-				Steps: map[string]plan.StepStatus{"a": plan.StepFailed, "b": plan.StepSucceeded},
+				Status: runs.RunSucceeded, NoError: true, Outputs: map[string]string{"kind": `"not_found"`},
+				Steps: map[string]runs.StepStatus{"a": runs.StepFailed, "b": runs.StepSucceeded},
 			},
 		},
 		{
 			Name:     "rule 9: on_error names kinds; another kind fails",
 			Workflow: Workflow(Do("a", "svc.read", nil, OnError(plan.KindNotFound, plan.ReactContinue))),
 			Script:   Script{Answers: map[string][]Answer{"a": {Fail(plan.KindForbidden)}}},
-			Want:     Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindForbidden, Step: "a"}},
+			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindForbidden, Step: "a"}},
 		},
 		{
 			Name:     "the run's error is the first failure in time",
@@ -224,7 +225,7 @@ func failureCases() []*Case {
 			Script: Script{Answers: map[string][]Answer{
 				"a": {Fail(plan.KindForbidden).In(2 * time.Second)}, "b": {Fail(plan.KindNotFound).In(time.Second)},
 			}},
-			Want: Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "b"}},
+			Want: Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindNotFound, Step: "b"}},
 		},
 	}
 }

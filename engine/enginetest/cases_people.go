@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Approve answers a core.approve After the run's beginning, by ann.
@@ -78,7 +79,7 @@ func approvalCases() []*Case {
 			Workflow: labeled(),
 			Script:   Script{Acts: []Act{Approve(time.Hour, "ask", `{"count":3}`)}},
 			Want: Want{
-				Status: plan.RunSucceeded, Took: time.Hour, Outputs: map[string]string{"label": `"stale"`}, Count: 1,
+				Status: runs.RunSucceeded, Took: time.Hour, Outputs: map[string]string{"label": `"stale"`}, Count: 1,
 				StepOut: map[string]string{"ask": `{"label":"stale","count":3}`}, Check: decided,
 			},
 		},
@@ -87,15 +88,15 @@ func approvalCases() []*Case {
 			Workflow: labeled(),
 			Script:   Script{Acts: []Act{Reject(time.Hour, "ask", "not today")}},
 			Want: Want{
-				Status: plan.RunFailed, Error: &WantError{Kind: plan.KindDenied, Step: "ask", Reason: "rejected"}, Calls: nil,
-				Steps: map[string]plan.StepStatus{"do": plan.StepBlocked}, Check: decided,
+				Status: runs.RunFailed, Error: &WantError{Kind: plan.KindDenied, Step: "ask", Reason: "rejected"}, Calls: nil,
+				Steps: map[string]runs.StepStatus{"do": runs.StepBlocked}, Check: decided,
 			},
 		},
 		{
 			Name:     "rule 20: nobody came: kind timeout, which on_error may let go on",
 			Workflow: labeled(Timeout(12*time.Hour), OnError(plan.KindTimeout, plan.ReactContinue)),
 			Want: Want{
-				Status: plan.RunSucceeded, StepErr: map[string]plan.ErrorKind{"ask": plan.KindTimeout}, Count: 1,
+				Status: runs.RunSucceeded, StepErr: map[string]plan.ErrorKind{"ask": plan.KindTimeout}, Count: 1,
 				Outputs: map[string]string{"label": "null"},
 			},
 		},
@@ -103,7 +104,7 @@ func approvalCases() []*Case {
 			Name:     "an approval survives a crash, and its timeout goes on",
 			Workflow: labeled(Timeout(2 * time.Hour)),
 			Script:   Script{Acts: []Act{{After: time.Hour, Crash: true}}},
-			Want:     Want{Status: plan.RunFailed, Took: 2 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "ask", Reason: "timeout"}},
+			Want:     Want{Status: runs.RunFailed, Took: 2 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "ask", Reason: "timeout"}},
 		},
 		{
 			Name:     "an approval that was recorded while nobody drove the run takes effect once, when somebody does",
@@ -112,32 +113,32 @@ func approvalCases() []*Case {
 				held(Approve(time.Hour, "ask", `{"label":"old"}`)), held(Reject(2*time.Hour, "ask", "too late")),
 				{After: 3 * time.Hour, Crash: true}, drive(3 * time.Hour), drive(4 * time.Hour),
 			}},
-			Want: Want{Status: plan.RunSucceeded, Took: 3 * time.Hour, Count: 1, Outputs: map[string]string{"label": `"old"`}, Check: decided},
+			Want: Want{Status: runs.RunSucceeded, Took: 3 * time.Hour, Count: 1, Outputs: map[string]string{"label": `"old"`}, Check: decided},
 		},
 		{
 			Name:     "a second decision and one for another step change nothing",
 			Workflow: labeled(),
 			Script:   Script{Acts: []Act{Approve(time.Minute, "other", `{}`), Approve(time.Hour, "ask", `{}`), Reject(2*time.Hour, "ask", "")}},
-			Want:     Want{Status: plan.RunSucceeded, Took: time.Hour},
+			Want:     Want{Status: runs.RunSucceeded, Took: time.Hour},
 		},
 		{
 			Name:     "rule 25: a cancel ends an approval",
 			Workflow: labeled(),
 			Script:   Script{Acts: []Act{Cancel(time.Minute)}},
-			Want:     Want{Status: plan.RunCanceled, Took: time.Minute, Steps: map[string]plan.StepStatus{"ask": plan.StepCanceled}},
+			Want:     Want{Status: runs.RunCanceled, Took: time.Minute, Steps: map[string]runs.StepStatus{"ask": runs.StepCanceled}},
 		},
 		{
 			Name:     "a resume asks again after a rejection",
 			Workflow: labeled(),
 			Script:   Script{Acts: []Act{Reject(time.Minute, "ask", ""), Resume(time.Hour), Approve(2*time.Hour, "ask", `{}`)}},
-			Want:     Want{Status: plan.RunSucceeded, Attempt: 2, Count: 1},
+			Want:     Want{Status: runs.RunSucceeded, Attempt: 2, Count: 1},
 		},
 		{
 			Name: "each item of a loop has its own approval",
 			Workflow: Output(Workflow(Each("each", []any{"a", "b"}, []plan.Step{ask()}, Key("item"), Parallel(2),
 				Collect("${{ steps.ask.outputs.label }}"))), "labels", "${{ steps.each.outputs.items }}"),
 			Script: Script{Acts: []Act{Approve(time.Minute, "each[b].ask", `{"label":"B"}`), Approve(time.Hour, "each[a].ask", `{"label":"A"}`)}},
-			Want:   Want{Status: plan.RunSucceeded, Outputs: map[string]string{"labels": `["A","B"]`}},
+			Want:   Want{Status: runs.RunSucceeded, Outputs: map[string]string{"labels": `["A","B"]`}},
 		},
 		{
 			Name:     "an unknown outcome that was resolved while nobody drove the run is not sent before somebody does",
@@ -148,7 +149,7 @@ func approvalCases() []*Case {
 					{After: time.Second, Crash: true}, held(Resolve(time.Minute, "a", "did_not", "")), Resume(time.Hour),
 				},
 			},
-			Want: Want{Status: plan.RunSucceeded, Attempt: 2, Count: 2, Steps: map[string]plan.StepStatus{"a": plan.StepSucceeded}},
+			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Count: 2, Steps: map[string]runs.StepStatus{"a": runs.StepSucceeded}},
 		},
 	}
 }
@@ -172,22 +173,22 @@ func signalCases() []*Case {
 		{
 			Name: "rule 20: a signal's payload is typed by the schema", Workflow: one(),
 			Script: Script{Acts: []Act{Signal(time.Hour, "other", `{"id":1}`), Signal(2*time.Hour, "paid", `{"id":41}`)}},
-			Want:   Want{Status: plan.RunSucceeded, Took: 2 * time.Hour, Outputs: map[string]string{"id": "42"}},
+			Want:   Want{Status: runs.RunSucceeded, Took: 2 * time.Hour, Outputs: map[string]string{"id": "42"}},
 		},
 		{
 			Name: "rule 20: an early signal is kept", Workflow: late(),
 			Script: Script{Acts: []Act{Signal(time.Minute, "paid", `{"id":7}`)}},
-			Want:   Want{Status: plan.RunSucceeded, Took: 23 * time.Hour, Outputs: map[string]string{"id": "7"}},
+			Want:   Want{Status: runs.RunSucceeded, Took: 23 * time.Hour, Outputs: map[string]string{"id": "7"}},
 		},
 		{
 			Name: "rule 20: an early signal is kept for 24 hours only", Workflow: old,
 			Script: Script{Acts: []Act{Signal(time.Minute, "paid", `{"id":7}`)}},
-			Want:   Want{Status: plan.RunFailed, Took: 26 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "w", Reason: "timeout"}},
+			Want:   Want{Status: runs.RunFailed, Took: 26 * time.Hour, Error: &WantError{Kind: plan.KindTimeout, Step: "w", Reason: "timeout"}},
 		},
 		{
 			Name: "an early signal that breaks the schema is dropped with a word", Workflow: late(),
 			Script: Script{Acts: []Act{Signal(time.Minute, "paid", `{"id":"x"}`), Signal(23*time.Hour+time.Minute, "paid", `{"id":8}`)}},
-			Want: Want{Status: plan.RunSucceeded, Outputs: map[string]string{"id": "8"}, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Outputs: map[string]string{"id": "8"}, Check: func(t testing.TB, got Result) {
 				if len(got.Logs) != 1 || got.Logs[0].Level != "warn" {
 					t.Errorf("logs %v", got.Logs)
 				}
@@ -202,11 +203,11 @@ func signalCases() []*Case {
 				Signal(time.Minute, "paid", `{"id":3}`), Signal(time.Minute, "paid", `{"id":3}`), {After: time.Hour, Crash: true},
 				Signal(2*time.Hour, "paid", `{"id":1}`), Signal(3*time.Hour, "paid", `{"id":2}`),
 			}},
-			Want: Want{Status: plan.RunSucceeded, Took: 3 * time.Hour, Outputs: map[string]string{"n": "3"}},
+			Want: Want{Status: runs.RunSucceeded, Took: 3 * time.Hour, Outputs: map[string]string{"n": "3"}},
 		},
 		{
 			Name: "rule 20: a signal that does not come is kind timeout", Workflow: one(Timeout(time.Minute)),
-			Want: Want{Status: plan.RunFailed, Took: time.Minute, Error: &WantError{Kind: plan.KindTimeout, Step: "w", Reason: "timeout"}},
+			Want: Want{Status: runs.RunFailed, Took: time.Minute, Error: &WantError{Kind: plan.KindTimeout, Step: "w", Reason: "timeout"}},
 		},
 		{
 			Name:     "a wait for a person and one for a timer are both a waiting run, and a paused step lets them go on first",
@@ -215,7 +216,7 @@ func signalCases() []*Case {
 				Answers: map[string][]Answer{"bad": {Fail(plan.KindNotFound), OK(`{}`)}},
 				Acts:    []Act{Signal(time.Hour, "paid", `{"id":1}`), Resume(2 * time.Hour)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Attempt: 2, Count: 2},
+			Want: Want{Status: runs.RunSucceeded, Attempt: 2, Count: 2},
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // repeatedCases are about items that a later page gives again, and about what
@@ -15,7 +16,7 @@ func repeatedCases() []*Case {
 	}
 	span := map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-10T00:00:00Z"}
 	repeated := func(calls int) Want {
-		return Want{Status: plan.RunFailed, Count: calls, Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "repeated_item"}}
+		return Want{Status: runs.RunFailed, Count: calls, Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "repeated_item"}}
 	}
 	named := func(want Want, message string) Want {
 		want.Check = func(t testing.TB, got Result) {
@@ -51,7 +52,7 @@ func repeatedCases() []*Case {
 			Name:     "rule 12: values that are no objects may repeat, and so may what is twice on one page",
 			Workflow: list(),
 			Script:   Script{Answers: map[string][]Answer{"a": {Page(`{"rows":[1,{"n":1},{"n":1}]}`, "x")}, "a#page2": {Page(`{"rows":[1,"1"]}`, "")}}},
-			Want:     Want{Status: plan.RunSucceeded, StepOut: map[string]string{"a": `{"items":[1,{"n":1},{"n":1},1,"1"],"next_cursor":null,"pages":2,"truncated":false}`}},
+			Want:     Want{Status: runs.RunSucceeded, StepOut: map[string]string{"a": `{"items":[1,{"n":1},{"n":1},1,"1"],"next_cursor":null,"pages":2,"truncated":false}`}},
 		},
 		{
 			Name:     "rule 12: a resume reads a page with repeated items once more",
@@ -64,7 +65,7 @@ func repeatedCases() []*Case {
 				Acts: []Act{Resume(time.Hour)},
 			},
 			Want: Want{
-				Status: plan.RunSucceeded, Attempt: 2, Calls: []string{"a", "a#page2", "a#page2"},
+				Status: runs.RunSucceeded, Attempt: 2, Calls: []string{"a", "a#page2", "a#page2"},
 				StepOut: map[string]string{"a": `{"items":[{"id":1},{"id":2},{"id":3}],"next_cursor":null,"pages":2,"truncated":false}`},
 			},
 		},
@@ -78,7 +79,7 @@ func repeatedCases() []*Case {
 				},
 				Acts: []Act{Resume(time.Hour)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Attempt: 2, StepOut: map[string]string{"a": `{"items":[{"id":1},{"id":2}],"next_cursor":null,"pages":2,"truncated":false}`}},
+			Want: Want{Status: runs.RunSucceeded, Attempt: 2, StepOut: map[string]string{"a": `{"items":[{"id":1},{"id":2}],"next_cursor":null,"pages":2,"truncated":false}`}},
 		},
 		{
 			Name:     "rule 12: a reading that starts again gives its items again",
@@ -88,7 +89,7 @@ func repeatedCases() []*Case {
 				"a#restart": {Page(`{"rows":[{"id":1}]}`, "z")}, "a#restart#page2": {Page(`{"rows":[{"id":2}]}`, "")},
 			}},
 			Want: Want{
-				Status:  plan.RunSucceeded,
+				Status:  runs.RunSucceeded,
 				StepOut: map[string]string{"a": `{"items":[{"id":1},{"id":2}],"next_cursor":null,"pages":2,"truncated":false}`},
 				Check: func(t testing.TB, got Result) {
 					if note := got.Calls[2].Command.PageNote; len(note) > 0 {
@@ -104,7 +105,7 @@ func repeatedCases() []*Case {
 				Answers: map[string][]Answer{"a": {Page(`{"rows":[{"id":1}]}`, "x")}, "a#page2": {Page(`{"rows":[{"id":1}]}`, "").In(10 * time.Second)}},
 				Acts:    []Act{Crash(time.Second)},
 			},
-			Want: Want{Status: plan.RunFailed, Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "repeated_item"}},
+			Want: Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindUnexpectedResponse, Step: "a", Reason: "repeated_item"}},
 		},
 		{
 			Name:     "rule 12: what a page leaves goes with the next one, and with all its attempts, polls and engines",
@@ -117,7 +118,7 @@ func repeatedCases() []*Case {
 				},
 				Acts: []Act{Crash(5 * time.Second)},
 			},
-			Want: Want{Status: plan.RunSucceeded, Check: func(t testing.TB, got Result) {
+			Want: Want{Status: runs.RunSucceeded, Check: func(t testing.TB, got Result) {
 				for _, call := range got.Calls {
 					want := map[string]string{"a": "", "a#page2": "list is rows", "a#page3": "second"}[call.Path]
 					if note := string(call.Command.PageNote); note != want {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Driver runs workflows with scripted answers. Run returns when the run has
@@ -45,14 +46,14 @@ type Script struct {
 
 // Outcome is a plugin's word on a lost call, given after a while.
 type Outcome struct {
-	plan.Outcome
+	runs.Outcome
 	After time.Duration
 }
 
 // Answer is the end of one call. Never says that none comes, not even after a
 // cancel; Deaf that a cancel does not end the call before its time.
 type Answer struct {
-	plan.Answer
+	runs.Answer
 	After time.Duration // since the call
 	Never bool
 	Deaf  bool
@@ -79,14 +80,14 @@ type Call struct {
 
 // Result is what a run came to.
 type Result struct {
-	Status  plan.RunStatus
+	Status  runs.Status
 	Paused  string
 	Attempt int
-	Error   *plan.Error
+	Error   *runs.Error
 	Outputs map[string]json.RawMessage
-	Steps   map[string]plan.RunStep
+	Steps   map[string]runs.Step
 	Calls   []Call
-	Logs    []plan.Log
+	Logs    []runs.Log
 	Took    time.Duration     // in virtual time
 	Records []*journal.Record // the journal; empty when the driver can't show it
 }
@@ -108,12 +109,12 @@ func (s *Script) Next(path string) Answer {
 }
 
 // Outcome returns the answer to a question about the call of an operation path.
-func (s *Script) Outcome(path string) (outcome plan.Outcome, after time.Duration) {
+func (s *Script) Outcome(path string) (outcome runs.Outcome, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	outcomes := s.Outcomes[path]
 	if len(outcomes) == 0 {
-		return plan.Outcome{Applied: plan.AppliedUnknown, Note: "scripted"}, 0
+		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "scripted"}, 0
 	}
 	if s.given == nil {
 		s.given = map[string]int{}
@@ -126,7 +127,7 @@ func (s *Script) Outcome(path string) (outcome plan.Outcome, after time.Duration
 
 // OK is a completed answer.
 func OK(output string) Answer {
-	return Answer{Answer: plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(output)}}}
+	return Answer{Answer: runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(output)}}}
 }
 
 // Page is a completed answer with the cursor of the next page.
@@ -138,16 +139,16 @@ func Page(output, next string) Answer {
 
 // Later is a pending answer.
 func Later(after time.Duration, checkpoint string) Answer {
-	return Answer{Answer: plan.Answer{Pending: &plan.Pending{RetryAfter: after, Checkpoint: []byte(checkpoint)}}}
+	return Answer{Answer: runs.Answer{Pending: &runs.Pending{RetryAfter: after, Checkpoint: []byte(checkpoint)}}}
 }
 
 // Fail is a failed answer.
 func Fail(kind plan.ErrorKind) Answer {
-	return Answer{Answer: plan.Answer{Failed: &plan.Error{Kind: kind, Message: "scripted"}}}
+	return Answer{Answer: runs.Answer{Failed: &runs.Error{Kind: kind, Message: "scripted"}}}
 }
 
 // FailWith is a failed answer with an error of one's own.
-func FailWith(failure plan.Error) Answer { return Answer{Answer: plan.Answer{Failed: &failure}} }
+func FailWith(failure runs.Error) Answer { return Answer{Answer: runs.Answer{Failed: &failure}} }
 
 // In returns the answer, given only after d.
 func (a Answer) In(d time.Duration) Answer {
@@ -180,6 +181,6 @@ func Crash(after time.Duration) Act { return Act{After: after, Crash: true} }
 func Stop(after time.Duration) Act { return Act{After: after, Stop: true} }
 
 // Says is a plugin's word on a lost call.
-func Says(applied plan.Applied, output string) Outcome {
-	return Outcome{Outcome: plan.Outcome{Applied: applied, Output: json.RawMessage(output), Note: "scripted"}}
+func Says(applied runs.Applied, output string) Outcome {
+	return Outcome{Outcome: runs.Outcome{Applied: applied, Output: json.RawMessage(output), Note: "scripted"}}
 }

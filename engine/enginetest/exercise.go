@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Case is one behaviour that every driver must show.
@@ -21,13 +22,13 @@ type Case struct {
 
 // Want is what a run must come to. What is not set is not compared.
 type Want struct {
-	Status  plan.RunStatus
+	Status  runs.Status
 	Paused  string
 	Attempt int
 	Error   *WantError
 	NoError bool
 	Outputs map[string]string // JSON
-	Steps   map[string]plan.StepStatus
+	Steps   map[string]runs.StepStatus
 	StepOut map[string]string // JSON, by step path
 	StepErr map[string]plan.ErrorKind
 	Calls   []string // operation paths, in order

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Reference runs the Machine directly: single-threaded, with a virtual clock.
@@ -39,7 +40,7 @@ func (r *Reference) Run(t testing.TB, workflow *plan.Workflow, inputs json.RawMe
 	t.Helper()
 	d := &referenceRun{
 		t: t, driver: r, workflow: workflow, script: script, now: Begin(),
-		open: map[string]int{}, deaf: map[string]bool{}, steps: map[string]plan.RunStep{},
+		open: map[string]int{}, deaf: map[string]bool{}, steps: map[string]runs.Step{},
 	}
 	d.machine = d.newMachine()
 	start := &journal.Start{
@@ -69,8 +70,8 @@ type referenceRun struct {
 	deaf     map[string]bool
 	records  []*journal.Record
 	calls    []Call
-	logs     []plan.Log
-	steps    map[string]plan.RunStep // as Changes told them
+	logs     []runs.Log
+	steps    map[string]runs.Step // as Changes told them
 }
 
 // happening is something on the agenda: an answer, a timer or an act.
@@ -129,7 +130,7 @@ func (d *referenceRun) loop() {
 // stopped reports whether a driver would let the run go.
 func (d *referenceRun) stopped() bool {
 	status, _ := d.machine.Status()
-	return d.machine.Done() || status == plan.RunPaused
+	return d.machine.Done() || status == runs.RunPaused
 }
 
 func (d *referenceRun) moveTo(at time.Time) {
@@ -182,7 +183,7 @@ func (d *referenceRun) apply(event journal.Event) {
 func (d *referenceRun) disturb(last journal.Event) {
 	for _, event := range []journal.Event{
 		last,
-		{Kind: journal.Completed, Path: "nowhere", Completed: &plan.Completed{Output: json.RawMessage("1")}},
+		{Kind: journal.Completed, Path: "nowhere", Completed: &runs.Completed{Output: json.RawMessage("1")}},
 		{Kind: journal.TimerFired, Path: last.Path + "!late"},
 	} {
 		if _, open := d.open[event.Path]; open || event.Path == "" {
@@ -256,8 +257,8 @@ func (d *referenceRun) call(command journal.Command) {
 		at = d.now.Add(1000 * 24 * time.Hour)
 	case answer.After > call.Timeout:
 		at = d.now.Add(call.Timeout)
-		event = journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &plan.Error{
-			Kind: plan.KindTimeout, Message: "no answer in time", Applied: plan.AppliedUnknown,
+		event = journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &runs.Error{
+			Kind: plan.KindTimeout, Message: "no answer in time", Applied: runs.AppliedUnknown,
 		}}
 	}
 	d.set(command.Path, at, event)
@@ -269,7 +270,7 @@ func (d *referenceRun) ask(command journal.Command) {
 	d.set(command.Path, d.now.Add(after), journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &outcome})
 }
 
-func eventOf(path string, answer plan.Answer) journal.Event {
+func eventOf(path string, answer runs.Answer) journal.Event {
 	switch {
 	case answer.Completed != nil:
 		return journal.Event{Kind: journal.Completed, Path: path, Completed: answer.Completed}
@@ -290,11 +291,11 @@ func (d *referenceRun) cancel(path string) {
 	}
 	delete(d.open, path) // its own answer no longer comes
 	if strings.HasSuffix(path, "#reconcile") {
-		d.set(path, d.now, journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &plan.Outcome{Note: "canceled"}})
+		d.set(path, d.now, journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &runs.Outcome{Note: "canceled"}})
 		return
 	}
-	d.set(path, d.now, journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{
-		Kind: plan.KindCanceled, Message: "canceled", Applied: plan.AppliedUnknown,
+	d.set(path, d.now, journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{
+		Kind: plan.KindCanceled, Message: "canceled", Applied: runs.AppliedUnknown,
 	}})
 }
 
@@ -378,7 +379,7 @@ func (d *referenceRun) result() Result {
 	status, paused := d.machine.Status()
 	result := Result{
 		Status: status, Paused: paused, Attempt: d.machine.Attempt(), Error: d.machine.Error(),
-		Outputs: d.machine.Outputs(), Steps: map[string]plan.RunStep{}, Calls: d.calls, Logs: d.logs,
+		Outputs: d.machine.Outputs(), Steps: map[string]runs.Step{}, Calls: d.calls, Logs: d.logs,
 		Took: d.now.Sub(Begin()), Records: d.records,
 	}
 	for _, step := range d.machine.Steps() {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // State is how a step of a run is. Text is a few letters beside its mark: how
 // long it took, how many items are done.
 type State struct {
-	Status plan.StepStatus
+	Status runs.StepStatus
 	Text   string
 	// Warn says that the step ended well though parts of it failed: the items of a loop
 	// that collects its errors.
@@ -24,17 +24,17 @@ const (
 )
 
 // tags are the mark and the class of each status.
-var tags = map[plan.StepStatus]struct{ class, mark string }{
-	plan.StepPending:   {"t-calm", "M4 8h.1M8 8h.1M12 8h.1"},
-	plan.StepRunning:   {"t-run", "M8 3a5 5 0 1 1-5 5"},
-	plan.StepWaiting:   {"t-wait", "M8 3a5 5 0 1 1-.1 0M8 5v3l2 1.4"},
-	plan.StepRetrying:  {"t-wait", "M12.5 8A4.5 4.5 0 1 1 11 4.7M12.5 2.7v2.5H10"},
-	plan.StepSucceeded: {"t-ok", "m3.5 8.3 3 3 6-6.5"},
-	plan.StepFailed:    {"t-bad", "m4.5 4.5 7 7m0-7-7 7"},
-	plan.StepSkipped:   {"t-calm", "m4 4.5 3.5 3.5L4 11.5m5-7L12.5 8 9 11.5"},
-	plan.StepBlocked:   {"t-calm", "M4 8h8"},
-	plan.StepCanceled:  {"t-calm", "M8 3a5 5 0 1 1-.1 0M4.5 11.5l7-7"},
-	plan.StepUnknown:   {"t-hold", "M6 6a2 2 0 1 1 2 2.3v1.2M8 12h.1"},
+var tags = map[runs.StepStatus]struct{ class, mark string }{
+	runs.StepPending:   {"t-calm", "M4 8h.1M8 8h.1M12 8h.1"},
+	runs.StepRunning:   {"t-run", "M8 3a5 5 0 1 1-5 5"},
+	runs.StepWaiting:   {"t-wait", "M8 3a5 5 0 1 1-.1 0M8 5v3l2 1.4"},
+	runs.StepRetrying:  {"t-wait", "M12.5 8A4.5 4.5 0 1 1 11 4.7M12.5 2.7v2.5H10"},
+	runs.StepSucceeded: {"t-ok", "m3.5 8.3 3 3 6-6.5"},
+	runs.StepFailed:    {"t-bad", "m4.5 4.5 7 7m0-7-7 7"},
+	runs.StepSkipped:   {"t-calm", "m4 4.5 3.5 3.5L4 11.5m5-7L12.5 8 9 11.5"},
+	runs.StepBlocked:   {"t-calm", "M4 8h8"},
+	runs.StepCanceled:  {"t-calm", "M8 3a5 5 0 1 1-.1 0M4.5 11.5l7-7"},
+	runs.StepUnknown:   {"t-hold", "M6 6a2 2 0 1 1 2 2.3v1.2M8 12h.1"},
 }
 
 func (s State) tone() string {

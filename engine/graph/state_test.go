@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/graph"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // sampleStates has a state of every status.
 func sampleStates() map[string]graph.State {
 	return map[string]graph.State{
-		"range": {Status: plan.StepSucceeded, Text: "12ms"}, "rows": {Status: plan.StepRetrying, Text: "retry 2 of 4"},
-		"each": {Status: plan.StepRunning, Text: "3/10"}, "each.one": {Status: plan.StepFailed, Text: "<&>"}, "each.two": {Status: plan.StepSkipped},
+		"range": {Status: runs.StepSucceeded, Text: "12ms"}, "rows": {Status: runs.StepRetrying, Text: "retry 2 of 4"},
+		"each": {Status: runs.StepRunning, Text: "3/10"}, "each.one": {Status: runs.StepFailed, Text: "<&>"}, "each.two": {Status: runs.StepSkipped},
 		"finally.end": {Status: "of a later version"},
 	}
 }
@@ -82,9 +82,9 @@ func TestLinksAreNotInsideOfLinks(t *testing.T) {
 }
 
 func TestEveryStatusHasATag(t *testing.T) {
-	for _, status := range []plan.StepStatus{
-		plan.StepPending, plan.StepRunning, plan.StepWaiting, plan.StepRetrying, plan.StepSucceeded, plan.StepFailed, plan.StepSkipped,
-		plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
+	for _, status := range []runs.StepStatus{
+		runs.StepPending, runs.StepRunning, runs.StepWaiting, runs.StepRetrying, runs.StepSucceeded, runs.StepFailed, runs.StepSkipped,
+		runs.StepBlocked, runs.StepCanceled, runs.StepUnknown,
 	} {
 		drawn := graph.Draw(sample(), graph.Options{States: map[string]graph.State{"range": {Status: status}}})
 		if strings.Contains(drawn, `<path d=""/>`) || !strings.Contains(drawn, `class="tag"`) {
@@ -98,7 +98,7 @@ func TestIssue12_26_NoTagLiesOverAnArrow(t *testing.T) {
 	states := map[string]graph.State{}
 	collect := regexp.MustCompile(`data-step="([^"]+)"`)
 	for _, match := range collect.FindAllStringSubmatch(graph.SVG(sample()), -1) {
-		states[match[1]] = graph.State{Status: plan.StepFailed, Text: "16 failed, 500 ok, 84 blocked"}
+		states[match[1]] = graph.State{Status: runs.StepFailed, Text: "16 failed, 500 ok, 84 blocked"}
 	}
 	drawn := graph.Draw(sample(), graph.Options{Bare: true, States: states})
 	number := func(text string) int {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -28,7 +29,7 @@ type action struct {
 	polls      int
 	checkpoint []byte
 	watermark  []byte
-	cursor     *plan.CursorRead // that the pages so far were read from
+	cursor     *runs.CursorRead // that the pages so far were read from
 	round      int              // from 1
 	paging     paging
 	within     string // path of the timer that bounds the whole step
@@ -63,7 +64,7 @@ func (s *step) startAction() {
 }
 
 // prepare resolves what all attempts, pages and rounds have in common.
-func (s *step) prepare() (*action, *plan.Error) {
+func (s *step) prepare() (*action, *runs.Error) {
 	m := s.list.m
 	connection, failure := m.connection(s)
 	if failure != nil {
@@ -103,7 +104,7 @@ func (s *step) send() {
 		s.interrupt()
 		return
 	}
-	s.status, s.wait, s.until = plan.StepRunning, "", time.Time{}
+	s.status, s.wait, s.until = runs.StepRunning, "", time.Time{}
 	s.attempts = max(s.attempts, a.attempt)
 	s.op = s.operation()
 	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: s.callNow()})
@@ -152,7 +153,7 @@ func (s *step) answered(ev journal.Event) {
 	if s.action.loss != nil {
 		outcome := ev.Outcome
 		if outcome == nil {
-			outcome = &plan.Outcome{Note: ev.Failed.Message}
+			outcome = &runs.Outcome{Note: ev.Failed.Message}
 		}
 		s.reconciled(outcome)
 		return
@@ -169,7 +170,7 @@ func (s *step) answered(ev journal.Event) {
 }
 
 // completed takes one answer: a page, or all of it.
-func (s *step) completed(answer *plan.Completed) {
+func (s *step) completed(answer *runs.Completed) {
 	a := s.action
 	var page *schema.Type
 	var result any
@@ -281,8 +282,8 @@ func (s *step) check(t *schema.Type, output json.RawMessage) error {
 }
 
 // unreadable is the failure of an answer that breaks its schema.
-func unreadable(err error) *plan.Error {
-	failure := &plan.Error{Kind: plan.KindUnexpectedResponse, Reason: "schema"}
+func unreadable(err error) *runs.Error {
+	failure := &runs.Error{Kind: plan.KindUnexpectedResponse, Reason: "schema"}
 	var mismatch *schema.Mismatch
 	if !errors.As(err, &mismatch) {
 		failure.Message = "the output can't be read: " + err.Error()
@@ -297,7 +298,7 @@ func unreadable(err error) *plan.Error {
 }
 
 // pending asks again later, with the checkpoint.
-func (s *step) pending(answer *plan.Pending) {
+func (s *step) pending(answer *runs.Pending) {
 	a := s.action
 	a.checkpoint = answer.Checkpoint
 	a.attempt = 1 // an answer came: the next failure is the first again
@@ -306,14 +307,14 @@ func (s *step) pending(answer *plan.Pending) {
 		s.prompt = answer.Prompt
 	}
 	s.note = answer.Message
-	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), plan.StepWaiting, "poll")
+	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), runs.StepWaiting, "poll")
 }
 
 // poll asks again.
 func (s *step) poll() { s.send() }
 
 // sleep waits for a durable timer before the operation goes on.
-func (s *step) sleep(reason, name string, delay time.Duration, status plan.StepStatus, wait string) {
+func (s *step) sleep(reason, name string, delay time.Duration, status runs.StepStatus, wait string) {
 	m := s.list.m
 	if !s.list.live() {
 		s.interrupt()
@@ -329,7 +330,7 @@ func (s *step) sleep(reason, name string, delay time.Duration, status plan.StepS
 func (s *step) expire() {
 	m := s.list.m
 	s.action.within = ""
-	failure := &plan.Error{
+	failure := &runs.Error{
 		Kind:    plan.KindTimeout,
 		Reason:  "within",
 		Message: fmt.Sprintf("the step took longer than its within of %s", schema.FormatDuration(s.code.step.Within)),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -48,7 +49,7 @@ func (s *step) coreWait(input map[string]any) {
 // one it may wait as long as the run.
 func (s *step) await(wait *awaiting, shown string) {
 	m := s.list.m
-	s.awaiting, s.status, s.wait = wait, plan.StepWaiting, shown
+	s.awaiting, s.status, s.wait = wait, runs.StepWaiting, shown
 	m.awaiting = append(m.awaiting, s)
 	if wait.signal == "" {
 		m.asks++
@@ -70,7 +71,7 @@ func (s *step) unanswered() {
 	if s.awaiting.signal != "" {
 		what = fmt.Sprintf("the signal %s did not come", s.awaiting.signal)
 	}
-	s.fail(&plan.Error{
+	s.fail(&runs.Error{
 		Kind:    plan.KindTimeout,
 		Reason:  late.reason,
 		Message: fmt.Sprintf("%s within the step's %s of %s", what, late.reason, schema.FormatDuration(late.limit)),
@@ -103,7 +104,7 @@ func (s *step) answeredBy(a *answer) {
 		if a.signal.Comment != "" {
 			message += ": " + a.signal.Comment
 		}
-		s.fail(&plan.Error{Kind: plan.KindDenied, Reason: "rejected", Message: message})
+		s.fail(&runs.Error{Kind: plan.KindDenied, Reason: "rejected", Message: message})
 		return
 	}
 	result, err := decodeAnswer(s.code.output, a.signal.Payload, !approval)

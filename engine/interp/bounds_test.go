@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // timerOf is when the one timer among commands is due.
@@ -26,7 +27,7 @@ func timerOf(t *testing.T, commands []journal.Command) time.Time {
 }
 
 func pending(path string, after time.Duration) journal.Event {
-	return journal.Event{Kind: journal.Pending, Path: path, Pending: &plan.Pending{RetryAfter: after}}
+	return journal.Event{Kind: journal.Pending, Path: path, Pending: &runs.Pending{RetryAfter: after}}
 }
 
 // An answer that is not the last one begins the attempts anew, and is asked for
@@ -52,7 +53,7 @@ func TestPollsAreBoundedAndBeginTheAttemptsAnew(t *testing.T) {
 }
 
 func TestALoopTakesTenThousandItems(t *testing.T) {
-	for n, want := range map[int]plan.RunStatus{plan.MaxLoopItems: plan.RunSucceeded, plan.MaxLoopItems + 1: plan.RunFailed} {
+	for n, want := range map[int]runs.Status{plan.MaxLoopItems: runs.RunSucceeded, plan.MaxLoopItems + 1: runs.RunFailed} {
 		w := enginetest.Workflow(enginetest.Each("l", "${{ inputs.items }}", []plan.Step{enginetest.Let("x", "n", 1)}))
 		w.Inputs = json.RawMessage(`{"type":"object","properties":{"items":{"type":"array","items":{}}}}`)
 		items, err := json.Marshal(map[string]any{"items": make([]int, n)})
@@ -65,7 +66,7 @@ func TestALoopTakesTenThousandItems(t *testing.T) {
 		if status != want {
 			t.Errorf("with %d items the run is %s, want %s: %v", n, status, want, m.Error())
 		}
-		if failure := m.Error(); want == plan.RunFailed && (failure == nil || failure.Reason != "limit") {
+		if failure := m.Error(); want == runs.RunFailed && (failure == nil || failure.Reason != "limit") {
 			t.Errorf("with %d items the run fails with %v", n, failure)
 		}
 	}
@@ -84,7 +85,7 @@ func TestEarlySignalsAreBounded(t *testing.T) {
 	}
 	apply(t, m, completed("a", `{}`))
 	for _, step := range m.Steps() {
-		if step.Path == "w" && (step.Status != plan.StepSucceeded || string(step.Outputs) != `{"payload":{"n":1}}`) {
+		if step.Path == "w" && (step.Status != runs.StepSucceeded || string(step.Outputs) != `{"payload":{"n":1}}`) {
 			t.Errorf("the step got %s (%s)", step.Outputs, step.Status)
 		}
 	}
@@ -96,7 +97,7 @@ func TestAnswersAreOfTheKindThatWasAskedFor(t *testing.T) {
 	m := newMachine(t, enginetest.Workflow(enginetest.Do("a", "svc.ship", nil)))
 	start(t, m)
 	outcome := func(path string) journal.Event {
-		return journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &plan.Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"value":1}`)}}
+		return journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &runs.Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"value":1}`)}}
 	}
 	wantPaths(t, apply(t, m, outcome("a")))
 	wantPaths(t, apply(t, m, journal.Event{Kind: journal.ChildEnded, Path: "a", Child: &journal.Child{RunID: "other"}}))
@@ -104,7 +105,7 @@ func TestAnswersAreOfTheKindThatWasAskedFor(t *testing.T) {
 	wantPaths(t, apply(t, m, completed("a#reconcile", `{"value":2}`)))
 	wantPaths(t, apply(t, m, pending("a#reconcile", time.Second)))
 	apply(t, m, outcome("a#reconcile"))
-	if step := m.Steps()[0]; step.Status != plan.StepSucceeded || string(step.Outputs) != `{"value":1}` {
+	if step := m.Steps()[0]; step.Status != runs.StepSucceeded || string(step.Outputs) != `{"value":1}` {
 		t.Errorf("the step is %s with %s", step.Status, step.Outputs)
 	}
 }
@@ -114,7 +115,7 @@ func TestAnswersAreOfTheKindThatWasAskedFor(t *testing.T) {
 func TestP20TheQuotaOfAJournalIsTheDrivers(t *testing.T) {
 	const steps, size = 5, 16 << 20
 	output := json.RawMessage(`{"text":"` + strings.Repeat("x", size) + `"}`)
-	for version, want := range map[int]plan.RunStatus{3: plan.RunFailed, interp.Version: plan.RunSucceeded} {
+	for version, want := range map[int]runs.Status{3: runs.RunFailed, interp.Version: runs.RunSucceeded} {
 		var all []plan.Step
 		for n := range steps {
 			all = append(all, enginetest.Do(fmt.Sprintf("s%d", n), "svc.read", nil))
@@ -125,7 +126,7 @@ func TestP20TheQuotaOfAJournalIsTheDrivers(t *testing.T) {
 			if status, _ := m.Status(); status.Ended() {
 				break
 			}
-			apply(t, m, journal.Event{Kind: journal.Completed, Path: fmt.Sprintf("s%d", n), Completed: &plan.Completed{Output: output}})
+			apply(t, m, journal.Event{Kind: journal.Completed, Path: fmt.Sprintf("s%d", n), Completed: &runs.Completed{Output: output}})
 		}
 		if status, _ := m.Status(); status != want {
 			t.Errorf("version %d: %s, want %s: %v", version, status, want, m.Error())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -26,17 +27,17 @@ func (m *Machine) cancelRun(ev journal.Event) {
 	case cause.TimedOut:
 		m.timeOut()
 	default:
-		failure := &plan.Error{Kind: plan.KindCanceled, Message: "the run was canceled", Reason: cause.Reason}
+		failure := &runs.Error{Kind: plan.KindCanceled, Message: "the run was canceled", Reason: cause.Reason}
 		if ev.By != "" {
 			failure.Message += " by " + ev.By
 		}
-		m.stop(verdict{plan.RunCanceled, failure})
+		m.stop(verdict{runs.RunCanceled, failure})
 	}
 }
 
 // timeOut is the cancel that the run's own timeout causes.
 func (m *Machine) timeOut() {
-	m.stop(verdict{plan.RunTimedOut, &plan.Error{
+	m.stop(verdict{runs.RunTimedOut, &runs.Error{
 		Kind:    plan.KindTimeout,
 		Reason:  "run_timeout",
 		Message: fmt.Sprintf("the run took longer than its timeout of %s", schema.FormatDuration(m.program.workflow.Timeout)),
@@ -91,8 +92,8 @@ func (s *step) halt() {
 			}
 		}
 	}
-	if s.parked == "" || s.status == plan.StepWaiting && m.since(2) {
-		s.status = plan.StepCanceled
+	if s.parked == "" || s.status == runs.StepWaiting && m.since(2) {
+		s.status = runs.StepCanceled
 		if !s.startedAt.IsZero() {
 			s.close()
 		}
@@ -104,29 +105,29 @@ func (s *step) halt() {
 // interrupt ends a step whose answer came after the run was stopped and that
 // would go on: a resume takes it up there.
 func (s *step) interrupt() {
-	s.err = s.complete(&plan.Error{Kind: plan.KindCanceled, Message: "the run ended before the step did"})
-	s.settle(plan.StepCanceled)
+	s.err = s.complete(&runs.Error{Kind: plan.KindCanceled, Message: "the run ended before the step did"})
+	s.settle(runs.StepCanceled)
 }
 
 // interrupted ends a step whose canceled call failed. An effect that may have
 // happened is said so.
-func (s *step) interrupted(failure *plan.Error) {
+func (s *step) interrupted(failure *runs.Error) {
 	if s.code.action.action.Effect.Writes() && outcomeOf(failure) == effectUnknown {
 		s.interruptedUnknown(failure)
 		return
 	}
 	s.err = failure
-	s.settle(plan.StepCanceled)
+	s.settle(runs.StepCanceled)
 }
 
-func (s *step) interruptedUnknown(cause *plan.Error) {
+func (s *step) interruptedUnknown(cause *runs.Error) {
 	m := s.list.m
 	s.err = s.complete(s.unknownOutcome(cause))
 	if s.once() {
 		m.unknown[s.path] = s
 	}
 	m.log(s.path, "warn", s.err.Message)
-	s.settle(plan.StepUnknown)
+	s.settle(runs.StepUnknown)
 }
 
 // graceOver ends the calls that have not answered a cancel: a read is canceled,
@@ -149,7 +150,7 @@ func (m *Machine) graceOver() {
 			continue
 		}
 		if op.command.Kind == journal.CommandCall && op.command.Call.Effect.Writes() {
-			s.interruptedUnknown(&plan.Error{Kind: plan.KindCanceled, Message: "it was canceled and gave no answer in time"})
+			s.interruptedUnknown(&runs.Error{Kind: plan.KindCanceled, Message: "it was canceled and gave no answer in time"})
 			continue
 		}
 		s.interrupt()

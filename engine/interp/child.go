@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -60,7 +61,7 @@ func (s *step) startChild() {
 	m.touch(s)
 }
 
-func (s *step) prepareChild() (*childRun, *plan.Error) {
+func (s *step) prepareChild() (*childRun, *runs.Error) {
 	m := s.list.m
 	input, failure := m.input(s)
 	if failure != nil {
@@ -72,7 +73,7 @@ func (s *step) prepareChild() (*childRun, *plan.Error) {
 	}
 	filled, err := fillDefaults(s.code.action.input, encoded)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInternal, Message: "fill in the inputs of the sub-workflow: " + err.Error()}
+		return nil, &runs.Error{Kind: plan.KindInternal, Message: "fill in the inputs of the sub-workflow: " + err.Error()}
 	}
 	return &childRun{runID: ChildID(m.begun.RunID, s.path, m.at), inputs: filled}, nil
 }
@@ -106,7 +107,7 @@ func (s *step) childDone(end *journal.Child) {
 	case end.Paused != "" && s.list.m.phase == running:
 		s.err = s.complete(s.childFailure(end))
 		s.note = fmt.Sprintf("its run %s is paused", s.child.runID)
-		s.park(plan.StepWaiting, end.Paused)
+		s.park(runs.StepWaiting, end.Paused)
 	default:
 		s.fail(s.childFailure(end))
 	}
@@ -127,8 +128,8 @@ func (s *step) childSucceeded(end *journal.Child) {
 
 // childFailure is the failure of the child's run as the error of its parent's
 // step (docs/language.md, rule 25).
-func (s *step) childFailure(end *journal.Child) *plan.Error {
-	failure := &plan.Error{Kind: plan.KindInternal, Message: "it did not end well"}
+func (s *step) childFailure(end *journal.Child) *runs.Error {
+	failure := &runs.Error{Kind: plan.KindInternal, Message: "it did not end well"}
 	where := s.code.step.Uses
 	if cause := end.Failed; cause != nil {
 		failure.Kind, failure.Reason, failure.Message, failure.Hint = cause.Kind, cause.Reason, cause.Message, cause.Hint
@@ -163,7 +164,7 @@ func (s *step) timedOut() {
 	if timeout <= 0 {
 		timeout = defaultHandlerTimeout
 	}
-	failure := &plan.Error{
+	failure := &runs.Error{
 		Kind: plan.KindTimeout, Reason: "timeout",
 		Message: fmt.Sprintf("%s took longer than the step's timeout of %s", s.code.step.Uses, schema.FormatDuration(timeout)),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -49,14 +50,14 @@ func (s *step) coreDone() { s.succeed(map[string]any{}, nil) }
 
 func (s *step) coreLog(input map[string]any) {
 	m := s.list.m
-	m.emit(journal.Command{Kind: journal.CommandLog, Path: s.path, Log: &plan.Log{
+	m.emit(journal.Command{Kind: journal.CommandLog, Path: s.path, Log: &runs.Log{
 		At: m.at, Level: textField(input, "level", "info"), Step: s.path, Message: textField(input, "text", ""),
 	}})
 	s.coreDone()
 }
 
 func (s *step) coreFail(input map[string]any) {
-	s.fail(&plan.Error{
+	s.fail(&runs.Error{
 		Kind:    plan.ErrorKind(textField(input, "kind", string(plan.KindInternal))),
 		Message: textField(input, "message", ""),
 	})
@@ -67,7 +68,7 @@ func (s *step) coreAssert(input map[string]any) {
 		s.coreDone()
 		return
 	}
-	s.fail(&plan.Error{
+	s.fail(&runs.Error{
 		Kind:    plan.KindInvalid,
 		Reason:  reasonAssertion,
 		Message: textField(input, "message", "the assertion does not hold"),
@@ -79,7 +80,7 @@ func (s *step) coreSleep(input map[string]any) {
 	duration, hasFor := input["for"].(time.Duration)
 	until, hasUntil := input["until"].(time.Time)
 	if hasFor == hasUntil {
-		s.fail(&plan.Error{
+		s.fail(&runs.Error{
 			Kind: plan.KindInvalid, Reason: reasonExpression,
 			Message: m.place(s.code.step.Pos) + "core.sleep takes exactly one of `for` and `until`",
 		})
@@ -97,7 +98,7 @@ func (s *step) coreSleep(input map[string]any) {
 		until = s.late.at
 	}
 	s.op = m.timerPath(s.path, timerSleep)
-	s.status, s.wait, s.until = plan.StepWaiting, "sleep", until.UTC()
+	s.status, s.wait, s.until = runs.StepWaiting, "sleep", until.UTC()
 	m.timer(s, s.op, timerSleep, s.until)
 }
 
@@ -135,7 +136,7 @@ func (s *step) awake() {
 		s.coreDone()
 		return
 	}
-	s.fail(&plan.Error{
+	s.fail(&runs.Error{
 		Kind:    plan.KindTimeout,
 		Reason:  late.reason,
 		Message: fmt.Sprintf("the step took longer than its %s of %s", late.reason, schema.FormatDuration(late.limit)),

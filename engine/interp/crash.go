@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // maxCrashes is how often the engine may die while one call is in flight before
@@ -82,8 +83,8 @@ func (m *Machine) driven(ev journal.Event) {
 	m.release()
 }
 
-func engineStopped(message string) *plan.Error {
-	return &plan.Error{Kind: plan.KindCrashed, Applied: plan.AppliedUnknown, Message: message}
+func engineStopped(message string) *runs.Error {
+	return &runs.Error{Kind: plan.KindCrashed, Applied: runs.AppliedUnknown, Message: message}
 }
 
 // crashed counts a crash of the engine while the step's call was in flight.
@@ -97,7 +98,7 @@ func (s *step) crashed(op *operation) {
 		if looping {
 			m.forget(op.command.Path)
 			s.op = ""
-			s.reconciled(&plan.Outcome{Note: s.crashText() + " or the question about it"})
+			s.reconciled(&runs.Outcome{Note: s.crashText() + " or the question about it"})
 		}
 	case s.once():
 		m.forget(op.command.Path)
@@ -118,21 +119,21 @@ func (s *step) crashText() string {
 // handler's step fails instead: handlers never wait for a person.
 func (s *step) crashLoop() {
 	m := s.list.m
-	s.err = s.complete(&plan.Error{
-		Kind: plan.KindCrashed, Reason: reasonCrashLoop, Applied: plan.AppliedUnknown,
+	s.err = s.complete(&runs.Error{
+		Kind: plan.KindCrashed, Reason: reasonCrashLoop, Applied: runs.AppliedUnknown,
 		Message: s.crashText(),
 		Hint: fmt.Sprintf("`flowrun runs resume %s` tries it again and counts anew, `flowrun runs cancel %s` ends the run; its logs may tell why",
 			m.begun.RunID, m.begun.RunID),
 		Details: json.RawMessage(fmt.Sprintf(`{"crashes":%d}`, s.action.crashes)),
 	})
 	if s.code.action.action.Effect == plan.EffectRead {
-		s.err.Applied = plan.NotApplied
+		s.err.Applied = runs.NotApplied
 	}
 	if m.phase != running {
-		s.settle(plan.StepFailed)
+		s.settle(runs.StepFailed)
 		return
 	}
-	s.park(plan.StepFailed, plan.PausedCrashLoop)
+	s.park(runs.StepFailed, runs.PausedCrashLoop)
 }
 
 // NeverSent returns the operation paths of the open calls that a graceful stop

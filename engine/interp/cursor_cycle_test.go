@@ -7,7 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/enginetest"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestIssue13_08PagesThatGoInACircleEnd: of one, two, three and more cursors, at
@@ -18,7 +18,7 @@ func TestIssue13_08PagesThatGoInACircleEnd(t *testing.T) {
 		start(t, m)
 		path := "a"
 		for i, cursor := range cursors {
-			commands := apply(t, m, journal.Event{Kind: journal.Completed, Path: path, Completed: &plan.Completed{
+			commands := apply(t, m, journal.Event{Kind: journal.Completed, Path: path, Completed: &runs.Completed{
 				Output: json.RawMessage(fmt.Sprintf(`{"rows":[%d]}`, i)), NextCursor: cursor,
 			}})
 			path = fmt.Sprintf("a#page%d", i+2)
@@ -30,7 +30,7 @@ func TestIssue13_08PagesThatGoInACircleEnd(t *testing.T) {
 				t.Errorf("cursors %q: after %q the next page is asked for: %v", cursors, cursor, called)
 			}
 		}
-		if status, _ := m.Status(); status != plan.RunFailed || m.Error().Reason != "repeated_cursor" {
+		if status, _ := m.Status(); status != runs.RunFailed || m.Error().Reason != "repeated_cursor" {
 			t.Errorf("cursors %q: the run is %s, %v", cursors, status, m.Error())
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // rowsOf is an answer of n small objects.
@@ -24,23 +26,23 @@ func TestIssue13_02OutputsThatAreTooLargeToReadFailTheStep(t *testing.T) {
 	for _, c := range []struct {
 		rows, version int
 		expression    string
-		want          plan.RunStatus
+		want          runs.Status
 	}{
-		{large, interp.Version, "len(steps.a.outputs.rows)", plan.RunFailed},
-		{large, interp.Version, "len(steps.a.outputs.rows ?? [])", plan.RunFailed},
-		{large, interp.Version, "len(steps.a.outputs)", plan.RunFailed},
-		{large, interp.Version, "len(steps.a)", plan.RunFailed},
-		{large, interp.Version, "len(values(steps))", plan.RunFailed},
-		{large, interp.Version, `len(steps["a"].outputs.rows)`, plan.RunFailed},
-		{large, interp.Version, "steps.a.status", plan.RunSucceeded},
-		{large, 3, "len(steps.a.outputs.rows)", plan.RunSucceeded},
-		{small, interp.Version, "len(steps.a.outputs.rows)", plan.RunSucceeded},
-		{small, interp.Version, "steps.a?.outputs?.rows[999].n", plan.RunSucceeded},
-		{small, interp.Version, `steps["a"]["outputs"]["rows"][0].n`, plan.RunSucceeded},
-		{small, interp.Version, "let s = steps; s.a.outputs.rows[0].n", plan.RunSucceeded},
-		{small, interp.Version, "let s = steps.a; s.outputs.rows[0].n", plan.RunSucceeded},
-		{small, interp.Version, `len(toJSON(steps.a)) > 100`, plan.RunSucceeded},
-		{small, interp.Version, `len(filter(values(steps), #.outputs.rows[0].n == 1))`, plan.RunSucceeded},
+		{large, interp.Version, "len(steps.a.outputs.rows)", runs.RunFailed},
+		{large, interp.Version, "len(steps.a.outputs.rows ?? [])", runs.RunFailed},
+		{large, interp.Version, "len(steps.a.outputs)", runs.RunFailed},
+		{large, interp.Version, "len(steps.a)", runs.RunFailed},
+		{large, interp.Version, "len(values(steps))", runs.RunFailed},
+		{large, interp.Version, `len(steps["a"].outputs.rows)`, runs.RunFailed},
+		{large, interp.Version, "steps.a.status", runs.RunSucceeded},
+		{large, 3, "len(steps.a.outputs.rows)", runs.RunSucceeded},
+		{small, interp.Version, "len(steps.a.outputs.rows)", runs.RunSucceeded},
+		{small, interp.Version, "steps.a?.outputs?.rows[999].n", runs.RunSucceeded},
+		{small, interp.Version, `steps["a"]["outputs"]["rows"][0].n`, runs.RunSucceeded},
+		{small, interp.Version, "let s = steps; s.a.outputs.rows[0].n", runs.RunSucceeded},
+		{small, interp.Version, "let s = steps.a; s.outputs.rows[0].n", runs.RunSucceeded},
+		{small, interp.Version, `len(toJSON(steps.a)) > 100`, runs.RunSucceeded},
+		{small, interp.Version, `len(filter(values(steps), #.outputs.rows[0].n == 1))`, runs.RunSucceeded},
 	} {
 		w := enginetest.Workflow(enginetest.Do("a", "svc.read", nil), enginetest.Let("b", "n", "${{ "+c.expression+" }}"))
 		for _, floor := range []int64{0, 1} { // with room for decoded answers, and with none
@@ -50,12 +52,12 @@ func TestIssue13_02OutputsThatAreTooLargeToReadFailTheStep(t *testing.T) {
 			m := newMachine(t, w)
 			m.KeepDecoded(floor)
 			apply(t, m, journal.Event{Kind: journal.Started, Start: &journal.Start{RunID: enginetest.RunID, Inputs: json.RawMessage(`{}`), Trigger: "manual", Interpreter: c.version}})
-			apply(t, m, journal.Event{Kind: journal.Completed, Path: "a", Completed: &plan.Completed{Output: rowsOf(c.rows)}})
+			apply(t, m, journal.Event{Kind: journal.Completed, Path: "a", Completed: &runs.Completed{Output: rowsOf(c.rows)}})
 			status, _ := m.Status()
 			if status != c.want {
 				t.Errorf("%s of %d rows, version %d: the run is %s, want %s: %v", c.expression, c.rows, c.version, status, c.want, m.Error())
 			}
-			if failure := m.Error(); c.want == plan.RunFailed && failure != nil && (failure.Reason != plan.ReasonLimit || failure.Step != "b") {
+			if failure := m.Error(); c.want == runs.RunFailed && failure != nil && (failure.Reason != quota.ReasonLimit || failure.Step != "b") {
 				t.Errorf("%s: it fails with %+v", c.expression, failure)
 			}
 		}
@@ -75,7 +77,7 @@ func TestDecodedOutputsAreReadAnew(t *testing.T) {
 	m.KeepDecoded(1)
 	start(t, m)
 	for i := range 4 {
-		apply(t, m, journal.Event{Kind: journal.Completed, Path: fmt.Sprintf("a%d", i), Completed: &plan.Completed{Output: rowsOf(10_000)}})
+		apply(t, m, journal.Event{Kind: journal.Completed, Path: fmt.Sprintf("a%d", i), Completed: &runs.Completed{Output: rowsOf(10_000)}})
 	}
 	if got := string(m.Outputs()["n"]); got != "10" {
 		t.Errorf("the sum is %s: %v", got, m.Error())

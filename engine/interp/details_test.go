@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestKeysAreEscapedInPaths(t *testing.T) {
@@ -71,12 +72,12 @@ func TestRule10TheBackoffGrowsToItsBound(t *testing.T) {
 	list := &list{m: &Machine{}}
 	for attempt, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 10 * time.Second, 1000: 10 * time.Second} {
 		s := &step{list: list, path: "a", action: &action{attempt: attempt, round: 1}}
-		if got := s.backoff(policy, &plan.Error{}); got != want {
+		if got := s.backoff(policy, &runs.Error{}); got != want {
 			t.Errorf("after attempt %d the delay is %s, want %s", attempt, got, want)
 		}
 	}
 	s := &step{list: list, path: "a", action: &action{attempt: 1, round: 1}}
-	if got := s.backoff(policy, &plan.Error{RetryAfterS: 1e300}); got != maxRetryAfter {
+	if got := s.backoff(policy, &runs.Error{RetryAfterS: 1e300}); got != maxRetryAfter {
 		t.Errorf("an absurd retry_after gives %s", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -31,14 +32,14 @@ func (m *Machine) rootEnv(inputs any) map[string]any {
 	return map[string]any{
 		rootInputs:      inputs,
 		rootSteps:       make(map[string]any, len(m.program.main.steps)),
-		rootRun:         m.runValue(plan.RunRunning),
+		rootRun:         m.runValue(runs.RunRunning),
 		rootTrigger:     m.trigger,
 		rootSecrets:     m.program.secrets,
 		rootConnections: connections,
 	}
 }
 
-func (m *Machine) runValue(status plan.RunStatus) map[string]any {
+func (m *Machine) runValue(status runs.Status) map[string]any {
 	return map[string]any{
 		"id":           m.begun.RunID,
 		"workflow":     m.program.workflow.Name,
@@ -79,7 +80,7 @@ func (s *step) value() map[string]any {
 }
 
 // errorValue is an error as expressions see it.
-func errorValue(failure *plan.Error) map[string]any {
+func errorValue(failure *runs.Error) map[string]any {
 	value := map[string]any{
 		"kind":    string(failure.Kind),
 		"step":    failure.Step,
@@ -142,10 +143,10 @@ func (m *Machine) handlerEnv() map[string]any {
 }
 
 // encodeResult writes a step's outputs as JSON.
-func encodeResult(value any) (json.RawMessage, *plan.Error) {
+func encodeResult(value any) (json.RawMessage, *runs.Error) {
 	raw, err := schema.Encode(value)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error()}
 	}
 	return raw, nil
 }

@@ -3,7 +3,7 @@ package interp
 import (
 	"strconv"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // handlerKind is the name of a handler, as paths and files write it.
@@ -19,9 +19,9 @@ const (
 func (m *Machine) queueHandlers() {
 	kinds := []handlerKind{finally}
 	switch m.status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		kinds = []handlerKind{onSuccess, finally}
-	case plan.RunFailed, plan.RunTimedOut:
+	case runs.RunFailed, runs.RunTimedOut:
 		kinds = []handlerKind{onFailure, finally}
 	}
 	m.handlers, m.queued = nil, nil

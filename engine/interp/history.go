@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The caps of one run's journal (docs/reliability.md, P20). Its bytes are bounded by
@@ -60,7 +61,7 @@ func (m *Machine) checkHistory() {
 	if m.phase != running || message == "" {
 		return
 	}
-	m.stop(verdict{plan.RunFailed, &plan.Error{
+	m.stop(verdict{runs.RunFailed, &runs.Error{
 		Kind:    plan.KindInvalid,
 		Reason:  reasonLimit,
 		Message: message,

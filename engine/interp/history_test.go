@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // storedHistory is one file of the corpus: a plan, its journal and where it
@@ -19,7 +20,7 @@ type storedHistory struct {
 	Name    string                     `json:"name"`
 	Plan    *plan.Workflow             `json:"plan"`
 	Records []*journal.Record          `json:"records"`
-	Status  plan.RunStatus             `json:"status"`
+	Status  runs.Status                `json:"status"`
 	Paused  string                     `json:"paused,omitempty"`
 	Outputs map[string]json.RawMessage `json:"outputs,omitempty"`
 }

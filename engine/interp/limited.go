@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // limited ends a run whose journal is full (ADR 29). The driver counts what is
@@ -21,7 +21,7 @@ func (m *Machine) limited(ev journal.Event) error {
 		if s := m.failLimited(ev); s != nil {
 			cause = s.err // it names the step
 		}
-		m.stop(verdict{plan.RunFailed, cause})
+		m.stop(verdict{runs.RunFailed, cause})
 	case handling:
 		m.cutHandlers(ev.Failed)
 	}
@@ -46,7 +46,7 @@ func (m *Machine) failLimited(ev journal.Event) *step {
 
 // cutHandlers ends the handlers where they are: what they may store is used up.
 // Calls in flight are canceled and not waited for.
-func (m *Machine) cutHandlers(cause *plan.Error) {
+func (m *Machine) cutHandlers(cause *runs.Error) {
 	m.queued = nil
 	for _, op := range m.ordered() {
 		if op.command.Kind == journal.CommandTimer {
@@ -60,7 +60,7 @@ func (m *Machine) cutHandlers(cause *plan.Error) {
 			failure = s.complete(s.unknownOutcome(cause))
 		}
 		s.err = failure
-		s.settle(plan.StepCanceled)
+		s.settle(runs.StepCanceled)
 	}
 	if n := len(m.handlers); n > 0 {
 		m.handlers[n-1].halt()

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // sequence is n steps, each with a condition on the one before.
@@ -43,7 +44,7 @@ func drive(t testing.TB, w *plan.Workflow) {
 	}
 	m := program.NewMachine()
 	at := enginetest.Begin()
-	answer := &plan.Completed{Output: json.RawMessage(`{"n":1}`)}
+	answer := &runs.Completed{Output: json.RawMessage(`{"n":1}`)}
 	commands, err := m.Apply(journal.Event{Kind: journal.Started, At: at, Start: &journal.Start{RunID: "r", Inputs: json.RawMessage(`{}`)}})
 	for queue := commands; len(queue) > 0; queue = queue[1:] {
 		if err != nil {
@@ -56,7 +57,7 @@ func drive(t testing.TB, w *plan.Workflow) {
 		m.Changes()
 		queue = append(queue, commands...)
 	}
-	if status, _ := m.Status(); status != plan.RunSucceeded {
+	if status, _ := m.Status(); status != runs.RunSucceeded {
 		t.Fatalf("the run is %s: %v", status, m.Error())
 	}
 }

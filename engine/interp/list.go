@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // list is a step list that runs: the main steps, one item of a loop, or a
@@ -29,7 +30,7 @@ func (m *Machine) newList(code *listCode, prefix string, env map[string]any) *li
 	for i := range l.steps {
 		s := &l.steps[i]
 		s.list, s.code, s.path = l, &code.steps[i], prefix+code.steps[i].step.ID
-		s.status = plan.StepPending
+		s.status = runs.StepPending
 	}
 	l.count()
 	return l
@@ -50,7 +51,7 @@ func (l *list) count() {
 				s.missing++
 			}
 		}
-		if s.missing == 0 && s.status == plan.StepPending {
+		if s.missing == 0 && s.status == runs.StepPending {
 			l.ready = append(l.ready, i) // in order, so it is a heap
 		}
 	}
@@ -97,7 +98,7 @@ func (l *list) settled(s *step) {
 	for _, place := range s.code.dependents {
 		next := &l.steps[place]
 		next.missing--
-		if next.missing == 0 && next.status == plan.StepPending {
+		if next.missing == 0 && next.status == runs.StepPending {
 			heap.Push(&l.ready, place)
 		}
 	}
@@ -114,15 +115,15 @@ func (l *list) begin(s *step) {
 	switch upstream {
 	case upstreamBad:
 		s.note = "follows " + cause + ", which did not succeed"
-		s.settle(plan.StepBlocked)
+		s.settle(runs.StepBlocked)
 		return
 	case upstreamUnmet:
 		s.note = "nothing that it needs has failed"
-		s.settle(plan.StepSkipped)
+		s.settle(runs.StepSkipped)
 		return
 	}
 	if s.loop != nil { // a resume goes on with it; its `if` was asked before
-		s.status, s.attempts = plan.StepRunning, max(s.attempts, 1)
+		s.status, s.attempts = runs.StepRunning, max(s.attempts, 1)
 		l.m.touch(s)
 		s.loop.advance()
 		return
@@ -135,11 +136,11 @@ func (l *list) begin(s *step) {
 			return
 		}
 		if !holds {
-			s.settle(plan.StepSkipped)
+			s.settle(runs.StepSkipped)
 			return
 		}
 	}
-	s.status, s.attempts = plan.StepRunning, max(s.attempts, 1)
+	s.status, s.attempts = runs.StepRunning, max(s.attempts, 1)
 	l.m.touch(s)
 	switch s.code.step.Kind {
 	case plan.StepAction:
@@ -153,7 +154,7 @@ func (l *list) begin(s *step) {
 
 // firstFailure returns the failure that the list fails with: the first in file
 // order, whatever order they came in. nil = it ended well.
-func (l *list) firstFailure() *plan.Error {
+func (l *list) firstFailure() *runs.Error {
 	for i := range l.steps {
 		if s := &l.steps[i]; s.bad() && s.err != nil {
 			return s.err

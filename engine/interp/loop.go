@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -40,7 +41,7 @@ type item struct {
 	state  itemState
 	list   *list
 	result any // what collect gave
-	err    *plan.Error
+	err    *runs.Error
 }
 
 func (s *step) startLoop() {
@@ -68,20 +69,20 @@ func (s *step) startLoop() {
 		s.fail(failure)
 		return
 	}
-	s.loop, s.status = l, plan.StepRunning
+	s.loop, s.status = l, runs.StepRunning
 	l.advance()
 }
 
-func (m *Machine) foreachFailure(s *step, message, reason string) *plan.Error {
+func (m *Machine) foreachFailure(s *step, message, reason string) *runs.Error {
 	pos := s.code.step.Pos
 	if x := s.code.step.Loop.Foreach.Expr; x != nil {
 		pos = x.Pos
 	}
-	return &plan.Error{Kind: plan.KindInvalid, Reason: reason, Message: m.place(pos) + message}
+	return &runs.Error{Kind: plan.KindInvalid, Reason: reason, Message: m.place(pos) + message}
 }
 
 // nameItems evaluates the keys: all of them before the first item starts.
-func (l *loop) nameItems() *plan.Error {
+func (l *loop) nameItems() *runs.Error {
 	m, code := l.step.list.m, l.step.code.step.Loop
 	key := code.KeyValue()
 	if key.IsZero() {
@@ -258,7 +259,7 @@ func (it *item) listEnded() {
 	l.enqueue()
 }
 
-func (it *item) collect(collect *plan.Value) (any, *plan.Error) {
+func (it *item) collect(collect *plan.Value) (any, *runs.Error) {
 	result, failure := it.loop.step.list.m.resolve(*collect, nil, it.list.env)
 	if failure == nil {
 		_, failure = encodeResult(result)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Version is the version of the interpreter's behaviour. It is stamped into
@@ -76,12 +77,12 @@ type Machine struct {
 	asks     int              // how many of them ask a person
 	early    []*answer        // signals that no step has taken yet, in order of time
 
-	failure *plan.Error // the first failed step's
+	failure *runs.Error // the first failed step's
 	end     *verdict    // why the run is ending early
 
-	status  plan.RunStatus
+	status  runs.Status
 	pausing string // why, when status is paused
-	err     *plan.Error
+	err     *runs.Error
 	outputs map[string]json.RawMessage
 	state   map[string]json.RawMessage
 	cursors map[string][]byte // by key
@@ -93,8 +94,8 @@ type Machine struct {
 
 // verdict is how a run ends.
 type verdict struct {
-	status plan.RunStatus
-	err    *plan.Error
+	status runs.Status
+	err    *runs.Error
 }
 
 // advancer is a part of the run that an ended step or item may let go on.
@@ -189,7 +190,7 @@ func (m *Machine) start(ev journal.Event) error {
 	m.env = m.rootEnv(decoded)
 	if failure := m.readState(); failure != nil {
 		m.main = m.newList(m.program.main, "", m.env)
-		m.finish(verdict{plan.RunFailed, failure})
+		m.finish(verdict{runs.RunFailed, failure})
 		return nil
 	}
 	m.main = m.newList(m.program.main, "", m.env)
@@ -203,7 +204,7 @@ func (m *Machine) start(ev journal.Event) error {
 
 // goOn sets the run running, with a new timer for its timeout.
 func (m *Machine) goOn() {
-	m.phase, m.status, m.pausing, m.err = running, plan.RunRunning, "", nil
+	m.phase, m.status, m.pausing, m.err = running, runs.RunRunning, "", nil
 	m.memory.ahead = false
 	m.epoch++
 	if timeout := m.program.workflow.Timeout; timeout > 0 {
@@ -253,17 +254,17 @@ func (m *Machine) proceed() bool {
 // outcome is the verdict on a run that has nothing left to do.
 func (m *Machine) outcome() verdict {
 	if m.failure != nil {
-		return verdict{plan.RunFailed, m.failure}
+		return verdict{runs.RunFailed, m.failure}
 	}
 	outputs, err := m.evaluateOutputs()
 	if err != nil {
-		return verdict{plan.RunFailed, err}
+		return verdict{runs.RunFailed, err}
 	}
 	m.outputs = outputs
 	if moved := m.memory.moved; moved != nil && m.writes() {
-		return verdict{plan.RunFailed, moved}
+		return verdict{runs.RunFailed, moved}
 	}
-	return verdict{status: plan.RunSucceeded}
+	return verdict{status: runs.RunSucceeded}
 }
 
 // finish gives the run its final status.
@@ -273,7 +274,7 @@ func (m *Machine) finish(v verdict) {
 	m.phase, m.status, m.pausing, m.err, m.end = handling, v.status, "", v.err, nil
 	m.ends++
 	finish := &journal.Finish{Status: v.status, Error: v.err}
-	if v.status == plan.RunSucceeded {
+	if v.status == runs.RunSucceeded {
 		finish.Outputs = m.outputs
 		m.addWrites(finish)
 	}
@@ -286,24 +287,24 @@ func (m *Machine) finish(v verdict) {
 func (m *Machine) pause() bool {
 	if len(m.parked) == 0 {
 		// Unreachable for a checked plan: steps wait for each other in a circle.
-		m.finish(verdict{plan.RunFailed, &plan.Error{
+		m.finish(verdict{runs.RunFailed, &runs.Error{
 			Kind: plan.KindInternal, Message: "the remaining steps wait for each other",
 		}})
 		return true
 	}
 	first := m.parked[0]
 	m.cancel(m.timerPath("", "run"))
-	m.phase, m.status, m.pausing, m.err = paused, plan.RunPaused, first.parked, first.err
+	m.phase, m.status, m.pausing, m.err = paused, runs.RunPaused, first.parked, first.err
 	m.emit(journal.Command{Kind: journal.CommandFinish, Finish: &journal.Finish{
-		Status: plan.RunPaused, Paused: first.parked, Error: first.err,
+		Status: runs.RunPaused, Paused: first.parked, Error: first.err,
 	}})
 	return false
 }
 
 // Status returns the run's status and, when it is paused, why.
-func (m *Machine) Status() (status plan.RunStatus, reason string) {
+func (m *Machine) Status() (status runs.Status, reason string) {
 	if m.phase == running && m.calls == 0 && m.waits+len(m.awaiting) > 0 {
-		return plan.RunWaiting, ""
+		return runs.RunWaiting, ""
 	}
 	return m.status, m.pausing
 }
@@ -312,12 +313,12 @@ func (m *Machine) Status() (status plan.RunStatus, reason string) {
 func (m *Machine) Done() bool { return m.phase == closed }
 
 // Error returns the error of an ended or paused run; nil when there is none.
-func (m *Machine) Error() *plan.Error { return m.err }
+func (m *Machine) Error() *runs.Error { return m.err }
 
 // Outputs returns the run's outputs; nil unless it succeeded. The caller must
 // not change them.
 func (m *Machine) Outputs() map[string]json.RawMessage {
-	if m.status != plan.RunSucceeded {
+	if m.status != runs.RunSucceeded {
 		return nil
 	}
 	return m.outputs

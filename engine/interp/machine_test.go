@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -45,11 +46,11 @@ func start(t testing.TB, m *interp.Machine) []journal.Command {
 }
 
 func completed(path, output string) journal.Event {
-	return journal.Event{Kind: journal.Completed, Path: path, Completed: &plan.Completed{Output: json.RawMessage(output)}}
+	return journal.Event{Kind: journal.Completed, Path: path, Completed: &runs.Completed{Output: json.RawMessage(output)}}
 }
 
 func failed(path string, kind plan.ErrorKind) journal.Event {
-	return journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{Kind: kind, Message: "scripted"}}
+	return journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{Kind: kind, Message: "scripted"}}
 }
 
 func paths(commands []journal.Command) []string {
@@ -69,27 +70,27 @@ func wantPaths(t testing.TB, commands []journal.Command, want ...string) {
 
 func TestTheLifeOfAShortRun(t *testing.T) {
 	m := newMachine(t, enginetest.Workflow(enginetest.Do("a", "svc.read", nil), enginetest.Do("b", "svc.read", nil)))
-	if status, _ := m.Status(); status != plan.RunQueued || m.Steps() != nil {
+	if status, _ := m.Status(); status != runs.RunQueued || m.Steps() != nil {
 		t.Errorf("before its start the run is %s", status)
 	}
 	wantPaths(t, start(t, m), "timer !run", "call a")
 	wantPaths(t, start(t, m)) // a second one
-	if status, _ := m.Status(); status != plan.RunRunning {
+	if status, _ := m.Status(); status != runs.RunRunning {
 		t.Errorf("the run is %s", status)
 	}
 	wantPaths(t, m.InFlight(), "timer !run", "call a")
 	wantPaths(t, apply(t, m, failed("a", plan.KindUnavailable)), "timer a!retry2")
-	if status, _ := m.Status(); status != plan.RunWaiting {
+	if status, _ := m.Status(); status != runs.RunWaiting {
 		t.Errorf("while it waits for a retry the run is %s", status)
 	}
 	retrying := m.Changes()
-	if len(retrying) != 1 || retrying[0].Status != plan.StepRetrying || retrying[0].Wait != "retry 2 of 4" || retrying[0].Until == nil {
+	if len(retrying) != 1 || retrying[0].Status != runs.StepRetrying || retrying[0].Wait != "retry 2 of 4" || retrying[0].Until == nil {
 		t.Errorf("changes %+v", retrying)
 	}
 	wantPaths(t, apply(t, m, journal.Event{Kind: journal.TimerFired, Path: "a!retry2"}), "call a")
 	wantPaths(t, apply(t, m, completed("a", `{}`)), "call b")
 	wantPaths(t, apply(t, m, completed("b", `{}`)), "cancel !run", "finish")
-	if status, _ := m.Status(); status != plan.RunSucceeded || !m.Done() || len(m.InFlight()) > 0 {
+	if status, _ := m.Status(); status != runs.RunSucceeded || !m.Done() || len(m.InFlight()) > 0 {
 		t.Errorf("the run is %s, done %v", status, m.Done())
 	}
 }
@@ -224,8 +225,8 @@ func TestRule14SetStateGoesIntoTheFinish(t *testing.T) {
 }
 
 func TestRule11AnOutcomeIsResolvedAfterTheEndToo(t *testing.T) {
-	for outcome, want := range map[string]plan.StepStatus{
-		"happened": plan.StepSucceeded, "did_not": plan.StepCanceled, "skip": plan.StepSkipped,
+	for outcome, want := range map[string]runs.StepStatus{
+		"happened": runs.StepSucceeded, "did_not": runs.StepCanceled, "skip": runs.StepSkipped,
 	} {
 		m := newMachine(t, enginetest.Workflow(enginetest.Do("a", "svc.send", nil)))
 		start(t, m)
@@ -242,15 +243,15 @@ func TestRule11AnOutcomeIsResolvedAfterTheEndToo(t *testing.T) {
 func TestAPromptIsShownWhileTheStepWaits(t *testing.T) {
 	m := newMachine(t, enginetest.Workflow(enginetest.Do("a", "svc.post", nil)))
 	start(t, m)
-	prompt := &plan.Prompt{Title: "Log in", UserCode: "ABCD"}
-	apply(t, m, journal.Event{Kind: journal.Pending, Path: "a", Pending: &plan.Pending{RetryAfter: time.Second, Prompt: prompt, Message: "waiting"}})
+	prompt := &runs.Prompt{Title: "Log in", UserCode: "ABCD"}
+	apply(t, m, journal.Event{Kind: journal.Pending, Path: "a", Pending: &runs.Pending{RetryAfter: time.Second, Prompt: prompt, Message: "waiting"}})
 	step := m.Steps()[0]
-	if step.Status != plan.StepWaiting || step.Prompt == nil || step.Wait != "poll" || step.Message != "waiting" {
+	if step.Status != runs.StepWaiting || step.Prompt == nil || step.Wait != "poll" || step.Message != "waiting" {
 		t.Errorf("step %+v", step)
 	}
 	apply(t, m, journal.Event{Kind: journal.TimerFired, Path: "a!poll1"})
 	apply(t, m, completed("a", `{}`))
-	if step := m.Steps()[0]; step.Prompt != nil || step.Status != plan.StepSucceeded {
+	if step := m.Steps()[0]; step.Prompt != nil || step.Status != runs.StepSucceeded {
 		t.Errorf("step %+v", step)
 	}
 }
@@ -259,10 +260,10 @@ func TestP20AHistoryThatGrowsTooLongFailsTheRun(t *testing.T) {
 	w := enginetest.Workflow(enginetest.Do("a", "svc.read", nil, enginetest.Repeat("false", time.Second, 0)))
 	w.Timeout = 0
 	got := (&enginetest.Reference{MaxEvents: 60_000}).Run(t, w, json.RawMessage(`{}`), &enginetest.Script{})
-	if got.Status != plan.RunFailed || got.Error.Kind != plan.KindInvalid || got.Error.Reason != "limit" {
+	if got.Status != runs.RunFailed || got.Error.Kind != plan.KindInvalid || got.Error.Reason != "limit" {
 		t.Errorf("the run is %s: %v", got.Status, got.Error)
 	}
-	if got.Steps["a"].Status != plan.StepCanceled {
+	if got.Steps["a"].Status != runs.StepCanceled {
 		t.Errorf("the step is %s", got.Steps["a"].Status)
 	}
 }
@@ -301,7 +302,7 @@ func TestCoreSleepTakesOneOfForAndUntil(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := enginetest.Workflow(enginetest.Do("a", "core.sleep", c.with))
 			got := (&enginetest.Reference{}).Run(t, w, json.RawMessage(`{}`), &enginetest.Script{})
-			if ok := got.Status == plan.RunSucceeded; ok != c.ok || got.Took != c.took {
+			if ok := got.Status == runs.RunSucceeded; ok != c.ok || got.Took != c.took {
 				t.Errorf("the run is %s after %s", got.Status, got.Took)
 			}
 		})
@@ -345,7 +346,7 @@ func TestRule10CoreSleepEndsWithItsTimeoutOrWithin(t *testing.T) {
 					continue
 				}
 				switch {
-				case c.reason == "" && step.Status != plan.StepSucceeded,
+				case c.reason == "" && step.Status != runs.StepSucceeded,
 					c.reason != "" && (step.Error == nil || step.Error.Kind != plan.KindTimeout || step.Error.Reason != c.reason):
 					t.Errorf("%s is %s with %v", step.Path, step.Status, step.Error)
 				}
@@ -364,7 +365,7 @@ func TestAResumeWhileHandlersRunStopsThem(t *testing.T) {
 	wantPaths(t, apply(t, m, completed("finally:end", `{}`)))
 	wantPaths(t, apply(t, m, completed("a", `{}`)), "cancel !run@2", "finish", "call finally@2:end")
 	apply(t, m, completed("finally@2:end", `{}`))
-	if status, _ := m.Status(); status != plan.RunSucceeded || !m.Done() || m.Attempt() != 2 {
+	if status, _ := m.Status(); status != runs.RunSucceeded || !m.Done() || m.Attempt() != 2 {
 		t.Errorf("the run is %s, done %v, attempt %d", status, m.Done(), m.Attempt())
 	}
 	if call := fmt.Sprint(m.Steps()[1].Path); call != "finally@2:end" {

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -20,7 +21,7 @@ const rootState = "state"
 // own writes.
 type memory struct {
 	cursors map[string]uint64 // versions of the cursors that were read, by key
-	moved   *plan.Error       // the store refused the writes of the success
+	moved   *runs.Error       // the store refused the writes of the success
 	ahead   bool              // it did so when the run was about to begin or to go on: that event comes next
 	discard bool              // a person said that nothing is to be written
 }
@@ -35,7 +36,7 @@ func (r *memory) resume(ev journal.Event) {
 // refused notes that the store refuses what the run's success would write. Said
 // before the run begins or goes on, it is of what would follow from that at once:
 // else the same success would be tried again without end.
-func (m *Machine) refused(cause *plan.Error) {
+func (m *Machine) refused(cause *runs.Error) {
 	m.memory.moved = cause
 	m.memory.ahead = m.since(2) && m.phase != running
 }
@@ -90,7 +91,7 @@ func (c *compiler) stateReads(source string) {
 
 // SlotKey evaluates the key under which runs of the workflow share their places;
 // "" for one without `concurrency`.
-func (p *Program) SlotKey(inputs json.RawMessage, at time.Time) (string, *plan.Error) {
+func (p *Program) SlotKey(inputs json.RawMessage, at time.Time) (string, *runs.Error) {
 	bounds := p.workflow.Concurrency
 	if bounds == nil {
 		return "", nil
@@ -102,7 +103,7 @@ func (p *Program) SlotKey(inputs json.RawMessage, at time.Time) (string, *plan.E
 	}
 	decoded, err := p.inputs.Decode(inputs)
 	if err != nil {
-		return "", &plan.Error{Kind: plan.KindInvalid, Message: fmt.Sprintf("inputs: %v", err)}
+		return "", &runs.Error{Kind: plan.KindInvalid, Message: fmt.Sprintf("inputs: %v", err)}
 	}
 	value, failure := m.resolve(bounds.Key, nil, map[string]any{rootInputs: decoded})
 	if failure != nil {
@@ -117,7 +118,7 @@ func (p *Program) SlotKey(inputs json.RawMessage, at time.Time) (string, *plan.E
 		key = fmt.Sprint(value)
 	}
 	if key == "" || len(key) > maxSlotKey {
-		return "", &plan.Error{
+		return "", &runs.Error{
 			Kind: plan.KindInvalid, Reason: reasonExpression,
 			Message: fmt.Sprintf("the key of `concurrency` must be text of 1 to %d bytes, got %s", maxSlotKey, schema.TypeOf(value)),
 		}
@@ -142,20 +143,20 @@ func (m *Machine) unstarted(ev journal.Event) ([]journal.Command, error) {
 		if ev.Failed == nil {
 			return nil, fmt.Errorf("apply refused: it has no payload")
 		}
-		status := plan.RunFailed
+		status := runs.RunFailed
 		if ev.Failed.Kind == plan.KindCanceled {
-			status = plan.RunCanceled
+			status = runs.RunCanceled
 		}
 		return m.endUnstarted(verdict{status, ev.Failed}), nil
 	case journal.CancelRun:
-		failure := &plan.Error{Kind: plan.KindCanceled, Message: "the run was canceled before it began"}
+		failure := &runs.Error{Kind: plan.KindCanceled, Message: "the run was canceled before it began"}
 		if ev.Cancel != nil {
 			failure.Reason = ev.Cancel.Reason
 		}
 		if ev.By != "" {
 			failure.Message += ", by " + ev.By
 		}
-		return m.endUnstarted(verdict{plan.RunCanceled, failure}), nil
+		return m.endUnstarted(verdict{runs.RunCanceled, failure}), nil
 	case journal.Signaled: // kept for the step that will wait for it
 		err := m.signaled(ev)
 		commands := m.commands
@@ -197,7 +198,7 @@ func (m *Machine) StateNames() []string {
 
 // readState gives expressions the state at the run's start: what is stored, else
 // the defaults.
-func (m *Machine) readState() *plan.Error {
+func (m *Machine) readState() *runs.Error {
 	t := m.program.state
 	if t == nil {
 		return nil
@@ -215,8 +216,8 @@ func (m *Machine) readState() *plan.Error {
 		}
 		value, err := field.Type.DecodeExact(raw)
 		if err != nil {
-			return &plan.Error{
-				Kind: plan.KindInvalid, Reason: "state", Applied: plan.NotApplied,
+			return &runs.Error{
+				Kind: plan.KindInvalid, Reason: "state", Applied: runs.NotApplied,
 				Message: fmt.Sprintf("the stored state `%s` does not fit its declaration: %v", field.Name, err),
 				Hint:    fmt.Sprintf("`flowrun state reset %s %s` puts the default in its place", m.program.workflow.Name, field.Name),
 			}
@@ -247,7 +248,7 @@ func (s *step) setState() {
 }
 
 // stateValue evaluates a value and brings it into its declared type.
-func (s *step) stateValue(binding plan.Binding) (json.RawMessage, *plan.Error) {
+func (s *step) stateValue(binding plan.Binding) (json.RawMessage, *runs.Error) {
 	m := s.list.m
 	t := anyType
 	if m.program.state != nil {
@@ -261,8 +262,8 @@ func (s *step) stateValue(binding plan.Binding) (json.RawMessage, *plan.Error) {
 	}
 	accepted, err := t.Accept(value)
 	if err != nil {
-		return nil, &plan.Error{
-			Kind: plan.KindInvalid, Reason: reasonExpression, Applied: plan.NotApplied,
+		return nil, &runs.Error{
+			Kind: plan.KindInvalid, Reason: reasonExpression, Applied: runs.NotApplied,
 			Message: m.place(s.code.step.Pos) + fmt.Sprintf("the state `%s`: %v", binding.Name, err),
 		}
 	}
@@ -271,14 +272,14 @@ func (s *step) stateValue(binding plan.Binding) (json.RawMessage, *plan.Error) {
 
 // readCursor notes which version of its cursor the step reads from. Pages that
 // were read from different ones do not fit together.
-func (s *step) readCursor(read *plan.CursorRead) *plan.Error {
+func (s *step) readCursor(read *runs.CursorRead) *runs.Error {
 	if read == nil || s.code.step.Incremental == "" {
 		return nil
 	}
 	m, a := s.list.m, s.action
 	if a.cursor != nil && *a.cursor != *read && !m.memory.discard {
-		return &plan.Error{
-			Kind: plan.KindConflict, Reason: "moved", Applied: plan.NotApplied,
+		return &runs.Error{
+			Kind: plan.KindConflict, Reason: "moved", Applied: runs.NotApplied,
 			Message: fmt.Sprintf("the cursor `%s` was changed while the step was reading", s.code.step.Incremental),
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const counted = `{"type":"object","additionalProperties":false,"required":["total","last","word"],"properties":{
@@ -86,7 +87,7 @@ func TestRule14ASetValueIsOfItsType(t *testing.T) {
 	m := newMachine(t, remembering("word", "${{ 'c' }}"))
 	apply(t, m, begin(nil, nil))
 	finish := finishOf(apply(t, m, completed("a", `{}`)))
-	if finish.Status != plan.RunFailed || finish.Error.Kind != plan.KindInvalid || !strings.Contains(finish.Error.Message, "the state `word`") {
+	if finish.Status != runs.RunFailed || finish.Error.Kind != plan.KindInvalid || !strings.Contains(finish.Error.Message, "the state `word`") {
 		t.Errorf("finish %+v: %v", finish, finish.Error)
 	}
 }
@@ -97,7 +98,7 @@ func TestRule14AStoredValueThatDoesNotFitFailsTheRun(t *testing.T) {
 	m := newMachine(t, w)
 	commands := apply(t, m, begin(map[string]string{"total": `"many"`}, nil))
 	finish := finishOf(commands)
-	if finish == nil || finish.Status != plan.RunFailed || finish.Error.Reason != "state" || !strings.Contains(finish.Error.Hint, "state reset") {
+	if finish == nil || finish.Status != runs.RunFailed || finish.Error.Reason != "state" || !strings.Contains(finish.Error.Hint, "state reset") {
 		t.Fatalf("finish %+v", finish)
 	}
 	if call := finishedCall(t, commands); call.Step != "finally:end" {
@@ -108,13 +109,13 @@ func TestRule14AStoredValueThatDoesNotFitFailsTheRun(t *testing.T) {
 func TestRule14WhatMovedFailsTheRunAndADiscardingResumeWritesNothing(t *testing.T) {
 	m := newMachine(t, remembering("total", 1))
 	apply(t, m, begin(nil, nil))
-	apply(t, m, journal.Event{Kind: journal.Moved, Failed: &plan.Error{Kind: plan.KindConflict, Message: "moved"}})
+	apply(t, m, journal.Event{Kind: journal.Moved, Failed: &runs.Error{Kind: plan.KindConflict, Message: "moved"}})
 	finish := finishOf(apply(t, m, completed("a", `{}`)))
-	if finish.Status != plan.RunFailed || finish.Error.Kind != plan.KindConflict || len(finish.State) != 0 {
+	if finish.Status != runs.RunFailed || finish.Error.Kind != plan.KindConflict || len(finish.State) != 0 {
 		t.Fatalf("finish %+v", finish)
 	}
 	finish = finishOf(apply(t, m, journal.Event{Kind: journal.Resumed, Discard: true}))
-	if finish.Status != plan.RunSucceeded || finish.Writes() || len(finish.StateVersions) != 0 {
+	if finish.Status != runs.RunSucceeded || finish.Writes() || len(finish.StateVersions) != 0 {
 		t.Errorf("finish %+v", finish)
 	}
 	if state, cursors := m.Reads(); state != nil || cursors != nil {
@@ -126,16 +127,16 @@ func TestRule14WhatMovedFailsTheRunAndADiscardingResumeWritesNothing(t *testing.
 // that lets a run begin or go on leads to a success at once, and the store refuses
 // that: the same event again must not lead to the same success.
 func TestRule14ARefusalBeforeARunGoesOnCounts(t *testing.T) {
-	moved := journal.Event{Kind: journal.Moved, Failed: &plan.Error{Kind: plan.KindConflict, Message: "moved"}}
+	moved := journal.Event{Kind: journal.Moved, Failed: &runs.Error{Kind: plan.KindConflict, Message: "moved"}}
 	refused := func(what string, m *interp.Machine, event journal.Event) {
 		t.Helper()
 		apply(t, m, moved)
 		finish := finishOf(apply(t, m, event))
-		if finish == nil || finish.Status != plan.RunFailed || finish.Error.Kind != plan.KindConflict || finish.Writes() {
+		if finish == nil || finish.Status != runs.RunFailed || finish.Error.Kind != plan.KindConflict || finish.Writes() {
 			t.Fatalf("%s: finish %+v", what, finish)
 		}
 		finish = finishOf(apply(t, m, journal.Event{Kind: journal.Resumed}))
-		if finish == nil || finish.Status != plan.RunSucceeded || !finish.Writes() {
+		if finish == nil || finish.Status != runs.RunSucceeded || !finish.Writes() {
 			t.Errorf("%s: the refusal outlives its event: finish %+v", what, finish)
 		}
 	}
@@ -165,7 +166,7 @@ func TestRule13PagesOfTwoCursorsDoNotFitTogether(t *testing.T) {
 	page := func(path, next string, version uint64) []journal.Command {
 		answer := completed(path, `{"rows":[1]}`)
 		answer.Completed.NextCursor, answer.Completed.Watermark = next, []byte("mark")
-		answer.Completed.Cursor = &plan.CursorRead{Key: "k", Version: version}
+		answer.Completed.Cursor = &runs.CursorRead{Key: "k", Version: version}
 		return apply(t, m, answer)
 	}
 	page("a", "x", 4)
@@ -184,7 +185,7 @@ func TestRule13TheWatermarkNamesItsCursor(t *testing.T) {
 	m := newMachine(t, w)
 	start(t, m)
 	answer := completed("a", `{"rows":[1]}`)
-	answer.Completed.Watermark, answer.Completed.Cursor = []byte("mark"), &plan.CursorRead{Key: "k", Version: 4}
+	answer.Completed.Watermark, answer.Completed.Cursor = []byte("mark"), &runs.CursorRead{Key: "k", Version: 4}
 	finish := finishOf(apply(t, m, answer))
 	if string(finish.Cursors["k"]) != "mark" || finish.CursorVersions["k"] != 4 {
 		t.Errorf("finish %+v", finish)
@@ -192,7 +193,7 @@ func TestRule13TheWatermarkNamesItsCursor(t *testing.T) {
 }
 
 func TestRule16TheKeyIsReadFromTheInputs(t *testing.T) {
-	key := func(value any, inputs string) (string, *plan.Error) {
+	key := func(value any, inputs string) (string, *runs.Error) {
 		w := enginetest.Workflow()
 		w.Inputs = json.RawMessage(`{"type":"object","properties":{"site":{"type":"string"},"n":{"type":"integer"}}}`)
 		w.Concurrency = &plan.Concurrency{Key: enginetest.Value(value), Limit: 1}
@@ -218,17 +219,17 @@ func TestRule16TheKeyIsReadFromTheInputs(t *testing.T) {
 func TestRule16ARunThatHasNotBegunCanEnd(t *testing.T) {
 	for _, c := range []struct {
 		event  journal.Event
-		status plan.RunStatus
+		status runs.Status
 	}{
-		{journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: "ann"}, plan.RunCanceled},
-		{journal.Event{Kind: journal.Refused, Failed: &plan.Error{Kind: plan.KindConflict, Message: "full"}}, plan.RunFailed},
-		{journal.Event{Kind: journal.Refused, Failed: &plan.Error{Kind: plan.KindCanceled, Message: "skipped"}}, plan.RunCanceled},
+		{journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: "ann"}, runs.RunCanceled},
+		{journal.Event{Kind: journal.Refused, Failed: &runs.Error{Kind: plan.KindConflict, Message: "full"}}, runs.RunFailed},
+		{journal.Event{Kind: journal.Refused, Failed: &runs.Error{Kind: plan.KindCanceled, Message: "skipped"}}, runs.RunCanceled},
 	} {
 		w := remembering("total", 1)
 		w.Finally = enginetest.Workflow(enginetest.Do("end", "svc.read", nil)).Steps
 		m := newMachine(t, w)
 		apply(t, m, journal.Event{Kind: journal.Queued, Start: &journal.Start{RunID: enginetest.RunID, Trigger: "manual"}})
-		if status, _ := m.Status(); status != plan.RunQueued || !m.Unstarted() || m.Begun().RunID != enginetest.RunID {
+		if status, _ := m.Status(); status != runs.RunQueued || !m.Unstarted() || m.Begun().RunID != enginetest.RunID {
 			t.Errorf("accepted, the run is %s", status)
 		}
 		commands := apply(t, m, c.event)

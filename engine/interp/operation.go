@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The reasons of timers.
@@ -122,7 +122,7 @@ func (m *Machine) answer(ev journal.Event) error {
 		m.history.addEvent(ev)
 	}
 	for _, wait := range ev.Waits {
-		if wait.For == plan.WaitRateLimit {
+		if wait.For == runs.WaitRateLimit {
 			op.step.waited += max(0, wait.Until.Sub(wait.From))
 		}
 	}
@@ -191,7 +191,7 @@ func (m *Machine) ordered() []*operation {
 
 // log says something about a step in the run's log.
 func (m *Machine) log(path, level, text string) {
-	m.emit(journal.Command{Kind: journal.CommandLog, Path: path, Log: &plan.Log{
+	m.emit(journal.Command{Kind: journal.CommandLog, Path: path, Log: &runs.Log{
 		At: m.at, Level: level, Step: path, Message: text,
 	}})
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -77,7 +77,7 @@ func (p pageText) decode(items []byte, answers bool) ([]any, error) {
 }
 
 // pagesJSON writes the outputs with the items as the plugin wrote them.
-func pagesJSON(rest map[string]any, pages []pageText) (json.RawMessage, *plan.Error) {
+func pagesJSON(rest map[string]any, pages []pageText) (json.RawMessage, *runs.Error) {
 	tail, failure := encodeResult(rest)
 	if failure != nil {
 		return nil, failure

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -114,7 +115,7 @@ func (s *step) restartPaging() bool {
 
 // pageDone adds a page of a type and decides what follows it. Its value is nil where
 // it was not made.
-func (s *step) pageDone(answer *plan.Completed, t *schema.Type, value any) {
+func (s *step) pageDone(answer *runs.Completed, t *schema.Type, value any) {
 	p := &s.action.paging
 	before := *p
 	page, err := s.code.page.text(answer.Output, t, s.list.m.since(3))
@@ -127,7 +128,7 @@ func (s *step) pageDone(answer *plan.Completed, t *schema.Type, value any) {
 		return
 	}
 	defer func() {
-		if s.status == plan.StepFailed && s.list.m.since(2) { // a resume reads the page again
+		if s.status == runs.StepFailed && s.list.m.since(2) { // a resume reads the page again
 			p.pages, p.texts, p.items = before.pages, before.texts, before.items
 			p.known.drop(before.window+1, before.page)
 		}
@@ -164,7 +165,7 @@ const chunkSize = 64 << 10
 
 // repeated notes the items of the page at hand; its error names one that an
 // earlier page of the reading gave.
-func (s *step) repeated(page pageText, value any) *plan.Error {
+func (s *step) repeated(page pageText, value any) *runs.Error {
 	by := s.code.page.identity
 	if !s.list.m.since(3) || by == plan.IdentityNone {
 		return nil
@@ -202,13 +203,13 @@ func (s *step) pageBounds() plan.Paginate {
 	return bounds
 }
 
-func (s *step) nextPage(answer *plan.Completed) {
+func (s *step) nextPage(answer *runs.Completed) {
 	p, cursor := &s.action.paging, answer.NextCursor
 	if p.seen == nil {
 		p.seen = map[string]bool{}
 	}
 	if p.seen[cursor] || cursor == p.cursor {
-		s.fail(&plan.Error{
+		s.fail(&runs.Error{
 			Kind:    plan.KindUnexpectedResponse,
 			Reason:  "repeated_cursor",
 			Message: fmt.Sprintf("page %d gave a cursor that an earlier page gave: the pages would never end", p.page),
@@ -243,7 +244,7 @@ func (s *step) nextCall() {
 func (s *step) pagesDone(next string, truncated bool) {
 	p := &s.action.paging
 	if truncated && s.code.step.Incremental != "" {
-		s.fail(&plan.Error{
+		s.fail(&runs.Error{
 			Kind:    plan.KindInvalid,
 			Reason:  reasonLimit,
 			Message: fmt.Sprintf("`paginate` cut the reading off after %d pages, so the cursor would pass over the rest", p.pages),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -86,7 +87,7 @@ func CompileWith(w *plan.Workflow, cache *eval.Cache) (*Program, error) {
 func (p *Program) NewMachine() *Machine {
 	return &Machine{
 		program: p,
-		status:  plan.RunQueued,
+		status:  runs.RunQueued,
 		attempt: 1,
 		open:    map[string]*operation{},
 		unknown: map[string]*step{},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -53,7 +54,7 @@ func (r *ranges) bound(i int) any {
 
 // newPaging prepares the reading of pages, and cuts a range that is longer than
 // the action takes.
-func (s *step) newPaging(input map[string]any) (paging, *plan.Error) {
+func (s *step) newPaging(input map[string]any) (paging, *runs.Error) {
 	p := paging{page: 1}
 	limit := s.code.action.action.Range
 	if s.code.page == nil || limit == nil {
@@ -64,7 +65,7 @@ func (s *step) newPaging(input map[string]any) (paging, *plan.Error) {
 	return p, failure
 }
 
-func cutRange(input map[string]any, limit *plan.Range) (*ranges, *plan.Error) {
+func cutRange(input map[string]any, limit *plan.Range) (*ranges, *runs.Error) {
 	r := &ranges{input: input, from: limit.FromField, to: limit.ToField}
 	from, fromDate, ok := bound(input[limit.FromField])
 	to, toDate, okTo := bound(input[limit.ToField])
@@ -84,10 +85,10 @@ func cutRange(input map[string]any, limit *plan.Range) (*ranges, *plan.Error) {
 		}
 		r.bounds = append(r.bounds, at)
 		if len(r.bounds) > maxWindows+1 {
-			return nil, &plan.Error{
+			return nil, &runs.Error{
 				Kind:    plan.KindInvalid,
 				Reason:  reasonLimit,
-				Applied: plan.NotApplied,
+				Applied: runs.NotApplied,
 				Pointer: "/" + limit.FromField,
 				Message: fmt.Sprintf("the range would be cut into more than %d windows of %s", maxWindows, schema.FormatDuration(limit.Max)),
 			}

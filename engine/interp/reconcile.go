@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // reconcileTimeout bounds one question to a plugin about a lost call.
@@ -21,7 +22,7 @@ const reasonOutputs = "outputs"
 
 // loss is an effect of which nobody knows whether it happened.
 type loss struct {
-	cause    *plan.Error
+	cause    *runs.Error
 	mayRetry bool // there are time and attempts left
 	again    bool // the same attempt is sent again when it did not happen: the engine stopped, not the service failed
 }
@@ -44,7 +45,7 @@ func (s *step) reconcile(l loss) {
 	}
 	asked := s.operation()
 	s.action.loss = &l
-	s.status, s.wait, s.until = plan.StepRunning, "", time.Time{}
+	s.status, s.wait, s.until = runs.StepRunning, "", time.Time{}
 	s.note = "asking whether it took effect: " + l.cause.Message
 	call := s.callNow()
 	call.Effect, call.Timeout, call.Cursor, call.Cache, call.Reconcile = plan.EffectRead, reconcileTimeout, "", 0, asked
@@ -54,19 +55,19 @@ func (s *step) reconcile(l loss) {
 }
 
 // reconciled goes on by the plugin's word on a lost call.
-func (s *step) reconciled(outcome *plan.Outcome) {
+func (s *step) reconciled(outcome *runs.Outcome) {
 	l := *s.action.loss
 	s.action.loss = nil
 	s.note = ""
 	switch outcome.Applied {
-	case plan.AppliedFully:
+	case runs.AppliedFully:
 		s.didHappen(l, outcome)
-	case plan.AppliedPartly:
-		s.fail(s.found(l, plan.AppliedPartly, "the plugin says that a part of it took effect", outcome.Note))
-	case plan.NotApplied:
+	case runs.AppliedPartly:
+		s.fail(s.found(l, runs.AppliedPartly, "the plugin says that a part of it took effect", outcome.Note))
+	case runs.NotApplied:
 		s.didNot(l, outcome)
 	default:
-		cause := s.found(l, plan.AppliedUnknown, "the plugin can't tell", outcome.Note)
+		cause := s.found(l, runs.AppliedUnknown, "the plugin can't tell", outcome.Note)
 		if !s.list.live() {
 			s.interruptedUnknown(cause)
 			return
@@ -76,7 +77,7 @@ func (s *step) reconciled(outcome *plan.Outcome) {
 }
 
 // found is the failure of a lost call with what its plugin found out.
-func (s *step) found(l loss, applied plan.Applied, what, note string) *plan.Error {
+func (s *step) found(l loss, applied runs.Applied, what, note string) *runs.Error {
 	failure := *s.complete(l.cause)
 	failure.Applied = applied
 	failure.Message += "; " + what
@@ -88,17 +89,17 @@ func (s *step) found(l loss, applied plan.Applied, what, note string) *plan.Erro
 
 // didHappen ends a lost call that took effect, with its outputs. Where they are
 // not known a person must say them.
-func (s *step) didHappen(l loss, outcome *plan.Outcome) {
+func (s *step) didHappen(l loss, outcome *runs.Outcome) {
 	m, output := s.list.m, outcome.Output
 	if len(output) == 0 {
 		output = []byte("{}")
 	}
 	if _, err := s.decode(output); err == nil {
-		m.log(s.path, "info", s.found(l, plan.AppliedFully, "the plugin says that it took effect", outcome.Note).Message)
-		s.completed(&plan.Completed{Output: output})
+		m.log(s.path, "info", s.found(l, runs.AppliedFully, "the plugin says that it took effect", outcome.Note).Message)
+		s.completed(&runs.Completed{Output: output})
 		return
 	}
-	failure := s.found(l, plan.AppliedFully, "the plugin says that it took effect, its outputs are not known", outcome.Note)
+	failure := s.found(l, runs.AppliedFully, "the plugin says that it took effect, its outputs are not known", outcome.Note)
 	failure.Kind, failure.Reason = plan.KindUnknownOutcome, reasonOutputs
 	failure.Hint = fmt.Sprintf("look them up in the service, then say `flowrun runs resolve %s '%s' --happened --output JSON`", m.begun.RunID, s.path)
 	if s.code.step.OnUnknown == "fail" {
@@ -110,9 +111,9 @@ func (s *step) didHappen(l loss, outcome *plan.Outcome) {
 
 // didNot goes on after a lost call that certainly did not take effect: one that
 // the engine's end cut off is sent again as it was, another as its `retry` says.
-func (s *step) didNot(l loss, outcome *plan.Outcome) {
+func (s *step) didNot(l loss, outcome *runs.Outcome) {
 	m := s.list.m
-	failure := s.found(l, plan.NotApplied, "the plugin says that nothing took effect", outcome.Note)
+	failure := s.found(l, runs.NotApplied, "the plugin says that nothing took effect", outcome.Note)
 	switch {
 	case !s.list.live():
 		s.interrupt()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // roundDone takes the outputs of one round: of a step without `repeat` they are
@@ -30,7 +31,7 @@ func (s *step) roundDone(result any, raw json.RawMessage) {
 	case done:
 		s.actionDone(result, raw)
 	case repeat.Max > 0 && s.action.round >= repeat.Max:
-		s.fail(&plan.Error{
+		s.fail(&runs.Error{
 			Kind:    plan.KindTimeout,
 			Reason:  "max",
 			Message: fmt.Sprintf("`until` did not hold after %d rounds", repeat.Max),
@@ -49,7 +50,7 @@ func (s *step) waitForRound(repeat *plan.Repeat) {
 		s.interrupt()
 		return
 	}
-	s.sleep(timerRepeat, "round", repeat.Every, plan.StepWaiting, "round "+strconv.Itoa(a.round))
+	s.sleep(timerRepeat, "round", repeat.Every, runs.StepWaiting, "round "+strconv.Itoa(a.round))
 }
 
 func (s *step) nextRound() { s.send() }

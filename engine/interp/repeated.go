@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -55,7 +56,7 @@ func isScalar(value any) bool {
 
 // add notes the items of a page, or tells which of them an earlier page gave.
 // Items that are twice on one page are the service's own matter.
-func (known pageItems) add(values []any, by string, window, page int) *plan.Error {
+func (known pageItems) add(values []any, by string, window, page int) *runs.Error {
 	fresh := make(pageItems, len(values))
 	failure := known.look(fresh, values, by, pagePlace{window: int32(window), page: int32(page)})
 	if failure == nil {
@@ -65,7 +66,7 @@ func (known pageItems) add(values []any, by string, window, page int) *plan.Erro
 }
 
 // look notes items of a page in fresh: those behind a place of it.
-func (known pageItems) look(fresh pageItems, values []any, by string, behind pagePlace) *plan.Error {
+func (known pageItems) look(fresh pageItems, values []any, by string, behind pagePlace) *runs.Error {
 	for i, item := range values {
 		digest, name, ok := identify(item, by)
 		if !ok {
@@ -99,8 +100,8 @@ func (known pageItems) drop(window, page int) {
 	}
 }
 
-func repeatedItem(name string, at, before pagePlace) *plan.Error {
-	return &plan.Error{
+func repeatedItem(name string, at, before pagePlace) *runs.Error {
+	return &runs.Error{
 		Kind:   plan.KindUnexpectedResponse,
 		Reason: "repeated_item",
 		Message: fmt.Sprintf("%s has an item %sagain that %s gave (item %d there, item %d here): it would count twice",

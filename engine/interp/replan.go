@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // ReplanError says that a run can't go on by another plan: what it has done
@@ -35,7 +36,7 @@ func (m *Machine) CheckReplan(next *plan.Workflow) error {
 	switch {
 	case m.main == nil:
 		return &ReplanError{What: "the run has not begun"}
-	case m.phase != paused && m.phase != closed || m.status == plan.RunSucceeded:
+	case m.phase != paused && m.phase != closed || m.status == runs.RunSucceeded:
 		return &ReplanError{What: "the run has not stopped"}
 	}
 	now := m.program.workflow
@@ -85,9 +86,9 @@ func (l *list) checkReplan(lists []*list, next []plan.Step, now, then *plan.Work
 // leave as it is.
 func (s *step) keeps() bool {
 	switch {
-	case s.status == plan.StepPending, s.status == plan.StepBlocked, s.startedAt.IsZero() && !s.taken:
+	case s.status == runs.StepPending, s.status == runs.StepBlocked, s.startedAt.IsZero() && !s.taken:
 		return false
-	case s.status == plan.StepFailed && !s.continued, s.status == plan.StepCanceled:
+	case s.status == runs.StepFailed && !s.continued, s.status == runs.StepCanceled:
 		return s.loop != nil || s.child != nil // what it began goes on
 	}
 	return true
@@ -293,7 +294,7 @@ func (l *list) moved(code *listCode, env map[string]any) *list {
 func (s *step) inherit(old *step) {
 	code, list, path := s.code, s.list, s.path
 	same := differs(old.code.step, code.step) == ""
-	if !old.keeps() && !(same && old.status == plan.StepFailed) {
+	if !old.keeps() && !(same && old.status == runs.StepFailed) {
 		delete(list.known, code.step.ID)
 		s.revised = old.revised
 		if !same && old.action != nil {

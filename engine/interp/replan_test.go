@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // failedRun is a run whose last step failed.
@@ -88,14 +89,14 @@ func TestRule21AParkedStepKeepsWaiting(t *testing.T) {
 		Acts:    append(enginetest.Replan(time.Hour, then), enginetest.Resolve(2*time.Hour, "send", "happened", `{"value":9}`)),
 	}
 	got := (&enginetest.Reference{}).Run(t, first, json.RawMessage(`{}`), script)
-	if got.Status != plan.RunSucceeded || string(got.Outputs["v"]) != "9" {
+	if got.Status != runs.RunSucceeded || string(got.Outputs["v"]) != "9" {
 		t.Errorf("the run is %s (%v) with %s", got.Status, got.Error, got.Outputs)
 	}
 }
 
 // A person resolves a step of an item that waits for its place after a resume.
 func TestAnItemInLineTakesItsResolutionWhenItGoesOn(t *testing.T) {
-	for outcome, want := range map[string]plan.RunStatus{"happened": plan.RunSucceeded, "skip": plan.RunSucceeded, "did_not": plan.RunSucceeded} {
+	for outcome, want := range map[string]runs.Status{"happened": runs.RunSucceeded, "skip": runs.RunSucceeded, "did_not": runs.RunSucceeded} {
 		t.Run(outcome, func(t *testing.T) {
 			w := enginetest.Workflow(enginetest.Each("each", []any{"a", "b"}, []plan.Step{
 				enginetest.Do("send", "svc.send", nil), enginetest.Do("after", "svc.read", nil, enginetest.RunIf(plan.RunIfAny)),
@@ -109,7 +110,7 @@ func TestAnItemInLineTakesItsResolutionWhenItGoesOn(t *testing.T) {
 			}
 			w.Steps[0].Loop.MaxParallel = 2 // both are parked
 			got := (&enginetest.Reference{Seen: func(m *interp.Machine) { w.Steps[0].Loop.MaxParallel = 1 }}).Run(t, w, json.RawMessage(`{}`), script)
-			if got.Status != want || got.Steps["each[b].after"].Status != plan.StepSucceeded {
+			if got.Status != want || got.Steps["each[b].after"].Status != runs.StepSucceeded {
 				t.Errorf("the run is %s (%v), steps %v", got.Status, got.Error, got.Steps)
 			}
 		})
@@ -128,7 +129,7 @@ func TestP3AHeldResolutionSendsTheCallOfAnItemOnce(t *testing.T) {
 		Acts:    []enginetest.Act{held, enginetest.Resume(time.Minute)},
 	}
 	got := (&enginetest.Reference{}).Run(t, w, json.RawMessage(`{}`), script)
-	if got.Status != plan.RunSucceeded || len(got.Calls) != 3 {
+	if got.Status != runs.RunSucceeded || len(got.Calls) != 3 {
 		t.Errorf("the run is %s (%v) after %d calls, want 3", got.Status, got.Error, len(got.Calls))
 	}
 	sent := 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // resume goes on with a run that failed, timed out, was canceled or is paused:
@@ -16,11 +17,11 @@ import (
 func (m *Machine) resume() {
 	switch {
 	case m.main == nil: // it ended before it began: it waits for its turn again
-		m.phase, m.status, m.err = waitingForStart, plan.RunQueued, nil
+		m.phase, m.status, m.err = waitingForStart, runs.RunQueued, nil
 		m.attempt++
 		return
 	case m.phase == paused:
-	case (m.phase == handling || m.phase == closed) && m.status != plan.RunSucceeded:
+	case (m.phase == handling || m.phase == closed) && m.status != runs.RunSucceeded:
 		m.dropHandlers()
 	default:
 		return
@@ -28,7 +29,7 @@ func (m *Machine) resume() {
 	m.attempt++
 	m.failure, m.outputs, m.parked = nil, nil, nil
 	m.goOn()
-	m.env[rootRun] = m.runValue(plan.RunRunning)
+	m.env[rootRun] = m.runValue(runs.RunRunning)
 	m.main.reset()
 	m.main.enqueue()
 	m.release()
@@ -60,18 +61,18 @@ func (s *step) reset() {
 	m := s.list.m
 	m.touch(s)
 	delete(s.list.known, s.code.step.ID)
-	if s.status == plan.StepUnknown && s.once() {
+	if s.status == runs.StepUnknown && s.once() {
 		s.settled = false
 		if s.asksAgain() {
 			return
 		}
-		s.parked = plan.PausedUnknownOutcome
+		s.parked = runs.PausedUnknownOutcome
 		m.parked = append(m.parked, s)
 		return
 	}
 	if s.action != nil {
 		s.action.crashes = 0
-		if s.status == plan.StepFailed && !s.crashLooped() {
+		if s.status == runs.StepFailed && !s.crashLooped() {
 			s.action.checkpoint = nil // what it waited for has ended: it begins anew
 		}
 	}
@@ -79,13 +80,13 @@ func (s *step) reset() {
 	s.setResult(nil)
 	s.outputs = nil
 	s.note, s.attempts, s.endedAt, s.decision = "", 0, time.Time{}, nil
-	s.status = plan.StepPending
+	s.status = runs.StepPending
 	if s.loop == nil {
 		return
 	}
 	s.loop.reset()
 	if !m.since(2) {
-		s.status, s.attempts = plan.StepRunning, 1
+		s.status, s.attempts = runs.StepRunning, 1
 		s.loop.enqueue()
 	}
 }
@@ -135,12 +136,12 @@ func (m *Machine) resolveOutcome(ev journal.Event) error {
 	switch {
 	case s.settled:
 		delete(m.unknown, path)
-		s.decision = &plan.Decision{By: ev.By, At: m.at}
+		s.decision = &runs.Decision{By: ev.By, At: m.at}
 		return s.resolveLate(ev.Resolution)
 	case s.resolution != nil:
 		return nil // it was resolved already
 	}
-	s.decision = &plan.Decision{By: ev.By, At: m.at, Held: ev.Resolution.Held}
+	s.decision = &runs.Decision{By: ev.By, At: m.at, Held: ev.Resolution.Held}
 	if ev.Resolution.Held {
 		s.resolution = ev.Resolution
 		m.resolved = append(m.resolved, s)
@@ -166,19 +167,19 @@ func (m *Machine) resolveStep(s *step, resolution *journal.Resolution) error {
 	if m.phase == paused {
 		m.goOn()
 	}
-	s.parked, s.err, s.status = "", nil, plan.StepRunning
+	s.parked, s.err, s.status = "", nil, runs.StepRunning
 	switch resolution.Outcome {
 	case "happened":
 		if len(resolution.Output) == 0 {
 			s.succeed(nil, []byte("null"))
 			return nil
 		}
-		s.completed(&plan.Completed{Output: resolution.Output})
+		s.completed(&runs.Completed{Output: resolution.Output})
 	case "did_not":
 		s.action.attempt = 1
 		s.send()
 	case "skip":
-		s.settle(plan.StepSkipped)
+		s.settle(runs.StepSkipped)
 	default:
 		return fmt.Errorf("apply resolved %s: unknown outcome %q", s.path, resolution.Outcome)
 	}
@@ -204,7 +205,7 @@ func (s *step) resolveLate(resolution *journal.Resolution) error {
 	switch resolution.Outcome {
 	case "happened":
 		s.setResult(nil)
-		s.status, s.outputs = plan.StepSucceeded, []byte("null")
+		s.status, s.outputs = runs.StepSucceeded, []byte("null")
 		if len(resolution.Output) > 0 {
 			result, err := s.decode(resolution.Output)
 			if err != nil {
@@ -215,9 +216,9 @@ func (s *step) resolveLate(resolution *journal.Resolution) error {
 			}
 		}
 	case "did_not":
-		s.status = plan.StepCanceled
+		s.status = runs.StepCanceled
 	case "skip":
-		s.status = plan.StepSkipped
+		s.status = runs.StepSkipped
 	default:
 		return fmt.Errorf("apply resolved %s: unknown outcome %q", s.path, resolution.Outcome)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // applied is what is known of the effect of a failed call.
@@ -26,7 +27,7 @@ func (s *step) once() bool { return s.code.action.action.Effect == plan.EffectOn
 
 // attemptFailed decides what follows a failed attempt (docs/language.md, rules 10
 // and 11).
-func (s *step) attemptFailed(failure *plan.Error) {
+func (s *step) attemptFailed(failure *runs.Error) {
 	m := s.list.m
 	failure = s.complete(failure)
 	outcome := s.effect(failure)
@@ -47,7 +48,7 @@ func (s *step) attemptFailed(failure *plan.Error) {
 }
 
 // exhausted ends a step that is not tried again.
-func (s *step) exhausted(failure *plan.Error, outcome applied) {
+func (s *step) exhausted(failure *runs.Error, outcome applied) {
 	if outcome == effectUnknown {
 		s.lose(loss{cause: failure})
 		return
@@ -57,20 +58,20 @@ func (s *step) exhausted(failure *plan.Error, outcome applied) {
 
 // effect says what is known of the effect of a failed call, as far as it
 // matters for sending it again.
-func (s *step) effect(failure *plan.Error) applied {
+func (s *step) effect(failure *runs.Error) applied {
 	if !s.once() {
 		return effectNone
 	}
 	return outcomeOf(failure)
 }
 
-func outcomeOf(failure *plan.Error) applied {
+func outcomeOf(failure *runs.Error) applied {
 	switch {
-	case failure.Applied == plan.AppliedFully, failure.Applied == plan.AppliedPartly:
+	case failure.Applied == runs.AppliedFully, failure.Applied == runs.AppliedPartly:
 		return effectKnown
 	case failure.Kind == plan.KindRateLimited:
 		return effectKnown // certainly not applied, and yet sent again only where the step says so (rule 11)
-	case failure.Applied == plan.NotApplied:
+	case failure.Applied == runs.NotApplied:
 		return effectNone
 	}
 	switch failure.Kind {
@@ -85,11 +86,11 @@ func outcomeOf(failure *plan.Error) applied {
 
 // mayRepeatRefused reports whether the author's own `retry` allows a `once`
 // call to be sent again after 429 or 503.
-func (s *step) mayRepeatRefused(failure *plan.Error) bool {
+func (s *step) mayRepeatRefused(failure *runs.Error) bool {
 	if s.code.step.Retry == nil || !s.code.step.Retry.Explicit {
 		return false
 	}
-	if failure.Applied == plan.AppliedFully || failure.Applied == plan.AppliedPartly {
+	if failure.Applied == runs.AppliedFully || failure.Applied == runs.AppliedPartly {
 		return false
 	}
 	return failure.Kind == plan.KindRateLimited ||
@@ -98,19 +99,19 @@ func (s *step) mayRepeatRefused(failure *plan.Error) bool {
 
 // retries reports whether the step's `retry` covers the failure and has an
 // attempt left.
-func (s *step) retries(failure *plan.Error) bool {
+func (s *step) retries(failure *runs.Error) bool {
 	policy := s.code.step.Retry
 	return policy != nil && s.action.attempt < policy.Attempts && slices.Contains(policy.On, failure.Kind)
 }
 
 // retry waits for the backoff, then tries again.
-func (s *step) retry(failure *plan.Error) {
+func (s *step) retry(failure *runs.Error) {
 	policy, a := s.code.step.Retry, s.action
 	next := a.attempt + 1
 	s.err = failure // shown while it waits
 	s.note = failure.Message
 	wait := fmt.Sprintf("retry %d of %d", next, policy.Attempts)
-	s.sleep(timerRetry, "retry"+strconv.Itoa(next), s.backoff(policy, failure), plan.StepRetrying, wait)
+	s.sleep(timerRetry, "retry"+strconv.Itoa(next), s.backoff(policy, failure), runs.StepRetrying, wait)
 }
 
 // again sends the next attempt.
@@ -122,7 +123,7 @@ func (s *step) again() {
 
 // backoff is the delay before the next attempt. Its jitter follows from the run
 // and the operation alone, so that a replay gives the same.
-func (s *step) backoff(policy *plan.Retry, failure *plan.Error) time.Duration {
+func (s *step) backoff(policy *plan.Retry, failure *runs.Error) time.Duration {
 	delay := float64(policy.Delay) * math.Pow(max(policy.Factor, 1), float64(s.action.attempt-1))
 	limit := float64(policy.MaxDelay)
 	if limit <= 0 {
@@ -147,7 +148,7 @@ func spread(runID, operation string, attempt int) float64 {
 
 // lost handles an effect whose outcome nobody knows, as on_unknown says.
 // mayRetry is false when there is no time or attempt left.
-func (s *step) lost(cause *plan.Error, mayRetry bool) {
+func (s *step) lost(cause *runs.Error, mayRetry bool) {
 	policy := s.code.step.Retry
 	if s.code.step.OnUnknown == "retry" && mayRetry && policy != nil && s.action.attempt < policy.Attempts {
 		s.retry(s.complete(cause))
@@ -162,21 +163,21 @@ func (s *step) lost(cause *plan.Error, mayRetry bool) {
 }
 
 // leaveUnknown leaves an unknown outcome to a person.
-func (s *step) leaveUnknown(failure *plan.Error) {
+func (s *step) leaveUnknown(failure *runs.Error) {
 	s.err = s.complete(failure)
 	if s.list.m.phase != running {
-		s.settle(plan.StepUnknown)
+		s.settle(runs.StepUnknown)
 		return
 	}
 	s.list.m.unknown[s.path] = s
-	s.park(plan.StepUnknown, plan.PausedUnknownOutcome)
+	s.park(runs.StepUnknown, runs.PausedUnknownOutcome)
 }
 
 // unknownOutcome tells a person what is not known and what to do.
-func (s *step) unknownOutcome(cause *plan.Error) *plan.Error {
+func (s *step) unknownOutcome(cause *runs.Error) *runs.Error {
 	failure := *cause
 	failure.Kind, failure.Reason = plan.KindUnknownOutcome, string(cause.Kind)
-	failure.Applied = plan.AppliedUnknown
+	failure.Applied = runs.AppliedUnknown
 	failure.Message = fmt.Sprintf("whether %s took effect is not known: %s", s.code.step.Uses, cause.Message)
 	failure.Hint = fmt.Sprintf("look it up in the service, then say `flowrun runs resolve %s '%s' --happened`, `--did-not` or `--skip`",
 		s.list.m.begun.RunID, s.path)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // answer is an approval, a rejection or a signal, and who gave it when.
@@ -16,8 +16,8 @@ type answer struct {
 	at     time.Time
 }
 
-func (a *answer) decision() *plan.Decision {
-	return &plan.Decision{By: a.by, At: a.at, Comment: a.signal.Comment, Rejected: a.signal.Rejected}
+func (a *answer) decision() *runs.Decision {
+	return &runs.Decision{By: a.by, At: a.at, Comment: a.signal.Comment, Rejected: a.signal.Rejected}
 }
 
 // signaled takes an answer for one step, or a signal for whichever step waits

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // step is a step of a running list.
@@ -13,12 +14,12 @@ type step struct {
 	list    *list
 	code    *stepCode
 	path    string
-	status  plan.StepStatus
+	status  runs.StepStatus
 	settled bool   // ended: what follows it may go on
 	parked  string // not settled, since a person must act: the run's paused reason
 	missing int    // needs that have not ended
 
-	err       *plan.Error
+	err       *runs.Error
 	continued bool // failed, and on_error says continue
 	outputs   json.RawMessage
 	result    any // outputs as expressions see them, or the *outputText that they are
@@ -29,7 +30,7 @@ type step struct {
 	late   *lateness // of a core.sleep: it ends before its time, as a failure; of an awaiting one: its timeout
 
 	awaiting   *awaiting           // of a step that waits for an answer from outside
-	decision   *plan.Decision      // who answered it
+	decision   *runs.Decision      // who answered it
 	resolution *journal.Resolution // of a step in the Machine's resolved
 	child      *childRun           // of a sub-workflow
 
@@ -37,7 +38,7 @@ type step struct {
 	note      string
 	wait      string
 	until     time.Time
-	prompt    *plan.Prompt
+	prompt    *runs.Prompt
 	cached    bool
 	startedAt time.Time
 	waited    time.Duration // of its calls for the rate limit, before they were sent
@@ -85,9 +86,9 @@ func (s *step) upstream() (verdict upstream, cause string) {
 // bad reports whether the step ended in a way that blocks what follows.
 func (s *step) bad() bool {
 	switch s.status {
-	case plan.StepFailed:
+	case runs.StepFailed:
 		return !s.continued
-	case plan.StepBlocked, plan.StepCanceled, plan.StepUnknown:
+	case runs.StepBlocked, runs.StepCanceled, runs.StepUnknown:
 		return true
 	}
 	return false
@@ -106,26 +107,26 @@ func (s *step) succeed(result any, raw json.RawMessage) {
 	}
 	s.setResult(result)
 	s.outputs, s.err = raw, nil
-	s.settle(plan.StepSucceeded)
+	s.settle(runs.StepSucceeded)
 }
 
 // fail ends the step with an error, as its on_error says.
-func (s *step) fail(failure *plan.Error) {
+func (s *step) fail(failure *runs.Error) {
 	s.err = s.complete(failure)
 	switch s.reaction(failure.Kind) {
 	case plan.ReactContinue:
 		s.continued = true
 	case plan.ReactPause:
 		if s.list.m.phase == running { // handlers never wait for a person
-			s.park(plan.StepFailed, pausedReason(failure.Kind))
+			s.park(runs.StepFailed, pausedReason(failure.Kind))
 			return
 		}
 	}
-	s.settle(plan.StepFailed)
+	s.settle(runs.StepFailed)
 }
 
 // complete fills in what an error does not know of its step.
-func (s *step) complete(failure *plan.Error) *plan.Error {
+func (s *step) complete(failure *runs.Error) *runs.Error {
 	full := *failure
 	if full.Step == "" {
 		full.Step = s.path
@@ -156,15 +157,15 @@ func (s *step) reaction(kind plan.ErrorKind) plan.Reaction {
 func pausedReason(kind plan.ErrorKind) string {
 	switch kind {
 	case plan.KindAuthRequired:
-		return plan.PausedAuthRequired
+		return runs.PausedAuthRequired
 	case plan.KindUnknownOutcome:
-		return plan.PausedUnknownOutcome
+		return runs.PausedUnknownOutcome
 	}
-	return plan.PausedError
+	return runs.PausedError
 }
 
 // park leaves the step to a person: it has stopped, but not ended.
-func (s *step) park(status plan.StepStatus, reason string) {
+func (s *step) park(status runs.StepStatus, reason string) {
 	s.close()
 	s.status, s.parked = status, reason
 	s.list.m.parked = append(s.list.m.parked, s)
@@ -172,7 +173,7 @@ func (s *step) park(status plan.StepStatus, reason string) {
 }
 
 // settle ends the step.
-func (s *step) settle(status plan.StepStatus) {
+func (s *step) settle(status runs.StepStatus) {
 	m := s.list.m
 	s.close()
 	s.status, s.settled, s.parked = status, true, ""

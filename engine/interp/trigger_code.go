@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -58,20 +59,20 @@ func exprValue(x *plan.Expr) plan.Value { return plan.Value{Kind: plan.ValueExpr
 // Value evaluates a value of a trigger with the roots that it sees, which are
 // values of package schema, at the time `at`. t is the type of the place that it
 // goes to, nil when nothing is known. The error has kind invalid.
-func (c *TriggerCode) Value(v plan.Value, t *schema.Type, roots map[string]any, at time.Time) (any, *plan.Error) {
+func (c *TriggerCode) Value(v plan.Value, t *schema.Type, roots map[string]any, at time.Time) (any, *runs.Error) {
 	m := &Machine{program: c.program, at: at}
 	return m.resolve(v, t, c.env(roots))
 }
 
 // Expr evaluates one expression of a trigger; see Value.
-func (c *TriggerCode) Expr(x plan.Expr, roots map[string]any, at time.Time) (any, *plan.Error) {
+func (c *TriggerCode) Expr(x plan.Expr, roots map[string]any, at time.Time) (any, *runs.Error) {
 	return c.Value(exprValue(&x), nil, roots, at)
 }
 
 // Inputs evaluates what a trigger supplies, each as JSON of its input's type. What
 // an input's schema does not name is left out: a sender may say more than was
 // asked for. The error names the input.
-func (c *TriggerCode) Inputs(t *plan.Trigger, roots map[string]any, at time.Time) (map[string]json.RawMessage, *plan.Error) {
+func (c *TriggerCode) Inputs(t *plan.Trigger, roots map[string]any, at time.Time) (map[string]json.RawMessage, *runs.Error) {
 	inputs := make(map[string]json.RawMessage, len(t.Inputs))
 	for _, binding := range t.Inputs {
 		accepts, known := c.program.inputs.Field(binding.Name)
@@ -90,10 +91,10 @@ func (c *TriggerCode) Inputs(t *plan.Trigger, roots map[string]any, at time.Time
 	return inputs, nil
 }
 
-func acceptInput(t *schema.Type, value any) (json.RawMessage, *plan.Error) {
+func acceptInput(t *schema.Type, value any) (json.RawMessage, *runs.Error) {
 	accepted, err := t.Accept(named(t, value))
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error(), Applied: plan.NotApplied}
+		return nil, &runs.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error(), Applied: runs.NotApplied}
 	}
 	return encodeResult(accepted)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -23,7 +24,7 @@ var anyType = &schema.Type{}
 
 // evaluate runs an expression. An error is a failure of the step, with the
 // expression's place.
-func (m *Machine) evaluate(x *plan.Expr, env map[string]any) (any, *plan.Error) {
+func (m *Machine) evaluate(x *plan.Expr, env map[string]any) (any, *runs.Error) {
 	program := m.program.exprs[x.Source]
 	if program == nil {
 		return nil, m.exprFailure(x, fmt.Errorf("expression %q was not compiled", x.Source))
@@ -41,8 +42,8 @@ func (m *Machine) evaluate(x *plan.Expr, env map[string]any) (any, *plan.Error) 
 	return value, nil
 }
 
-func (m *Machine) exprFailure(x *plan.Expr, err error) *plan.Error {
-	failure := &plan.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error()}
+func (m *Machine) exprFailure(x *plan.Expr, err error) *runs.Error {
+	failure := &runs.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error()}
 	var run *eval.RunError
 	var mismatch *schema.Mismatch
 	switch {
@@ -67,7 +68,7 @@ func (m *Machine) place(pos plan.Pos) string {
 }
 
 // condition evaluates a strictly boolean expression.
-func (m *Machine) condition(x *plan.Expr, env map[string]any) (bool, *plan.Error) {
+func (m *Machine) condition(x *plan.Expr, env map[string]any) (bool, *runs.Error) {
 	value, failure := m.evaluate(x, env)
 	if failure != nil {
 		return false, failure
@@ -84,7 +85,7 @@ func (m *Machine) condition(x *plan.Expr, env map[string]any) (bool, *plan.Error
 
 // resolve evaluates a value. t is the type of the place that it goes to, nil
 // when nothing is known: literals are read by it.
-func (m *Machine) resolve(v plan.Value, t *schema.Type, env map[string]any) (any, *plan.Error) {
+func (m *Machine) resolve(v plan.Value, t *schema.Type, env map[string]any) (any, *runs.Error) {
 	if t == nil {
 		t = anyType
 	}
@@ -112,22 +113,22 @@ func (m *Machine) resolve(v plan.Value, t *schema.Type, env map[string]any) (any
 	case plan.ValueSecret:
 		return schema.SecretRef(v.Secret), nil
 	}
-	return nil, &plan.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("unknown kind of value %q in the plan", v.Kind)}
+	return nil, &runs.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("unknown kind of value %q in the plan", v.Kind)}
 }
 
-func literal(text json.RawMessage, t *schema.Type) (any, *plan.Error) {
+func literal(text json.RawMessage, t *schema.Type) (any, *runs.Error) {
 	value, err := t.Decode(text)
 	if err != nil {
 		// The place is not known here; taking the whole value tells its pointer.
 		value, err = anyType.Decode(text)
 	}
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("literal in the plan: %v", err)}
+		return nil, &runs.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("literal in the plan: %v", err)}
 	}
 	return value, nil
 }
 
-func (m *Machine) text(parts []plan.TextPart, env map[string]any) (any, *plan.Error) {
+func (m *Machine) text(parts []plan.TextPart, env map[string]any) (any, *runs.Error) {
 	var b strings.Builder
 	for _, part := range parts {
 		if part.Expr == nil {
@@ -147,7 +148,7 @@ func (m *Machine) text(parts []plan.TextPart, env map[string]any) (any, *plan.Er
 	return b.String(), nil
 }
 
-func (m *Machine) object(bindings []plan.Binding, t *schema.Type, env map[string]any) (any, *plan.Error) {
+func (m *Machine) object(bindings []plan.Binding, t *schema.Type, env map[string]any) (any, *runs.Error) {
 	object := make(map[string]any, len(bindings))
 	for _, binding := range bindings {
 		part, ok := t.Field(binding.Name)
@@ -164,7 +165,7 @@ func (m *Machine) object(bindings []plan.Binding, t *schema.Type, env map[string
 }
 
 // input resolves a step's `with` into the input of its action.
-func (m *Machine) input(s *step) (map[string]any, *plan.Error) {
+func (m *Machine) input(s *step) (map[string]any, *runs.Error) {
 	with, t := s.code.step.With, s.code.action.input
 	var value any = map[string]any{}
 	if !with.IsZero() {
@@ -187,9 +188,9 @@ func (m *Machine) input(s *step) (map[string]any, *plan.Error) {
 
 // inputFailure names the expression that gave the wrong value, where there is
 // one.
-func (m *Machine) inputFailure(s *step, err error) *plan.Error {
-	failure := &plan.Error{
-		Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error(), Applied: plan.NotApplied,
+func (m *Machine) inputFailure(s *step, err error) *runs.Error {
+	failure := &runs.Error{
+		Kind: plan.KindInvalid, Reason: reasonExpression, Message: err.Error(), Applied: runs.NotApplied,
 	}
 	var mismatch *schema.Mismatch
 	if !errors.As(err, &mismatch) {
@@ -249,7 +250,7 @@ func part(v plan.Value, name string) (plan.Value, bool) {
 }
 
 // connection resolves the name of a step's connection; "" for core actions.
-func (m *Machine) connection(s *step) (string, *plan.Error) {
+func (m *Machine) connection(s *step) (string, *runs.Error) {
 	value := s.code.step.Connection
 	if value == nil {
 		return "", nil
@@ -260,8 +261,8 @@ func (m *Machine) connection(s *step) (string, *plan.Error) {
 	}
 	name, ok := resolved.(string)
 	if !ok || name == "" {
-		return "", &plan.Error{
-			Kind: plan.KindInvalid, Reason: reasonExpression, Applied: plan.NotApplied,
+		return "", &runs.Error{
+			Kind: plan.KindInvalid, Reason: reasonExpression, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("the name of a connection must be text, got %s", schema.TypeOf(resolved)),
 		}
 	}
@@ -269,7 +270,7 @@ func (m *Machine) connection(s *step) (string, *plan.Error) {
 }
 
 // evaluateOutputs evaluates the run's outputs in written order.
-func (m *Machine) evaluateOutputs() (map[string]json.RawMessage, *plan.Error) {
+func (m *Machine) evaluateOutputs() (map[string]json.RawMessage, *runs.Error) {
 	outputs := make(map[string]json.RawMessage, len(m.program.workflow.Outputs))
 	for _, output := range m.program.workflow.Outputs {
 		value, failure := m.resolve(output.Value, nil, m.env)
@@ -289,7 +290,7 @@ func (m *Machine) evaluateOutputs() (map[string]json.RawMessage, *plan.Error) {
 
 // checkFormat refuses a value that its output's format can't show, where the
 // checker could not tell: its type was not known.
-func checkFormat(format string, value any) *plan.Error {
+func checkFormat(format string, value any) *runs.Error {
 	if _, isText := value.(string); isText || format == "" {
 		return nil
 	}
@@ -301,5 +302,5 @@ func checkFormat(format string, value any) *plan.Error {
 		}
 		message = "the format csv: " + err.Error()
 	}
-	return &plan.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Applied: plan.NotApplied, Message: message}
+	return &runs.Error{Kind: plan.KindInvalid, Reason: reasonExpression, Applied: runs.NotApplied, Message: message}
 }

@@ -3,7 +3,7 @@ package interp
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // touch notes that views must show the step again.
@@ -16,11 +16,11 @@ func (m *Machine) touch(s *step) {
 
 // Changes returns the steps that changed since the last call, each once, in the
 // order in which they first did.
-func (m *Machine) Changes() []plan.RunStep {
+func (m *Machine) Changes() []runs.Step {
 	if len(m.changed) == 0 {
 		return nil
 	}
-	views := make([]plan.RunStep, len(m.changed))
+	views := make([]runs.Step, len(m.changed))
 	for i, s := range m.changed {
 		views[i] = s.view()
 		s.changed = false
@@ -31,7 +31,7 @@ func (m *Machine) Changes() []plan.RunStep {
 
 // Steps returns every step in file order, the steps of a loop's items that have
 // begun in input order behind the loop, handlers last.
-func (m *Machine) Steps() []plan.RunStep {
+func (m *Machine) Steps() []runs.Step {
 	if m.main == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (m *Machine) Steps() []plan.RunStep {
 	return views
 }
 
-func (l *list) views(views []plan.RunStep) []plan.RunStep {
+func (l *list) views(views []runs.Step) []runs.Step {
 	for i := range l.steps {
 		s := &l.steps[i]
 		views = append(views, s.view())
@@ -58,8 +58,8 @@ func (l *list) views(views []plan.RunStep) []plan.RunStep {
 	return views
 }
 
-func (s *step) view() plan.RunStep {
-	view := plan.RunStep{
+func (s *step) view() runs.Step {
+	view := runs.Step{
 		Path:       s.path,
 		Status:     s.status,
 		Attempts:   s.attempts,
@@ -83,11 +83,11 @@ func (s *step) view() plan.RunStep {
 		view.Run = s.child.runID
 	}
 	switch s.parked {
-	case plan.PausedAuthRequired:
+	case runs.PausedAuthRequired:
 		view.Wait = "login"
-	case plan.PausedUnknownOutcome:
+	case runs.PausedUnknownOutcome:
 		view.Wait = "resolve"
-	case plan.PausedError, plan.PausedCrashLoop:
+	case runs.PausedError, runs.PausedCrashLoop:
 		view.Wait = "resume"
 	}
 	if s.action != nil {

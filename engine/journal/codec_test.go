@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // whole is a record in which the parts that carry bytes of their own are set.
@@ -19,8 +20,8 @@ func whole() *journal.Record {
 		Seq: 7,
 		Event: journal.Event{
 			Kind: journal.Completed, At: at, Path: "a#page2", By: "ann",
-			Completed: &plan.Completed{Output: json.RawMessage(`{"n":9007199254740993}`), NextCursor: "c", Watermark: []byte{0, 255}, PageNote: []byte("note")},
-			Waits:     []plan.Wait{{For: plan.WaitRateLimit, From: at, Until: at.Add(time.Second)}}, Unsent: []string{"b"}, Interrupted: []string{"c"},
+			Completed: &runs.Completed{Output: json.RawMessage(`{"n":9007199254740993}`), NextCursor: "c", Watermark: []byte{0, 255}, PageNote: []byte("note")},
+			Waits:     []runs.Wait{{For: runs.WaitRateLimit, From: at, Until: at.Add(time.Second)}}, Unsent: []string{"b"}, Interrupted: []string{"c"},
 		},
 		Commands: []journal.Command{
 			{Kind: journal.CommandCall, Path: "a#page3", Call: &journal.Call{
@@ -29,7 +30,7 @@ func whole() *journal.Record {
 			}},
 			{Kind: journal.CommandTimer, Path: "a!retry2", Timer: &journal.Timer{At: at.Add(time.Hour), Reason: "retry"}},
 			{Kind: journal.CommandFinish, Finish: &journal.Finish{
-				Status: plan.RunSucceeded, State: map[string]json.RawMessage{"s": json.RawMessage(`1`)}, Cursors: map[string][]byte{"k": {9}},
+				Status: runs.RunSucceeded, State: map[string]json.RawMessage{"s": json.RawMessage(`1`)}, Cursors: map[string][]byte{"k": {9}},
 				StateVersions: map[string]uint64{"s": 3}, CursorVersions: map[string]uint64{"k": 4},
 			}},
 		},
@@ -70,11 +71,11 @@ func TestWhichEndWrites(t *testing.T) {
 		finish journal.Finish
 		want   bool
 	}{
-		{journal.Finish{Status: plan.RunSucceeded, State: state}, true},
-		{journal.Finish{Status: plan.RunSucceeded, Cursors: map[string][]byte{"k": nil}}, true},
-		{journal.Finish{Status: plan.RunSucceeded}, false},
-		{journal.Finish{Status: plan.RunFailed, State: state}, false},
-		{journal.Finish{Status: plan.RunPaused, Cursors: map[string][]byte{"k": nil}}, false},
+		{journal.Finish{Status: runs.RunSucceeded, State: state}, true},
+		{journal.Finish{Status: runs.RunSucceeded, Cursors: map[string][]byte{"k": nil}}, true},
+		{journal.Finish{Status: runs.RunSucceeded}, false},
+		{journal.Finish{Status: runs.RunFailed, State: state}, false},
+		{journal.Finish{Status: runs.RunPaused, Cursors: map[string][]byte{"k": nil}}, false},
 	} {
 		if got := c.finish.Writes(); got != c.want {
 			t.Errorf("%+v writes: %v", c.finish, got)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // EventKind names what happened.
@@ -43,14 +44,14 @@ type Event struct {
 	At         time.Time       `json:"at"`
 	Path       string          `json:"path,omitempty"`
 	Start      *Start          `json:"start,omitempty"`
-	Completed  *plan.Completed `json:"completed,omitempty"`
-	Pending    *plan.Pending   `json:"pending,omitempty"`
-	Failed     *plan.Error     `json:"failed,omitempty"`
+	Completed  *runs.Completed `json:"completed,omitempty"`
+	Pending    *runs.Pending   `json:"pending,omitempty"`
+	Failed     *runs.Error     `json:"failed,omitempty"`
 	Signal     *Signal         `json:"signal,omitempty"`
 	Resolution *Resolution     `json:"resolution,omitempty"`
 	Cancel     *Cancel         `json:"cancel,omitempty"`
 	Child      *Child          `json:"child,omitempty"`
-	Outcome    *plan.Outcome   `json:"outcome,omitempty"`
+	Outcome    *runs.Outcome   `json:"outcome,omitempty"`
 	Replan     *Replan         `json:"replan,omitempty"`
 	Discard    bool            `json:"discard,omitempty"` // of resumed: the run's success writes no state and no cursors
 	By         string          `json:"by,omitempty"`      // who acted, for events that a person causes
@@ -60,7 +61,7 @@ type Event struct {
 	// Waits, of the answer to a call, are the times in which it was held back before
 	// it was sent, for its rate limit above all. They stand in the record of the
 	// answer, so that a wait costs none of its own, and no decision follows from them.
-	Waits []plan.Wait `json:"waits,omitempty"`
+	Waits []runs.Wait `json:"waits,omitempty"`
 	// Unsent, of stopped, are the operation paths of the open calls that were
 	// certainly not sent; the others may have been.
 	Unsent []string `json:"unsent,omitempty"`
@@ -115,10 +116,10 @@ type Start struct {
 // with the types that JSON has no form for (interp's own notation); empty where
 // nothing is lost without it.
 type Taken struct {
-	Status    plan.StepStatus `json:"status"`
+	Status    runs.StepStatus `json:"status"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"`
-	Error     *plan.Error     `json:"error,omitempty"`
+	Error     *runs.Error     `json:"error,omitempty"`
 	Attempts  int             `json:"attempts,omitempty"`
 	Continued bool            `json:"continued,omitempty"` // it failed, and on_error says continue
 }
@@ -156,7 +157,7 @@ type Child struct {
 	RunID   string          `json:"run_id"`
 	Attempt int             `json:"attempt,omitempty"` // of the run
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	Failed  *plan.Error     `json:"failed,omitempty"`
+	Failed  *runs.Error     `json:"failed,omitempty"`
 	Paused  string          `json:"paused,omitempty"`
 }
 
@@ -192,7 +193,7 @@ type Command struct {
 	Call   *Call       `json:"call,omitempty"`
 	Timer  *Timer      `json:"timer,omitempty"`
 	Child  *ChildStart `json:"child,omitempty"`
-	Log    *plan.Log   `json:"log,omitempty"`
+	Log    *runs.Log   `json:"log,omitempty"`
 	Finish *Finish     `json:"finish,omitempty"`
 }
 
@@ -228,10 +229,10 @@ type Timer struct {
 // Finish gives the run its status. A paused run may be resumed; the state and
 // cursor writes belong to success alone.
 type Finish struct {
-	Status  plan.RunStatus             `json:"status"`
+	Status  runs.Status                `json:"status"`
 	Paused  string                     `json:"paused,omitempty"`
 	Outputs map[string]json.RawMessage `json:"outputs,omitempty"`
-	Error   *plan.Error                `json:"error,omitempty"`
+	Error   *runs.Error                `json:"error,omitempty"`
 	State   map[string]json.RawMessage `json:"state,omitempty"`
 	Cursors map[string][]byte          `json:"cursors,omitempty"` // watermarks by the cursors' keys
 	// The versions that State and Cursors must still have: those that the run read.
@@ -241,7 +242,7 @@ type Finish struct {
 
 // Writes reports whether the run's success changes what is kept between runs.
 func (f *Finish) Writes() bool {
-	return f.Status == plan.RunSucceeded && len(f.State)+len(f.Cursors) > 0
+	return f.Status == runs.RunSucceeded && len(f.State)+len(f.Cursors) > 0
 }
 
 // Record is an event with the commands that it led to: the unit of a run's

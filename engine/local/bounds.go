@@ -6,11 +6,13 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // DefaultJournalBytes is what the journal of a run may hold, with its log, where
 // Options name nothing else (docs/reliability.md, P20): the default of
-// plan.QuotaJournal.
+// quota.Journal.
 const DefaultJournalBytes = 64 << 20
 
 // reserveShare is the part of that bound which a run may have on top of it to end
@@ -87,14 +89,14 @@ func (e *TooLargeError) Hint() string {
 func (r *run) firstRecord() error {
 	if bound := r.driver.options.JournalBytes; r.stored.bytes > bound {
 		failure := r.fullError("inputs")
-		failure.Message = fmt.Sprintf("the run would begin with a record of %d bytes: its journal holds %s at most", r.stored.bytes, plan.SizeText(bound))
+		failure.Message = fmt.Sprintf("the run would begin with a record of %d bytes: its journal holds %s at most", r.stored.bytes, quota.SizeText(bound))
 		return failure
 	}
 	return nil
 }
 
 // countLog counts a line that is to be stored.
-func (r *run) countLog(line *plan.Log) {
+func (r *run) countLog(line *runs.Log) {
 	encoded, err := json.Marshal(line)
 	if err != nil {
 		return // the store refuses it
@@ -102,20 +104,20 @@ func (r *run) countLog(line *plan.Log) {
 	if r.stored.logs == nil {
 		r.stored.logs = map[string]int{}
 	}
-	kept := min(len(encoded), max(0, plan.MaxStepLog-r.stored.logs[line.Step]))
+	kept := min(len(encoded), max(0, quota.MaxStepLog-r.stored.logs[line.Step]))
 	r.stored.logs[line.Step] += kept
 	r.stored.bytes += inPages(int64(kept))
 }
 
 // takeLog queues a line for the run's log. Where it fills the journal, the run
 // ends; what handlers say after that is left out, with a word.
-func (r *run) takeLog(line *plan.Log) {
+func (r *run) takeLog(line *runs.Log) {
 	if r.machine.InEnd() && r.stored.bytes > r.room() {
 		if r.stored.mute {
 			return
 		}
 		r.stored.mute = true
-		line = &plan.Log{At: line.At, Level: "warn", Step: line.Step, Message: "the run's journal is full: what follows is not kept in its log"}
+		line = &runs.Log{At: line.At, Level: "warn", Step: line.Step, Message: "the run's journal is full: what follows is not kept in its log"}
 	}
 	r.logs = append(r.logs, *line)
 	r.countLog(line)
@@ -245,16 +247,16 @@ func dispensable(kind journal.EventKind) bool {
 
 // fullError says that the journal has no room for what a step answered, or for
 // what follows (field is "").
-func (r *run) fullError(field string) *plan.Error {
+func (r *run) fullError(field string) *runs.Error {
 	bound := r.driver.options.JournalBytes
-	failure := &plan.Error{
-		Kind: plan.KindInvalid, Reason: plan.ReasonLimit,
-		Message: fmt.Sprintf("the run's journal is full: it holds %s at most, with its log", plan.SizeText(bound)),
+	failure := &runs.Error{
+		Kind: plan.KindInvalid, Reason: quota.ReasonLimit,
+		Message: fmt.Sprintf("the run's journal is full: it holds %s at most, with its log", quota.SizeText(bound)),
 		Hint:    "split the work into several runs, or read less at a time; `limits: {journal: SIZE}` in flowrun.yaml gives more room",
 	}
 	details := map[string]string{"limit": "journal"}
 	if field != "" {
-		failure.Message = fmt.Sprintf("the run's journal is full: `%s` finds no room in the %s that it may hold, with its log", field, plan.SizeText(bound))
+		failure.Message = fmt.Sprintf("the run's journal is full: `%s` finds no room in the %s that it may hold, with its log", field, quota.SizeText(bound))
 		details["field"] = field
 	}
 	failure.Details, _ = json.Marshal(details) // texts only
@@ -271,11 +273,11 @@ func (r *run) withoutContent(event journal.Event, answered *journal.Command) (sm
 		field = largest(part{"output", len(c.Output)}, part{"next_cursor", len(c.NextCursor)}, part{"watermark", len(c.Watermark)},
 			part{"meta", len(c.Meta)}, part{"page_note", len(c.PageNote)})
 		small.Failed = r.fullError(field)
-		small.Failed.Applied = plan.AppliedFully
+		small.Failed.Applied = runs.AppliedFully
 	case event.Pending != nil:
 		field = largest(part{"checkpoint", len(event.Pending.Checkpoint)}, part{"message", len(event.Pending.Message)}, part{"prompt", sizeOfPrompt(event.Pending.Prompt)})
 		small.Failed = r.fullError(field)
-		small.Failed.Applied = plan.AppliedPartly
+		small.Failed.Applied = runs.AppliedPartly
 	case event.Kind == journal.Failed && event.Failed != nil:
 		field = largest(part{"error.details", len(event.Failed.Details)}, part{"error.message", len(event.Failed.Message)})
 		small.Failed = r.fullError(field)
@@ -285,7 +287,7 @@ func (r *run) withoutContent(event journal.Event, answered *journal.Command) (sm
 		}
 	case event.Outcome != nil:
 		field = "output"
-		small.Kind, small.Outcome = journal.Reconciled, &plan.Outcome{Applied: event.Outcome.Applied, Note: r.fullError(field).Message}
+		small.Kind, small.Outcome = journal.Reconciled, &runs.Outcome{Applied: event.Outcome.Applied, Note: r.fullError(field).Message}
 	case event.Child != nil:
 		child := *event.Child
 		field = "outputs"
@@ -337,7 +339,7 @@ func largest(parts ...part) string {
 	return most.field
 }
 
-func sizeOfPrompt(p *plan.Prompt) int {
+func sizeOfPrompt(p *runs.Prompt) int {
 	if p == nil {
 		return 0
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // smallJournal is the bound of these tests, so that they need not write 64 MiB.
@@ -46,37 +48,37 @@ func paged(w *plan.Workflow) *plan.Workflow {
 
 // growing are the parts of an answer that a plugin fills, each with the answer
 // that brings 50,000 bytes of it and lets the step go on.
-func growing() map[string]func(n int) plan.Answer {
-	page := func(fill func(c *plan.Completed, text string)) func(int) plan.Answer {
-		return func(n int) plan.Answer {
-			c := &plan.Completed{Output: json.RawMessage(fmt.Sprintf(`{"items":[%d]}`, n)), NextCursor: strconv.Itoa(n)}
+func growing() map[string]func(n int) runs.Answer {
+	page := func(fill func(c *runs.Completed, text string)) func(int) runs.Answer {
+		return func(n int) runs.Answer {
+			c := &runs.Completed{Output: json.RawMessage(fmt.Sprintf(`{"items":[%d]}`, n)), NextCursor: strconv.Itoa(n)}
 			fill(c, strings.Repeat("x", 50_000))
-			return plan.Answer{Completed: c}
+			return runs.Answer{Completed: c}
 		}
 	}
-	pending := func(fill func(p *plan.Pending, text string)) func(int) plan.Answer {
-		return func(int) plan.Answer {
-			p := &plan.Pending{RetryAfter: time.Millisecond}
+	pending := func(fill func(p *runs.Pending, text string)) func(int) runs.Answer {
+		return func(int) runs.Answer {
+			p := &runs.Pending{RetryAfter: time.Millisecond}
 			fill(p, strings.Repeat("x", 500_000))
-			return plan.Answer{Pending: p}
+			return runs.Answer{Pending: p}
 		}
 	}
-	return map[string]func(int) plan.Answer{
-		"output": page(func(c *plan.Completed, text string) {
+	return map[string]func(int) runs.Answer{
+		"output": page(func(c *runs.Completed, text string) {
 			c.Output = append(c.Output[:len(c.Output)-1], `,"more":"`+text+`"}`...)
 		}),
-		"next_cursor": page(func(c *plan.Completed, text string) { c.NextCursor += text }),
-		"watermark":   page(func(c *plan.Completed, text string) { c.Watermark = []byte(text) }),
-		"meta":        page(func(c *plan.Completed, text string) { c.Meta = json.RawMessage(`"` + text + `"`) }),
-		"page_note":   page(func(c *plan.Completed, text string) { c.PageNote = []byte(text) }),
-		"checkpoint":  pending(func(p *plan.Pending, text string) { p.Checkpoint = []byte(text) }),
-		"message":     pending(func(p *plan.Pending, text string) { p.Message = text }),
-		"prompt":      pending(func(p *plan.Pending, text string) { p.Prompt = &plan.Prompt{Title: "log in", Message: text} }),
-		"error.message": func(int) plan.Answer {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: strings.Repeat("x", 200_000)}}
+		"next_cursor": page(func(c *runs.Completed, text string) { c.NextCursor += text }),
+		"watermark":   page(func(c *runs.Completed, text string) { c.Watermark = []byte(text) }),
+		"meta":        page(func(c *runs.Completed, text string) { c.Meta = json.RawMessage(`"` + text + `"`) }),
+		"page_note":   page(func(c *runs.Completed, text string) { c.PageNote = []byte(text) }),
+		"checkpoint":  pending(func(p *runs.Pending, text string) { p.Checkpoint = []byte(text) }),
+		"message":     pending(func(p *runs.Pending, text string) { p.Message = text }),
+		"prompt":      pending(func(p *runs.Pending, text string) { p.Prompt = &runs.Prompt{Title: "log in", Message: text} }),
+		"error.message": func(int) runs.Answer {
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: strings.Repeat("x", 200_000)}}
 		},
-		"error.details": func(int) plan.Answer {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "m", Details: json.RawMessage(`"` + strings.Repeat("x", 200_000) + `"`)}}
+		"error.details": func(int) runs.Answer {
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: "m", Details: json.RawMessage(`"` + strings.Repeat("x", 200_000) + `"`)}}
 		},
 	}
 }
@@ -90,7 +92,7 @@ func TestIssue13_02AJournalIsBoundedByAllThatItHolds(t *testing.T) {
 			t.Parallel()
 			b := newBoundedBench(t)
 			n := 0
-			b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+			b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
 				n++
 				return answer(n)
 			}
@@ -101,7 +103,7 @@ func TestIssue13_02AJournalIsBoundedByAllThatItHolds(t *testing.T) {
 			if n := b.service.count("on_failure:tell"); n != 1 {
 				t.Errorf("the handler was called %d times", n)
 			}
-			if told := b.wait(id).Steps["on_failure:tell"]; told.Status != plan.StepSucceeded {
+			if told := b.wait(id).Steps["on_failure:tell"]; told.Status != runs.StepSucceeded {
 				t.Errorf("the handler is %s: %v", told.Status, told.Error)
 			}
 			b.reopen() // a replay counts nothing and comes to the same
@@ -115,7 +117,7 @@ func (b *bench) endsFull(id, field string) {
 	b.t.Helper()
 	result := b.wait(id)
 	failure := result.Steps["a"].Error
-	if result.Run.Status != plan.RunFailed || !result.Run.Closed || failure == nil || failure.Reason != plan.ReasonLimit ||
+	if result.Run.Status != runs.RunFailed || !result.Run.Closed || failure == nil || failure.Reason != quota.ReasonLimit ||
 		!strings.Contains(failure.Message, "`"+field+"`") || !bytes.Contains(failure.Details, []byte(`"field":"`+field+`"`)) {
 		b.t.Errorf("the run is %s (closed: %v); the step is %s: %.300v", result.Run.Status, result.Run.Closed, result.Steps["a"].Status, failure)
 	}
@@ -127,16 +129,16 @@ func (b *bench) endsFull(id, field string) {
 
 func TestIssue13_02TheLogOfARunIsPartOfItsJournal(t *testing.T) {
 	b := newBoundedBench(t)
-	line := plan.Log{Level: "info", Message: strings.Repeat("\x01", 10_000)} // six bytes each, as they are stored
-	b.service.says = map[string][]plan.Log{"a": {line, line, line, line, line, line, line, line, line, line}}
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "busy"}}
+	line := runs.Log{Level: "info", Message: strings.Repeat("\x01", 10_000)} // six bytes each, as they are stored
+	b.service.says = map[string][]runs.Log{"a": {line, line, line, line, line, line, line, line, line, line}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: "busy"}}
 	}
 	w := workflow("a read")
 	w.Steps[0].Retry.Attempts = 100
 	id := b.start(w)
 	result := b.wait(id)
-	if result.Run.Status != plan.RunFailed || result.Error.Reason != plan.ReasonLimit || !strings.Contains(result.Error.Message, "`log`") {
+	if result.Run.Status != runs.RunFailed || result.Error.Reason != quota.ReasonLimit || !strings.Contains(result.Error.Message, "`log`") {
 		t.Errorf("the run is %s: %+v", result.Run.Status, result.Error)
 	}
 	records, logs, err := b.store.JournalBytes(id)
@@ -149,8 +151,8 @@ func TestIssue13_02TheLogOfARunIsPartOfItsJournal(t *testing.T) {
 // a part of its journal's last record.
 func TestIssue13_02ASuccessThatFindsNoRoomIsAFailure(t *testing.T) {
 	b := newBoundedBench(t)
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(`{"text":"` + strings.Repeat("x", 600_000) + `"}`)}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(`{"text":"` + strings.Repeat("x", 600_000) + `"}`)}}
 	}
 	w := handled(workflow("a read"))
 	w.Actions["fake.read"].Output = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
@@ -158,7 +160,7 @@ func TestIssue13_02ASuccessThatFindsNoRoomIsAFailure(t *testing.T) {
 	id := b.start(w)
 	for range 2 {
 		result := b.wait(id)
-		if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Reason != plan.ReasonLimit || !result.Run.Closed {
+		if result.Run.Status != runs.RunFailed || result.Error == nil || result.Error.Reason != quota.ReasonLimit || !result.Run.Closed {
 			t.Errorf("the run is %s: %+v", result.Run.Status, result.Error)
 		}
 		b.reopen()
@@ -172,20 +174,20 @@ func TestIssue13_02ASuccessThatFindsNoRoomIsAFailure(t *testing.T) {
 // journal for ever is cut off, and the run is closed.
 func TestIssue13_02HandlersEndWhereTheReserveDoes(t *testing.T) {
 	b := newBoundedBench(t)
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "gone"}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "gone"}}
 	}
 	n := 0
-	b.service.script["on_failure:tell"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["on_failure:tell"] = func(context.Context, runs.Request) runs.Answer {
 		n++
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: strings.Repeat("x", 4000)}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: strings.Repeat("x", 4000)}}
 	}
 	w := handled(workflow("a read"))
 	w.OnFailure[0].Retry = &plan.Retry{Attempts: 100_000, Delay: time.Microsecond, Factor: 1, MaxDelay: time.Millisecond, On: plan.DefaultRetryKinds()}
 	id := b.start(w)
 	for range 2 {
 		result := b.wait(id)
-		if result.Run.Status != plan.RunFailed || !result.Run.Closed || result.Error.Kind != plan.KindNotFound {
+		if result.Run.Status != runs.RunFailed || !result.Run.Closed || result.Error.Kind != plan.KindNotFound {
 			t.Errorf("the run is %s, closed: %v, %+v", result.Run.Status, result.Run.Closed, result.Error)
 		}
 		b.reopen()
@@ -206,10 +208,10 @@ func TestIssue13_02AnswersThatComeTogetherFindNoMoreRoom(t *testing.T) {
 		step := w.Steps[0]
 		step.ID = fmt.Sprintf("p%d", i)
 		w.Steps = append(w.Steps, step)
-		b.service.script[step.ID] = func(context.Context, plan.Request) plan.Answer { // deaf to its cancel
+		b.service.script[step.ID] = func(context.Context, runs.Request) runs.Answer { // deaf to its cancel
 			all <- struct{}{}
 			<-release
-			return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(`{"ok":true}`), Meta: json.RawMessage(`"` + strings.Repeat("x", 100_000) + `"`)}}
+			return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(`{"ok":true}`), Meta: json.RawMessage(`"` + strings.Repeat("x", 100_000) + `"`)}}
 		}
 	}
 	id := b.start(w)
@@ -218,7 +220,7 @@ func TestIssue13_02AnswersThatComeTogetherFindNoMoreRoom(t *testing.T) {
 	}
 	close(release)
 	result := b.wait(id)
-	if result.Run.Status != plan.RunFailed || result.Error.Reason != plan.ReasonLimit {
+	if result.Run.Status != runs.RunFailed || result.Error.Reason != quota.ReasonLimit {
 		t.Errorf("the run is %s: %+v", result.Run.Status, result.Error)
 	}
 	records, logs, err := b.store.JournalBytes(id)
@@ -232,12 +234,12 @@ func TestIssue13_02AnswersThatComeTogetherFindNoMoreRoom(t *testing.T) {
 func TestIssue13_02AJournalThatIsTooLargeIsParked(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["b"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["b"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(`{"ok":true}`), Meta: json.RawMessage(`"` + strings.Repeat("x", 200_000) + `"`)}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(`{"ok":true}`), Meta: json.RawMessage(`"` + strings.Repeat("x", 200_000) + `"`)}}
 	}
 	id := b.start(workflow("a read", "b read"))
 	<-reached
@@ -248,7 +250,7 @@ func TestIssue13_02AJournalThatIsTooLargeIsParked(t *testing.T) {
 		t.Errorf("it is taken up: %v", err)
 	}
 	result, err := b.driver.Snapshot(t.Context(), id)
-	if err != nil || result.Run.Status != plan.RunPaused || result.Run.Paused != plan.PausedTooLarge || !strings.Contains(result.Run.Error.Hint, "runs rerun "+id) {
+	if err != nil || result.Run.Status != runs.RunPaused || result.Run.Paused != runs.PausedTooLarge || !strings.Contains(result.Run.Error.Hint, "runs rerun "+id) {
 		t.Fatalf("the run is %+v (%v)", result, err)
 	}
 	b.close()
@@ -257,7 +259,7 @@ func TestIssue13_02AJournalThatIsTooLargeIsParked(t *testing.T) {
 	if err := b.driver.LoadDurably(context.Background(), id, &journal.Event{Kind: journal.Resumed}); err != nil {
 		t.Fatal(err)
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+	if result := b.wait(id); result.Run.Status != runs.RunSucceeded {
 		t.Errorf("with more room the run is %s: %+v", result.Run.Status, result.Error)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestCancelOfAnInterruptedRunSendsNothing: the process died with an effect in
@@ -15,7 +16,7 @@ func TestCancelOfAnInterruptedRunSendsNothing(t *testing.T) {
 		t.Run(effect, func(t *testing.T) {
 			b := newBench(t)
 			reached := make(chan struct{})
-			b.service.script["b"] = func(ctx context.Context, r plan.Request) plan.Answer {
+			b.service.script["b"] = func(ctx context.Context, r runs.Request) runs.Answer {
 				close(reached)
 				return hang(ctx, r)
 			}
@@ -27,14 +28,14 @@ func TestCancelOfAnInterruptedRunSendsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			result := b.wait(id)
-			if result.Run.Status != plan.RunCanceled {
+			if result.Run.Status != runs.RunCanceled {
 				t.Errorf("run is %s: %v", result.Run.Status, result.Error)
 			}
 			if got := b.service.count("b"); got != 1 || b.service.count("c") != 0 {
 				t.Errorf("b was called %d times, c %d times", got, b.service.count("c"))
 			}
 			b.reopen()
-			if again, err := b.driver.Snapshot(context.Background(), id); err != nil || again.Run.Status != plan.RunCanceled {
+			if again, err := b.driver.Snapshot(context.Background(), id); err != nil || again.Run.Status != runs.RunCanceled {
 				t.Errorf("after a replay: %+v, %v", again, err)
 			}
 		})
@@ -45,8 +46,8 @@ func TestCancelOfAnInterruptedRunSendsNothing(t *testing.T) {
 // the worker ends, many times.
 func TestACancelIsNotLostWhileTheRunPauses(t *testing.T) {
 	b := newBench(t)
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindAuthRequired, Message: "log in"}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindAuthRequired, Message: "log in"}}
 	}
 	for range 100 {
 		id := b.start(workflow("a read"))
@@ -57,10 +58,10 @@ func TestACancelIsNotLostWhileTheRunPauses(t *testing.T) {
 		if err := b.driver.AwaitEnd(context.Background(), id); err != nil {
 			t.Fatal(err)
 		}
-		if result.Run.Status == plan.RunPaused {
+		if result.Run.Status == runs.RunPaused {
 			result = b.wait(id) // the cancel was given to the next worker
 		}
-		if result.Run.Status != plan.RunCanceled {
+		if result.Run.Status != runs.RunCanceled {
 			t.Fatalf("run is %s (%s)", result.Run.Status, result.Run.Paused)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // triggerWorkflow is the trigger of a sub-workflow's run.
@@ -16,7 +17,7 @@ const triggerWorkflow = "workflow"
 // ChildAnswerer may answer a step that calls a sub-workflow in the place of a run.
 // nil leaves it to the run. It keeps to ctx.
 type ChildAnswerer interface {
-	AnswerChild(ctx context.Context, parent plan.Run, start journal.ChildStart) *journal.Child
+	AnswerChild(ctx context.Context, parent runs.Run, start journal.ChildStart) *journal.Child
 }
 
 // child is a sub-workflow's run that a step waits for. Its id is in the parent's
@@ -46,7 +47,7 @@ func (r *run) startChild(command journal.Command) {
 	if r.dropped[command.Path] {
 		delete(r.dropped, command.Path)
 		r.mail.put(message{child: &childEnd{path: command.Path, end: journal.Child{
-			RunID: command.Child.RunID, Failed: &plan.Error{Kind: plan.KindCanceled, Message: "it was canceled before it began"},
+			RunID: command.Child.RunID, Failed: &runs.Error{Kind: plan.KindCanceled, Message: "it was canceled before it began"},
 		}}})
 		return
 	}
@@ -65,7 +66,7 @@ func (r *run) startChild(command journal.Command) {
 		case r.driver.ctx.Err() != nil:
 			return // the engine is closing: the next start finds the child by its id
 		case err != nil:
-			end = &journal.Child{RunID: command.Child.RunID, Failed: &plan.Error{Kind: plan.KindInternal, Message: err.Error()}}
+			end = &journal.Child{RunID: command.Child.RunID, Failed: &runs.Error{Kind: plan.KindInternal, Message: err.Error()}}
 		}
 		if end != nil {
 			r.mail.put(message{child: &childEnd{path: command.Path, end: *end}})
@@ -75,7 +76,7 @@ func (r *run) startChild(command journal.Command) {
 
 // driveChild makes sure that the child's run is driven. It returns its end when
 // there is nothing to drive any more.
-func (d *Driver) driveChild(parent plan.Run, workflow *plan.Workflow, command journal.Command) (*journal.Child, error) {
+func (d *Driver) driveChild(parent runs.Run, workflow *plan.Workflow, command journal.Command) (*journal.Child, error) {
 	id := command.Child.RunID
 	if workflow == nil {
 		return nil, fmt.Errorf("the plan holds no workflow %s", command.Child.Workflow)
@@ -93,17 +94,17 @@ func (d *Driver) driveChild(parent plan.Run, workflow *plan.Workflow, command jo
 	return d.goOnWithChild(started, command.Child.After)
 }
 
-func (d *Driver) childRequest(parent plan.Run, workflow *plan.Workflow, command journal.Command) StartRequest {
+func (d *Driver) childRequest(parent runs.Run, workflow *plan.Workflow, command journal.Command) StartRequest {
 	encoded, err := workflow.Encode()
 	if err != nil {
 		encoded = nil // Start refuses an empty plan
 	}
 	hash, now := plan.HashOf(encoded), d.now()
 	return StartRequest{
-		Row: plan.Run{
-			ID: command.Child.RunID, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: triggerWorkflow,
+		Row: runs.Run{
+			ID: command.Child.RunID, Workflow: workflow.Name, Status: runs.RunRunning, Attempt: 1, Trigger: triggerWorkflow,
 			Labels: workflow.Labels, ScheduledAt: parent.ScheduledAt, StartedAt: now, PlanHash: hash,
-			Parent: &plan.ParentStep{Run: parent.ID, Step: command.Child.Step, Path: command.Path},
+			Parent: &runs.ParentStep{Run: parent.ID, Step: command.Child.Step, Path: command.Path},
 		},
 		Workflow: workflow, PlanBytes: encoded,
 		RequestID: "child:" + parent.ID + ":" + command.Path,
@@ -123,9 +124,9 @@ func (d *Driver) goOnWithChild(id string, after int) (*journal.Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for the sub-workflow's run: %w", err)
 	}
-	stopped := row.Closed || row.Status == plan.RunPaused
+	stopped := row.Closed || row.Status == runs.RunPaused
 	switch {
-	case stopped && (row.Status == plan.RunSucceeded || row.Attempt > after):
+	case stopped && (row.Status == runs.RunSucceeded || row.Attempt > after):
 		r, err := d.replay(id)
 		if err != nil {
 			return nil, err
@@ -143,22 +144,22 @@ func (r *run) asChild() journal.Child {
 	end := journal.Child{RunID: r.row.ID, Attempt: r.machine.Attempt()}
 	status, paused := r.machine.Status()
 	switch status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		outputs := r.machine.Outputs()
 		if outputs == nil {
 			outputs = map[string]json.RawMessage{}
 		}
 		encoded, err := json.Marshal(outputs)
 		if err != nil {
-			end.Failed = &plan.Error{Kind: plan.KindInternal, Message: "encode the outputs: " + err.Error()}
+			end.Failed = &runs.Error{Kind: plan.KindInternal, Message: "encode the outputs: " + err.Error()}
 			break
 		}
 		end.Outputs = encoded
-	case plan.RunPaused:
+	case runs.RunPaused:
 		end.Paused, end.Failed = paused, r.machine.Error()
 	default:
 		if end.Failed = r.machine.Error(); end.Failed == nil {
-			end.Failed = &plan.Error{Kind: plan.KindInternal, Message: "it is " + string(status)}
+			end.Failed = &runs.Error{Kind: plan.KindInternal, Message: "it is " + string(status)}
 		}
 	}
 	return end
@@ -168,7 +169,7 @@ func (r *run) asChild() journal.Child {
 // that nobody drives finds out when it goes on.
 func (d *Driver) tellParent(r *run) {
 	parent := r.row.Parent
-	if parent == nil || r.stopping || r.failed != nil || !(r.row.Closed || r.row.Status == plan.RunPaused) {
+	if parent == nil || r.stopping || r.failed != nil || !(r.row.Closed || r.row.Status == runs.RunPaused) {
 		return
 	}
 	if above := d.driven(parent.Run); above != nil {
@@ -203,10 +204,10 @@ func (r *run) childWaiting(told *childWaits) {
 }
 
 // withChild shows in a step that its sub-workflow waits for people alone.
-func (r *run) withChild(step plan.RunStep) plan.RunStep {
+func (r *run) withChild(step runs.Step) runs.Step {
 	for _, c := range r.children {
-		if c.waits && c.command.Child.Step == step.Path && step.Status == plan.StepRunning {
-			step.Status, step.Wait = plan.StepWaiting, interp.WaitApproval
+		if c.waits && c.command.Child.Step == step.Path && step.Status == runs.StepRunning {
+			step.Status, step.Wait = runs.StepWaiting, interp.WaitApproval
 			step.Message = "its run " + c.command.Child.RunID + " waits for a person or a signal"
 		}
 	}

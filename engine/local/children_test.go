@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // parentOf is a workflow with one step that runs another.
@@ -74,27 +75,27 @@ func TestRule19AResumedParentGoesOnWithTheSameChild(t *testing.T) {
 	b := newBench(t)
 	var down atomic.Bool
 	down.Store(true)
-	b.service.script["second"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["second"] = func(context.Context, runs.Request) runs.Answer {
 		if down.Load() {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "gone"}}
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "gone"}}
 		}
 		return done()
 	}
 	parent := b.start(parentOf(workflow("first once", "second read")))
 	failed := b.wait(parent)
 	child := failed.Steps["sub"].Run
-	if failed.Run.Status != plan.RunFailed || failed.Error.Kind != plan.KindNotFound || failed.Error.Step != "sub" ||
+	if failed.Run.Status != runs.RunFailed || failed.Error.Kind != plan.KindNotFound || failed.Error.Step != "sub" ||
 		!strings.Contains(string(failed.Error.Details), child) || !strings.Contains(failed.Error.Message, "in its step second") {
 		t.Fatalf("the parent is %+v", failed)
 	}
-	if row, err := b.store.Run(child); err != nil || row.Parent == nil || row.Parent.Run != parent || row.Status != plan.RunFailed {
+	if row, err := b.store.Run(child); err != nil || row.Parent == nil || row.Parent.Run != parent || row.Status != runs.RunFailed {
 		t.Fatalf("the child's row %+v (%v)", row, err)
 	}
 	down.Store(false)
 	if err := b.driver.Load(parent, &journal.Event{Kind: journal.Resumed}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.wait(parent); got.Run.Status != plan.RunSucceeded || got.Steps["sub"].Run != child {
+	if got := b.wait(parent); got.Run.Status != runs.RunSucceeded || got.Steps["sub"].Run != child {
 		t.Errorf("the resumed parent is %+v", got.Run)
 	}
 	if n := b.service.count("first"); n != 1 {
@@ -117,7 +118,7 @@ func TestRule19AChildNeedsNoSlotOfItsOwn(t *testing.T) {
 		b.driver = first
 	}()
 	parent := b.start(parentOf(parentOf(workflow("a read"))))
-	if got := b.wait(parent); got.Run.Status != plan.RunSucceeded {
+	if got := b.wait(parent); got.Run.Status != runs.RunSucceeded {
 		t.Errorf("the parent is %+v", got.Run)
 	}
 }
@@ -131,10 +132,10 @@ func TestRule25ACanceledParentCancelsItsChild(t *testing.T) {
 	if err := b.driver.Load(parent, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.wait(parent); got.Run.Status != plan.RunCanceled {
+	if got := b.wait(parent); got.Run.Status != runs.RunCanceled {
 		t.Errorf("the parent is %s", got.Run.Status)
 	}
-	if row, err := b.store.Run(child); err != nil || row.Status != plan.RunCanceled {
+	if row, err := b.store.Run(child); err != nil || row.Status != runs.RunCanceled {
 		t.Errorf("the child is %+v (%v)", row, err)
 	}
 }
@@ -142,15 +143,15 @@ func TestRule25ACanceledParentCancelsItsChild(t *testing.T) {
 func TestRule19APausedChildPausesItsParentAndAResumeGoesOnWithBoth(t *testing.T) {
 	b := newBench(t)
 	var logged atomic.Bool
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
 		if !logged.Load() {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindAuthRequired, Message: "log in"}}
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindAuthRequired, Message: "log in"}}
 		}
 		return done()
 	}
 	parent := b.start(parentOf(workflow("a read")))
 	got := b.wait(parent)
-	if got.Run.Status != plan.RunPaused || got.Run.Paused != plan.PausedAuthRequired || got.Error.Kind != plan.KindAuthRequired {
+	if got.Run.Status != runs.RunPaused || got.Run.Paused != runs.PausedAuthRequired || got.Error.Kind != plan.KindAuthRequired {
 		t.Fatalf("the parent is %+v", got.Run)
 	}
 	logged.Store(true)
@@ -158,7 +159,7 @@ func TestRule19APausedChildPausesItsParentAndAResumeGoesOnWithBoth(t *testing.T)
 	if err := b.driver.Load(parent, &journal.Event{Kind: journal.Resumed}); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.wait(parent); got.Run.Status != plan.RunSucceeded {
+	if got := b.wait(parent); got.Run.Status != runs.RunSucceeded {
 		t.Errorf("the parent is %+v", got.Run)
 	}
 }
@@ -175,7 +176,7 @@ func TestRule19AParentThatWasDownFindsItsChildEnded(t *testing.T) {
 	if err := b.driver.Load(parent, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.wait(parent); got.Run.Status != plan.RunSucceeded || got.Steps["sub"].Run != child {
+	if got := b.wait(parent); got.Run.Status != runs.RunSucceeded || got.Steps["sub"].Run != child {
 		t.Errorf("the parent is %+v", got.Run)
 	}
 }
@@ -187,7 +188,7 @@ func TestADecisionIsHeldWhileNobodyDrivesTheRun(t *testing.T) {
 	w.Actions, w.Steps = after.Actions, append(w.Steps, after.Steps...)
 	w.Steps[1].Needs = []string{"ask"}
 	id := b.start(w)
-	b.await("it waits", func() bool { row, err := b.store.Run(id); return err == nil && row.Status == plan.RunWaiting })
+	b.await("it waits", func() bool { row, err := b.store.Run(id); return err == nil && row.Status == runs.RunWaiting })
 	b.await("only people can go on with it", func() bool { return b.driver.Busy() == 0 && b.driver.Active() == 1 })
 	b.reopen()
 	held, err := b.driver.Decide(t.Context(), id, true, approve(true))
@@ -196,7 +197,7 @@ func TestADecisionIsHeldWhileNobodyDrivesTheRun(t *testing.T) {
 	}
 	for range 2 { // however often it is looked at, and whoever goes on with it
 		got, err := b.driver.Snapshot(t.Context(), id)
-		if d := got.Steps["ask"].Decision; err != nil || d == nil || !d.Held || got.Run.Status != plan.RunWaiting {
+		if d := got.Steps["ask"].Decision; err != nil || d == nil || !d.Held || got.Run.Status != runs.RunWaiting {
 			t.Fatalf("%+v (%v)", got.Steps["ask"], err)
 		}
 		b.reopen()
@@ -208,7 +209,7 @@ func TestADecisionIsHeldWhileNobodyDrivesTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.wait(id)
-	if d := got.Steps["ask"].Decision; got.Run.Status != plan.RunSucceeded || d == nil || d.Held || d.By != "ann" || b.service.count("after") != 1 {
+	if d := got.Steps["ask"].Decision; got.Run.Status != runs.RunSucceeded || d == nil || d.Held || d.By != "ann" || b.service.count("after") != 1 {
 		t.Errorf("the run is %+v, the decision %+v", got.Run, d)
 	}
 }
@@ -216,7 +217,7 @@ func TestADecisionIsHeldWhileNobodyDrivesTheRun(t *testing.T) {
 func TestADecisionOfADrivenRunIsDurableWhenItIsAnswered(t *testing.T) {
 	b := newBench(t)
 	id := b.start(asking())
-	b.await("it waits", func() bool { row, err := b.store.Run(id); return err == nil && row.Status == plan.RunWaiting })
+	b.await("it waits", func() bool { row, err := b.store.Run(id); return err == nil && row.Status == runs.RunWaiting })
 	if held, err := b.driver.Decide(t.Context(), id, true, approve(false)); err != nil || held {
 		t.Fatalf("held %v, error %v", held, err)
 	}
@@ -224,7 +225,7 @@ func TestADecisionOfADrivenRunIsDurableWhenItIsAnswered(t *testing.T) {
 	if err != nil || records[len(records)-1].Event.Kind != journal.Signaled || records[len(records)-1].Event.By != "ann" {
 		t.Errorf("the journal ends with %+v (%v)", records[len(records)-1].Event, err)
 	}
-	if got := b.wait(id); got.Run.Status != plan.RunSucceeded {
+	if got := b.wait(id); got.Run.Status != runs.RunSucceeded {
 		t.Errorf("the run is %s", got.Run.Status)
 	}
 }

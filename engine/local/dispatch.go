@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // call is a call in flight.
@@ -69,9 +70,9 @@ func (r *run) startCall(command journal.Command) {
 	if r.dropped[command.Path] { // canceled while its intent became durable
 		delete(r.dropped, command.Path)
 		r.calls[command.Path] = &call{command: command, cancel: func() {}}
-		event := answerEvent(command.Path, dispatch.Failure(plan.KindCanceled, plan.NotApplied, "canceled before it was sent"))
+		event := answerEvent(command.Path, dispatch.Failure(plan.KindCanceled, runs.NotApplied, "canceled before it was sent"))
 		if command.Call.Reconcile != "" {
-			event = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &plan.Outcome{Note: "canceled before the question was sent"}}
+			event = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &runs.Outcome{Note: "canceled before the question was sent"}}
 		}
 		r.mail.put(message{event: &event, answerTo: &command})
 		return
@@ -112,12 +113,12 @@ func (r *run) ask(ctx context.Context, command journal.Command, question dispatc
 	})
 }
 
-func (r *run) request(command journal.Command) plan.Request {
+func (r *run) request(command journal.Command) runs.Request {
 	operation := command.Path
 	if command.Call.Reconcile != "" {
 		operation = command.Call.Reconcile
 	}
-	return plan.Request{
+	return runs.Request{
 		Action:         command.Call.Action,
 		Connection:     command.Call.Connection,
 		Workflow:       r.workflow.Name,
@@ -136,13 +137,13 @@ func (r *run) request(command journal.Command) plan.Request {
 	}
 }
 
-func answerEvent(path string, answer plan.Answer) journal.Event {
+func answerEvent(path string, answer runs.Answer) journal.Event {
 	event := eventOf(path, answer)
 	event.Waits = answer.Waits
 	return event
 }
 
-func eventOf(path string, answer plan.Answer) journal.Event {
+func eventOf(path string, answer runs.Answer) journal.Event {
 	switch {
 	case answer.Completed != nil:
 		return journal.Event{Kind: journal.Completed, Path: path, Completed: answer.Completed}
@@ -151,8 +152,8 @@ func eventOf(path string, answer plan.Answer) journal.Event {
 	case answer.Failed != nil:
 		return journal.Event{Kind: journal.Failed, Path: path, Failed: answer.Failed}
 	}
-	return journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{
-		Kind: plan.KindCrashed, Message: "the call ended without an answer", Applied: plan.AppliedUnknown,
+	return journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{
+		Kind: plan.KindCrashed, Message: "the call ended without an answer", Applied: runs.AppliedUnknown,
 	}}
 }
 
@@ -219,7 +220,7 @@ type sink struct {
 }
 
 // Log queues a line for the run's log.
-func (s *sink) Log(line plan.Log) {
+func (s *sink) Log(line runs.Log) {
 	line.Step = s.step
 	if line.At.IsZero() {
 		line.At = s.run.driver.now()
@@ -233,6 +234,6 @@ func (s *sink) Wait(reason string, since, until time.Time) {
 }
 
 // Progress shows how far the call is; it is not stored.
-func (s *sink) Progress(progress plan.Progress) {
+func (s *sink) Progress(progress runs.Progress) {
 	s.run.feed.send(Update{Kind: UpdateProgress, RunID: s.run.row.ID, Path: s.step, Progress: &progress})
 }

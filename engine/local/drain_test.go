@@ -9,7 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // drain stops the driver gracefully and opens the next one.
@@ -40,7 +40,7 @@ func (b *bench) stoppedEvent(id string) *journal.Event {
 func TestP17ADrainWaitsForCallsInFlight(t *testing.T) {
 	b := newBench(t)
 	reached, release := make(chan struct{}), make(chan struct{})
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
 		close(reached)
 		<-release
 		return done()
@@ -66,7 +66,7 @@ func TestP17ADrainWaitsForCallsInFlight(t *testing.T) {
 func TestP17ADrainCancelsWhatDoesNotEnd(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}

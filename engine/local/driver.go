@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -56,7 +57,7 @@ type Options struct {
 	Cache      dispatch.Cache
 
 	// Observer hears of rows and steps when they are durable. nil = nobody does.
-	Observer *plan.Observer
+	Observer *runs.Observer
 }
 
 // The errors of a Driver.
@@ -117,7 +118,7 @@ func New(options Options) *Driver {
 // StartRequest is an accepted run: row, plan and the payload of its started
 // event. RequestID makes a repeated submit return the first one's run.
 type StartRequest struct {
-	Row       plan.Run
+	Row       runs.Run
 	Workflow  *plan.Workflow
 	PlanBytes []byte
 	Start     journal.Start
@@ -149,7 +150,7 @@ func (d *Driver) Start(ctx context.Context, request StartRequest) (id string, er
 	}
 	r.updateRow(d.now())
 	if !r.tryBegin() {
-		r.row.Status = plan.RunQueued
+		r.row.Status = runs.RunQueued
 	}
 	row := r.row
 	existing, err := d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, batch.record)

@@ -21,6 +21,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -31,15 +32,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type service struct {
 	mu     sync.Mutex
 	counts map[string]int
-	script map[string]func(context.Context, plan.Request) plan.Answer
-	says   map[string][]plan.Log
+	script map[string]func(context.Context, runs.Request) runs.Answer
+	says   map[string][]runs.Log
 }
 
 func newService() *service {
-	return &service{counts: map[string]int{}, script: map[string]func(context.Context, plan.Request) plan.Answer{}}
+	return &service{counts: map[string]int{}, script: map[string]func(context.Context, runs.Request) runs.Answer{}}
 }
 
-func (s *service) Call(ctx context.Context, r plan.Request, sink plan.Sink) plan.Answer {
+func (s *service) Call(ctx context.Context, r runs.Request, sink runs.Sink) runs.Answer {
 	s.mu.Lock()
 	s.counts[r.Operation]++
 	answer, says := s.script[r.Step], s.says[r.Step]
@@ -59,20 +60,20 @@ func (s *service) count(operation string) int {
 	return s.counts[operation]
 }
 
-func done() plan.Answer {
-	return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(`{"ok":true}`)}}
+func done() runs.Answer {
+	return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(`{"ok":true}`)}}
 }
 
 // hang answers when the call is canceled, as a plugin does.
-func hang(ctx context.Context, _ plan.Request) plan.Answer {
+func hang(ctx context.Context, _ runs.Request) runs.Answer {
 	<-ctx.Done()
-	return plan.Answer{Failed: &plan.Error{Kind: plan.KindCanceled, Message: "canceled"}}
+	return runs.Answer{Failed: &runs.Error{Kind: plan.KindCanceled, Message: "canceled"}}
 }
 
 type noLimit struct{}
 
-func (noLimit) Acquire(context.Context, *plan.Action, string, func(time.Time)) (func(plan.Answer), error) {
-	return func(plan.Answer) {}, nil
+func (noLimit) Acquire(context.Context, *plan.Action, string, func(time.Time)) (func(runs.Answer), error) {
+	return func(runs.Answer) {}, nil
 }
 
 // bench is a driver on a real store.
@@ -140,7 +141,7 @@ func (b *bench) start(w *plan.Workflow) string {
 	now := time.Now().UTC()
 	id := strings.ToLower(ulid.Make().String())
 	got, err := b.driver.Start(context.Background(), local.StartRequest{
-		Row:      plan.Run{ID: id, Workflow: w.Name, Attempt: 1, StartedAt: now, ScheduledAt: now, PlanHash: hash},
+		Row:      runs.Run{ID: id, Workflow: w.Name, Attempt: 1, StartedAt: now, ScheduledAt: now, PlanHash: hash},
 		Workflow: w, PlanBytes: encoded,
 		Start: journal.Start{RunID: id, Inputs: json.RawMessage(`{}`), Interpreter: interp.Version, PlanHash: hash, ScheduledAt: now},
 	})
@@ -151,7 +152,7 @@ func (b *bench) start(w *plan.Workflow) string {
 }
 
 // wait follows the run to the end of its feed.
-func (b *bench) wait(id string) *plan.Result {
+func (b *bench) wait(id string) *runs.Result {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -195,11 +196,11 @@ func workflow(steps ...string) *plan.Workflow {
 func TestARunGoesThroughItsSteps(t *testing.T) {
 	b := newBench(t)
 	result := b.wait(b.start(workflow("a read", "b keyed", "c once", "d idempotent")))
-	if result.Run.Status != plan.RunSucceeded || !result.Run.Closed {
+	if result.Run.Status != runs.RunSucceeded || !result.Run.Closed {
 		t.Fatalf("run ended as %+v", result.Run)
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
-		if step := result.Steps[id]; step.Status != plan.StepSucceeded || b.service.count(id) != 1 {
+		if step := result.Steps[id]; step.Status != runs.StepSucceeded || b.service.count(id) != 1 {
 			t.Errorf("step %s is %s after %d calls", id, step.Status, b.service.count(id))
 		}
 	}
@@ -208,7 +209,7 @@ func TestARunGoesThroughItsSteps(t *testing.T) {
 func TestP4AnEffectIsSentAfterItsIntentIsDurable(t *testing.T) {
 	b := newBench(t)
 	var early []string
-	check := func(_ context.Context, r plan.Request) plan.Answer {
+	check := func(_ context.Context, r runs.Request) runs.Answer {
 		records, err := b.store.Records(r.RunID, 1, 100)
 		if err != nil {
 			t.Error(err)
@@ -227,7 +228,7 @@ func TestP4AnEffectIsSentAfterItsIntentIsDurable(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		b.service.script[id] = check
 	}
-	if result := b.wait(b.start(workflow("a keyed", "b once", "c idempotent"))); result.Run.Status != plan.RunSucceeded {
+	if result := b.wait(b.start(workflow("a keyed", "b once", "c idempotent"))); result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("run ended as %+v", result.Run)
 	}
 	if len(early) > 0 {
@@ -238,7 +239,7 @@ func TestP4AnEffectIsSentAfterItsIntentIsDurable(t *testing.T) {
 func TestAnInterruptedRunGoesOnWithWhatWasInFlight(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["b"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["b"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}
@@ -250,7 +251,7 @@ func TestAnInterruptedRunGoesOnWithWhatWasInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded {
+	if result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("run ended as %+v: %v", result.Run, result.Error)
 	}
 	want := map[string]int{"a": 1, "b": 2, "c": 1}
@@ -264,7 +265,7 @@ func TestAnInterruptedRunGoesOnWithWhatWasInFlight(t *testing.T) {
 func TestP3AOnceCallInFlightIsNeverRepeatedSilently(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["b"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["b"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}
@@ -275,28 +276,28 @@ func TestP3AOnceCallInFlightIsNeverRepeatedSilently(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunPaused || result.Run.Paused != plan.PausedUnknownOutcome {
+	if result.Run.Status != runs.RunPaused || result.Run.Paused != runs.PausedUnknownOutcome {
 		t.Fatalf("run is %s (%s)", result.Run.Status, result.Run.Paused)
 	}
-	if step := result.Steps["b"]; step.Status != plan.StepUnknown || b.service.count("b") != 1 {
+	if step := result.Steps["b"]; step.Status != runs.StepUnknown || b.service.count("b") != 1 {
 		t.Errorf("step b is %s after %d calls", step.Status, b.service.count("b"))
 	}
 	if err := b.driver.Load(id, &journal.Event{Kind: journal.Resumed}); err != nil {
 		t.Fatal(err)
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunPaused || b.service.count("b") != 1 {
+	if result := b.wait(id); result.Run.Status != runs.RunPaused || b.service.count("b") != 1 {
 		t.Errorf("after a resume: %s, %d calls", result.Run.Status, b.service.count("b"))
 	}
 }
 
 func TestAFailedRunIsResumed(t *testing.T) {
 	b := newBench(t)
-	b.service.script["b"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "not there"}}
+	b.service.script["b"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "not there"}}
 	}
 	id := b.start(workflow("a keyed", "b read", "c read"))
 	failed := b.wait(id)
-	if failed.Run.Status != plan.RunFailed || failed.Steps["c"].Status != plan.StepBlocked {
+	if failed.Run.Status != runs.RunFailed || failed.Steps["c"].Status != runs.StepBlocked {
 		t.Fatalf("run is %s, c is %s", failed.Run.Status, failed.Steps["c"].Status)
 	}
 	delete(b.service.script, "b")
@@ -307,7 +308,7 @@ func TestAFailedRunIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded || result.Run.Attempt != 2 || b.service.count("a") != 1 {
+	if result.Run.Status != runs.RunSucceeded || result.Run.Attempt != 2 || b.service.count("a") != 1 {
 		t.Errorf("resumed run is %+v, a was called %d times", result.Run, b.service.count("a"))
 	}
 }
@@ -315,7 +316,7 @@ func TestAFailedRunIsResumed(t *testing.T) {
 func TestACanceledRunEndsItsCalls(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}
@@ -324,7 +325,7 @@ func TestACanceledRunEndsItsCalls(t *testing.T) {
 	if err := b.driver.Load(id, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}}); err != nil {
 		t.Fatal(err)
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunCanceled || b.service.count("b") != 0 {
+	if result := b.wait(id); result.Run.Status != runs.RunCanceled || b.service.count("b") != 0 {
 		t.Errorf("run is %s, b was called %d times", result.Run.Status, b.service.count("b"))
 	}
 }
@@ -332,18 +333,18 @@ func TestACanceledRunEndsItsCalls(t *testing.T) {
 func TestAttemptsAreRepeatedAndShown(t *testing.T) {
 	b := newBench(t)
 	attempts := 0
-	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		attempts++
 		if r.Attempt != attempts || r.IdempotencyKey != local.IdempotencyKey(r.RunID, "a") {
 			t.Errorf("attempt %d came as %d with key %s", attempts, r.Attempt, r.IdempotencyKey)
 		}
 		if attempts < 3 {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "busy"}}
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: "busy"}}
 		}
 		return done()
 	}
 	result := b.wait(b.start(workflow("a keyed")))
-	if result.Run.Status != plan.RunSucceeded || result.Steps["a"].Attempts != 3 {
+	if result.Run.Status != runs.RunSucceeded || result.Steps["a"].Attempts != 3 {
 		t.Errorf("run is %s after %d attempts", result.Run.Status, result.Steps["a"].Attempts)
 	}
 }
@@ -351,7 +352,7 @@ func TestAttemptsAreRepeatedAndShown(t *testing.T) {
 func TestP8AJournalThatDoesNotFitIsParked(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}
@@ -370,7 +371,7 @@ func TestP8AJournalThatDoesNotFitIsParked(t *testing.T) {
 		t.Fatalf("load of a forged journal: %v", err)
 	}
 	row, err := b.store.Run(id)
-	if err != nil || row.Status != plan.RunPaused || row.Paused != plan.PausedReplayMismatch {
+	if err != nil || row.Status != runs.RunPaused || row.Paused != runs.PausedReplayMismatch {
 		t.Errorf("the run is %+v (%v)", row, err)
 	}
 }
@@ -378,7 +379,7 @@ func TestP8AJournalThatDoesNotFitIsParked(t *testing.T) {
 func TestWatchersHearOnlyOfWhatIsDurable(t *testing.T) {
 	b := newBench(t)
 	gate := make(chan struct{})
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		select {
 		case <-gate:
 			return done()
@@ -432,17 +433,17 @@ func TestP9TheTimeThatATimerWasFoundDueIsStored(t *testing.T) {
 		}
 		return limitBegin.Add(since)
 	})
-	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		if r.Attempt > 1 {
 			return done()
 		}
 		failedAt.Store(int64(time.Since(began)))
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "busy"}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: "busy"}}
 	}
 	w := workflow("a read")
 	w.Steps[0].Retry.Delay = delay
 	id := b.start(w)
-	if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+	if result := b.wait(id); result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("run is %s", result.Run.Status)
 	}
 	var due time.Time

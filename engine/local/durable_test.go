@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestP6TheCrashIsCountedBeforeTheCallIsSentAgain: what the call sees is a journal
@@ -22,14 +23,14 @@ import (
 func TestP6TheCrashIsCountedBeforeTheCallIsSentAgain(t *testing.T) {
 	b := newBench(t)
 	reached := make(chan struct{})
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}
 	id := b.start(workflow("a read", "b read"))
 	<-reached
 	b.reopen()
-	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		records, err := b.store.Records(r.RunID, 1, 0)
 		if last := records[len(records)-1].Event; err != nil || !slices.Equal(last.Interrupted, []string{"a"}) {
 			t.Errorf("the last record when the call is sent again: %+v (%v)", last, err)
@@ -37,7 +38,7 @@ func TestP6TheCrashIsCountedBeforeTheCallIsSentAgain(t *testing.T) {
 		return done()
 	}
 	// After a crash the intents of reads are durable too, for a while.
-	b.service.script["b"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["b"] = func(_ context.Context, r runs.Request) runs.Answer {
 		records, err := b.store.Records(r.RunID, 1, 0)
 		if last := records[len(records)-1]; err != nil || len(last.Commands) != 1 || last.Commands[0].Path != "b" {
 			t.Errorf("the last record when b is sent: %+v (%v)", last, err)
@@ -47,7 +48,7 @@ func TestP6TheCrashIsCountedBeforeTheCallIsSentAgain(t *testing.T) {
 	if err := b.driver.Load(id, nil); err != nil {
 		t.Fatal(err)
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+	if result := b.wait(id); result.Run.Status != runs.RunSucceeded {
 		t.Errorf("the run is %+v", result.Run)
 	}
 }
@@ -66,7 +67,7 @@ func TestP17AOnceCallThatWasNeverSentIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded || b.service.count("a") != 1 || b.service.count("b") != 1 {
+	if result.Run.Status != runs.RunSucceeded || b.service.count("a") != 1 || b.service.count("b") != 1 {
 		t.Errorf("the run is %s (%v), calls: %d of a, %d of b", result.Run.Status, result.Error, b.service.count("a"), b.service.count("b"))
 	}
 }
@@ -77,7 +78,7 @@ func TestP6ALateReplyOfAnOldEpochIsDropped(t *testing.T) {
 	b := newBench(t)
 	release, answered := make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
 		if calls.Add(1) > 1 {
 			close(release) // the old one answers while the new one is in flight
 			<-answered
@@ -86,12 +87,12 @@ func TestP6ALateReplyOfAnOldEpochIsDropped(t *testing.T) {
 		}
 		<-release
 		defer close(answered)
-		return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(`{"ok":false}`)}}
+		return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(`{"ok":false}`)}}
 	}
 	w := workflow("a read")
 	w.Steps[0].Within, w.Steps[0].OnErrorAll = time.Second, plan.ReactPause
 	id := b.start(w)
-	b.until(id, plan.RunPaused)
+	b.until(id, runs.RunPaused)
 	if err := b.driver.AwaitEnd(context.Background(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestP6ALateReplyOfAnOldEpochIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded || string(result.Steps["a"].Outputs) != `{"ok":true}` {
+	if result.Run.Status != runs.RunSucceeded || string(result.Steps["a"].Outputs) != `{"ok":true}` {
 		t.Errorf("the run is %s with %s", result.Run.Status, result.Steps["a"].Outputs)
 	}
 }
@@ -108,10 +109,10 @@ func TestP6ALateReplyOfAnOldEpochIsDropped(t *testing.T) {
 type asker struct {
 	*service
 	asked  atomic.Int32
-	answer func(n int32, r plan.Request) (plan.Outcome, error)
+	answer func(n int32, r runs.Request) (runs.Outcome, error)
 }
 
-func (a *asker) Reconcile(_ context.Context, r plan.Request) (plan.Outcome, error) {
+func (a *asker) Reconcile(_ context.Context, r runs.Request) (runs.Outcome, error) {
 	return a.answer(a.asked.Add(1), r)
 }
 
@@ -128,26 +129,26 @@ func (b *bench) reopenWith(a *asker) {
 // the key of the call that it is about.
 func TestRule11AQuestionThatFailsIsAskedOnceMore(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer func(n int32, r plan.Request) (plan.Outcome, error)
-		want   plan.RunStatus
+		answer func(n int32, r runs.Request) (runs.Outcome, error)
+		want   runs.Status
 	}{
-		"it fails twice": {func(int32, plan.Request) (plan.Outcome, error) { return plan.Outcome{}, errors.New("not now") }, plan.RunPaused},
-		"it fails once": {func(n int32, r plan.Request) (plan.Outcome, error) {
+		"it fails twice": {func(int32, runs.Request) (runs.Outcome, error) { return runs.Outcome{}, errors.New("not now") }, runs.RunPaused},
+		"it fails once": {func(n int32, r runs.Request) (runs.Outcome, error) {
 			if n == 1 {
-				return plan.Outcome{}, errors.New("not now")
+				return runs.Outcome{}, errors.New("not now")
 			}
 			if r.Operation != "a" || r.IdempotencyKey != local.IdempotencyKey(r.RunID, "a") {
-				return plan.Outcome{}, errors.New("another call")
+				return runs.Outcome{}, errors.New("another call")
 			}
-			return plan.Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"ok":true}`)}, nil
-		}, plan.RunSucceeded},
+			return runs.Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"ok":true}`)}, nil
+		}, runs.RunSucceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			a := &asker{service: b.service, answer: test.answer}
 			b.reopenWith(a)
-			b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-				return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout, Message: "lost"}}
+			b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+				return runs.Answer{Failed: &runs.Error{Kind: plan.KindTimeout, Message: "lost"}}
 			}
 			w := workflow("a once")
 			w.Actions["fake.once"].Reconcile = true
@@ -155,7 +156,7 @@ func TestRule11AQuestionThatFailsIsAskedOnceMore(t *testing.T) {
 			if result.Run.Status != test.want || a.asked.Load() != 2 || b.service.count("a") != 1 {
 				t.Errorf("the run is %s (%v) after %d questions and %d calls", result.Run.Status, result.Error, a.asked.Load(), b.service.count("a"))
 			}
-			if test.want == plan.RunPaused && !strings.Contains(result.Error.Message, "the question failed: not now") {
+			if test.want == runs.RunPaused && !strings.Contains(result.Error.Message, "the question failed: not now") {
 				t.Errorf("the error is %v", result.Error)
 			}
 		})
@@ -168,11 +169,11 @@ func TestRule14AResumeThatWaitedIsCheckedAgain(t *testing.T) {
 	b := newBench(t)
 	w := counting("a read")
 	w.Steps[0].Retry = nil
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "not there"}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "not there"}}
 	}
 	failed := b.start(w)
-	if row := b.ended(failed); row.Status != plan.RunFailed {
+	if row := b.ended(failed); row.Status != runs.RunFailed {
 		t.Fatalf("the run is %+v", row)
 	}
 	g := newGate()
@@ -184,14 +185,14 @@ func TestRule14AResumeThatWaitedIsCheckedAgain(t *testing.T) {
 	if err := b.driver.Load(failed, &journal.Event{Kind: journal.Resumed, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	b.until(failed, plan.RunQueued)
+	b.until(failed, runs.RunQueued)
 	close(g.open)
-	if row := b.ended(holder); row.Status != plan.RunSucceeded {
+	if row := b.ended(holder); row.Status != runs.RunSucceeded {
 		t.Fatalf("the holder is %+v", row)
 	}
 	row := b.ended(failed)
 	logs, _, err := b.store.Logs(failed, "", 0, 0)
-	if err != nil || row.Status != plan.RunFailed || row.Attempt != 1 || row.StateOf() != plan.SlotFree || b.total() != "1" {
+	if err != nil || row.Status != runs.RunFailed || row.Attempt != 1 || row.StateOf() != runs.SlotFree || b.total() != "1" {
 		t.Errorf("the resumed run is %+v, total %s (%v)", row, b.total(), err)
 	}
 	if len(logs) != 1 || !strings.Contains(logs[0].Message, "the state `total` was changed") {
@@ -200,7 +201,7 @@ func TestRule14AResumeThatWaitedIsCheckedAgain(t *testing.T) {
 	if err := b.driver.Load(failed, &journal.Event{Kind: journal.Resumed, Discard: true}); err != nil {
 		t.Fatal(err)
 	}
-	if row := b.ended(failed); row.Status != plan.RunSucceeded || b.total() != "1" {
+	if row := b.ended(failed); row.Status != runs.RunSucceeded || b.total() != "1" {
 		t.Errorf("without its writes it is %+v, total %s", row, b.total())
 	}
 }
@@ -208,11 +209,11 @@ func TestRule14AResumeThatWaitedIsCheckedAgain(t *testing.T) {
 // TestRule21ARunGoesOnByAnotherPlan, after a restart too.
 func TestRule21ARunGoesOnByAnotherPlan(t *testing.T) {
 	b := newBench(t)
-	b.service.script["b"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "not there"}}
+	b.service.script["b"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "not there"}}
 	}
 	id := b.start(workflow("a keyed", "b keyed"))
-	if row := b.ended(id); row.Status != plan.RunFailed {
+	if row := b.ended(id); row.Status != runs.RunFailed {
 		t.Fatalf("the run is %+v", row)
 	}
 	then := workflow("a keyed", "b read", "c once")
@@ -232,7 +233,7 @@ func TestRule21ARunGoesOnByAnotherPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded || result.Run.LatestPlan != plan.HashOf(encoded) {
+	if result.Run.Status != runs.RunSucceeded || result.Run.LatestPlan != plan.HashOf(encoded) {
 		t.Errorf("the run is %+v (%v)", result.Run, result.Error)
 	}
 	for call, want := range map[string]int{"a": 1, "b": 1, "b#plan2": 1, "c": 1} {
@@ -241,7 +242,7 @@ func TestRule21ARunGoesOnByAnotherPlan(t *testing.T) {
 		}
 	}
 	b.reopen()
-	if snapshot, err := b.driver.Snapshot(context.Background(), id); err != nil || snapshot.Run.Status != plan.RunSucceeded {
+	if snapshot, err := b.driver.Snapshot(context.Background(), id); err != nil || snapshot.Run.Status != runs.RunSucceeded {
 		t.Errorf("replayed it is %+v (%v)", snapshot, err)
 	}
 }
@@ -256,7 +257,7 @@ func TestP8AParkedMismatchGoesOnWithTheRightVersion(t *testing.T) {
 	<-g.reached
 	b.reopen()
 	row := *b.row(id)
-	row.Status, row.Paused = plan.RunPaused, plan.PausedReplayMismatch
+	row.Status, row.Paused = runs.RunPaused, runs.PausedReplayMismatch
 	stored := make(chan error, 1)
 	b.store.Append(id, nil, &row, nil, func(err error) { stored <- err })
 	if err := <-stored; err != nil {
@@ -267,7 +268,7 @@ func TestP8AParkedMismatchGoesOnWithTheRightVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded || result.Run.Paused != "" || b.service.count("a") != 1 || b.service.count("b") != 2 {
+	if result.Run.Status != runs.RunSucceeded || result.Run.Paused != "" || b.service.count("a") != 1 || b.service.count("b") != 2 {
 		t.Errorf("the run is %+v, calls: %d of a, %d of b", result.Run, b.service.count("a"), b.service.count("b"))
 	}
 }

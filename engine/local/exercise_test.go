@@ -18,6 +18,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -106,7 +107,7 @@ func (e *virtualEngine) start(workflow *plan.Workflow, inputs json.RawMessage) {
 		e.t.Fatal(err)
 	}
 	_, err = e.driver.Start(e.t.Context(), local.StartRequest{
-		Row: plan.Run{
+		Row: runs.Run{
 			ID: enginetest.RunID, Workflow: workflow.Name, Attempt: 1, Trigger: "manual",
 			ScheduledAt: enginetest.Begin(), StartedAt: enginetest.Begin(), PlanHash: hash,
 		},
@@ -126,7 +127,7 @@ func (e *virtualEngine) stopped() bool {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return row.Closed || row.Status == plan.RunPaused
+	return row.Closed || row.Status == runs.RunPaused
 }
 
 // awaitEnd waits until the run is closed or paused, or for the timer.
@@ -171,7 +172,7 @@ func (e *virtualEngine) act(act enginetest.Act) {
 }
 
 // Call answers as the script says.
-func (e *virtualEngine) Call(ctx context.Context, request plan.Request, _ plan.Sink) plan.Answer {
+func (e *virtualEngine) Call(ctx context.Context, request runs.Request, _ runs.Sink) runs.Answer {
 	after := time.Since(e.began)
 	e.mu.Lock()
 	e.calls = append(e.calls, enginetest.Call{Path: request.Operation, Attempt: request.Attempt, After: after, Command: journal.Call{
@@ -194,15 +195,15 @@ func (e *virtualEngine) Call(ctx context.Context, request plan.Request, _ plan.S
 	case <-canceled:
 	case <-e.released:
 	}
-	failure := &plan.Error{Kind: plan.KindCanceled, Message: "canceled", Applied: plan.AppliedUnknown}
+	failure := &runs.Error{Kind: plan.KindCanceled, Message: "canceled", Applied: runs.AppliedUnknown}
 	if context.Cause(ctx) == context.DeadlineExceeded {
-		failure = &plan.Error{Kind: plan.KindTimeout, Message: "no answer in time", Applied: plan.AppliedUnknown}
+		failure = &runs.Error{Kind: plan.KindTimeout, Message: "no answer in time", Applied: runs.AppliedUnknown}
 	}
-	return plan.Answer{Failed: failure}
+	return runs.Answer{Failed: failure}
 }
 
 // Reconcile answers a question about a lost call as the script says.
-func (e *virtualEngine) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+func (e *virtualEngine) Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error) {
 	outcome, after := e.script.Outcome(request.Operation)
 	select {
 	case <-time.After(after):
@@ -210,7 +211,7 @@ func (e *virtualEngine) Reconcile(ctx context.Context, request plan.Request) (pl
 	case <-ctx.Done():
 	case <-e.released:
 	}
-	return plan.Outcome{}, context.Canceled
+	return runs.Outcome{}, context.Canceled
 }
 
 func (e *virtualEngine) result() enginetest.Result {

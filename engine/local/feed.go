@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // UpdateKind names what an Update tells.
@@ -30,16 +30,16 @@ type Update struct {
 	Kind     UpdateKind      `json:"kind"`
 	RunID    string          `json:"run_id"`
 	Seq      uint64          `json:"seq,omitempty"`
-	Run      *plan.Run       `json:"run,omitempty"`
-	Step     *plan.RunStep   `json:"step,omitempty"`
+	Run      *runs.Run       `json:"run,omitempty"`
+	Step     *runs.Step      `json:"step,omitempty"`
 	Record   json.RawMessage `json:"record,omitempty"`
-	Log      *plan.Log       `json:"log,omitempty"`
+	Log      *runs.Log       `json:"log,omitempty"`
 	Path     string          `json:"path,omitempty"`
-	Progress *plan.Progress  `json:"progress,omitempty"`
+	Progress *runs.Progress  `json:"progress,omitempty"`
 	Wait     string          `json:"wait,omitempty"`
 	Until    time.Time       `json:"until,omitzero"`
 
-	Shared *plan.Shared `json:"-"` // the text of an update that many watchers get; nil = one watcher gets it
+	Shared *runs.Shared `json:"-"` // the text of an update that many watchers get; nil = one watcher gets it
 }
 
 // Text returns the update as write writes it: once for all who got it, so that
@@ -90,7 +90,7 @@ func (f *feed) send(update Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.watchers) > 1 {
-		update.Shared = new(plan.Shared)
+		update.Shared = new(runs.Shared)
 	}
 	for w := range f.watchers {
 		if !w.put(update) {

@@ -3,7 +3,7 @@ package local
 import (
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestIssue12_24WatchersShareTheTextOfAnUpdate: with one watcher alone there is
@@ -63,9 +63,9 @@ func TestAWatcherThatDoesNotReadIsCutOffBySize(t *testing.T) {
 	text := make([]byte, piece)
 	for name, update := range map[string]Update{
 		"records": {Kind: UpdateRecord, Record: text},
-		"outputs": {Kind: UpdateStep, Step: &plan.RunStep{Outputs: text}},
-		"lines":   {Kind: UpdateLog, Log: &plan.Log{Message: string(text)}},
-		"fields":  {Kind: UpdateLog, Log: &plan.Log{Fields: text}},
+		"outputs": {Kind: UpdateStep, Step: &runs.Step{Outputs: text}},
+		"lines":   {Kind: UpdateLog, Log: &runs.Log{Message: string(text)}},
+		"fields":  {Kind: UpdateLog, Log: &runs.Log{Fields: text}},
 	} {
 		f, deaf := newFeed(), newWatcher()
 		f.add(deaf)

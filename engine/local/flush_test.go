@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestS9ReadsShareTheirCommits runs a hundred reads in sequence: their results
@@ -20,7 +20,7 @@ func TestS9ReadsShareTheirCommits(t *testing.T) {
 	if err := b.driver.AwaitEnd(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+	if result := b.wait(id); result.Run.Status != runs.RunSucceeded {
 		t.Fatalf("run ended as %+v", result.Run)
 	}
 	if commits := b.store.Stats().Commits - before; commits > 30 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // closedGate holds every call back until it is opened.
@@ -56,7 +56,7 @@ func TestP12_CallsWaitAtTheGateAndGoOnByThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if step := result.Steps["a"]; step.Status != plan.StepWaiting || step.Wait != "disk almost full" || step.Until == nil {
+	if step := result.Steps["a"]; step.Status != runs.StepWaiting || step.Wait != "disk almost full" || step.Until == nil {
 		t.Errorf("step a is %s, %q", step.Status, step.Wait)
 	}
 	if got := b.service.count("a"); got != 0 {
@@ -67,7 +67,7 @@ func TestP12_CallsWaitAtTheGateAndGoOnByThemselves(t *testing.T) {
 		if err := b.driver.AwaitEnd(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
-		if row, err := b.store.Run(run); err != nil || row.Status != plan.RunSucceeded {
+		if row, err := b.store.Run(run); err != nil || row.Status != runs.RunSucceeded {
 			t.Errorf("run %s: %+v %v", run, row, err)
 		}
 	}

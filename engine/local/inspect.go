@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Snapshot returns a run with its steps and outputs. Of a driven run it shows
 // what is durable.
-func (d *Driver) Snapshot(ctx context.Context, id string) (*plan.Result, error) {
-	var result *plan.Result
+func (d *Driver) Snapshot(ctx context.Context, id string) (*runs.Result, error) {
+	var result *runs.Result
 	err := d.inspect(ctx, id, false, func(r *run) { result = r.result() })
 	if large := (*TooLargeError)(nil); errors.As(err, &large) {
 		return d.rowAlone(id)
@@ -23,18 +23,18 @@ func (d *Driver) Snapshot(ctx context.Context, id string) (*plan.Result, error) 
 }
 
 // rowAlone is what is shown of a run whose journal is too large to be read.
-func (d *Driver) rowAlone(id string) (*plan.Result, error) {
+func (d *Driver) rowAlone(id string) (*runs.Result, error) {
 	row, err := d.options.Journal.Run(id)
 	if err != nil {
 		return nil, err
 	}
-	return &plan.Result{Run: *row, Outputs: map[string]json.RawMessage{}, Steps: map[string]plan.RunStep{}, Error: row.Error}, nil
+	return &runs.Result{Run: *row, Outputs: map[string]json.RawMessage{}, Steps: map[string]runs.Step{}, Error: row.Error}, nil
 }
 
 // Steps returns the steps of a run in file order, the steps of a loop's items
 // in input order behind the loop, handlers last.
-func (d *Driver) Steps(ctx context.Context, id string) ([]plan.RunStep, error) {
-	var steps []plan.RunStep
+func (d *Driver) Steps(ctx context.Context, id string) ([]runs.Step, error) {
+	var steps []runs.Step
 	err := d.inspect(ctx, id, false, func(r *run) {
 		for _, step := range r.machine.Steps() {
 			steps = append(steps, r.withWait(step))
@@ -81,11 +81,11 @@ func (d *Driver) inspect(ctx context.Context, id string, queued bool, look func(
 }
 
 // result is the state of the run for views. It runs on the worker.
-func (r *run) result() *plan.Result {
-	result := &plan.Result{
+func (r *run) result() *runs.Result {
+	result := &runs.Result{
 		Run:     r.row,
 		Outputs: maps.Clone(r.machine.Outputs()),
-		Steps:   map[string]plan.RunStep{},
+		Steps:   map[string]runs.Step{},
 		Error:   r.machine.Error(),
 		Plugins: r.machine.Begun().Plugins,
 	}
@@ -99,13 +99,13 @@ func (r *run) result() *plan.Result {
 }
 
 // withWait shows a wait for the limiter or the gate in the step that it holds up.
-func (r *run) withWait(step plan.RunStep) plan.RunStep {
+func (r *run) withWait(step runs.Step) runs.Step {
 	step = r.withChild(step)
 	wait, ok := r.waits[step.Path]
-	if !ok || step.Status != plan.StepRunning {
+	if !ok || step.Status != runs.StepRunning {
 		return step
 	}
-	step.Status, step.Wait = plan.StepWaiting, wait.reason
+	step.Status, step.Wait = runs.StepWaiting, wait.reason
 	step.Until, step.WaitSince = &wait.until, &wait.since
 	return step
 }

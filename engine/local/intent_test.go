@@ -13,7 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // slowJournal is a store that takes the first record with a call of a step only
@@ -26,7 +26,7 @@ type slowJournal struct {
 	seen    atomic.Bool
 }
 
-func (s *slowJournal) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
+func (s *slowJournal) Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error)) {
 	calls := slices.ContainsFunc(records, func(r *journal.Record) bool {
 		return slices.ContainsFunc(r.Commands, func(c journal.Command) bool { return c.Call != nil && c.Call.Step == s.step })
 	})
@@ -58,7 +58,7 @@ func TestP4NothingIsSentBeforeItsIntentIsStored(t *testing.T) {
 	for _, effect := range []string{"keyed", "once", "idempotent"} {
 		b := newBench(t)
 		sent := make(chan struct{})
-		b.service.script["b"] = func(context.Context, plan.Request) plan.Answer {
+		b.service.script["b"] = func(context.Context, runs.Request) runs.Answer {
 			close(sent)
 			return done()
 		}
@@ -71,7 +71,7 @@ func TestP4NothingIsSentBeforeItsIntentIsStored(t *testing.T) {
 		case <-time.After(glimpse):
 		}
 		close(s.store)
-		if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+		if result := b.wait(id); result.Run.Status != runs.RunSucceeded {
 			t.Errorf("%s: the run is %+v", effect, result.Run)
 		}
 	}
@@ -94,7 +94,7 @@ func TestP4ACancelInTimeSendsNothing(t *testing.T) {
 		}
 		close(held.answer) // the cancel is in the mailbox before it
 		result := b.wait(id)
-		if step := result.Steps["b"]; result.Run.Status != plan.RunCanceled || step.Status == plan.StepUnknown || b.service.count("b") != 0 {
+		if step := result.Steps["b"]; result.Run.Status != runs.RunCanceled || step.Status == runs.StepUnknown || b.service.count("b") != 0 {
 			t.Errorf("%s: the run is %s, the step %s, it was sent %d times", effect, result.Run.Status, step.Status, b.service.count("b"))
 		}
 	}
@@ -109,7 +109,7 @@ type slowDone struct {
 	seen           atomic.Bool
 }
 
-func (s *slowDone) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
+func (s *slowDone) Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error)) {
 	calls := slices.ContainsFunc(records, func(r *journal.Record) bool {
 		return slices.ContainsFunc(r.Commands, func(c journal.Command) bool { return c.Call != nil && c.Call.Step == s.step })
 	})
@@ -140,7 +140,7 @@ func TestS9WhatIsSeenIsStored(t *testing.T) {
 	id := b.start(workflow("a once", "b read"))
 	<-g.reached // a read is sent at once
 	<-s.stored
-	seen := make(chan *plan.Result, 1)
+	seen := make(chan *runs.Result, 1)
 	go func() {
 		result, err := b.driver.Snapshot(context.Background(), id)
 		if err != nil {
@@ -154,7 +154,7 @@ func TestS9WhatIsSeenIsStored(t *testing.T) {
 		close(s.answer)
 	case <-time.After(glimpse):
 		close(s.answer)
-		if result := <-seen; result.Steps["a"].Status != plan.StepSucceeded {
+		if result := <-seen; result.Steps["a"].Status != runs.StepSucceeded {
 			t.Errorf("step a is shown as %s", result.Steps["a"].Status)
 		}
 	}
@@ -166,9 +166,9 @@ func TestS9WhatIsSeenIsStored(t *testing.T) {
 // nothing is no success, and no reason to send a `once` call again.
 func TestP3ACallWithoutAnAnswerMayHaveTakenEffect(t *testing.T) {
 	b := newBench(t)
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer { return plan.Answer{} }
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer { return runs.Answer{} }
 	result := b.wait(b.start(workflow("a once")))
-	if result.Run.Status != plan.RunPaused || result.Run.Paused != plan.PausedUnknownOutcome || result.Steps["a"].Status != plan.StepUnknown || b.service.count("a") != 1 {
+	if result.Run.Status != runs.RunPaused || result.Run.Paused != runs.PausedUnknownOutcome || result.Steps["a"].Status != runs.StepUnknown || b.service.count("a") != 1 {
 		t.Errorf("the run is %s (%s), the step %s, sent %d times", result.Run.Status, result.Run.Paused, result.Steps["a"].Status, b.service.count("a"))
 	}
 }
@@ -181,7 +181,7 @@ func TestACancelEndsTheCallsItself(t *testing.T) {
 	now := time.Now()
 	b.openWith(func() time.Time { return now })
 	reached, over := make(chan struct{}), make(chan struct{})
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		answer := hang(ctx, r)
 		close(over)
@@ -197,7 +197,7 @@ func TestACancelEndsTheCallsItself(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the call goes on")
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunCanceled {
+	if result := b.wait(id); result.Run.Status != runs.RunCanceled {
 		t.Errorf("the run is %s", result.Run.Status)
 	}
 }
@@ -205,14 +205,14 @@ func TestACancelEndsTheCallsItself(t *testing.T) {
 // TestEachPageHasItsOwnPlaceInTheCache: the answers of one reading are told apart by
 // their cursors.
 func TestEachPageHasItsOwnPlaceInTheCache(t *testing.T) {
-	b := &bench{t: t, path: t.TempDir() + "/flowrun.db", service: newService(), cache: &mapCache{answers: map[string]*plan.Completed{}}}
+	b := &bench{t: t, path: t.TempDir() + "/flowrun.db", service: newService(), cache: &mapCache{answers: map[string]*runs.Completed{}}}
 	b.open()
 	t.Cleanup(b.close)
 	var asked atomic.Int32
 	pages := map[string]string{"": "p2", "p2": "p3", "p3": ""}
-	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		n := asked.Add(1)
-		return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(fmt.Sprintf(`{"items":[%d]}`, n)), NextCursor: pages[r.PageCursor]}}
+		return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(fmt.Sprintf(`{"items":[%d]}`, n)), NextCursor: pages[r.PageCursor]}}
 	}
 	w := paged(workflow("a read"))
 	w.Steps[0].Cache = time.Hour

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // heldJournal is a store whose answer to the record of a pause comes late: the
@@ -22,8 +23,8 @@ type heldJournal struct {
 	release chan struct{}
 }
 
-func (h *heldJournal) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
-	if run == nil || run.Status != plan.RunPaused {
+func (h *heldJournal) Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error)) {
+	if run == nil || run.Status != runs.RunPaused {
 		h.Store.Append(runID, records, run, logs, done)
 		return
 	}
@@ -48,12 +49,12 @@ func TestIssue13_08ALateAnswerOfAnOlderAttemptIsDropped(t *testing.T) {
 	first, second := make(chan struct{}), make(chan struct{})
 	sent := make(chan int32, 2)
 	var calls atomic.Int32
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer { // deaf to its cancel
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer { // deaf to its cancel
 		n := calls.Add(1)
 		sent <- n
 		if n == 1 {
 			<-first
-			return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(`{"ok":false}`)}}
+			return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(`{"ok":false}`)}}
 		}
 		<-second
 		return done()
@@ -77,7 +78,7 @@ func TestIssue13_08ALateAnswerOfAnOlderAttemptIsDropped(t *testing.T) {
 	<-seen
 	close(held.release)
 	result := b.wait(id)
-	if result.Run.Status != plan.RunSucceeded || string(result.Steps["a"].Outputs) != `{"ok":true}` {
+	if result.Run.Status != runs.RunSucceeded || string(result.Steps["a"].Outputs) != `{"ok":true}` {
 		t.Errorf("the run is %s with %s: %+v", result.Run.Status, result.Steps["a"].Outputs, result.Error)
 	}
 }

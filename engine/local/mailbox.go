@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // message is what a run's worker is told: one of its fields is set.
@@ -12,10 +12,10 @@ type message struct {
 	event      *journal.Event
 	answerTo   *journal.Command // with event: the command that it answers; dropped when that is no longer open
 	committed  *commit
-	log        *plan.Log
+	log        *runs.Log
 	wait       *limiterWait
 	decide     *decision
-	admitted   *plan.Run // the run has its place
+	admitted   *runs.Run // the run has its place
 	child      *childEnd
 	childWaits *childWaits
 	inspect    func(*run) // runs on the worker when all before it is durable

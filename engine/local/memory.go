@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -63,7 +64,7 @@ func (r *run) moved(cause *journal.MovedError, event journal.Event, answered *jo
 		return
 	}
 	r.row = *row
-	r.take(journal.Event{Kind: journal.Moved, At: event.At, Failed: &plan.Error{
+	r.take(journal.Event{Kind: journal.Moved, At: event.At, Failed: &runs.Error{
 		Kind: plan.KindConflict, Reason: "moved", Message: cause.Error() + ": nothing of it was written",
 		Hint: fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or end it without its writes: `flowrun runs resume %s --discard-writes`", r.row.ID, r.row.ID),
 	}}, nil)

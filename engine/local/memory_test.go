@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/dispatch"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -58,7 +59,7 @@ func (b *bench) total() string {
 	return "none"
 }
 
-func (b *bench) row(id string) *plan.Run {
+func (b *bench) row(id string) *runs.Run {
 	b.t.Helper()
 	row, err := b.store.Run(id)
 	if err != nil {
@@ -68,7 +69,7 @@ func (b *bench) row(id string) *plan.Run {
 }
 
 // until waits until a run has a status.
-func (b *bench) until(id string, status plan.RunStatus) *plan.Run {
+func (b *bench) until(id string, status runs.Status) *runs.Run {
 	b.t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if row := b.row(id); row.Status == status {
@@ -80,7 +81,7 @@ func (b *bench) until(id string, status plan.RunStatus) *plan.Run {
 }
 
 // ended waits until a run is closed and nobody drives it.
-func (b *bench) ended(id string) *plan.Run {
+func (b *bench) ended(id string) *runs.Run {
 	b.t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if row := b.row(id); row.Closed && !b.driver.Driven(id) {
@@ -99,13 +100,13 @@ type gate struct {
 
 func newGate() *gate { return &gate{reached: make(chan struct{}), open: make(chan struct{})} }
 
-func (g *gate) call(ctx context.Context, r plan.Request) plan.Answer {
+func (g *gate) call(ctx context.Context, r runs.Request) runs.Answer {
 	g.once.Do(func() { close(g.reached) })
 	select {
 	case <-g.open:
 		return done()
 	case <-ctx.Done():
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindCanceled, Message: "canceled"}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindCanceled, Message: "canceled"}}
 	}
 }
 
@@ -116,7 +117,7 @@ func TestRule14RunsCountOneAfterTheOther(t *testing.T) {
 		ids = append(ids, b.start(counting("a read", "b keyed")))
 	}
 	for _, id := range ids {
-		if result := b.wait(id); result.Run.Status != plan.RunSucceeded {
+		if result := b.wait(id); result.Run.Status != runs.RunSucceeded {
 			t.Fatalf("run ended as %+v: %v", result.Run, result.Error)
 		}
 	}
@@ -136,17 +137,17 @@ func TestRule16AQueuedRunIsShownAndReadsTheStateOfItsTurn(t *testing.T) {
 	first := b.start(counting("a read"))
 	<-g.reached
 	second := b.start(counting("a read"))
-	if row := b.row(second); row.Status != plan.RunQueued || row.StateOf() != plan.SlotQueued {
+	if row := b.row(second); row.Status != runs.RunQueued || row.StateOf() != runs.SlotQueued {
 		t.Errorf("the second run is %+v", row)
 	}
-	if held := b.row(first).StateOf(); held != plan.SlotHeld {
+	if held := b.row(first).StateOf(); held != runs.SlotHeld {
 		t.Errorf("the first run's place is %q", held)
 	}
 	close(g.open)
-	if result := b.wait(second); result.Run.Status != plan.RunSucceeded || b.total() != "2" {
+	if result := b.wait(second); result.Run.Status != runs.RunSucceeded || b.total() != "2" {
 		t.Errorf("run ended as %+v, total %s", result.Run, b.total())
 	}
-	if row := b.ended(first); row.StateOf() != plan.SlotFree {
+	if row := b.ended(first); row.StateOf() != runs.SlotFree {
 		t.Errorf("the first run's place is %q", row.StateOf())
 	}
 }
@@ -165,14 +166,14 @@ func TestRule14AChangedValueIsAConflict(t *testing.T) {
 	}
 	close(g.open)
 	result := b.wait(id)
-	if result.Run.Status != plan.RunFailed || result.Error == nil || result.Error.Kind != plan.KindConflict || !strings.Contains(result.Error.Message, "by ann") {
+	if result.Run.Status != runs.RunFailed || result.Error == nil || result.Error.Kind != plan.KindConflict || !strings.Contains(result.Error.Message, "by ann") {
 		t.Fatalf("run ended as %+v: %v", result.Run, result.Error)
 	}
 	if b.total() != "7" || b.service.count("on_failure:told") != 1 || b.service.count("on_success:glad") != 0 {
 		t.Errorf("total %s, calls %v", b.total(), b.service.counts)
 	}
 	b.reopen() // the journal leads to the same end
-	if result := b.wait(id); result.Run.Status != plan.RunFailed || result.Error.Kind != plan.KindConflict {
+	if result := b.wait(id); result.Run.Status != runs.RunFailed || result.Error.Kind != plan.KindConflict {
 		t.Errorf("after a restart the run is %+v: %v", result.Run, result.Error)
 	}
 	state, _, begun, err := b.driver.ReadsOf(t.Context(), id)
@@ -182,7 +183,7 @@ func TestRule14AChangedValueIsAConflict(t *testing.T) {
 	if err := b.driver.Load(id, &journal.Event{Kind: journal.Resumed, Discard: true}); err != nil {
 		t.Fatal(err)
 	}
-	if result := b.wait(id); result.Run.Status != plan.RunSucceeded || b.total() != "7" {
+	if result := b.wait(id); result.Run.Status != runs.RunSucceeded || b.total() != "7" {
 		t.Errorf("with its writes discarded the run is %+v, total %s", result.Run, b.total())
 	}
 }
@@ -197,7 +198,7 @@ func TestRule14ADifferentNameIsNoConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(g.open)
-	if result := b.wait(id); result.Run.Status != plan.RunSucceeded || b.total() != "1" {
+	if result := b.wait(id); result.Run.Status != runs.RunSucceeded || b.total() != "1" {
 		t.Errorf("run ended as %+v, total %s", result.Run, b.total())
 	}
 }
@@ -214,7 +215,7 @@ func TestRule16QueuedRunsOutliveTheProcess(t *testing.T) {
 	b.reopen()
 	close(g.open)
 	for _, id := range ids[1:] {
-		if row := b.row(id); row.Status != plan.RunQueued {
+		if row := b.row(id); row.Status != runs.RunQueued {
 			t.Errorf("after the restart run %s is %s", id, row.Status)
 		}
 	}
@@ -224,7 +225,7 @@ func TestRule16QueuedRunsOutliveTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		if row := b.ended(id); row.Status != plan.RunSucceeded {
+		if row := b.ended(id); row.Status != runs.RunSucceeded {
 			t.Errorf("run %s is %s", id, row.Status)
 		}
 	}
@@ -247,7 +248,7 @@ func TestP5ACrashAtAnyMomentCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range ids { // five crashes in a row with the same call in flight
-			if row := b.row(id); row.Paused == plan.PausedCrashLoop {
+			if row := b.row(id); row.Paused == runs.PausedCrashLoop {
 				open = append(open, *row)
 			}
 		}
@@ -257,7 +258,7 @@ func TestP5ACrashAtAnyMomentCountsOnce(t *testing.T) {
 		for _, row := range open {
 			if !b.driver.Driven(row.ID) {
 				var event *journal.Event
-				if row.Paused == plan.PausedCrashLoop {
+				if row.Paused == runs.PausedCrashLoop {
 					event = &journal.Event{Kind: journal.Resumed}
 				}
 				if err := b.driver.Load(row.ID, event); err != nil && !strings.Contains(err.Error(), "driven already") {
@@ -267,7 +268,7 @@ func TestP5ACrashAtAnyMomentCountsOnce(t *testing.T) {
 		}
 	}
 	for _, id := range ids {
-		if row := b.row(id); row.Status != plan.RunSucceeded {
+		if row := b.row(id); row.Status != runs.RunSucceeded {
 			t.Errorf("run %s is %+v", id, row)
 		}
 	}
@@ -279,12 +280,12 @@ func TestP5ACrashAtAnyMomentCountsOnce(t *testing.T) {
 func TestRule16OnFull(t *testing.T) {
 	for _, c := range []struct {
 		onFull        plan.OnFull
-		first, second plan.RunStatus
+		first, second runs.Status
 		reason        string
 	}{
-		{plan.OnFullSkip, plan.RunSucceeded, plan.RunCanceled, "skipped"},
-		{plan.OnFullFail, plan.RunSucceeded, plan.RunFailed, "concurrency"},
-		{plan.OnFullCancelRunning, plan.RunCanceled, plan.RunSucceeded, ""},
+		{plan.OnFullSkip, runs.RunSucceeded, runs.RunCanceled, "skipped"},
+		{plan.OnFullFail, runs.RunSucceeded, runs.RunFailed, "concurrency"},
+		{plan.OnFullCancelRunning, runs.RunCanceled, runs.RunSucceeded, ""},
 	} {
 		t.Run(string(c.onFull), func(t *testing.T) {
 			b := newBench(t)
@@ -335,7 +336,7 @@ func TestRule16TheLatestTakesTheTurnOfThoseThatWait(t *testing.T) {
 	b.ended(ids[1])
 	b.ended(ids[2])
 	close(g.open)
-	want := []plan.RunStatus{plan.RunSucceeded, plan.RunCanceled, plan.RunCanceled, plan.RunSucceeded}
+	want := []runs.Status{runs.RunSucceeded, runs.RunCanceled, runs.RunCanceled, runs.RunSucceeded}
 	for i, id := range ids {
 		if row := b.ended(id); row.Status != want[i] {
 			t.Errorf("run %d is %s, want %s", i, row.Status, want[i])
@@ -353,12 +354,12 @@ func TestRule16TheQueueIsBounded(t *testing.T) {
 	first := b.start(w)
 	<-g.reached
 	second, third := b.start(w), b.start(w)
-	if row := b.ended(third); row.Status != plan.RunFailed || row.Error.Reason != "queue_full" {
+	if row := b.ended(third); row.Status != runs.RunFailed || row.Error.Reason != "queue_full" {
 		t.Errorf("the third run is %+v", row)
 	}
 	close(g.open)
 	for _, id := range []string{first, second} {
-		if row := b.ended(id); row.Status != plan.RunSucceeded {
+		if row := b.ended(id); row.Status != runs.RunSucceeded {
 			t.Errorf("run %s is %s", id, row.Status)
 		}
 	}
@@ -376,7 +377,7 @@ func TestRule16ACanceledQueuedRunBeginsOnlyWhenItIsResumed(t *testing.T) {
 	if err := b.driver.Load(second, &journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if row := b.ended(second); row.Status != plan.RunCanceled {
+	if row := b.ended(second); row.Status != runs.RunCanceled {
 		t.Errorf("run is %+v", row)
 	}
 	if _, _, begun, err := b.driver.ReadsOf(t.Context(), second); err != nil || begun {
@@ -385,14 +386,14 @@ func TestRule16ACanceledQueuedRunBeginsOnlyWhenItIsResumed(t *testing.T) {
 	if err := b.driver.Load(second, &journal.Event{Kind: journal.Resumed, By: "bob"}); err != nil {
 		t.Fatal(err)
 	}
-	b.until(second, plan.RunQueued) // it lines up again
+	b.until(second, runs.RunQueued) // it lines up again
 	close(g.open)
 	b.ended(first)
-	if row := b.ended(second); row.Status != plan.RunSucceeded || row.Attempt != 2 || row.Error != nil || b.service.count("a") != 2 {
+	if row := b.ended(second); row.Status != runs.RunSucceeded || row.Attempt != 2 || row.Error != nil || b.service.count("a") != 2 {
 		t.Errorf("resumed, the run is %+v after %d calls", row, b.service.count("a"))
 	}
 	b.reopen()
-	if result := b.wait(second); result.Run.Status != plan.RunSucceeded || result.Steps["a"].Status != plan.StepSucceeded {
+	if result := b.wait(second); result.Run.Status != runs.RunSucceeded || result.Steps["a"].Status != runs.StepSucceeded {
 		t.Errorf("after a restart the run is %+v", result)
 	}
 }
@@ -402,11 +403,11 @@ func TestRule16AResumeTakesAPlaceToo(t *testing.T) {
 	w := workflow("a read")
 	w.Concurrency = bounds("k", plan.OnFullQueue)
 	w.Steps[0].Retry = nil
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "not there"}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "not there"}}
 	}
 	failed := b.start(w)
-	if row := b.ended(failed); row.Status != plan.RunFailed || row.StateOf() != plan.SlotFree {
+	if row := b.ended(failed); row.Status != runs.RunFailed || row.StateOf() != runs.SlotFree {
 		t.Fatalf("run is %+v", row)
 	}
 	g := newGate()
@@ -418,7 +419,7 @@ func TestRule16AResumeTakesAPlaceToo(t *testing.T) {
 	if err := b.driver.Load(failed, &journal.Event{Kind: journal.Resumed, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if row := b.row(failed); row.Status != plan.RunQueued || row.Slot.By != "ann" {
+	if row := b.row(failed); row.Status != runs.RunQueued || row.Slot.By != "ann" {
 		t.Errorf("the resumed run is %+v", row)
 	}
 	b.reopen() // it waits on
@@ -427,7 +428,7 @@ func TestRule16AResumeTakesAPlaceToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{holder, failed} {
-		if row := b.ended(id); row.Status != plan.RunSucceeded {
+		if row := b.ended(id); row.Status != runs.RunSucceeded {
 			t.Errorf("run %s is %+v", id, row)
 		}
 	}
@@ -441,25 +442,25 @@ func TestRule16APausedRunGivesItsPlaceBack(t *testing.T) {
 	w := workflow("a read")
 	w.Concurrency = bounds("k", plan.OnFullQueue)
 	w.Steps[0].OnErrorAll = plan.ReactPause
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "not there"}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "not there"}}
 	}
 	first := b.start(w)
-	if row := b.until(first, plan.RunPaused); row.StateOf() != plan.SlotFree {
+	if row := b.until(first, runs.RunPaused); row.StateOf() != runs.SlotFree {
 		t.Errorf("the paused run's place is %q", row.StateOf())
 	}
-	b.until(b.start(w), plan.RunPaused)
+	b.until(b.start(w), runs.RunPaused)
 }
 
 func TestRule16AResolvedRunTakesAPlaceToo(t *testing.T) {
 	b := newBench(t)
 	w := workflow("a once", "b read")
 	w.Concurrency = bounds("k", plan.OnFullQueue)
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindCrashed, Message: "gone"}}
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindCrashed, Message: "gone"}}
 	}
 	paused := b.start(w)
-	b.until(paused, plan.RunPaused)
+	b.until(paused, runs.RunPaused)
 	if err := b.driver.AwaitEnd(t.Context(), paused); err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +476,7 @@ func TestRule16AResolvedRunTakesAPlaceToo(t *testing.T) {
 	if err := b.driver.Load(paused, &said); err != nil {
 		t.Fatal(err)
 	}
-	if row := b.row(paused); row.Status != plan.RunQueued || !row.Slot.Resolved {
+	if row := b.row(paused); row.Status != runs.RunQueued || !row.Slot.Resolved {
 		t.Errorf("the resolved run is %+v", row)
 	}
 	b.reopen() // what was said stays
@@ -484,7 +485,7 @@ func TestRule16AResolvedRunTakesAPlaceToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{holder, paused} {
-		if row := b.ended(id); row.Status != plan.RunSucceeded {
+		if row := b.ended(id); row.Status != runs.RunSucceeded {
 			t.Errorf("run %s is %+v", id, row)
 		}
 	}
@@ -503,10 +504,10 @@ func TestRule16KeysAndLimits(t *testing.T) {
 	other := workflow("b read")
 	other.Concurrency = bounds("two", plan.OnFullQueue)
 	first, second, third := b.start(w), b.start(w), b.start(w)
-	if b.row(first).Status != plan.RunRunning || b.row(second).Status != plan.RunRunning || b.row(third).Status != plan.RunQueued {
+	if b.row(first).Status != runs.RunRunning || b.row(second).Status != runs.RunRunning || b.row(third).Status != runs.RunQueued {
 		t.Errorf("runs are %s, %s, %s", b.row(first).Status, b.row(second).Status, b.row(third).Status)
 	}
-	if row := b.ended(b.start(other)); row.Status != plan.RunSucceeded {
+	if row := b.ended(b.start(other)); row.Status != runs.RunSucceeded {
 		t.Errorf("the run of another key is %s", row.Status)
 	}
 	close(g.open)
@@ -528,15 +529,15 @@ func TestRule13ACursorMovesWithTheSuccess(t *testing.T) {
 	b := newBench(t)
 	var given []string
 	fail := false
-	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		given = append(given, string(r.Watermark))
 		answer := done()
 		answer.Completed.Watermark = fmt.Appendf(nil, "%sx", r.Watermark)
 		return answer
 	}
-	b.service.script["b"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["b"] = func(context.Context, runs.Request) runs.Answer {
 		if fail {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindNotFound, Message: "not there"}}
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindNotFound, Message: "not there"}}
 		}
 		return done()
 	}
@@ -565,7 +566,7 @@ func TestRule13ACursorMovesWithTheSuccess(t *testing.T) {
 func TestRule13AMovedCursorIsAConflict(t *testing.T) {
 	b := newBench(t)
 	g := newGate()
-	b.service.script["a"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		answer := done()
 		answer.Completed.Watermark = []byte("mine")
 		return answer
@@ -576,12 +577,12 @@ func TestRule13AMovedCursorIsAConflict(t *testing.T) {
 	w.Steps[1].Needs = []string{"a"}
 	id := b.start(w)
 	<-g.reached
-	key := plan.CursorKey("test", "ledger", `fake.read  {}`)
+	key := runs.CursorKey("test", "ledger", `fake.read  {}`)
 	if _, err := b.store.Change(store.Change{Workflow: "test", Name: "ledger", Key: key, Value: []byte("theirs"), At: time.Now(), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	close(g.open)
-	if row := b.ended(id); row.Status != plan.RunFailed || row.Error.Kind != plan.KindConflict {
+	if row := b.ended(id); row.Status != runs.RunFailed || row.Error.Kind != plan.KindConflict {
 		t.Errorf("run is %+v", row)
 	}
 	if stored, err := b.store.Cursor(key); err != nil || string(stored.Value) != "theirs" {
@@ -591,7 +592,7 @@ func TestRule13AMovedCursorIsAConflict(t *testing.T) {
 
 func TestRule13OtherParametersBeginANewCursorWithAWarning(t *testing.T) {
 	b := newBench(t)
-	b.service.script["a"] = func(_ context.Context, r plan.Request) plan.Answer {
+	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		answer := done()
 		answer.Completed.Watermark = []byte("mark")
 		return answer
@@ -614,16 +615,16 @@ func TestRule13OtherParametersBeginANewCursorWithAWarning(t *testing.T) {
 // mapCache is a cache in memory.
 type mapCache struct {
 	mu      sync.Mutex
-	answers map[string]*plan.Completed
+	answers map[string]*runs.Completed
 }
 
-func (c *mapCache) Get(key string, _ time.Duration) *plan.Completed {
+func (c *mapCache) Get(key string, _ time.Duration) *runs.Completed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.answers[key]
 }
 
-func (c *mapCache) Put(key string, answer *plan.Completed, _ time.Duration) {
+func (c *mapCache) Put(key string, answer *runs.Completed, _ time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers[key] = answer
@@ -632,7 +633,7 @@ func (c *mapCache) Put(key string, answer *plan.Completed, _ time.Duration) {
 var _ dispatch.Cache = (*mapCache)(nil)
 
 func TestAReadIsAnsweredFromTheCache(t *testing.T) {
-	b := &bench{t: t, path: t.TempDir() + "/flowrun.db", service: newService(), cache: &mapCache{answers: map[string]*plan.Completed{}}}
+	b := &bench{t: t, path: t.TempDir() + "/flowrun.db", service: newService(), cache: &mapCache{answers: map[string]*runs.Completed{}}}
 	b.open()
 	t.Cleanup(b.close)
 	w := workflow("a read", "b read")

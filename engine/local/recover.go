@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // carefulAnswers is how many answers a run that was interrupted by a crash takes
@@ -103,13 +104,13 @@ func (r *run) recoverCanceled(event journal.Event) {
 		if !isCall(command) {
 			continue
 		}
-		lost := journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &plan.Error{
+		lost := journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &runs.Error{
 			Kind:    plan.KindCanceled,
-			Applied: plan.AppliedUnknown,
+			Applied: runs.AppliedUnknown,
 			Message: "the engine stopped while the call was in flight, and the run was canceled then",
 		}}
 		if unsent[command.Path] {
-			lost.Failed.Applied, lost.Failed.Message = plan.NotApplied, "the run was canceled before the call was sent"
+			lost.Failed.Applied, lost.Failed.Message = runs.NotApplied, "the run was canceled before the call was sent"
 		}
 		r.handle(message{event: &lost, answerTo: &command})
 	}

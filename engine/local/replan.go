@@ -7,7 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // replanned goes over to the plan of a replanned event that the Machine has
@@ -59,7 +59,7 @@ func (r *run) movedSince() (*journal.MovedError, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the state: %w", err)
 		}
-		stored := map[string]plan.StateValue{}
+		stored := map[string]runs.StateValue{}
 		for _, value := range values {
 			stored[value.Name] = value
 		}
@@ -75,10 +75,10 @@ func (r *run) movedSince() (*journal.MovedError, error) {
 			return nil, fmt.Errorf("read a cursor: %w", err)
 		}
 		if stored == nil {
-			stored = new(plan.StateValue)
+			stored = new(runs.StateValue)
 		}
 		if stored.Version != read {
-			_, name, _, _ := plan.SplitCursorKey(key)
+			_, name, _, _ := runs.SplitCursorKey(key)
 			return &journal.MovedError{What: "cursor", Name: name, By: stored.By}, nil
 		}
 	}
@@ -99,11 +99,11 @@ func (r *run) stillFits() bool {
 	}
 	message := fmt.Sprintf("the resume waited for its place, and meanwhile %s: the run stays where it was", moved.Error())
 	hint := fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or go on without its writes: `flowrun runs resume %s --discard-writes`", r.row.ID, r.row.ID)
-	r.row.Slot = &plan.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit, State: plan.SlotHeld}
+	r.row.Slot = &runs.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit, State: runs.SlotHeld}
 	r.updateRow(r.driver.now())
 	row := r.row
 	fields, _ := json.Marshal(map[string]string{"hint": hint}) // texts always encode
-	r.unstored = append(r.unstored, &batch{row: &row, logs: []plan.Log{{At: r.driver.now(), Level: "error", Message: message, Fields: fields}}})
+	r.unstored = append(r.unstored, &batch{row: &row, logs: []runs.Log{{At: r.driver.now(), Level: "error", Message: message, Fields: fields}}})
 	r.store()
 	return false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // MismatchError says that a stored journal does not lead to the stored
@@ -121,9 +122,9 @@ func (r *run) park(cause error) {
 	if why == nil || r.row.Status.Ended() {
 		return
 	}
-	r.row.Status, r.row.Paused, r.row.Error = plan.RunPaused, paused, why
+	r.row.Status, r.row.Paused, r.row.Error = runs.RunPaused, paused, why
 	if r.row.Slot != nil {
-		r.row.Slot = &plan.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit}
+		r.row.Slot = &runs.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit}
 	}
 	stored := make(chan error, 1)
 	r.driver.options.Journal.Append(r.row.ID, nil, &r.row, nil, func(err error) { stored <- err })
@@ -135,18 +136,18 @@ func (r *run) park(cause error) {
 }
 
 // parked says why a run can't be gone on with; nil where it is no fault of its own.
-func parked(id string, cause error) (paused string, why *plan.Error) {
+func parked(id string, cause error) (paused string, why *runs.Error) {
 	var mismatch *MismatchError
 	var large *TooLargeError
 	switch {
 	case errors.As(cause, &mismatch):
-		return plan.PausedReplayMismatch, &plan.Error{
-			Kind: plan.KindInternal, Reason: plan.PausedReplayMismatch, Message: mismatch.Error(),
+		return runs.PausedReplayMismatch, &runs.Error{
+			Kind: plan.KindInternal, Reason: runs.PausedReplayMismatch, Message: mismatch.Error(),
 			Hint: "resume it with the version of flowrun that started it, or start it anew with `flowrun runs rerun " + id + "`",
 		}
 	case errors.As(cause, &large):
-		return plan.PausedTooLarge, &plan.Error{
-			Kind: plan.KindInvalid, Reason: plan.PausedTooLarge, Message: large.Error(), Hint: large.Hint(),
+		return runs.PausedTooLarge, &runs.Error{
+			Kind: plan.KindInvalid, Reason: runs.PausedTooLarge, Message: large.Error(), Hint: large.Hint(),
 		}
 	}
 	return "", nil

@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // run is one driven run. Its fields belong to its worker's goroutine.
@@ -16,7 +17,7 @@ type run struct {
 	driver   *Driver
 	workflow *plan.Workflow
 	machine  *interp.Machine
-	row      plan.Run
+	row      runs.Run
 	seq      uint64 // of the last record
 	stored   tally  // what the journal holds
 	mail     *mailbox
@@ -32,7 +33,7 @@ type run struct {
 	waits     map[string]limiterWait
 
 	unstored    []*batch // applied, not yet handed to the journal
-	logs        []plan.Log
+	logs        []runs.Log
 	uncommitted int // handed to the journal, not yet committed
 	inspectors  []func(*run)
 	flushing    bool // a flush message is on its way
@@ -47,11 +48,11 @@ type run struct {
 // batch is one applied event with all that follows from it.
 type batch struct {
 	record    *journal.Record
-	changes   []plan.RunStep
+	changes   []runs.Step
 	immediate []journal.Command // need no durable intent
 	effects   []journal.Command // wait for the commit
-	row       *plan.Run         // the run's new row, when it changed
-	logs      []plan.Log
+	row       *runs.Run         // the run's new row, when it changed
+	logs      []runs.Log
 	effect    bool // the event is the answer to a call with an effect
 	size      int64
 }
@@ -59,7 +60,7 @@ type batch struct {
 // commit is a group of batches that the journal has answered.
 type commit struct {
 	batches []*batch
-	logs    []plan.Log
+	logs    []runs.Log
 	err     error
 }
 
@@ -72,7 +73,7 @@ type limiterWait struct {
 	reason string
 }
 
-func (d *Driver) newRun(row plan.Run, workflow *plan.Workflow, machine *interp.Machine) *run {
+func (d *Driver) newRun(row runs.Run, workflow *plan.Workflow, machine *interp.Machine) *run {
 	return &run{
 		driver:   d,
 		workflow: workflow,
@@ -117,7 +118,7 @@ func (r *run) awaitSlot() bool {
 	case <-r.driver.ctx.Done():
 		return false
 	}
-	if r.row.Status == plan.RunQueued {
+	if r.row.Status == runs.RunQueued {
 		r.updateRow(r.driver.now())
 		row := r.row
 		r.unstored = append(r.unstored, &batch{row: &row})
@@ -147,11 +148,11 @@ func (r *run) idle() bool {
 	if r.stopping || r.failed != nil {
 		return true
 	}
-	if len(r.unstored) > 0 || len(r.logs) > 0 || r.row.StateOf() == plan.SlotQueued {
+	if len(r.unstored) > 0 || len(r.logs) > 0 || r.row.StateOf() == runs.SlotQueued {
 		return false
 	}
 	status, _ := r.machine.Status()
-	return r.machine.Done() || status == plan.RunPaused
+	return r.machine.Done() || status == runs.RunPaused
 }
 
 // halt ends what is still open and serves those who ask at the last moment.
@@ -291,7 +292,7 @@ func (r *run) store() {
 	r.unstored, r.logs, r.flushNow = nil, nil, false
 	records := make([]*journal.Record, 0, len(group.batches))
 	logs := group.logs
-	var row *plan.Run
+	var row *runs.Run
 	for _, applied := range group.batches {
 		if applied.record != nil {
 			records = append(records, applied.record)
@@ -378,7 +379,7 @@ func (r *run) updateRow(at time.Time) {
 	r.row.DurationMS = r.row.FinishedAt.Sub(r.row.StartedAt).Milliseconds()
 }
 
-func sameRow(a, b plan.Run) bool {
+func sameRow(a, b runs.Run) bool {
 	return a.Status == b.Status && a.Paused == b.Paused && a.Attempt == b.Attempt && a.Closed == b.Closed && a.Asks == b.Asks &&
 		sameSlot(a.Slot, b.Slot) && a.StartedAt.Equal(b.StartedAt)
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestP9AnOldTimerEndsNoOther: a timer that was stopped may have put its word into
@@ -52,7 +52,7 @@ func TestS9WhatIsStoredAtOnce(t *testing.T) {
 		"the result of an effect":         {batchOf(journal.Completed, func(b *batch) { b.effect = true }), nil, true},
 		"the failure of an effect":        {batchOf(journal.Failed, func(b *batch) { b.effect = true }), nil, true},
 		"an intent":                       {batchOf(journal.Completed, func(b *batch) { b.effects = make([]journal.Command, 1) }), nil, true},
-		"a status of the run":             {batchOf(journal.Completed, func(b *batch) { b.row = &plan.Run{} }), nil, true},
+		"a status of the run":             {batchOf(journal.Completed, func(b *batch) { b.row = &runs.Run{} }), nil, true},
 		"what a person decided":           {batchOf(journal.Signaled, nil), nil, true},
 		"a cancel":                        {batchOf(journal.CancelRun, nil), nil, true},
 		"a read, and somebody looks":      {read, func(r *run) { r.inspectors = make([]func(*run), 1) }, true},

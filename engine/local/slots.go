@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // bounded reports whether runs of the workflow need a place.
@@ -24,8 +25,8 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 		return "", failed
 	}
 	row := request.Row
-	row.Status = plan.RunQueued
-	row.Slot = &plan.Slot{Key: key, Limit: c.workflow.Concurrency.Limit, State: plan.SlotQueued}
+	row.Status = runs.RunQueued
+	row.Slot = &runs.Slot{Key: key, Limit: c.workflow.Concurrency.Limit, State: runs.SlotQueued}
 	r := d.newRun(row, c.workflow, d.newMachine(c.program))
 	accepted, err := r.applyEvent(journal.Event{Kind: journal.Queued, At: d.now(), Start: &request.Start, By: request.By})
 	if err != nil {
@@ -38,7 +39,7 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 		return "", err
 	}
 	existing, err := d.options.Journal.CreateRun(ctx, &row, request.PlanBytes, request.RequestID, accepted.record)
-	var stored *plan.Run
+	var stored *runs.Run
 	if err == nil && existing == "" {
 		stored, err = d.options.Journal.Run(row.ID)
 	}
@@ -58,18 +59,18 @@ func (d *Driver) startBounded(ctx context.Context, request StartRequest, c code)
 // cancel needs none.
 func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
 	memory := r.driver.options.Memory
-	if r.row.Slot == nil || memory == nil || r.row.StateOf() != plan.SlotFree {
+	if r.row.Slot == nil || memory == nil || r.row.StateOf() != runs.SlotFree {
 		return event, nil
 	}
-	var goOn plan.GoOn
+	var goOn runs.GoOn
 	switch {
 	case event == nil && r.machine.Held():
-		goOn = plan.GoOn{Resolved: true}
+		goOn = runs.GoOn{Resolved: true}
 	case event == nil:
 		return nil, nil
 	case event.Kind == journal.Resumed:
-		goOn = plan.GoOn{Resume: true, By: event.By, Discard: event.Discard}
-	case event.Kind == journal.Resolved && event.Resolution != nil && r.row.Status == plan.RunPaused:
+		goOn = runs.GoOn{Resume: true, By: event.By, Discard: event.Discard}
+	case event.Kind == journal.Resolved && event.Resolution != nil && r.row.Status == runs.RunPaused:
 		held, resolution := *event, *event.Resolution
 		resolution.Held, held.Resolution = true, &resolution
 		if err := r.record(held); err != nil {
@@ -78,7 +79,7 @@ func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
 		if !r.machine.Held() {
 			return nil, nil // it changes nothing
 		}
-		goOn = plan.GoOn{Resolved: true, By: event.By}
+		goOn = runs.GoOn{Resolved: true, By: event.By}
 	default:
 		return event, nil
 	}
@@ -95,7 +96,7 @@ func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
 func (r *run) awaitsPlace() bool {
 	slot := r.row.Slot
 	return slot != nil && r.driver.options.Memory != nil &&
-		(r.machine.Unstarted() || slot.State == plan.SlotQueued || slot.State == plan.SlotHeld && slot.GoOn != plan.GoOn{})
+		(r.machine.Unstarted() || slot.State == runs.SlotQueued || slot.State == runs.SlotHeld && slot.GoOn != runs.GoOn{})
 }
 
 // launchBounded starts the worker of a run that begins or goes on with its
@@ -108,7 +109,7 @@ func (d *Driver) launchBounded(r *run, event *journal.Event) {
 		}
 		switch {
 		case r.stopping || r.failed != nil || !r.awaitsPlace():
-		case r.row.StateOf() == plan.SlotHeld:
+		case r.row.StateOf() == runs.SlotHeld:
 			r.enter()
 		default:
 			r.lineUp()
@@ -130,7 +131,7 @@ func (r *run) lineUp() {
 	if r.machine.Unstarted() && len(held)+len(ahead) > 0 {
 		r.onFull(key, held, ahead)
 	}
-	if r.row.StateOf() == plan.SlotQueued {
+	if r.row.StateOf() == runs.SlotQueued {
 		r.driver.promote(key)
 	}
 }
@@ -158,7 +159,7 @@ func (r *run) onFull(key string, held, ahead []string) {
 
 // refuse ends the run before it has begun.
 func (r *run) refuse(kind plan.ErrorKind, reason, format string, args ...any) {
-	r.handle(message{event: &journal.Event{Kind: journal.Refused, Failed: &plan.Error{
+	r.handle(message{event: &journal.Event{Kind: journal.Refused, Failed: &runs.Error{
 		Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...),
 	}}})
 }
@@ -167,7 +168,7 @@ func (r *run) refuse(kind plan.ErrorKind, reason, format string, args ...any) {
 // meanwhile goes on.
 func (r *run) supersede(ahead []string) {
 	for _, id := range ahead {
-		r.tell(id, journal.Event{Kind: journal.Refused, Failed: &plan.Error{
+		r.tell(id, journal.Event{Kind: journal.Refused, Failed: &runs.Error{
 			Kind: plan.KindCanceled, Reason: "superseded", Message: "the later run " + r.row.ID + " took its turn",
 		}})
 	}
@@ -214,7 +215,7 @@ func (r *run) enter() {
 }
 
 // withState adds the stored values of the declared names.
-func withState(start journal.Start, values []plan.StateValue, names []string) journal.Start {
+func withState(start journal.Start, values []runs.StateValue, names []string) journal.Start {
 	start.State, start.StateVersions = nil, nil
 	for _, value := range values {
 		if !slices.Contains(names, value.Name) {
@@ -229,8 +230,8 @@ func withState(start journal.Start, values []plan.StateValue, names []string) jo
 }
 
 // admitted takes the word that the run has its place.
-func (r *run) admitted(row *plan.Run) {
-	if r.row.StateOf() != plan.SlotQueued {
+func (r *run) admitted(row *runs.Run) {
+	if r.row.StateOf() != runs.SlotQueued {
 		r.driver.promote(row.Slot.Key) // ended meanwhile: its place was given back with its end
 		return
 	}
@@ -245,7 +246,7 @@ func (r *run) keepsRow() bool {
 		return true
 	}
 	status, _ := r.machine.Status()
-	return r.row.StateOf() == plan.SlotQueued && !r.leaving && (status == plan.RunPaused || r.machine.Done())
+	return r.row.StateOf() == runs.SlotQueued && !r.leaving && (status == runs.RunPaused || r.machine.Done())
 }
 
 // updateSlot derives the run's place from the Machine: one that is closed or
@@ -254,14 +255,14 @@ func (r *run) updateSlot() {
 	if r.row.Slot == nil {
 		return
 	}
-	slot := plan.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit, State: plan.SlotHeld}
-	if r.row.Closed || r.row.Status == plan.RunPaused {
-		slot.State = plan.SlotFree
+	slot := runs.Slot{Key: r.row.Slot.Key, Limit: r.row.Slot.Limit, State: runs.SlotHeld}
+	if r.row.Closed || r.row.Status == runs.RunPaused {
+		slot.State = runs.SlotFree
 	}
 	r.row.Slot = &slot
 }
 
-func sameSlot(a, b *plan.Slot) bool {
+func sameSlot(a, b *runs.Slot) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -269,8 +270,8 @@ func sameSlot(a, b *plan.Slot) bool {
 }
 
 // slotGiven lets the next run in when a stored row gave its place back.
-func (r *run) slotGiven(row *plan.Run) {
-	if row != nil && row.Slot != nil && row.StateOf() == plan.SlotFree {
+func (r *run) slotGiven(row *runs.Run) {
+	if row != nil && row.Slot != nil && row.StateOf() == runs.SlotFree {
 		r.driver.promote(row.Slot.Key)
 	}
 }
@@ -298,7 +299,7 @@ func (d *Driver) promote(key string) {
 	})
 }
 
-func (d *Driver) letIn(row *plan.Run) {
+func (d *Driver) letIn(row *runs.Run) {
 	if r := d.driven(row.ID); r != nil && r.mail.put(message{admitted: row}) {
 		return
 	}

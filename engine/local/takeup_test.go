@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/enginetest"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // takeUpFactor is how many times its journal a run may take in memory while it is
@@ -28,7 +29,7 @@ const (
 type shape struct {
 	steps  int // action steps, one after the other
 	paged  bool
-	answer func(n int) plan.Answer // nth answer; its last one ends the step
+	answer func(n int) runs.Answer // nth answer; its last one ends the step
 	reads  string                  // an expression with %s for each step, joined by +; "" = none
 }
 
@@ -44,13 +45,13 @@ func shapes(size int) map[string]shape {
 	part := size / parts
 	lists := func(element string, steps int) shape {
 		text := filled(element, size/steps)
-		return shape{steps: steps, reads: map[bool]string{true: "len(steps.%s.outputs.items)"}[steps > parts], answer: func(n int) plan.Answer {
+		return shape{steps: steps, reads: map[bool]string{true: "len(steps.%s.outputs.items)"}[steps > parts], answer: func(n int) runs.Answer {
 			return answered(fmt.Sprintf(`{"items":%s,"n":%d}`, text, n))
 		}}
 	}
 	const pageSize = 64 << 10
 	pages := func(element func(page, item int) string, of int) shape {
-		return shape{steps: 1, paged: true, answer: func(n int) plan.Answer {
+		return shape{steps: 1, paged: true, answer: func(n int) runs.Answer {
 			var items []string
 			for i, bytes := 0, 0; bytes < of; i++ {
 				item := element(n, i)
@@ -64,7 +65,7 @@ func shapes(size int) map[string]shape {
 		}}
 	}
 	return map[string]shape{
-		"large texts":             {steps: parts, answer: func(n int) plan.Answer { return answered(fmt.Sprintf(`{"text":"%d%s"}`, n, strings.Repeat("x", part))) }},
+		"large texts":             {steps: parts, answer: func(n int) runs.Answer { return answered(fmt.Sprintf(`{"text":"%d%s"}`, n, strings.Repeat("x", part))) }},
 		"empty lists":             lists("[]", parts),
 		"empty objects":           lists("{}", parts),
 		"small objects":           lists(`{"a":1}`, parts),
@@ -73,23 +74,23 @@ func shapes(size int) map[string]shape {
 		"small objects, all read": lists(`{"a":1}`, 8*parts), "numbers, all read": lists("1", 8*parts), "empty lists, all read": lists("[]", 8*parts),
 		"rows in pages": pages(func(page, item int) string { return fmt.Sprintf(`{"id":%d,"name":"row %d"}`, page*100_000+item, item) }, pageSize),
 		"small pages":   pages(func(page, item int) string { return fmt.Sprintf(`{"id":%d}`, page*100_000+item) }, 200),
-		"checkpoints": {steps: 1, answer: func(n int) plan.Answer {
+		"checkpoints": {steps: 1, answer: func(n int) runs.Answer {
 			if n == parts {
 				return answered(`{}`)
 			}
-			return plan.Answer{Pending: &plan.Pending{RetryAfter: time.Millisecond, Checkpoint: []byte(strings.Repeat(strconv.Itoa(n), part/3))}}
+			return runs.Answer{Pending: &runs.Pending{RetryAfter: time.Millisecond, Checkpoint: []byte(strings.Repeat(strconv.Itoa(n), part/3))}}
 		}},
-		"errors": {steps: 1, answer: func(n int) plan.Answer {
+		"errors": {steps: 1, answer: func(n int) runs.Answer {
 			if n == size/40_000 {
 				return answered(`{}`)
 			}
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: strings.Repeat("m", 20_000), Details: json.RawMessage(filled("[]", 20_000))}}
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: strings.Repeat("m", 20_000), Details: json.RawMessage(filled("[]", 20_000))}}
 		}},
 	}
 }
 
-func answered(output string) plan.Answer {
-	return plan.Answer{Completed: &plan.Completed{Output: json.RawMessage(output)}}
+func answered(output string) runs.Answer {
+	return runs.Answer{Completed: &runs.Completed{Output: json.RawMessage(output)}}
 }
 
 // takeUps are the journals of the test: a few small ones for the usual tests.
@@ -120,7 +121,7 @@ func TestIssue13_02TakingUpARunTakesFourTimesItsJournal(t *testing.T) {
 			}
 			b.close()
 			again := make(chan struct{})
-			b.service.script["last"] = func(ctx context.Context, r plan.Request) plan.Answer {
+			b.service.script["last"] = func(ctx context.Context, r runs.Request) runs.Answer {
 				close(again)
 				return hang(ctx, r)
 			}
@@ -152,7 +153,7 @@ func (b *bench) hanging(s shape) string {
 			reads = append(reads, fmt.Sprintf(s.reads, id))
 		}
 		n := 0
-		b.service.script[id] = func(context.Context, plan.Request) plan.Answer {
+		b.service.script[id] = func(context.Context, runs.Request) runs.Answer {
 			n++
 			return s.answer(n + i)
 		}
@@ -180,7 +181,7 @@ func (b *bench) hanging(s shape) string {
 	last.ID, last.Needs, last.Paginate = "last", []string{before}, nil
 	w.Steps = append(w.Steps, last)
 	reached := make(chan struct{})
-	b.service.script["last"] = func(ctx context.Context, r plan.Request) plan.Answer {
+	b.service.script["last"] = func(ctx context.Context, r runs.Request) runs.Answer {
 		close(reached)
 		return hang(ctx, r)
 	}

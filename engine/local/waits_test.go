@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // slowLimit holds every call back for 9.5 s of a clock that goes on by its word
@@ -31,14 +32,14 @@ var limitBegin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func (l *slowLimit) now() time.Time { return limitBegin.Add(time.Duration(l.ahead.Load())) }
 
-func (l *slowLimit) Acquire(ctx context.Context, _ *plan.Action, _ string, onWait func(time.Time)) (func(plan.Answer), error) {
+func (l *slowLimit) Acquire(ctx context.Context, _ *plan.Action, _ string, onWait func(time.Time)) (func(runs.Answer), error) {
 	onWait(l.now().Add(9 * time.Second))
 	onWait(l.now().Add(9500 * time.Millisecond)) // it takes a little longer than was thought
 	l.waiting <- struct{}{}
 	select {
 	case <-l.open:
 		l.ahead.Add(int64(9500 * time.Millisecond))
-		return func(plan.Answer) {}, nil
+		return func(runs.Answer) {}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -75,7 +76,7 @@ func TestIssue12_22AWaitForTheLimiterIsJournaled(t *testing.T) {
 			quick := b.wait(b.start(workflow("a " + effect)))
 			limit := newSlowLimit()
 			b.withLimit(limit)
-			b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+			b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
 				limit.ahead.Add(int64(500 * time.Millisecond))
 				return done()
 			}
@@ -85,24 +86,24 @@ func TestIssue12_22AWaitForTheLimiterIsJournaled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := steps[0]; s.Status != plan.StepWaiting || s.Wait != plan.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(limitBegin) ||
+			if s := steps[0]; s.Status != runs.StepWaiting || s.Wait != runs.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(limitBegin) ||
 				s.Until == nil || !s.Until.Equal(limitBegin.Add(9500*time.Millisecond)) {
 				t.Errorf("while it waits: %+v", s)
 			}
 			limit.open <- struct{}{}
 			result := b.wait(id)
-			if s := result.Steps["a"]; s.WaitedMS != 9500 || s.WaitSince != nil || result.Run.Status != plan.RunSucceeded {
+			if s := result.Steps["a"]; s.WaitedMS != 9500 || s.WaitSince != nil || result.Run.Status != runs.RunSucceeded {
 				t.Errorf("after it: %+v", s)
 			}
 			records, without := b.records(id), b.records(quick.Run.ID)
 			if len(records) != len(without) {
 				t.Errorf("%d records with a wait, %d without", len(records), len(without))
 			}
-			var waits []plan.Wait
+			var waits []runs.Wait
 			for _, record := range records {
 				waits = append(waits, record.Event.Waits...)
 			}
-			if len(waits) != 1 || waits[0].For != plan.WaitRateLimit || !waits[0].From.Equal(limitBegin) || waits[0].Until.Sub(waits[0].From) != 9500*time.Millisecond {
+			if len(waits) != 1 || waits[0].For != runs.WaitRateLimit || !waits[0].From.Equal(limitBegin) || waits[0].Until.Sub(waits[0].From) != 9500*time.Millisecond {
 				t.Errorf("journaled: %+v", waits)
 			}
 			for _, record := range without {
@@ -137,7 +138,7 @@ func TestIssue12_22AKillInTheWait(t *testing.T) {
 	<-limit.waiting
 	limit.open <- struct{}{}
 	result := b.wait(id)
-	if s := result.Steps["a"]; result.Run.Status != plan.RunSucceeded || s.WaitedMS != 9500 || s.Attempts != 1 || b.service.count("a") != 1 {
+	if s := result.Steps["a"]; result.Run.Status != runs.RunSucceeded || s.WaitedMS != 9500 || s.Attempts != 1 || b.service.count("a") != 1 {
 		t.Errorf("%s, %+v, sent %d times", result.Run.Status, s, b.service.count("a"))
 	}
 }
@@ -149,15 +150,15 @@ func TestIssue12_22TheQuestionOfALostCallWaitsLikeACall(t *testing.T) {
 	for _, questions := range []int32{1, 2} {
 		b := newBench(t)
 		limit := newSlowLimit()
-		a := &asker{service: b.service, answer: func(n int32, _ plan.Request) (plan.Outcome, error) {
+		a := &asker{service: b.service, answer: func(n int32, _ runs.Request) (runs.Outcome, error) {
 			if n < questions {
-				return plan.Outcome{}, errors.New("not now")
+				return runs.Outcome{}, errors.New("not now")
 			}
-			return plan.Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"ok":true}`)}, nil
+			return runs.Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"ok":true}`)}, nil
 		}}
 		b.withLimitAnd(limit, a)
-		b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout, Message: "lost"}}
+		b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindTimeout, Message: "lost"}}
 		}
 		w := workflow("a once")
 		w.Actions["fake.once"].Reconcile = true
@@ -171,22 +172,22 @@ func TestIssue12_22TheQuestionOfALostCallWaitsLikeACall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := steps[0]; s.Status != plan.StepWaiting || s.Wait != plan.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(since) {
+			if s := steps[0]; s.Status != runs.StepWaiting || s.Wait != runs.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(since) {
 				t.Errorf("question %d, while it waits: %+v", n, s)
 			}
 			limit.open <- struct{}{}
 		}
 		want := 9500 * int64(1+questions)
-		if result := b.wait(id); result.Run.Status != plan.RunSucceeded || result.Steps["a"].WaitedMS != want || result.Steps["a"].WaitSince != nil {
+		if result := b.wait(id); result.Run.Status != runs.RunSucceeded || result.Steps["a"].WaitedMS != want || result.Steps["a"].WaitSince != nil {
 			t.Errorf("%d questions: %s, %+v", questions, result.Run.Status, result.Steps["a"])
 		}
-		var waits []plan.Wait
+		var waits []runs.Wait
 		for _, record := range b.records(id) {
 			if record.Event.Kind == journal.Reconciled {
 				waits = record.Event.Waits
 			}
 		}
-		if len(waits) != int(questions) || waits[0].For != plan.WaitRateLimit || waits[0].Until.Sub(waits[0].From) != 9500*time.Millisecond {
+		if len(waits) != int(questions) || waits[0].For != runs.WaitRateLimit || waits[0].Until.Sub(waits[0].From) != 9500*time.Millisecond {
 			t.Errorf("%d questions, journaled: %+v", questions, waits)
 		}
 		b.reopen()
@@ -201,13 +202,13 @@ func TestIssue12_22TheQuestionOfALostCallWaitsLikeACall(t *testing.T) {
 func TestIssue12_22AKillInTheWaitOfAQuestion(t *testing.T) {
 	b := newBench(t)
 	limit := newSlowLimit()
-	a := &asker{service: b.service, answer: func(int32, plan.Request) (plan.Outcome, error) {
-		return plan.Outcome{Applied: plan.NotApplied}, nil
+	a := &asker{service: b.service, answer: func(int32, runs.Request) (runs.Outcome, error) {
+		return runs.Outcome{Applied: runs.NotApplied}, nil
 	}}
 	b.withLimitAnd(limit, a)
-	b.service.script["a"] = func(context.Context, plan.Request) plan.Answer {
+	b.service.script["a"] = func(context.Context, runs.Request) runs.Answer {
 		if b.service.count("a") == 1 {
-			return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout, Message: "lost"}}
+			return runs.Answer{Failed: &runs.Error{Kind: plan.KindTimeout, Message: "lost"}}
 		}
 		return done()
 	}
@@ -231,7 +232,7 @@ func TestIssue12_22AKillInTheWaitOfAQuestion(t *testing.T) {
 		limit.open <- struct{}{}
 	}
 	result := b.wait(id)
-	if s := result.Steps["a"]; result.Run.Status != plan.RunSucceeded || s.WaitedMS != 3*9500 || a.asked.Load() != 1 || b.service.count("a") != 2 {
+	if s := result.Steps["a"]; result.Run.Status != runs.RunSucceeded || s.WaitedMS != 3*9500 || a.asked.Load() != 1 || b.service.count("a") != 2 {
 		t.Errorf("%s, %+v, asked %d times, sent %d times (%v)", result.Run.Status, s, a.asked.Load(), b.service.count("a"), result.Error)
 	}
 }

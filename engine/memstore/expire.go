@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -60,7 +60,7 @@ func (d *data) topCounts() (all []store.WorkflowCounts) {
 // oldest returns the runs of a workflow that may go, the oldest first: not the newest
 // ones that always stay. Those of sub-workflows go with their parents, unless these are
 // gone.
-func (e *expiry) oldest(workflow string) (rows []*plan.Run) {
+func (e *expiry) oldest(workflow string) (rows []*runs.Run) {
 	kept := 0
 	for _, row := range e.selected(store.Filter{Workflow: workflow}) {
 		switch {
@@ -102,7 +102,7 @@ func (e *expiry) byNumber(q store.Quota) {
 }
 
 // family removes a run and the runs of its sub-workflows, which have ended with it.
-func (e *expiry) family(row *plan.Run, cause store.Cause) {
+func (e *expiry) family(row *runs.Run, cause store.Cause) {
 	r := e.runs[row.ID]
 	if r == nil {
 		return
@@ -121,7 +121,7 @@ func (s *Store) ExpireFires(ctx context.Context, keep time.Duration, perTrigger 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	keys, err := s.fireKeys(func(*plan.Fire) bool { return true })
+	keys, err := s.fireKeys(func(*runs.Fire) bool { return true })
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -20,7 +20,7 @@ type fireKey struct {
 	Slot              int64 // in nanoseconds
 }
 
-func keyOfFire(f *plan.Fire) fireKey { return fireKey{f.Workflow, f.Trigger, f.Slot.UnixNano()} }
+func keyOfFire(f *runs.Fire) fireKey { return fireKey{f.Workflow, f.Trigger, f.Slot.UnixNano()} }
 
 // newest is the order of lists.
 func newest(a, b fireKey) int {
@@ -28,7 +28,7 @@ func newest(a, b fireKey) int {
 }
 
 // admitFire finds the row of a new run's fire, which others than schedules move on.
-func (d *data) admitFire(fire *plan.Fire) (existing string, err error) {
+func (d *data) admitFire(fire *runs.Fire) (existing string, err error) {
 	if fire == nil {
 		return "", nil
 	}
@@ -41,7 +41,7 @@ func (d *data) admitFire(fire *plan.Fire) (existing string, err error) {
 	}
 }
 
-func (d *data) firedRun(fire *plan.Fire) string {
+func (d *data) firedRun(fire *runs.Fire) string {
 	if fire == nil || !fire.Kind.Scheduled() {
 		return ""
 	}
@@ -49,7 +49,7 @@ func (d *data) firedRun(fire *plan.Fire) string {
 }
 
 // putFire stores the fire of a new run, with the state of its trigger.
-func (t *tx) putFire(fire *plan.Fire) {
+func (t *tx) putFire(fire *runs.Fire) {
 	if fire == nil {
 		return
 	}
@@ -60,12 +60,12 @@ func (t *tx) putFire(fire *plan.Fire) {
 }
 
 // Fires is that of store.Fires.
-func (s *Store) Fires(filter store.FireFilter) (fires []plan.Fire, next string, err error) {
+func (s *Store) Fires(filter store.FireFilter) (fires []runs.Fire, next string, err error) {
 	after, err := readCursor(filter.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	keys, err := s.fireKeys(func(f *plan.Fire) bool {
+	keys, err := s.fireKeys(func(f *runs.Fire) bool {
 		return (filter.Workflow == "" || f.Workflow == filter.Workflow) && (filter.Trigger == "" || f.Trigger == filter.Trigger) &&
 			(filter.Since.IsZero() || !f.Slot.Before(filter.Since)) && (filter.Until.IsZero() || f.Slot.Before(filter.Until)) &&
 			(after == nil || newest(keyOfFire(f), *after) > 0)
@@ -105,7 +105,7 @@ func readCursor(text string) (key *fireKey, err error) {
 }
 
 // fireKeys returns the keys of fires, the newest slot first.
-func (s *Store) fireKeys(selects func(f *plan.Fire) bool) (keys []fireKey, err error) {
+func (s *Store) fireKeys(selects func(f *runs.Fire) bool) (keys []fireKey, err error) {
 	err = s.view(func(d *data) error {
 		for key, fire := range d.fires {
 			if selects(&fire) {
@@ -118,7 +118,7 @@ func (s *Store) fireKeys(selects func(f *plan.Fire) bool) (keys []fireKey, err e
 	return keys, err
 }
 
-func (s *Store) firesOf(keys []fireKey) (fires []plan.Fire, err error) {
+func (s *Store) firesOf(keys []fireKey) (fires []runs.Fire, err error) {
 	err = s.view(func(d *data) error {
 		for _, key := range keys {
 			if fire, found := d.fires[key]; found {
@@ -131,8 +131,8 @@ func (s *Store) firesOf(keys []fireKey) (fires []plan.Fire, err error) {
 }
 
 // FiresBetween is that of store.Fires.
-func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, limit int) ([]plan.Fire, error) {
-	keys, err := s.fireKeys(func(f *plan.Fire) bool {
+func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, limit int) ([]runs.Fire, error) {
+	keys, err := s.fireKeys(func(f *runs.Fire) bool {
 		return f.Workflow == workflow && f.Trigger == trigger && !f.Slot.Before(from) && f.Slot.Before(until)
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, li
 }
 
 // Fire is that of store.Fires.
-func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire, err error) {
+func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *runs.Fire, err error) {
 	err = s.view(func(d *data) error {
 		stored, found := d.fires[fireKey{workflow, trigger, slot.UnixNano()}]
 		fire = pointer(stored, found)
@@ -156,11 +156,11 @@ func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *plan.Fire,
 }
 
 // PutFires is that of store.Fires.
-func (s *Store) PutFires(fires []plan.Fire, workflow, trigger string, edit func(*plan.TriggerState)) error {
+func (s *Store) PutFires(fires []runs.Fire, workflow, trigger string, edit func(*runs.TriggerState)) error {
 	return s.update(func(t *tx) error {
 		for i := range fires {
 			if fires[i].Workflow != workflow || fires[i].Trigger != trigger {
-				return fmt.Errorf("store fires of %s: one is of %s", plan.TriggerID(workflow, trigger), plan.TriggerID(fires[i].Workflow, fires[i].Trigger))
+				return fmt.Errorf("store fires of %s: one is of %s", runs.TriggerID(workflow, trigger), runs.TriggerID(fires[i].Workflow, fires[i].Trigger))
 			}
 			if err := store.CheckSlot(workflow, trigger, fires[i].Slot); err != nil {
 				return err
@@ -181,7 +181,7 @@ func (s *Store) PutFires(fires []plan.Fire, workflow, trigger string, edit func(
 }
 
 // edit changes what is kept of a trigger.
-func (t *tx) edit(workflow, trigger string, edit func(*plan.TriggerState)) plan.TriggerState {
+func (t *tx) edit(workflow, trigger string, edit func(*runs.TriggerState)) runs.TriggerState {
 	key := triggerKey{workflow, trigger}
 	stored, found := t.triggers[key]
 	state, changed, paused := store.EditState(pointer(stored, found), workflow, trigger, edit)
@@ -190,13 +190,13 @@ func (t *tx) edit(workflow, trigger string, edit func(*plan.TriggerState)) plan.
 		t.wrote = true
 	}
 	if paused {
-		t.tell(plan.OutboxEntry{Kind: plan.OutboxTriggerPaused, At: state.PausedAt, Trigger: state})
+		t.tell(runs.OutboxEntry{Kind: runs.OutboxTriggerPaused, At: state.PausedAt, Trigger: state})
 	}
 	return *state
 }
 
 // TriggerState is that of store.Triggers.
-func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState, err error) {
+func (s *Store) TriggerState(workflow, trigger string) (state *runs.TriggerState, err error) {
 	err = s.view(func(d *data) error {
 		stored, found := d.triggers[triggerKey{workflow, trigger}]
 		state = pointer(stored, found)
@@ -206,21 +206,21 @@ func (s *Store) TriggerState(workflow, trigger string) (state *plan.TriggerState
 }
 
 // TriggerStates is that of store.Triggers.
-func (s *Store) TriggerStates() (states []plan.TriggerState, err error) {
+func (s *Store) TriggerStates() (states []runs.TriggerState, err error) {
 	err = s.view(func(d *data) error {
 		for _, state := range d.triggers {
 			states = append(states, clone(state))
 		}
 		return nil
 	})
-	slices.SortFunc(states, func(a, b plan.TriggerState) int {
+	slices.SortFunc(states, func(a, b runs.TriggerState) int {
 		return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Trigger, b.Trigger))
 	})
 	return states, err
 }
 
 // EditTriggerState is that of store.Triggers.
-func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.TriggerState)) (state plan.TriggerState, err error) {
+func (s *Store) EditTriggerState(workflow, trigger string, edit func(*runs.TriggerState)) (state runs.TriggerState, err error) {
 	err = s.update(func(t *tx) error {
 		state = t.edit(workflow, trigger, edit)
 		return nil
@@ -232,7 +232,7 @@ func (s *Store) EditTriggerState(workflow, trigger string, edit func(*plan.Trigg
 func (s *Store) Epoch() (uint64, error) { return 0, s.view(func(*data) error { return nil }) }
 
 // tell writes an entry of the outbox.
-func (t *tx) tell(entry plan.OutboxEntry) {
+func (t *tx) tell(entry runs.OutboxEntry) {
 	t.told++
 	entry.Seq = t.told
 	t.outbox = append(t.outbox, clone(entry))
@@ -241,7 +241,7 @@ func (t *tx) tell(entry plan.OutboxEntry) {
 }
 
 // Outbox is that of store.Outbox.
-func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err error) {
+func (s *Store) Outbox(after uint64, limit int) (entries []runs.OutboxEntry, err error) {
 	if limit <= 0 {
 		limit = store.DefaultLimit
 	}
@@ -260,7 +260,7 @@ func (s *Store) Outbox(after uint64, limit int) (entries []plan.OutboxEntry, err
 func (s *Store) DropOutbox(upTo uint64) error {
 	return s.update(func(t *tx) error {
 		before := len(t.outbox)
-		t.outbox = slices.DeleteFunc(t.outbox, func(entry plan.OutboxEntry) bool { return entry.Seq <= upTo })
+		t.outbox = slices.DeleteFunc(t.outbox, func(entry runs.OutboxEntry) bool { return entry.Seq <= upTo })
 		t.wrote = len(t.outbox) < before
 		return nil
 	})

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // Runs is that of store.Runs.
-func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err error) {
+func (s *Store) Runs(filter store.Filter) (runs []runs.Run, next string, err error) {
 	if filter.Cursor != "" {
 		if _, err := store.ParseID(filter.Cursor); err != nil {
 			return nil, "", fmt.Errorf("list runs: cursor %q is not valid", filter.Cursor)
@@ -58,7 +58,7 @@ func (s *Store) Runs(filter store.Filter) (runs []plan.Run, next string, err err
 }
 
 // selected returns the rows of a filter below its cursor, newest first.
-func (d *data) selected(filter store.Filter) (rows []*plan.Run) {
+func (d *data) selected(filter store.Filter) (rows []*runs.Run) {
 	for id, r := range d.runs {
 		if filter.Cursor != "" && id >= filter.Cursor || filter.Attention && !d.needy[id] || !filter.Selects(&r.row) {
 			continue
@@ -67,12 +67,12 @@ func (d *data) selected(filter store.Filter) (rows []*plan.Run) {
 			rows = append(rows, &r.row)
 		}
 	}
-	slices.SortFunc(rows, func(a, b *plan.Run) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(rows, func(a, b *runs.Run) int { return cmp.Compare(b.ID, a.ID) })
 	return rows
 }
 
 // OpenRuns is that of store.Runs.
-func (s *Store) OpenRuns() (runs []plan.Run, err error) {
+func (s *Store) OpenRuns() (runs []runs.Run, err error) {
 	err = s.view(func(d *data) error {
 		for _, id := range slices.Sorted(maps.Keys(d.runs)) {
 			if row := &d.runs[id].row; store.IsOpen(row) {

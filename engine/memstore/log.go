@@ -7,7 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -18,19 +19,19 @@ type log struct {
 }
 
 type logLine struct {
-	plan.Log
+	runs.Log
 	size int
 }
 
 // copied is a line as it is given out.
-func (l logLine) copied() plan.Log {
+func (l logLine) copied() runs.Log {
 	l.Fields = bytes.Clone(l.Fields)
 	return l.Log
 }
 
 type stepLog struct{ bytes, dropped int }
 
-func encodeLog(lines []plan.Log) (encoded []logLine, err error) {
+func encodeLog(lines []runs.Log) (encoded []logLine, err error) {
 	for _, line := range lines {
 		data, err := json.Marshal(line)
 		if err != nil {
@@ -52,7 +53,7 @@ func (l *log) add(lines []logLine) {
 			step = &stepLog{}
 			l.steps[line.Step] = step
 		}
-		if step.bytes+line.size > plan.MaxStepLog {
+		if step.bytes+line.size > quota.MaxStepLog {
 			step.dropped++
 			continue
 		}
@@ -79,7 +80,7 @@ func (l *log) dropped(step string, s *Store) (lines []logLine) {
 }
 
 // Logs is that of store.Logs.
-func (s *Store) Logs(id, step string, from uint64, limit int) (lines []plan.Log, next uint64, err error) {
+func (s *Store) Logs(id, step string, from uint64, limit int) (lines []runs.Log, next uint64, err error) {
 	err = s.view(func(d *data) error {
 		r, err := d.run(id)
 		if err != nil {

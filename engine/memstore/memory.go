@@ -7,29 +7,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // memoryKey names a state value, or a cursor by its key alone.
 type memoryKey struct{ workflow, name, cursor string }
 
-func keyOf(value plan.StateValue) memoryKey {
+func keyOf(value runs.StateValue) memoryKey {
 	if value.Key != "" {
 		return memoryKey{cursor: value.Key}
 	}
 	return memoryKey{workflow: value.Workflow, name: value.Name}
 }
 
-func (d *data) value(key memoryKey) (plan.StateValue, bool) {
+func (d *data) value(key memoryKey) (runs.StateValue, bool) {
 	value, found := d.values[key]
 	return value, found
 }
 
 // putValue writes a value, or removes it when it is nil, with its entry in the history.
-func (t *tx) putValue(value plan.StateValue) (version uint64) {
+func (t *tx) putValue(value runs.StateValue) (version uint64) {
 	key := keyOf(value)
-	change := plan.StateChange{At: value.At, By: value.By, Run: value.Run, Value: value.Value}
+	change := runs.StateChange{At: value.At, By: value.By, Run: value.Run, Value: value.Value}
 	if value.Value == nil {
 		delete(t.values, key)
 	} else {
@@ -43,7 +43,7 @@ func (t *tx) putValue(value plan.StateValue) (version uint64) {
 }
 
 // listed returns the values that a filter selects, in the order of their keys.
-func (s *Store) listed(selects func(key memoryKey, value plan.StateValue) bool) (values []plan.StateValue, err error) {
+func (s *Store) listed(selects func(key memoryKey, value runs.StateValue) bool) (values []runs.StateValue, err error) {
 	err = s.view(func(d *data) error {
 		for key, value := range d.values {
 			if selects(key, value) {
@@ -52,17 +52,17 @@ func (s *Store) listed(selects func(key memoryKey, value plan.StateValue) bool) 
 		}
 		return nil
 	})
-	slices.SortFunc(values, func(a, b plan.StateValue) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(values, func(a, b runs.StateValue) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Name, b.Name)) })
 	return values, err
 }
 
 // State is that of store.Memory.
-func (s *Store) State(workflow string) ([]plan.StateValue, error) {
-	return s.listed(func(key memoryKey, _ plan.StateValue) bool { return key.cursor == "" && key.workflow == workflow })
+func (s *Store) State(workflow string) ([]runs.StateValue, error) {
+	return s.listed(func(key memoryKey, _ runs.StateValue) bool { return key.cursor == "" && key.workflow == workflow })
 }
 
 // Cursor is that of store.Memory.
-func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
+func (s *Store) Cursor(key string) (value *runs.StateValue, err error) {
 	err = s.view(func(d *data) error {
 		value = pointer(d.value(memoryKey{cursor: key}))
 		return nil
@@ -71,19 +71,19 @@ func (s *Store) Cursor(key string) (value *plan.StateValue, err error) {
 }
 
 // Cursors is that of store.Memory.
-func (s *Store) Cursors(workflow, name string) ([]plan.StateValue, error) {
+func (s *Store) Cursors(workflow, name string) ([]runs.StateValue, error) {
 	prefix := ""
 	if workflow != "" {
-		prefix = plan.CursorPrefix(workflow, name)
+		prefix = runs.CursorPrefix(workflow, name)
 	}
-	return s.listed(func(key memoryKey, _ plan.StateValue) bool {
+	return s.listed(func(key memoryKey, _ runs.StateValue) bool {
 		return key.cursor != "" && strings.HasPrefix(key.cursor, prefix)
 	})
 }
 
 // Change is that of store.Changes.
 func (s *Store) Change(c store.Change) (version uint64, err error) {
-	value := plan.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
+	value := runs.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
 	err = s.update(func(t *tx) error {
 		if _, found := t.value(keyOf(value)); found || c.Value != nil {
 			version = t.putValue(value)
@@ -94,9 +94,9 @@ func (s *Store) Change(c store.Change) (version uint64, err error) {
 }
 
 // History is that of store.Changes.
-func (s *Store) History(workflow, name, key string) (changes []plan.StateChange, err error) {
+func (s *Store) History(workflow, name, key string) (changes []runs.StateChange, err error) {
 	err = s.view(func(d *data) error {
-		changes = clone(d.history[keyOf(plan.StateValue{Workflow: workflow, Name: name, Key: key})])
+		changes = clone(d.history[keyOf(runs.StateValue{Workflow: workflow, Name: name, Key: key})])
 		return nil
 	})
 	return changes, err
@@ -106,7 +106,7 @@ func (s *Store) History(workflow, name, key string) (changes []plan.StateChange,
 func (s *Store) CursorKeys(workflow, name string) (keys []string, err error) {
 	err = s.view(func(d *data) error {
 		for key := range d.history {
-			if key.cursor != "" && strings.HasPrefix(key.cursor, plan.CursorPrefix(workflow, name)) {
+			if key.cursor != "" && strings.HasPrefix(key.cursor, runs.CursorPrefix(workflow, name)) {
 				keys = append(keys, key.cursor)
 			}
 		}
@@ -122,8 +122,8 @@ func (d *data) slotRuns(key string) (held, queued []string) {
 	for _, id := range slices.Sorted(maps.Keys(d.runs)) {
 		row := &d.runs[id].row
 		switch state := row.StateOf(); {
-		case state == plan.SlotFree || row.Slot.Key != key:
-		case state == plan.SlotQueued:
+		case state == runs.SlotFree || row.Slot.Key != key:
+		case state == runs.SlotQueued:
 			queued = append(queued, id)
 		default:
 			held = append(held, id)
@@ -142,38 +142,38 @@ func (s *Store) SlotRuns(key string) (held, queued []string, err error) {
 }
 
 // AdmitNext is that of store.Slots.
-func (s *Store) AdmitNext(key string) (row *plan.Run, err error) {
+func (s *Store) AdmitNext(key string) (row *runs.Run, err error) {
 	err = s.update(func(t *tx) error {
 		held, queued := t.slotRuns(key)
 		if len(queued) == 0 || len(held) >= t.runs[queued[0]].row.Slot.Limit {
 			return nil
 		}
-		row = t.queue(t.runs[queued[0]], len(held), 0, func(*plan.Run) {})
+		row = t.queue(t.runs[queued[0]], len(held), 0, func(*runs.Run) {})
 		return nil
 	})
 	return row, err
 }
 
 // TakeSlot is that of store.Slots.
-func (s *Store) TakeSlot(id string, goOn plan.GoOn) (row *plan.Run, err error) {
+func (s *Store) TakeSlot(id string, goOn runs.GoOn) (row *runs.Run, err error) {
 	err = s.update(func(t *tx) error {
 		r, err := t.run(id)
 		if err != nil {
 			return fmt.Errorf("take a place: %w", err)
 		}
-		if r.row.Slot == nil || r.row.StateOf() != plan.SlotFree {
+		if r.row.Slot == nil || r.row.StateOf() != runs.SlotFree {
 			row = pointer(r.row, true)
 			return nil
 		}
 		held, queued := t.slotRuns(r.row.Slot.Key)
-		row = t.queue(r, len(held), len(queued), func(row *plan.Run) { store.Reopen(row, goOn) })
+		row = t.queue(r, len(held), len(queued), func(row *runs.Run) { store.Reopen(row, goOn) })
 		return nil
 	})
 	return row, err
 }
 
 // queue gives a run its place, or lets it wait, and returns its new row.
-func (t *tx) queue(r *run, held, queued int, before func(row *plan.Run)) *plan.Run {
+func (t *tx) queue(r *run, held, queued int, before func(row *runs.Run)) *runs.Run {
 	old, row := r.row, clone(r.row)
 	before(&row)
 	store.Queue(&row, held, queued)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -53,12 +53,12 @@ type data struct {
 	needy    map[string]bool   // runs that need somebody
 	looks    map[string]store.Look
 
-	values   map[memoryKey]plan.StateValue
-	history  map[memoryKey][]plan.StateChange
+	values   map[memoryKey]runs.StateValue
+	history  map[memoryKey][]runs.StateChange
 	version  uint64 // the last one of a value
-	fires    map[fireKey]plan.Fire
-	triggers map[triggerKey]plan.TriggerState
-	outbox   []plan.OutboxEntry
+	fires    map[fireKey]runs.Fire
+	triggers map[triggerKey]runs.TriggerState
+	outbox   []runs.OutboxEntry
 	told     uint64 // number of the last entry
 	sessions map[store.SessionHash]store.Session
 	rows     map[string]*bucket
@@ -67,8 +67,8 @@ type data struct {
 func newData() *data {
 	return &data{
 		runs: map[string]*run{}, plans: map[string][]byte{}, requests: map[string]string{}, needy: map[string]bool{}, looks: map[string]store.Look{},
-		values: map[memoryKey]plan.StateValue{}, history: map[memoryKey][]plan.StateChange{},
-		fires: map[fireKey]plan.Fire{}, triggers: map[triggerKey]plan.TriggerState{},
+		values: map[memoryKey]runs.StateValue{}, history: map[memoryKey][]runs.StateChange{},
+		fires: map[fireKey]runs.Fire{}, triggers: map[triggerKey]runs.TriggerState{},
 		sessions: map[store.SessionHash]store.Session{}, rows: map[string]*bucket{},
 	}
 }
@@ -88,7 +88,7 @@ type tx struct {
 	*data
 	options *Options
 	wrote   bool
-	changed []plan.Run
+	changed []runs.Run
 	news    bool // the outbox was written to
 }
 

@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // run is all that belongs to a run.
 type run struct {
-	row     plan.Run
+	row     runs.Run
 	request string
 	records [][]byte
 	bytes   int64 // of records
@@ -29,7 +29,7 @@ func (d *data) run(id string) (*run, error) {
 }
 
 // CreateRun is that of store.Journal.
-func (s *Store) CreateRun(ctx context.Context, row *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
+func (s *Store) CreateRun(ctx context.Context, row *runs.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func (s *Store) CreateRun(ctx context.Context, row *plan.Run, planBytes []byte, 
 		if existing, err = t.admitFire(stored.Fire); err != nil || existing != "" {
 			return err
 		}
-		if stored.StateOf() != plan.SlotFree {
+		if stored.StateOf() != runs.SlotFree {
 			held, queued := t.slotRuns(stored.Slot.Key)
 			store.Queue(&stored, len(held), len(queued))
 		}
@@ -93,7 +93,7 @@ func (s *Store) CreateRun(ctx context.Context, row *plan.Run, planBytes []byte, 
 }
 
 // Append is that of store.Journal. It waits for nobody: done hears at once.
-func (s *Store) Append(id string, records []*journal.Record, row *plan.Run, logs []plan.Log, done func(error)) {
+func (s *Store) Append(id string, records []*journal.Record, row *runs.Run, logs []runs.Log, done func(error)) {
 	err := s.update(func(t *tx) error { return t.append(id, records, row, logs) })
 	if err != nil {
 		err = fmt.Errorf("append to run %s: %w", id, err)
@@ -103,7 +103,7 @@ func (s *Store) Append(id string, records []*journal.Record, row *plan.Run, logs
 	}
 }
 
-func (t *tx) append(id string, records []*journal.Record, row *plan.Run, logs []plan.Log) error {
+func (t *tx) append(id string, records []*journal.Record, row *runs.Run, logs []runs.Log) error {
 	r, err := t.run(id)
 	if err != nil {
 		return err
@@ -163,14 +163,14 @@ func (r *run) add(encoded [][]byte) {
 }
 
 // put stores the new row of a run, with all that follows from it. old is nil for a new run.
-func (t *tx) put(r *run, old *plan.Run, row plan.Run) {
+func (t *tx) put(r *run, old *runs.Run, row runs.Run) {
 	t.wrote, r.row = true, row
 	t.changed = append(t.changed, clone(row))
 	if store.AsksAnew(old, &row) {
 		if old != nil {
 			t.forgetNeed(row.ID)
 		}
-		if row.Status == plan.RunSucceeded {
+		if row.Status == runs.RunSucceeded {
 			t.settle(&row)
 		}
 		if store.NeedsSomebody(&row) {
@@ -178,7 +178,7 @@ func (t *tx) put(r *run, old *plan.Run, row plan.Run) {
 		}
 	}
 	if kind := store.NewsOf(old, &row); kind != "" {
-		t.tell(plan.OutboxEntry{Kind: kind, At: store.NewsAt(t.options.Now, &row), Run: row})
+		t.tell(runs.OutboxEntry{Kind: kind, At: store.NewsAt(t.options.Now, &row), Run: row})
 	}
 }
 
@@ -189,7 +189,7 @@ func (d *data) forgetNeed(id string) {
 
 // settle takes the failed runs of a workflow off that were accepted before one that has
 // succeeded.
-func (d *data) settle(success *plan.Run) {
+func (d *data) settle(success *runs.Run) {
 	for id := range d.needy {
 		if other := &d.runs[id].row; other.Workflow == success.Workflow && id < success.ID && store.MayLookAt(other) {
 			delete(d.needy, id)
@@ -198,7 +198,7 @@ func (d *data) settle(success *plan.Run) {
 }
 
 // Run is that of store.Journal.
-func (s *Store) Run(id string) (row *plan.Run, err error) {
+func (s *Store) Run(id string) (row *runs.Run, err error) {
 	err = s.view(func(d *data) error {
 		r, err := d.run(id)
 		if err == nil {
@@ -232,7 +232,7 @@ func (s *Store) DeleteRun(id string) error {
 		if err := store.MayDelete(&r.row); err != nil {
 			return fmt.Errorf("delete run %s: %w", id, err)
 		}
-		t.outbox = slices.DeleteFunc(t.outbox, func(entry plan.OutboxEntry) bool { return entry.Run.ID == id })
+		t.outbox = slices.DeleteFunc(t.outbox, func(entry runs.OutboxEntry) bool { return entry.Run.ID == id })
 		t.delete(r)
 		return nil
 	})

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // count counts the runs that a filter selects, by a key.
-func count[K comparable](s *Store, filter store.Filter, key func(row *plan.Run) K) (counts map[K]store.Counts, err error) {
+func count[K comparable](s *Store, filter store.Filter, key func(row *runs.Run) K) (counts map[K]store.Counts, err error) {
 	counts = map[K]store.Counts{}
 	err = s.view(func(d *data) error {
 		for _, r := range d.runs {
@@ -30,7 +30,7 @@ func count[K comparable](s *Store, filter store.Filter, key func(row *plan.Run) 
 
 // Counts is that of store.Totals.
 func (s *Store) Counts(workflow string) (store.Counts, error) {
-	counts, err := count(s, store.Filter{Workflow: workflow}, func(*plan.Run) bool { return true })
+	counts, err := count(s, store.Filter{Workflow: workflow}, func(*runs.Run) bool { return true })
 	if err == nil && counts[true] == nil {
 		return store.Counts{}, nil
 	}
@@ -39,7 +39,7 @@ func (s *Store) Counts(workflow string) (store.Counts, error) {
 
 // HourCounts is that of store.Totals.
 func (s *Store) HourCounts(workflow string, since time.Time) (hours []store.HourCounts, err error) {
-	hour := func(row *plan.Run) time.Time { return store.AcceptedAt(row.ID).UTC().Truncate(time.Hour) }
+	hour := func(row *runs.Run) time.Time { return store.AcceptedAt(row.ID).UTC().Truncate(time.Hour) }
 	counts, err := count(s, store.Filter{Workflow: workflow}, hour)
 	for at, runs := range counts {
 		if !at.Before(since.Truncate(time.Hour)) {
@@ -61,7 +61,7 @@ func (s *Store) AttentionCount(workflow string) (n int, err error) {
 
 // WorkflowHeads is that of store.Totals.
 func (s *Store) WorkflowHeads(workflow string) (heads []store.WorkflowHead, err error) {
-	counts, err := count(s, store.Filter{Workflow: workflow}, func(row *plan.Run) string { return row.Workflow })
+	counts, err := count(s, store.Filter{Workflow: workflow}, func(row *runs.Run) string { return row.Workflow })
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // killGrace is how long a command's children may hold its output after it ended.
@@ -20,7 +21,7 @@ const killGrace = time.Second
 
 // run runs the command with the message as JSON on its standard input. It is the
 // head of a process group, which ends with it.
-func (s *Sender) run(ctx context.Context, target Target, message Message, key string) *plan.Error {
+func (s *Sender) run(ctx context.Context, target Target, message Message, key string) *runs.Error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return refused("the message can't be encoded: " + err.Error())
@@ -55,22 +56,22 @@ func startFault(err error) error {
 	return err
 }
 
-func ended(ctx context.Context, target Target, err error) *plan.Error {
+func ended(ctx context.Context, target Target, err error) *runs.Error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &plan.Error{Kind: plan.KindTimeout, Applied: plan.AppliedUnknown, Message: "the command of " + target.Name + " did not end in time"}
+		return &runs.Error{Kind: plan.KindTimeout, Applied: runs.AppliedUnknown, Message: "the command of " + target.Name + " did not end in time"}
 	case ctx.Err() != nil:
-		return &plan.Error{Kind: plan.KindCanceled, Applied: plan.AppliedUnknown, Message: "canceled"}
+		return &runs.Error{Kind: plan.KindCanceled, Applied: runs.AppliedUnknown, Message: "canceled"}
 	case errors.As(err, &exit):
-		return &plan.Error{
-			Kind: plan.KindUnavailable, Applied: plan.AppliedUnknown,
+		return &runs.Error{
+			Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown,
 			Message: fmt.Sprintf("the command of %s ended with %s", target.Name, exit.ProcessState),
 		}
 	}
-	return &plan.Error{Kind: plan.KindUnavailable, Applied: plan.AppliedUnknown, Message: "the command of " + target.Name + ": " + err.Error()}
+	return &runs.Error{Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown, Message: "the command of " + target.Name + ": " + err.Error()}
 }
 
 // environ passes on what programs need to be found and to speak, and no secret.

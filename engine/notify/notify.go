@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Target is where a message goes: exactly one of Webhook and Command is set.
@@ -43,7 +43,7 @@ type Sender struct {
 // Send sends one message within ctx. key is the idempotency key: the same for
 // every attempt. The error is nil when the target took the message; a failure
 // says whether it was certainly not taken.
-func (s *Sender) Send(ctx context.Context, target Target, message Message, key string) *plan.Error {
+func (s *Sender) Send(ctx context.Context, target Target, message Message, key string) *runs.Error {
 	if len(target.Command) > 0 {
 		return s.run(ctx, target, message, key)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func message() notify.Message {
@@ -51,14 +52,14 @@ func TestAWebhookGetsTheMessageAndItsKey(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNoSuccess(t *testing.T) {
-	for status, want := range map[int]plan.Error{
-		http.StatusBadRequest:         {Kind: plan.KindInvalid, Applied: plan.NotApplied},
-		http.StatusUnauthorized:       {Kind: plan.KindUnauthorized, Applied: plan.NotApplied},
-		http.StatusForbidden:          {Kind: plan.KindForbidden, Applied: plan.NotApplied},
-		http.StatusNotFound:           {Kind: plan.KindNotFound, Applied: plan.NotApplied},
-		http.StatusTooManyRequests:    {Kind: plan.KindRateLimited, Applied: plan.NotApplied, RetryAfterS: 7},
-		http.StatusServiceUnavailable: {Kind: plan.KindUnavailable, Applied: plan.AppliedUnknown, RetryAfterS: 7},
-		http.StatusFound:              {Kind: plan.KindInvalid, Applied: plan.NotApplied},
+	for status, want := range map[int]runs.Error{
+		http.StatusBadRequest:         {Kind: plan.KindInvalid, Applied: runs.NotApplied},
+		http.StatusUnauthorized:       {Kind: plan.KindUnauthorized, Applied: runs.NotApplied},
+		http.StatusForbidden:          {Kind: plan.KindForbidden, Applied: runs.NotApplied},
+		http.StatusNotFound:           {Kind: plan.KindNotFound, Applied: runs.NotApplied},
+		http.StatusTooManyRequests:    {Kind: plan.KindRateLimited, Applied: runs.NotApplied, RetryAfterS: 7},
+		http.StatusServiceUnavailable: {Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown, RetryAfterS: 7},
+		http.StatusFound:              {Kind: plan.KindInvalid, Applied: runs.NotApplied},
 	} {
 		asked := 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -90,13 +91,13 @@ func TestAnAddressStandsInNoError(t *testing.T) {
 	defer late.Close()
 	for name, c := range map[string]struct {
 		webhook string
-		want    plan.Error
+		want    runs.Error
 	}{
-		"nobody listens": {address + "/T0p-s3cret", plan.Error{Kind: plan.KindUnavailable, Applied: plan.NotApplied}},
-		"no answer":      {late.URL + "/T0p-s3cret", plan.Error{Kind: plan.KindTimeout, Applied: plan.AppliedUnknown}},
-		"no address":     {"T0p-s3cret", plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied}},
-		"other scheme":   {"file:///T0p-s3cret", plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied}},
-		"control sign":   {"http://a\x00T0p-s3cret", plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied}},
+		"nobody listens": {address + "/T0p-s3cret", runs.Error{Kind: plan.KindUnavailable, Applied: runs.NotApplied}},
+		"no answer":      {late.URL + "/T0p-s3cret", runs.Error{Kind: plan.KindTimeout, Applied: runs.AppliedUnknown}},
+		"no address":     {"T0p-s3cret", runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied}},
+		"other scheme":   {"file:///T0p-s3cret", runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied}},
+		"control sign":   {"http://a\x00T0p-s3cret", runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		failed := (&notify.Sender{}).Send(ctx, notify.Target{Name: "ops", Webhook: c.webhook}, message(), "k")
@@ -131,11 +132,11 @@ func TestACommandGetsTheMessageAndNoSecrets(t *testing.T) {
 func TestACommandThatDoesNotEndWell(t *testing.T) {
 	for name, c := range map[string]struct {
 		command []string
-		want    plan.Error
+		want    runs.Error
 	}{
-		"exit status":  {[]string{"sh", "-c", "exit 3"}, plan.Error{Kind: plan.KindUnavailable, Applied: plan.AppliedUnknown}},
-		"not there":    {[]string{"./nowhere"}, plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied}},
-		"does not end": {[]string{"sh", "-c", "sleep 60 & sleep 60"}, plan.Error{Kind: plan.KindTimeout, Applied: plan.AppliedUnknown}},
+		"exit status":  {[]string{"sh", "-c", "exit 3"}, runs.Error{Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown}},
+		"not there":    {[]string{"./nowhere"}, runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied}},
+		"does not end": {[]string{"sh", "-c", "sleep 60 & sleep 60"}, runs.Error{Kind: plan.KindTimeout, Applied: runs.AppliedUnknown}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		began := time.Now()

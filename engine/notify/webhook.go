@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // maxAnswer is how much of a webhook's answer is read, for the connection's sake
@@ -22,7 +23,7 @@ const maxAnswer = 64 << 10
 
 // post sends the message as the JSON body of one POST. Redirects are not
 // followed: the address may be a secret.
-func (s *Sender) post(ctx context.Context, target Target, message Message, key string) *plan.Error {
+func (s *Sender) post(ctx context.Context, target Target, message Message, key string) *runs.Error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return refused("the message can't be encoded: " + err.Error())
@@ -50,13 +51,13 @@ func (s *Sender) post(ctx context.Context, target Target, message Message, key s
 	return judge(target, response)
 }
 
-func refused(message string) *plan.Error {
-	return &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: message}
+func refused(message string) *runs.Error {
+	return &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: message}
 }
 
 // unreached tells of a request without an answer, never with its address.
-func unreached(ctx context.Context, target Target, err error) *plan.Error {
-	failure := &plan.Error{Kind: plan.KindUnavailable, Applied: plan.AppliedUnknown, Message: "the webhook of " + target.Name + " gave no answer"}
+func unreached(ctx context.Context, target Target, err error) *runs.Error {
+	failure := &runs.Error{Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown, Message: "the webhook of " + target.Name + " gave no answer"}
 	var dial *net.OpError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -64,19 +65,19 @@ func unreached(ctx context.Context, target Target, err error) *plan.Error {
 	case ctx.Err() != nil:
 		failure.Kind, failure.Message = plan.KindCanceled, "canceled"
 	case errors.As(err, &dial) && dial.Op == "dial":
-		failure.Applied, failure.Message = plan.NotApplied, "the webhook of "+target.Name+" can't be reached"
+		failure.Applied, failure.Message = runs.NotApplied, "the webhook of "+target.Name+" can't be reached"
 	}
 	return failure
 }
 
 // judge turns an answer's status into a failure; nil for 2xx.
-func judge(target Target, response *http.Response) *plan.Error {
+func judge(target Target, response *http.Response) *runs.Error {
 	status := response.StatusCode
 	if status/100 == 2 {
 		return nil
 	}
-	failure := &plan.Error{
-		Kind: plan.KindInvalid, Applied: plan.NotApplied, HTTPStatus: status,
+	failure := &runs.Error{
+		Kind: plan.KindInvalid, Applied: runs.NotApplied, HTTPStatus: status,
 		Message: fmt.Sprintf("the webhook of %s answered %d %s", target.Name, status, http.StatusText(status)),
 	}
 	switch {
@@ -89,7 +90,7 @@ func judge(target Target, response *http.Response) *plan.Error {
 	case status == http.StatusNotFound, status == http.StatusGone:
 		failure.Kind = plan.KindNotFound
 	case status >= 500:
-		failure.Kind, failure.Applied = plan.KindUnavailable, plan.AppliedUnknown
+		failure.Kind, failure.Applied = plan.KindUnavailable, runs.AppliedUnknown
 		failure.RetryAfterS = retryAfter(response.Header.Get("Retry-After"))
 	case status/100 == 3:
 		failure.Hint = "redirects are not followed: give the address that it points to"

@@ -13,7 +13,7 @@ func triggers() *Workflow {
 			{Name: "a", Kind: TriggerCron, PauseAfterFailures: 3, Schedule: &Schedule{Cron: "0 8 * * 1", Timezone: "Europe/Berlin", Skipped: "run_after", Repeated: "run_once", Catchup: Catchup{Window: time.Hour, Keep: "latest"}}},
 			{Name: "b", Kind: TriggerWebhook, Webhook: &Webhook{HMAC: &WebhookHMAC{Secret: Value{Kind: ValueSecret, Secret: "X"}, Header: "X-S"}, Body: []byte(`{"type":"object"}`)}},
 			{Name: "c", Kind: TriggerPoll, Poll: &Poll{Uses: "a.b", Every: time.Minute, Items: Expr{Source: "result.items"}, Key: Expr{Source: "item.id"}}, Inputs: []Binding{{Name: "n", Value: Value{Kind: ValueLiteral, Literal: []byte("1")}}}},
-			{Name: "d", Kind: TriggerAfter, After: &After{Workflow: "w", Status: []RunStatus{RunFailed}}},
+			{Name: "d", Kind: TriggerAfter, After: &After{Workflow: "w", Status: []string{"failed"}}},
 		},
 	}
 }

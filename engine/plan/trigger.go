@@ -15,6 +15,11 @@ const (
 	TriggerAfter   TriggerKind = "after"
 )
 
+// Scheduled reports whether a trigger of this kind fires for slots, of which each
+// has at most one run (docs/reliability.md, P10). Other kinds fire when something
+// happens.
+func (k TriggerKind) Scheduled() bool { return k == TriggerCron || k == TriggerEvery }
+
 // Trigger is a checked trigger (docs/language.md, rules 17 and 18). Kind names the
 // one part that is set.
 type Trigger struct {
@@ -79,6 +84,6 @@ type Poll struct {
 // After starts a run when another workflow's run has ended with one of the
 // statuses.
 type After struct {
-	Workflow string      `json:"workflow"`
-	Status   []RunStatus `json:"status"`
+	Workflow string   `json:"workflow"`
+	Status   []string `json:"status"` // words of runs.Status
 }

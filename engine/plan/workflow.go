@@ -1,8 +1,7 @@
-// Package plan holds the checked, normalized plain data of a workflow and of
-// its runs: what the checker makes, the store keeps, the Machine interprets and
-// the views show. It imports the standard library alone; schemas and
-// expressions stand in it as text, so that a stored plan has no types to
-// migrate.
+// Package plan holds a checked, normalized workflow as plain data: what the
+// checker makes, the store keeps and the Machine interprets. It imports the
+// standard library alone; schemas and expressions stand in it as text, so that a
+// stored plan has no types to migrate.
 package plan
 
 import (

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // callWith makes a call that ends with ctx, or after the timeout.
-func (w *world) callWith(ctx context.Context, action string, timeout time.Duration) *plan.Error {
+func (w *world) callWith(ctx context.Context, action string, timeout time.Duration) *runs.Error {
 	w.t.Helper()
-	answer := w.host.Call(ctx, plan.Request{Action: "evil." + action, Step: "a", Attempt: 1, Timeout: timeout}, Connection{Name: "main"}, nil)
+	answer := w.host.Call(ctx, runs.Request{Action: "evil." + action, Step: "a", Attempt: 1, Timeout: timeout}, Connection{Name: "main"}, nil)
 	if answer.Failed == nil {
 		w.t.Fatalf("%s: the call succeeded: %+v", action, answer)
 	}
@@ -24,26 +25,26 @@ func (w *world) callWith(ctx context.Context, action string, timeout time.Durati
 func TestACallThatWasNotSentTookNoEffect(t *testing.T) {
 	starting := newWorld(t, "silent", nil) // never ready
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan *plan.Error, 1)
+	ended := make(chan *runs.Error, 1)
 	go func() { ended <- starting.callWith(ctx, "echo", 0) }()
 	eventually(t, "its plugin starts", func() bool { return starting.host.Status("evil").State == Starting })
 	cancel()
-	if f := <-ended; f.Kind != plan.KindCanceled || f.Applied != plan.NotApplied {
+	if f := <-ended; f.Kind != plan.KindCanceled || f.Applied != runs.NotApplied {
 		t.Errorf("canceled while its plugin started: %v, applied %s", f, f.Applied)
 	}
-	if f := starting.callWith(t.Context(), "echo", 50*time.Millisecond); f.Kind != plan.KindTimeout || f.Applied != plan.NotApplied {
+	if f := starting.callWith(t.Context(), "echo", 50*time.Millisecond); f.Kind != plan.KindTimeout || f.Applied != runs.NotApplied {
 		t.Errorf("timed out while its plugin started: %v, applied %s", f, f.Applied)
 	}
 	warm := newWorld(t, "good", nil)
 	warm.ok("echo", `{}`)
 	for range 50 {
-		if f := warm.callWith(ctx, "echo", 0); f.Kind != plan.KindCanceled || f.Applied != plan.NotApplied {
+		if f := warm.callWith(ctx, "echo", 0); f.Kind != plan.KindCanceled || f.Applied != runs.NotApplied {
 			t.Fatalf("canceled before it was sent: %v, applied %s", f, f.Applied)
 		}
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	answer := warm.host.Call(ctx, plan.Request{Action: "evil.slow"}, Connection{Name: "main"}, cancelsOnLog{cancel})
-	if f := answer.Failed; f == nil || f.Kind != plan.KindCanceled || f.Applied != plan.AppliedUnknown {
+	answer := warm.host.Call(ctx, runs.Request{Action: "evil.slow"}, Connection{Name: "main"}, cancelsOnLog{cancel})
+	if f := answer.Failed; f == nil || f.Kind != plan.KindCanceled || f.Applied != runs.AppliedUnknown {
 		t.Errorf("the control, sent and not answered: %+v", answer)
 	}
 }
@@ -51,5 +52,5 @@ func TestACallThatWasNotSentTookNoEffect(t *testing.T) {
 // cancelsOnLog ends a call when the plugin has said something in it.
 type cancelsOnLog struct{ cancel func() }
 
-func (c cancelsOnLog) Log(plan.Log)         { c.cancel() }
-func (cancelsOnLog) Progress(plan.Progress) {}
+func (c cancelsOnLog) Log(runs.Log)         { c.cancel() }
+func (cancelsOnLog) Progress(runs.Progress) {}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Call makes one attempt of one page: it starts the plugin and opens the
@@ -13,7 +14,7 @@ import (
 // req.Timeout above 0 bounds the whole call beside ctx; when either ends, Call
 // returns at once, and the process is ended later if it is still at work. sink
 // may be nil.
-func (h *Host) Call(ctx context.Context, req plan.Request, conn Connection, sink plan.Sink) plan.Answer {
+func (h *Host) Call(ctx context.Context, req runs.Request, conn Connection, sink runs.Sink) runs.Answer {
 	if req.Timeout > 0 {
 		bounded, cancel := context.WithTimeout(ctx, req.Timeout)
 		defer cancel()
@@ -28,10 +29,10 @@ func (h *Host) Call(ctx context.Context, req plan.Request, conn Connection, sink
 
 // dress fills in where a failure happened. What the plugin said in it has passed the
 // gate when it came in; the message may quote what was sent or received, too.
-func (h *Host) dress(failure *plan.Error, req plan.Request) *plan.Error {
+func (h *Host) dress(failure *runs.Error, req runs.Request) *runs.Error {
 	failure.Action, failure.Step, failure.Attempt = req.Action, req.Step, req.Attempt
 	if failure.Applied == "" {
-		failure.Applied = plan.AppliedUnknown
+		failure.Applied = runs.AppliedUnknown
 	}
 	if failure.Hint == "" {
 		failure.Hint = hintOf(failure, req.Connection)
@@ -41,9 +42,9 @@ func (h *Host) dress(failure *plan.Error, req plan.Request) *plan.Error {
 	return failure
 }
 
-func failed(failure *plan.Error) plan.Answer { return plan.Answer{Failed: failure} }
+func failed(failure *runs.Error) runs.Answer { return runs.Answer{Failed: failure} }
 
-func (h *Host) call(ctx context.Context, req plan.Request, conn Connection, sink plan.Sink) plan.Answer {
+func (h *Host) call(ctx context.Context, req runs.Request, conn Connection, sink runs.Sink) runs.Answer {
 	plugin, action := splitAction(req.Action)
 	u, c, err := h.contract(ctx, plugin)
 	if err != nil {
@@ -85,7 +86,7 @@ func (h *Host) contract(ctx context.Context, plugin string) (*unit, *contract, e
 // callOnce executes once. used is the id of the token that the call had from
 // the host; refused is that id when the service did not take it and the call may
 // be repeated with another.
-func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (answer plan.Answer, used, refused string) {
+func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (answer runs.Answer, used, refused string) {
 	open, failure := u.host.open(ctx, e.contract, conn)
 	if failure != nil {
 		return failed(failure), "", ""
@@ -102,7 +103,7 @@ func (u *unit) callOnce(ctx context.Context, e *execution, conn Connection) (ans
 	defer p.endCall(tokens)
 	answer = tokens.withinQuotas(e, e.run(named, p, open.name))
 	used, _ = tokens.state()
-	if f := answer.Failed; f != nil && f.Kind == plan.KindUnauthorized && f.Applied == plan.NotApplied && e.rejected == "" {
+	if f := answer.Failed; f != nil && f.Kind == plan.KindUnauthorized && f.Applied == runs.NotApplied && e.rejected == "" {
 		refused = p.refusedToken(tokens, open.name)
 	}
 	return answer, used, refused
@@ -116,37 +117,37 @@ type Test struct {
 }
 
 // Check asks the plugin to test a connection.
-func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *plan.Error) {
+func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *runs.Error) {
 	p, open, release, failure := h.reach(ctx, conn.Plugin, conn)
 	if failure == nil {
 		defer release()
 		test, failure = p.checkConnection(ctx, open.name)
 	}
 	if failure != nil {
-		return Test{}, h.dress(failure, plan.Request{})
+		return Test{}, h.dress(failure, runs.Request{})
 	}
 	return test, nil
 }
 
 // Outcome answers "did it happen?" for an effect whose answer was lost.
 type Outcome struct {
-	Applied plan.Applied
+	Applied runs.Applied
 	Output  json.RawMessage // with AppliedFully, when the plugin knows it
 	Note    string
 }
 
 // Reconcile asks whether the effect of a lost call happened. A plugin that
 // can't tell gives AppliedUnknown, and no failure.
-func (h *Host) Reconcile(ctx context.Context, req plan.Request, conn Connection) (Outcome, *plan.Error) {
+func (h *Host) Reconcile(ctx context.Context, req runs.Request, conn Connection) (Outcome, *runs.Error) {
 	outcome, failure := h.reconcile(ctx, req, conn)
 	if failure != nil {
-		return Outcome{Applied: plan.AppliedUnknown}, h.dress(failure, req)
+		return Outcome{Applied: runs.AppliedUnknown}, h.dress(failure, req)
 	}
 	return outcome, nil
 }
 
 // reach opens a connection in the plugin's process for a call of any kind.
-func (h *Host) reach(ctx context.Context, plugin string, conn Connection) (*process, opened, func(), *plan.Error) {
+func (h *Host) reach(ctx context.Context, plugin string, conn Connection) (*process, opened, func(), *runs.Error) {
 	u, c, err := h.contract(ctx, plugin)
 	if err != nil {
 		return nil, opened{}, nil, h.failureOf(ctx, err)

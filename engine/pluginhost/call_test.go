@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestCallForwardsDocumentsUntouched(t *testing.T) {
@@ -34,7 +35,7 @@ func TestCallsShareOneWarmProcessAndConnection(t *testing.T) {
 		t.Errorf("connects = %v, want 1", second["connects"])
 	}
 	conn := Connection{Name: "main", Config: json.RawMessage(`{"base_url":"http://b"}`)}
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.pid"}, conn, nil)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.pid"}, conn, nil)
 	if answer.Failed != nil || !strings.Contains(string(answer.Completed.Output), `"config":"http://b","connects":2`) {
 		t.Errorf("another config was not connected: %+v", answer)
 	}
@@ -42,7 +43,7 @@ func TestCallsShareOneWarmProcessAndConnection(t *testing.T) {
 
 func TestWhatAPageLeavesGoesBothWays(t *testing.T) {
 	w := newWorld(t, "good", nil)
-	answer := w.host.Call(context.Background(), plan.Request{
+	answer := w.host.Call(context.Background(), runs.Request{
 		Action: "evil.note", Input: json.RawMessage(`{}`), PageCursor: "next", PageNote: []byte("words"),
 	}, Connection{Name: "main"}, nil)
 	if answer.Completed == nil || string(answer.Completed.PageNote) != "words!" || answer.Completed.NextCursor != "next" {
@@ -56,18 +57,18 @@ func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
 	cases := map[string]struct {
 		action, input string
 		kind          plan.ErrorKind
-		applied       plan.Applied
+		applied       runs.Applied
 		message       string
 	}{
-		"an answer of 100 MB":            {"huge", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "bytes, the limit is 8388608"},
-		"an answer that breaks a schema": {"lie", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "count"},
-		"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, plan.AppliedUnknown, "without an answer"},
-		"a stream with two ends":         {"twice", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "twice"},
-		"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, plan.AppliedUnknown, "odd"},
-		"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindInvalid, plan.AppliedFully, "page_note of 4097 bytes, the limit is 4096"},
-		"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, plan.AppliedUnknown, "secret"},
-		"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, plan.NotApplied, `no action "ecko"`},
-		"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, plan.NotApplied, "the limit is"},
+		"an answer of 100 MB":            {"huge", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "bytes, the limit is 8388608"},
+		"an answer that breaks a schema": {"lie", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "count"},
+		"a stream without an end":        {"nothing", `{}`, plan.KindCrashed, runs.AppliedUnknown, "without an answer"},
+		"a stream with two ends":         {"twice", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "twice"},
+		"a gRPC status":                  {"strange", `{}`, plan.KindCrashed, runs.AppliedUnknown, "odd"},
+		"a page that leaves too much":    {"note", `{"text":"long"}`, plan.KindInvalid, runs.AppliedFully, "page_note of 4097 bytes, the limit is 4096"},
+		"a forged secret reference":      {"forge", `{}`, plan.KindUnexpectedResponse, runs.AppliedUnknown, "secret"},
+		"an action that does not exist":  {"ecko", `{}`, plan.KindInvalid, runs.NotApplied, `no action "ecko"`},
+		"an input above the limit":       {"echo", `{"text":"` + strings.Repeat("x", 8<<20) + `"}`, plan.KindInvalid, runs.NotApplied, "the limit is"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -87,11 +88,11 @@ func TestP18FaultsBecomeFailuresOfTheCall(t *testing.T) {
 
 func TestCallTakesAnErrorOver(t *testing.T) {
 	w := newWorld(t, "good", nil)
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.fail", Step: "a", Attempt: 1},
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.fail", Step: "a", Attempt: 1},
 		Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}, nil)
-	want := &plan.Error{
+	want := &runs.Error{
 		Kind: plan.KindRateLimited, Action: "evil.fail", Step: "a", Attempt: 1, Message: "slow down, [redacted]", Reason: "slow_down",
-		HTTPStatus: 429, Applied: plan.NotApplied, Pointer: "/text", RetryAfterS: 1.5, Hint: "ask less", Limiter: "all",
+		HTTPStatus: 429, Applied: runs.NotApplied, Pointer: "/text", RetryAfterS: 1.5, Hint: "ask less", Limiter: "all",
 		Details: json.RawMessage(`{"action":"fail","service":"evil"}`),
 	}
 	if diff := cmp.Diff(want, answer.Failed); diff != "" {
@@ -101,7 +102,7 @@ func TestCallTakesAnErrorOver(t *testing.T) {
 
 func TestCallTakesPendingOver(t *testing.T) {
 	w := newWorld(t, "good", nil)
-	want := &plan.Pending{RetryAfter: 3 * time.Second, Checkpoint: []byte("here"), Prompt: &plan.Prompt{Title: "log in", UserCode: "ABCD"}}
+	want := &runs.Pending{RetryAfter: 3 * time.Second, Checkpoint: []byte("here"), Prompt: &runs.Prompt{Title: "log in", UserCode: "ABCD"}}
 	if diff := cmp.Diff(want, w.call("pending", `{}`).Pending); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
 	}
@@ -111,7 +112,7 @@ func TestSinkGetsBoundedAndMaskedEvents(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
 	sink := &sinkOf{}
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.progress", Step: "a"}, conn, sink)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.progress", Step: "a"}, conn, sink)
 	if answer.Completed == nil || len(sink.logs) != 1 || len(sink.progress) != 1 {
 		t.Fatalf("answer %+v, sink %+v", answer, sink)
 	}
@@ -123,7 +124,7 @@ func TestSinkGetsBoundedAndMaskedEvents(t *testing.T) {
 	}
 
 	flood := &sinkOf{}
-	if answer := w.host.Call(context.Background(), plan.Request{Action: "evil.flood"}, conn, flood); answer.Completed == nil {
+	if answer := w.host.Call(context.Background(), runs.Request{Action: "evil.flood"}, conn, flood); answer.Completed == nil {
 		t.Fatal(answer.Failed)
 	}
 	last := flood.logs[len(flood.logs)-1].Message
@@ -150,7 +151,7 @@ func TestSecretsGoOnlyIntoSecretFields(t *testing.T) {
 		"a missing secret":  `{"password":{"$secret":"NONE"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if failure := w.fails("echo", input, plan.KindInvalid); failure.Pointer == "" || failure.Applied != plan.NotApplied {
+			if failure := w.fails("echo", input, plan.KindInvalid); failure.Pointer == "" || failure.Applied != runs.NotApplied {
 				t.Errorf("failure = %+v", failure)
 			}
 		})
@@ -196,14 +197,14 @@ func TestConnectionProblemsNameTheConnection(t *testing.T) {
 		"a secret in a field of none": {`{"base_url":{"$secret":"KEY"}}`, `can't stand at /base_url`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := w.host.Call(context.Background(), plan.Request{Action: "evil.echo"}, Connection{Name: "main", Config: json.RawMessage(c.config)}, nil)
+			answer := w.host.Call(context.Background(), runs.Request{Action: "evil.echo"}, Connection{Name: "main", Config: json.RawMessage(c.config)}, nil)
 			f := answer.Failed
 			if f == nil || f.Kind != plan.KindInvalid || f.Pointer != "" || !strings.Contains(f.Message, c.want) || !strings.Contains(f.Message, `"main"`) {
 				t.Errorf("failure = %+v", f)
 			}
 		})
 	}
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.echo"}, Connection{Name: "main", Plugin: "tasks"}, nil)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.echo"}, Connection{Name: "main", Plugin: "tasks"}, nil)
 	if answer.Failed == nil || !strings.Contains(answer.Failed.Message, "belongs to plugin tasks") {
 		t.Errorf("failure = %+v", answer.Failed)
 	}
@@ -224,8 +225,8 @@ func TestCheckAndReconcile(t *testing.T) {
 	if _, failure := w.host.Check(context.Background(), Connection{Plugin: "evil"}); failure == nil || failure.Kind != plan.KindUnauthorized {
 		t.Errorf("check without a key = %v", failure)
 	}
-	got, failure := w.host.Reconcile(context.Background(), plan.Request{Action: "evil.echo", IdempotencyKey: "idem"}, conn)
-	want := Outcome{Applied: plan.AppliedFully, Output: json.RawMessage(`{"text":"done"}`), Note: "found by idem"}
+	got, failure := w.host.Reconcile(context.Background(), runs.Request{Action: "evil.echo", IdempotencyKey: "idem"}, conn)
+	want := Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"text":"done"}`), Note: "found by idem"}
 	if diff := cmp.Diff(want, got); diff != "" || failure != nil {
 		t.Errorf("reconcile: %v (-want +got):\n%s", failure, diff)
 	}

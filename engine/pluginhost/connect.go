@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -52,7 +52,7 @@ type opened struct {
 }
 
 // open reveals a connection's config and checks it.
-func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, *plan.Error) {
+func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, *runs.Error) {
 	name := conn.Name
 	if name == "" {
 		name = c.Name
@@ -81,10 +81,10 @@ func (h *Host) open(ctx context.Context, c *contract, conn Connection) (opened, 
 
 // atConnection makes a failure one of the connection: its pointer does not lead
 // into a step's `with`.
-func atConnection(failure *plan.Error, name string) *plan.Error {
+func atConnection(failure *runs.Error, name string) *runs.Error {
 	failure.Message = fmt.Sprintf("connection %q: %s", name, failure.Message)
 	failure.Pointer = ""
-	failure.Applied = plan.NotApplied
+	failure.Applied = runs.NotApplied
 	return failure
 }
 
@@ -107,7 +107,7 @@ func (h *Host) configHash(config []byte) (string, error) {
 
 // connect opens the connection in the process, unless it is open with the same
 // config. Calls that need it at the same time wait for one Connect.
-func (p *process) connect(ctx context.Context, o opened) *plan.Error {
+func (p *process) connect(ctx context.Context, o opened) *runs.Error {
 	l := p.link(o.name)
 	select {
 	case l.turn <- struct{}{}:

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -27,16 +28,16 @@ func kindOf(code pluginv1.Code) plan.ErrorKind {
 	return plan.KindInternal // a code of a later minor version
 }
 
-func appliedOf(applied pluginv1.Error_Applied) plan.Applied {
+func appliedOf(applied pluginv1.Error_Applied) runs.Applied {
 	switch applied {
 	case pluginv1.Error_NOT_APPLIED:
-		return plan.NotApplied
+		return runs.NotApplied
 	case pluginv1.Error_APPLIED:
-		return plan.AppliedFully
+		return runs.AppliedFully
 	case pluginv1.Error_PARTLY:
-		return plan.AppliedPartly
+		return runs.AppliedPartly
 	}
-	return plan.AppliedUnknown
+	return runs.AppliedUnknown
 }
 
 func effectOf(effect pluginv1.Effect) plan.Effect {
@@ -55,8 +56,8 @@ func effectOf(effect pluginv1.Effect) plan.Effect {
 
 // errorOf turns a plugin's error into ours. A hint inside the details becomes
 // the error's hint. A limiter is named that is one of these, or none.
-func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *plan.Error {
-	failure := &plan.Error{
+func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
+	failure := &runs.Error{
 		Kind:       kindOf(e.GetCode()),
 		Message:    e.GetMessage(),
 		Reason:     e.GetReason(),
@@ -90,8 +91,8 @@ func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *plan.Error {
 	return failure
 }
 
-func completedOf(c *pluginv1.Completed) *plan.Completed {
-	return &plan.Completed{
+func completedOf(c *pluginv1.Completed) *runs.Completed {
+	return &runs.Completed{
 		Output:     json.RawMessage(c.GetOutput().GetJson()),
 		NextCursor: c.GetNextCursor(),
 		Watermark:  c.GetWatermark(),
@@ -100,12 +101,12 @@ func completedOf(c *pluginv1.Completed) *plan.Completed {
 	}
 }
 
-func pendingOf(p *pluginv1.Pending) *plan.Pending {
-	pending := &plan.Pending{
+func pendingOf(p *pluginv1.Pending) *runs.Pending {
+	pending := &runs.Pending{
 		RetryAfter: durationOf(p.GetRetryAfter()), Checkpoint: p.GetCheckpoint(), Message: p.GetMessage(),
 	}
 	if prompt := p.GetPrompt(); prompt != nil {
-		pending.Prompt = &plan.Prompt{
+		pending.Prompt = &runs.Prompt{
 			Title: prompt.GetTitle(), URL: prompt.GetUrl(), UserCode: prompt.GetUserCode(),
 			ExpiresAt: timeOf(prompt.GetExpiresAt()), Message: prompt.GetMessage(),
 		}
@@ -113,8 +114,8 @@ func pendingOf(p *pluginv1.Pending) *plan.Pending {
 	return pending
 }
 
-func logOf(l *pluginv1.Log, step string, now time.Time) plan.Log {
-	line := plan.Log{At: timeOf(l.GetTime()), Level: "info", Step: step, Message: l.GetMessage(), Fields: l.GetFields()}
+func logOf(l *pluginv1.Log, step string, now time.Time) runs.Log {
+	line := runs.Log{At: timeOf(l.GetTime()), Level: "info", Step: step, Message: l.GetMessage(), Fields: l.GetFields()}
 	switch l.GetLevel() {
 	case pluginv1.Log_DEBUG:
 		line.Level = "debug"
@@ -129,15 +130,15 @@ func logOf(l *pluginv1.Log, step string, now time.Time) plan.Log {
 	return line
 }
 
-func progressOf(p *pluginv1.Progress) plan.Progress {
+func progressOf(p *pluginv1.Progress) runs.Progress {
 	fraction := p.GetFraction()
 	if math.IsNaN(fraction) {
 		fraction = 0
 	}
-	return plan.Progress{Fraction: min(max(fraction, 0), 1), Message: p.GetMessage()}
+	return runs.Progress{Fraction: min(max(fraction, 0), 1), Message: p.GetMessage()}
 }
 
-func runContextOf(req plan.Request) *pluginv1.RunContext {
+func runContextOf(req runs.Request) *pluginv1.RunContext {
 	run := &pluginv1.RunContext{
 		Workflow: req.Workflow, RunId: req.RunID, StepId: req.Step,
 		Attempt: uint32(max(req.Attempt, 0)), IdempotencyKey: req.IdempotencyKey, Traceparent: req.Traceparent,
@@ -148,7 +149,7 @@ func runContextOf(req plan.Request) *pluginv1.RunContext {
 	return run
 }
 
-func executeRequestOf(req plan.Request, action, connection string, input clearDocument) *pluginv1.ExecuteRequest {
+func executeRequestOf(req runs.Request, action, connection string, input clearDocument) *pluginv1.ExecuteRequest {
 	return &pluginv1.ExecuteRequest{
 		Action: action, Connection: connection,
 		Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
@@ -272,7 +273,7 @@ func wireStored(t StoredToken) *pluginv1.StoredToken {
 }
 
 // wireError is the inverse of errorOf, for failures that a plugin passes on.
-func wireError(e *plan.Error) *pluginv1.Error {
+func wireError(e *runs.Error) *pluginv1.Error {
 	failure := &pluginv1.Error{
 		Code: codeOf(e.Kind), Message: e.Message, Reason: e.Reason, Applied: pluginv1.Error_NOT_APPLIED,
 		HttpStatus: uint32(max(e.HTTPStatus, 0)), Limiter: e.Limiter, //nolint:gosec // an HTTP status

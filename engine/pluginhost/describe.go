@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
@@ -314,7 +315,7 @@ func checkFields(c *actionContract) error {
 }
 
 // action finds an action by its short name.
-func (c *contract) action(name string) (*actionContract, *plan.Error) {
+func (c *contract) action(name string) (*actionContract, *runs.Error) {
 	if a := c.actions[name]; a != nil {
 		return a, nil
 	}

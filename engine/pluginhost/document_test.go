@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -42,7 +43,7 @@ func TestIssue12_12_OutputsThatReadersReadDifferently(t *testing.T) {
 	for name, c := range unlike {
 		answer := w.call("bytes", inBase64(c.doc))
 		f := answer.Failed
-		if f == nil || f.Kind != plan.KindUnexpectedResponse || f.Applied != plan.AppliedUnknown || !strings.Contains(f.Message, c.says) {
+		if f == nil || f.Kind != plan.KindUnexpectedResponse || f.Applied != runs.AppliedUnknown || !strings.Contains(f.Message, c.says) {
 			t.Errorf("%s: %+v, %+v; want %q", name, answer.Completed, f, c.says)
 			continue
 		}
@@ -70,7 +71,7 @@ func TestIssue12_12_WhatIsSaidIsCleaned(t *testing.T) {
 		"no JSON":     {`{"a":`, ``},
 	} {
 		logs := &sinkOf{}
-		answer := w.host.Call(context.Background(), plan.Request{Action: "evil.says", Input: json.RawMessage(inBase64(c.doc))}, Connection{Plugin: "evil"}, logs)
+		answer := w.host.Call(context.Background(), runs.Request{Action: "evil.says", Input: json.RawMessage(inBase64(c.doc))}, Connection{Plugin: "evil"}, logs)
 		f := answer.Failed
 		if f == nil || f.Kind != plan.KindNotFound {
 			t.Fatalf("%s: %+v", name, answer)
@@ -92,7 +93,7 @@ func TestIssue12_12_WhatIsSaidIsCleaned(t *testing.T) {
 func TestIssue12_12_TextThatIsNoUTF8(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	f := w.call("text", `{}`).Failed
-	if f == nil || f.Kind != plan.KindUnexpectedResponse || f.Applied != plan.AppliedUnknown || !strings.Contains(f.Message, "plugin evil sent text that is no UTF-8") {
+	if f == nil || f.Kind != plan.KindUnexpectedResponse || f.Applied != runs.AppliedUnknown || !strings.Contains(f.Message, "plugin evil sent text that is no UTF-8") {
 		t.Errorf("failure = %+v", f)
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// The reasons of a PluginError. They are also the `reason` of the plan.Error of
+// The reasons of a PluginError. They are also the `reason` of the runs.Error of
 // a call that such a failure ended.
 const (
 	ReasonUnknownPlugin = "unknown_plugin" // no source has that name
@@ -44,7 +45,7 @@ type PluginError struct {
 func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s: %s", e.Plugin, e.Message) }
 
 // planError is the failure of a call that could not be sent.
-func (e *PluginError) planError(now time.Time) *plan.Error {
+func (e *PluginError) planError(now time.Time) *runs.Error {
 	kind := plan.KindUnavailable
 	switch e.Reason {
 	case ReasonUnknownPlugin:
@@ -56,8 +57,8 @@ func (e *PluginError) planError(now time.Time) *plan.Error {
 	case ReasonClosed:
 		kind = plan.KindCanceled
 	}
-	failure := &plan.Error{
-		Kind: kind, Message: e.Error(), Reason: e.Reason, Applied: plan.NotApplied, Hint: e.Hint, Details: stderrDetails(e.Stderr),
+	failure := &runs.Error{
+		Kind: kind, Message: e.Error(), Reason: e.Reason, Applied: runs.NotApplied, Hint: e.Hint, Details: stderrDetails(e.Stderr),
 	}
 	if wait := e.Until.Sub(now); !e.Until.IsZero() && wait > 0 {
 		failure.RetryAfterS = wait.Seconds()
@@ -66,27 +67,27 @@ func (e *PluginError) planError(now time.Time) *plan.Error {
 }
 
 // failureOf turns what acquire and describe return into a call's failure.
-func (h *Host) failureOf(ctx context.Context, err error) *plan.Error {
+func (h *Host) failureOf(ctx context.Context, err error) *runs.Error {
 	var plugin *PluginError
 	if errors.As(err, &plugin) {
 		return plugin.planError(h.options.Now())
 	}
 	if failure := contextFailure(ctx); failure != nil {
-		failure.Applied = plan.NotApplied
+		failure.Applied = runs.NotApplied
 		return failure
 	}
-	return &plan.Error{Kind: plan.KindInternal, Message: err.Error(), Applied: plan.NotApplied}
+	return &runs.Error{Kind: plan.KindInternal, Message: err.Error(), Applied: runs.NotApplied}
 }
 
 // contextFailure is the failure of a call whose context ended, else nil.
-func contextFailure(ctx context.Context) *plan.Error {
+func contextFailure(ctx context.Context) *runs.Error {
 	switch err := ctx.Err(); {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &plan.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: plan.AppliedUnknown}
+		return &runs.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: runs.AppliedUnknown}
 	}
-	return &plan.Error{Kind: plan.KindCanceled, Message: "the call was canceled", Applied: plan.AppliedUnknown}
+	return &runs.Error{Kind: plan.KindCanceled, Message: "the call was canceled", Applied: runs.AppliedUnknown}
 }
 
 func stderrDetails(tail string) json.RawMessage {
@@ -110,7 +111,7 @@ var tooLarge = regexp.MustCompile(`received message (?:after decompression )?lar
 // brokenCall is the failure of a call that ended without an answer. A call that
 // was given up makes its process suspect: it may still be at work. gRPC notices
 // the end of the time on its own clock, perhaps before ctx does.
-func (p *process) brokenCall(ctx context.Context, err error) *plan.Error {
+func (p *process) brokenCall(ctx context.Context, err error) *runs.Error {
 	if ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded {
 		p.unit.abandon(p)
 	}
@@ -119,9 +120,9 @@ func (p *process) brokenCall(ctx context.Context, err error) *plan.Error {
 
 // transportFailure turns a gRPC status into a failure. gRPC statuses are for
 // the transport only: a plugin's own failures are answers.
-func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
+func (p *process) transportFailure(ctx context.Context, err error) *runs.Error {
 	if over := excessIn(err); over != nil {
-		return over.failure(p.unit.source.Name, plan.AppliedUnknown)
+		return over.failure(p.unit.source.Name, runs.AppliedUnknown)
 	}
 	if fault := faultIn(err); fault != nil {
 		return p.unit.faultFailure(fault)
@@ -134,39 +135,39 @@ func (p *process) transportFailure(ctx context.Context, err error) *plan.Error {
 	case codes.ResourceExhausted:
 		return p.sizeFailure(state)
 	case codes.DeadlineExceeded: // before ctx: the plugin or gRPC was a little ahead
-		return &plan.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: plan.AppliedUnknown}
+		return &runs.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: runs.AppliedUnknown}
 	case codes.Unimplemented:
-		return &plan.Error{
-			Kind: plan.KindUnsupported, Applied: plan.NotApplied,
+		return &runs.Error{
+			Kind: plan.KindUnsupported, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("plugin %s does not implement this call: %s", p.unit.source.Name, state.Message()),
 		}
 	case codes.Internal:
 		if strings.Contains(state.Message(), noUTF8) {
-			return &plan.Error{
-				Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+			return &runs.Error{
+				Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
 				Message: fmt.Sprintf("plugin %s sent text that is no UTF-8", p.unit.source.Name),
 			}
 		}
 	case codes.Unauthenticated:
-		return &plan.Error{
-			Kind: plan.KindInternal, Applied: plan.NotApplied,
+		return &runs.Error{
+			Kind: plan.KindInternal, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("plugin %s refused the launch token", p.unit.source.Name),
 		}
 	}
 	return p.crashFailure(state)
 }
 
-func (p *process) sizeFailure(state *status.Status) *plan.Error {
+func (p *process) sizeFailure(state *status.Status) *runs.Error {
 	limit := p.unit.host.options.Limits.Message
 	match := tooLarge.FindStringSubmatch(state.Message())
 	if match != nil && match[2] != strconv.Itoa(limit) {
-		return &plan.Error{
-			Kind: plan.KindInvalid, Applied: plan.NotApplied,
+		return &runs.Error{
+			Kind: plan.KindInvalid, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("the input is too large for plugin %s, which takes %s bytes", p.unit.source.Name, match[2]),
 		}
 	}
-	failure := &plan.Error{
-		Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown, Reason: "too_large",
+	failure := &runs.Error{
+		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown, Reason: "too_large",
 		Message: fmt.Sprintf("the answer of plugin %s is larger than the limit of %d bytes", p.unit.source.Name, limit),
 		Hint:    "ask for less at a time",
 	}
@@ -178,7 +179,7 @@ func (p *process) sizeFailure(state *status.Status) *plan.Error {
 
 // crashFailure waits a moment for the process's end, so that the failure can
 // say how it died and what it wrote last.
-func (p *process) crashFailure(state *status.Status) *plan.Error {
+func (p *process) crashFailure(state *status.Status) *runs.Error {
 	name := p.unit.source.Name
 	wait := 50 * time.Millisecond // the plugin answered: it most likely lives
 	if state.Code() == codes.Unavailable {
@@ -187,20 +188,20 @@ func (p *process) crashFailure(state *status.Status) *plan.Error {
 	select {
 	case <-p.gone:
 	case <-time.After(wait):
-		return &plan.Error{
-			Kind: plan.KindCrashed, Applied: plan.AppliedUnknown,
+		return &runs.Error{
+			Kind: plan.KindCrashed, Applied: runs.AppliedUnknown,
 			Message: fmt.Sprintf("plugin %s broke off the call: %s", name, state.Message()),
 		}
 	}
 	if p.asked.Load() {
-		return &plan.Error{
-			Kind: plan.KindCanceled, Applied: plan.AppliedUnknown, Reason: ReasonClosed,
+		return &runs.Error{
+			Kind: plan.KindCanceled, Applied: runs.AppliedUnknown, Reason: ReasonClosed,
 			Message: fmt.Sprintf("plugin %s was stopped during the call", name),
 		}
 	}
 	tail := p.output.last()
-	failure := &plan.Error{
-		Kind: plan.KindCrashed, Applied: plan.AppliedUnknown, Details: stderrDetails(tail),
+	failure := &runs.Error{
+		Kind: plan.KindCrashed, Applied: runs.AppliedUnknown, Details: stderrDetails(tail),
 		Message: fmt.Sprintf("plugin %s died in the middle of the call (%s)", name, p.runner.ending()),
 	}
 	words := lastWords(tail)

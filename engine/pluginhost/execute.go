@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
@@ -24,9 +25,9 @@ type execution struct {
 	unit     *unit
 	contract *contract
 	action   *actionContract
-	req      plan.Request
+	req      runs.Request
 	input    clearDocument
-	sink     plan.Sink
+	sink     runs.Sink
 
 	connection string // that it was sent through
 	rejected   string // id of the token that the service refused to the attempt before
@@ -34,7 +35,7 @@ type execution struct {
 }
 
 // run sends the request and reads the stream to its end.
-func (e *execution) run(ctx context.Context, p *process, connection string) plan.Answer {
+func (e *execution) run(ctx context.Context, p *process, connection string) runs.Answer {
 	h := e.unit.host
 	e.connection = connection
 	req, failure := h.openRequest(e.action.Plugin, connection, e.req)
@@ -50,7 +51,7 @@ func (e *execution) run(ctx context.Context, p *process, connection string) plan
 		return failed(invalid("", "the input has %d bytes, the limit is %d", size, h.options.Limits.Message))
 	}
 	if failure := contextFailure(ctx); failure != nil {
-		failure.Applied = plan.NotApplied // nothing was sent
+		failure.Applied = runs.NotApplied // nothing was sent
 		return failed(failure)
 	}
 	streamCtx, cancel := context.WithCancel(ctx)
@@ -69,14 +70,14 @@ func (e *execution) run(ctx context.Context, p *process, connection string) plan
 }
 
 // read passes on what the call says before its end, and returns the end.
-func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent], meter *meter, cancel func()) (*pluginv1.ExecuteEvent, *plan.Error) {
+func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStreamingClient[pluginv1.ExecuteEvent], meter *meter, cancel func()) (*pluginv1.ExecuteEvent, *runs.Error) {
 	var end *pluginv1.ExecuteEvent
 	for {
 		event, err := stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF) && end == nil:
-			return nil, &plan.Error{
-				Kind: plan.KindCrashed, Applied: plan.AppliedUnknown,
+			return nil, &runs.Error{
+				Kind: plan.KindCrashed, Applied: runs.AppliedUnknown,
 				Message: fmt.Sprintf("plugin %s ended the call without an answer", e.contract.Name),
 			}
 		case errors.Is(err, io.EOF), err != nil && end != nil:
@@ -101,8 +102,8 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 		default:
 			if end != nil {
 				cancel()
-				return nil, &plan.Error{
-					Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+				return nil, &runs.Error{
+					Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
 					Message: fmt.Sprintf("plugin %s answered the call twice", e.contract.Name),
 				}
 			}
@@ -114,7 +115,7 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 }
 
 // answer checks the end of a stream and takes it over.
-func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan.Answer {
+func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) runs.Answer {
 	switch end := end.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Completed:
 		completed := completedOf(end.Completed)
@@ -126,21 +127,21 @@ func (e *execution) answer(ctx context.Context, end *pluginv1.ExecuteEvent) plan
 		if failure := e.unit.host.sealCompleted(e.action.Plugin, e.connection, completed); failure != nil {
 			return failed(failure)
 		}
-		return plan.Answer{Completed: completed}
+		return runs.Answer{Completed: completed}
 	case *pluginv1.ExecuteEvent_Pending:
 		pending := pendingOf(end.Pending)
-		var failure *plan.Error
+		var failure *runs.Error
 		if pending.Checkpoint, failure = e.unit.host.sealBytes(e.action.Plugin, e.connection, opaqueCheckpoint, pending.Checkpoint); failure != nil {
 			return failed(failure)
 		}
-		return plan.Answer{Pending: pending}
+		return runs.Answer{Pending: pending}
 	}
 	return failed(errorOf(end.GetFailed(), e.action.Limiters))
 }
 
 // output checks the output of the call and takes its secrets out, unless it
 // stays with the host.
-func (e *execution) output(ctx context.Context, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+func (e *execution) output(ctx context.Context, value *pluginv1.Value) (json.RawMessage, *runs.Error) {
 	if e.clear {
 		return e.unit.host.fitOutput(e.action, value)
 	}
@@ -150,7 +151,7 @@ func (e *execution) output(ctx context.Context, value *pluginv1.Value) (json.Raw
 // checkOutput holds an output against the action's schema and takes its secrets
 // out. A plugin that sends a secret reference of its own making is refused: the
 // engine would put a secret in its place later.
-func (h *Host) checkOutput(ctx context.Context, a *actionContract, connection string, req plan.Request, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+func (h *Host) checkOutput(ctx context.Context, a *actionContract, connection string, req runs.Request, value *pluginv1.Value) (json.RawMessage, *runs.Error) {
 	doc, failure := h.fitOutput(a, value)
 	if failure != nil {
 		return nil, failure
@@ -162,14 +163,14 @@ func (h *Host) checkOutput(ctx context.Context, a *actionContract, connection st
 }
 
 // fitOutput returns an output that fits the action's schema.
-func (h *Host) fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *plan.Error) {
+func (h *Host) fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMessage, *runs.Error) {
 	doc := json.RawMessage(value.GetJson())
 	if len(doc) == 0 {
 		doc = json.RawMessage("{}")
 	}
 	if _, err := a.clearOutput.Decode(doc); err != nil {
-		failure := &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+		failure := &runs.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
 			Message: fmt.Sprintf("the answer does not fit the output that %s declares: %v", a.FullName(), err),
 		}
 		var mismatch *schema.Mismatch

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -57,7 +57,7 @@ func BenchmarkWarmCall(b *testing.B) {
 	defer h.Close(context.Background())
 	input := json.RawMessage(`{"text":"` + strings.Repeat("a line of text; ", 120) + `"}`)
 	for b.Loop() {
-		answer := h.Call(context.Background(), plan.Request{Action: "evil.echo", Input: input}, Connection{Name: "main"}, nil)
+		answer := h.Call(context.Background(), runs.Request{Action: "evil.echo", Input: input}, Connection{Name: "main"}, nil)
 		if answer.Failed != nil {
 			b.Fatal(answer.Failed)
 		}

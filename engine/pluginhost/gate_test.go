@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // leaky is the connection whose secret the raw plugin tells everywhere.
@@ -22,11 +23,11 @@ func leaky() Connection {
 	return Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
 }
 
-func (w *world) leak(what string, sink plan.Sink) plan.Answer {
+func (w *world) leak(what string, sink runs.Sink) runs.Answer {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return w.host.Call(ctx, plan.Request{
+	return w.host.Call(ctx, runs.Request{
 		Action: "evil.leak", RunID: "run-1", Step: "a", Operation: "a", Attempt: 1, Input: json.RawMessage(`{"text":"` + what + `"}`),
 	}, leaky(), sink)
 }
@@ -93,11 +94,11 @@ func TestIssue13_01_ARawPluginTellsNoSecret(t *testing.T) {
 type askedTokens struct {
 	oneToken
 	mu       sync.Mutex
-	failures []*plan.Error
+	failures []*runs.Error
 	peeks    int
 }
 
-func (a *askedTokens) Commit(_ context.Context, _, _ string, _ *Token, failure *plan.Error) (*Token, error) {
+func (a *askedTokens) Commit(_ context.Context, _, _ string, _ *Token, failure *runs.Error) (*Token, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.failures = append(a.failures, failure)
@@ -117,7 +118,7 @@ func (a *askedTokens) Stored(context.Context, TokenRequest) (StoredToken, error)
 func TestIssue13_08_TokensOfConnectionsThatAreNotOpenHere(t *testing.T) {
 	tokens := &askedTokens{}
 	w := newWorld(t, "good", func(o *Options) { o.Tokens, o.Opaque = tokens, &memoryOpaque{} })
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.ask", RunID: "run-1", Input: json.RawMessage(`{}`)}, leaky(), nil)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.ask", RunID: "run-1", Input: json.RawMessage(`{}`)}, leaky(), nil)
 	if answer.Failed != nil {
 		t.Fatal(answer.Failed)
 	}
@@ -219,7 +220,7 @@ func TestIssue13_01_WhatAPluginLeavesForItself(t *testing.T) {
 	const key = "kilo-123456"
 	w := newWorld(t, "good", func(o *Options) { o.Opaque = &memoryOpaque{} })
 	first := w.leak("completed", nil).Completed
-	if first == nil || strings.Contains(string(first.Watermark)+string(first.PageNote)+first.NextCursor, "kilo") || !strings.HasPrefix(first.NextCursor, plan.OpaquePrefix) {
+	if first == nil || strings.Contains(string(first.Watermark)+string(first.PageNote)+first.NextCursor, "kilo") || !strings.HasPrefix(first.NextCursor, runs.OpaquePrefix) {
 		t.Fatalf("first = %+v", first)
 	}
 	again := w.leak("completed", nil).Completed
@@ -230,7 +231,7 @@ func TestIssue13_01_WhatAPluginLeavesForItself(t *testing.T) {
 	if strings.Contains(string(pending.Checkpoint), key) || len(pending.Checkpoint) == 0 {
 		t.Errorf("checkpoint = %q", pending.Checkpoint)
 	}
-	req := plan.Request{
+	req := runs.Request{
 		Action: "evil.leak", Input: json.RawMessage(`{"text":"given"}`),
 		PageCursor: first.NextCursor, Watermark: first.Watermark, PageNote: first.PageNote, Checkpoint: pending.Checkpoint,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // protocolMethods begins the names of the protocol's methods. What go-plugin says
@@ -102,18 +103,18 @@ func faultIn(err error) *gate.Fault {
 }
 
 // faultFailure is the failure of a call whose answer the gate did not let in.
-func (u *unit) faultFailure(fault *gate.Fault) *plan.Error {
-	return &plan.Error{
-		Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+func (u *unit) faultFailure(fault *gate.Fault) *runs.Error {
+	return &runs.Error{
+		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
 		Message: fmt.Sprintf("the answer of plugin %s can't be taken: %v", u.source.Name, fault),
 	}
 }
 
 // brokenAnswer is brokenCall for the calls that answer with an output.
-func (p *process) brokenAnswer(ctx context.Context, a *actionContract, err error) *plan.Error {
+func (p *process) brokenAnswer(ctx context.Context, a *actionContract, err error) *runs.Error {
 	if fault := faultIn(err); fault != nil && strings.HasSuffix(fault.Path, "output.json") {
-		return &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.AppliedUnknown,
+		return &runs.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
 			Message: fmt.Sprintf("the output of %s is no JSON that all read alike: %s", a.FullName(), fault.Why),
 		}
 	}

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // hintOf says what to do about a failure of which the plugin says nothing: what
 // its kind alone tells.
-func hintOf(f *plan.Error, connection string) string {
+func hintOf(f *runs.Error, connection string) string {
 	if connection == "" {
 		connection = "this step's connection"
 	} else {
@@ -46,7 +47,7 @@ func hintOf(f *plan.Error, connection string) string {
 	return ""
 }
 
-func limitHint(f *plan.Error, connection string) string {
+func limitHint(f *runs.Error, connection string) string {
 	wait := "wait a little"
 	if f.RetryAfterS > 0 {
 		wait = "wait " + time.Duration(f.RetryAfterS*float64(time.Second)).Round(time.Second).String()
@@ -56,7 +57,7 @@ func limitHint(f *plan.Error, connection string) string {
 
 // invalidHint is for what the service refused; what was refused here says
 // itself what is wrong.
-func invalidHint(f *plan.Error) string {
+func invalidHint(f *runs.Error) string {
 	if f.HTTPStatus == 0 {
 		return ""
 	}

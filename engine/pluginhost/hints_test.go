@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Every failure that can reach a person says what to do; what was refused before
@@ -15,12 +16,12 @@ func TestEveryKindHasAHint(t *testing.T) {
 		plan.KindUnsupported: true, plan.KindUnknownOutcome: true, plan.KindCanceled: true,
 	}
 	for _, kind := range plan.ErrorKinds() {
-		hint := hintOf(&plan.Error{Kind: kind, HTTPStatus: 400}, "work")
+		hint := hintOf(&runs.Error{Kind: kind, HTTPStatus: 400}, "work")
 		if hint == "" && !saysItself[kind] {
 			t.Errorf("%s has no hint", kind)
 		}
 	}
-	for want, f := range map[string]*plan.Error{
+	for want, f := range map[string]*runs.Error{
 		"wait 7s, ":              {Kind: plan.KindRateLimited, RetryAfterS: 7},
 		"of connection `work`":   {Kind: plan.KindUnavailable},
 		"a problem of its own":   {Kind: plan.KindUnavailable, HTTPStatus: 503},
@@ -31,7 +32,7 @@ func TestEveryKindHasAHint(t *testing.T) {
 			t.Errorf("%s: %q lacks %q", f.Kind, got, want)
 		}
 	}
-	if got := hintOf(&plan.Error{Kind: plan.KindInvalid}, "work"); got != "" {
+	if got := hintOf(&runs.Error{Kind: plan.KindInvalid}, "work"); got != "" {
 		t.Errorf("a local refusal: %q", got)
 	}
 }

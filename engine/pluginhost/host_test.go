@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // world is what a host needs, for tests: real files and processes, and a memory
@@ -73,11 +74,11 @@ func newWorld(t *testing.T, mode string, change func(*Options)) *world {
 	return w
 }
 
-func (w *world) call(action, input string) plan.Answer {
+func (w *world) call(action, input string) runs.Answer {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return w.host.Call(ctx, plan.Request{
+	return w.host.Call(ctx, runs.Request{
 		Action: "evil." + action, RunID: "run-1", Step: "a", Operation: "a", Attempt: 2, IdempotencyKey: "idem", Input: json.RawMessage(input),
 	}, Connection{Name: "main"}, nil)
 }
@@ -97,7 +98,7 @@ func (w *world) ok(action, input string) map[string]any {
 }
 
 // fails makes a call that must fail with the kind.
-func (w *world) fails(action, input string, kind plan.ErrorKind) *plan.Error {
+func (w *world) fails(action, input string, kind plan.ErrorKind) *runs.Error {
 	w.t.Helper()
 	answer := w.call(action, input)
 	if answer.Failed == nil {
@@ -195,17 +196,17 @@ func (s *memoryState) PutState(_ context.Context, key StateKey, value []byte, if
 // sinkOf collects what a call says.
 type sinkOf struct {
 	mu       sync.Mutex
-	logs     []plan.Log
-	progress []plan.Progress
+	logs     []runs.Log
+	progress []runs.Progress
 }
 
-func (s *sinkOf) Log(l plan.Log) {
+func (s *sinkOf) Log(l runs.Log) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logs = append(s.logs, l)
 }
 
-func (s *sinkOf) Progress(p plan.Progress) {
+func (s *sinkOf) Progress(p runs.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress = append(s.progress, p)

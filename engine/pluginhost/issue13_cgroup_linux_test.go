@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // ownGroup is the group that these tests run in.
@@ -52,9 +52,9 @@ func resources(h *Host) confine.Part {
 }
 
 // long makes a call that may take its time.
-func (w *world) long(action string, size int) *plan.Error {
+func (w *world) long(action string, size int) *runs.Error {
 	w.t.Helper()
-	answer := w.host.Call(context.Background(), plan.Request{
+	answer := w.host.Call(context.Background(), runs.Request{
 		Action: "evil." + action, RunID: "run-1", Step: "a", Operation: "a", Attempt: 1, Timeout: 2 * time.Minute,
 		Input: json.RawMessage(fmt.Sprintf(`{"size":%d}`, size)),
 	}, Connection{Name: "main"}, nil)
@@ -82,7 +82,7 @@ func groupsLeft(t *testing.T) []string {
 	return found
 }
 
-func wantLimit(t *testing.T, failure *plan.Error, says string) {
+func wantLimit(t *testing.T, failure *runs.Error, says string) {
 	t.Helper()
 	if failure == nil || failure.Reason != ReasonLimit || !strings.Contains(failure.Message, says) {
 		t.Errorf("failed: %+v; want reason limit and %q", failure, says)

@@ -3,7 +3,7 @@ package pluginhost
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
@@ -15,7 +15,7 @@ func (l Limits) withDefaults() Limits {
 	l.Message = bounded(l.Message, handshake.DefaultMessageLimit, handshake.MaxMessageLimit)
 	l.LogLine = bounded(l.LogLine, 64<<10, 1<<20)
 	l.LogRate = bounded(l.LogRate, 1<<20, 64<<20)
-	l.LogTotal = bounded(l.LogTotal, int(l.Quotas.Of(plan.QuotaLog)), 64<<20)
+	l.LogTotal = bounded(l.LogTotal, int(l.Quotas.Of(quota.Log)), 64<<20)
 	l.Events = bounded(l.Events, 1000, 100_000)
 	l.Files = bounded(l.Files, 256, 65_536)
 	l.FileSize = bounded(l.FileSize, 1<<30, 1<<40)

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -15,7 +16,7 @@ import (
 type meter struct {
 	options Options
 	step    string
-	sink    plan.Sink
+	sink    runs.Sink
 
 	window  time.Time
 	events  int // in this second
@@ -24,7 +25,7 @@ type meter struct {
 	dropped int // log lines
 }
 
-func newMeter(o Options, step string, sink plan.Sink) *meter {
+func newMeter(o Options, step string, sink runs.Sink) *meter {
 	return &meter{options: o, step: step, sink: sink}
 }
 
@@ -56,7 +57,7 @@ func (m *meter) log(l *pluginv1.Log) *excess {
 		return nil
 	}
 	if total := m.total + size; total > m.options.Limits.LogTotal {
-		return &excess{quota: plan.QuotaLog, field: "log", size: int64(total), limit: int64(m.options.Limits.LogTotal)}
+		return &excess{quota: quota.Log, field: "log", size: int64(total), limit: int64(m.options.Limits.LogTotal)}
 	}
 	m.total += size
 	m.sink.Log(line)
@@ -75,7 +76,7 @@ func (m *meter) close() {
 	if m.dropped == 0 || m.sink == nil {
 		return
 	}
-	m.sink.Log(plan.Log{
+	m.sink.Log(runs.Log{
 		At: m.options.Now(), Level: "warn", Step: m.step,
 		Message: fmt.Sprintf("%d log lines of the plugin were dropped: it wrote more than the limits allow", m.dropped),
 	})

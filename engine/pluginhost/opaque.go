@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -31,25 +32,25 @@ func opaquePlace(plugin, connection, field string) string {
 	return strings.Join([]string{plugin, connection, field}, "\x00")
 }
 
-func (h *Host) sealBytes(plugin, connection, field string, clear []byte) ([]byte, *plan.Error) {
+func (h *Host) sealBytes(plugin, connection, field string, clear []byte) ([]byte, *runs.Error) {
 	if h.options.Opaque == nil || len(clear) == 0 {
 		return clear, nil
 	}
 	sealed, err := h.options.Opaque.Seal(opaquePlace(plugin, connection, field), clear)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindInternal, Applied: plan.AppliedUnknown, Message: fmt.Sprintf("seal the %s of plugin %s: %v", field, plugin, err)}
+		return nil, &runs.Error{Kind: plan.KindInternal, Applied: runs.AppliedUnknown, Message: fmt.Sprintf("seal the %s of plugin %s: %v", field, plugin, err)}
 	}
 	return sealed, nil
 }
 
-func (h *Host) openBytes(plugin, connection, field string, stored []byte) ([]byte, *plan.Error) {
+func (h *Host) openBytes(plugin, connection, field string, stored []byte) ([]byte, *runs.Error) {
 	if h.options.Opaque == nil || len(stored) == 0 {
 		return stored, nil
 	}
 	clear, err := h.options.Opaque.Open(opaquePlace(plugin, connection, field), stored)
 	if err != nil {
-		return nil, &plan.Error{
-			Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: fmt.Sprintf("the stored %s of plugin %s can't be read: %v", field, plugin, err),
+		return nil, &runs.Error{
+			Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: fmt.Sprintf("the stored %s of plugin %s can't be read: %v", field, plugin, err),
 			Hint: "put the key file back that belongs to this store; a reading begins anew after `flowrun state reset`",
 		}
 	}
@@ -58,19 +59,19 @@ func (h *Host) openBytes(plugin, connection, field string, stored []byte) ([]byt
 
 // sealCursor seals a cursor that holds a known secret, such as a link with a key in
 // its query: masked, it would lead nowhere.
-func (h *Host) sealCursor(plugin, connection, cursor string) (string, *plan.Error) {
-	if h.options.Opaque == nil || !h.gate.Holds(cursor) && !strings.HasPrefix(cursor, plan.OpaquePrefix) {
+func (h *Host) sealCursor(plugin, connection, cursor string) (string, *runs.Error) {
+	if h.options.Opaque == nil || !h.gate.Holds(cursor) && !strings.HasPrefix(cursor, runs.OpaquePrefix) {
 		return cursor, nil
 	}
 	sealed, failure := h.sealBytes(plugin, connection, opaqueCursor, []byte(cursor))
 	if failure != nil {
 		return "", failure
 	}
-	return plan.OpaquePrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
+	return runs.OpaquePrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-func (h *Host) openCursor(plugin, connection, cursor string) (string, *plan.Error) {
-	encoded, sealed := strings.CutPrefix(cursor, plan.OpaquePrefix)
+func (h *Host) openCursor(plugin, connection, cursor string) (string, *runs.Error) {
+	encoded, sealed := strings.CutPrefix(cursor, runs.OpaquePrefix)
 	if h.options.Opaque == nil || !sealed {
 		return cursor, nil
 	}
@@ -83,7 +84,7 @@ func (h *Host) openCursor(plugin, connection, cursor string) (string, *plan.Erro
 }
 
 // sealCompleted seals what an answer leaves for later calls.
-func (h *Host) sealCompleted(plugin, connection string, answer *plan.Completed) (failure *plan.Error) {
+func (h *Host) sealCompleted(plugin, connection string, answer *runs.Completed) (failure *runs.Error) {
 	if answer.Watermark, failure = h.sealBytes(plugin, connection, opaqueWatermark, answer.Watermark); failure != nil {
 		return failure
 	}
@@ -95,7 +96,7 @@ func (h *Host) sealCompleted(plugin, connection string, answer *plan.Completed) 
 }
 
 // openRequest is a request with what the plugin left for itself in clear.
-func (h *Host) openRequest(plugin, connection string, req plan.Request) (opened plan.Request, failure *plan.Error) {
+func (h *Host) openRequest(plugin, connection string, req runs.Request) (opened runs.Request, failure *runs.Error) {
 	for _, part := range []struct {
 		field string
 		value *[]byte
@@ -110,29 +111,29 @@ func (h *Host) openRequest(plugin, connection string, req plan.Request) (opened 
 
 // openInput puts the clear cursor into an input that names its first page by one that
 // a reading before has given.
-func (h *Host) openInput(a *actionContract, connection string, input clearDocument) (clearDocument, *plan.Error) {
-	if a.Paging == nil || a.Paging.CursorField == "" || !bytes.Contains(input.json, []byte(`"`+plan.OpaquePrefix)) {
+func (h *Host) openInput(a *actionContract, connection string, input clearDocument) (clearDocument, *runs.Error) {
+	if a.Paging == nil || a.Paging.CursorField == "" || !bytes.Contains(input.json, []byte(`"`+runs.OpaquePrefix)) {
 		return input, nil
 	}
-	return changeField(input, a.Paging.CursorField, func(cursor string) (string, *plan.Error) {
+	return changeField(input, a.Paging.CursorField, func(cursor string) (string, *runs.Error) {
 		return h.openCursor(a.Plugin, connection, cursor)
 	})
 }
 
 // sealNext seals the cursor of the next page where an output shows it, as the cursor
 // itself is.
-func (h *Host) sealNext(a *actionContract, connection string, output json.RawMessage) (json.RawMessage, *plan.Error) {
+func (h *Host) sealNext(a *actionContract, connection string, output json.RawMessage) (json.RawMessage, *runs.Error) {
 	if a.Paging == nil || a.Paging.NextField == "" || h.options.Opaque == nil || bytes.Equal(h.gate.Mask(output), output) {
 		return output, nil
 	}
-	sealed, failure := changeField(clearDocument{json: output}, a.Paging.NextField, func(cursor string) (string, *plan.Error) {
+	sealed, failure := changeField(clearDocument{json: output}, a.Paging.NextField, func(cursor string) (string, *runs.Error) {
 		return h.sealCursor(a.Plugin, connection, cursor)
 	})
 	return sealed.json, failure
 }
 
 // changeField changes a text at the top of a document.
-func changeField(doc clearDocument, field string, change func(string) (string, *plan.Error)) (clearDocument, *plan.Error) {
+func changeField(doc clearDocument, field string, change func(string) (string, *runs.Error)) (clearDocument, *runs.Error) {
 	tree, err := gate.Tree(doc.json)
 	if err != nil {
 		return doc, nil //nolint:nilerr // who reads the document says what is wrong with it

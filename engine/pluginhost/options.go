@@ -7,7 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Source says where the executable of one plugin comes from.
@@ -86,25 +87,25 @@ type Options struct {
 // place that all calls, checks, questions and tokens pass, before a secret of the
 // connection is revealed. plugin is the connection's own. nil lets it pass.
 type Gate interface {
-	Admit(plugin string, conn Connection) *plan.Error
+	Admit(plugin string, conn Connection) *runs.Error
 }
 
 // Limits bounds what plugins may take (docs/reliability.md, "Limits"). A zero field
 // means its default.
 type Limits struct {
-	Start     time.Duration    // from exec to the first RPC; 10 s, at most 60 s
-	Grace     time.Duration    // between asking a process to end and killing its group; 5 s, at most 60 s
-	IdleStop  time.Duration    // a process without calls ends after it; 5 min; negative = never
-	Message   int              // bytes of one gRPC message; 8 MiB, at most 64 MiB
-	LogLine   int              // bytes of one log line; 64 KiB
-	LogRate   int              // bytes of logs in a second, for a process and for a call; 1 MiB
-	LogTotal  int              // bytes of logs of one call; 16 MiB
-	Quotas    plan.QuotaValues // of what answers and states bring to be stored; that of the log is LogTotal where it is set
-	Events    int              // log and progress events of one call in a second; 1000
-	Files     uint64           // RLIMIT_NOFILE of a process (Linux); 256
-	FileSize  uint64           // RLIMIT_FSIZE: bytes of a file that a process may write (Linux); 1 GiB
-	Processes int              // that a plugin's process and what it starts may be at a time (Linux, see procs_linux.go); 64; negative = no limit
-	Memory    int64            // bytes that a plugin's processes may use together, not reserve (Linux); 2 GiB; negative = no limit
+	Start     time.Duration // from exec to the first RPC; 10 s, at most 60 s
+	Grace     time.Duration // between asking a process to end and killing its group; 5 s, at most 60 s
+	IdleStop  time.Duration // a process without calls ends after it; 5 min; negative = never
+	Message   int           // bytes of one gRPC message; 8 MiB, at most 64 MiB
+	LogLine   int           // bytes of one log line; 64 KiB
+	LogRate   int           // bytes of logs in a second, for a process and for a call; 1 MiB
+	LogTotal  int           // bytes of logs of one call; 16 MiB
+	Quotas    quota.Values  // of what answers and states bring to be stored; that of the log is LogTotal where it is set
+	Events    int           // log and progress events of one call in a second; 1000
+	Files     uint64        // RLIMIT_NOFILE of a process (Linux); 256
+	FileSize  uint64        // RLIMIT_FSIZE: bytes of a file that a process may write (Linux); 1 GiB
+	Processes int           // that a plugin's process and what it starts may be at a time (Linux, see procs_linux.go); 64; negative = no limit
+	Memory    int64         // bytes that a plugin's processes may use together, not reserve (Linux); 2 GiB; negative = no limit
 }
 
 // SecretSource gives the clear value of a named secret.
@@ -200,9 +201,9 @@ type TokenStore interface {
 	// Commit ends a lease. It is durable before it returns. failure is set
 	// when there is no new token; with kind auth_required the token is forgotten,
 	// unless its reason is ReasonTokenRefused. After any other failure usable is
-	// the stored token where the caller may go on with it. A *plan.Error says more
+	// the stored token where the caller may go on with it. A *runs.Error says more
 	// exactly than failure why there is no token.
-	Commit(ctx context.Context, plugin, lease string, token *Token, failure *plan.Error) (usable *Token, err error)
+	Commit(ctx context.Context, plugin, lease string, token *Token, failure *runs.Error) (usable *Token, err error)
 	// Stored tells what is known of a token without using or renewing it.
 	Stored(ctx context.Context, r TokenRequest) (StoredToken, error)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
@@ -57,9 +58,9 @@ func TestEnvironmentHoldsOnlyAllowedNames(t *testing.T) {
 func TestCrashCarriesStderrAndCountsOnce(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	conn := Connection{Name: "main", Config: json.RawMessage(`{"api_key":{"$secret":"KEY"}}`)}
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.crash"}, conn, nil)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.crash"}, conn, nil)
 	f := answer.Failed
-	if f == nil || f.Kind != plan.KindCrashed || f.Applied != plan.AppliedUnknown {
+	if f == nil || f.Kind != plan.KindCrashed || f.Applied != runs.AppliedUnknown {
 		t.Fatalf("answer = %+v", answer)
 	}
 	if !strings.Contains(f.Message, "exit status 2") || !strings.Contains(f.Message, "panic: my heart with key [redacted]") {
@@ -87,17 +88,17 @@ func TestCrashLoopBacksOffAndOpensTheCircuit(t *testing.T) {
 		}
 		if i == 2 {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-			answer := w.host.Call(ctx, plan.Request{Action: "evil.echo"}, Connection{}, nil)
+			answer := w.host.Call(ctx, runs.Request{Action: "evil.echo"}, Connection{}, nil)
 			cancel()
 			f := answer.Failed
-			if f == nil || f.Kind != plan.KindUnavailable || f.Reason != ReasonBackoff || f.RetryAfterS <= 0 || f.Applied != plan.NotApplied {
+			if f == nil || f.Kind != plan.KindUnavailable || f.Reason != ReasonBackoff || f.RetryAfterS <= 0 || f.Applied != runs.NotApplied {
 				t.Errorf("a call that can't wait for the backoff = %+v", f)
 			}
 		}
 		w.clock.advance(time.Minute / 2)
 	}
 	f := w.fails("echo", `{}`, plan.KindUnavailable)
-	if f.Reason != ReasonCircuitOpen || !strings.Contains(f.Message, "crashed 5 times in 10 minutes") || f.Applied != plan.NotApplied {
+	if f.Reason != ReasonCircuitOpen || !strings.Contains(f.Message, "crashed 5 times in 10 minutes") || f.Applied != runs.NotApplied {
 		t.Errorf("failure = %+v", f)
 	}
 	w.clock.advance(crashWindow)
@@ -139,7 +140,7 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 			if s := w.host.Status("evil"); s.Crashes != 1 {
 				t.Errorf("status = %+v", s)
 			}
-			if f := failure.planError(w.clock.now()); f.Kind != plan.KindCrashed || f.Applied != plan.NotApplied {
+			if f := failure.planError(w.clock.now()); f.Kind != plan.KindCrashed || f.Applied != runs.NotApplied {
 				t.Errorf("as a failure of a call: %+v", f)
 			}
 		})
@@ -154,16 +155,16 @@ func TestNoiseBeforeTheHandshakeIsSkipped(t *testing.T) {
 func TestHungCallIsGivenUpAndItsProcessReplaced(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	pid := int(w.ok("pid", `{}`)["pid"].(float64))
-	neighbour := make(chan plan.Answer, 1)
+	neighbour := make(chan runs.Answer, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		neighbour <- w.host.Call(ctx, plan.Request{Action: "evil.slow"}, Connection{Name: "main"}, nil)
+		neighbour <- w.host.Call(ctx, runs.Request{Action: "evil.slow"}, Connection{Name: "main"}, nil)
 	}()
 	eventually(t, "neighbour in flight", func() bool { return w.host.Status("evil").InFlight == 1 })
 
 	began := time.Now()
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.hang", Timeout: 200 * time.Millisecond}, Connection{Name: "main"}, nil)
-	if f := answer.Failed; f == nil || f.Kind != plan.KindTimeout || f.Applied != plan.AppliedUnknown {
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.hang", Timeout: 200 * time.Millisecond}, Connection{Name: "main"}, nil)
+	if f := answer.Failed; f == nil || f.Kind != plan.KindTimeout || f.Applied != runs.AppliedUnknown {
 		t.Fatalf("answer = %+v", answer)
 	}
 	if took := time.Since(began); took > patience {
@@ -227,7 +228,7 @@ func TestCloseKillsADeafPluginAfterTheGrace(t *testing.T) {
 
 func TestCallInFlightEndsCanceledWhenTheHostCloses(t *testing.T) {
 	w := newWorld(t, "good", nil)
-	answer := make(chan plan.Answer, 1)
+	answer := make(chan runs.Answer, 1)
 	go func() { answer <- w.call("slow", `{}`) }()
 	eventually(t, "call in flight", func() bool { return w.host.Status("evil").InFlight == 1 })
 	if err := w.host.Close(context.Background()); err != nil {
@@ -250,7 +251,7 @@ func runDoomedHost(dir, mode string, sandbox Sandbox) {
 		Sources: []Source{{Name: "evil", Bundled: true, Command: []string{self, "plugin", mode}}},
 	})
 	for _, action := range []string{"evil.pid", "evil.spawn"} {
-		answer := host.Call(context.Background(), plan.Request{Action: action, Input: json.RawMessage(`{"text":"` + string(sandbox) + `"}`)}, Connection{}, nil)
+		answer := host.Call(context.Background(), runs.Request{Action: action, Input: json.RawMessage(`{"text":"` + string(sandbox) + `"}`)}, Connection{}, nil)
 		if answer.Failed != nil {
 			panic(answer.Failed)
 		}

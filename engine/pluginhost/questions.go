@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
@@ -53,7 +54,7 @@ func (a *answers) put(question string, v validation) {
 // are left out of input. The second result is the output schema where the input
 // narrows it, else nil. Secret references need not be known: they are left out
 // and listed as unknown. Identical questions are asked once. The error is a
-// *PluginError, a *plan.Error or the context's.
+// *PluginError, a *runs.Error or the context's.
 func (h *Host) Validate(ctx context.Context, action string, input json.RawMessage, unknown []string) ([]Diagnostic, json.RawMessage, error) {
 	plugin, name := splitAction(action)
 	u, c, err := h.contract(ctx, plugin)
@@ -101,8 +102,8 @@ func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) 
 	v := validation{diagnostics: diagnosticsOf(response.GetDiagnostics())}
 	if narrowed := response.GetOutputSchema(); len(narrowed) > 0 {
 		if _, err := schemaOf(narrowed); err != nil {
-			return validation{}, &plan.Error{
-				Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
+			return validation{}, &runs.Error{
+				Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied,
 				Message: fmt.Sprintf("plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err),
 			}
 		}
@@ -156,7 +157,7 @@ func dropSecrets(v any, pointer string, dropped *[]string) any {
 	return v
 }
 
-func (p *process) checkConnection(ctx context.Context, name string) (Test, *plan.Error) {
+func (p *process) checkConnection(ctx context.Context, name string) (Test, *runs.Error) {
 	response, err := p.rpc.CheckConnection(ctx, &pluginv1.CheckConnectionRequest{Connection: name})
 	if err != nil {
 		return Test{}, p.brokenCall(ctx, err)
@@ -171,7 +172,7 @@ func (p *process) checkConnection(ctx context.Context, name string) (Test, *plan
 	return test, nil
 }
 
-func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection) (Outcome, *plan.Error) {
+func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection) (Outcome, *runs.Error) {
 	plugin, name := splitAction(req.Action)
 	_, c, err := h.contract(ctx, plugin)
 	if err != nil {
@@ -182,7 +183,7 @@ func (h *Host) reconcile(ctx context.Context, req plan.Request, conn Connection)
 		return Outcome{}, failure
 	}
 	if !c.Supports(featureReconcile) {
-		return Outcome{Applied: plan.AppliedUnknown, Note: "the plugin can't tell"}, nil
+		return Outcome{Applied: runs.AppliedUnknown, Note: "the plugin can't tell"}, nil
 	}
 	input, failure := h.reveal(ctx, req.Input, a.input, conn.Secrets)
 	if failure != nil {

@@ -7,12 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
 // excess is a part of a plugin's message that is larger than its quota.
 type excess struct {
-	quota string // of plan.Quotas
+	quota string // of quota.All
 	field string // as the protocol names it
 	size  int64
 	limit int64
@@ -20,16 +22,16 @@ type excess struct {
 }
 
 func (e *excess) Error() string {
-	if e.quota == plan.QuotaStateKeys {
+	if e.quota == quota.StateKeys {
 		return fmt.Sprintf("its state %d keys, the limit is %d", e.size, e.limit)
 	}
 	return fmt.Sprintf("a %s of %d bytes, the limit is %d", e.field, e.size, e.limit)
 }
 
 // failure is that of the call which the plugin answered so.
-func (e *excess) failure(plugin string, applied plan.Applied) *plan.Error {
-	failure := &plan.Error{
-		Kind: plan.KindInvalid, Reason: plan.ReasonLimit, Applied: applied,
+func (e *excess) failure(plugin string, applied runs.Applied) *runs.Error {
+	failure := &runs.Error{
+		Kind: plan.KindInvalid, Reason: quota.ReasonLimit, Applied: applied,
 		Message: fmt.Sprintf("plugin %s gave %v", plugin, e),
 		Hint:    "the plugin should keep less in it; `limits: {" + e.quota + ": ...}` in flowrun.yaml allows more",
 	}
@@ -46,7 +48,7 @@ type part struct {
 // exceeded returns the first part of a message that is above its quota, nil when
 // none is. All that a plugin's answers bring to be stored is measured here, as it
 // was sent, before it passes the gate: what follows may mask, cut for the eye, or seal it.
-func exceeded(quotas plan.QuotaValues, m proto.Message) *excess {
+func exceeded(quotas quota.Values, m proto.Message) *excess {
 	for _, p := range partsOf(m) {
 		if limit := quotas.Of(p.quota); int64(p.size) > limit {
 			event, _ := m.(*pluginv1.ExecuteEvent)
@@ -61,9 +63,9 @@ func partsOf(m proto.Message) []part {
 	case *pluginv1.ExecuteEvent:
 		return partsOfEvent(m)
 	case *pluginv1.ReconcileResponse:
-		return []part{{plan.QuotaErrorText, "note", len(m.GetNote())}}
+		return []part{{quota.ErrorText, "note", len(m.GetNote())}}
 	case *pluginv1.CheckConnectionResponse:
-		return append(partsOfError(m.GetError()), part{plan.QuotaErrorText, "account", len(m.GetAccount()) + len(m.GetNote())})
+		return append(partsOfError(m.GetError()), part{quota.ErrorText, "account", len(m.GetAccount()) + len(m.GetNote())})
 	}
 	return nil
 }
@@ -73,46 +75,46 @@ func partsOfEvent(m *pluginv1.ExecuteEvent) []part {
 	case *pluginv1.ExecuteEvent_Completed:
 		c := end.Completed
 		return []part{
-			{plan.QuotaCursor, "next_cursor", len(c.GetNextCursor())},
-			{plan.QuotaWatermark, "watermark", len(c.GetWatermark())},
-			{plan.QuotaMeta, "meta", len(c.GetMeta())},
-			{plan.QuotaPageNote, "page_note", len(c.GetPageNote())},
+			{quota.Cursor, "next_cursor", len(c.GetNextCursor())},
+			{quota.Watermark, "watermark", len(c.GetWatermark())},
+			{quota.Meta, "meta", len(c.GetMeta())},
+			{quota.PageNote, "page_note", len(c.GetPageNote())},
 		}
 	case *pluginv1.ExecuteEvent_Pending:
 		p, prompt := end.Pending, end.Pending.GetPrompt()
 		return []part{
-			{plan.QuotaCheckpoint, "checkpoint", len(p.GetCheckpoint())},
-			{plan.QuotaErrorText, "message", len(p.GetMessage())},
-			{plan.QuotaPrompt, "prompt", len(prompt.GetTitle()) + len(prompt.GetUrl()) + len(prompt.GetUserCode()) + len(prompt.GetMessage())},
+			{quota.Checkpoint, "checkpoint", len(p.GetCheckpoint())},
+			{quota.ErrorText, "message", len(p.GetMessage())},
+			{quota.Prompt, "prompt", len(prompt.GetTitle()) + len(prompt.GetUrl()) + len(prompt.GetUserCode()) + len(prompt.GetMessage())},
 		}
 	case *pluginv1.ExecuteEvent_Failed:
 		return partsOfError(end.Failed)
 	case *pluginv1.ExecuteEvent_Progress:
-		return []part{{plan.QuotaErrorText, "progress.message", len(end.Progress.GetMessage())}}
+		return []part{{quota.ErrorText, "progress.message", len(end.Progress.GetMessage())}}
 	}
 	return nil
 }
 
 func partsOfError(e *pluginv1.Error) []part {
 	return []part{
-		{plan.QuotaErrorText, "error.message", len(e.GetMessage())},
-		{plan.QuotaErrorText, "error.reason", len(e.GetReason())},
-		{plan.QuotaErrorText, "error.pointer", len(e.GetPointer())},
-		{plan.QuotaErrorText, "error.limiter", len(e.GetLimiter())},
-		{plan.QuotaErrorDetails, "error.details", len(e.GetDetails())},
+		{quota.ErrorText, "error.message", len(e.GetMessage())},
+		{quota.ErrorText, "error.reason", len(e.GetReason())},
+		{quota.ErrorText, "error.pointer", len(e.GetPointer())},
+		{quota.ErrorText, "error.limiter", len(e.GetLimiter())},
+		{quota.ErrorDetails, "error.details", len(e.GetDetails())},
 	}
 }
 
 // quotaFailure is the failure of a call by an event that is above a quota. What
 // the event says of the effect stands.
-func (e *execution) quotaFailure(over *excess) *plan.Error {
-	failure := over.failure(e.contract.Name, plan.AppliedFully)
+func (e *execution) quotaFailure(over *excess) *runs.Error {
+	failure := over.failure(e.contract.Name, runs.AppliedFully)
 	switch end := over.event.GetEvent().(type) {
 	case *pluginv1.ExecuteEvent_Pending, *pluginv1.ExecuteEvent_Progress:
-		failure.Applied = plan.AppliedPartly
+		failure.Applied = runs.AppliedPartly
 	case *pluginv1.ExecuteEvent_Failed:
 		failure.Applied = appliedOf(end.Failed.GetApplied())
-		if failure.Applied == plan.AppliedUnknown && e.action.Effect.Writes() {
+		if failure.Applied == runs.AppliedUnknown && e.action.Effect.Writes() {
 			failure.Kind = kindOf(end.Failed.GetCode()) // whether it took effect is as unknown as before
 		}
 	}
@@ -121,9 +123,9 @@ func (e *execution) quotaFailure(over *excess) *plan.Error {
 
 // brokenOff says what is known of the effect of a call that is ended before its
 // answer.
-func (e *execution) brokenOff() plan.Applied {
+func (e *execution) brokenOff() runs.Applied {
 	if e.action.Effect.Writes() {
-		return plan.AppliedPartly
+		return runs.AppliedPartly
 	}
-	return plan.AppliedUnknown
+	return runs.AppliedUnknown
 }

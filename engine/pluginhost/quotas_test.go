@@ -8,7 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -81,7 +82,7 @@ func (s *evilServer) grow(r *pluginv1.ExecuteRequest, stream grpc.ServerStreamin
 	return stream.Send(event)
 }
 
-func (w *world) grow(field string, size int64) plan.Answer {
+func (w *world) grow(field string, size int64) runs.Answer {
 	w.t.Helper()
 	return w.call("grow", fmt.Sprintf(`{"text":"%s %d"}`, field, size))
 }
@@ -90,30 +91,30 @@ func (w *world) grow(field string, size int64) plan.Answer {
 // and names the field; what fits passes.
 func TestIssue13_02EachFieldHasItsQuota(t *testing.T) {
 	fields := map[string]string{
-		"next_cursor": plan.QuotaCursor, "watermark": plan.QuotaWatermark, "meta": plan.QuotaMeta, "page_note": plan.QuotaPageNote,
-		"checkpoint": plan.QuotaCheckpoint, "message": plan.QuotaErrorText, "prompt": plan.QuotaPrompt, "error.message": plan.QuotaErrorText,
-		"error.reason": plan.QuotaErrorText, "error.pointer": plan.QuotaErrorText, "error.limiter": plan.QuotaErrorText,
-		"error.details": plan.QuotaErrorDetails, "progress.message": plan.QuotaErrorText,
+		"next_cursor": quota.Cursor, "watermark": quota.Watermark, "meta": quota.Meta, "page_note": quota.PageNote,
+		"checkpoint": quota.Checkpoint, "message": quota.ErrorText, "prompt": quota.Prompt, "error.message": quota.ErrorText,
+		"error.reason": quota.ErrorText, "error.pointer": quota.ErrorText, "error.limiter": quota.ErrorText,
+		"error.details": quota.ErrorDetails, "progress.message": quota.ErrorText,
 	}
 	usual := newWorld(t, "good", nil)
 	raised := newWorld(t, "good", func(o *Options) {
-		o.Limits.Quotas = plan.QuotaValues{}
-		for _, quota := range plan.Quotas() {
+		o.Limits.Quotas = quota.Values{}
+		for _, quota := range quota.All() {
 			o.Limits.Quotas[quota.Name] = quota.Ceiling
 		}
 	})
-	for field, quota := range fields {
-		limit := plan.QuotaValues{}.Of(quota)
-		if answer := usual.grow(field, limit); isLimit(answer, field, quota) || answer.Failed != nil && answer.Failed.Message != "gone" && !strings.HasPrefix(field, "error.") {
+	for field, name := range fields {
+		limit := quota.Values{}.Of(name)
+		if answer := usual.grow(field, limit); isLimit(answer, field, name) || answer.Failed != nil && answer.Failed.Message != "gone" && !strings.HasPrefix(field, "error.") {
 			t.Errorf("%s of %d bytes: %v", field, limit, answer.Failed)
 		}
-		if answer := usual.grow(field, limit+1); !isLimit(answer, field, quota) {
+		if answer := usual.grow(field, limit+1); !isLimit(answer, field, name) {
 			t.Errorf("%s of %d bytes: %+v", field, limit+1, answer)
 		}
-		if answer := raised.grow(field, limit+1); isLimit(answer, field, quota) {
+		if answer := raised.grow(field, limit+1); isLimit(answer, field, name) {
 			t.Errorf("%s of %d bytes, with a higher limit: %v", field, limit+1, answer.Failed)
 		}
-		if answer := raised.grow(field, raised.host.options.Limits.Quotas.Of(quota)+1); !isLimit(answer, field, quota) {
+		if answer := raised.grow(field, raised.host.options.Limits.Quotas.Of(name)+1); !isLimit(answer, field, name) {
 			t.Errorf("%s above its ceiling: %+v", field, answer)
 		}
 	}
@@ -123,12 +124,12 @@ func TestIssue13_02EachFieldHasItsQuota(t *testing.T) {
 // quota, whichever part of it is long.
 func TestIssue13_02EachPartOfAPromptCounts(t *testing.T) {
 	w := newWorld(t, "good", nil)
-	limit := plan.QuotaValues{}.Of(plan.QuotaPrompt)
+	limit := quota.Values{}.Of(quota.Prompt)
 	for _, field := range []string{"prompt.title", "prompt.user_code", "prompt.message", "prompt.each"} {
 		if answer := w.grow(field, limit); answer.Pending == nil {
 			t.Errorf("%s of %d bytes: %+v", field, limit, answer.Failed)
 		}
-		if answer := w.grow(field, limit+1); !isLimit(answer, "prompt", plan.QuotaPrompt) {
+		if answer := w.grow(field, limit+1); !isLimit(answer, "prompt", quota.Prompt) {
 			t.Errorf("%s of %d bytes: %+v", field, limit+1, answer)
 		}
 	}
@@ -141,41 +142,41 @@ func TestIssue13_02WhatTookEffectStands(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	for field, test := range map[string]struct {
 		quota string
-		want  plan.Applied
+		want  runs.Applied
 	}{
-		"next_cursor": {plan.QuotaCursor, plan.AppliedFully}, "watermark": {plan.QuotaWatermark, plan.AppliedFully},
-		"meta": {plan.QuotaMeta, plan.AppliedFully}, "page_note": {plan.QuotaPageNote, plan.AppliedFully},
-		"checkpoint": {plan.QuotaCheckpoint, plan.AppliedPartly}, "message": {plan.QuotaErrorText, plan.AppliedPartly},
-		"prompt": {plan.QuotaPrompt, plan.AppliedPartly}, "progress.message": {plan.QuotaErrorText, plan.AppliedPartly},
-		"error.message": {plan.QuotaErrorText, plan.NotApplied}, "error.details": {plan.QuotaErrorDetails, plan.NotApplied},
+		"next_cursor": {quota.Cursor, runs.AppliedFully}, "watermark": {quota.Watermark, runs.AppliedFully},
+		"meta": {quota.Meta, runs.AppliedFully}, "page_note": {quota.PageNote, runs.AppliedFully},
+		"checkpoint": {quota.Checkpoint, runs.AppliedPartly}, "message": {quota.ErrorText, runs.AppliedPartly},
+		"prompt": {quota.Prompt, runs.AppliedPartly}, "progress.message": {quota.ErrorText, runs.AppliedPartly},
+		"error.message": {quota.ErrorText, runs.NotApplied}, "error.details": {quota.ErrorDetails, runs.NotApplied},
 	} {
-		answer := w.grow(field, plan.QuotaValues{}.Of(test.quota)+1)
+		answer := w.grow(field, quota.Values{}.Of(test.quota)+1)
 		if !isLimit(answer, field, test.quota) || answer.Failed.Applied != test.want {
 			t.Errorf("%s: applied is not %q: %+v", field, test.want, answer.Failed)
 		}
 	}
 }
 
-func isLimit(answer plan.Answer, field, quota string) bool {
+func isLimit(answer runs.Answer, field, name string) bool {
 	f := answer.Failed
-	return f != nil && f.Reason == plan.ReasonLimit && strings.Contains(f.Message, " "+field+" of ") && strings.Contains(f.Hint, "limits: {"+quota+":") &&
-		strings.Contains(string(f.Details), `"field":"`+field+`"`) && strings.Contains(string(f.Details), `"limit":"`+quota+`"`)
+	return f != nil && f.Reason == quota.ReasonLimit && strings.Contains(f.Message, " "+field+" of ") && strings.Contains(f.Hint, "limits: {"+name+":") &&
+		strings.Contains(string(f.Details), `"field":"`+field+`"`) && strings.Contains(string(f.Details), `"limit":"`+name+`"`)
 }
 
 func TestIssue13_02TheLogOfACallHasAnEnd(t *testing.T) {
 	w := newWorld(t, "good", func(o *Options) {
-		o.Limits.Quotas = plan.QuotaValues{plan.QuotaLog: 100_000}
+		o.Limits.Quotas = quota.Values{quota.Log: 100_000}
 		o.Limits.LogRate, o.Limits.Events = 64<<20, 100_000
 	})
-	say := func(lines int) plan.Answer {
-		return w.host.Call(t.Context(), plan.Request{
+	say := func(lines int) runs.Answer {
+		return w.host.Call(t.Context(), runs.Request{
 			Action: "evil.grow", RunID: "run-1", Step: "a", Operation: "a", Attempt: 1, Input: json.RawMessage(fmt.Sprintf(`{"text":"log %d"}`, lines)),
 		}, Connection{Name: "main"}, &sinkOf{})
 	}
 	if answer := say(99); answer.Failed != nil {
 		t.Errorf("99 lines: %v", answer.Failed)
 	}
-	if answer := say(102); !isLimit(answer, "log", plan.QuotaLog) {
+	if answer := say(102); !isLimit(answer, "log", quota.Log) {
 		t.Errorf("102 lines: %+v", answer)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -53,7 +54,7 @@ func TestSDKPluginServesManyCallsAtOnce(t *testing.T) {
 	sink := &sinkOf{}
 	for i := range 64 {
 		calls.Go(func() {
-			answer := w.host.Call(context.Background(), plan.Request{Action: "evil.shout", Input: json.RawMessage(fmt.Sprintf(`{"text":"t%d"}`, i))}, conn, sink)
+			answer := w.host.Call(context.Background(), runs.Request{Action: "evil.shout", Input: json.RawMessage(fmt.Sprintf(`{"text":"t%d"}`, i))}, conn, sink)
 			if answer.Failed != nil || string(answer.Completed.Output) != fmt.Sprintf(`{"text":"T%d"}`, i) {
 				t.Errorf("answer %d = %+v %v", i, answer, answer.Failed)
 			}
@@ -74,7 +75,7 @@ func TestSDKPluginSurvivesAPanicAndACancel(t *testing.T) {
 	w := newWorld(t, "sdk", nil)
 	f := w.fails("panic", `{"text":"x"}`, plan.KindInternal)
 	t.Logf("panic: %v", f)
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.wait", Input: json.RawMessage(`{"text":"x"}`), Timeout: 100 * time.Millisecond}, Connection{}, nil)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.wait", Input: json.RawMessage(`{"text":"x"}`), Timeout: 100 * time.Millisecond}, Connection{}, nil)
 	if answer.Failed == nil || answer.Failed.Kind != plan.KindTimeout {
 		t.Errorf("answer = %+v", answer.Failed)
 	}
@@ -85,7 +86,7 @@ func TestSDKPluginSurvivesAPanicAndACancel(t *testing.T) {
 
 func TestCloseDuringAStartDoesNotWaitForIt(t *testing.T) {
 	w := newWorld(t, "silent", nil)
-	answer := make(chan plan.Answer, 1)
+	answer := make(chan runs.Answer, 1)
 	go func() { answer <- w.call("echo", `{}`) }()
 	eventually(t, "start", func() bool { return w.host.Status("evil").State == Starting })
 	began := time.Now()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -27,7 +28,7 @@ type clearDocument struct {
 // reference could fetch a secret. Every clear value is told to the redactor.
 // A document without secrets is passed on byte for byte.
 // from gives the secrets; nil = the host's own source.
-func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type, from SecretSource) (clearDocument, *plan.Error) {
+func (h *Host) reveal(ctx context.Context, doc json.RawMessage, t *schema.Type, from SecretSource) (clearDocument, *runs.Error) {
 	if from == nil {
 		from = h.options.Secrets
 	}
@@ -131,13 +132,13 @@ func (h *Host) learn(v any) {
 
 // sealOutput replaces the secret values of an output, by schema or by pointer,
 // with references, and masks secrets that stand anywhere else in it.
-func (h *Host) sealOutput(ctx context.Context, req plan.Request, doc json.RawMessage, t *schema.Type, sensitive []string) (json.RawMessage, *plan.Error) {
+func (h *Host) sealOutput(ctx context.Context, req runs.Request, doc json.RawMessage, t *schema.Type, sensitive []string) (json.RawMessage, *runs.Error) {
 	if len(sensitive) == 0 && !t.HasSecret() {
 		return h.gate.Mask(doc), nil
 	}
 	tree, err := gate.Tree(doc)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}
 	found := false
 	tree, err = visit(tree, t, "", func(v any, t *schema.Type, pointer string) (any, bool, error) {
@@ -156,14 +157,14 @@ func (h *Host) sealOutput(ctx context.Context, req plan.Request, doc json.RawMes
 	}
 	sealed, err := schema.Encode(tree)
 	if err != nil {
-		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
+		return nil, &runs.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}
 	return h.gate.Mask(sealed), nil
 }
 
-func (h *Host) sealOne(ctx context.Context, req plan.Request, pointer string, v any) (string, error) {
+func (h *Host) sealOne(ctx context.Context, req runs.Request, pointer string, v any) (string, error) {
 	if h.options.Vault == nil {
-		return "", &plan.Error{Kind: plan.KindInternal, Message: "the secret output at " + place(pointer) + " can't be kept: there is no vault"}
+		return "", &runs.Error{Kind: plan.KindInternal, Message: "the secret output at " + place(pointer) + " can't be kept: there is no vault"}
 	}
 	value, err := schema.Encode(v)
 	if err != nil {
@@ -178,16 +179,16 @@ func (h *Host) sealOne(ctx context.Context, req plan.Request, pointer string, v 
 }
 
 // invalid is the failure of an input that was not sent.
-func invalid(pointer, format string, args ...any) *plan.Error {
-	return &plan.Error{Kind: plan.KindInvalid, Message: fmt.Sprintf(format, args...), Pointer: pointer, Applied: plan.NotApplied}
+func invalid(pointer, format string, args ...any) *runs.Error {
+	return &runs.Error{Kind: plan.KindInvalid, Message: fmt.Sprintf(format, args...), Pointer: pointer, Applied: runs.NotApplied}
 }
 
 // asFailure is err as a failure of the host's own when it is no other.
-func asFailure(err error) *plan.Error {
-	if failure, ok := err.(*plan.Error); ok { //nolint:errorlint // never wrapped here
+func asFailure(err error) *runs.Error {
+	if failure, ok := err.(*runs.Error); ok { //nolint:errorlint // never wrapped here
 		return failure
 	}
-	return &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
+	return &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
 }
 
 // place names a pointer for people.

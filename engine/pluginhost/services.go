@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
 )
@@ -216,7 +216,7 @@ func (s *services) CommitToken(ctx context.Context, r *pluginv1.CommitTokenReque
 	if r.GetError() == nil && token == nil {
 		return nil, status.Error(codes.InvalidArgument, "a lease ends with a token or an error")
 	}
-	var failure *plan.Error
+	var failure *runs.Error
 	if r.GetError() != nil {
 		token, failure = nil, errorOf(r.GetError(), nil)
 	}

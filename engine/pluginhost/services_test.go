@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestStateKeepsToItsScopesAndToken(t *testing.T) {
@@ -40,7 +41,7 @@ func (o *oneToken) Acquire(_ context.Context, r TokenRequest) (*Token, *Lease, e
 	return nil, &Lease{ID: "lease", Stale: &Token{ID: r.Reject}, Until: time.Unix(2e9, 0)}, nil
 }
 
-func (o *oneToken) Commit(_ context.Context, _, _ string, token *Token, _ *plan.Error) (*Token, error) {
+func (o *oneToken) Commit(_ context.Context, _, _ string, token *Token, _ *runs.Error) (*Token, error) {
 	o.committed = append(o.committed, token)
 	return nil, nil
 }
@@ -71,7 +72,7 @@ func TestWrongLaunchTokenIsRefusedByThePlugin(t *testing.T) {
 	u.mu.Lock()
 	u.process.token = "guessed"
 	u.mu.Unlock()
-	answer := w.host.Call(context.Background(), plan.Request{Action: "evil.echo", Input: json.RawMessage(`{}`)}, Connection{Name: "main"}, nil)
+	answer := w.host.Call(context.Background(), runs.Request{Action: "evil.echo", Input: json.RawMessage(`{}`)}, Connection{Name: "main"}, nil)
 	if answer.Failed == nil || answer.Failed.Kind != plan.KindInternal || answer.Failed.Message != "plugin evil refused the launch token" {
 		t.Errorf("answer = %+v", answer.Failed)
 	}

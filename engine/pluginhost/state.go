@@ -8,20 +8,21 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // StateQuotaError says that a plugin's state has no room for what it wants to
 // keep: nothing was stored.
 type StateQuotaError struct {
-	Quota string // plan.QuotaState or plan.QuotaStateKeys
+	Quota string // quota.State or quota.StateKeys
 	Scope string
 	Size  int64 // that it would have
 	Limit int64
 }
 
 func (e *StateQuotaError) Error() string {
-	if e.Quota == plan.QuotaStateKeys {
+	if e.Quota == quota.StateKeys {
 		return fmt.Sprintf("the state of scope %s would have %d keys, the limit is %d", e.Scope, e.Size, e.Limit)
 	}
 	return fmt.Sprintf("the state of scope %s would have %d bytes, the limit is %d", e.Scope, e.Size, e.Limit)
@@ -29,11 +30,11 @@ func (e *StateQuotaError) Error() string {
 
 // boundValue refuses a value that is larger than its quota.
 func (s *services) boundValue(ctx context.Context, value []byte) error {
-	limit := s.process.unit.host.options.Limits.Quotas.Of(plan.QuotaStateValue)
+	limit := s.process.unit.host.options.Limits.Quotas.Of(quota.StateValue)
 	if int64(len(value)) <= limit {
 		return nil
 	}
-	return s.overQuota(ctx, &excess{quota: plan.QuotaStateValue, field: plan.QuotaStateValue, size: int64(len(value)), limit: limit})
+	return s.overQuota(ctx, &excess{quota: quota.StateValue, field: quota.StateValue, size: int64(len(value)), limit: limit})
 }
 
 // stateFault tells a plugin why its state was not written.
@@ -76,21 +77,21 @@ func (c *callTokens) wentOver(over *excess) {
 
 // withinQuotas is the answer of a call, or its failure where it broke a quota of
 // the state: what the plugin was to keep is not kept, whatever it says.
-func (c *callTokens) withinQuotas(e *execution, answer plan.Answer) plan.Answer {
+func (c *callTokens) withinQuotas(e *execution, answer runs.Answer) runs.Answer {
 	c.mu.Lock()
 	over := c.over
 	c.mu.Unlock()
 	if over == nil {
 		return answer
 	}
-	failure := over.failure(e.contract.Name, plan.AppliedFully)
+	failure := over.failure(e.contract.Name, runs.AppliedFully)
 	switch {
 	case answer.Pending != nil:
-		failure.Applied = plan.AppliedPartly
+		failure.Applied = runs.AppliedPartly
 	case answer.Failed != nil:
 		failure.Applied = answer.Failed.Applied
-		if failure.Applied == "" || failure.Applied == plan.AppliedUnknown {
-			failure.Applied = plan.AppliedUnknown
+		if failure.Applied == "" || failure.Applied == runs.AppliedUnknown {
+			failure.Applied = runs.AppliedUnknown
 			if e.action.Effect.Writes() {
 				failure.Kind = answer.Failed.Kind // whether it took effect is as unknown as before
 			}

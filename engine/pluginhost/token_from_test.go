@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -101,7 +102,7 @@ func (s *leaseStore) Acquire(ctx context.Context, r TokenRequest) (*Token, *Leas
 	}
 }
 
-func (s *leaseStore) Commit(_ context.Context, _, _ string, token *Token, failure *plan.Error) (*Token, error) {
+func (s *leaseStore) Commit(_ context.Context, _, _ string, token *Token, failure *runs.Error) (*Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease == nil {
@@ -157,12 +158,12 @@ func newTokenWorld(t *testing.T) (*world, *identityService, *leaseStore, Connect
 }
 
 // use calls the action n times at once.
-func (w *world) use(conn Connection, n int) []plan.Answer {
-	answers := make([]plan.Answer, n)
+func (w *world) use(conn Connection, n int) []runs.Answer {
+	answers := make([]runs.Answer, n)
 	var calls sync.WaitGroup
 	for i := range n {
 		calls.Go(func() {
-			answers[i] = w.host.Call(context.Background(), plan.Request{Action: "user.use", RunID: "run-1", Step: "a", Attempt: 1}, conn, nil)
+			answers[i] = w.host.Call(context.Background(), runs.Request{Action: "user.use", RunID: "run-1", Step: "a", Attempt: 1}, conn, nil)
 		})
 	}
 	calls.Wait()
@@ -189,7 +190,7 @@ func TestTokenFromPassesOnThatALoginIsNeeded(t *testing.T) {
 	service.gone.Store(true)
 	for _, answer := range w.use(conn, 3) {
 		f := answer.Failed
-		if f == nil || f.Kind != plan.KindAuthRequired || f.Reason != "invalid_grant" || f.Hint != "log in" || f.Applied != plan.NotApplied ||
+		if f == nil || f.Kind != plan.KindAuthRequired || f.Reason != "invalid_grant" || f.Hint != "log in" || f.Applied != runs.NotApplied ||
 			!strings.Contains(f.Message, "the grant of login is gone") {
 			t.Errorf("failure = %+v", f)
 		}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
@@ -95,7 +96,7 @@ const defaultOwnerTimeout = time.Minute
 // ownerToken asks the plugin of another connection for an access token, by its
 // token action (token_from). The token does not touch the disk here: it is the
 // owner's to keep.
-func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest) (*Token, *plan.Error) {
+func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest) (*Token, *runs.Error) {
 	u, c, err := h.contract(ctx, owner.Plugin)
 	if err != nil {
 		return nil, h.failureOf(ctx, err)
@@ -115,14 +116,14 @@ func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest)
 	defer cancel()
 	e := &execution{
 		unit: u, contract: c, action: a, clear: true, rejected: r.Reject, input: ownerInput(a, r.MinTTL),
-		req: plan.Request{Action: a.FullName(), Connection: owner.Name, Step: "token_from", Operation: "token_from", Attempt: 1},
+		req: runs.Request{Action: a.FullName(), Connection: owner.Name, Step: "token_from", Operation: "token_from", Attempt: 1},
 	}
 	answer, used, _ := u.callOnce(ctx, e, owner)
 	if answer.Failed != nil {
 		return nil, h.dress(answer.Failed, e.req)
 	}
 	if answer.Completed == nil {
-		return nil, &plan.Error{Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied, Message: fmt.Sprintf("%s is not done: a token action must answer at once", a.FullName())}
+		return nil, &runs.Error{Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied, Message: fmt.Sprintf("%s is not done: a token action must answer at once", a.FullName())}
 	}
 	return ownerAnswer(a, answer.Completed.Output, used)
 }
@@ -140,7 +141,7 @@ func ownerInput(a *actionContract, minTTL time.Duration) clearDocument {
 
 // ownerAnswer reads the output of a token action: `token` or `access_token`,
 // and `token_type` and `expires_at` where they are known.
-func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token, *plan.Error) {
+func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token, *runs.Error) {
 	var fields struct {
 		Token       string    `json:"token"`
 		AccessToken string    `json:"access_token"`
@@ -152,8 +153,8 @@ func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token
 		fields.Token = fields.AccessToken
 	}
 	if err != nil || fields.Token == "" {
-		return nil, &plan.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: plan.NotApplied,
+		return nil, &runs.Error{
+			Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("the output of %s has no token in `token` or `access_token`", a.FullName()),
 		}
 	}
@@ -167,7 +168,7 @@ func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token
 // failed answers a plugin: a failure that it should pass on travels whole, of
 // all others it hears only what failed.
 func (s *services) failed(doing string, err error) error {
-	var failure *plan.Error
+	var failure *runs.Error
 	if !errors.As(err, &failure) {
 		return s.internal(doing, err)
 	}

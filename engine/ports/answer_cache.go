@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/dispatch"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -30,7 +30,7 @@ const maxCached = 4 << 20
 type cached struct {
 	At     time.Time       `json:"at"`
 	Until  time.Time       `json:"until"` // when a sweep may remove it
-	Answer *plan.Completed `json:"answer"`
+	Answer *runs.Completed `json:"answer"`
 }
 
 // AnswerCache keeps answers of reads in the store. Safe for concurrent use.
@@ -49,7 +49,7 @@ func NewAnswerCache(rows store.KV, around Surroundings) *AnswerCache {
 }
 
 // Get returns an answer that is not older than maxAge.
-func (c *AnswerCache) Get(key string, maxAge time.Duration) *plan.Completed {
+func (c *AnswerCache) Get(key string, maxAge time.Duration) *runs.Completed {
 	stored, _, found, err := c.kv.Get(cacheBucket, key)
 	if err != nil || !found {
 		return nil // what can't be read is asked for anew
@@ -66,7 +66,7 @@ func (c *AnswerCache) Get(key string, maxAge time.Duration) *plan.Completed {
 
 // Put stores an answer without a secret in it. A cache that can't be written
 // costs no run.
-func (c *AnswerCache) Put(key string, answer *plan.Completed, keep time.Duration) {
+func (c *AnswerCache) Put(key string, answer *runs.Completed, keep time.Duration) {
 	if len(answer.Output) > maxCached || bytes.Contains(answer.Output, []byte(`"$secret"`)) {
 		return
 	}

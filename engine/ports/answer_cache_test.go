@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/memstore"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestTheCacheKeepsAnswersForTheirTime(t *testing.T) {
 	rows := memstore.New(memstore.Options{}).KV()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	cache := NewAnswerCache(rows, Surroundings{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
-	answer := &plan.Completed{Output: json.RawMessage(`{"a":1}`), NextCursor: "x"}
+	answer := &runs.Completed{Output: json.RawMessage(`{"a":1}`), NextCursor: "x"}
 	cache.Put("k", answer, time.Hour)
-	cache.Put("secret", &plan.Completed{Output: json.RawMessage(`{"a":{"$secret":"S"}}`)}, time.Hour)
+	cache.Put("secret", &runs.Completed{Output: json.RawMessage(`{"a":{"$secret":"S"}}`)}, time.Hour)
 	if got := cache.Get("k", time.Hour); got == nil || string(got.Output) != `{"a":1}` || got.NextCursor != "x" {
 		t.Errorf("got %+v", got)
 	}

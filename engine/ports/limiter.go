@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -126,7 +127,7 @@ func (l *Limiter) Close() {
 }
 
 // Acquire waits until every bucket lets the call through.
-func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(plan.Answer), error) {
+func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection string, onWait func(time.Time)) (func(runs.Answer), error) {
 	buckets, err := l.source.LimitBuckets(action, connection)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 			l.changed(b.Key)
 		}
 	}
-	return func(answer plan.Answer) {
+	return func(answer runs.Answer) {
 		release()
 		for _, b := range buckets {
 			if b.Spec.Requests > 0 {
@@ -163,7 +164,7 @@ func (l *Limiter) Acquire(ctx context.Context, action *plan.Action, connection s
 }
 
 // note closes the bucket that a rate_limited answer speaks of, for every run.
-func (l *Limiter) note(buckets []workspace.LimitBucket, answer plan.Answer) {
+func (l *Limiter) note(buckets []workspace.LimitBucket, answer runs.Answer) {
 	failed := answer.Failed
 	if failed == nil || failed.Kind != plan.KindRateLimited {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/memstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/ratelimit"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -81,7 +82,7 @@ func TestIssue13_08ARetryAfterClosesTheSharedBucketForAsLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answered(plan.Answer{Failed: &plan.Error{Kind: plan.KindRateLimited, RetryAfterS: seconds}})
+		answered(runs.Answer{Failed: &runs.Error{Kind: plan.KindRateLimited, RetryAfterS: seconds}})
 		expected := make(chan time.Time, 1)
 		waiting, cancel := context.WithCancel(t.Context())
 		_, err = l.Acquire(waiting, action, "netinfo", func(until time.Time) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/dispatch"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -14,7 +14,7 @@ import (
 type Surroundings struct {
 	Now      func() time.Time
 	Log      *slog.Logger
-	Observer *plan.Observer // nil = nobody listens
+	Observer *runs.Observer // nil = nobody listens
 	// OnCommit is called around each transaction, with "before" and "after"; nil = none.
 	OnCommit func(stage string)
 }
@@ -23,16 +23,16 @@ type Surroundings struct {
 // observer it only passes on.
 type observedCaller struct {
 	dispatch.Caller
-	observer *plan.Observer
+	observer *runs.Observer
 }
 
 // NewObservedCaller returns a caller that tells an observer, nil = none.
-func NewObservedCaller(caller dispatch.Caller, observer *plan.Observer) observedCaller {
+func NewObservedCaller(caller dispatch.Caller, observer *runs.Observer) observedCaller {
 	return observedCaller{Caller: caller, observer: observer}
 }
 
 // Call makes one attempt. The observer may give it its trace context.
-func (c observedCaller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+func (c observedCaller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	if c.observer == nil {
 		return c.Caller.Call(ctx, request, sink)
 	}
@@ -41,7 +41,7 @@ func (c observedCaller) Call(ctx context.Context, request plan.Request, sink pla
 
 // tell is Call with an observer. It is apart so that only then the request needs
 // room of its own.
-func (c observedCaller) tell(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+func (c observedCaller) tell(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	ended := c.observer.CallSent(&request)
 	answer := c.Caller.Call(ctx, request, sink)
 	ended(answer)

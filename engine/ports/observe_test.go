@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestTheObserverSetsTheTraceContextOfACallAndHearsItsAnswer(t *testing.T) {
 	var said []string
 	caller := &answering{}
-	observer := &plan.Observer{Call: func(r *plan.Request) func(plan.Answer) {
+	observer := &runs.Observer{Call: func(r *runs.Request) func(runs.Answer) {
 		r.Traceparent = "00-1-2-01"
 		said = append(said, fmt.Sprintf("call %s attempt %d", r.Action, r.Attempt))
-		return func(a plan.Answer) { said = append(said, fmt.Sprintf("answer %s", a.Failed.Kind)) }
+		return func(a runs.Answer) { said = append(said, fmt.Sprintf("answer %s", a.Failed.Kind)) }
 	}}
-	observedCaller{Caller: caller, observer: observer}.Call(t.Context(), plan.Request{Action: "tasks.list", Attempt: 2}, nil)
+	observedCaller{Caller: caller, observer: observer}.Call(t.Context(), runs.Request{Action: "tasks.list", Attempt: 2}, nil)
 	if caller.request.Traceparent != "00-1-2-01" {
 		t.Errorf("the plugin was sent the trace context %q", caller.request.Traceparent)
 	}
@@ -30,11 +31,11 @@ func TestTheObserverSetsTheTraceContextOfACallAndHearsItsAnswer(t *testing.T) {
 // silent is a caller that answers at once.
 type silent struct{}
 
-func (silent) Call(context.Context, plan.Request, plan.Sink) plan.Answer { return plan.Answer{} }
+func (silent) Call(context.Context, runs.Request, runs.Sink) runs.Answer { return runs.Answer{} }
 
 func TestACallThatNobodyObservesCostsNothingMore(t *testing.T) {
 	caller, ctx := observedCaller{Caller: silent{}}, t.Context()
-	if allocations := testing.AllocsPerRun(100, func() { caller.Call(ctx, plan.Request{Action: "tasks.list"}, nil) }); allocations > 0 {
+	if allocations := testing.AllocsPerRun(100, func() { caller.Call(ctx, runs.Request{Action: "tasks.list"}, nil) }); allocations > 0 {
 		t.Errorf("%g allocations", allocations)
 	}
 }
@@ -42,7 +43,7 @@ func TestACallThatNobodyObservesCostsNothingMore(t *testing.T) {
 func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
 	var told []string
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	config := Surroundings{Now: func() time.Time { return now }, Observer: &plan.Observer{
+	config := Surroundings{Now: func() time.Time { return now }, Observer: &runs.Observer{
 		Wait: func(plugin, limiter string, took time.Duration) {
 			told = append(told, plugin+" "+limiter+" "+took.String())
 		},
@@ -66,9 +67,9 @@ func TestAWaitForALimiterIsMeasuredFromItsFirstWord(t *testing.T) {
 }
 
 // answering is a caller that keeps the request and answers with a failure.
-type answering struct{ request plan.Request }
+type answering struct{ request runs.Request }
 
-func (a *answering) Call(_ context.Context, request plan.Request, _ plan.Sink) plan.Answer {
+func (a *answering) Call(_ context.Context, request runs.Request, _ runs.Sink) runs.Answer {
 	a.request = request
-	return plan.Answer{Failed: &plan.Error{Kind: plan.KindTimeout}}
+	return runs.Answer{Failed: &runs.Error{Kind: plan.KindTimeout}}
 }

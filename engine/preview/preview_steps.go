@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -140,7 +141,7 @@ func (v *previewer) values(one *Step, step *plan.Step, env map[string]any) {
 	one.Values = encoded(shown)
 	sure := one.RunIf == "" && (one.If == "" || one.IfValue != nil && *one.IfValue)
 	if step.Kind == plan.StepLet && sure && one.Static {
-		env["steps"].(map[string]any)[step.ID] = map[string]any{"outputs": outputs, "status": string(plan.StepSucceeded), "error": nil, "attempts": 1}
+		env["steps"].(map[string]any)[step.ID] = map[string]any{"outputs": outputs, "status": string(runs.StepSucceeded), "error": nil, "attempts": 1}
 	}
 }
 

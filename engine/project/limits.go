@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/duration"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -22,7 +22,7 @@ func (p *parser) limits(n *spec.Node) {
 		"state_unused":    p.stateUnused,
 		"sandbox":         p.limitsSandbox,
 	}
-	for _, quota := range plan.Quotas() {
+	for _, quota := range quota.All() {
 		readers[quota.Name] = func(v *spec.Node) { p.quota(quota, v) }
 	}
 	p.keys(n, "`limits`", readers)
@@ -60,38 +60,38 @@ func (p *parser) stateUnused(v *spec.Node) {
 }
 
 // quota reads a bound of what is stored: a size, or a number of things.
-func (p *parser) quota(quota plan.Quota, v *spec.Node) {
-	read, most := plan.ParseSize, plan.SizeText(quota.Ceiling)
-	if quota.Count {
-		read, most = countOf, strconv.FormatInt(quota.Ceiling, 10)
+func (p *parser) quota(limit quota.Quota, v *spec.Node) {
+	read, most := quota.ParseSize, quota.SizeText(limit.Ceiling)
+	if limit.Count {
+		read, most = countOf, strconv.FormatInt(limit.Ceiling, 10)
 	}
 	value, err := read(v.Text)
 	switch {
 	case v.Kind != spec.Scalar || err != nil:
-		problem := p.problems.Errorf(v.Pos, "FR5008", "`%s` must be %s of at most %s", quota.Name, kindOf(quota), most)
-		problem.Hint = "write it as " + exampleOf(quota)
-	case value > quota.Ceiling:
-		p.problems.Errorf(v.Pos, "FR5008", "`%s` is at most %s, got %s", quota.Name, most, v.Text).Hint = "its ceiling keeps one plugin or run from filling the store"
+		problem := p.problems.Errorf(v.Pos, "FR5008", "`%s` must be %s of at most %s", limit.Name, kindOf(limit), most)
+		problem.Hint = "write it as " + exampleOf(limit)
+	case value > limit.Ceiling:
+		p.problems.Errorf(v.Pos, "FR5008", "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = "its ceiling keeps one plugin or run from filling the store"
 	default:
 		if p.project.Limits.Quotas == nil {
-			p.project.Limits.Quotas = plan.QuotaValues{}
+			p.project.Limits.Quotas = quota.Values{}
 		}
-		p.project.Limits.Quotas[quota.Name] = value
+		p.project.Limits.Quotas[limit.Name] = value
 	}
 }
 
-func kindOf(quota plan.Quota) string {
-	if quota.Count {
+func kindOf(limit quota.Quota) string {
+	if limit.Count {
 		return "a whole number of at least 1 and"
 	}
 	return "a size"
 }
 
-func exampleOf(quota plan.Quota) string {
-	if quota.Count {
-		return strconv.FormatInt(quota.Default, 10)
+func exampleOf(limit quota.Quota) string {
+	if limit.Count {
+		return strconv.FormatInt(limit.Default, 10)
 	}
-	return plan.SizeText(quota.Default)
+	return quota.SizeText(limit.Default)
 }
 
 func countOf(text string) (int64, error) {

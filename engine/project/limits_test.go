@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 )
 
 // TestP17TheDrainIsALimitWithACeiling: a positive duration of at most ten minutes.
@@ -37,7 +37,7 @@ func TestP17TheDrainIsALimitWithACeiling(t *testing.T) {
 
 // Each quota of the table can be set up to its ceiling, and not beyond.
 func TestQuotasHaveCeilings(t *testing.T) {
-	for _, quota := range plan.Quotas() {
+	for _, quota := range quota.All() {
 		unit := "B"
 		if quota.Count {
 			unit = ""

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -74,7 +74,7 @@ type Limits struct {
 	MaxActiveRuns int
 	Drain         time.Duration // how long a SIGTERM waits for calls in flight
 	StateUnused   time.Duration // how long a plugin's state is kept that nobody reads or writes
-	Quotas        plan.QuotaValues
+	Quotas        quota.Values
 	Sandbox       string // of plugins: "auto", "require" or "off"; "" = auto
 }
 

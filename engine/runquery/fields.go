@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -14,7 +15,7 @@ import (
 type runField struct {
 	name  string
 	typ   *schema.Type
-	value func(row *plan.Run) any
+	value func(row *runs.Run) any
 }
 
 // runScope is what a query sees.
@@ -31,29 +32,29 @@ func runFields() []runField {
 	text, moment, integer, boolean := schema.Of(schema.String), schema.Of(schema.Time), schema.Of(schema.Int), schema.Of(schema.Bool)
 	maybe := schema.Nullable(text)
 	return []runField{
-		{"id", text, func(r *plan.Run) any { return r.ID }},
-		{"workflow", text, func(r *plan.Run) any { return r.Workflow }},
-		{"status", namesOf(plan.RunStatuses()...), func(r *plan.Run) any { return string(r.Status) }},
-		{"paused", schema.Nullable(namesOf(plan.PausedReasons()...)), func(r *plan.Run) any { return textOrNull(r.Paused) }},
-		{"attempt", integer, func(r *plan.Run) any { return r.Attempt }},
-		{"trigger", text, func(r *plan.Run) any { return r.Trigger }},
-		{"labels", schema.MapOf(text), func(r *plan.Run) any { return labelsOf(r) }},
-		{"rerun_of", maybe, func(r *plan.Run) any { return textOrNull(r.RerunOf) }},
-		{"rerun_from", maybe, func(r *plan.Run) any { return textOrNull(r.RerunFrom) }},
-		{"edited_inputs", schema.ListOf(text), func(r *plan.Run) any { return texts(r.Edited) }},
-		{"scheduled_at", moment, func(r *plan.Run) any { return schema.FixZone(r.ScheduledAt) }},
-		{"started_at", moment, func(r *plan.Run) any { return schema.FixZone(r.StartedAt) }},
-		{"finished_at", schema.Nullable(moment), func(r *plan.Run) any { return timeOrNull(r.FinishedAt) }},
-		{"duration_ms", integer, func(r *plan.Run) any { return int(r.DurationMS) }},
-		{"error", schema.Nullable(errorType()), func(r *plan.Run) any { return errorValue(r.Error) }},
-		{"plan_hash", maybe, func(r *plan.Run) any { return textOrNull(r.PlanHash) }},
-		{"latest_plan_hash", maybe, func(r *plan.Run) any { return textOrNull(r.LatestPlan) }},
-		{"concurrency", schema.Nullable(slotType()), func(r *plan.Run) any { return slotValue(r.Slot) }},
-		{"closed", boolean, func(r *plan.Run) any { return r.Closed }},
-		{"parent", schema.Nullable(parentType()), func(r *plan.Run) any { return parentValue(r.Parent) }},
-		{"fire", schema.Nullable(fireType()), func(r *plan.Run) any { return fireValue(r.Fire) }},
-		{"asks", integer, func(r *plan.Run) any { return r.Asks }},
-		{"undriven", boolean, func(r *plan.Run) any { return r.Undriven }},
+		{"id", text, func(r *runs.Run) any { return r.ID }},
+		{"workflow", text, func(r *runs.Run) any { return r.Workflow }},
+		{"status", namesOf(runs.Statuses()...), func(r *runs.Run) any { return string(r.Status) }},
+		{"paused", schema.Nullable(namesOf(runs.PausedReasons()...)), func(r *runs.Run) any { return textOrNull(r.Paused) }},
+		{"attempt", integer, func(r *runs.Run) any { return r.Attempt }},
+		{"trigger", text, func(r *runs.Run) any { return r.Trigger }},
+		{"labels", schema.MapOf(text), func(r *runs.Run) any { return labelsOf(r) }},
+		{"rerun_of", maybe, func(r *runs.Run) any { return textOrNull(r.RerunOf) }},
+		{"rerun_from", maybe, func(r *runs.Run) any { return textOrNull(r.RerunFrom) }},
+		{"edited_inputs", schema.ListOf(text), func(r *runs.Run) any { return texts(r.Edited) }},
+		{"scheduled_at", moment, func(r *runs.Run) any { return schema.FixZone(r.ScheduledAt) }},
+		{"started_at", moment, func(r *runs.Run) any { return schema.FixZone(r.StartedAt) }},
+		{"finished_at", schema.Nullable(moment), func(r *runs.Run) any { return timeOrNull(r.FinishedAt) }},
+		{"duration_ms", integer, func(r *runs.Run) any { return int(r.DurationMS) }},
+		{"error", schema.Nullable(errorType()), func(r *runs.Run) any { return errorValue(r.Error) }},
+		{"plan_hash", maybe, func(r *runs.Run) any { return textOrNull(r.PlanHash) }},
+		{"latest_plan_hash", maybe, func(r *runs.Run) any { return textOrNull(r.LatestPlan) }},
+		{"concurrency", schema.Nullable(slotType()), func(r *runs.Run) any { return slotValue(r.Slot) }},
+		{"closed", boolean, func(r *runs.Run) any { return r.Closed }},
+		{"parent", schema.Nullable(parentType()), func(r *runs.Run) any { return parentValue(r.Parent) }},
+		{"fire", schema.Nullable(fireType()), func(r *runs.Run) any { return fireValue(r.Fire) }},
+		{"asks", integer, func(r *runs.Run) any { return r.Asks }},
+		{"undriven", boolean, func(r *runs.Run) any { return r.Undriven }},
 	}
 }
 
@@ -71,13 +72,13 @@ func errorType() *schema.Type {
 		schema.Required("kind", namesOf(plan.ErrorKinds()...)), schema.Optional("action", text), schema.Optional("step", text),
 		schema.Required("attempt", integer), schema.Required("message", text), schema.Optional("reason", text),
 		schema.Optional("http_status", integer),
-		schema.Optional("applied", namesOf(plan.AppliedUnknown, plan.NotApplied, plan.AppliedFully, plan.AppliedPartly)),
+		schema.Optional("applied", namesOf(runs.AppliedUnknown, runs.NotApplied, runs.AppliedFully, runs.AppliedPartly)),
 		schema.Optional("pointer", text), schema.Required("retry_after_s", schema.Of(schema.Number)),
 		schema.Optional("hint", text), schema.Optional("limiter", text), schema.Optional("details", schema.Of(schema.Any)),
 	)
 }
 
-func errorValue(e *plan.Error) any {
+func errorValue(e *runs.Error) any {
 	if e == nil {
 		return nil
 	}
@@ -107,11 +108,11 @@ func anyJSON(data json.RawMessage) any {
 func slotType() *schema.Type {
 	return schema.ObjectOf(
 		schema.Required("key", schema.Of(schema.String)), schema.Required("limit", schema.Of(schema.Int)),
-		schema.Optional("state", namesOf(plan.SlotQueued, plan.SlotHeld)),
+		schema.Optional("state", namesOf(runs.SlotQueued, runs.SlotHeld)),
 	)
 }
 
-func slotValue(s *plan.Slot) any {
+func slotValue(s *runs.Slot) any {
 	if s == nil {
 		return nil
 	}
@@ -123,7 +124,7 @@ func parentType() *schema.Type {
 	return schema.ObjectOf(schema.Required("run", text), schema.Required("step", text), schema.Required("path", text))
 }
 
-func parentValue(p *plan.ParentStep) any {
+func parentValue(p *runs.ParentStep) any {
 	if p == nil {
 		return nil
 	}
@@ -143,7 +144,7 @@ func fireType() *schema.Type {
 	)
 }
 
-func fireValue(f *plan.Fire) any {
+func fireValue(f *runs.Fire) any {
 	if f == nil {
 		return nil
 	}
@@ -167,7 +168,7 @@ func timeOrNull(t *time.Time) any {
 	return schema.FixZone(*t)
 }
 
-func labelsOf(row *plan.Run) map[string]any {
+func labelsOf(row *runs.Run) map[string]any {
 	labels := make(map[string]any, len(row.Labels))
 	for name, value := range row.Labels {
 		labels[name] = value

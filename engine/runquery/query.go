@@ -12,7 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -98,7 +98,7 @@ func New(text string, at time.Time) (*Query, error) {
 }
 
 // Selects evaluates the query for a row.
-func (q *Query) Selects(ctx context.Context, row *plan.Run) (bool, error) {
+func (q *Query) Selects(ctx context.Context, row *runs.Run) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -18,28 +19,28 @@ import (
 var queryTime = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // queried is a row with everything in it.
-func queried() plan.Run {
+func queried() runs.Run {
 	finished := queryTime.Add(-time.Hour)
-	return plan.Run{
-		ID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Workflow: "weekly-review", Status: plan.RunFailed, Paused: plan.PausedError, Attempt: 2,
+	return runs.Run{
+		ID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Workflow: "weekly-review", Status: runs.RunFailed, Paused: runs.PausedError, Attempt: 2,
 		Trigger: "monday", Labels: map[string]string{"team": "web", "größe": "3"}, RerunOf: "01k8zq4c0vdx3y6t7k9m2n5p8q", RerunFrom: "fetch",
 		Edited: []string{"depth"}, ScheduledAt: queryTime.Add(-3 * time.Hour), StartedAt: queryTime.Add(-2 * time.Hour), FinishedAt: &finished,
 		DurationMS: 3_600_000, PlanHash: "p", LatestPlan: "q", Closed: true, Asks: 1, Undriven: true,
-		Error: &plan.Error{
+		Error: &runs.Error{
 			Kind: plan.KindUnavailable, Action: "tasks.list", Step: "fetch", Attempt: 4, Message: "the service is down", Reason: "status",
-			HTTPStatus: 503, Applied: plan.NotApplied, Pointer: "/limit", RetryAfterS: 2.5, Hint: "wait", Limiter: "tasks",
+			HTTPStatus: 503, Applied: runs.NotApplied, Pointer: "/limit", RetryAfterS: 2.5, Hint: "wait", Limiter: "tasks",
 			Details: json.RawMessage(`{"region":"eu"}`),
 		},
-		Slot:   &plan.Slot{Key: "k", Limit: 2, State: plan.SlotHeld},
-		Parent: &plan.ParentStep{Run: "01k8zq4c0vdx3y6t7k9m2n5p8p", Step: "child", Path: "child#1"},
-		Fire: &plan.Fire{
+		Slot:   &runs.Slot{Key: "k", Limit: 2, State: runs.SlotHeld},
+		Parent: &runs.ParentStep{Run: "01k8zq4c0vdx3y6t7k9m2n5p8p", Step: "child", Path: "child#1"},
+		Fire: &runs.Fire{
 			Workflow: "weekly-review", Trigger: "monday", Kind: plan.TriggerCron, Slot: queryTime.Add(-3 * time.Hour), At: queryTime.Add(-2 * time.Hour),
 			Note: "n", Backfill: true, By: "ada", From: "f", Depth: 1,
 		},
 	}
 }
 
-func selects(t *testing.T, text string, row plan.Run) (bool, error) {
+func selects(t *testing.T, text string, row runs.Run) (bool, error) {
 	t.Helper()
 	query, err := New(text, queryTime)
 	if err != nil {
@@ -49,7 +50,7 @@ func selects(t *testing.T, text string, row plan.Run) (bool, error) {
 }
 
 func TestAQuerySelectsByTheFieldsOfARun(t *testing.T) {
-	bare := plan.Run{ID: "01k8zq4c0vdx3y6t7k9m2n5p8s", Workflow: "w", Status: plan.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: queryTime, StartedAt: queryTime}
+	bare := runs.Run{ID: "01k8zq4c0vdx3y6t7k9m2n5p8s", Workflow: "w", Status: runs.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: queryTime, StartedAt: queryTime}
 	for _, test := range []struct {
 		query      string
 		full, bare bool
@@ -94,7 +95,7 @@ func TestAQuerySelectsByTheFieldsOfARun(t *testing.T) {
 		{`let day = duration("24h"); started_at > now() - day`, true, true},
 		{`any(["failed", "timed_out"], # == status)`, true, false},
 	} {
-		for row, want := range map[*plan.Run]bool{new(queried()): test.full, &bare: test.bare} {
+		for row, want := range map[*runs.Run]bool{new(queried()): test.full, &bare: test.bare} {
 			if got, err := selects(t, test.query, *row); err != nil || got != want {
 				t.Errorf("%s at %s: %v, %v", test.query, row.Workflow, got, err)
 			}
@@ -172,8 +173,8 @@ func TestAQueryThatFailsAtARunNamesIt(t *testing.T) {
 func TestAQueryReadsEveryFieldOfARow(t *testing.T) {
 	var names []string
 	known := runScope()
-	for i := range reflect.TypeFor[plan.Run]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[plan.Run]().Field(i).Tag.Get("json"), ",")
+	for i := range reflect.TypeFor[runs.Run]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[runs.Run]().Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 		if _, found := known.Lookup(name); !found {
 			t.Errorf("a query does not know %s", name)
@@ -182,7 +183,7 @@ func TestAQueryReadsEveryFieldOfARow(t *testing.T) {
 	if len(known.Names()) != len(names) {
 		t.Errorf("fields of a query: %v, of a row: %v", known.Names(), names)
 	}
-	full, empty := queried(), plan.Run{}
+	full, empty := queried(), runs.Run{}
 	for _, field := range runFields() {
 		for row, value := range map[string]any{"full": field.value(&full), "empty": field.value(&empty)} {
 			if row == "full" && value == nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // applying does the steps of one decision in the order of the slots. Rows without
@@ -17,7 +17,7 @@ type applying struct {
 	entry   *entry
 	now     time.Time
 	lastRun string
-	rows    []plan.Fire
+	rows    []runs.Fire
 	done    time.Time // the last slot of rows
 }
 
@@ -36,7 +36,7 @@ func (a *applying) step(s Step) (waits bool, err error) {
 			return true, nil
 		}
 		if active {
-			a.skip(s, plan.SkipOverlap, joined(s.Note, "run "+a.lastRun+" is active"))
+			a.skip(s, runs.SkipOverlap, joined(s.Note, "run "+a.lastRun+" is active"))
 			return false, nil
 		}
 	}
@@ -61,8 +61,8 @@ func (a *applying) step(s Step) (waits bool, err error) {
 	return false, nil
 }
 
-func (a *applying) row(s Step, reason, note string) plan.Fire {
-	row := plan.Fire{
+func (a *applying) row(s Step, reason, note string) runs.Fire {
+	row := runs.Fire{
 		Workflow: a.entry.item.Workflow, Trigger: a.entry.item.Trigger, Kind: a.entry.item.Kind,
 		Slot: s.Slot.UTC(), At: a.now.UTC().Round(0), Skipped: reason, Note: note,
 	}
@@ -78,13 +78,13 @@ func (a *applying) skip(s Step, reason, note string) {
 }
 
 // flush stores the rows that wait, and what else changes of the state.
-func (a *applying) flush(begin func(*plan.TriggerState)) error {
+func (a *applying) flush(begin func(*runs.TriggerState)) error {
 	rows, done := a.rows, a.done
 	a.rows, a.done = nil, time.Time{}
 	if len(rows) == 0 && done.IsZero() && begin == nil {
 		return nil
 	}
-	err := a.loop.o.Store.PutFires(rows, a.entry.item.Workflow, a.entry.item.Trigger, func(s *plan.TriggerState) {
+	err := a.loop.o.Store.PutFires(rows, a.entry.item.Workflow, a.entry.item.Trigger, func(s *runs.TriggerState) {
 		if done.After(s.Done) {
 			s.Done = done
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Times of a loop.
@@ -36,10 +37,10 @@ type Item struct {
 
 // Store keeps fires and states.
 type Store interface {
-	TriggerState(workflow, trigger string) (*plan.TriggerState, error)
-	PutFires(fires []plan.Fire, workflow, trigger string, edit func(*plan.TriggerState)) error
+	TriggerState(workflow, trigger string) (*runs.TriggerState, error)
+	PutFires(fires []runs.Fire, workflow, trigger string, edit func(*runs.TriggerState)) error
 	// NewestFire returns the fire of a trigger with the newest slot; nil = none.
-	NewestFire(workflow, trigger string) (*plan.Fire, error)
+	NewestFire(workflow, trigger string) (*runs.Fire, error)
 }
 
 // Runs starts the runs of slots.
@@ -48,12 +49,12 @@ type Runs interface {
 	// Done = Slot. stored is false for a slot that has its run already, or was
 	// skipped already: nothing is stored then. A *SkippedError says that this fire
 	// can't become a run; after any other error the slot is still to be decided.
-	Start(ctx context.Context, item Item, fire plan.Fire) (run string, stored bool, err error)
+	Start(ctx context.Context, item Item, fire runs.Fire) (run string, stored bool, err error)
 	// Active reports whether a run has not ended and is not paused.
 	Active(run string) (bool, error)
 }
 
-// SkippedError says why a fire starts no run: one of the reasons of plan.Fire.
+// SkippedError says why a fire starts no run: one of the reasons of runs.Fire.
 type SkippedError struct{ Reason, Note string }
 
 func (e *SkippedError) Error() string { return e.Reason + ": " + e.Note }
@@ -70,7 +71,7 @@ type Options struct {
 	Now     func() time.Time
 	After   func(time.Duration) <-chan time.Time
 	Log     *slog.Logger
-	Skipped func(plan.Fire) // hears of rows without a run; nil = nobody does
+	Skipped func(runs.Fire) // hears of rows without a run; nil = nobody does
 }
 
 // Loop decides on the slots of all triggers as they come. Run is its only
@@ -156,7 +157,7 @@ func (l *Loop) reload(ctx context.Context) {
 	}
 	now := map[string]*entry{}
 	for _, item := range items {
-		id := plan.TriggerID(item.Workflow, item.Trigger)
+		id := runs.TriggerID(item.Workflow, item.Trigger)
 		trigger, err := Read(id, item.Schedule)
 		if err != nil {
 			l.o.Log.Error("schedule not read", "schedule", id, "error", err)
@@ -179,7 +180,7 @@ func (l *Loop) reload(ctx context.Context) {
 
 // leave notes that a trigger is no longer in force.
 func (l *Loop) leave(e *entry) {
-	err := l.o.Store.PutFires(nil, e.item.Workflow, e.item.Trigger, func(s *plan.TriggerState) { s.Hash = "" })
+	err := l.o.Store.PutFires(nil, e.item.Workflow, e.item.Trigger, func(s *runs.TriggerState) { s.Hash = "" })
 	if err != nil {
 		l.o.Log.Error("schedule not left", "schedule", e.id, "error", err)
 	}
@@ -248,7 +249,7 @@ func (l *Loop) decided(ctx context.Context, e *entry, now time.Time, present boo
 		return err
 	}
 	if state == nil {
-		state = &plan.TriggerState{}
+		state = &runs.TriggerState{}
 	}
 	if err := l.setBack(e, state, now); err != nil {
 		return err
@@ -267,7 +268,7 @@ func (l *Loop) decided(ctx context.Context, e *entry, now time.Time, present boo
 		}
 	}
 	if p.Begin {
-		return a.flush(func(s *plan.TriggerState) { s.Hash, s.Done, s.Epoch = e.trigger.Hash(), p.Done, l.o.Epoch })
+		return a.flush(func(s *runs.TriggerState) { s.Hash, s.Done, s.Epoch = e.trigger.Hash(), p.Done, l.o.Epoch })
 	}
 	return a.flush(nil)
 }
@@ -276,7 +277,7 @@ func (l *Loop) decided(ctx context.Context, e *entry, now time.Time, present boo
 // still to come and nothing was decided between: the clock was ahead when the
 // trigger was seen first. Slots that were decided are never decided again, even
 // when the clock was set back (P10).
-func (l *Loop) setBack(e *entry, state *plan.TriggerState, now time.Time) error {
+func (l *Loop) setBack(e *entry, state *runs.TriggerState, now time.Time) error {
 	if !state.Done.After(now) {
 		return nil
 	}
@@ -297,5 +298,5 @@ func (l *Loop) setBack(e *entry, state *plan.TriggerState, now time.Time) error 
 		return nil
 	}
 	state.Done = from
-	return l.o.Store.PutFires(nil, e.item.Workflow, e.item.Trigger, func(s *plan.TriggerState) { s.Done = from })
+	return l.o.Store.PutFires(nil, e.item.Workflow, e.item.Trigger, func(s *runs.TriggerState) { s.Done = from })
 }

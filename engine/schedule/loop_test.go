@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // world is a store, a starter of runs and a clock that can be set.
 type world struct {
 	mu     sync.Mutex
-	rows   map[string]plan.Fire // by id and slot
-	states map[string]plan.TriggerState
+	rows   map[string]runs.Fire // by id and slot
+	states map[string]runs.TriggerState
 	active map[string]bool
 	items  []Item
 	offset time.Duration // of the wall clock
@@ -38,7 +39,7 @@ type world struct {
 
 func newWorld(items ...Item) *world {
 	return &world{
-		rows: map[string]plan.Fire{}, states: map[string]plan.TriggerState{}, active: map[string]bool{}, items: items, changed: make(chan struct{}, 1),
+		rows: map[string]runs.Fire{}, states: map[string]runs.TriggerState{}, active: map[string]bool{}, items: items, changed: make(chan struct{}, 1),
 	}
 }
 
@@ -96,31 +97,31 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (w *world) TriggerState(workflow, trigger string) (*plan.TriggerState, error) {
+func (w *world) TriggerState(workflow, trigger string) (*runs.TriggerState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if state, ok := w.states[plan.TriggerID(workflow, trigger)]; ok {
+	if state, ok := w.states[runs.TriggerID(workflow, trigger)]; ok {
 		return &state, nil
 	}
 	return nil, nil
 }
 
-func (w *world) PutFires(fires []plan.Fire, workflow, trigger string, edit func(*plan.TriggerState)) error {
+func (w *world) PutFires(fires []runs.Fire, workflow, trigger string, edit func(*runs.TriggerState)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.edits++
 	for _, fire := range fires {
 		w.put(fire)
 	}
-	id := plan.TriggerID(workflow, trigger)
+	id := runs.TriggerID(workflow, trigger)
 	state := w.states[id]
 	edit(&state)
 	w.states[id] = state
 	return nil
 }
 
-func (w *world) put(fire plan.Fire) bool {
-	key := plan.TriggerID(fire.Workflow, fire.Trigger) + fire.Slot.Format(time.RFC3339Nano)
+func (w *world) put(fire runs.Fire) bool {
+	key := runs.TriggerID(fire.Workflow, fire.Trigger) + fire.Slot.Format(time.RFC3339Nano)
 	if _, there := w.rows[key]; there {
 		return false
 	}
@@ -128,7 +129,7 @@ func (w *world) put(fire plan.Fire) bool {
 	return true
 }
 
-func (w *world) NewestFire(_, trigger string) (newest *plan.Fire, err error) {
+func (w *world) NewestFire(_, trigger string) (newest *runs.Fire, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, row := range w.rows {
@@ -139,7 +140,7 @@ func (w *world) NewestFire(_, trigger string) (newest *plan.Fire, err error) {
 	return newest, nil
 }
 
-func (w *world) Start(_ context.Context, item Item, fire plan.Fire) (string, bool, error) {
+func (w *world) Start(_ context.Context, item Item, fire runs.Fire) (string, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -154,7 +155,7 @@ func (w *world) Start(_ context.Context, item Item, fire plan.Fire) (string, boo
 	if !w.put(fire) {
 		return "before", false, nil
 	}
-	id := plan.TriggerID(item.Workflow, item.Trigger)
+	id := runs.TriggerID(item.Workflow, item.Trigger)
 	state := w.states[id]
 	state.LastRun, state.Epoch = fire.Run, 1
 	if fire.Slot.After(state.Done) {
@@ -177,13 +178,13 @@ func (w *world) Active(run string) (bool, error) {
 func (w *world) story(trigger string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var rows []plan.Fire
+	var rows []runs.Fire
 	for _, row := range w.rows {
 		if row.Trigger == trigger {
 			rows = append(rows, row)
 		}
 	}
-	slices.SortFunc(rows, func(a, b plan.Fire) int { return a.Slot.Compare(b.Slot) })
+	slices.SortFunc(rows, func(a, b runs.Fire) int { return a.Slot.Compare(b.Slot) })
 	lines := []string{}
 	for _, row := range rows {
 		line := row.Slot.Format("15:04:05 ") + row.Skipped
@@ -377,7 +378,7 @@ func TestP10LoopErrorsOfTheEngineAreTriedAgain(t *testing.T) {
 		w.pass(again)
 		w.holds(t, "m", "00:10:00 run")
 		w.mu.Lock()
-		w.refuse = &SkippedError{Reason: plan.SkipInvalid, Note: "no such input"}
+		w.refuse = &SkippedError{Reason: runs.SkipInvalid, Note: "no such input"}
 		w.mu.Unlock()
 		w.pass(10 * time.Minute)
 		w.holds(t, "m", "00:10:00 run", "00:20:00 invalid")
@@ -419,7 +420,7 @@ func TestLoopSeesWhatIsDoneByHand(t *testing.T) {
 		w.begin()
 		w.pass(time.Minute + time.Second)
 		err := w.loop.Exclusively(func() error {
-			return w.PutFires(nil, "w", "m", func(s *plan.TriggerState) { s.Paused = true })
+			return w.PutFires(nil, "w", "m", func(s *runs.TriggerState) { s.Paused = true })
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -465,7 +466,7 @@ func TestP10LoopUnderRestartsAndJumps(t *testing.T) {
 				newest = now
 			}
 			for _, it := range items {
-				trigger, err := Read(plan.TriggerID("w", it.Trigger), it.Schedule)
+				trigger, err := Read(runs.TriggerID("w", it.Trigger), it.Schedule)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -482,13 +483,13 @@ func TestP10LoopUnderRestartsAndJumps(t *testing.T) {
 // twice, and none was decided before its time.
 func (w *world) eachOnce(t *testing.T, trigger *Trigger, name string, newest time.Time) {
 	t.Helper()
-	var rows []plan.Fire
+	var rows []runs.Fire
 	for _, row := range w.rows {
 		if row.Trigger == name {
 			rows = append(rows, row)
 		}
 	}
-	slices.SortFunc(rows, func(a, b plan.Fire) int { return a.Slot.Compare(b.Slot) })
+	slices.SortFunc(rows, func(a, b runs.Fire) int { return a.Slot.Compare(b.Slot) })
 	last := time.Time{}
 	for i, row := range rows {
 		before := last

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // MaxCatchup is how many missed slots are run at most (docs/reliability.md, P10).
@@ -16,7 +16,7 @@ type View struct {
 	Present bool              // somebody has looked all the time since Done: what is due was not missed
 	Until   time.Time         // slots up to it were taken for a catch-up already and still wait; zero = none
 	Epoch   uint64            // of the store
-	State   plan.TriggerState // zero = nothing is kept
+	State   runs.TriggerState // zero = nothing is kept
 }
 
 // Step is what becomes of a slot, or of several that are skipped.
@@ -46,7 +46,7 @@ func (t *Trigger) Plan(v View) Plan {
 	case v.State.Hash != t.hash || v.State.Done.IsZero():
 		return t.begin(v, nil)
 	case v.State.Epoch != v.Epoch:
-		return t.begin(v, t.skipped(plan.SkipRestored, v.State.Done, v.Now))
+		return t.begin(v, t.skipped(runs.SkipRestored, v.State.Done, v.Now))
 	}
 	p := Plan{Done: v.State.Done}
 	last, ok := t.lastDue(v.State.Done, v.Now)
@@ -56,7 +56,7 @@ func (t *Trigger) Plan(v View) Plan {
 	}
 	switch {
 	case v.State.Paused:
-		p.Steps = t.skipped(plan.SkipPaused, v.State.Done, last)
+		p.Steps = t.skipped(runs.SkipPaused, v.State.Done, last)
 	case !v.Until.IsZero() && v.Until.After(v.State.Done):
 		p.Steps, p.Until = t.goOn(v, last), v.Until
 	case v.Present:
@@ -80,7 +80,7 @@ func (t *Trigger) Resume(v View) Plan {
 	if !v.State.Paused || v.State.Hash != t.hash || v.State.Done.IsZero() {
 		return t.begin(v, nil)
 	}
-	return t.begin(v, t.skipped(plan.SkipPaused, v.State.Done, v.Now))
+	return t.begin(v, t.skipped(runs.SkipPaused, v.State.Done, v.Now))
 }
 
 // lastDue returns the newest slot after done that is due.
@@ -139,7 +139,7 @@ func joined(a, b string) string {
 // too many.
 func (t *Trigger) live(done, last time.Time) []Step {
 	slots := t.newest(done, last, MaxCatchup)
-	steps := t.skipped(plan.SkipBacklog, done, slots[0].Add(-1))
+	steps := t.skipped(runs.SkipBacklog, done, slots[0].Add(-1))
 	return append(steps, t.runs(done, slots, "", false)...)
 }
 
@@ -164,16 +164,16 @@ func (t *Trigger) missed(v View, last time.Time) (steps []Step, until time.Time)
 		opens = done
 	}
 	if last.After(opens) {
-		steps = t.skipped(plan.SkipLate, done, opens)
+		steps = t.skipped(runs.SkipLate, done, opens)
 	} else {
-		return t.skipped(plan.SkipLate, done, last), time.Time{}
+		return t.skipped(runs.SkipLate, done, last), time.Time{}
 	}
-	keep, reason := 1, plan.SkipCatchup
+	keep, reason := 1, runs.SkipCatchup
 	switch t.catchup.Keep {
 	case "none":
-		return append(steps, t.skipped(plan.SkipCatchup, opens, last)...), time.Time{}
+		return append(steps, t.skipped(runs.SkipCatchup, opens, last)...), time.Time{}
 	case "all":
-		keep, reason = MaxCatchup, plan.SkipBacklog
+		keep, reason = MaxCatchup, runs.SkipBacklog
 	}
 	slots := t.newest(opens, last, keep)
 	steps = append(steps, t.skipped(reason, opens, slots[0].Add(-1))...)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func read(t testing.TB, s plan.Schedule) *Trigger {
@@ -117,7 +118,7 @@ func TestP10Plan(t *testing.T) {
 			want: []string{}, next: "2026-01-01 11:00:00",
 		},
 		"a trigger that is seen first counts from now on": {
-			schedule: hourly, now: "2026-01-01 10:00:00", edit: func(v *View) { v.State = plan.TriggerState{} },
+			schedule: hourly, now: "2026-01-01 10:00:00", edit: func(v *View) { v.State = runs.TriggerState{} },
 			want: []string{}, next: "2026-01-01 11:00:00",
 		},
 		"a restored store catches nothing up": {
@@ -143,7 +144,7 @@ func TestP10Plan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trigger := read(t, c.schedule)
-			v := View{Now: at(t, c.now), Epoch: 1, State: plan.TriggerState{Hash: trigger.Hash(), Epoch: 1}}
+			v := View{Now: at(t, c.now), Epoch: 1, State: runs.TriggerState{Hash: trigger.Hash(), Epoch: 1}}
 			if c.done != "" {
 				v.State.Done = at(t, c.done)
 			}
@@ -178,7 +179,7 @@ func TestP10PlanIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trigger := read(t, c.schedule)
 			now := at(t, "2026-06-01 12:00:30")
-			got := trigger.Plan(View{Now: now, State: plan.TriggerState{Hash: trigger.Hash(), Done: now.AddDate(-1, 0, 0)}})
+			got := trigger.Plan(View{Now: now, State: runs.TriggerState{Hash: trigger.Hash(), Done: now.AddDate(-1, 0, 0)}})
 			runs, skipped := 0, []string{}
 			for _, s := range got.Steps {
 				if s.Skipped == "" {
@@ -196,7 +197,7 @@ func TestP10PlanIsBounded(t *testing.T) {
 
 func TestResumeSkipsWhatThePauseLeftOut(t *testing.T) {
 	trigger := read(t, plan.Schedule{Cron: "0 * * * *"})
-	v := View{Now: at(t, "2026-01-01 10:30:00"), State: plan.TriggerState{Hash: trigger.Hash(), Done: at(t, "2026-01-01 07:00:00"), Paused: true}}
+	v := View{Now: at(t, "2026-01-01 10:30:00"), State: runs.TriggerState{Hash: trigger.Hash(), Done: at(t, "2026-01-01 07:00:00"), Paused: true}}
 	got := trigger.Resume(v)
 	if want := []string{"01-01 08:00:00 paused ×3 to 01-01 10:00:00"}; !cmp.Equal(told(got), want) || !got.Done.Equal(v.Now) || !got.Begin {
 		t.Errorf("%q, done %v", told(got), got.Done)
@@ -279,9 +280,9 @@ func randomDay(t *testing.T, seed uint64, forget bool) string {
 	}
 	trigger := read(t, schedules[next(uint64(len(schedules)))])
 	now := at(t, "2026-03-28 20:00:00")
-	state := plan.TriggerState{Hash: trigger.Hash(), Done: now}
+	state := runs.TriggerState{Hash: trigger.Hash(), Done: now}
 	restarted, last := true, now
-	var before plan.TriggerState
+	var before runs.TriggerState
 	for range 60 {
 		now = now.Add(time.Duration(next(3600)) * time.Second)
 		if next(8) == 0 {

@@ -3,7 +3,7 @@ package schedule
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // maxCount is how far slots are counted: a row says then "at least".
@@ -94,7 +94,7 @@ func (t *Trigger) stretch(after, until time.Time) (s stretch) {
 
 // lastSlot returns the last slot that a row stands for. Where it is not counted to
 // the end it is far away.
-func (t *Trigger) lastSlot(row plan.Fire) time.Time {
+func (t *Trigger) lastSlot(row runs.Fire) time.Time {
 	last := row.Slot
 	if row.Slots >= maxCount {
 		return last.AddDate(horizon, 0, 0)

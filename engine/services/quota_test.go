@@ -12,14 +12,14 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/memstore"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // attached returns services on the rows of a store, and what gives them back.
-func attached(t *testing.T, dir string, rows store.KV, quotas plan.QuotaValues, now func() time.Time) (s *Services, end func()) {
+func attached(t *testing.T, dir string, rows store.KV, quotas quota.Values, now func() time.Time) (s *Services, end func()) {
 	t.Helper()
 	s = New(Options{
 		StateDir: dir, Now: now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler), Redactor: secret.NewRedactor(),
@@ -57,7 +57,7 @@ func wantFull(t *testing.T, err error, quota string) {
 // itself, also after a restart; what is taken out makes room.
 func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 	dir := t.TempDir()
-	quotas := plan.QuotaValues{plan.QuotaState: 100_000, plan.QuotaStateKeys: 20}
+	quotas := quota.Values{quota.State: 100_000, quota.StateKeys: 20}
 	rows := memstore.New(memstore.Options{}).KV()
 	s, end := attached(t, dir, rows, quotas, time.Now)
 	for n := range 7 { // base64 makes 13,400 of 10,000
@@ -65,8 +65,8 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), plan.QuotaState)
-	wantFull(t, keep(t, s, "plugin", "0", 20_000, 0), plan.QuotaState)
+	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), quota.State)
+	wantFull(t, keep(t, s, "plugin", "0", 20_000, 0), quota.State)
 	if err := keep(t, s, "plugin", "0", 9000, 0); err != nil { // smaller than before always goes
 		t.Error(err)
 	}
@@ -78,12 +78,12 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantFull(t, keep(t, s, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", "20", 10, 0), plan.QuotaStateKeys)
+	wantFull(t, keep(t, s, "run/01k8zq4c0vdx3y6t7k9m2n5p8r", "20", 10, 0), quota.StateKeys)
 	end()
 
 	s, end = attached(t, dir, rows, quotas, time.Now)
 	defer end()
-	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), plan.QuotaState)
+	wantFull(t, keep(t, s, "plugin", "7", 10_000, 0), quota.State)
 	at := pluginhost.StateKey{Plugin: "tasks", Scope: "plugin", Key: "1"}
 	_, version, _, err := s.GetState(t.Context(), at)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestIssue13_05AStateHasNoMoreThanItsQuota(t *testing.T) {
 // TestIssue13_05ManyWritersFindNoRoomTogether: what several write at once counts
 // like what one writes after the other.
 func TestIssue13_05ManyWritersFindNoRoomTogether(t *testing.T) {
-	s, end := attached(t, t.TempDir(), memstore.New(memstore.Options{}).KV(), plan.QuotaValues{plan.QuotaStateKeys: 5}, time.Now)
+	s, end := attached(t, t.TempDir(), memstore.New(memstore.Options{}).KV(), quota.Values{quota.StateKeys: 5}, time.Now)
 	defer end()
 	stored := make(chan bool, 40)
 	for n := range cap(stored) {

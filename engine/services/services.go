@@ -17,8 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -42,7 +42,7 @@ type Options struct {
 	Sources  []string // SecretFromEnv, SecretFromStore: where secrets come from, in this order
 	Env      *secret.Env
 	Mocked   string // what the names of secrets begin with that mocked answers give; "" = no answer is mocked
-	Quotas   plan.QuotaValues
+	Quotas   quota.Values
 	Unused   time.Duration // how long the state of a plugin is kept that nobody uses; 0 = DefaultUnused
 }
 

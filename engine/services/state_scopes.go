@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
 )
 
 // DefaultUnused is how long the state of a plugin or a connection is kept
@@ -65,7 +65,7 @@ func (s *Services) states(wanted stateScope) ([]PluginState, error) {
 		}
 		state := found[scope]
 		if state == nil {
-			state = &PluginState{Plugin: scope.Plugin, Scope: scope.Name, MaxKeys: quotas.Of(plan.QuotaStateKeys), MaxBytes: quotas.Of(plan.QuotaState)}
+			state = &PluginState{Plugin: scope.Plugin, Scope: scope.Name, MaxKeys: quotas.Of(quota.StateKeys), MaxBytes: quotas.Of(quota.State)}
 			found[scope] = state
 			if at, known := s.lastUse(scope); known {
 				state.UsedAt = &at

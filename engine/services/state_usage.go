@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/quota"
 )
 
 // usedBucket is the store's bucket of when the scopes of plugins' state were used
@@ -100,16 +100,16 @@ func (u *scopeUsage) set(name string, bytes int64) {
 }
 
 // over returns the quota that a row of this size would break.
-func (u *scopeUsage) over(quotas plan.QuotaValues, scope stateScope, name string, bytes int64) *pluginhost.StateQuotaError {
+func (u *scopeUsage) over(quotas quota.Values, scope stateScope, name string, bytes int64) *pluginhost.StateQuotaError {
 	keys := int64(len(u.rows))
 	if _, there := u.rows[name]; !there {
 		keys++
 	}
-	if limit := quotas.Of(plan.QuotaStateKeys); keys > limit {
-		return &pluginhost.StateQuotaError{Quota: plan.QuotaStateKeys, Scope: scope.Name, Size: keys, Limit: limit}
+	if limit := quotas.Of(quota.StateKeys); keys > limit {
+		return &pluginhost.StateQuotaError{Quota: quota.StateKeys, Scope: scope.Name, Size: keys, Limit: limit}
 	}
-	if limit, after := quotas.Of(plan.QuotaState), u.bytes-u.rows[name]+bytes; after > limit && bytes > u.rows[name] {
-		return &pluginhost.StateQuotaError{Quota: plan.QuotaState, Scope: scope.Name, Size: after, Limit: limit}
+	if limit, after := quotas.Of(quota.State), u.bytes-u.rows[name]+bytes; after > limit && bytes > u.rows[name] {
+		return &pluginhost.StateQuotaError{Quota: quota.State, Scope: scope.Name, Size: after, Limit: limit}
 	}
 	return nil
 }

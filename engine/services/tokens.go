@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -34,13 +35,13 @@ func (s *Services) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*plu
 
 // Commit ends a lease; a new token is durable before it returns. After a failed
 // renewal usable is the stored token where the caller may go on with it.
-func (s *Services) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *plan.Error) (usable *pluginhost.Token, err error) {
+func (s *Services) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *runs.Error) (usable *pluginhost.Token, err error) {
 	tokens, err := s.openTokens()
 	if err != nil {
 		return nil, err
 	}
 	if failure == nil && token == nil {
-		failure = &plan.Error{Kind: plan.KindInternal, Message: "the renewal gave no token"}
+		failure = &runs.Error{Kind: plan.KindInternal, Message: "the renewal gave no token"}
 	}
 	if failure != nil {
 		return endLease(tokens, lease, failure)
@@ -53,7 +54,7 @@ func (s *Services) Commit(_ context.Context, _, lease string, token *pluginhost.
 
 // endLease ends a lease whose renewal failed. The word of the authorization
 // server that the grant is gone makes the token be forgotten, and nothing else.
-func endLease(tokens *secret.Tokens, lease string, failure *plan.Error) (usable *pluginhost.Token, err error) {
+func endLease(tokens *secret.Tokens, lease string, failure *runs.Error) (usable *pluginhost.Token, err error) {
 	switch failure.Kind {
 	case plan.KindAuthRequired:
 		if failure.Reason == pluginhost.ReasonTokenRefused { // nobody has ended the grant
@@ -66,7 +67,7 @@ func endLease(tokens *secret.Tokens, lease string, failure *plan.Error) (usable 
 		}
 		return nil, err
 	case plan.KindCanceled, plan.KindTimeout:
-		return nil, tokens.Release(lease, failure.Applied != plan.NotApplied)
+		return nil, tokens.Release(lease, failure.Applied != runs.NotApplied)
 	}
 	kept, err := tokens.Fail(lease, failure)
 	return hostToken(kept), err
@@ -74,9 +75,9 @@ func endLease(tokens *secret.Tokens, lease string, failure *plan.Error) (usable 
 
 // lostInCrash is the failure of a renewal whose refresh token may be gone since a
 // renewal before it was cut off.
-func lostInCrash(connection string, cause error) *plan.Error {
-	failed := &plan.Error{
-		Kind: plan.KindAuthRequired, Reason: "lost in crash", Applied: plan.NotApplied, Message: cause.Error(),
+func lostInCrash(connection string, cause error) *runs.Error {
+	failed := &runs.Error{
+		Kind: plan.KindAuthRequired, Reason: "lost in crash", Applied: runs.NotApplied, Message: cause.Error(),
 		Hint: "log in again: the renewed token was lost in a crash",
 	}
 	if connection != "" {

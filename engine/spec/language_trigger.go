@@ -1,6 +1,9 @@
 package spec
 
-import "github.com/flowrun/flowrun/engine/plan"
+import (
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
+)
 
 func triggerMaps() []Map {
 	schedules := []string{string(plan.TriggerCron), string(plan.TriggerEvery)}
@@ -34,8 +37,8 @@ func triggerMaps() []Map {
 
 // eventMaps are the maps of triggers that something outside fires.
 func eventMaps() []Map {
-	ends := []string{string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut)}
-	status := oneOrMore(Key{Name: "status", Doc: "How that run ended: one or several.", Type: Word, What: "a status that a run ends with", Values: ends, Default: string(plan.RunSucceeded), Some: true})
+	ends := []string{string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunCanceled), string(runs.RunTimedOut)}
+	status := oneOrMore(Key{Name: "status", Doc: "How that run ended: one or several.", Type: Word, What: "a status that a run ends with", Values: ends, Default: string(runs.RunSucceeded), Some: true})
 	return []Map{
 		{Name: "webhook", What: "a webhook", Keys: []Key{
 			{Name: "auth", Doc: "How the sender shows who it is.", Map: "auth", Needed: true, Example: "auth: {token: ${{ secrets.NAME }}}"},

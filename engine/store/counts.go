@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Totals count runs without reading them.
@@ -24,7 +24,7 @@ type Totals interface {
 }
 
 // Counts are how many runs have each status; statuses that no run has are absent.
-type Counts map[plan.RunStatus]int
+type Counts map[runs.Status]int
 
 // Total is the number of all runs.
 func (c Counts) Total() (total int) {
@@ -56,7 +56,7 @@ type WorkflowHead struct {
 
 // Census counts the runs of a store.
 type Census struct {
-	Runs   map[plan.RunStatus]int
+	Runs   map[runs.Status]int
 	Oldest string // the id of the oldest run; "" = there is none
 	Schema uint64 // of the store's layout; 0 = it has none
 }

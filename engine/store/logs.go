@@ -1,6 +1,8 @@
 package store
 
-import "github.com/flowrun/flowrun/engine/plan"
+import (
+	"github.com/flowrun/flowrun/engine/runs"
+)
 
 // Logs are the lines that runs and their steps have written. The log of one step ends
 // at plan.MaxStepLog: after the last line comes one more for every step that wrote
@@ -9,7 +11,7 @@ type Logs interface {
 	// Logs returns a run's log lines of one step ("" = of all), from line number from
 	// on (the first is 1), at most limit (0 = all), and the number to ask for next.
 	// ErrRunNotFound.
-	Logs(runID, step string, from uint64, limit int) (lines []plan.Log, next uint64, err error)
+	Logs(runID, step string, from uint64, limit int) (lines []runs.Log, next uint64, err error)
 	// LogPage reads a part of a run's log, from either end, without reading the rest.
 	// ErrRunNotFound.
 	LogPage(runID string, q LogQuery) (*LogPage, error)
@@ -25,12 +27,12 @@ type LogQuery struct {
 	From  uint64
 	Back  bool                 // the lines before From, and not those after it
 	Limit int                  // at most so many; below 1 is 1
-	Match func(*plan.Log) bool // which lines fit; nil = all
+	Match func(*runs.Log) bool // which lines fit; nil = all
 }
 
 // LogPage is a part of a log, in the order of its lines.
 type LogPage struct {
-	Lines []plan.Log
+	Lines []runs.Log
 	// Next is the From of what follows in the same direction, 0 at the end. A page
 	// may be short, or empty, before that: one call looks at 20,000 lines, and gives
 	// 4 MiB of them.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Retention says which runs that have ended are removed. A zero field removes
@@ -39,8 +39,8 @@ type Removal struct {
 
 // RemovalOrder is which runs give way first where there are too many: what failed
 // stays longest.
-func RemovalOrder() [][]plan.RunStatus {
-	return [][]plan.RunStatus{{plan.RunSucceeded, plan.RunCanceled}, {plan.RunFailed, plan.RunTimedOut}}
+func RemovalOrder() [][]runs.Status {
+	return [][]runs.Status{{runs.RunSucceeded, runs.RunCanceled}, {runs.RunFailed, runs.RunTimedOut}}
 }
 
 // Quota is how many runs of a workflow stay.

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The years that a count of nanoseconds reaches.
@@ -17,7 +17,7 @@ const (
 // CheckTrigger refuses names that no trigger has: JSON would change them.
 func CheckTrigger(workflow, trigger string) error {
 	if !utf8.ValidString(workflow) || !utf8.ValidString(trigger) {
-		return fmt.Errorf("%q is not the name of a trigger", plan.TriggerID(workflow, trigger))
+		return fmt.Errorf("%q is not the name of a trigger", runs.TriggerID(workflow, trigger))
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ func CheckTrigger(workflow, trigger string) error {
 // CheckSlot refuses slots that are not of our time, and those of no trigger.
 func CheckSlot(workflow, trigger string, slot time.Time) error {
 	if year := slot.UTC().Year(); year < FirstYear || year > LastYear {
-		return fmt.Errorf("the slot %s of %s is not of our time", slot, plan.TriggerID(workflow, trigger))
+		return fmt.Errorf("the slot %s of %s is not of our time", slot, runs.TriggerID(workflow, trigger))
 	}
 	return CheckTrigger(workflow, trigger)
 }
@@ -33,9 +33,9 @@ func CheckSlot(workflow, trigger string, slot time.Time) error {
 // EditState gives edit a copy of what is kept of a trigger, nil for nothing, and returns
 // the new state. changed is false when it is as before; paused says that the engine
 // itself has paused the trigger: that goes to the outbox, since nobody else would tell.
-func EditState(old *plan.TriggerState, workflow, trigger string, edit func(*plan.TriggerState)) (state *plan.TriggerState, changed, paused bool) {
+func EditState(old *runs.TriggerState, workflow, trigger string, edit func(*runs.TriggerState)) (state *runs.TriggerState, changed, paused bool) {
 	if old == nil {
-		old = &plan.TriggerState{}
+		old = &runs.TriggerState{}
 	}
 	edited := *old
 	edited.Workflow, edited.Trigger = workflow, trigger
@@ -54,7 +54,7 @@ func inUTC(at time.Time) time.Time {
 	return at.UTC().Round(0)
 }
 
-func sameState(a, b plan.TriggerState) bool {
+func sameState(a, b runs.TriggerState) bool {
 	if !a.Done.Equal(b.Done) || !a.PausedAt.Equal(b.PausedAt) {
 		return false
 	}
@@ -66,14 +66,14 @@ func sameState(a, b plan.TriggerState) bool {
 // none). A row that names a run is the answer: existing. One without a run stays as it is
 // (ErrSlotTaken), unless a backfill asks for the slot. What is no schedule has no slots:
 // its fire takes the next moment, and free tells that this one has to be looked at.
-func AdmitFire(fire, stored *plan.Fire) (existing string, free bool, err error) {
+func AdmitFire(fire, stored *runs.Fire) (existing string, free bool, err error) {
 	switch {
 	case stored == nil:
 		return "", true, nil
 	case fire.Kind.Scheduled() && stored.Run != "":
 		return stored.Run, false, nil
 	case fire.Kind.Scheduled() && !fire.Backfill:
-		return "", false, fmt.Errorf("slot %s of %s: %w", fire.Slot.Format(time.RFC3339), plan.TriggerID(fire.Workflow, fire.Trigger), ErrSlotTaken)
+		return "", false, fmt.Errorf("slot %s of %s: %w", fire.Slot.Format(time.RFC3339), runs.TriggerID(fire.Workflow, fire.Trigger), ErrSlotTaken)
 	case fire.Kind.Scheduled():
 		if stored.Slots > 1 {
 			fire.Skipped, fire.Slots, fire.Note = stored.Skipped, stored.Slots, stored.Note
@@ -86,11 +86,11 @@ func AdmitFire(fire, stored *plan.Fire) (existing string, free bool, err error) 
 
 // Fired is the edit of a trigger's state that belongs to a fire with its run; nil for a
 // backfill, which changes nothing there.
-func Fired(fire *plan.Fire, epoch uint64) func(*plan.TriggerState) {
+func Fired(fire *runs.Fire, epoch uint64) func(*runs.TriggerState) {
 	if fire.Backfill {
 		return nil
 	}
-	return func(state *plan.TriggerState) {
+	return func(state *runs.TriggerState) {
 		state.LastRun = fire.Run
 		if fire.Kind.Scheduled() && fire.By == "" && fire.Slot.After(state.Done) {
 			state.Done, state.Epoch = fire.Slot, epoch

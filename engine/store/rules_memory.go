@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The bounds of the history of one state value or cursor: the newest stay.
@@ -17,7 +17,7 @@ const (
 // Write is what the success of a run changes in its memory, with the version of what the
 // run read (docs/reliability.md, P5).
 type Write struct {
-	Value plan.StateValue // of a cursor with its Key
+	Value runs.StateValue // of a cursor with its Key
 	Read  uint64          // 0 = there was none
 }
 
@@ -37,17 +37,17 @@ func WritesOf(run, workflow string, records []*journal.Record) (writes []Write) 
 				continue
 			}
 			for name, value := range finish.State {
-				writes = append(writes, Write{Read: finish.StateVersions[name], Value: plan.StateValue{
+				writes = append(writes, Write{Read: finish.StateVersions[name], Value: runs.StateValue{
 					Workflow: workflow, Name: name, Value: value, At: record.Event.At, Run: run,
 				}})
 			}
 			for cursor, watermark := range finish.Cursors {
 				version, read := finish.CursorVersions[cursor]
-				_, name, _, ok := plan.SplitCursorKey(cursor)
+				_, name, _, ok := runs.SplitCursorKey(cursor)
 				if !read || !ok {
 					continue // nobody told where it is kept
 				}
-				writes = append(writes, Write{Read: version, Value: plan.StateValue{
+				writes = append(writes, Write{Read: version, Value: runs.StateValue{
 					Workflow: workflow, Name: name, Key: cursor, Value: watermark, At: record.Event.At, Run: run,
 				}})
 			}
@@ -58,7 +58,7 @@ func WritesOf(run, workflow string, records []*journal.Record) (writes []Write) 
 
 // Moved returns a *journal.MovedError unless what is stored (nil = nothing) is still what
 // the run read.
-func (w Write) Moved(stored *plan.StateValue) error {
+func (w Write) Moved(stored *runs.StateValue) error {
 	var version uint64
 	if stored != nil {
 		version = stored.Version
@@ -80,12 +80,12 @@ func (w Write) Moved(stored *plan.StateValue) error {
 
 // Stays reports whether a cursor stays where it was: it keeps its version, and others
 // that read it may go on.
-func (w Write) Stays(stored *plan.StateValue) bool {
+func (w Write) Stays(stored *runs.StateValue) bool {
 	return w.Value.Key != "" && stored != nil && bytes.Equal(stored.Value, w.Value.Value)
 }
 
 // AddChange puts a change behind the others of a history, of which the oldest give way.
-func AddChange(history []plan.StateChange, change plan.StateChange) []plan.StateChange {
+func AddChange(history []runs.StateChange, change runs.StateChange) []runs.StateChange {
 	history = append(history, change)
 	history = history[max(0, len(history)-maxChanges):]
 	size := 0

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Journal keeps runs with what happens in them: all that a driver needs.
@@ -25,7 +25,7 @@ type Journal interface {
 	// that run's id; one that was skipped is ErrSlotTaken, unless the fire is a
 	// backfill's. Fires of other kinds take the next free moment from their Slot on.
 	// run.Fire is given what was stored.
-	CreateRun(ctx context.Context, run *plan.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error)
+	CreateRun(ctx context.Context, run *runs.Run, planBytes []byte, requestID string, first *journal.Record) (existing string, err error)
 	// Append stores records of a run, its new row (nil = as before) and log lines in
 	// one transaction, with what a success keeps; when another has changed meanwhile
 	// what the run read, nothing of it (*journal.MovedError). Calls keep their order.
@@ -34,7 +34,7 @@ type Journal interface {
 	// the store. A nil done is not waited for: the records are durable with the next
 	// write that somebody waits for, at the latest. Records and row must not be
 	// changed afterwards. Append itself waits only while too much is queued.
-	Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error))
+	Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error))
 	// EachRecord shows visit a run's records from sequence number from on, in their
 	// order, and stops at its error. What visit does not keep takes no more memory
 	// than a part of the journal. ErrRunNotFound; ErrCorrupt when a record is damaged
@@ -46,7 +46,7 @@ type Journal interface {
 	// Plan returns the bytes of the plan with this hash. ErrPlanNotFound.
 	Plan(hash string) ([]byte, error)
 	// Run returns a run's row. ErrRunNotFound.
-	Run(id string) (*plan.Run, error)
+	Run(id string) (*runs.Run, error)
 }
 
 // Runs are the runs that a store holds, as others than their driver see them.
@@ -55,11 +55,11 @@ type Runs interface {
 	// cursor of the next page ("" = none): the last run that was looked at. A cursor
 	// that is not a run id is an error. A page may see a run's change that happened
 	// meanwhile, but never a run twice.
-	Runs(filter Filter) (runs []plan.Run, next string, err error)
+	Runs(filter Filter) (runs []runs.Run, next string, err error)
 	// OpenRuns returns the runs that a start of the engine must take up, oldest
 	// first: those that are neither closed nor paused. One whose status is final but
 	// whose handlers have not ended is among them.
-	OpenRuns() (runs []plan.Run, err error)
+	OpenRuns() (runs []runs.Run, err error)
 	// Requested returns the run that a request made; "" for one that was never seen,
 	// or whose run is removed.
 	Requested(requestID string) (runID string, err error)
@@ -84,7 +84,7 @@ type Runs interface {
 // Filter selects runs. A zero field selects all.
 type Filter struct {
 	Workflow string
-	Status   plan.RunStatus
+	Status   runs.Status
 	Labels   map[string]string // all of them
 	// Attention selects the runs that need somebody: see Look.
 	Attention bool
@@ -95,12 +95,12 @@ type Filter struct {
 	// change the row. It is called outside of transactions, in the order of the list.
 	// With ErrEnough, but not for the first row, the page ends before this row and the
 	// next one begins with it. Any other error is that of Runs. Nil selects all.
-	Match func(row *plan.Run) (bool, error)
+	Match func(row *runs.Run) (bool, error)
 }
 
 // Selects reports whether a row is one of those that the fields of the filter ask
 // for, up to Labels.
-func (f Filter) Selects(row *plan.Run) bool {
+func (f Filter) Selects(row *runs.Run) bool {
 	if f.Workflow != "" && row.Workflow != f.Workflow || f.Status != "" && row.Status != f.Status {
 		return false
 	}
@@ -113,7 +113,7 @@ func (f Filter) Selects(row *plan.Run) bool {
 }
 
 // Matches asks Match, where there is one.
-func (f Filter) Matches(row *plan.Run) (bool, error) {
+func (f Filter) Matches(row *runs.Run) (bool, error) {
 	if f.Match == nil {
 		return true, nil
 	}

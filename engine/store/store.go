@@ -14,7 +14,7 @@ package store
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Store is all that an engine keeps. What only a file can do besides is File.
@@ -49,7 +49,7 @@ type Hooks struct {
 
 	// OnRuns is given the rows of runs that a transaction has changed, when it is
 	// durable and before anybody hears of it otherwise. It must return at once.
-	OnRuns func(rows []plan.Run)
+	OnRuns func(rows []runs.Run)
 
 	// OnOutbox is called likewise when a transaction has written to the outbox.
 	OnOutbox func()

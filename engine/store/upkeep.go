@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Upkeep is how much room there is, who takes it, and what goes.
@@ -34,7 +34,7 @@ type Upkeep interface {
 
 // RunUse is what a run takes in the store.
 type RunUse struct {
-	Run     plan.Run
+	Run     runs.Run
 	Records int64 // bytes of its records with their large values
 	Logs    int64 // bytes of its log
 }

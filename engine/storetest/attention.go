@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // finish gives a run its status.
-func finish(t *testing.T, s store.Store, n int, status plan.RunStatus, edit func(*plan.Run)) {
+func finish(t *testing.T, s store.Store, n int, status runs.Status, edit func(*runs.Run)) {
 	t.Helper()
 	run := Row(n)
 	run.Status = status
@@ -53,14 +53,14 @@ func aFailureNeedsSomebodyUntilItIsSettled(t *testing.T, b Backend) {
 			t.Errorf("%s, of the workflow (-want +got):\n%s", what, diff)
 		}
 	}
-	finish(t, s, 1, plan.RunFailed, nil)
-	finish(t, s, 2, plan.RunTimedOut, nil)
-	finish(t, s, 3, plan.RunPaused, nil)
-	finish(t, s, 4, plan.RunFailed, func(run *plan.Run) { run.Parent = &plan.ParentStep{Run: ID(0), Path: "call"} })
-	finish(t, s, 6, plan.RunFailed, nil)
+	finish(t, s, 1, runs.RunFailed, nil)
+	finish(t, s, 2, runs.RunTimedOut, nil)
+	finish(t, s, 3, runs.RunPaused, nil)
+	finish(t, s, 4, runs.RunFailed, func(run *runs.Run) { run.Parent = &runs.ParentStep{Run: ID(0), Path: "call"} })
+	finish(t, s, 6, runs.RunFailed, nil)
 	want("the newest first, without a sub-workflow's", 6, 3, 2, 1)
 
-	finish(t, s, 0, plan.RunSucceeded, nil)
+	finish(t, s, 0, runs.RunSucceeded, nil)
 	want("a run from before them settles nothing", 6, 3, 2, 1)
 
 	looked, err := s.Look([]string{ID(1), ID(3), ID(7)}, "ann", Begin())
@@ -73,22 +73,22 @@ func aFailureNeedsSomebodyUntilItIsSettled(t *testing.T, b Backend) {
 		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
 	}
 
-	finish(t, s, 5, plan.RunSucceeded, nil)
+	finish(t, s, 5, runs.RunSucceeded, nil)
 	want("a later success settles what failed before it", 6, 3)
 
-	finish(t, s, 1, plan.RunRunning, func(run *plan.Run) { run.Attempt = 2 })
-	finish(t, s, 1, plan.RunFailed, func(run *plan.Run) { run.Attempt = 2 })
+	finish(t, s, 1, runs.RunRunning, func(run *runs.Run) { run.Attempt = 2 })
+	finish(t, s, 1, runs.RunFailed, func(run *runs.Run) { run.Attempt = 2 })
 	want("one that was resumed failed again", 6, 3, 1)
 	if look, needed, err := s.Looked(ID(1)); err != nil || !needed || look != nil {
 		t.Errorf("looked %+v, needed %t, %v", look, needed, err)
 	}
-	finish(t, s, 7, plan.RunWaiting, func(run *plan.Run) { run.Asks = 2 })
+	finish(t, s, 7, runs.RunWaiting, func(run *runs.Run) { run.Asks = 2 })
 	want("one asks a person", 7, 6, 3, 1)
-	finish(t, s, 7, plan.RunWaiting, func(run *plan.Run) { run.Asks = 1 })
+	finish(t, s, 7, runs.RunWaiting, func(run *runs.Run) { run.Asks = 1 })
 	want("it was answered once", 7, 6, 3, 1)
-	finish(t, s, 7, plan.RunRunning, nil)
+	finish(t, s, 7, runs.RunRunning, nil)
 	want("it goes on", 6, 3, 1)
-	finish(t, s, 3, plan.RunCanceled, nil)
+	finish(t, s, 3, runs.RunCanceled, nil)
 	want("one that was paused is canceled", 6, 1)
 	if err := s.DeleteRun(ID(6)); err != nil {
 		t.Fatal(err)

@@ -10,17 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // model is what the counts and the index of attention must say of runs.
 type model struct {
-	runs      map[string]*plan.Run
+	runs      map[string]*runs.Run
 	attention map[string]bool
 }
 
-func (m *model) put(old, run *plan.Run) {
+func (m *model) put(old, run *runs.Run) {
 	again := old != nil && old.Attempt != run.Attempt
 	m.runs[run.ID] = run
 	if old != nil && old.Status == run.Status && !again {
@@ -28,15 +28,15 @@ func (m *model) put(old, run *plan.Run) {
 	}
 	delete(m.attention, run.ID)
 	switch run.Status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		for id := range m.attention {
-			if other := m.runs[id]; other.Workflow == run.Workflow && id < run.ID && other.Status != plan.RunPaused {
+			if other := m.runs[id]; other.Workflow == run.Workflow && id < run.ID && other.Status != runs.RunPaused {
 				delete(m.attention, id)
 			}
 		}
-	case plan.RunPaused:
+	case runs.RunPaused:
 		m.attention[run.ID] = true
-	case plan.RunFailed, plan.RunTimedOut:
+	case runs.RunFailed, runs.RunTimedOut:
 		if run.Parent == nil {
 			m.attention[run.ID] = true
 		}
@@ -114,8 +114,8 @@ func countsFollowTheRuns(t *testing.T, b Backend) {
 func countsFollow(t *testing.T, b Backend, random *rand.Rand) {
 	dir := t.TempDir()
 	s := b.Open(t, dir, Settings{})
-	m := &model{runs: map[string]*plan.Run{}, attention: map[string]bool{}}
-	statuses := plan.RunStatuses()
+	m := &model{runs: map[string]*runs.Run{}, attention: map[string]bool{}}
+	statuses := runs.Statuses()
 	const steps = 400
 	for n := range steps {
 		if n%50 == 49 {
@@ -125,7 +125,7 @@ func countsFollow(t *testing.T, b Backend, random *rand.Rand) {
 			run := Row(n * 700)
 			run.Workflow = []string{"weekly", "daily", "daily2"}[random.IntN(3)]
 			if random.IntN(5) == 0 {
-				run.Parent = &plan.ParentStep{Run: ID(999_999_999), Path: "call"}
+				run.Parent = &runs.ParentStep{Run: ID(999_999_999), Path: "call"}
 			}
 			Create(t, s, run, n*700)
 			m.put(nil, run)
@@ -139,7 +139,7 @@ func countsFollow(t *testing.T, b Backend, random *rand.Rand) {
 		old := m.runs[ids[random.IntN(len(ids))]]
 		switch random.IntN(8) {
 		case 0:
-			if old.Status.Ended() || old.Status == plan.RunPaused {
+			if old.Status.Ended() || old.Status == runs.RunPaused {
 				if err := s.DeleteRun(old.ID); err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +150,7 @@ func countsFollow(t *testing.T, b Backend, random *rand.Rand) {
 			if _, err := s.Look([]string{old.ID, old.ID, "nonsense"}, "ann", Begin()); err != nil {
 				t.Fatal(err)
 			}
-			if old.Status != plan.RunPaused {
+			if old.Status != runs.RunPaused {
 				delete(m.attention, old.ID)
 			}
 		default:

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // stored makes a run of a workflow that has ended a moment after its acceptance.
-func stored(t *testing.T, s store.Store, n int, workflow string, status plan.RunStatus, edit func(*plan.Run)) {
+func stored(t *testing.T, s store.Store, n int, workflow string, status runs.Status, edit func(*runs.Run)) {
 	t.Helper()
 	run := Row(n)
 	at := run.StartedAt.Add(time.Second)
@@ -57,7 +57,7 @@ func upTo(from, until int) (numbers []int) {
 func expireByAge(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	for n := range 100 {
-		stored(t, s, n, "weekly", plan.RunSucceeded, func(run *plan.Run) {
+		stored(t, s, n, "weekly", runs.RunSucceeded, func(run *runs.Run) {
 			if n == 3 {
 				run.Closed = false // its handlers have not ended
 			}
@@ -88,16 +88,16 @@ func oneBusyWorkflowDoesNotCutTheOthers(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	n := 0
 	for range 30 { // older than all of the busy one
-		stored(t, s, n, "monthly", plan.RunSucceeded, nil)
+		stored(t, s, n, "monthly", runs.RunSucceeded, nil)
 		n++
 	}
 	busy := n
 	for range 200 {
-		status := plan.RunSucceeded
+		status := runs.RunSucceeded
 		if (n-busy)%10 == 3 {
-			status = plan.RunFailed
+			status = runs.RunFailed
 		}
-		stored(t, s, n, "busy", status, func(run *plan.Run) { run.Closed = n != busy+1 })
+		stored(t, s, n, "busy", status, func(run *runs.Run) { run.Closed = n != busy+1 })
 		n++
 	}
 	now := Begin().Add(time.Hour)
@@ -135,9 +135,9 @@ func oneBusyWorkflowDoesNotCutTheOthers(t *testing.T, b Backend) {
 func theCeilingTakesFromTheLargest(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	n := 0
-	for workflow, runs := range map[string]int{"large": 120, "middle": 60, "small": 25} {
-		for range runs {
-			stored(t, s, n, workflow, plan.RunSucceeded, nil)
+	for workflow, rows := range map[string]int{"large": 120, "middle": 60, "small": 25} {
+		for range rows {
+			stored(t, s, n, workflow, runs.RunSucceeded, nil)
 			n++
 		}
 	}
@@ -169,14 +169,14 @@ func theCeilingTakesFromTheLargest(t *testing.T, b Backend) {
 func expireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	for n := range 30 {
-		stored(t, s, 10*n, "parent", plan.RunSucceeded, nil)
+		stored(t, s, 10*n, "parent", runs.RunSucceeded, nil)
 		for c := range 3 {
-			stored(t, s, 10*n+1+c, []string{"parent", "child"}[min(c, 1)], plan.RunSucceeded, func(run *plan.Run) {
+			stored(t, s, 10*n+1+c, []string{"parent", "child"}[min(c, 1)], runs.RunSucceeded, func(run *runs.Run) {
 				of := 10 * n
 				if c == 2 { // of the second child
 					of = 10*n + 2
 				}
-				run.Parent = &plan.ParentStep{Run: ID(of), Path: "call", Step: "call"}
+				run.Parent = &runs.ParentStep{Run: ID(of), Path: "call", Step: "call"}
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -16,26 +17,26 @@ import (
 func Slot(n int) time.Time { return Begin().Add(time.Duration(n) * time.Minute) }
 
 // Fire is a fire of a cron trigger for the nth minute.
-func Fire(trigger string, n int) plan.Fire {
-	return plan.Fire{Workflow: "weekly", Trigger: trigger, Kind: plan.TriggerCron, Slot: Slot(n), At: Slot(n).Add(time.Second)}
+func Fire(trigger string, n int) runs.Fire {
+	return runs.Fire{Workflow: "weekly", Trigger: trigger, Kind: plan.TriggerCron, Slot: Slot(n), At: Slot(n).Add(time.Second)}
 }
 
 // Skipped is a Fire without a run, and why.
-func Skipped(trigger string, n int, why string) plan.Fire {
+func Skipped(trigger string, n int, why string) runs.Fire {
 	f := Fire(trigger, n)
 	f.Skipped = why
 	return f
 }
 
 // Fired is the row of the nth run, which a fire has started.
-func Fired(n int, f plan.Fire) *plan.Run {
+func Fired(n int, f runs.Fire) *runs.Run {
 	run := Row(n)
 	run.Trigger, run.Fire = f.Trigger, &f
 	return run
 }
 
 // Start stores the nth run, which a fire starts.
-func Start(t testing.TB, s store.Store, n int, f plan.Fire) (run *plan.Run, existing string) {
+func Start(t testing.TB, s store.Store, n int, f runs.Fire) (run *runs.Run, existing string) {
 	t.Helper()
 	run = Fired(n, f)
 	existing, err := s.CreateRun(t.Context(), run, PlanBytes(), "", Started(n))
@@ -46,7 +47,7 @@ func Start(t testing.TB, s store.Store, n int, f plan.Fire) (run *plan.Run, exis
 }
 
 // StateOf is what is kept of a trigger of the workflow of all runs.
-func StateOf(t testing.TB, s store.Store, trigger string) *plan.TriggerState {
+func StateOf(t testing.TB, s store.Store, trigger string) *runs.TriggerState {
 	t.Helper()
 	state, err := s.TriggerState("weekly", trigger)
 	if err != nil {
@@ -123,9 +124,9 @@ func manyStartsOfOneSlotAtOnce(t *testing.T, b Backend) {
 
 func aSkippedSlotIsFilledByABackfillAlone(t *testing.T, b Backend) {
 	s := b.fresh(t)
-	many := Skipped("nightly", 5, plan.SkipLate)
+	many := Skipped("nightly", 5, runs.SkipLate)
 	many.Slots = 3
-	if err := s.PutFires([]plan.Fire{Skipped("nightly", 1, plan.SkipPaused), many}, "weekly", "nightly", nil); err != nil {
+	if err := s.PutFires([]runs.Fire{Skipped("nightly", 1, runs.SkipPaused), many}, "weekly", "nightly", nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.CreateRun(t.Context(), Fired(1, Fire("nightly", 1)), PlanBytes(), "", Started(1))
@@ -140,7 +141,7 @@ func aSkippedSlotIsFilledByABackfillAlone(t *testing.T, b Backend) {
 	}
 	back.Slot = Slot(5)
 	run, _ = Start(t, s, 3, back)
-	if stored, _ := s.Fire("weekly", "nightly", Slot(5)); stored.Run != run.ID || stored.Slots != 3 || stored.Skipped != plan.SkipLate {
+	if stored, _ := s.Fire("weekly", "nightly", Slot(5)); stored.Run != run.ID || stored.Slots != 3 || stored.Skipped != runs.SkipLate {
 		t.Errorf("a row of three slots after the backfill of the first: %+v", stored)
 	}
 	if _, existing := Start(t, s, 4, back); existing != run.ID {
@@ -186,16 +187,16 @@ func theStateOfASlotThatAPersonAskedFor(t *testing.T, b Backend) {
 func putFiresOverwritesNothing(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	run, _ := Start(t, s, 1, Fire("nightly", 1))
-	rows := []plan.Fire{Skipped("nightly", 1, plan.SkipLate), Skipped("nightly", 2, plan.SkipLate)}
-	edit := func(state *plan.TriggerState) { state.Done, state.Hash = Slot(2), "h" }
+	rows := []runs.Fire{Skipped("nightly", 1, runs.SkipLate), Skipped("nightly", 2, runs.SkipLate)}
+	edit := func(state *runs.TriggerState) { state.Done, state.Hash = Slot(2), "h" }
 	for range 2 {
 		if err := s.PutFires(rows, "weekly", "nightly", edit); err != nil {
 			t.Fatal(err)
 		}
-		rows[1].Skipped = plan.SkipOverlap
+		rows[1].Skipped = runs.SkipOverlap
 	}
 	got, err := s.FiresBetween("weekly", "nightly", Slot(0), Slot(9), 0)
-	if err != nil || len(got) != 2 || got[0].Run != run.ID || got[0].Skipped != "" || got[1].Skipped != plan.SkipLate {
+	if err != nil || len(got) != 2 || got[0].Run != run.ID || got[0].Skipped != "" || got[1].Skipped != runs.SkipLate {
 		t.Errorf("fires %+v, %v", got, err)
 	}
 	if state := StateOf(t, s, "nightly"); state.Hash != "h" || !state.Done.Equal(Slot(2)) || state.LastRun != run.ID {
@@ -204,9 +205,9 @@ func putFiresOverwritesNothing(t *testing.T, b Backend) {
 	if err := s.PutFires(rows, "weekly", "other", nil); err == nil {
 		t.Error("fires of one trigger were stored as those of another")
 	}
-	ancient := Skipped("nightly", 1, plan.SkipLate)
+	ancient := Skipped("nightly", 1, runs.SkipLate)
 	ancient.Slot = time.Time{}
-	if err := s.PutFires([]plan.Fire{ancient}, "weekly", "nightly", nil); err == nil {
+	if err := s.PutFires([]runs.Fire{ancient}, "weekly", "nightly", nil); err == nil {
 		t.Error("a slot in the year 1 was stored")
 	}
 }
@@ -216,21 +217,21 @@ func noChangeOfATriggersStateIsLost(t *testing.T, b Backend) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if _, err := s.EditTriggerState("weekly", "nightly", func(state *plan.TriggerState) { state.Failures++ }); err != nil {
+			if _, err := s.EditTriggerState("weekly", "nightly", func(state *runs.TriggerState) { state.Failures++ }); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	before := s.Stats().Commits
-	state, err := s.EditTriggerState("weekly", "nightly", func(*plan.TriggerState) {})
+	state, err := s.EditTriggerState("weekly", "nightly", func(*runs.TriggerState) {})
 	if err != nil || state.Failures != 50 || state.Trigger != "nightly" {
 		t.Errorf("state %+v, %v", state, err)
 	}
 	if after := s.Stats().Commits; after != before {
 		t.Errorf("an edit that changes nothing makes %d commits", after-before)
 	}
-	if _, err := s.EditTriggerState("a", "b", func(state *plan.TriggerState) { state.Paused = true }); err != nil {
+	if _, err := s.EditTriggerState("a", "b", func(state *runs.TriggerState) { state.Paused = true }); err != nil {
 		t.Fatal(err)
 	}
 	states, err := s.TriggerStates()
@@ -242,15 +243,15 @@ func noChangeOfATriggersStateIsLost(t *testing.T, b Backend) {
 func oldFiresGo(t *testing.T, b Backend) {
 	dir := t.TempDir()
 	s := b.Open(t, dir, Settings{})
-	var nightly, hourly []plan.Fire
+	var nightly, hourly []runs.Fire
 	for n := range 2500 {
-		nightly = append(nightly, Skipped("nightly", n, plan.SkipLate))
+		nightly = append(nightly, Skipped("nightly", n, runs.SkipLate))
 	}
 	for n := range 10 {
-		hourly = append(hourly, Skipped("hourly", n, plan.SkipLate))
+		hourly = append(hourly, Skipped("hourly", n, runs.SkipLate))
 	}
 	hourly[3].At = Slot(2400) // a backfill that was asked for long after
-	for _, put := range [][]plan.Fire{nightly, hourly} {
+	for _, put := range [][]runs.Fire{nightly, hourly} {
 		if err := s.PutFires(put, "weekly", put[0].Trigger, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -23,20 +24,20 @@ func hostileTriggers() [][2]string {
 func firesAreListedAsAPlainListWouldBe(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	random := rand.New(rand.NewPCG(b.Seed, 1))
-	var all []plan.Fire
+	var all []runs.Fire
 	for i, name := range hostileTriggers() {
 		for range 200 {
-			f := plan.Fire{
-				Workflow: name[0], Trigger: name[1], Kind: plan.TriggerEvery, Skipped: plan.SkipLate,
+			f := runs.Fire{
+				Workflow: name[0], Trigger: name[1], Kind: plan.TriggerEvery, Skipped: runs.SkipLate,
 				Slot: Begin().Add(time.Duration(random.IntN(300)-150) * time.Hour * 24 * 30).UTC(), At: Begin(),
 			}
-			if !slices.ContainsFunc(all, func(o plan.Fire) bool {
+			if !slices.ContainsFunc(all, func(o runs.Fire) bool {
 				return o.Workflow == f.Workflow && o.Trigger == f.Trigger && o.Slot.Equal(f.Slot)
 			}) {
 				all = append(all, f)
 			}
 		}
-		if err := s.PutFires(all[slices.IndexFunc(all, func(f plan.Fire) bool { return f.Workflow == name[0] && f.Trigger == name[1] }):], name[0], name[1], nil); err != nil {
+		if err := s.PutFires(all[slices.IndexFunc(all, func(f runs.Fire) bool { return f.Workflow == name[0] && f.Trigger == name[1] }):], name[0], name[1], nil); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -85,7 +86,7 @@ func readFires(t *testing.T, s store.Store, filter store.FireFilter) []string {
 	}
 }
 
-func fireText(f plan.Fire) string {
+func fireText(f runs.Fire) string {
 	return fmt.Sprintf("%s %q %q", f.Slot.Format(time.RFC3339), f.Workflow, f.Trigger)
 }
 
@@ -94,8 +95,8 @@ func slotOf(text string) string {
 	return slot
 }
 
-func plainList(all []plan.Fire, filter store.FireFilter) []string {
-	chosen := slices.DeleteFunc(slices.Clone(all), func(f plan.Fire) bool {
+func plainList(all []runs.Fire, filter store.FireFilter) []string {
+	chosen := slices.DeleteFunc(slices.Clone(all), func(f runs.Fire) bool {
 		return filter.Workflow != "" && f.Workflow != filter.Workflow || filter.Trigger != "" && f.Trigger != filter.Trigger ||
 			!filter.Since.IsZero() && f.Slot.Before(filter.Since) || !filter.Until.IsZero() && !f.Slot.Before(filter.Until)
 	})
@@ -118,9 +119,9 @@ func aCursorOfFiresThatNobodyGaveIsRefused(t *testing.T, b Backend) {
 
 func firesBetweenIsOldestFirstAndBounded(t *testing.T, b Backend) {
 	s := b.fresh(t)
-	var rows []plan.Fire
+	var rows []runs.Fire
 	for n := range 1200 {
-		rows = append(rows, Skipped("nightly", n, plan.SkipLate))
+		rows = append(rows, Skipped("nightly", n, runs.SkipLate))
 	}
 	if err := s.PutFires(rows, "weekly", "nightly", nil); err != nil {
 		t.Fatal(err)

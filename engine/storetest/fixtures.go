@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -29,10 +30,10 @@ func ID(n int) string {
 }
 
 // Row is the row of the nth run, which runs.
-func Row(n int) *plan.Run {
+func Row(n int) *runs.Run {
 	at := Begin().Add(time.Duration(n) * time.Second)
-	return &plan.Run{
-		ID: ID(n), Workflow: "weekly", Status: plan.RunRunning, Attempt: 1, Trigger: "manual",
+	return &runs.Run{
+		ID: ID(n), Workflow: "weekly", Status: runs.RunRunning, Attempt: 1, Trigger: "manual",
 		ScheduledAt: at, StartedAt: at, PlanHash: PlanHash(),
 	}
 }
@@ -63,7 +64,7 @@ func Completed(seq uint64, output string) *journal.Record {
 		Seq: seq,
 		Event: journal.Event{
 			Kind: journal.Completed, At: Begin(), Path: fmt.Sprintf("step_%d", seq),
-			Completed: &plan.Completed{Output: json.RawMessage(output)},
+			Completed: &runs.Completed{Output: json.RawMessage(output)},
 		},
 		Commands: []journal.Command{{Kind: journal.CommandCall, Path: fmt.Sprintf("step_%d", seq+1), Call: &journal.Call{
 			Step: fmt.Sprintf("step_%d", seq+1), Action: "netinfo.whois", Effect: plan.EffectRead,
@@ -73,7 +74,7 @@ func Completed(seq uint64, output string) *journal.Record {
 }
 
 // Create stores the nth run.
-func Create(t testing.TB, s store.Store, run *plan.Run, n int) {
+func Create(t testing.TB, s store.Store, run *runs.Run, n int) {
 	t.Helper()
 	if _, err := s.CreateRun(t.Context(), run, PlanBytes(), "", Started(n)); err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func Create(t testing.TB, s store.Store, run *plan.Run, n int) {
 }
 
 // Append appends and waits for the answer.
-func Append(s store.Store, runID string, records []*journal.Record, run *plan.Run, logs ...plan.Log) error {
+func Append(s store.Store, runID string, records []*journal.Record, run *runs.Run, logs ...runs.Log) error {
 	answered := make(chan error, 1)
 	s.Append(runID, records, run, logs, func(err error) { answered <- err })
 	return <-answered

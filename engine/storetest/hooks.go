@@ -3,16 +3,16 @@ package storetest
 import (
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 func rowsOfRunsAreToldWhenTheyAreDurable(t *testing.T, b Backend) {
-	var told []plan.Run
+	var told []runs.Run
 	stages := []store.CommitStage{}
 	var settings Settings
 	settings.OnCommit = func(stage store.CommitStage) { stages = append(stages, stage) }
-	settings.OnRuns = func(rows []plan.Run) {
+	settings.OnRuns = func(rows []runs.Run) {
 		told = append(told, rows...)
 		if stages[len(stages)-1] != store.AfterCommit {
 			t.Error("told before the commit")

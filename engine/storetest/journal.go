@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -123,7 +123,7 @@ func whatARunTakesIsMeasured(t *testing.T, b Backend) {
 		t.Fatalf("a new run takes %d (%v)", small, err)
 	}
 	big := append(append([]byte{'"'}, bytes.Repeat([]byte("x"), 300<<10)...), '"')
-	line := plan.Log{Step: "a", Message: strings.Repeat("l", 50<<10)}
+	line := runs.Log{Step: "a", Message: strings.Repeat("l", 50<<10)}
 	if err := Append(s, ID(1), []*journal.Record{Completed(2, string(big)), Completed(3, `1`)}, nil, line, line); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // largeValue is above what stores keep beside a record, in bytes.
@@ -35,12 +36,12 @@ func Random(n int) []byte {
 // largeRecords has every value of a record that may be large.
 func largeRecords() []*journal.Record {
 	at := Begin()
-	failure := func(mark string) *plan.Error {
-		return &plan.Error{Kind: plan.KindInternal, Message: "m", Details: Large(mark)}
+	failure := func(mark string) *runs.Error {
+		return &runs.Error{Kind: plan.KindInternal, Message: "m", Details: Large(mark)}
 	}
 	events := []journal.Event{
-		{Kind: journal.Completed, At: at, Completed: &plan.Completed{Output: Large("output"), Meta: Large("meta"), Watermark: Random(70_000)}},
-		{Kind: journal.Pending, At: at, Pending: &plan.Pending{Checkpoint: Random(80_000)}},
+		{Kind: journal.Completed, At: at, Completed: &runs.Completed{Output: Large("output"), Meta: Large("meta"), Watermark: Random(70_000)}},
+		{Kind: journal.Pending, At: at, Pending: &runs.Pending{Checkpoint: Random(80_000)}},
 		{Kind: journal.Failed, At: at, Failed: failure("details")},
 		{Kind: journal.Signaled, At: at, Signal: &journal.Signal{Name: "s", Payload: Large("payload")}},
 		{Kind: journal.Resolved, At: at, Resolution: &journal.Resolution{Outcome: "happened", Output: Large("resolution")}},
@@ -49,9 +50,9 @@ func largeRecords() []*journal.Record {
 	commands := []journal.Command{
 		{Kind: journal.CommandCall, Path: "a", Call: &journal.Call{Step: "a", Input: Large("output"), Checkpoint: Random(90_000)}},
 		{Kind: journal.CommandCall, Path: "b", Call: &journal.Call{Step: "b", Input: json.RawMessage(`{"small":true}`)}},
-		{Kind: journal.CommandLog, Log: &plan.Log{At: at, Message: "m", Fields: Large("fields")}},
+		{Kind: journal.CommandLog, Log: &runs.Log{At: at, Message: "m", Fields: Large("fields")}},
 		{Kind: journal.CommandFinish, Finish: &journal.Finish{
-			Status:  plan.RunSucceeded,
+			Status:  runs.RunSucceeded,
 			Outputs: map[string]json.RawMessage{"big": Large("output"), "a.b": Large("dotted"), "small": json.RawMessage(`1`)},
 			State:   map[string]json.RawMessage{"s": Large("state")},
 			Cursors: map[string][]byte{"c": Random(100_000), "d": {1}},

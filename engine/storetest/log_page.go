@@ -9,18 +9,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // longLog is a run with lines of three steps, between two others that have some.
-func longLog(t *testing.T, b Backend, lines int) (store.Store, []plan.Log) {
+func longLog(t *testing.T, b Backend, lines int) (store.Store, []runs.Log) {
 	t.Helper()
 	s := b.fresh(t)
-	var all []plan.Log
+	var all []runs.Log
 	for n := range 3 {
 		Create(t, s, Row(n+1), n+1)
-		var batch []plan.Log
+		var batch []runs.Log
 		for i := range lines {
 			batch = append(batch, line([]string{"a", "b", "a[x].b"}[i%3], i))
 		}
@@ -36,10 +36,10 @@ func longLog(t *testing.T, b Backend, lines int) (store.Store, []plan.Log) {
 
 func aLogIsReadInPagesFromBothEnds(t *testing.T, b Backend) {
 	s, all := longLog(t, b, 2500)
-	ofA := slices.DeleteFunc(slices.Clone(all), func(l plan.Log) bool { return l.Step != "a" })
-	onlyA := func(l *plan.Log) bool { return l.Step == "a" }
+	ofA := slices.DeleteFunc(slices.Clone(all), func(l runs.Log) bool { return l.Step != "a" })
+	onlyA := func(l *runs.Log) bool { return l.Step == "a" }
 	for _, limit := range []int{1, 7, 500, 2499, 2500, 2501, 5000} {
-		for _, match := range []func(*plan.Log) bool{nil, onlyA} {
+		for _, match := range []func(*runs.Log) bool{nil, onlyA} {
 			if limit == 1 && match == nil {
 				continue // it takes its time and shows nothing more
 			}
@@ -49,7 +49,7 @@ func aLogIsReadInPagesFromBothEnds(t *testing.T, b Backend) {
 			}
 			for _, back := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%d %v %v", limit, match != nil, back), func(t *testing.T) {
-					var got []plan.Log
+					var got []runs.Log
 					for from, asked := uint64(0), 0; ; asked++ {
 						page, err := s.LogPage(ID(2), store.LogQuery{From: from, Back: back, Limit: limit, Match: match})
 						if err != nil || len(page.Lines) > limit || asked > len(all) {
@@ -95,7 +95,7 @@ func aSearchThatFindsLittleLooksAtSoMuchAtATime(t *testing.T, b Backend) {
 		looked, asked := 0, 0
 		for from := uint64(0); ; {
 			before := looked
-			page, err := s.LogPage(ID(2), store.LogQuery{From: from, Back: back, Limit: 10, Match: func(l *plan.Log) bool {
+			page, err := s.LogPage(ID(2), store.LogQuery{From: from, Back: back, Limit: 10, Match: func(l *runs.Log) bool {
 				looked++
 				return l.Message == all[22_222].Message
 			}})
@@ -122,7 +122,7 @@ func whatWasDroppedStandsAtTheEndOfEveryReading(t *testing.T, b Backend) {
 	big := strings.Repeat("x", 1<<20)
 	for _, step := range []string{"flood", "other"} {
 		for range 20 {
-			if err := Append(s, ID(1), nil, nil, plan.Log{At: Begin(), Level: "info", Step: step, Message: big}); err != nil {
+			if err := Append(s, ID(1), nil, nil, runs.Log{At: Begin(), Level: "info", Step: step, Message: big}); err != nil {
 				t.Fatal(err)
 			}
 		}

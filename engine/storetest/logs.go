@@ -8,18 +8,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
-func line(step string, n int) plan.Log {
-	return plan.Log{At: Begin(), Level: "info", Step: step, Message: fmt.Sprintf("line %d", n), Fields: json.RawMessage(`{"n":1}`)}
+func line(step string, n int) runs.Log {
+	return runs.Log{At: Begin(), Level: "info", Step: step, Message: fmt.Sprintf("line %d", n), Fields: json.RawMessage(`{"n":1}`)}
 }
 
 func logsComeBackInOrder(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	Create(t, s, Row(1), 1)
 	Create(t, s, Row(2), 2)
-	var all, ofA []plan.Log
+	var all, ofA []runs.Log
 	for n := range 2200 {
 		step := []string{"a", "b", "a[x/y].b"}[n%3]
 		all = append(all, line(step, n))
@@ -46,9 +47,9 @@ func logsComeBackInOrder(t *testing.T, b Backend) {
 	if diff := cmp.Diff(ofA, got); diff != "" || err != nil {
 		t.Errorf("one step: %v\n%.500s", err, diff)
 	}
-	var paged []plan.Log
+	var paged []runs.Log
 	for next := uint64(0); ; {
-		var part []plan.Log
+		var part []runs.Log
 		if part, next, err = s.Logs(ID(1), "a", next, 70); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func theLogOfAStepIsBounded(t *testing.T, b Backend) { // docs/reliability.md, "
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := plan.MaxStepLog / (1 << 20); len(lines) != kept {
+	if kept := quota.MaxStepLog / (1 << 20); len(lines) != kept {
 		t.Errorf("%d lines, want %d and the count", len(lines), kept-1)
 	}
 	want := "5 lines dropped: the log of this step is over 16 MiB"

@@ -12,18 +12,18 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-func runRow(workflow string, slot *plan.Slot, labels map[string]string) *plan.Run {
-	return &plan.Run{
-		ID: strings.ToLower(ulid.Make().String()), Workflow: workflow, Status: plan.RunRunning, Labels: labels, Slot: slot,
+func runRow(workflow string, slot *runs.Slot, labels map[string]string) *runs.Run {
+	return &runs.Run{
+		ID: strings.ToLower(ulid.Make().String()), Workflow: workflow, Status: runs.RunRunning, Labels: labels, Slot: slot,
 		StartedAt: Begin(),
 	}
 }
 
-func accept(t *testing.T, s store.Store, row *plan.Run) *plan.Run {
+func accept(t *testing.T, s store.Store, row *runs.Run) *runs.Run {
 	t.Helper()
 	first := &journal.Record{Seq: 1, Event: journal.Event{Kind: journal.Queued, Start: &journal.Start{RunID: row.ID}}}
 	if _, err := s.CreateRun(context.Background(), row, []byte(`{"format":1}`), "", first); err != nil {
@@ -36,14 +36,14 @@ func accept(t *testing.T, s store.Store, row *plan.Run) *plan.Run {
 	return stored
 }
 
-func appendRecord(s store.Store, record *journal.Record, row *plan.Run) error {
+func appendRecord(s store.Store, record *journal.Record, row *runs.Run) error {
 	stored := make(chan error, 1)
 	s.Append(row.ID, []*journal.Record{record}, row, nil, func(err error) { stored <- err })
 	return <-stored
 }
 
 func success(seq uint64, finish journal.Finish) *journal.Record {
-	finish.Status = plan.RunSucceeded
+	finish.Status = runs.RunSucceeded
 	return &journal.Record{
 		Seq: seq, Event: journal.Event{Kind: journal.TimerFired, At: time.Unix(100, 0).UTC()},
 		Commands: []journal.Command{{Kind: journal.CommandFinish, Finish: &finish}},
@@ -53,7 +53,7 @@ func success(seq uint64, finish journal.Finish) *journal.Record {
 func stateAndCursorsAreWrittenWithTheSuccessOrNotAtAll(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	row := accept(t, s, runRow("w", nil, nil))
-	key := plan.CursorKey("w", "c", "id")
+	key := runs.CursorKey("w", "c", "id")
 	record := success(2, journal.Finish{
 		State:   map[string]json.RawMessage{"a": json.RawMessage("1"), "b": json.RawMessage("2")},
 		Cursors: map[string][]byte{key: []byte("mark")}, StateVersions: map[string]uint64{}, CursorVersions: map[string]uint64{key: 0},
@@ -61,12 +61,12 @@ func stateAndCursorsAreWrittenWithTheSuccessOrNotAtAll(t *testing.T, b Backend) 
 	if _, err := s.Change(store.Change{Workflow: "w", Name: "b", Value: []byte("9"), At: Begin(), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	row.Status = plan.RunSucceeded
+	row.Status = runs.RunSucceeded
 	var moved *journal.MovedError
 	if err := appendRecord(s, record, row); !errors.As(err, &moved) || moved.Name != "b" || moved.By != "ann" {
 		t.Fatalf("append gave %v", err)
 	}
-	if stored, err := s.Run(row.ID); err != nil || stored.Status != plan.RunRunning {
+	if stored, err := s.Run(row.ID); err != nil || stored.Status != runs.RunRunning {
 		t.Errorf("the row is %+v: %v", stored, err)
 	}
 	if records, err := s.Records(row.ID, 1, 0); err != nil || len(records) != 1 {
@@ -91,7 +91,7 @@ func stateAndCursorsAreWrittenWithTheSuccessOrNotAtAll(t *testing.T, b Backend) 
 
 func aCursorThatStaysKeepsItsVersion(t *testing.T, b Backend) {
 	s := b.fresh(t)
-	key := plan.CursorKey("w", "c", "id")
+	key := runs.CursorKey("w", "c", "id")
 	version, err := s.Change(store.Change{Workflow: "w", Name: "c", Key: key, Value: []byte("mark"), At: Begin()})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func noWorkflowReachesIntoAnothersState(t *testing.T, b Backend) {
 		if _, err := s.Change(store.Change{Workflow: workflow, Name: "b", Value: []byte(`1`), At: Begin()}); err != nil {
 			t.Fatal(err)
 		}
-		key := plan.CursorKey(workflow, "c", "x")
+		key := runs.CursorKey(workflow, "c", "x")
 		if _, err := s.Change(store.Change{Workflow: workflow, Name: "c", Key: key, Value: []byte(`1`), At: Begin()}); err != nil {
 			t.Fatal(err)
 		}

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
 // OutboxOf reads the whole outbox.
-func OutboxOf(t testing.TB, s store.Store) (entries []plan.OutboxEntry) {
+func OutboxOf(t testing.TB, s store.Store) (entries []runs.OutboxEntry) {
 	t.Helper()
 	for {
 		after := uint64(0)
@@ -28,43 +28,43 @@ func OutboxOf(t testing.TB, s store.Store) (entries []plan.OutboxEntry) {
 	}
 }
 
-func paused(run plan.Run) *plan.Run {
-	run.Status, run.Paused = plan.RunPaused, plan.PausedError
+func paused(run runs.Run) *runs.Run {
+	run.Status, run.Paused = runs.RunPaused, runs.PausedError
 	return &run
 }
 
 // Closed is the row of a run that has failed and is closed.
-func Closed(run plan.Run) *plan.Run {
+func Closed(run runs.Run) *runs.Run {
 	at := Begin().Add(time.Hour)
-	run.Status, run.Paused, run.Closed, run.FinishedAt = plan.RunFailed, "", true, &at
+	run.Status, run.Paused, run.Closed, run.FinishedAt = runs.RunFailed, "", true, &at
 	return &run
 }
 
-func again(run plan.Run) *plan.Run {
+func again(run runs.Run) *runs.Run {
 	run.Attempt++
 	return &run
 }
 
 func whatBecomesOfARunGoesToTheOutbox(t *testing.T, b Backend) {
 	waiting := *Row(1)
-	waiting.Status = plan.RunWaiting
+	waiting.Status = runs.RunWaiting
 	ended := *Closed(*Row(1)) // its handlers have not
 	ended.Closed = false
 	for name, test := range map[string]struct {
-		rows []*plan.Run
-		want []plan.OutboxKind
+		rows []*runs.Run
+		want []runs.OutboxKind
 	}{
-		"a run that goes on":              {[]*plan.Run{Row(1), &waiting}, nil},
-		"closed":                          {[]*plan.Run{Row(1), Closed(*Row(1))}, []plan.OutboxKind{plan.OutboxClosed}},
-		"closed with its first record":    {[]*plan.Run{Closed(*Row(1))}, []plan.OutboxKind{plan.OutboxClosed}},
-		"ended, and its handlers run":     {[]*plan.Run{Row(1), &ended, Closed(*Row(1))}, []plan.OutboxKind{plan.OutboxClosed}},
-		"paused, then closed":             {[]*plan.Run{Row(1), paused(*Row(1)), Row(1), Closed(*Row(1))}, []plan.OutboxKind{plan.OutboxPaused, plan.OutboxClosed}},
-		"the same row twice":              {[]*plan.Run{Row(1), paused(*Row(1)), paused(*Row(1)), Closed(*Row(1)), Closed(*Row(1))}, []plan.OutboxKind{plan.OutboxPaused, plan.OutboxClosed}},
-		"resumed and closed again":        {[]*plan.Run{Row(1), Closed(*Row(1)), again(*Row(1)), Closed(*again(*Row(1)))}, []plan.OutboxKind{plan.OutboxClosed, plan.OutboxClosed}},
-		"resumed and paused in one write": {[]*plan.Run{Row(1), paused(*Row(1)), paused(*again(*Row(1)))}, []plan.OutboxKind{plan.OutboxPaused, plan.OutboxPaused}},
+		"a run that goes on":              {[]*runs.Run{Row(1), &waiting}, nil},
+		"closed":                          {[]*runs.Run{Row(1), Closed(*Row(1))}, []runs.OutboxKind{runs.OutboxClosed}},
+		"closed with its first record":    {[]*runs.Run{Closed(*Row(1))}, []runs.OutboxKind{runs.OutboxClosed}},
+		"ended, and its handlers run":     {[]*runs.Run{Row(1), &ended, Closed(*Row(1))}, []runs.OutboxKind{runs.OutboxClosed}},
+		"paused, then closed":             {[]*runs.Run{Row(1), paused(*Row(1)), Row(1), Closed(*Row(1))}, []runs.OutboxKind{runs.OutboxPaused, runs.OutboxClosed}},
+		"the same row twice":              {[]*runs.Run{Row(1), paused(*Row(1)), paused(*Row(1)), Closed(*Row(1)), Closed(*Row(1))}, []runs.OutboxKind{runs.OutboxPaused, runs.OutboxClosed}},
+		"resumed and closed again":        {[]*runs.Run{Row(1), Closed(*Row(1)), again(*Row(1)), Closed(*again(*Row(1)))}, []runs.OutboxKind{runs.OutboxClosed, runs.OutboxClosed}},
+		"resumed and paused in one write": {[]*runs.Run{Row(1), paused(*Row(1)), paused(*again(*Row(1)))}, []runs.OutboxKind{runs.OutboxPaused, runs.OutboxPaused}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, parent := range []*plan.ParentStep{nil, {Run: ID(9), Step: "s", Path: "s"}} {
+			for _, parent := range []*runs.ParentStep{nil, {Run: ID(9), Step: "s", Path: "s"}} {
 				s := b.fresh(t)
 				for i, row := range test.rows {
 					row := *row
@@ -75,7 +75,7 @@ func whatBecomesOfARunGoesToTheOutbox(t *testing.T, b Backend) {
 						t.Fatal(err)
 					}
 				}
-				var got []plan.OutboxKind
+				var got []runs.OutboxKind
 				for i, entry := range OutboxOf(t, s) {
 					if entry.Seq != uint64(i+1) || entry.Run.ID != ID(1) || entry.At.IsZero() {
 						t.Errorf("entry %+v", entry)
@@ -165,24 +165,24 @@ func aTriggerThatTheEnginePausesGoesToTheOutbox(t *testing.T, b Backend) {
 	settings.OnOutbox = func() { woken++ }
 	dir := t.TempDir()
 	s := b.Open(t, dir, settings)
-	pause := func(by string) func(*plan.TriggerState) {
-		return func(state *plan.TriggerState) {
+	pause := func(by string) func(*runs.TriggerState) {
+		return func(state *runs.TriggerState) {
 			state.Paused, state.PausedBy, state.PausedAt, state.Reason = true, by, Begin(), "3 failures in a row"
 		}
 	}
-	resume := func(state *plan.TriggerState) { *state = plan.TriggerState{} }
-	edits := []func(*plan.TriggerState){pause("ann"), pause(""), resume, pause(""), pause(""), resume, pause("ann"), resume}
+	resume := func(state *runs.TriggerState) { *state = runs.TriggerState{} }
+	edits := []func(*runs.TriggerState){pause("ann"), pause(""), resume, pause(""), pause(""), resume, pause("ann"), resume}
 	for _, edit := range edits {
 		if _, err := s.EditTriggerState("weekly", "nightly", edit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.PutFires([]plan.Fire{Skipped("other", 1, plan.SkipPaused)}, "weekly", "other", pause("")); err != nil {
+	if err := s.PutFires([]runs.Fire{Skipped("other", 1, runs.SkipPaused)}, "weekly", "other", pause("")); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, entry := range OutboxOf(t, s) {
-		if entry.Kind != plan.OutboxTriggerPaused || entry.Trigger == nil || !entry.At.Equal(Begin()) || entry.Run.ID != "" {
+		if entry.Kind != runs.OutboxTriggerPaused || entry.Trigger == nil || !entry.At.Equal(Begin()) || entry.Run.ID != "" {
 			t.Errorf("entry %+v", entry)
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -19,7 +19,7 @@ func aRemovedRunIsGone(t *testing.T, b Backend) {
 	shared := []*journal.Record{Completed(2, string(Large("shared"))), Completed(3, string(Large("shared")))}
 	for n := 1; n <= 2; n++ {
 		run := Row(n)
-		run.Slot = &plan.Slot{Key: "k", Limit: 1, State: plan.SlotQueued}
+		run.Slot = &runs.Slot{Key: "k", Limit: 1, State: runs.SlotQueued}
 		if _, err := s.CreateRun(t.Context(), run, PlanBytes(), "request "+run.ID, Started(n)); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func aRemovedRunIsGone(t *testing.T, b Backend) {
 	if run, err := s.Requested("request " + ID(2)); err != nil || run != ID(2) {
 		t.Errorf("the other run's request names %q, %v", run, err)
 	}
-	if census, err := s.Census(); err != nil || census.Oldest != ID(2) || cmp.Diff(map[plan.RunStatus]int{plan.RunQueued: 1}, census.Runs) != "" {
+	if census, err := s.Census(); err != nil || census.Oldest != ID(2) || cmp.Diff(map[runs.Status]int{runs.RunQueued: 1}, census.Runs) != "" {
 		t.Errorf("census %+v, %v", census, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -18,7 +18,7 @@ func aRunSurvivesReopening(t *testing.T, b Backend) {
 	want := []*journal.Record{Started(1), Completed(2, `{"a":9007199254740993}`), Completed(3, `null`)}
 	Create(t, s, Row(1), 1)
 	ended := Row(1)
-	ended.Status = plan.RunSucceeded
+	ended.Status = runs.RunSucceeded
 	ended.Closed = true
 	if err := Append(s, ID(1), want[1:], ended); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func indexesFollowTheRow(t *testing.T, b Backend) {
 	for n := range 5 {
 		Create(t, s, Row(n), n)
 	}
-	change := func(n int, edit func(*plan.Run)) {
+	change := func(n int, edit func(*runs.Run)) {
 		t.Helper()
 		run, err := s.Run(ID(n))
 		if err != nil {
@@ -111,11 +111,11 @@ func indexesFollowTheRow(t *testing.T, b Backend) {
 			t.Fatal(err)
 		}
 	}
-	change(0, func(r *plan.Run) { r.Status, r.Closed = plan.RunSucceeded, true })
-	change(1, func(r *plan.Run) { r.Status, r.Paused = plan.RunPaused, plan.PausedError })
-	change(2, func(r *plan.Run) { r.Status = plan.RunFailed }) // its handlers run on
-	change(3, func(r *plan.Run) { r.Status, r.Paused = plan.RunPaused, plan.PausedError })
-	change(3, func(r *plan.Run) { r.Status, r.Paused = plan.RunRunning, "" })
+	change(0, func(r *runs.Run) { r.Status, r.Closed = runs.RunSucceeded, true })
+	change(1, func(r *runs.Run) { r.Status, r.Paused = runs.RunPaused, runs.PausedError })
+	change(2, func(r *runs.Run) { r.Status = runs.RunFailed }) // its handlers run on
+	change(3, func(r *runs.Run) { r.Status, r.Paused = runs.RunPaused, runs.PausedError })
+	change(3, func(r *runs.Run) { r.Status, r.Paused = runs.RunRunning, "" })
 
 	open, err := s.OpenRuns()
 	if err != nil {
@@ -128,10 +128,10 @@ func indexesFollowTheRow(t *testing.T, b Backend) {
 	if diff := cmp.Diff([]string{ID(2), ID(3), ID(4)}, ids); diff != "" {
 		t.Errorf("open runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{ID(1)}, listed(t, s, store.Filter{Status: plan.RunPaused})); diff != "" {
+	if diff := cmp.Diff([]string{ID(1)}, listed(t, s, store.Filter{Status: runs.RunPaused})); diff != "" {
 		t.Errorf("paused runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{ID(4), ID(3)}, listed(t, s, store.Filter{Status: plan.RunRunning})); diff != "" {
+	if diff := cmp.Diff([]string{ID(4), ID(3)}, listed(t, s, store.Filter{Status: runs.RunRunning})); diff != "" {
 		t.Errorf("running runs (-want +got):\n%s", diff)
 	}
 }

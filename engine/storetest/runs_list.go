@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -45,12 +45,12 @@ func runsAreListedNewestFirst(t *testing.T, b Backend) {
 			team = append([]string{run.ID}, team...)
 		}
 		if n%7 == 0 {
-			run.Status = plan.RunFailed
+			run.Status = runs.RunFailed
 			failed = append([]string{run.ID}, failed...)
 		}
 		if run.Workflow == "weekly" {
 			weekly = append([]string{run.ID}, weekly...)
-			if run.Status == plan.RunFailed {
+			if run.Status == runs.RunFailed {
 				weeklyFailed = append([]string{run.ID}, weeklyFailed...)
 			}
 		}
@@ -66,8 +66,8 @@ func runsAreListedNewestFirst(t *testing.T, b Backend) {
 		"small pages":         {store.Filter{Limit: 7}, want},
 		"a workflow":          {store.Filter{Workflow: "weekly"}, weekly},
 		"no such workflow":    {store.Filter{Workflow: "weekly2"}, nil},
-		"a status":            {store.Filter{Status: plan.RunFailed, Limit: 10}, failed},
-		"workflow and status": {store.Filter{Workflow: "weekly", Status: plan.RunFailed, Limit: 3}, weeklyFailed},
+		"a status":            {store.Filter{Status: runs.RunFailed, Limit: 10}, failed},
+		"workflow and status": {store.Filter{Workflow: "weekly", Status: runs.RunFailed, Limit: 3}, weeklyFailed},
 		"a rare label":        {store.Filter{Labels: map[string]string{"team": "web"}, Limit: 5}, team},
 		"an unknown label":    {store.Filter{Labels: map[string]string{"team": "x"}}, nil},
 		"since":               {store.Filter{Since: since, Limit: 3}, want[:10]},
@@ -90,7 +90,7 @@ func aMatchHasTheLastWordOnARow(t *testing.T, b Backend) {
 	for n := range count {
 		run := Row(n)
 		if n%3 == 0 {
-			run.Status = plan.RunFailed
+			run.Status = runs.RunFailed
 		}
 		if n%2 == 0 {
 			even = append([]string{run.ID}, even...)
@@ -112,15 +112,15 @@ func aMatchHasTheLastWordOnARow(t *testing.T, b Backend) {
 		"pages that end after one row":  {store.Filter{Limit: 10}, 1, even},
 		"pages that end after some":     {store.Filter{Limit: 10}, 7, even},
 		"pages that end late":           {store.Filter{Limit: 1000}, 700, even},
-		"an index is used first":        {store.Filter{Limit: 10, Status: plan.RunFailed}, 0, evenFailed},
-		"an index, and short pages too": {store.Filter{Limit: 10, Status: plan.RunFailed}, 3, evenFailed},
+		"an index is used first":        {store.Filter{Limit: 10, Status: runs.RunFailed}, 0, evenFailed},
+		"an index, and short pages too": {store.Filter{Limit: 10, Status: runs.RunFailed}, 3, evenFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			looked := map[string]int{}
 			for filter, page := test.filter, 0; page == 0 || filter.Cursor != ""; page++ {
 				rows := 0
-				filter.Match = func(row *plan.Run) (bool, error) {
+				filter.Match = func(row *runs.Run) (bool, error) {
 					if rows++; test.enough > 0 && rows > test.enough {
 						return false, fmt.Errorf("row %d: %w", rows, store.ErrEnough)
 					}
@@ -153,7 +153,7 @@ func aMatchHasTheLastWordOnARow(t *testing.T, b Backend) {
 		})
 	}
 	broken := errors.New("broken")
-	if _, _, err := s.Runs(store.Filter{Match: func(*plan.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
+	if _, _, err := s.Runs(store.Filter{Match: func(*runs.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
 		t.Errorf("a match that fails: %v", err)
 	}
 }
@@ -172,7 +172,7 @@ func labelsAreIndexed(t *testing.T, b Backend) {
 		{store.Filter{Labels: map[string]string{"team": "web"}, Limit: 1}, []string{both.ID}},
 		{store.Filter{Labels: map[string]string{"team": "web", "area": "x"}}, []string{a.ID}},
 		{store.Filter{Labels: map[string]string{"team": "web"}, Workflow: "v"}, []string{both.ID}},
-		{store.Filter{Labels: map[string]string{"team": "web"}, Status: plan.RunFailed}, nil},
+		{store.Filter{Labels: map[string]string{"team": "web"}, Status: runs.RunFailed}, nil},
 		{store.Filter{Labels: map[string]string{"team": "we"}}, nil},
 	} {
 		rows, _, err := s.Runs(c.filter)
@@ -196,12 +196,12 @@ func aListByWorkflowAndStatusReadsItsOwn(t *testing.T, b Backend) {
 	for n := range 60 {
 		run := Row(n)
 		if n%20 == 7 {
-			run.Status = plan.RunFailed
+			run.Status = runs.RunFailed
 		}
 		Create(t, s, run, n)
 	}
 	read := 0
-	runs, next, err := s.Runs(store.Filter{Workflow: "weekly", Status: plan.RunFailed, Match: func(*plan.Run) (bool, error) {
+	runs, next, err := s.Runs(store.Filter{Workflow: "weekly", Status: runs.RunFailed, Match: func(*runs.Run) (bool, error) {
 		read++
 		return true, nil
 	}})

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -42,7 +42,7 @@ func noNewRunIsTakenWhileSpaceIsShort(t *testing.T, b Backend) {
 		t.Errorf("a request that was seen before: %q, %v", existing, err)
 	}
 	child := Row(4)
-	child.Parent = &plan.ParentStep{Run: ID(1), Step: "sub"}
+	child.Parent = &runs.ParentStep{Run: ID(1), Step: "sub"}
 	if _, err := s.CreateRun(t.Context(), child, PlanBytes(), "", Started(4)); err != nil {
 		t.Errorf("a run of a run that goes on: %v", err)
 	}

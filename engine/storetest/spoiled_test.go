@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -57,15 +57,15 @@ type (
 	roomy        struct{ store.Store }
 )
 
-func (s losesRecords) Append(id string, records []*journal.Record, row *plan.Run, logs []plan.Log, done func(error)) {
+func (s losesRecords) Append(id string, records []*journal.Record, row *runs.Run, logs []runs.Log, done func(error)) {
 	s.Store.Append(id, records[:max(0, len(records)-1)], row, logs, done)
 }
 
-func (s keepsRows) Append(id string, records []*journal.Record, _ *plan.Run, logs []plan.Log, done func(error)) {
+func (s keepsRows) Append(id string, records []*journal.Record, _ *runs.Run, logs []runs.Log, done func(error)) {
 	s.Store.Append(id, records, nil, logs, done)
 }
 
-func (s oldestFirst) Runs(filter store.Filter) ([]plan.Run, string, error) {
+func (s oldestFirst) Runs(filter store.Filter) ([]runs.Run, string, error) {
 	runs, next, err := s.Store.Runs(filter)
 	slices.Reverse(runs)
 	return runs, next, err
@@ -79,17 +79,17 @@ func (kv anyVersionRows) Put(bucket, key string, value []byte, _ *uint64) (uint6
 	return kv.KV.Put(bucket, key, value, nil)
 }
 
-func (s noRequests) CreateRun(ctx context.Context, row *plan.Run, planBytes []byte, _ string, first *journal.Record) (string, error) {
+func (s noRequests) CreateRun(ctx context.Context, row *runs.Run, planBytes []byte, _ string, first *journal.Record) (string, error) {
 	return s.Store.CreateRun(ctx, row, planBytes, "", first)
 }
 
-func (s noFires) CreateRun(ctx context.Context, row *plan.Run, planBytes []byte, requestID string, first *journal.Record) (string, error) {
+func (s noFires) CreateRun(ctx context.Context, row *runs.Run, planBytes []byte, requestID string, first *journal.Record) (string, error) {
 	apart := *row
 	apart.Fire = nil
 	return s.Store.CreateRun(ctx, &apart, planBytes, requestID, first)
 }
 
-func (s losesNews) Outbox(after uint64, limit int) ([]plan.OutboxEntry, error) {
+func (s losesNews) Outbox(after uint64, limit int) ([]runs.OutboxEntry, error) {
 	return s.Store.Outbox(after+1, limit)
 }
 
@@ -99,7 +99,7 @@ func (s lastFirst) SlotRuns(key string) (held, queued []string, err error) {
 	return held, queued, err
 }
 
-func (s losesLines) Append(id string, records []*journal.Record, row *plan.Run, logs []plan.Log, done func(error)) {
+func (s losesLines) Append(id string, records []*journal.Record, row *runs.Run, logs []runs.Log, done func(error)) {
 	s.Store.Append(id, records, row, logs[:len(logs)/2], done)
 }
 
@@ -107,9 +107,9 @@ func (s longSessions) Sessions(time.Time) ([]store.Session, error) {
 	return s.Store.Sessions(storetest.Begin())
 }
 
-func (s roomy) CreateRun(ctx context.Context, row *plan.Run, planBytes []byte, requestID string, first *journal.Record) (string, error) {
+func (s roomy) CreateRun(ctx context.Context, row *runs.Run, planBytes []byte, requestID string, first *journal.Record) (string, error) {
 	child := *row
-	child.Parent = &plan.ParentStep{Run: row.ID}
+	child.Parent = &runs.ParentStep{Run: row.ID}
 	return s.Store.CreateRun(ctx, &child, planBytes, requestID, first)
 }
 

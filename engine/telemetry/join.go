@@ -3,13 +3,13 @@ package telemetry
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Join returns an observer that tells all of the given ones, in their order. nil
 // ones are left out; of none it is nil, so that the engine gathers nothing.
-func Join(observers ...*plan.Observer) *plan.Observer {
-	var kept []*plan.Observer
+func Join(observers ...*runs.Observer) *runs.Observer {
+	var kept []*runs.Observer
 	for _, o := range observers {
 		if o != nil {
 			kept = append(kept, o)
@@ -21,32 +21,32 @@ func Join(observers ...*plan.Observer) *plan.Observer {
 		}
 		return nil
 	}
-	return &plan.Observer{
-		Run: func(run *plan.Run) { each(kept, func(o *plan.Observer) { o.RunStored(run) }) },
-		Step: func(run *plan.Run, step *plan.RunStep) {
-			each(kept, func(o *plan.Observer) { o.StepStored(run, step) })
+	return &runs.Observer{
+		Run: func(run *runs.Run) { each(kept, func(o *runs.Observer) { o.RunStored(run) }) },
+		Step: func(run *runs.Run, step *runs.Step) {
+			each(kept, func(o *runs.Observer) { o.StepStored(run, step) })
 		},
-		Call:   func(request *plan.Request) func(plan.Answer) { return callAll(kept, request) },
-		Fire:   func(fire *plan.Fire) { each(kept, func(o *plan.Observer) { o.Fired(fire) }) },
-		Commit: func(took time.Duration) { each(kept, func(o *plan.Observer) { o.Committed(took) }) },
+		Call:   func(request *runs.Request) func(runs.Answer) { return callAll(kept, request) },
+		Fire:   func(fire *runs.Fire) { each(kept, func(o *runs.Observer) { o.Fired(fire) }) },
+		Commit: func(took time.Duration) { each(kept, func(o *runs.Observer) { o.Committed(took) }) },
 		Wait: func(plugin, limiter string, took time.Duration) {
-			each(kept, func(o *plan.Observer) { o.Waited(plugin, limiter, took) })
+			each(kept, func(o *runs.Observer) { o.Waited(plugin, limiter, took) })
 		},
 	}
 }
 
-func each(observers []*plan.Observer, tell func(*plan.Observer)) {
+func each(observers []*runs.Observer, tell func(*runs.Observer)) {
 	for _, o := range observers {
 		tell(o)
 	}
 }
 
-func callAll(observers []*plan.Observer, request *plan.Request) func(plan.Answer) {
-	ended := make([]func(plan.Answer), len(observers))
+func callAll(observers []*runs.Observer, request *runs.Request) func(runs.Answer) {
+	ended := make([]func(runs.Answer), len(observers))
 	for i, o := range observers {
 		ended[i] = o.CallSent(request)
 	}
-	return func(answer plan.Answer) {
+	return func(answer runs.Answer) {
 		for _, end := range ended {
 			end(answer)
 		}

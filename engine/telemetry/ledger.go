@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // ledger knows how far each run is that is not closed, so that a change is
@@ -36,7 +36,7 @@ func newLedger(since time.Time) *ledger {
 }
 
 // run takes a row and tells what is new.
-func (l *ledger) run(run *plan.Run) (n news) {
+func (l *ledger) run(run *runs.Run) (n news) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.open[run.ID]
@@ -47,11 +47,11 @@ func (l *ledger) run(run *plan.Run) (n news) {
 			n.accepted, n.acceptedAt, e.begun = true, at, false
 		}
 	}
-	if !e.begun && run.Status != plan.RunQueued {
+	if !e.begun && run.Status != runs.RunQueued {
 		e.begun, n.began = true, true
 		n.acceptedAt, _ = idTime(run.ID)
 	}
-	paused := run.Status == plan.RunPaused
+	paused := run.Status == runs.RunPaused
 	n.paused = paused && !e.paused
 	e.paused, e.attempt = paused, run.Attempt
 	if run.Closed {
@@ -62,7 +62,7 @@ func (l *ledger) run(run *plan.Run) (n news) {
 }
 
 // stepEnded reports whether a step has ended since it was told of last.
-func (l *ledger) stepEnded(runID string, step *plan.RunStep) bool {
+func (l *ledger) stepEnded(runID string, step *runs.Step) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.open[runID]

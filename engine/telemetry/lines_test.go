@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/telemetry"
 )
 
 // logged returns what the lines of an observer say, without their times.
-func logged(traced bool, tell func(*plan.Observer, *clock)) string {
+func logged(traced bool, tell func(*runs.Observer, *clock)) string {
 	var out bytes.Buffer
 	wall := newClock()
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -28,19 +29,19 @@ func logged(traced bool, tell func(*plan.Observer, *clock)) string {
 
 func TestTheLogTellsARunsLife(t *testing.T) {
 	var id string
-	got := logged(false, func(o *plan.Observer, wall *clock) {
+	got := logged(false, func(o *runs.Observer, wall *clock) {
 		id = runID(wall.at, 1)
-		row := &plan.Run{ID: id, Workflow: "report", Trigger: "nightly", Status: plan.RunRunning, Attempt: 1, StartedAt: wall.at}
-		failed := &plan.Error{Kind: plan.KindUnavailable, Message: "no answer", Step: "read"}
+		row := &runs.Run{ID: id, Workflow: "report", Trigger: "nightly", Status: runs.RunRunning, Attempt: 1, StartedAt: wall.at}
+		failed := &runs.Error{Kind: plan.KindUnavailable, Message: "no answer", Step: "read"}
 		o.RunStored(row)
-		o.StepStored(row, &plan.RunStep{Path: "read", Uses: "tasks.list", Status: plan.StepRetrying, Wait: "retry 2 of 4", Error: failed})
+		o.StepStored(row, &runs.Step{Path: "read", Uses: "tasks.list", Status: runs.StepRetrying, Wait: "retry 2 of 4", Error: failed})
 		ended := wall.at
-		o.StepStored(row, &plan.RunStep{Path: "first", Uses: "core.log", Status: plan.StepSucceeded, Attempts: 1, FinishedAt: &ended})
-		o.StepStored(row, &plan.RunStep{Path: "read", Uses: "tasks.list", Status: plan.StepFailed, Attempts: 4, Error: failed, FinishedAt: &ended})
-		row.Status, row.Paused = plan.RunPaused, plan.PausedAuthRequired
+		o.StepStored(row, &runs.Step{Path: "first", Uses: "core.log", Status: runs.StepSucceeded, Attempts: 1, FinishedAt: &ended})
+		o.StepStored(row, &runs.Step{Path: "read", Uses: "tasks.list", Status: runs.StepFailed, Attempts: 4, Error: failed, FinishedAt: &ended})
+		row.Status, row.Paused = runs.RunPaused, runs.PausedAuthRequired
 		o.RunStored(row)
 		o.RunStored(row)
-		row.Status, row.Paused, row.Closed, row.Error, row.DurationMS, row.Attempt = plan.RunFailed, "", true, failed, 812, 2
+		row.Status, row.Paused, row.Closed, row.Error, row.DurationMS, row.Attempt = runs.RunFailed, "", true, failed, 812, 2
 		o.RunStored(row)
 	})
 	want := `
@@ -58,12 +59,12 @@ level=WARN msg="run ended" run=ID workflow=report status=failed duration_ms=812 
 
 func TestTheLogTellsOfFiresAndNamesTraces(t *testing.T) {
 	var id string
-	got := logged(true, func(o *plan.Observer, wall *clock) {
+	got := logged(true, func(o *runs.Observer, wall *clock) {
 		id = runID(wall.at, 1)
-		o.Fired(&plan.Fire{Workflow: "report", Trigger: "nightly", Kind: plan.TriggerCron, Slot: wall.at, Run: id})
-		o.Fired(&plan.Fire{Workflow: "report", Trigger: "nightly", Kind: plan.TriggerCron, Slot: wall.at, Skipped: plan.SkipLate, Slots: 3})
-		o.Fired(&plan.Fire{Workflow: "report", Trigger: "hook", Kind: plan.TriggerWebhook, Slot: wall.at, Skipped: plan.SkipInvalid, Note: "no site"})
-		o.RunStored(&plan.Run{ID: id, Workflow: "report", Trigger: "nightly", Status: plan.RunSucceeded, Attempt: 1, Closed: true, StartedAt: wall.at})
+		o.Fired(&runs.Fire{Workflow: "report", Trigger: "nightly", Kind: plan.TriggerCron, Slot: wall.at, Run: id})
+		o.Fired(&runs.Fire{Workflow: "report", Trigger: "nightly", Kind: plan.TriggerCron, Slot: wall.at, Skipped: runs.SkipLate, Slots: 3})
+		o.Fired(&runs.Fire{Workflow: "report", Trigger: "hook", Kind: plan.TriggerWebhook, Slot: wall.at, Skipped: runs.SkipInvalid, Note: "no site"})
+		o.RunStored(&runs.Run{ID: id, Workflow: "report", Trigger: "nightly", Status: runs.RunSucceeded, Attempt: 1, Closed: true, StartedAt: wall.at})
 		o.Waited("tasks", "api", 1500e6)
 	})
 	want := `

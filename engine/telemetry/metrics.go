@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
 
@@ -123,8 +124,8 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Observer is what counts when the engine tells it.
-func (m *Metrics) Observer() *plan.Observer {
-	return &plan.Observer{
+func (m *Metrics) Observer() *runs.Observer {
+	return &runs.Observer{
 		Run: m.runStored, Step: m.stepStored, Call: m.callSent, Fire: m.fired,
 		Wait: func(plugin, limiter string, took time.Duration) {
 			m.waits.WithLabelValues(m.names.of(plugin), m.names.of(limiter)).Observe(took.Seconds())
@@ -133,7 +134,7 @@ func (m *Metrics) Observer() *plan.Observer {
 	}
 }
 
-func (m *Metrics) runStored(run *plan.Run) {
+func (m *Metrics) runStored(run *runs.Run) {
 	news, workflow := m.runs.run(run), m.names.of(run.Workflow)
 	if news.accepted {
 		m.started.WithLabelValues(workflow, m.names.of(run.Trigger)).Inc()
@@ -152,7 +153,7 @@ func (m *Metrics) runStored(run *plan.Run) {
 }
 
 // countLag tells how long after its slot a schedule's run began.
-func (m *Metrics) countLag(run *plan.Run) {
+func (m *Metrics) countLag(run *runs.Run) {
 	fire := run.Fire
 	if fire == nil || fire.Backfill || fire.By != "" || fire.Kind != plan.TriggerCron && fire.Kind != plan.TriggerEvery {
 		return
@@ -160,7 +161,7 @@ func (m *Metrics) countLag(run *plan.Run) {
 	m.lags.WithLabelValues(string(fire.Kind)).Observe(max(0, run.StartedAt.Sub(fire.Slot).Seconds()))
 }
 
-func (m *Metrics) stepStored(run *plan.Run, step *plan.RunStep) {
+func (m *Metrics) stepStored(run *runs.Run, step *runs.Step) {
 	if !m.runs.stepEnded(run.ID, step) {
 		return
 	}
@@ -171,19 +172,19 @@ func (m *Metrics) stepStored(run *plan.Run, step *plan.RunStep) {
 	}
 }
 
-func (m *Metrics) callSent(request *plan.Request) func(plan.Answer) {
+func (m *Metrics) callSent(request *runs.Request) func(runs.Answer) {
 	began, action := m.options.Now(), m.names.of(request.Action)
 	if request.Attempt > 1 && len(request.Checkpoint) == 0 {
 		m.retries.WithLabelValues(action).Inc()
 	}
-	return func(answer plan.Answer) {
+	return func(answer runs.Answer) {
 		m.calls.WithLabelValues(action, outcomeOf(answer)).Inc()
 		m.callTime.WithLabelValues(action).Observe(m.options.Now().Sub(began).Seconds())
 	}
 }
 
 // outcomeOf names how a call ended.
-func outcomeOf(answer plan.Answer) string {
+func outcomeOf(answer runs.Answer) string {
 	switch {
 	case answer.Failed != nil:
 		return string(answer.Failed.Kind)
@@ -195,7 +196,7 @@ func outcomeOf(answer plan.Answer) string {
 	return string(plan.KindCrashed)
 }
 
-func (m *Metrics) fired(fire *plan.Fire) {
+func (m *Metrics) fired(fire *runs.Fire) {
 	result := fire.Skipped
 	if fire.Run != "" {
 		result = "run"

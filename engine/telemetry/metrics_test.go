@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/telemetry"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
@@ -83,17 +84,17 @@ func TestARunIsCountedOnceHoweverOftenItsRowIsTold(t *testing.T) {
 	wall := newClock()
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: wall.now, Version: "test"})
 	observer := metrics.Observer()
-	row := plan.Run{ID: runID(wall.at, 1), Workflow: "report", Trigger: "nightly", Status: plan.RunQueued, Attempt: 1}
+	row := runs.Run{ID: runID(wall.at, 1), Workflow: "report", Trigger: "nightly", Status: runs.RunQueued, Attempt: 1}
 	observer.RunStored(&row)
-	row.StartedAt, row.Status = wall.pass(2_000_000_000), plan.RunRunning
-	observer.RunStored(&row)
-	observer.RunStored(&row)
-	row.Status, row.Paused = plan.RunPaused, plan.PausedAuthRequired
+	row.StartedAt, row.Status = wall.pass(2_000_000_000), runs.RunRunning
 	observer.RunStored(&row)
 	observer.RunStored(&row)
-	row.Status, row.Paused, row.Attempt = plan.RunRunning, "", 2
+	row.Status, row.Paused = runs.RunPaused, runs.PausedAuthRequired
 	observer.RunStored(&row)
-	row.Status, row.Closed, row.DurationMS = plan.RunSucceeded, true, 1500
+	observer.RunStored(&row)
+	row.Status, row.Paused, row.Attempt = runs.RunRunning, "", 2
+	observer.RunStored(&row)
+	row.Status, row.Closed, row.DurationMS = runs.RunSucceeded, true, 1500
 	observer.RunStored(&row)
 	wants(t, read(t, metrics),
 		`flowrun_runs_started_total{trigger="nightly",workflow="report"} 1`,
@@ -111,7 +112,7 @@ func TestARunThatWasAcceptedBeforeTheServerIsNotCountedAsStarted(t *testing.T) {
 	wall := newClock()
 	old := runID(wall.at.Add(-3600e9), 1)
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: wall.now, Version: "test"})
-	metrics.Observer().RunStored(&plan.Run{ID: old, Workflow: "report", Status: plan.RunFailed, Attempt: 1, Closed: true})
+	metrics.Observer().RunStored(&runs.Run{ID: old, Workflow: "report", Status: runs.RunFailed, Attempt: 1, Closed: true})
 	page := read(t, metrics)
 	wants(t, page, `flowrun_runs_finished_total{status="failed",workflow="report"} 1`)
 	if strings.Contains(page, "flowrun_runs_started_total{") || strings.Contains(page, "flowrun_run_queue_seconds_count{") {
@@ -121,21 +122,21 @@ func TestARunThatWasAcceptedBeforeTheServerIsNotCountedAsStarted(t *testing.T) {
 
 func TestTheLagOfAScheduleIsThatOfItsSlots(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*plan.Fire)
+		change func(*runs.Fire)
 		counts bool
 	}{
-		"a slot of a cron trigger is counted":    {func(*plan.Fire) {}, true},
-		"a backfill is not":                      {func(f *plan.Fire) { f.Backfill = true }, false},
-		"what a person asked for is not":         {func(f *plan.Fire) { f.By = "ada" }, false},
-		"a webhook has no slot to be late after": {func(f *plan.Fire) { f.Kind = plan.TriggerWebhook }, false},
+		"a slot of a cron trigger is counted":    {func(*runs.Fire) {}, true},
+		"a backfill is not":                      {func(f *runs.Fire) { f.Backfill = true }, false},
+		"what a person asked for is not":         {func(f *runs.Fire) { f.By = "ada" }, false},
+		"a webhook has no slot to be late after": {func(f *runs.Fire) { f.Kind = plan.TriggerWebhook }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wall := newClock()
 			metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: wall.now, Version: "test"})
-			fire := &plan.Fire{Workflow: "report", Trigger: "nightly", Kind: plan.TriggerCron, Slot: wall.at}
+			fire := &runs.Fire{Workflow: "report", Trigger: "nightly", Kind: plan.TriggerCron, Slot: wall.at}
 			test.change(fire)
 			accepted := wall.pass(3e9)
-			row := &plan.Run{ID: runID(accepted, 1), Workflow: "report", Status: plan.RunRunning, StartedAt: accepted, Attempt: 1, Fire: fire}
+			row := &runs.Run{ID: runID(accepted, 1), Workflow: "report", Status: runs.RunRunning, StartedAt: accepted, Attempt: 1, Fire: fire}
 			metrics.Observer().RunStored(row)
 			if counted := strings.Contains(read(t, metrics), `flowrun_schedule_lag_seconds_sum{kind="cron"} 3`); counted != test.counts {
 				t.Errorf("counted: %v, want %v", counted, test.counts)
@@ -148,26 +149,26 @@ func TestStepsCallsAndWaitsAreCounted(t *testing.T) {
 	wall := newClock()
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: wall.now, Version: "test"})
 	observer := metrics.Observer()
-	row := &plan.Run{ID: runID(wall.at, 1), Workflow: "report", Status: plan.RunRunning, StartedAt: wall.at, Attempt: 1}
+	row := &runs.Run{ID: runID(wall.at, 1), Workflow: "report", Status: runs.RunRunning, StartedAt: wall.at, Attempt: 1}
 	observer.RunStored(row)
 	began := wall.at
-	step := &plan.RunStep{Path: "read", Uses: "tasks.list", Status: plan.StepRunning, StartedAt: &began}
+	step := &runs.Step{Path: "read", Uses: "tasks.list", Status: runs.StepRunning, StartedAt: &began}
 	observer.StepStored(row, step)
-	first := observer.CallSent(&plan.Request{Action: "tasks.list", RunID: row.ID, Attempt: 1})
+	first := observer.CallSent(&runs.Request{Action: "tasks.list", RunID: row.ID, Attempt: 1})
 	wall.pass(2e9)
-	first(plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable}})
-	second := observer.CallSent(&plan.Request{Action: "tasks.list", RunID: row.ID, Attempt: 2})
+	first(runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable}})
+	second := observer.CallSent(&runs.Request{Action: "tasks.list", RunID: row.ID, Attempt: 2})
 	wall.pass(1e9)
-	second(plan.Answer{Completed: &plan.Completed{}})
-	poll := observer.CallSent(&plan.Request{Action: "tasks.list", RunID: row.ID, Attempt: 2, Checkpoint: []byte("x")})
-	poll(plan.Answer{Pending: &plan.Pending{}})
+	second(runs.Answer{Completed: &runs.Completed{}})
+	poll := observer.CallSent(&runs.Request{Action: "tasks.list", RunID: row.ID, Attempt: 2, Checkpoint: []byte("x")})
+	poll(runs.Answer{Pending: &runs.Pending{}})
 	ended := wall.at
-	step.Status, step.FinishedAt = plan.StepSucceeded, &ended
+	step.Status, step.FinishedAt = runs.StepSucceeded, &ended
 	observer.StepStored(row, step)
 	observer.StepStored(row, step) // its outputs were dropped: no second end
 	observer.Waited("tasks", "api", 4e9)
-	observer.Fired(&plan.Fire{Workflow: "report", Trigger: "nightly", Skipped: plan.SkipLate, Slots: 3})
-	observer.Fired(&plan.Fire{Workflow: "report", Trigger: "nightly", Run: row.ID})
+	observer.Fired(&runs.Fire{Workflow: "report", Trigger: "nightly", Skipped: runs.SkipLate, Slots: 3})
+	observer.Fired(&runs.Fire{Workflow: "report", Trigger: "nightly", Run: row.ID})
 	observer.Committed(3e6)
 	metrics.Line("warn")
 	wants(t, read(t, metrics),
@@ -189,7 +190,7 @@ func TestStepsCallsAndWaitsAreCounted(t *testing.T) {
 func TestThePageShowsTheVitalsOfTheEngine(t *testing.T) {
 	wall := newClock()
 	now := &vitals.Vitals{
-		Active: 3, Busy: 2, InFlight: 1, Runs: map[plan.RunStatus]int{plan.RunFailed: 4},
+		Active: 3, Busy: 2, InFlight: 1, Runs: map[runs.Status]int{runs.RunFailed: 4},
 		Store: vitals.StoreStats{Commits: 10, Fsyncs: 21, Bytes: 4096}, Writes: 12,
 		Usage: vitals.StoreUsage{File: 1 << 20, Free: 4096, Max: 8 << 30, DiskFree: 5, DiskTotal: 10}, Pressure: 1, Backup: wall.at,
 		Plugins:  []vitals.Plugin{{Name: "tasks", PID: 12, InFlight: 1, Starts: 2, Crashes: 1}},
@@ -231,9 +232,9 @@ func TestNamesFromWorkflowsDoNotLetThePageGrowForGood(t *testing.T) {
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: wall.now, Version: "test"})
 	observer := metrics.Observer()
 	for i := range 3000 {
-		observer.Fired(&plan.Fire{Workflow: fmt.Sprintf("w%d", i), Trigger: "t", Run: "x"})
+		observer.Fired(&runs.Fire{Workflow: fmt.Sprintf("w%d", i), Trigger: "t", Run: "x"})
 	}
-	observer.Fired(&plan.Fire{Workflow: strings.Repeat("é", 200) + "\xff\n\"\\", Trigger: "bad\xffname\n", Run: "x"})
+	observer.Fired(&runs.Fire{Workflow: strings.Repeat("é", 200) + "\xff\n\"\\", Trigger: "bad\xffname\n", Run: "x"})
 	page := fetch(t, metrics) // the linter takes long for a long page
 	if lines := strings.Count(page, "flowrun_trigger_fires_total{"); lines > 2001 {
 		t.Errorf("%d series of one name", lines)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/telemetry"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
@@ -29,13 +30,13 @@ func everything(t *testing.T) *telemetry.Metrics {
 		},
 	})
 	observer := metrics.Observer()
-	fire := &plan.Fire{Workflow: "w", Trigger: "t", Kind: plan.TriggerCron, Slot: wall.at, Run: "x"}
-	row := &plan.Run{ID: runID(wall.at, 1), Workflow: "w", Trigger: "t", Status: plan.RunPaused, Paused: plan.PausedError, StartedAt: wall.at, Attempt: 1, Fire: fire}
+	fire := &runs.Fire{Workflow: "w", Trigger: "t", Kind: plan.TriggerCron, Slot: wall.at, Run: "x"}
+	row := &runs.Run{ID: runID(wall.at, 1), Workflow: "w", Trigger: "t", Status: runs.RunPaused, Paused: runs.PausedError, StartedAt: wall.at, Attempt: 1, Fire: fire}
 	observer.RunStored(row)
 	began := wall.at
-	observer.StepStored(row, &plan.RunStep{Path: "s", Uses: "tasks.list", Status: plan.StepSucceeded, StartedAt: &began, FinishedAt: &began})
-	observer.CallSent(&plan.Request{Action: "tasks.list", Attempt: 2})(plan.Answer{Completed: &plan.Completed{}})
-	row.Status, row.Closed = plan.RunSucceeded, true
+	observer.StepStored(row, &runs.Step{Path: "s", Uses: "tasks.list", Status: runs.StepSucceeded, StartedAt: &began, FinishedAt: &began})
+	observer.CallSent(&runs.Request{Action: "tasks.list", Attempt: 2})(runs.Answer{Completed: &runs.Completed{}})
+	row.Status, row.Closed = runs.RunSucceeded, true
 	observer.RunStored(row)
 	observer.Waited("tasks", "api", 1)
 	observer.Fired(fire)
@@ -70,28 +71,28 @@ func TestOneObserverOfManyTellsThemAll(t *testing.T) {
 	if telemetry.Join() != nil || telemetry.Join(nil, nil) != nil {
 		t.Error("nobody listens, and there is an observer")
 	}
-	only := &plan.Observer{}
+	only := &runs.Observer{}
 	if telemetry.Join(nil, only) != only {
 		t.Error("one observer was wrapped")
 	}
 	told := map[string]int{}
-	listener := &plan.Observer{
-		Run:  func(*plan.Run) { told["run"]++ },
-		Step: func(*plan.Run, *plan.RunStep) { told["step"]++ },
-		Call: func(r *plan.Request) func(plan.Answer) {
+	listener := &runs.Observer{
+		Run:  func(*runs.Run) { told["run"]++ },
+		Step: func(*runs.Run, *runs.Step) { told["step"]++ },
+		Call: func(r *runs.Request) func(runs.Answer) {
 			told["call"]++
 			r.Traceparent += "x"
-			return func(plan.Answer) { told["answer"]++ }
+			return func(runs.Answer) { told["answer"]++ }
 		},
-		Fire: func(*plan.Fire) { told["fire"]++ },
+		Fire: func(*runs.Fire) { told["fire"]++ },
 	}
-	deaf := &plan.Observer{Call: func(*plan.Request) func(plan.Answer) { return nil }}
+	deaf := &runs.Observer{Call: func(*runs.Request) func(runs.Answer) { return nil }}
 	joined := telemetry.Join(listener, deaf, listener)
-	joined.RunStored(&plan.Run{})
-	joined.StepStored(&plan.Run{}, &plan.RunStep{})
-	request := &plan.Request{}
-	joined.CallSent(request)(plan.Answer{})
-	joined.Fired(&plan.Fire{})
+	joined.RunStored(&runs.Run{})
+	joined.StepStored(&runs.Run{}, &runs.Step{})
+	request := &runs.Request{}
+	joined.CallSent(request)(runs.Answer{})
+	joined.Fired(&runs.Fire{})
 	joined.Waited("", "", 0)
 	joined.Committed(0)
 	want := map[string]int{"run": 2, "step": 2, "call": 2, "answer": 2, "fire": 2}
@@ -101,14 +102,14 @@ func TestOneObserverOfManyTellsThemAll(t *testing.T) {
 }
 
 func TestANilObserverHearsNothing(t *testing.T) {
-	var nobody *plan.Observer
+	var nobody *runs.Observer
 	nobody.RunStored(nil)
 	nobody.StepStored(nil, nil)
-	nobody.CallSent(nil)(plan.Answer{})
+	nobody.CallSent(nil)(runs.Answer{})
 	nobody.Waited("", "", 0)
 	nobody.Fired(nil)
 	nobody.Committed(0)
-	if allocations := testing.AllocsPerRun(100, func() { nobody.CallSent(nil)(plan.Answer{}) }); allocations > 0 {
+	if allocations := testing.AllocsPerRun(100, func() { nobody.CallSent(nil)(runs.Answer{}) }); allocations > 0 {
 		t.Errorf("telling nobody costs %g allocations", allocations)
 	}
 }

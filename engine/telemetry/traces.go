@@ -15,7 +15,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Traces makes a trace of each run: the run, its steps, the pages of a step, the
@@ -29,7 +29,7 @@ type Traces struct {
 
 	mu   sync.Mutex
 	open map[string]*tracedRun
-	row  func(runID string) (*plan.Run, error)
+	row  func(runID string) (*runs.Run, error)
 }
 
 // TracesOptions are what Traces need. Now, Exporter and Version are required.
@@ -89,15 +89,15 @@ func (t *Traces) Spans() (sent, lost uint64) { return t.counts.sent.Load(), t.co
 
 // LookUp lets the rows of runs be read that this process has not begun: the
 // parents of sub-workflows, and runs that go on after a restart.
-func (t *Traces) LookUp(row func(runID string) (*plan.Run, error)) {
+func (t *Traces) LookUp(row func(runID string) (*runs.Run, error)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.row = row
 }
 
 // Observer is what makes the spans when the engine tells it.
-func (t *Traces) Observer() *plan.Observer {
-	return &plan.Observer{Run: t.runStored, Step: t.stepStored, Call: t.callSent}
+func (t *Traces) Observer() *runs.Observer {
+	return &runs.Observer{Run: t.runStored, Step: t.stepStored, Call: t.callSent}
 }
 
 // spanIDs are the ids that the next span gets.
@@ -136,7 +136,7 @@ func (t *Traces) start(r *tracedRun, id, parent trace.SpanID, name string, at ti
 }
 
 // end ends a span, with the error that ended what it stands for.
-func end(span trace.Span, failure *plan.Error, at time.Time) {
+func end(span trace.Span, failure *runs.Error, at time.Time) {
 	if failure != nil {
 		span.SetAttributes(attribute.String("error.type", string(failure.Kind)))
 		span.SetStatus(codes.Error, cut(string(failure.Kind)+": "+failure.Message))
@@ -155,7 +155,7 @@ func cut(text string) string {
 }
 
 // callSent begins the span of an attempt and names it to the plugin.
-func (t *Traces) callSent(request *plan.Request) func(plan.Answer) {
+func (t *Traces) callSent(request *runs.Request) func(runs.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.of(request.RunID, nil)
@@ -182,7 +182,7 @@ func (t *Traces) callSent(request *plan.Request) func(plan.Answer) {
 	}
 	span := t.start(r, id, parent, request.Action, now, attributes...)
 	request.Traceparent = traceparent(span.SpanContext())
-	return func(answer plan.Answer) {
+	return func(answer runs.Answer) {
 		ended := t.options.Now()
 		span.SetAttributes(attribute.String("flowrun.outcome", outcomeOf(answer)))
 		end(span, answer.Failed, ended)
@@ -193,7 +193,7 @@ func (t *Traces) callSent(request *plan.Request) func(plan.Answer) {
 }
 
 // pageOf names the page of a call: an operation of a step with pages ends in it.
-func pageOf(request *plan.Request) (page string, paged bool) {
+func pageOf(request *runs.Request) (page string, paged bool) {
 	_, page, paged = strings.Cut(request.Operation, "#")
 	return page, paged
 }
@@ -220,7 +220,7 @@ func (t *Traces) endPage(runID, operation string, at time.Time) {
 }
 
 // sendPage sends the span of a page that has begun. t.mu is held.
-func (t *Traces) sendPage(runID string, r *tracedRun, operation string, failure *plan.Error, at time.Time) {
+func (t *Traces) sendPage(runID string, r *tracedRun, operation string, failure *runs.Error, at time.Time) {
 	begun, open := r.pages[operation]
 	if !open {
 		return

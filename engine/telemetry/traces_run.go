@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // maxDepth is how many runs a sub-workflow's trace is looked for upwards.
@@ -17,7 +17,7 @@ const maxDepth = 32
 
 // of returns the state of a run, which is made from its row where it is not
 // known; nil without a row. t.mu is held, and released while a row is read.
-func (t *Traces) of(runID string, row *plan.Run) *tracedRun {
+func (t *Traces) of(runID string, row *runs.Run) *tracedRun {
 	if known := t.open[runID]; known != nil || runID == "" {
 		return known
 	}
@@ -47,7 +47,7 @@ func (t *Traces) of(runID string, row *plan.Run) *tracedRun {
 }
 
 // rowOf reads a row where it is not at hand.
-func (t *Traces) rowOf(runID string, row *plan.Run) *plan.Run {
+func (t *Traces) rowOf(runID string, row *runs.Run) *runs.Run {
 	if row != nil || t.row == nil {
 		return row
 	}
@@ -63,7 +63,7 @@ func (t *Traces) rowOf(runID string, row *plan.Run) *plan.Run {
 
 // rootOf finds the run whose trace a sub-workflow's run belongs to, and the
 // attempt of its parent.
-func (t *Traces) rootOf(row *plan.Run) (root string, parentAttempt int) {
+func (t *Traces) rootOf(row *runs.Run) (root string, parentAttempt int) {
 	parentAttempt = 1
 	for depth := 0; row.Parent != nil && depth < maxDepth; depth++ {
 		root = row.Parent.Run
@@ -85,11 +85,11 @@ func (t *Traces) sampled(id trace.TraceID) trace.TraceFlags {
 	return probe.SpanContext().TraceFlags() // it is never ended, so it is never sent
 }
 
-func (t *Traces) runStored(row *plan.Run) {
+func (t *Traces) runStored(row *runs.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.of(row.ID, row)
-	if r == nil || row.Status == plan.RunQueued {
+	if r == nil || row.Status == runs.RunQueued {
 		return
 	}
 	if row.Attempt > r.attempt {
@@ -109,7 +109,7 @@ func (t *Traces) runStored(row *plan.Run) {
 
 // sendRun sends the span of a run's attempt. One that was paused and goes on
 // without a new attempt gets another span beside the first.
-func (t *Traces) sendRun(row *plan.Run, r *tracedRun) {
+func (t *Traces) sendRun(row *runs.Run, r *tracedRun) {
 	at := t.options.Now()
 	if row.FinishedAt != nil && row.Closed {
 		at = *row.FinishedAt
@@ -135,21 +135,21 @@ func (t *Traces) sendRun(row *plan.Run, r *tracedRun) {
 			TraceID: TraceID(row.RerunOf), SpanID: runSpan(row.RerunOf, 1), TraceFlags: r.sampled, Remote: true,
 		})})
 	}
-	if row.Status == plan.RunSucceeded {
+	if row.Status == runs.RunSucceeded {
 		span.SetStatus(codes.Ok, "")
 	}
 	end(span, row.Error, at)
 	r.begun = at
 }
 
-func (t *Traces) stepStored(row *plan.Run, step *plan.RunStep) {
+func (t *Traces) stepStored(row *runs.Run, step *runs.Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.of(row.ID, row)
 	if r == nil || !r.ledger.stepEnded(row.ID, step) || step.StartedAt == nil || step.FinishedAt == nil {
 		return
 	}
-	if step.Status == plan.StepSkipped || step.Status == plan.StepBlocked {
+	if step.Status == runs.StepSkipped || step.Status == runs.StepBlocked {
 		return // it took no time
 	}
 	for operation, page := range r.pages {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/telemetry"
 )
 
@@ -82,28 +83,28 @@ func (c *traced) compare(want string) {
 	}
 }
 
-func (c *traced) begin(workflow string, n byte) *plan.Run {
-	row := &plan.Run{ID: runID(c.wall.at, n), Workflow: workflow, Status: plan.RunRunning, StartedAt: c.wall.at, Attempt: 1}
+func (c *traced) begin(workflow string, n byte) *runs.Run {
+	row := &runs.Run{ID: runID(c.wall.at, n), Workflow: workflow, Status: runs.RunRunning, StartedAt: c.wall.at, Attempt: 1}
 	c.traces.Observer().RunStored(row)
 	return row
 }
 
-func (c *traced) end(row *plan.Run, status plan.RunStatus, failure *plan.Error) {
+func (c *traced) end(row *runs.Run, status runs.Status, failure *runs.Error) {
 	at := c.wall.at
 	row.Status, row.Closed, row.FinishedAt, row.Error = status, true, &at, failure
 	c.traces.Observer().RunStored(row)
 }
 
 // step tells of a step that began a time ago and ends now.
-func (c *traced) step(row *plan.Run, path string, ago time.Duration, status plan.StepStatus, failure *plan.Error) {
+func (c *traced) step(row *runs.Run, path string, ago time.Duration, status runs.StepStatus, failure *runs.Error) {
 	began, ended := c.wall.at.Add(-ago), c.wall.at
-	c.traces.Observer().StepStored(row, &plan.RunStep{Path: path, Uses: "tasks.list", Status: status, StartedAt: &began, FinishedAt: &ended, Error: failure})
+	c.traces.Observer().StepStored(row, &runs.Step{Path: path, Uses: "tasks.list", Status: status, StartedAt: &began, FinishedAt: &ended, Error: failure})
 }
 
 // call makes a call that takes a second and returns its trace context.
-func (c *traced) call(row *plan.Run, operation string, attempt int, answer plan.Answer) string {
+func (c *traced) call(row *runs.Run, operation string, attempt int, answer runs.Answer) string {
 	step, _, _ := strings.Cut(operation, "#")
-	request := &plan.Request{Action: "tasks.list", RunID: row.ID, Step: step, Operation: operation, Attempt: attempt}
+	request := &runs.Request{Action: "tasks.list", RunID: row.ID, Step: step, Operation: operation, Attempt: attempt}
 	ended := c.traces.Observer().CallSent(request)
 	c.wall.pass(time.Second)
 	ended(answer)
@@ -111,8 +112,8 @@ func (c *traced) call(row *plan.Run, operation string, attempt int, answer plan.
 }
 
 var (
-	done   = plan.Answer{Completed: &plan.Completed{}}
-	broken = plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "no answer"}}
+	done   = runs.Answer{Completed: &runs.Completed{}}
+	broken = runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: "no answer"}}
 )
 
 func TestATraceHoldsTheRunItsStepsPagesAndAttempts(t *testing.T) {
@@ -121,11 +122,11 @@ func TestATraceHoldsTheRunItsStepsPagesAndAttempts(t *testing.T) {
 	c.call(row, "read#page1", 1, done)
 	c.call(row, "read#page2", 1, broken)
 	c.call(row, "read#page2", 2, done)
-	c.step(row, "read", 3*time.Second, plan.StepSucceeded, nil)
+	c.step(row, "read", 3*time.Second, runs.StepSucceeded, nil)
 	c.call(row, "sites[a].ping", 1, done)
-	c.step(row, "sites[a].ping", time.Second, plan.StepSucceeded, nil)
-	c.step(row, "sites", time.Second, plan.StepSucceeded, nil)
-	c.end(row, plan.RunSucceeded, nil)
+	c.step(row, "sites[a].ping", time.Second, runs.StepSucceeded, nil)
+	c.step(row, "sites", time.Second, runs.StepSucceeded, nil)
+	c.end(row, runs.RunSucceeded, nil)
 	c.compare(`
 report 4s Ok
   read 3s Unset
@@ -144,8 +145,8 @@ func TestAPageThatIsNeverAnsweredEndsWithItsStep(t *testing.T) {
 	c := newTraced(t)
 	row := c.begin("report", 1)
 	c.call(row, "read#page1", 1, broken)
-	c.step(row, "read", time.Second, plan.StepFailed, broken.Failed)
-	c.end(row, plan.RunFailed, broken.Failed)
+	c.step(row, "read", time.Second, runs.StepFailed, broken.Failed)
+	c.end(row, runs.RunFailed, broken.Failed)
 	c.compare(`
 report 1s Error
   read 1s Error
@@ -158,14 +159,14 @@ func TestEachAttemptOfARunIsASpanOfTheSameTrace(t *testing.T) {
 	c := newTraced(t)
 	row := c.begin("report", 1)
 	c.call(row, "read", 1, broken)
-	c.step(row, "read", time.Second, plan.StepFailed, broken.Failed)
-	c.end(row, plan.RunFailed, broken.Failed)
+	c.step(row, "read", time.Second, runs.StepFailed, broken.Failed)
+	c.end(row, runs.RunFailed, broken.Failed)
 	c.wall.pass(time.Hour)
-	row.Status, row.Closed, row.FinishedAt, row.Error, row.Attempt = plan.RunRunning, false, nil, nil, 2
+	row.Status, row.Closed, row.FinishedAt, row.Error, row.Attempt = runs.RunRunning, false, nil, nil, 2
 	c.traces.Observer().RunStored(row)
 	c.call(row, "read", 1, done)
-	c.step(row, "read", time.Second, plan.StepSucceeded, nil)
-	c.end(row, plan.RunSucceeded, nil)
+	c.step(row, "read", time.Second, runs.StepSucceeded, nil)
+	c.end(row, runs.RunSucceeded, nil)
 	c.compare(`
 report 1s Error
   read 1s Error
@@ -185,13 +186,13 @@ func TestAnotherProcessGoesOnWithTheSameTrace(t *testing.T) {
 	before, after := newTraced(t), newTraced(t)
 	row := before.begin("report", 1)
 	before.call(row, "read", 1, done)
-	before.step(row, "read", time.Second, plan.StepSucceeded, nil)
+	before.step(row, "read", time.Second, runs.StepSucceeded, nil)
 	// The process is killed; the next one replays and tells of what comes then.
-	after.traces.LookUp(func(string) (*plan.Run, error) { return row, nil })
+	after.traces.LookUp(func(string) (*runs.Run, error) { return row, nil })
 	after.wall.pass(time.Second)
 	after.call(row, "write", 1, done)
-	after.step(row, "write", time.Second, plan.StepSucceeded, nil)
-	after.end(row, plan.RunSucceeded, nil)
+	after.step(row, "write", time.Second, runs.StepSucceeded, nil)
+	after.end(row, runs.RunSucceeded, nil)
 	after.compare(`
 report 2s Ok
   write 1s Unset
@@ -214,17 +215,17 @@ report 2s Ok
 func TestASubWorkflowStandsInTheTraceOfItsParent(t *testing.T) {
 	c := newTraced(t)
 	parent := c.begin("parent", 1)
-	child := &plan.Run{
-		ID: runID(c.wall.at, 2), Workflow: "child", Status: plan.RunRunning, StartedAt: c.wall.at, Attempt: 1,
-		Parent: &plan.ParentStep{Run: parent.ID, Step: "sub", Path: "sub"},
+	child := &runs.Run{
+		ID: runID(c.wall.at, 2), Workflow: "child", Status: runs.RunRunning, StartedAt: c.wall.at, Attempt: 1,
+		Parent: &runs.ParentStep{Run: parent.ID, Step: "sub", Path: "sub"},
 	}
-	c.traces.LookUp(func(string) (*plan.Run, error) { return parent, nil })
+	c.traces.LookUp(func(string) (*runs.Run, error) { return parent, nil })
 	c.traces.Observer().RunStored(child)
 	c.call(child, "read", 1, done)
-	c.step(child, "read", time.Second, plan.StepSucceeded, nil)
-	c.end(child, plan.RunSucceeded, nil)
-	c.step(parent, "sub", time.Second, plan.StepSucceeded, nil)
-	c.end(parent, plan.RunSucceeded, nil)
+	c.step(child, "read", time.Second, runs.StepSucceeded, nil)
+	c.end(child, runs.RunSucceeded, nil)
+	c.step(parent, "sub", time.Second, runs.StepSucceeded, nil)
+	c.end(parent, runs.RunSucceeded, nil)
 	c.compare(`
 parent 1s Ok
   sub 1s Unset
@@ -238,8 +239,8 @@ func TestTheTraceContextOfACallNamesItsSpan(t *testing.T) {
 	c := newTraced(t)
 	row := c.begin("report", 1)
 	context := c.call(row, "read", 1, done)
-	c.step(row, "read", time.Second, plan.StepSucceeded, nil)
-	c.end(row, plan.RunSucceeded, nil)
+	c.step(row, "read", time.Second, runs.StepSucceeded, nil)
+	c.end(row, runs.RunSucceeded, nil)
 	c.tree()
 	for _, span := range c.kept.GetSpans() {
 		if span.Name == "tasks.list" {
@@ -255,8 +256,8 @@ func TestWhatIsNotSampledIsNotSentAndThePluginHearsOfIt(t *testing.T) {
 	c := newTraced(t)
 	row := c.begin("report", 1)
 	context := c.call(row, "read", 1, done)
-	c.step(row, "read", time.Second, plan.StepSucceeded, nil)
-	c.end(row, plan.RunSucceeded, nil)
+	c.step(row, "read", time.Second, runs.StepSucceeded, nil)
+	c.end(row, runs.RunSucceeded, nil)
 	c.compare("")
 	if !strings.HasSuffix(context, "-00") {
 		t.Errorf("the plugin got %q, want a context that is not sampled", context)
@@ -265,7 +266,7 @@ func TestWhatIsNotSampledIsNotSentAndThePluginHearsOfIt(t *testing.T) {
 
 func TestACallOutsideOfARunIsNotTraced(t *testing.T) {
 	c := newTraced(t)
-	request := &plan.Request{Action: "tasks.list", RunID: runID(c.wall.at, 9)}
+	request := &runs.Request{Action: "tasks.list", RunID: runID(c.wall.at, 9)}
 	c.traces.Observer().CallSent(request)(done)
 	if request.Traceparent != "" {
 		t.Errorf("the plugin got %q", request.Traceparent)
@@ -326,7 +327,7 @@ func TestSpansReachACollectorOverHTTP(t *testing.T) {
 	}
 	wall := newClock()
 	traces := telemetry.NewTraces(telemetry.TracesOptions{Now: wall.now, Version: "test", Exporter: exporter})
-	row := &plan.Run{ID: runID(wall.at, 1), Workflow: "report", Status: plan.RunSucceeded, StartedAt: wall.at, Attempt: 1, Closed: true}
+	row := &runs.Run{ID: runID(wall.at, 1), Workflow: "report", Status: runs.RunSucceeded, StartedAt: wall.at, Attempt: 1, Closed: true}
 	traces.Observer().RunStored(row)
 	if err := traces.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -353,13 +354,13 @@ func TestARunThatHasEndedLeavesNothingInMemory(t *testing.T) {
 	both := telemetry.Join(metrics.Observer(), c.traces.Observer())
 	for n := range byte(50) {
 		at := c.wall.at
-		row := &plan.Run{ID: runID(at, n), Workflow: "short", Status: plan.RunRunning, StartedAt: at, Attempt: 1}
-		step := &plan.RunStep{Path: "one", Status: plan.StepSucceeded, StartedAt: &at, FinishedAt: &at}
+		row := &runs.Run{ID: runID(at, n), Workflow: "short", Status: runs.RunRunning, StartedAt: at, Attempt: 1}
+		step := &runs.Step{Path: "one", Status: runs.StepSucceeded, StartedAt: &at, FinishedAt: &at}
 		if n%2 == 0 {
 			both.RunStored(row)
 			both.StepStored(row, step)
 		}
-		row.Status, row.Closed, row.FinishedAt = plan.RunSucceeded, true, &at
+		row.Status, row.Closed, row.FinishedAt = runs.RunSucceeded, true, &at
 		both.RunStored(row)
 		both.StepStored(row, step) // a run that ends with its first record: its steps come after it
 	}
@@ -372,22 +373,22 @@ func TestManyRunsMayBeToldAtOnce(t *testing.T) {
 	c := newTraced(t)
 	metrics := telemetry.NewMetrics(telemetry.MetricsOptions{Now: c.wall.now, Version: "test", Spans: c.traces.Spans})
 	both := telemetry.Join(metrics.Observer(), c.traces.Observer())
-	c.traces.LookUp(func(id string) (*plan.Run, error) { return &plan.Run{ID: id, Workflow: "parent", Attempt: 1}, nil })
+	c.traces.LookUp(func(id string) (*runs.Run, error) { return &runs.Run{ID: id, Workflow: "parent", Attempt: 1}, nil })
 	var workers sync.WaitGroup
 	for n := range byte(16) {
 		workers.Go(func() {
 			at := c.wall.now()
-			row := &plan.Run{ID: runID(at, n), Workflow: "report", Status: plan.RunRunning, StartedAt: at, Attempt: 1}
+			row := &runs.Run{ID: runID(at, n), Workflow: "report", Status: runs.RunRunning, StartedAt: at, Attempt: 1}
 			if n%4 == 3 {
-				row.Parent = &plan.ParentStep{Run: runID(at, 100+n), Step: "sub"}
+				row.Parent = &runs.ParentStep{Run: runID(at, 100+n), Step: "sub"}
 			}
 			both.RunStored(row)
 			for range 20 {
-				request := &plan.Request{Action: "tasks.list", RunID: row.ID, Step: "read", Operation: "read#page1", Attempt: 1}
+				request := &runs.Request{Action: "tasks.list", RunID: row.ID, Step: "read", Operation: "read#page1", Attempt: 1}
 				both.CallSent(request)(done)
-				both.StepStored(row, &plan.RunStep{Path: "read", Status: plan.StepSucceeded, StartedAt: &at, FinishedAt: &at})
+				both.StepStored(row, &runs.Step{Path: "read", Status: runs.StepSucceeded, StartedAt: &at, FinishedAt: &at})
 			}
-			row.Status, row.Closed, row.FinishedAt = plan.RunSucceeded, true, &at
+			row.Status, row.Closed, row.FinishedAt = runs.RunSucceeded, true, &at
 			both.RunStored(row)
 			fetch(t, metrics)
 		})

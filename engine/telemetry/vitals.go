@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
 
@@ -70,9 +70,9 @@ func (p page) runs(now *vitals.Vitals) {
 	p.gauge("flowrun_runs_active", "Runs that are driven.", float64(now.Active))
 	p.gauge("flowrun_runs_busy", "Driven runs that do more than wait for people or signals.", float64(now.Busy))
 	p.gauge("flowrun_calls_in_flight", "Calls that were sent and are not answered.", float64(now.InFlight))
-	for _, status := range []plan.RunStatus{
-		plan.RunQueued, plan.RunRunning, plan.RunWaiting, plan.RunPaused,
-		plan.RunSucceeded, plan.RunFailed, plan.RunCanceled, plan.RunTimedOut,
+	for _, status := range []runs.Status{
+		runs.RunQueued, runs.RunRunning, runs.RunWaiting, runs.RunPaused,
+		runs.RunSucceeded, runs.RunFailed, runs.RunCanceled, runs.RunTimedOut,
 	} {
 		p.gauge("flowrun_runs", "Runs in the store, by status.", float64(now.Runs[status]), "status", string(status))
 	}

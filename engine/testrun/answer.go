@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -114,7 +115,7 @@ func (b *binder) answer(node *spec.Node, info *stepInfo) *answer {
 		}
 		return nil
 	}
-	completed := &plan.Completed{}
+	completed := &runs.Completed{}
 	b.fields(node, "an answer",
 		field{"outputs", func(n *spec.Node) { b.outputs(a, completed, n, info) }},
 		field{"pages", func(n *spec.Node) { b.pages(a, n, info) }},
@@ -171,7 +172,7 @@ func (b *binder) converted(a *answer, node *spec.Node, t *schema.Type) (json.Raw
 	return nil, false
 }
 
-func (b *binder) outputs(a *answer, completed *plan.Completed, node *spec.Node, info *stepInfo) {
+func (b *binder) outputs(a *answer, completed *runs.Completed, node *spec.Node, info *stepInfo) {
 	raw, ok := b.converted(a, node, info.output)
 	if !ok {
 		return
@@ -199,7 +200,7 @@ func (b *binder) pages(a *answer, node *spec.Node, info *stepInfo) {
 		if raw == nil && page.problem == nil {
 			continue
 		}
-		page.answer.Completed = &plan.Completed{Output: raw, NextCursor: info.cursorIn(raw)}
+		page.answer.Completed = &runs.Completed{Output: raw, NextCursor: info.cursorIn(raw)}
 		if next != "" && page.problem == nil && page.answer.Completed.NextCursor == "" {
 			if info.nextField() == "" {
 				page.answer.Completed.NextCursor = next
@@ -294,8 +295,8 @@ func (b *binder) pageOf(node *spec.Node, info *stepInfo, fields map[string]json.
 }
 
 // failure reads a mocked error: its kind, or a map.
-func (b *binder) failure(node *spec.Node, info *stepInfo) *plan.Error {
-	failure := &plan.Error{Action: info.step.Uses, Message: "mocked by the test"}
+func (b *binder) failure(node *spec.Node, info *stepInfo) *runs.Error {
+	failure := &runs.Error{Action: info.step.Uses, Message: "mocked by the test"}
 	if node.Kind == spec.Scalar {
 		b.kind(node, failure)
 	} else if !b.fields(node, "`error`",
@@ -307,7 +308,7 @@ func (b *binder) failure(node *spec.Node, info *stepInfo) *plan.Error {
 		field{"retry_after", func(n *spec.Node) { failure.RetryAfterS = b.duration(n).Seconds() }},
 		field{"applied", func(n *spec.Node) {
 			word, _ := b.word(n, "whether the effect happened", "not_applied", "applied", "partly", "unknown")
-			failure.Applied = plan.Applied(word)
+			failure.Applied = runs.Applied(word)
 		}},
 		field{"details", func(n *spec.Node) { failure.Details = n.JSON() }},
 	) {
@@ -324,16 +325,16 @@ func (b *binder) failure(node *spec.Node, info *stepInfo) *plan.Error {
 
 // appliedBy is what a refusal of that kind says of the effect (docs/language.md,
 // rule 11).
-func appliedBy(failure *plan.Error) plan.Applied {
+func appliedBy(failure *runs.Error) runs.Applied {
 	switch failure.Kind {
 	case plan.KindInvalid, plan.KindUnauthorized, plan.KindAuthRequired, plan.KindForbidden, plan.KindNotFound,
 		plan.KindRateLimited, plan.KindQuotaExhausted, plan.KindUnsupported, plan.KindDenied:
-		return plan.NotApplied
+		return runs.NotApplied
 	}
-	return plan.AppliedUnknown
+	return runs.AppliedUnknown
 }
 
-func (b *binder) kind(node *spec.Node, failure *plan.Error) {
+func (b *binder) kind(node *spec.Node, failure *runs.Error) {
 	kinds := make([]string, 0, 20)
 	for _, kind := range plan.ErrorKinds() {
 		kinds = append(kinds, string(kind))
@@ -348,7 +349,7 @@ func (b *binder) text(node *spec.Node, into *string) {
 	}
 }
 
-func (b *binder) status(node *spec.Node, failure *plan.Error) {
+func (b *binder) status(node *spec.Node, failure *runs.Error) {
 	var code int
 	if _, err := fmt.Sscan(node.Text, &code); err != nil || code < 100 || code > 599 || node.Kind != spec.Scalar {
 		b.problems.Errorf(node.Pos, CodeValue, "an HTTP status is expected, such as 503")
@@ -357,8 +358,8 @@ func (b *binder) status(node *spec.Node, failure *plan.Error) {
 	failure.HTTPStatus = code
 }
 
-func (b *binder) pending(node *spec.Node) *plan.Pending {
-	pending := &plan.Pending{RetryAfter: time.Second}
+func (b *binder) pending(node *spec.Node) *runs.Pending {
+	pending := &runs.Pending{RetryAfter: time.Second}
 	b.fields(node, "`pending`",
 		field{"after", func(n *spec.Node) { pending.RetryAfter = b.duration(n) }},
 		field{"message", func(n *spec.Node) { b.text(n, &pending.Message) }},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -206,7 +207,7 @@ func (b *binder) stepPath(n *spec.Node) string {
 }
 
 func (b *binder) wanted(c *caseNode) wanted {
-	w := wanted{pos: c.pos, at: c.pos, status: string(plan.RunSucceeded)}
+	w := wanted{pos: c.pos, at: c.pos, status: string(runs.RunSucceeded)}
 	if c.expect == nil {
 		return w
 	}
@@ -229,21 +230,21 @@ func (b *binder) wanted(c *caseNode) wanted {
 	switch {
 	case said:
 	case w.paused != nil:
-		w.status, w.at = string(plan.RunPaused), w.paused.Pos
+		w.status, w.at = string(runs.RunPaused), w.paused.Pos
 	case w.failure != nil:
-		w.status = string(plan.RunFailed)
+		w.status = string(runs.RunFailed)
 	}
 	return w
 }
 
 func (b *binder) runStatus(n *spec.Node) string {
-	word, _ := b.word(n, "a status of runs", string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunPaused),
-		string(plan.RunCanceled), string(plan.RunTimedOut), string(plan.RunWaiting))
+	word, _ := b.word(n, "a status of runs", string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunPaused),
+		string(runs.RunCanceled), string(runs.RunTimedOut), string(runs.RunWaiting))
 	return word
 }
 
 func (b *binder) wantedError(w *wanted, node *spec.Node) {
-	kind := func(n *spec.Node) { b.kind(n, &plan.Error{}) }
+	kind := func(n *spec.Node) { b.kind(n, &runs.Error{}) }
 	if node.Kind == spec.Scalar {
 		kind(node)
 		w.failure = []spec.Pair{{Key: &spec.Node{Kind: spec.Scalar, Text: "kind", Pos: node.Pos}, Value: node}}
@@ -303,9 +304,9 @@ func (b *binder) wantedSteps(w *wanted, node *spec.Node) {
 
 func stepStatuses() []string {
 	var words []string
-	for _, status := range []plan.StepStatus{
-		plan.StepSucceeded, plan.StepFailed, plan.StepSkipped, plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
-		plan.StepPending, plan.StepWaiting, plan.StepRunning, plan.StepRetrying,
+	for _, status := range []runs.StepStatus{
+		runs.StepSucceeded, runs.StepFailed, runs.StepSkipped, runs.StepBlocked, runs.StepCanceled, runs.StepUnknown,
+		runs.StepPending, runs.StepWaiting, runs.StepRunning, runs.StepRetrying,
 	} {
 		words = append(words, string(status))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -19,7 +20,7 @@ const notAnswered = 1000 * 24 * time.Hour
 
 // notified is the answer to core.notify where a test has none: nobody is told, and
 // the call can be looked at all the same.
-var notified = &answer{answer: plan.Answer{Completed: &plan.Completed{Output: json.RawMessage("{}")}}}
+var notified = &answer{answer: runs.Answer{Completed: &runs.Completed{Output: json.RawMessage("{}")}}}
 
 // call answers a call with what the test says of its step.
 func (d *driver) call(command journal.Command) {
@@ -38,7 +39,7 @@ func (d *driver) call(command journal.Command) {
 	if a == nil {
 		noted.answer = "none"
 		d.unanswered(c.Step, c.PageCursor)
-		d.set(command.Path, d.now, failed(command.Path, plan.KindInternal, plan.NotApplied, "the test has no answer"), false)
+		d.set(command.Path, d.now, failed(command.Path, plan.KindInternal, runs.NotApplied, "the test has no answer"), false)
 		return
 	}
 	d.deliver(command.Path, c.Timeout, a, noted)
@@ -48,7 +49,7 @@ func (d *driver) deliver(path string, timeout time.Duration, a *answer, noted *c
 	if a.problem != nil {
 		noted.answer = "none"
 		d.stale(a)
-		d.set(path, d.now, failed(path, plan.KindInternal, plan.NotApplied, "the recorded answer does not fit any more"), false)
+		d.set(path, d.now, failed(path, plan.KindInternal, runs.NotApplied, "the recorded answer does not fit any more"), false)
 		return
 	}
 	ev := journal.Event{Kind: journal.Failed, Path: path, Failed: a.answer.Failed}
@@ -71,7 +72,7 @@ func (d *driver) deliver(path string, timeout time.Duration, a *answer, noted *c
 		d.deaf[path] = true
 	case a.never, timeout > 0 && a.after > timeout:
 		noted.answer, at = "never", d.now.Add(timeout)
-		ev = failed(path, plan.KindTimeout, plan.AppliedUnknown, "no answer within "+schema.FormatDuration(timeout))
+		ev = failed(path, plan.KindTimeout, runs.AppliedUnknown, "no answer within "+schema.FormatDuration(timeout))
 		d.deaf[path] = a.never
 	}
 	d.set(path, at, ev, false)
@@ -164,13 +165,13 @@ func (d *driver) stale(a *answer) {
 
 // refused asks the plugin about the input, as it would be asked before a real
 // call; nil when it takes it.
-func (d *driver) refused(command journal.Command) *plan.Error {
+func (d *driver) refused(command journal.Command) *runs.Error {
 	if command.Call.Action == interp.ActionNotify {
 		return nil
 	}
 	refusals, err := d.host.Validate(d.ctx, command.Call.Action, command.Call.Input)
 	if err != nil {
-		return &plan.Error{Kind: plan.KindCrashed, Applied: plan.NotApplied, Message: err.Error()}
+		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Message: err.Error()}
 	}
 	if len(refusals) == 0 {
 		return nil
@@ -185,8 +186,8 @@ func (d *driver) refused(command journal.Command) *plan.Error {
 		d.fail(d.posOf(command.Call.Step), FailRefused, fmt.Sprintf("step `%s`: %s refuses the input: %s", command.Call.Step, command.Call.Action, message),
 			"expect.error with kind: invalid says that this is meant", "at "+orRoot(r.Pointer)+" of "+clip(string(command.Call.Input)))
 	}
-	return &plan.Error{
-		Kind: plan.KindInvalid, Action: command.Call.Action, Applied: plan.NotApplied, Message: message, Pointer: r.Pointer,
+	return &runs.Error{
+		Kind: plan.KindInvalid, Action: command.Call.Action, Applied: runs.NotApplied, Message: message, Pointer: r.Pointer,
 	}
 }
 
@@ -226,10 +227,10 @@ func (d *driver) child(command journal.Command) {
 	switch {
 	case a == nil:
 		d.unanswered(c.Step, "")
-		end.Failed, noted.answer = &plan.Error{Kind: plan.KindInternal, Message: "the test has no answer"}, "none"
+		end.Failed, noted.answer = &runs.Error{Kind: plan.KindInternal, Message: "the test has no answer"}, "none"
 	case a.problem != nil:
 		d.stale(a)
-		end.Failed, noted.answer = &plan.Error{Kind: plan.KindInternal, Message: "the recorded answer does not fit any more"}, "none"
+		end.Failed, noted.answer = &runs.Error{Kind: plan.KindInternal, Message: "the recorded answer does not fit any more"}, "none"
 	case a.answer.Completed != nil:
 		end.Outputs, noted.answer = a.answer.Completed.Output, "outputs"
 	case a.crash:

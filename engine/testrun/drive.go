@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // runID is the id of every tested run: what depends on it, such as the jitter of
@@ -48,10 +49,10 @@ type driver struct {
 	deaf     map[string]bool
 	children map[string]string // runs of sub-workflows by the paths of their starts
 	records  []*journal.Record
-	views    map[string]plan.RunStep // as Changes told them
-	events   []event                 // that are still to happen at a standstill
+	views    map[string]runs.Step // as Changes told them
+	events   []event              // that are still to happen at a standstill
 	calls    []call
-	logs     []plan.Log
+	logs     []runs.Log
 	finish   *journal.Finish
 	failures []Failure
 	asked    map[string]bool // steps whose lack of an answer was told
@@ -71,7 +72,7 @@ type happening struct {
 func newDriver(ctx context.Context, host Host, program *interp.Program, steps *stepIndex, test *testCase) *driver {
 	return &driver{
 		ctx: ctx, host: host, program: program, steps: steps, test: test, machine: program.NewMachine(), now: test.at.UTC(),
-		open: map[string]int{}, deaf: map[string]bool{}, children: map[string]string{}, views: map[string]plan.RunStep{}, asked: map[string]bool{},
+		open: map[string]int{}, deaf: map[string]bool{}, children: map[string]string{}, views: map[string]runs.Step{}, asked: map[string]bool{},
 	}
 }
 
@@ -137,14 +138,14 @@ func (d *driver) next() bool {
 // stopped reports whether a driver would let the run go.
 func (d *driver) stopped() bool {
 	status, _ := d.machine.Status()
-	return d.machine.Done() || status == plan.RunPaused
+	return d.machine.Done() || status == runs.RunPaused
 }
 
 // over reports whether an event comes too late: of a run that has ended and did
 // not succeed only a resume makes more.
 func (d *driver) over(kind string) bool {
 	status, _ := d.machine.Status()
-	return d.machine.Done() && (kind != "resume" || status == plan.RunSucceeded)
+	return d.machine.Done() && (kind != "resume" || status == runs.RunSucceeded)
 }
 
 // personActs lets the next event without a time happen once its moment has come.
@@ -165,7 +166,7 @@ func (d *driver) ripe(e event) bool {
 		return d.tooEarly(e) == ""
 	case "signal":
 		for _, view := range d.views {
-			if view.Uses == "core.wait" && view.Status == plan.StepWaiting {
+			if view.Uses == "core.wait" && view.Status == runs.StepWaiting {
 				return true
 			}
 		}
@@ -191,7 +192,7 @@ func (d *driver) tooEarly(e event) string {
 			return "step `" + e.step + "` does not wait for a decision"
 		}
 	case "resolve":
-		if view.Status != plan.StepUnknown {
+		if view.Status != runs.StepUnknown {
 			return "the outcome of step `" + e.step + "` is not unknown"
 		}
 	case "resume":
@@ -307,8 +308,8 @@ func (d *driver) dispatch(commands []journal.Command) {
 		switch command.Kind {
 		case journal.CommandCall:
 			if command.Call.Reconcile != "" { // nobody is there to ask
-				d.set(command.Path, d.now, journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &plan.Outcome{
-					Applied: plan.AppliedUnknown, Note: "a test has no service to look into",
+				d.set(command.Path, d.now, journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &runs.Outcome{
+					Applied: runs.AppliedUnknown, Note: "a test has no service to look into",
 				}}, false)
 				continue
 			}
@@ -353,15 +354,15 @@ func (d *driver) cancel(path string) {
 	if strings.Contains(path, "!") { // a timer
 		return
 	}
-	ev := failed(path, plan.KindCanceled, plan.AppliedUnknown, "canceled")
+	ev := failed(path, plan.KindCanceled, runs.AppliedUnknown, "canceled")
 	if run, child := d.children[path]; child {
 		ev = journal.Event{Kind: journal.ChildEnded, Path: path, Child: &journal.Child{RunID: run, Failed: ev.Failed}}
 	}
 	d.set(path, d.now, ev, false)
 }
 
-func failed(path string, kind plan.ErrorKind, applied plan.Applied, message string) journal.Event {
-	return journal.Event{Kind: journal.Failed, Path: path, Failed: &plan.Error{Kind: kind, Message: message, Applied: applied}}
+func failed(path string, kind plan.ErrorKind, applied runs.Applied, message string) journal.Event {
+	return journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{Kind: kind, Message: message, Applied: applied}}
 }
 
 // crash is the end of the process: its successor replays the journal, and sends

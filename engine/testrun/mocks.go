@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Mocks are the answers of one case of a test file, for runs that are no tests.
@@ -107,7 +108,7 @@ func (m *Mocks) Answers(workflow, step string) bool {
 
 // MockAnswer is the end of a mocked call.
 type MockAnswer struct {
-	plan.Answer
+	runs.Answer
 	After time.Duration // it takes so long
 	Never bool          // there is no end
 }
@@ -131,8 +132,8 @@ func (m *Mocks) Take(runID, step, cursor string, history func() ([]*journal.Reco
 	}
 	end := MockAnswer{Answer: a.answer, After: a.after, Never: a.never}
 	if a.crash {
-		end.Failed = &plan.Error{
-			Kind: plan.KindCrashed, Applied: plan.AppliedUnknown, Message: "mocked by the test file: the process ended in the middle of the call",
+		end.Failed = &runs.Error{
+			Kind: plan.KindCrashed, Applied: runs.AppliedUnknown, Message: "mocked by the test file: the process ended in the middle of the call",
 		}
 	}
 	return end, true, nil

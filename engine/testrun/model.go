@@ -6,7 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
@@ -39,7 +39,7 @@ type caseNode struct {
 // answer is one mocked end of one call.
 type answer struct {
 	pos     diag.Pos
-	answer  plan.Answer
+	answer  runs.Answer
 	after   time.Duration
 	never   bool
 	crash   bool

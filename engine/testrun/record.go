@@ -10,13 +10,14 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // Recording is what a test file is made of.
 type Recording struct {
-	Run      plan.Run
-	Error    *plan.Error
+	Run      runs.Run
+	Error    *runs.Error
 	Outputs  map[string]json.RawMessage
 	Workflow *plan.Workflow // as it is now
 	File     string         // of the test that is to be written
@@ -36,7 +37,7 @@ const hiddenValue = "secret"
 // error is a *RefusedError where the run can't be told again by answers alone.
 func Record(r Recording) ([]byte, error) {
 	switch r.Run.Status {
-	case plan.RunSucceeded, plan.RunFailed, plan.RunPaused:
+	case runs.RunSucceeded, runs.RunFailed, runs.RunPaused:
 	default:
 		return nil, &RefusedError{
 			Message: fmt.Sprintf("run %s is %s: only runs that succeeded, failed or are paused can be recorded", r.Run.ID, r.Run.Status),
@@ -164,7 +165,7 @@ func (r *recorder) answer(step string, ev journal.Event) error {
 	return nil
 }
 
-func failureOf(e *plan.Error) any {
+func failureOf(e *runs.Error) any {
 	value := map[string]any{"kind": string(e.Kind), "message": e.Message}
 	for name, text := range map[string]string{"reason": e.Reason, "hint": e.Hint, "applied": string(e.Applied)} {
 		if text != "" {
@@ -285,7 +286,7 @@ func (r *recorder) expect(rec Recording) map[string]any {
 	if rec.Run.Paused != "" {
 		expect["paused"] = rec.Run.Paused
 	}
-	if rec.Run.Status == plan.RunFailed && rec.Error != nil {
+	if rec.Run.Status == runs.RunFailed && rec.Error != nil {
 		failure := map[string]any{"kind": string(rec.Error.Kind)}
 		if rec.Error.Step != "" {
 			failure["step"] = rec.Error.Step

@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -72,14 +73,14 @@ func TestSecretsAreLeftOutOfRecordings(t *testing.T) {
 }
 
 func TestRunsThatAnswersCannotTellAgainAreNotRecorded(t *testing.T) {
-	for _, status := range []plan.RunStatus{plan.RunCanceled, plan.RunTimedOut, plan.RunRunning} {
-		_, err := Record(Recording{Run: plan.Run{ID: "r", Status: status}, Workflow: &plan.Workflow{}})
+	for _, status := range []runs.Status{runs.RunCanceled, runs.RunTimedOut, runs.RunRunning} {
+		_, err := Record(Recording{Run: runs.Run{ID: "r", Status: status}, Workflow: &plan.Workflow{}})
 		var refused *RefusedError
 		if !errors.As(err, &refused) || refused.Hint == "" {
 			t.Errorf("%s: %v", status, err)
 		}
 	}
-	_, err := Record(Recording{Run: plan.Run{ID: "r", Status: plan.RunFailed}, Workflow: &plan.Workflow{}})
+	_, err := Record(Recording{Run: runs.Run{ID: "r", Status: runs.RunFailed}, Workflow: &plan.Workflow{}})
 	if err == nil || !strings.Contains(err.Error(), "no beginning") {
 		t.Errorf("without a journal: %v", err)
 	}
@@ -132,7 +133,7 @@ cases:
     events: [{resume: true}]
 `)
 	status, _ := d.machine.Status()
-	recording := Recording{Run: plan.Run{ID: "01r", Status: status}, Workflow: workflow, File: "flows/w.test.yaml"}
+	recording := Recording{Run: runs.Run{ID: "01r", Status: status}, Workflow: workflow, File: "flows/w.test.yaml"}
 	for _, record := range first {
 		recording.Records = append(recording.Records, *record)
 	}

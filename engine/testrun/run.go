@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -149,7 +150,7 @@ func runCase(ctx context.Context, host Host, program *interp.Program, steps *ste
 	}
 	result.TookMS = result.Took.Milliseconds()
 	for _, view := range d.machine.Steps() {
-		if began := view.Status; began != plan.StepPending && began != plan.StepSkipped && began != plan.StepBlocked {
+		if began := view.Status; began != runs.StepPending && began != runs.StepSkipped && began != runs.StepBlocked {
 			ran[templateOf(view.Path)] = true
 		}
 	}
@@ -242,7 +243,7 @@ func (d *driver) wrongStatus(status string, want *wanted) {
 	}
 	hint := ""
 	for _, view := range d.machine.Steps() {
-		if view.Status != plan.StepWaiting && view.Status != plan.StepCanceled {
+		if view.Status != runs.StepWaiting && view.Status != runs.StepCanceled {
 			continue
 		}
 		asks := true
@@ -254,7 +255,7 @@ func (d *driver) wrongStatus(status string, want *wanted) {
 		default:
 			asks = false
 		}
-		if view.Status == plan.StepWaiting && view.Wait != "" {
+		if view.Status == runs.StepWaiting && view.Wait != "" {
 			lines = append(lines, "step "+view.Path+" waits: "+view.Wait)
 		} else if asks {
 			lines = append(lines, "step "+view.Path+" waited in vain")

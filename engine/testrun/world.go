@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -50,7 +50,7 @@ func (d *driver) world() map[string]any {
 	}
 }
 
-func errorValue(e *plan.Error) map[string]any {
+func errorValue(e *runs.Error) map[string]any {
 	return map[string]any{
 		"kind": string(e.Kind), "action": e.Action, "step": e.Step, "attempt": e.Attempt, "message": e.Message, "reason": e.Reason,
 		"http_status": e.HTTPStatus, "applied": string(e.Applied), "pointer": e.Pointer, "hint": e.Hint, "details": decodeJSON(e.Details),
@@ -65,13 +65,13 @@ func (d *driver) stepValues() map[string]any {
 	values := map[string]any{}
 	for _, info := range d.steps.list {
 		if !info.loop {
-			values[info.path] = stepValue(plan.RunStep{Status: plan.StepPending}, 0) // a handler that did not begin
+			values[info.path] = stepValue(runs.Step{Status: runs.StepPending}, 0) // a handler that did not begin
 		}
 	}
 	for _, x := range d.test.want.that {
 		for _, read := range x.parsed.Reads() {
 			if len(read.Path) > 1 && read.Path[0] == "steps" { // of an item that did not begin
-				values[read.Path[1]] = stepValue(plan.RunStep{Status: plan.StepPending}, 0)
+				values[read.Path[1]] = stepValue(runs.Step{Status: runs.StepPending}, 0)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (d *driver) stepValues() map[string]any {
 	return values
 }
 
-func stepValue(view plan.RunStep, calls int) map[string]any {
+func stepValue(view runs.Step, calls int) map[string]any {
 	var failure any
 	if view.Error != nil {
 		failure = errorValue(view.Error)

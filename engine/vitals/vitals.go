@@ -5,7 +5,7 @@ package vitals
 import (
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Vitals is how the engine is at a moment, in figures. Counters count since Open.
@@ -14,7 +14,7 @@ type Vitals struct {
 	Busy     int // of them, those that do more than wait for people or signals
 	InFlight int // calls
 
-	Runs     map[plan.RunStatus]int // that the store holds
+	Runs     map[runs.Status]int // that the store holds
 	Store    StoreStats
 	Writes   uint64 // that the store's commits held
 	Usage    StoreUsage

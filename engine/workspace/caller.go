@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // caller sends the calls of runs through the plugin host.
@@ -17,7 +18,7 @@ type caller struct{ project *Workspace }
 func NewCaller(p *Workspace) caller { return caller{p} }
 
 // Call resolves the connection and makes one attempt.
-func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+func (c caller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	if request.Action == interp.ActionNotify {
 		return c.project.notify(ctx, request, sink)
 	}
@@ -36,20 +37,20 @@ func (c caller) Call(ctx context.Context, request plan.Request, sink plan.Sink) 
 
 // Reconcile asks the action's plugin what became of a lost call. A plugin that
 // can't tell is no error.
-func (c caller) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+func (c caller) Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error) {
 	connection, err := c.resolve(&request)
 	if err != nil {
-		return plan.Outcome{}, err
+		return runs.Outcome{}, err
 	}
 	outcome, failure := c.project.host.Reconcile(ctx, request, connection)
 	if failure != nil {
-		return plan.Outcome{}, failure
+		return runs.Outcome{}, failure
 	}
-	return plan.Outcome{Applied: outcome.Applied, Output: outcome.Output, Note: outcome.Note}, nil
+	return runs.Outcome{Applied: outcome.Applied, Output: outcome.Output, Note: outcome.Note}, nil
 }
 
 // resolve finds the connection of a request, and names it there.
-func (c caller) resolve(request *plan.Request) (pluginhost.Connection, error) {
+func (c caller) resolve(request *runs.Request) (pluginhost.Connection, error) {
 	plugin, _, _ := strings.Cut(request.Action, ".")
 	if request.Connection == "" {
 		name, err := c.project.DefaultConnection(plugin)
@@ -66,13 +67,13 @@ func (c caller) resolve(request *plan.Request) (pluginhost.Connection, error) {
 }
 
 // RefusedCall is the answer to a call that can't be sent.
-func RefusedCall(action string, err error) plan.Answer {
+func RefusedCall(action string, err error) runs.Answer {
 	if outside := AsSandboxError(err); outside != nil {
 		failed := outside.failure()
 		failed.Action = action
-		return plan.Answer{Failed: failed}
+		return runs.Answer{Failed: failed}
 	}
-	return plan.Answer{Failed: &plan.Error{
-		Kind: plan.KindInvalid, Action: action, Applied: plan.NotApplied, Message: fmt.Sprint(err),
+	return runs.Answer{Failed: &runs.Error{
+		Kind: plan.KindInvalid, Action: action, Applied: runs.NotApplied, Message: fmt.Sprint(err),
 	}}
 }

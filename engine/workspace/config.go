@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -42,7 +42,7 @@ type Config struct {
 	AcceptRollback bool
 	// Observer hears what the engine does, for metrics, traces and logs. nil =
 	// nobody does, and nothing is gathered.
-	Observer *plan.Observer
+	Observer *runs.Observer
 	// OpenStore opens the store in place of the file in StateDir; nil = that file. What
 	// only a file can do is refused for a store that is none (store.FileOf).
 	OpenStore func(hooks store.Hooks) (store.Store, error)

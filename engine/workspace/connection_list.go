@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -169,11 +170,11 @@ func withoutPassword(text string) string {
 }
 
 // ConfigError is the failure of a connection whose config is wrong.
-func ConfigError(err error) *plan.Error {
+func ConfigError(err error) *runs.Error {
 	if outside := AsSandboxError(err); outside != nil {
 		return outside.failure()
 	}
-	failed := &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Message: err.Error()}
+	failed := &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: err.Error()}
 	var list diag.List
 	if errors.As(err, &list) && len(list) > 0 {
 		var messages []string

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 var (
@@ -39,15 +40,15 @@ type notifyInput struct {
 
 // notify sends the message of a core.notify step. In a sandbox only live targets
 // are told: for the others the log says what they would be.
-func (p *Workspace) notify(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+func (p *Workspace) notify(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	var input notifyInput
 	if err := json.Unmarshal(request.Input, &input); err != nil {
 		return RefusedCall(request.Action, fmt.Errorf("read its input: %w", err))
 	}
 	text := p.redactor.Redact(input.Text)
-	done := plan.Answer{Completed: &plan.Completed{Output: json.RawMessage("{}")}}
+	done := runs.Answer{Completed: &runs.Completed{Output: json.RawMessage("{}")}}
 	if !p.Tells(input.To) {
-		sink.Log(plan.Log{Level: "info", Message: fmt.Sprintf("sandbox: %s is not told: %s", input.To, text)})
+		sink.Log(runs.Log{Level: "info", Message: fmt.Sprintf("sandbox: %s is not told: %s", input.To, text)})
 		return done
 	}
 	target, err := p.NotifyTarget(ctx, input.To)
@@ -62,7 +63,7 @@ func (p *Workspace) notify(ctx context.Context, request plan.Request, sink plan.
 		return done
 	}
 	failed.Action, failed.Message = request.Action, p.redactor.Redact(failed.Message)
-	return plan.Answer{Failed: failed}
+	return runs.Answer{Failed: failed}
 }
 
 // NotifyTarget finds a target, with the secret of its address put in.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -42,7 +42,7 @@ func OpaqueOf(stored []byte) *Opaque {
 // ShownCursor is what people see of a page's cursor: one that was sealed holds a
 // secret.
 func (p *Workspace) ShownCursor(cursor string) string {
-	encoded, sealed := strings.CutPrefix(cursor, plan.OpaquePrefix)
+	encoded, sealed := strings.CutPrefix(cursor, runs.OpaquePrefix)
 	if !sealed {
 		return p.redactor.Redact(cursor) // of a run from before cursors were sealed
 	}
@@ -67,13 +67,13 @@ type (
 		Pending   *shownPending   `json:"pending,omitempty"`
 	}
 	shownCompleted struct {
-		*plan.Completed
+		*runs.Completed
 		NextCursor string  `json:"next_cursor,omitempty"`
 		Watermark  *Opaque `json:"watermark,omitempty"`
 		PageNote   *Opaque `json:"page_note,omitempty"`
 	}
 	shownPending struct {
-		*plan.Pending
+		*runs.Pending
 		Checkpoint *Opaque `json:"checkpoint,omitempty"`
 	}
 	shownCommand struct {

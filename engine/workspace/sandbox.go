@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // codeSandbox is the problem of a connection that nothing stands for in a sandbox.
@@ -122,7 +123,7 @@ func (p *Workspace) replaced(plugin string) bool {
 }
 
 // Approval puts the command into a prompt that approves a simulated login.
-func (p *Workspace) Approval(plugin, connection string, prompt plan.Prompt) plan.Prompt {
+func (p *Workspace) Approval(plugin, connection string, prompt runs.Prompt) runs.Prompt {
 	if p.sandbox == nil || prompt.UserCode == "" || p.Live(connection) {
 		return prompt
 	}
@@ -165,8 +166,8 @@ func AsSandboxError(err error) *SandboxError {
 }
 
 // failure is the refusal of a call.
-func (e *SandboxError) failure() *plan.Error {
-	return &plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, Reason: "sandbox", Message: e.Message, Hint: e.Hint}
+func (e *SandboxError) failure() *runs.Error {
+	return &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Reason: "sandbox", Message: e.Message, Hint: e.Hint}
 }
 
 // refusal says that nothing stands for a connection, with the three ways out.

@@ -3,8 +3,8 @@ package workspace
 import (
 	"bytes"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // sandboxGate is asked by the plugin host before it opens any connection. It
@@ -15,7 +15,7 @@ type sandboxGate struct{ project *Workspace }
 var _ pluginhost.Gate = sandboxGate{}
 
 // Admit lets live connections pass, and those that lead to a simulator.
-func (g sandboxGate) Admit(plugin string, conn pluginhost.Connection) *plan.Error {
+func (g sandboxGate) Admit(plugin string, conn pluginhost.Connection) *runs.Error {
 	p, name := g.project, conn.Name
 	if name == "" {
 		name = plugin

@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
 
@@ -103,7 +104,7 @@ func NewMockedCaller(p *Workspace, journal recordReader) mockedCaller {
 
 // Call gives the next answer of the step. One that has no more is a failure: the
 // call goes nowhere else.
-func (c mockedCaller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	found := c.project.mocksWhere(func(m *mocks) bool { return m.Answers(request.Workflow, request.Step) })
 	if found == nil {
 		return c.caller.Call(ctx, request, sink)
@@ -114,7 +115,7 @@ func (c mockedCaller) Call(ctx context.Context, request plan.Request, sink plan.
 		ctx = bounded
 	}
 	if refused := c.refused(ctx, request); refused != nil {
-		return plan.Answer{Failed: refused}
+		return runs.Answer{Failed: refused}
 	}
 	answer := c.take(ctx, found, request.RunID, request.Step, request.PageCursor)
 	if failed := answer.Failed; failed != nil {
@@ -126,25 +127,25 @@ func (c mockedCaller) Call(ctx context.Context, request plan.Request, sink plan.
 }
 
 // refused asks the plugin about the input, as it would be asked before a real call.
-func (c mockedCaller) refused(ctx context.Context, request plan.Request) *plan.Error {
+func (c mockedCaller) refused(ctx context.Context, request runs.Request) *runs.Error {
 	if request.Action == interp.ActionNotify {
 		return nil
 	}
 	refusals, err := (&testHost{project: c.project}).Validate(ctx, request.Action, request.Input)
 	if err != nil {
-		return &plan.Error{Kind: plan.KindCrashed, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: plan.NotApplied, Message: err.Error()}
+		return &runs.Error{Kind: plan.KindCrashed, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: runs.NotApplied, Message: err.Error()}
 	}
 	if len(refusals) == 0 {
 		return nil
 	}
-	return &plan.Error{
-		Kind: plan.KindInvalid, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: plan.NotApplied,
+	return &runs.Error{
+		Kind: plan.KindInvalid, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: runs.NotApplied,
 		Message: refusals[0].Summary, Hint: refusals[0].Detail, Pointer: refusals[0].Pointer,
 	}
 }
 
 // AnswerChild answers a step that calls a sub-workflow.
-func (c mockedCaller) AnswerChild(ctx context.Context, parent plan.Run, start journal.ChildStart) *journal.Child {
+func (c mockedCaller) AnswerChild(ctx context.Context, parent runs.Run, start journal.ChildStart) *journal.Child {
 	found := c.project.mocksWhere(func(m *mocks) bool { return m.Answers(parent.Workflow, start.Step) })
 	if found == nil {
 		return nil
@@ -155,28 +156,28 @@ func (c mockedCaller) AnswerChild(ctx context.Context, parent plan.Run, start jo
 	case answer.Completed != nil:
 		end.Outputs = answer.Completed.Output
 	case answer.Failed == nil:
-		end.Failed = &plan.Error{Kind: plan.KindInternal, Message: "a sub-workflow answers with outputs or an error"}
+		end.Failed = &runs.Error{Kind: plan.KindInternal, Message: "a sub-workflow answers with outputs or an error"}
 	}
 	return end
 }
 
 // Reconcile has nobody to ask about a mocked call.
-func (c mockedCaller) Reconcile(ctx context.Context, request plan.Request) (plan.Outcome, error) {
+func (c mockedCaller) Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error) {
 	if c.project.mocksWhere(func(m *mocks) bool { return m.Answers(request.Workflow, request.Step) }) != nil {
-		return plan.Outcome{Applied: plan.AppliedUnknown, Note: "a test file has no service to look into"}, nil
+		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "a test file has no service to look into"}, nil
 	}
 	return c.caller.Reconcile(ctx, request)
 }
 
 // take waits as long as the answer says, and gives it.
-func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor string) plan.Answer {
+func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor string) runs.Answer {
 	answer, found, err := m.Take(run, step, cursor, func() ([]*journal.Record, error) { return c.history(run) })
 	switch {
 	case err != nil:
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindInternal, Applied: plan.NotApplied, Message: err.Error()}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: err.Error()}}
 	case !found:
-		return plan.Answer{Failed: &plan.Error{
-			Kind: plan.KindInternal, Applied: plan.NotApplied, Reason: "mocks",
+		return runs.Answer{Failed: &runs.Error{
+			Kind: plan.KindInternal, Applied: runs.NotApplied, Reason: "mocks",
 			Message: fmt.Sprintf("%s has no answer more for step %s", m.File, step),
 			Hint:    "add one more answer to the list of case `" + m.Case + "`, or write a single answer for all calls",
 		}}
@@ -198,7 +199,7 @@ func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor stri
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			kind, text = plan.KindTimeout, "no answer in time, as the test file says"
 		}
-		return plan.Answer{Failed: &plan.Error{Kind: kind, Applied: plan.AppliedUnknown, Message: text}}
+		return runs.Answer{Failed: &runs.Error{Kind: kind, Applied: runs.AppliedUnknown, Message: text}}
 	}
 }
 

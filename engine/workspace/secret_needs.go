@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -97,7 +98,7 @@ func eachScalar(node *spec.Node, visit func(text string)) {
 func (s SecretNeeds) AddWorkflow(workflow *plan.Workflow) {
 	for i := range workflow.Triggers {
 		t := &workflow.Triggers[i]
-		need := SecretNeed{Name: plan.TriggerID(workflow.Name, t.Name), File: workflow.File, Line: t.Pos.Line}
+		need := SecretNeed{Name: runs.TriggerID(workflow.Name, t.Name), File: workflow.File, Line: t.Pos.Line}
 		if name := hookSecretName(t); name != "" {
 			need.Kind = NeedWebhook
 			s.add(name, need)

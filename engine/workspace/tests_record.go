@@ -8,12 +8,13 @@ import (
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
 
 // RecordRequest asks for the test that a stored run gives.
 type RecordRequest struct {
-	Result   *plan.Result
+	Result   *runs.Result
 	Records  []json.RawMessage // its whole journal
 	File     string            // of the workflow, as problems shall name it
 	Source   []byte

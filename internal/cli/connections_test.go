@@ -8,14 +8,15 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestExitCodeOfConnectionTests(t *testing.T) {
-	fail := func(kind plan.ErrorKind, applied plan.Applied) engine.ConnectionTest {
-		return engine.ConnectionTest{Error: &plan.Error{Kind: kind, Applied: applied}}
+	fail := func(kind plan.ErrorKind, applied runs.Applied) engine.ConnectionTest {
+		return engine.ConnectionTest{Error: &runs.Error{Kind: kind, Applied: applied}}
 	}
 	fine := engine.ConnectionTest{OK: true}
-	invalid, login, down := fail(plan.KindInvalid, plan.NotApplied), fail(plan.KindAuthRequired, plan.NotApplied), fail(plan.KindUnavailable, plan.NotApplied)
+	invalid, login, down := fail(plan.KindInvalid, runs.NotApplied), fail(plan.KindAuthRequired, runs.NotApplied), fail(plan.KindUnavailable, runs.NotApplied)
 	for name, test := range map[string]struct {
 		tests []engine.ConnectionTest
 		want  int

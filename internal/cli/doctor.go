@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/doctor"
@@ -109,7 +110,7 @@ func exitOfFinding(f *doctor.Finding) int {
 	if code, known := exitOfCause[f.Cause]; known {
 		return code
 	}
-	var call *plan.Error
+	var call *runs.Error
 	if errors.As(f.Err, &call) {
 		return exitOfCall(call)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -139,18 +140,18 @@ func exitCode(err error) int {
 
 // exitOfRun is the exit code of a command that followed a run to where it
 // stands now.
-func exitOfRun(run plan.Run) int {
+func exitOfRun(run runs.Run) int {
 	switch run.Status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		return exitOK
-	case plan.RunFailed:
+	case runs.RunFailed:
 		return exitFailed
-	case plan.RunCanceled:
+	case runs.RunCanceled:
 		return exitCanceled
-	case plan.RunTimedOut:
+	case runs.RunTimedOut:
 		return exitTimedOut
-	case plan.RunPaused:
-		if run.Paused == plan.PausedAuthRequired {
+	case runs.RunPaused:
+		if run.Paused == runs.PausedAuthRequired {
 			return exitLogin
 		}
 	}
@@ -159,15 +160,15 @@ func exitOfRun(run plan.Run) int {
 
 // exitOfCall is the exit code of a call that ended with an error. What was
 // refused before anything was sent has no HTTP status.
-func exitOfCall(err *plan.Error) int {
+func exitOfCall(err *runs.Error) int {
 	switch {
 	case err == nil:
 		return exitOK
 	case err.Kind == plan.KindAuthRequired:
 		return exitLogin
-	case err.Kind == plan.KindCrashed && err.Applied == plan.NotApplied:
+	case err.Kind == plan.KindCrashed && err.Applied == runs.NotApplied:
 		return exitPlugin // it did not start
-	case err.Kind == plan.KindInvalid && err.HTTPStatus == 0 && err.Applied == plan.NotApplied:
+	case err.Kind == plan.KindInvalid && err.HTTPStatus == 0 && err.Applied == runs.NotApplied:
 		return exitInvalid
 	case err.Kind == plan.KindUnsupported && err.Attempt == 0: // an action that calls don't have: no attempt was made
 		return exitInvalid

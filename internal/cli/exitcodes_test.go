@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -48,17 +49,17 @@ func TestExitCodesByCause(t *testing.T) {
 
 func TestExitCodesOfRuns(t *testing.T) {
 	cases := map[string]struct {
-		run  plan.Run
+		run  runs.Run
 		want int
 	}{
-		"succeeded":          {plan.Run{Status: plan.RunSucceeded}, 0},
-		"failed":             {plan.Run{Status: plan.RunFailed}, 5},
-		"canceled":           {plan.Run{Status: plan.RunCanceled}, 6},
-		"timed out":          {plan.Run{Status: plan.RunTimedOut}, 7},
-		"paused":             {plan.Run{Status: plan.RunPaused, Paused: plan.PausedUnknownOutcome}, 8},
-		"paused for a login": {plan.Run{Status: plan.RunPaused, Paused: plan.PausedAuthRequired}, 4},
-		"waits for a person": {plan.Run{Status: plan.RunWaiting}, 8},
-		"nobody drives it":   {plan.Run{Status: plan.RunRunning}, 8},
+		"succeeded":          {runs.Run{Status: runs.RunSucceeded}, 0},
+		"failed":             {runs.Run{Status: runs.RunFailed}, 5},
+		"canceled":           {runs.Run{Status: runs.RunCanceled}, 6},
+		"timed out":          {runs.Run{Status: runs.RunTimedOut}, 7},
+		"paused":             {runs.Run{Status: runs.RunPaused, Paused: runs.PausedUnknownOutcome}, 8},
+		"paused for a login": {runs.Run{Status: runs.RunPaused, Paused: runs.PausedAuthRequired}, 4},
+		"waits for a person": {runs.Run{Status: runs.RunWaiting}, 8},
+		"nobody drives it":   {runs.Run{Status: runs.RunRunning}, 8},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,15 +72,15 @@ func TestExitCodesOfRuns(t *testing.T) {
 
 func TestExitCodesOfCalls(t *testing.T) {
 	cases := map[string]struct {
-		err  *plan.Error
+		err  *runs.Error
 		want int
 	}{
 		"it succeeded":              {nil, 0},
-		"refused before sending":    {&plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied}, 3},
-		"refused by the service":    {&plan.Error{Kind: plan.KindInvalid, Applied: plan.NotApplied, HTTPStatus: 400}, 5},
-		"a login is needed":         {&plan.Error{Kind: plan.KindAuthRequired}, 4},
-		"the service is not there":  {&plan.Error{Kind: plan.KindUnavailable}, 5},
-		"the service has no record": {&plan.Error{Kind: plan.KindNotFound, HTTPStatus: 404}, 5},
+		"refused before sending":    {&runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied}, 3},
+		"refused by the service":    {&runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, HTTPStatus: 400}, 5},
+		"a login is needed":         {&runs.Error{Kind: plan.KindAuthRequired}, 4},
+		"the service is not there":  {&runs.Error{Kind: plan.KindUnavailable}, 5},
+		"the service has no record": {&runs.Error{Kind: plan.KindNotFound, HTTPStatus: 404}, 5},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

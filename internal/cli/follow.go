@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -40,9 +40,9 @@ type follower struct {
 	lastSeq  uint64 // of the records that the view has
 	logs     map[logKey]bool
 	canceled os.Signal // the first signal, which canceled the run
-	run      plan.Run
-	steps    map[string]plan.RunStep // steps that wait for a person
-	others   map[string]bool         // steps that go on by themselves
+	run      runs.Run
+	steps    map[string]runs.Step // steps that wait for a person
+	others   map[string]bool      // steps that go on by themselves
 }
 
 // logKey tells log lines apart.
@@ -58,7 +58,7 @@ func (s *session) newFollower(id string, shown view.Follower) (f *follower, end 
 		signals, stop = s.app.signals()
 	}
 	f = &follower{
-		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]plan.RunStep{}, others: map[string]bool{}, logs: map[logKey]bool{},
+		app: s.app, session: s, id: id, view: shown, signals: signals, steps: map[string]runs.Step{}, others: map[string]bool{}, logs: map[logKey]bool{},
 	}
 	return f, stop
 }
@@ -88,7 +88,7 @@ func exitOfSignal(signal os.Signal) int {
 }
 
 // follow shows the run until its feed is over and returns it as it stands.
-func (f *follower) follow(ctx context.Context) (*plan.Result, error) {
+func (f *follower) follow(ctx context.Context) (*runs.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer f.view.Close()
@@ -119,7 +119,7 @@ func (f *follower) follow(ctx context.Context) (*plan.Result, error) {
 
 // result returns the run at the end of its feed. Again is true when nobody
 // drove it and it was resumed.
-func (f *follower) result(ctx context.Context) (result *plan.Result, again bool, err error) {
+func (f *follower) result(ctx context.Context) (result *runs.Result, again bool, err error) {
 	err = f.session.tryAnyway(ctx, func(c *web.Client) error {
 		result, err = c.Result(ctx, f.id)
 		return err
@@ -127,7 +127,7 @@ func (f *follower) result(ctx context.Context) (result *plan.Result, again bool,
 	if err != nil || f.left(result.Run) {
 		return result, false, err
 	}
-	open := !result.Run.Closed && result.Run.Status != plan.RunPaused
+	open := !result.Run.Closed && result.Run.Status != runs.RunPaused
 	if !open || !f.drive {
 		return result, false, nil
 	}
@@ -146,11 +146,11 @@ func (f *follower) result(ctx context.Context) (result *plan.Result, again bool,
 // left reports whether the command leaves a run that waits for a person. Without
 // a terminal and without a server it does so by itself, as soon as only approvals,
 // signals and paused steps are left.
-func (f *follower) left(run plan.Run) bool {
-	if f.noWait && run.Status == plan.RunWaiting && f.needsPerson() {
+func (f *follower) left(run runs.Run) bool {
+	if f.noWait && run.Status == runs.RunWaiting && f.needsPerson() {
 		return true
 	}
-	return f.leaves && f.session.owner != nil && (run.Status == plan.RunWaiting || run.Status == plan.RunRunning) && f.onlyPeople()
+	return f.leaves && f.session.owner != nil && (run.Status == runs.RunWaiting || run.Status == runs.RunRunning) && f.onlyPeople()
 }
 
 // onlyPeople reports whether nothing goes on without an approval or a signal.
@@ -165,11 +165,11 @@ func (f *follower) onlyPeople() bool {
 
 // goesOn reports whether something happens in a step by itself: it is one of an
 // action, since a loop goes on by the steps of its items.
-func goesOn(step plan.RunStep) bool {
+func goesOn(step runs.Step) bool {
 	switch step.Status {
-	case plan.StepRunning, plan.StepRetrying:
+	case runs.StepRunning, runs.StepRetrying:
 		return step.Uses != ""
-	case plan.StepWaiting:
+	case runs.StepWaiting:
 		return step.Uses != "" && !waitsForPerson(step) && !parkedWaits[step.Wait]
 	}
 	return false
@@ -309,7 +309,7 @@ func (f *follower) apply(update engine.Update) {
 	}
 }
 
-func waitsForPerson(step plan.RunStep) bool {
+func waitsForPerson(step runs.Step) bool {
 	return !step.Status.Ended() && (step.Prompt != nil || step.Wait == "approval" || step.Wait == "signal")
 }
 

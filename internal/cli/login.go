@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -274,7 +274,7 @@ func (s *callSink) close() {
 }
 
 // Log shows a line of the call.
-func (s *callSink) Log(log plan.Log) {
+func (s *callSink) Log(log runs.Log) {
 	s.with(func(v *view.Call, now time.Time) {
 		v.Tick(now) // a line without a time has the present one
 		v.Log(log)
@@ -282,7 +282,7 @@ func (s *callSink) Log(log plan.Log) {
 }
 
 // Progress shows how far the call is.
-func (s *callSink) Progress(progress plan.Progress) {
+func (s *callSink) Progress(progress runs.Progress) {
 	s.with(func(v *view.Call, now time.Time) {
 		v.Tick(now)
 		v.Progress(progress)
@@ -290,7 +290,7 @@ func (s *callSink) Progress(progress plan.Progress) {
 }
 
 // Prompt shows what a person must do.
-func (s *callSink) Prompt(prompt plan.Prompt) {
+func (s *callSink) Prompt(prompt runs.Prompt) {
 	s.with(func(v *view.Call, now time.Time) {
 		v.Prompt(prompt)
 		v.Tick(now)

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -145,8 +146,8 @@ func (a *app) loadProject(ctx context.Context) (*workspace.Workspace, error) {
 
 // writeOuts writes the outputs that --out names and says so. A run that failed
 // has none, so nothing is written then.
-func (a *app) writeOuts(result *plan.Result, outs []outFile) error {
-	if result.Run.Status != plan.RunSucceeded {
+func (a *app) writeOuts(result *runs.Result, outs []outFile) error {
+	if result.Run.Status != runs.RunSucceeded {
 		return nil
 	}
 	var errs []error

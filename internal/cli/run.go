@@ -17,7 +17,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -93,7 +93,7 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 		return err
 	}
 	session.announceSandbox()
-	var run *plan.Run
+	var run *runs.Run
 	var warnings diag.List
 	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
 		return session.tryAnyway(ctx, func(c *web.Client) error { // RequestID keeps a second request from starting a second run
@@ -228,7 +228,7 @@ func (s *session) abandon(err error) error {
 
 // attend follows a run that was started or resumed, prints its end and returns
 // the command's exit.
-func (s *session) attend(ctx context.Context, run *plan.Run, flags *followFlags, outs []outFile) error {
+func (s *session) attend(ctx context.Context, run *runs.Run, flags *followFlags, outs []outFile) error {
 	if flags.detach {
 		return s.detached(run, flags.output)
 	}
@@ -238,7 +238,7 @@ func (s *session) attend(ctx context.Context, run *plan.Run, flags *followFlags,
 	follower.leaves = !s.app.hasLiveErr()
 	first := *run // the feed begins with the steps, and ends with the run's end
 	if first.Status.Ended() {
-		first.Status = plan.RunRunning
+		first.Status = runs.RunRunning
 	}
 	follower.apply(engine.Update{Kind: engine.UpdateRun, RunID: run.ID, Run: &first})
 	return follower.finish(ctx, flags.output, outs)
@@ -253,7 +253,7 @@ func (a *app) viewFor(output string) view.Follower {
 }
 
 // detached tells of a run that another process drives.
-func (s *session) detached(run *plan.Run, output string) error {
+func (s *session) detached(run *runs.Run, output string) error {
 	if output != "text" {
 		return view.JSON(s.app.sys.Stdout, map[string]any{"run": run})
 	}
@@ -282,7 +282,7 @@ func (f *follower) finish(ctx context.Context, output string, outs []outFile) er
 	if err != nil {
 		return err
 	}
-	if f.canceled != nil && result.Run.Status == plan.RunCanceled {
+	if f.canceled != nil && result.Run.Status == runs.RunCanceled {
 		return exitWith(exitOfSignal(f.canceled))
 	}
 	return exitWith(exitOfRun(result.Run))
@@ -307,7 +307,7 @@ func (s *session) leaveNow() error {
 
 // printEnd prints a run's end: one JSON object, or its error and outputs, and
 // the next command.
-func (a *app) printEnd(result *plan.Result, output string) error {
+func (a *app) printEnd(result *runs.Result, output string) error {
 	switch output {
 	case "json":
 		return view.JSON(a.sys.Stdout, result)
@@ -327,8 +327,8 @@ func (a *app) printEnd(result *plan.Result, output string) error {
 
 // suggestFor is suggest where the steps are known: it names the step that waits
 // for a person.
-func (a *app) suggestFor(page view.Page, result *plan.Result) {
-	if result.Run.Status == plan.RunWaiting || result.Run.Status == plan.RunRunning {
+func (a *app) suggestFor(page view.Page, result *runs.Result) {
+	if result.Run.Status == runs.RunWaiting || result.Run.Status == runs.RunRunning {
 		for _, path := range slices.Sorted(maps.Keys(result.Steps)) {
 			step := result.Steps[path]
 			switch {
@@ -348,20 +348,20 @@ func (a *app) suggestFor(page view.Page, result *plan.Result) {
 }
 
 // suggest prints the one command that is likely to come next.
-func (a *app) suggest(page view.Page, run plan.Run) {
+func (a *app) suggest(page view.Page, run runs.Run) {
 	out := a.sys.Stderr
 	switch run.Status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		page.Next(out, "details:", "runs", "show", run.ID)
-	case plan.RunFailed, plan.RunTimedOut, plan.RunCanceled:
+	case runs.RunFailed, runs.RunTimedOut, runs.RunCanceled:
 		page.Next(out, "go on where it stopped:", "runs", "resume", run.ID)
-	case plan.RunPaused:
+	case runs.RunPaused:
 		why := "go on:"
-		if run.Paused == plan.PausedAuthRequired {
+		if run.Paused == runs.PausedAuthRequired {
 			why = "log in, then:"
 		}
 		page.Next(out, why, "runs", "resume", run.ID)
-	case plan.RunWaiting:
+	case runs.RunWaiting:
 		page.Next(out, "it waits for a person:", "runs", "show", run.ID)
 	default:
 		page.Next(out, "nobody drives it; go on:", "runs", "resume", run.ID)

@@ -14,8 +14,8 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -108,8 +108,8 @@ func (a *app) runsListCommand() *cobra.Command {
 
 func runStatuses() []string {
 	return []string{
-		string(plan.RunQueued), string(plan.RunRunning), string(plan.RunWaiting), string(plan.RunPaused),
-		string(plan.RunSucceeded), string(plan.RunFailed), string(plan.RunCanceled), string(plan.RunTimedOut),
+		string(runs.RunQueued), string(runs.RunRunning), string(runs.RunWaiting), string(runs.RunPaused),
+		string(runs.RunSucceeded), string(runs.RunFailed), string(runs.RunCanceled), string(runs.RunTimedOut),
 	}
 }
 
@@ -118,13 +118,13 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 	if err != nil {
 		return err
 	}
-	var page *web.Page[plan.Run]
+	var page *web.Page[runs.Run]
 	err = a.visit(ctx, func(c *web.Client) error {
 		page, err = fullPage(ctx, c, filter)
 		return err
 	})
 	if errors.Is(err, errNoStore) {
-		page, err = &web.Page[plan.Run]{Items: []plan.Run{}}, nil
+		page, err = &web.Page[runs.Run]{Items: []runs.Run{}}, nil
 	}
 	if err != nil {
 		return a.queryFault(flags.query, err)
@@ -145,7 +145,7 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 
 func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 	filter := engine.RunFilter{
-		Workflow: flags.workflow, Status: plan.RunStatus(flags.status), Attention: flags.attention, Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
+		Workflow: flags.workflow, Status: runs.Status(flags.status), Attention: flags.attention, Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
 	}
 	if flags.status != "" && !slices.Contains(runStatuses(), flags.status) {
 		hint := diag.DidYouMean(flags.status, runStatuses())
@@ -210,7 +210,7 @@ func (a *app) runsShowCommand() *cobra.Command {
 }
 
 // look reads a run and its steps.
-func (a *app) look(ctx context.Context, id string) (result *plan.Result, steps []plan.RunStep, err error) {
+func (a *app) look(ctx context.Context, id string) (result *runs.Result, steps []runs.Step, err error) {
 	err = a.visitRun(ctx, id, func(c *web.Client) error {
 		if result, err = c.Result(ctx, id); err != nil {
 			return err
@@ -231,9 +231,9 @@ func (a *app) showRun(ctx context.Context, id, output string) error {
 	}
 	a.page(a.sys.Stdout).Result(a.sys.Stdout, result, steps)
 	switch {
-	case result.Run.Closed && result.Run.Status == plan.RunSucceeded:
-	case result.Run.Status == plan.RunRunning, result.Run.Status == plan.RunWaiting, result.Run.Status == plan.RunQueued:
-		if result.Run.Status == plan.RunWaiting {
+	case result.Run.Closed && result.Run.Status == runs.RunSucceeded:
+	case result.Run.Status == runs.RunRunning, result.Run.Status == runs.RunWaiting, result.Run.Status == runs.RunQueued:
+		if result.Run.Status == runs.RunWaiting {
 			a.suggestFor(a.page(a.sys.Stderr), result)
 			break
 		}
@@ -260,7 +260,7 @@ func (a *app) showStep(ctx context.Context, id, path, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, steps[at])
 	}
-	var logs []plan.Log
+	var logs []runs.Log
 	err = a.visitRun(ctx, id, func(c *web.Client) error {
 		logs, err = c.Logs(ctx, id, path)
 		return err
@@ -273,8 +273,8 @@ func (a *app) showStep(ctx context.Context, id, path, output string) error {
 }
 
 // findStep returns the place of a step, or an error that names a near one.
-func (a *app) findStep(id, path string, steps []plan.RunStep) (int, error) {
-	at := slices.IndexFunc(steps, func(s plan.RunStep) bool { return s.Path == path })
+func (a *app) findStep(id, path string, steps []runs.Step) (int, error) {
+	at := slices.IndexFunc(steps, func(s runs.Step) bool { return s.Path == path })
 	if at >= 0 {
 		return at, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -57,7 +57,7 @@ func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) err
 	if err != nil {
 		return err
 	}
-	var run *plan.Run
+	var run *runs.Run
 	err = session.try(ctx, func(c *web.Client) (err error) {
 		run, err = c.Cancel(ctx, id, a.user())
 		return err
@@ -114,7 +114,7 @@ func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) erro
 		return err
 	}
 	session.announceSandbox()
-	var run *plan.Run
+	var run *runs.Run
 	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
 		return session.try(ctx, func(c *web.Client) (err error) {
 			run, err = c.Resume(ctx, id, engine.ResumeRequest{
@@ -170,7 +170,7 @@ func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
 		return err
 	}
 	session.announceSandbox()
-	var run *plan.Run
+	var run *runs.Run
 	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
 		return session.try(ctx, func(c *web.Client) (err error) {
 			run, _, err = c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})

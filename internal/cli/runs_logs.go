@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -55,10 +55,10 @@ func (a *app) readLogFlags(c *cobra.Command, asked *web.LogsAsked, since string)
 // showLogs prints lines as they come: a log may be longer than what one wants to
 // hold.
 func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked, output string) error {
-	page, count := web.Page[plan.Log]{Items: []plan.Log{}}, 0
+	page, count := web.Page[runs.Log]{Items: []runs.Log{}}, 0
 	err := a.visitRun(ctx, id, func(c *web.Client) error {
 		shown := count // of an owner that went away meanwhile
-		return c.EachLog(ctx, id, asked, func(lines []plan.Log) error {
+		return c.EachLog(ctx, id, asked, func(lines []runs.Log) error {
 			again := min(shown, len(lines))
 			shown, lines = shown-again, lines[again:]
 			count += len(lines)

@@ -6,15 +6,15 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
 // fullPage asks on until a page is full or the list ends: with a query one answer
 // stands for as many runs as its work is bounded to.
-func fullPage(ctx context.Context, c *web.Client, filter engine.RunFilter) (*web.Page[plan.Run], error) {
-	full := web.Page[plan.Run]{Items: []plan.Run{}}
+func fullPage(ctx context.Context, c *web.Client, filter engine.RunFilter) (*web.Page[runs.Run], error) {
+	full := web.Page[runs.Run]{Items: []runs.Run{}}
 	for limit := filter.Limit; ; {
 		filter.Limit = limit - len(full.Items)
 		page, err := c.Runs(ctx, filter)

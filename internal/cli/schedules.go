@@ -12,7 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -278,7 +278,7 @@ func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) er
 		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
 	}
 	filter := engine.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
-	if workflow, trigger, ok := plan.SplitTriggerID(which); ok {
+	if workflow, trigger, ok := runs.SplitTriggerID(which); ok {
 		filter.Workflow, filter.Trigger = workflow, trigger
 	}
 	if flags.since != "" {
@@ -288,13 +288,13 @@ func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) er
 		}
 		filter.Since = since
 	}
-	var page *web.Page[plan.Fire]
+	var page *web.Page[runs.Fire]
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		page, err = c.Fires(ctx, filter)
 		return err
 	})
 	if errors.Is(err, errNoStore) {
-		page, err = &web.Page[plan.Fire]{Items: []plan.Fire{}}, nil
+		page, err = &web.Page[runs.Fire]{Items: []runs.Fire{}}, nil
 	}
 	switch {
 	case err != nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -21,7 +21,7 @@ func scheduleArgs(c *cobra.Command, args []string) error {
 	if err := exactArgs(scheduleArg)(c, args); err != nil {
 		return err
 	}
-	if _, _, ok := plan.SplitTriggerID(args[0]); !ok {
+	if _, _, ok := runs.SplitTriggerID(args[0]); !ok {
 		return notFoundError(fmt.Errorf("there is no schedule %q", args[0]), "a schedule is named WORKFLOW/TRIGGER; `flowrun schedules` lists them")
 	}
 	return nil
@@ -118,7 +118,7 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 		return err
 	}
 	session.announceSandbox()
-	var run *plan.Run
+	var run *runs.Run
 	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
 		return session.try(ctx, func(c *web.Client) (err error) {
 			run, err = c.TriggerSchedule(ctx, id, engine.TriggerRequest{At: at, By: a.user()})

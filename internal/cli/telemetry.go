@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/telemetry"
 	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -20,7 +20,7 @@ const tracesGrace = 2 * time.Second
 // watch is what looks at the engine of this process: nothing, unless it serves
 // or the environment names a collector of traces.
 type watch struct {
-	observer *plan.Observer     // nil = nobody looks
+	observer *runs.Observer     // nil = nobody looks
 	metrics  *telemetry.Metrics // nil = not counted
 	traces   *telemetry.Traces  // nil = not traced
 	log      *slog.Logger
@@ -45,7 +45,7 @@ func (a *app) startWatch(ctx context.Context, role role) *watch {
 		options.Spans = w.traces.Spans
 	}
 	w.metrics = telemetry.NewMetrics(options)
-	observers := []*plan.Observer{w.metrics.Observer()}
+	observers := []*runs.Observer{w.metrics.Observer()}
 	if w.traces != nil {
 		observers = append(observers, w.traces.Observer())
 	}

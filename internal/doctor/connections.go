@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // servicePatience is how long a service may take to answer.
@@ -87,7 +88,7 @@ func (e *examination) tryConnections(ctx context.Context, names []string) ([]eng
 			defer func() { <-slots }()
 			test, err := ask(ctx, name)
 			if err != nil {
-				failure := &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
+				failure := &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
 				if ctx.Err() != nil {
 					failure.Kind, failure.Message = plan.KindTimeout, fmt.Sprintf("no answer within %s", servicePatience)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
@@ -55,7 +56,7 @@ type Store interface {
 	Tester
 	DBStats(ctx context.Context) (*engine.DBStats, error)
 	CheckKey(ctx context.Context) (*services.KeyReport, error)
-	Runs(ctx context.Context, filter engine.RunFilter) (*web.Page[plan.Run], error)
+	Runs(ctx context.Context, filter engine.RunFilter) (*web.Page[runs.Run], error)
 	Schedules(ctx context.Context) (*web.SchedulePage, error)
 	// Leave gives the store back where this process took it.
 	Leave() error

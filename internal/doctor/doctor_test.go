@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
@@ -21,7 +21,7 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 type answers struct {
 	stats     engine.DBStats
 	key       services.KeyReport
-	runs      []plan.Run
+	runs      []runs.Run
 	schedules []engine.ScheduleItem
 	left      int
 	err       error
@@ -29,8 +29,8 @@ type answers struct {
 
 func (a *answers) DBStats(context.Context) (*engine.DBStats, error)      { return &a.stats, a.err }
 func (a *answers) CheckKey(context.Context) (*services.KeyReport, error) { return &a.key, a.err }
-func (a *answers) Runs(context.Context, engine.RunFilter) (*web.Page[plan.Run], error) {
-	return &web.Page[plan.Run]{Items: a.runs}, a.err
+func (a *answers) Runs(context.Context, engine.RunFilter) (*web.Page[runs.Run], error) {
+	return &web.Page[runs.Run]{Items: a.runs}, a.err
 }
 func (a *answers) Schedules(context.Context) (*web.SchedulePage, error) {
 	page := new(web.SchedulePage)
@@ -64,7 +64,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 			Finding{Check: "space", Status: Warn, Detail: "the store holds 51 of at most 100"},
 		},
 		"runs that nobody drives": {
-			&answers{stats: engine.DBStats{Runs: map[plan.RunStatus]int{plan.RunRunning: 1, plan.RunWaiting: 1}}}, (*examination).checkContents,
+			&answers{stats: engine.DBStats{Runs: map[runs.Status]int{runs.RunRunning: 1, runs.RunWaiting: 1}}}, (*examination).checkContents,
 			Finding{Check: "runs", Status: Warn, Detail: "2 runs have not ended, and no process drives them"},
 		},
 		"a key that is not this store's": {
@@ -76,7 +76,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 			Finding{Check: "backup", Status: Warn, Detail: "the last one is of 2026-05-24T12:00:00Z"},
 		},
 		"a clock that went back": {
-			&answers{runs: []plan.Run{{StartedAt: noon.Add(2 * time.Minute)}}}, (*examination).checkClock,
+			&answers{runs: []runs.Run{{StartedAt: noon.Add(2 * time.Minute)}}}, (*examination).checkClock,
 			Finding{Check: "clock", Status: Warn, Detail: "it shows 2026-06-01T12:00:00Z, and a run began at 2026-06-01T12:02:00Z"},
 		},
 		"schedules that nobody acts on": {

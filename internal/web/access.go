@@ -11,7 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -19,7 +19,7 @@ import (
 type Access interface {
 	ListConnections(ctx context.Context) []workspace.ConnectionStatus
 	TestConnection(ctx context.Context, connection string) (engine.ConnectionTest, error)
-	Login(ctx context.Context, connection string, r engine.LoginRequest, sink plan.Sink) (engine.CallResult, error)
+	Login(ctx context.Context, connection string, r engine.LoginRequest, sink runs.Sink) (engine.CallResult, error)
 	Logout(ctx context.Context, connection string) (engine.LogoutResult, error)
 	ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error)
 	SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error)

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // promptSink keeps the prompts that it is shown.
-type promptSink struct{ prompts chan plan.Prompt }
+type promptSink struct{ prompts chan runs.Prompt }
 
-func (s *promptSink) Log(plan.Log)           {}
-func (s *promptSink) Progress(plan.Progress) {}
-func (s *promptSink) Prompt(p plan.Prompt)   { s.prompts <- p }
+func (s *promptSink) Log(runs.Log)           {}
+func (s *promptSink) Progress(runs.Progress) {}
+func (s *promptSink) Prompt(p runs.Prompt)   { s.prompts <- p }
 
 func accessClient(t *testing.T, access *fakeAccess) *Client {
 	t.Helper()
@@ -25,7 +25,7 @@ func accessClient(t *testing.T, access *fakeAccess) *Client {
 }
 
 func TestALoginShowsItsPromptAndEnds(t *testing.T) {
-	access, sink := new(fakeAccess), &promptSink{make(chan plan.Prompt, 1)}
+	access, sink := new(fakeAccess), &promptSink{make(chan runs.Prompt, 1)}
 	result, err := accessClient(t, access).Login(t.Context(), "work", engine.LoginRequest{Scopes: []string{"a", "b"}}, sink)
 	if err != nil || string(result.Outputs) != `{"state":"granted"}` {
 		t.Fatalf("%s, %v", result.Outputs, err)
@@ -38,7 +38,7 @@ func TestALoginShowsItsPromptAndEnds(t *testing.T) {
 // TestACanceledLoginEndsInTheOwner: nothing is polled any more.
 func TestACanceledLoginEndsInTheOwner(t *testing.T) {
 	access := &fakeAccess{loggedIn: make(chan struct{}), ended: make(chan error, 1)}
-	sink := &promptSink{make(chan plan.Prompt, 1)}
+	sink := &promptSink{make(chan runs.Prompt, 1)}
 	client := accessClient(t, access)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Client speaks the API. Its errors are *Problem (the owner refused) or
@@ -54,20 +54,20 @@ func (c *Client) Owner(ctx context.Context) (*Owner, error) {
 
 // Start starts a run of a workflow's bytes. A workflow with errors is a *Problem
 // with the code CodeInvalidWorkflow; the list returned holds warnings.
-func (c *Client) Start(ctx context.Context, r engine.StartRequest) (*plan.Run, diag.List, error) {
+func (c *Client) Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error) {
 	var answer RunAnswer
 	err := c.post(ctx, "/local/runs", r, &answer)
 	return answer.Run, answer.Problems, err
 }
 
 // Result returns a run with its steps and outputs.
-func (c *Client) Result(ctx context.Context, id string) (*plan.Result, error) {
-	result := new(plan.Result)
+func (c *Client) Result(ctx context.Context, id string) (*runs.Result, error) {
+	result := new(runs.Result)
 	return result, c.get(ctx, runPath(id, ""), result)
 }
 
 // Runs returns one page of runs, the newest first.
-func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[plan.Run], error) {
+func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[runs.Run], error) {
 	query := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
@@ -90,7 +90,7 @@ func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[plan.Run],
 	for name, value := range f.Labels {
 		query.Add("label", name+"="+value)
 	}
-	page := new(Page[plan.Run])
+	page := new(Page[runs.Run])
 	return page, c.get(ctx, "/runs?"+query.Encode(), page)
 }
 
@@ -102,21 +102,21 @@ func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) 
 }
 
 // Cancel asks a run to end; its `finally` runs.
-func (c *Client) Cancel(ctx context.Context, id, by string) (*plan.Run, error) {
+func (c *Client) Cancel(ctx context.Context, id, by string) (*runs.Run, error) {
 	var answer RunAnswer
 	err := c.post(ctx, runPath(id, "/cancel"), CancelBody{By: by}, &answer)
 	return answer.Run, err
 }
 
 // Resume goes on with a run where it stopped.
-func (c *Client) Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error) {
+func (c *Client) Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error) {
 	var answer RunAnswer
 	err := c.post(ctx, runPath(id, "/resume"), ResumeBody(r), &answer)
 	return answer.Run, err
 }
 
 // Rerun starts a new run that is linked to id.
-func (c *Client) Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error) {
+func (c *Client) Rerun(ctx context.Context, id string, r engine.RerunRequest) (*runs.Run, diag.List, error) {
 	body := RerunBody{From: r.From, By: r.By}
 	body.Inputs, body.Texts = splitInputs(r.Inputs)
 	var answer RunAnswer

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // longestPage is the longest page of a list.
@@ -34,7 +34,7 @@ func (a LogsAsked) query() url.Values {
 
 // EachLog hands over the log lines of a run page by page, in the order in which
 // they were written, until there are no more or take says so.
-func (c *Client) EachLog(ctx context.Context, id string, asked LogsAsked, take func([]plan.Log) error) error {
+func (c *Client) EachLog(ctx context.Context, id string, asked LogsAsked, take func([]runs.Log) error) error {
 	if asked.Tail > 0 {
 		lines, err := c.tail(ctx, id, asked)
 		if err != nil {
@@ -48,11 +48,11 @@ func (c *Client) EachLog(ctx context.Context, id string, asked LogsAsked, take f
 }
 
 // tail reads the newest lines, which may be more than a page has.
-func (c *Client) tail(ctx context.Context, id string, asked LogsAsked) ([]plan.Log, error) {
-	query, lines := asked.query(), []plan.Log(nil)
+func (c *Client) tail(ctx context.Context, id string, asked LogsAsked) ([]runs.Log, error) {
+	query, lines := asked.query(), []runs.Log(nil)
 	for {
 		query.Set("tail", strconv.Itoa(min(asked.Tail-len(lines), longestPage)))
-		page := new(Page[plan.Log])
+		page := new(Page[runs.Log])
 		if err := c.get(ctx, runPath(id, "/logs")+"?"+query.Encode(), page); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (c *Client) tail(ctx context.Context, id string, asked LogsAsked) ([]plan.L
 }
 
 // Logs returns the log lines of a run, or of one step of it.
-func (c *Client) Logs(ctx context.Context, id, step string) (lines []plan.Log, err error) {
-	err = c.EachLog(ctx, id, LogsAsked{Step: step}, func(part []plan.Log) error {
+func (c *Client) Logs(ctx context.Context, id, step string) (lines []runs.Log, err error) {
+	err = c.EachLog(ctx, id, LogsAsked{Step: step}, func(part []runs.Log) error {
 		lines = append(lines, part...)
 		return nil
 	})
@@ -74,9 +74,9 @@ func (c *Client) Logs(ctx context.Context, id, step string) (lines []plan.Log, e
 }
 
 // Steps returns the steps of a run in file order, items in input order.
-func (c *Client) Steps(ctx context.Context, id string) (steps []plan.RunStep, err error) {
+func (c *Client) Steps(ctx context.Context, id string) (steps []runs.Step, err error) {
 	query := url.Values{"limit": {strconv.Itoa(longestSteps)}}
-	err = eachPage(ctx, c, runPath(id, "/steps"), query, func(part []plan.RunStep) error {
+	err = eachPage(ctx, c, runPath(id, "/steps"), query, func(part []runs.Step) error {
 		steps = append(steps, part...)
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Schedules lists the schedules and polls, by id.
@@ -31,7 +31,7 @@ func (c *Client) NextFires(ctx context.Context, id string, from time.Time, n int
 }
 
 // Fires returns one page of what triggers did, the newest slot first.
-func (c *Client) Fires(ctx context.Context, f engine.FireFilter) (*Page[plan.Fire], error) {
+func (c *Client) Fires(ctx context.Context, f engine.FireFilter) (*Page[runs.Fire], error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"workflow": f.Workflow, "trigger": f.Trigger, "cursor": f.Cursor} {
 		if value != "" {
@@ -46,7 +46,7 @@ func (c *Client) Fires(ctx context.Context, f engine.FireFilter) (*Page[plan.Fir
 	if f.Limit > 0 {
 		query.Set("limit", strconv.Itoa(f.Limit))
 	}
-	page := new(Page[plan.Fire])
+	page := new(Page[runs.Fire])
 	return page, c.get(ctx, "/fires?"+query.Encode(), page)
 }
 
@@ -63,7 +63,7 @@ func (c *Client) ResumeSchedule(ctx context.Context, id string, r engine.PauseRe
 }
 
 // TriggerSchedule starts a run of a schedule by hand.
-func (c *Client) TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*plan.Run, error) {
+func (c *Client) TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*runs.Run, error) {
 	var answer RunAnswer
 	err := c.post(ctx, schedulePath(id, "/trigger"), r, &answer)
 	return answer.Run, err

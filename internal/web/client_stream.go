@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Stream is an open feed of one run.
@@ -62,8 +62,8 @@ func (s *Stream) Next() (engine.Update, error) {
 
 // Prompter is a sink that can also show what a person must do.
 type Prompter interface {
-	plan.Sink
-	Prompt(plan.Prompt)
+	runs.Sink
+	Prompt(runs.Prompt)
 }
 
 // Call runs one action and tells sink what it says meanwhile.

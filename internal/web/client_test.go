@@ -12,12 +12,12 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestTheClientAsksWhatItIsTold(t *testing.T) {
-	runs := new(fakeRuns)
-	client, ctx := newTestClient(t, runs), t.Context()
+	rows := new(fakeRuns)
+	client, ctx := newTestClient(t, rows), t.Context()
 
 	owner, err := client.Owner(ctx)
 	if err != nil || owner.PID != 7 || owner.Config != "/p/flowrun.yaml" {
@@ -27,21 +27,21 @@ func TestTheClientAsksWhatItIsTold(t *testing.T) {
 	if err != nil || run.ID != knownRun {
 		t.Errorf("start: %+v, %v", run, err)
 	}
-	if want := []engine.StartRequest{{File: "a.yaml", Source: []byte("flowrun: v1"), RequestID: "r1"}}; !cmp.Equal(runs.started, want) {
-		t.Error(cmp.Diff(want, runs.started))
+	if want := []engine.StartRequest{{File: "a.yaml", Source: []byte("flowrun: v1"), RequestID: "r1"}}; !cmp.Equal(rows.started, want) {
+		t.Error(cmp.Diff(want, rows.started))
 	}
 	result, err := client.Result(ctx, knownRun)
 	if err != nil || string(result.Outputs["big"]) != "9007199254740993" {
 		t.Errorf("result: %+v, %v", result, err)
 	}
 	since := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	filter := engine.RunFilter{Workflow: "w", Status: plan.RunFailed, Labels: map[string]string{"a": "1", "b": "x=y"}, Since: since, Query: `labels.a == "1&b" || "ü" == id`, Limit: 3, Cursor: "01k8zq4c0vdx3y6t7k9m2n5p8r"}
+	filter := engine.RunFilter{Workflow: "w", Status: runs.RunFailed, Labels: map[string]string{"a": "1", "b": "x=y"}, Since: since, Query: `labels.a == "1&b" || "ü" == id`, Limit: 3, Cursor: "01k8zq4c0vdx3y6t7k9m2n5p8r"}
 	page, err := client.Runs(ctx, filter)
 	if err != nil || len(page.Items) != 1 || page.NextCursor == nil || *page.NextCursor != "next" {
 		t.Errorf("runs: %+v, %v", page, err)
 	}
-	if want := []engine.RunFilter{filter}; !cmp.Equal(runs.filters, want) {
-		t.Error(cmp.Diff(want, runs.filters))
+	if want := []engine.RunFilter{filter}; !cmp.Equal(rows.filters, want) {
+		t.Error(cmp.Diff(want, rows.filters))
 	}
 	steps, err := client.Steps(ctx, knownRun)
 	if err != nil || len(steps) != 2 || steps[0].Path != "b" {
@@ -51,8 +51,8 @@ func TestTheClientAsksWhatItIsTold(t *testing.T) {
 	if err != nil || logs[0].Message != "of domains[a b&c].whois" {
 		t.Errorf("logs: %+v, %v", logs, err)
 	}
-	if _, err := client.Cancel(ctx, knownRun, "me"); err != nil || !cmp.Equal(runs.canceled, []string{knownRun + " by me"}) {
-		t.Errorf("cancel: %v, %v", runs.canceled, err)
+	if _, err := client.Cancel(ctx, knownRun, "me"); err != nil || !cmp.Equal(rows.canceled, []string{knownRun + " by me"}) {
+		t.Errorf("cancel: %v, %v", rows.canceled, err)
 	}
 	if run, err := client.Resume(ctx, knownRun, engine.ResumeRequest{}); err != nil || run.ID != knownRun {
 		t.Errorf("resume: %+v, %v", run, err)
@@ -86,7 +86,7 @@ func TestARefusalIsAProblem(t *testing.T) {
 func TestAStreamIsReadToItsEnd(t *testing.T) {
 	feed := []engine.Update{
 		{Kind: engine.UpdateRecord, RunID: knownRun, Seq: 1, Record: json.RawMessage(`{"seq":1}`)},
-		{Kind: engine.UpdateStep, RunID: knownRun, Seq: 1, Step: &plan.RunStep{Path: "a", Message: "two\nlines <b>"}},
+		{Kind: engine.UpdateStep, RunID: knownRun, Seq: 1, Step: &runs.Step{Path: "a", Message: "two\nlines <b>"}},
 		{Kind: engine.UpdateRecord, RunID: knownRun, Seq: 2, Record: json.RawMessage(`{"seq":2}`)},
 		{Kind: engine.UpdateEnd, RunID: knownRun, Seq: 2},
 	}
@@ -127,7 +127,7 @@ func TestAnIdleStreamIsKeptAlive(t *testing.T) {
 	defer gate.Close()
 	hold := make(chan struct{})
 	handler := NewSocketHandler(Options{
-		Runs:    &fakeRuns{hold: hold, feed: []engine.Update{{Kind: engine.UpdateLog, Log: &plan.Log{Message: "x"}}}},
+		Runs:    &fakeRuns{hold: hold, feed: []engine.Update{{Kind: engine.UpdateLog, Log: &runs.Log{Message: "x"}}}},
 		Catalog: fakeCatalog{}, Gate: gate, Heartbeat: time.Millisecond,
 	})
 	stream, err := NewClient(InProcess(handler)).Watch(t.Context(), knownRun, 0)
@@ -169,9 +169,9 @@ func TestStreamsAreBounded(t *testing.T) {
 // said collects what a call says.
 type said struct{ lines []string }
 
-func (s *said) Log(log plan.Log)          { s.lines = append(s.lines, "log "+log.Message) }
-func (s *said) Progress(p plan.Progress)  { s.lines = append(s.lines, "progress") }
-func (s *said) Prompt(prompt plan.Prompt) { s.lines = append(s.lines, "prompt "+prompt.Title) }
+func (s *said) Log(log runs.Log)          { s.lines = append(s.lines, "log "+log.Message) }
+func (s *said) Progress(p runs.Progress)  { s.lines = append(s.lines, "progress") }
+func (s *said) Prompt(prompt runs.Prompt) { s.lines = append(s.lines, "prompt "+prompt.Title) }
 
 func TestACallSaysWhatItDoes(t *testing.T) {
 	sink := new(said)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -56,20 +57,24 @@ func newDocument() *huma.OpenAPI {
 const schemaPrefix = "#/components/schemas/"
 
 // schemaName names a type in the document: generic ones in words, and a problem
-// of a workflow apart from one of a request, and a part of a preview with its whole.
+// of a workflow apart from one of a request, a part of a preview with its whole, and a step of
+// a run apart from one of a workflow.
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[diag.Problem]() {
 		return "Finding"
 	}
 	name := huma.DefaultSchemaNamer(t, hint)
 	if of, isPage := strings.CutPrefix(name, "Page"); isPage {
-		return of + "Page"
+		return strings.Replace(of, "Step", "RunStep", 1) + "Page"
 	}
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if isPart := strings.HasSuffix(t.PkgPath(), "/preview") && name != "Preview"; isPart {
+	switch {
+	case strings.HasSuffix(t.PkgPath(), "/preview") && name != "Preview":
 		return "Preview" + name
+	case t == reflect.TypeFor[runs.Step]():
+		return "RunStep"
 	}
 	return name
 }
@@ -240,14 +245,14 @@ func markNull(schema *huma.Schema, field reflect.StructField) {
 // valuesOf returns the values of the types that have few.
 func valuesOf(t reflect.Type) []any {
 	switch t {
-	case reflect.TypeFor[plan.RunStatus]():
+	case reflect.TypeFor[runs.Status]():
 		return []any{
-			plan.RunQueued, plan.RunRunning, plan.RunWaiting, plan.RunPaused, plan.RunSucceeded, plan.RunFailed, plan.RunCanceled, plan.RunTimedOut,
+			runs.RunQueued, runs.RunRunning, runs.RunWaiting, runs.RunPaused, runs.RunSucceeded, runs.RunFailed, runs.RunCanceled, runs.RunTimedOut,
 		}
-	case reflect.TypeFor[plan.StepStatus]():
+	case reflect.TypeFor[runs.StepStatus]():
 		return []any{
-			plan.StepPending, plan.StepRunning, plan.StepWaiting, plan.StepRetrying, plan.StepSucceeded, plan.StepFailed, plan.StepSkipped,
-			plan.StepBlocked, plan.StepCanceled, plan.StepUnknown,
+			runs.StepPending, runs.StepRunning, runs.StepWaiting, runs.StepRetrying, runs.StepSucceeded, runs.StepFailed, runs.StepSkipped,
+			runs.StepBlocked, runs.StepCanceled, runs.StepUnknown,
 		}
 	case reflect.TypeFor[plan.TriggerKind]():
 		return []any{plan.TriggerManual, "workflow", plan.TriggerCron, plan.TriggerEvery, plan.TriggerWebhook, plan.TriggerPoll, plan.TriggerAfter}

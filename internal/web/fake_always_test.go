@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -39,12 +40,12 @@ func (f *fakeWorkflows) Workflow(_ context.Context, name string) (*engine.Workfl
 	return detail, f.err
 }
 
-func (f *fakeWorkflows) StartNamed(_ context.Context, name string, r engine.NamedStart) (*plan.Run, diag.List, error) {
+func (f *fakeWorkflows) StartNamed(_ context.Context, name string, r engine.NamedStart) (*runs.Run, diag.List, error) {
 	f.started = append(f.started, r)
 	if f.lacking != nil {
 		return nil, f.lacking, nil
 	}
-	return &plan.Run{ID: knownRun, Workflow: name, Status: plan.RunQueued}, nil, f.err
+	return &runs.Run{ID: knownRun, Workflow: name, Status: runs.RunQueued}, nil, f.err
 }
 
 func (f *fakeWorkflows) Definition(context.Context, string) (*engine.RunDefinition, error) {
@@ -70,7 +71,7 @@ func (f *fakeSchedules) known(id string) error {
 const scheduleKnown = "über . &%/nightly"
 
 func (f *fakeSchedules) item(id string) *engine.ScheduleItem {
-	workflow, trigger, _ := plan.SplitTriggerID(id)
+	workflow, trigger, _ := runs.SplitTriggerID(id)
 	return &engine.ScheduleItem{ID: id, Workflow: workflow, Trigger: trigger, Kind: plan.TriggerCron, Timezone: "UTC"}
 }
 
@@ -83,9 +84,9 @@ func (f *fakeSchedules) NextFires(_ context.Context, id string, from time.Time, 
 	return &engine.NextFires{ID: id, Next: []time.Time{}, Fires: []engine.NextFire{}}, f.known(id)
 }
 
-func (f *fakeSchedules) Fires(_ context.Context, filter engine.FireFilter) ([]plan.Fire, string, error) {
+func (f *fakeSchedules) Fires(_ context.Context, filter engine.FireFilter) ([]runs.Fire, string, error) {
 	f.filter = filter
-	return []plan.Fire{{Workflow: "w", Trigger: "t", Run: knownRun}}, "more", f.err
+	return []runs.Fire{{Workflow: "w", Trigger: "t", Run: knownRun}}, "more", f.err
 }
 
 func (f *fakeSchedules) PauseSchedule(_ context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error) {
@@ -98,17 +99,17 @@ func (f *fakeSchedules) ResumeSchedule(_ context.Context, id string, _ engine.Pa
 	return f.item(id), f.known(id)
 }
 
-func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r engine.TriggerRequest) (*plan.Run, error) {
+func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r engine.TriggerRequest) (*runs.Run, error) {
 	f.asked = append(f.asked, r)
 	if f.nothing {
 		return nil, f.known(id)
 	}
-	return &plan.Run{ID: knownRun}, f.known(id)
+	return &runs.Run{ID: knownRun}, f.known(id)
 }
 
 func (f *fakeSchedules) Backfill(_ context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error) {
 	f.asked = append(f.asked, r)
-	return &engine.BackfillResult{ID: id, DryRun: r.DryRun, Slots: []plan.Fire{}, Skipped: []plan.Fire{}}, f.known(id)
+	return &engine.BackfillResult{ID: id, DryRun: r.DryRun, Slots: []runs.Fire{}, Skipped: []runs.Fire{}}, f.known(id)
 }
 
 func (f *fakeSchedules) TZData() (version, source string) { return "2026a", "embedded" }
@@ -121,7 +122,7 @@ type fakeHooks struct {
 }
 
 func (f *fakeHooks) Hook(_ context.Context, workflow, trigger string, r engine.HookRequest) (*engine.HookAnswer, error) {
-	if f.err == nil && plan.TriggerID(workflow, trigger) != scheduleKnown {
+	if f.err == nil && runs.TriggerID(workflow, trigger) != scheduleKnown {
 		return nil, &fault.UnknownError{What: "webhook", Name: "secret things", Hint: "did you mean `other`?"}
 	}
 	f.requests = append(f.requests, r)

@@ -17,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -33,12 +34,12 @@ type fakeRuns struct {
 	summaries    []engine.SummaryRequest
 	acknowledged []engine.AcknowledgeRequest
 	logQueries   []engine.LogQuery
-	steps        []plan.RunStep
+	steps        []runs.Step
 	next         uint64          // of a page of logs
 	lines        int             // of the log
 	feed         []engine.Update // what Watch sends before it blocks
 	hold         chan struct{}   // Watch ends when it is closed; nil = at once
-	status       plan.RunStatus  // of the run; "" = running
+	status       runs.Status     // of the run; "" = running
 	calls        chan struct{}   // Call waits for it; nil = does not wait
 }
 
@@ -54,11 +55,11 @@ func (f *fakeRuns) fail(id string) error {
 	return nil
 }
 
-func (f *fakeRuns) row() plan.Run {
-	return plan.Run{ID: knownRun, Workflow: "w", Status: cmp.Or(f.status, plan.RunRunning)}
+func (f *fakeRuns) row() runs.Run {
+	return runs.Run{ID: knownRun, Workflow: "w", Status: cmp.Or(f.status, runs.RunRunning)}
 }
 
-func (f *fakeRuns) Start(_ context.Context, r engine.StartRequest) (*plan.Run, diag.List, error) {
+func (f *fakeRuns) Start(_ context.Context, r engine.StartRequest) (*runs.Run, diag.List, error) {
 	if err := f.fail(knownRun); err != nil {
 		return nil, nil, err
 	}
@@ -74,25 +75,25 @@ func (f *fakeRuns) Start(_ context.Context, r engine.StartRequest) (*plan.Run, d
 	return &row, nil, nil
 }
 
-func (f *fakeRuns) Get(_ context.Context, id string) (*plan.Result, error) {
+func (f *fakeRuns) Get(_ context.Context, id string) (*runs.Result, error) {
 	if err := f.fail(id); err != nil {
 		return nil, err
 	}
-	return &plan.Result{Run: f.row(), Outputs: map[string]json.RawMessage{"big": json.RawMessage(`9007199254740993`)}}, nil
+	return &runs.Result{Run: f.row(), Outputs: map[string]json.RawMessage{"big": json.RawMessage(`9007199254740993`)}}, nil
 }
 
-func (f *fakeRuns) List(_ context.Context, filter engine.RunFilter) ([]plan.Run, string, error) {
+func (f *fakeRuns) List(_ context.Context, filter engine.RunFilter) ([]runs.Run, string, error) {
 	f.mu.Lock()
 	f.filters = append(f.filters, filter)
 	f.mu.Unlock()
-	return []plan.Run{f.row()}, "next", f.fail(knownRun)
+	return []runs.Run{f.row()}, "next", f.fail(knownRun)
 }
 
-func (f *fakeRuns) Steps(_ context.Context, id string) ([]plan.RunStep, error) {
+func (f *fakeRuns) Steps(_ context.Context, id string) ([]runs.Step, error) {
 	if f.steps != nil {
 		return slices.Clone(f.steps), nil
 	}
-	return []plan.RunStep{{Path: "b"}, {Path: "a"}}, f.fail(id)
+	return []runs.Step{{Path: "b"}, {Path: "a"}}, f.fail(id)
 }
 
 func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, uint64, error) {
@@ -116,7 +117,7 @@ func (f *fakeRuns) LogPage(_ context.Context, id string, q engine.LogQuery) (*en
 	if f.lines > 0 {
 		return f.numbered(q), nil
 	}
-	return &engine.LogPage{Lines: []plan.Log{{Message: "of " + q.Step}}, Next: f.next}, f.fail(id)
+	return &engine.LogPage{Lines: []runs.Log{{Message: "of " + q.Step}}, Next: f.next}, f.fail(id)
 }
 
 // numbered is a page of lines that are their numbers.
@@ -130,7 +131,7 @@ func (f *fakeRuns) numbered(q engine.LogQuery) *engine.LogPage {
 	}
 	page := new(engine.LogPage)
 	for n := first; n < min(end, first+q.Limit); n++ {
-		page.Lines = append(page.Lines, plan.Log{Message: strconv.Itoa(n)})
+		page.Lines = append(page.Lines, runs.Log{Message: strconv.Itoa(n)})
 	}
 	switch {
 	case q.Back && first > 1:
@@ -202,23 +203,23 @@ func (f *fakeRuns) Cancel(_ context.Context, id, by string) error {
 	return nil
 }
 
-func (f *fakeRuns) Resume(_ context.Context, id string, _ engine.ResumeRequest) (*plan.Run, error) {
+func (f *fakeRuns) Resume(_ context.Context, id string, _ engine.ResumeRequest) (*runs.Run, error) {
 	row := f.row()
 	return &row, f.fail(id)
 }
 
-func (f *fakeRuns) Rerun(_ context.Context, id string, _ engine.RerunRequest) (*plan.Run, diag.List, error) {
+func (f *fakeRuns) Rerun(_ context.Context, id string, _ engine.RerunRequest) (*runs.Run, diag.List, error) {
 	row := f.row()
 	return &row, nil, f.fail(id)
 }
 
-func (f *fakeRuns) Call(ctx context.Context, _ engine.CallRequest, sink plan.Sink) (engine.CallResult, error) {
+func (f *fakeRuns) Call(ctx context.Context, _ engine.CallRequest, sink runs.Sink) (engine.CallResult, error) {
 	if err := f.fail(knownRun); err != nil {
 		return engine.CallResult{}, err
 	}
-	sink.Log(plan.Log{Message: "hello <you>"})
-	sink.Progress(plan.Progress{Fraction: 0.5})
-	sink.(Prompter).Prompt(plan.Prompt{Title: "log in"})
+	sink.Log(runs.Log{Message: "hello <you>"})
+	sink.Progress(runs.Progress{Fraction: 0.5})
+	sink.(Prompter).Prompt(runs.Prompt{Title: "log in"})
 	if f.calls != nil {
 		select {
 		case <-f.calls:
@@ -289,12 +290,12 @@ func (f *fakeAccess) TestConnection(_ context.Context, name string) (engine.Conn
 	return engine.ConnectionTest{Name: name, OK: true, Account: "ann"}, f.known(name)
 }
 
-func (f *fakeAccess) Login(ctx context.Context, name string, r engine.LoginRequest, sink plan.Sink) (engine.CallResult, error) {
+func (f *fakeAccess) Login(ctx context.Context, name string, r engine.LoginRequest, sink runs.Sink) (engine.CallResult, error) {
 	if err := f.known(name); err != nil {
 		return engine.CallResult{}, err
 	}
 	f.scopes = r.Scopes
-	sink.(Prompter).Prompt(plan.Prompt{Title: "log in", UserCode: "WDJB-MJHT"})
+	sink.(Prompter).Prompt(runs.Prompt{Title: "log in", UserCode: "WDJB-MJHT"})
 	if f.loggedIn != nil {
 		select {
 		case <-f.loggedIn:
@@ -356,8 +357,8 @@ func (f *fakeRuns) Summary(_ context.Context, r engine.SummaryRequest) (*engine.
 	f.summaries = append(f.summaries, r)
 	f.mu.Unlock()
 	return &engine.RunsSummary{
-		Runs: engine.RunCounts{plan.RunFailed: 37}, Attention: 37, Needy: []plan.Run{f.row()},
-		Workflows: []engine.WorkflowSummary{{Workflow: "w", Runs: engine.RunCounts{plan.RunFailed: 37}, Attention: 37, Newest: knownRun}},
+		Runs: engine.RunCounts{runs.RunFailed: 37}, Attention: 37, Needy: []runs.Run{f.row()},
+		Workflows: []engine.WorkflowSummary{{Workflow: "w", Runs: engine.RunCounts{runs.RunFailed: 37}, Attention: 37, Newest: knownRun}},
 	}, f.fail(knownRun)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Hooks is what the API needs of an engine to take webhooks.
@@ -20,7 +20,7 @@ type Hooks interface {
 // hook takes a webhook's request as it comes: what it may be, its trigger says.
 func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
 	workflow, trigger := r.PathValue("workflow"), r.PathValue("trigger")
-	if _, _, ok := plan.SplitTriggerID(plan.TriggerID(workflow, trigger)); !ok || len(workflow)+len(trigger) > maxScheduleID {
+	if _, _, ok := runs.SplitTriggerID(runs.TriggerID(workflow, trigger)); !ok || len(workflow)+len(trigger) > maxScheduleID {
 		return newProblem(CodeNotFound, "there is no such webhook")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyCap))

@@ -19,7 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/peer"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // attackVariable makes the test program a process that a plugin has started: it
@@ -75,7 +75,7 @@ type decisions struct {
 
 func (d *decisions) Decide(_ context.Context, _, _ string, _ engine.Act, r engine.DecideRequest) (*engine.DecideResult, error) {
 	d.by = append(d.by, r.By)
-	return &engine.DecideResult{Run: &plan.Run{ID: attackedRun}}, nil
+	return &engine.DecideResult{Run: &runs.Run{ID: attackedRun}}, nil
 }
 
 // attack starts the process and returns the status that it heard.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func (s *server) owner(w http.ResponseWriter, _ *http.Request) *Problem {
@@ -70,13 +70,13 @@ func newLineSink(w http.ResponseWriter) *lineSink {
 const linesType = "application/x-ndjson"
 
 // Log sends one log line.
-func (s *lineSink) Log(log plan.Log) { s.write(CallLine{Log: &log}) }
+func (s *lineSink) Log(log runs.Log) { s.write(CallLine{Log: &log}) }
 
 // Progress sends how far the call is.
-func (s *lineSink) Progress(progress plan.Progress) { s.write(CallLine{Progress: &progress}) }
+func (s *lineSink) Progress(progress runs.Progress) { s.write(CallLine{Progress: &progress}) }
 
 // Prompt sends what a person must do.
-func (s *lineSink) Prompt(prompt plan.Prompt) { s.write(CallLine{Prompt: &prompt}) }
+func (s *lineSink) Prompt(prompt runs.Prompt) { s.write(CallLine{Prompt: &prompt}) }
 
 func (s *lineSink) write(line CallLine) {
 	s.mu.Lock()

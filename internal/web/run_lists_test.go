@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // list asks for a list, and wants it to be answered.
@@ -27,49 +27,49 @@ func list[T any](t *testing.T, handler http.Handler, path string, query url.Valu
 	return page
 }
 
-func loopSteps(items int) []plan.RunStep {
+func loopSteps(items int) []runs.Step {
 	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	steps := []plan.RunStep{{Path: "each", Status: plan.StepFailed}}
+	steps := []runs.Step{{Path: "each", Status: runs.StepFailed}}
 	for i := range items {
 		begun := at.Add(time.Duration(i) * time.Second)
-		check := plan.RunStep{Path: fmt.Sprintf("each[%d].check", i), Uses: "core.fail", Status: plan.StepSucceeded, StartedAt: &begun, FinishedAt: &begun}
-		last := plan.RunStep{Path: fmt.Sprintf("each[%d].last", i), Status: plan.StepSucceeded}
+		check := runs.Step{Path: fmt.Sprintf("each[%d].check", i), Uses: "core.fail", Status: runs.StepSucceeded, StartedAt: &begun, FinishedAt: &begun}
+		last := runs.Step{Path: fmt.Sprintf("each[%d].last", i), Status: runs.StepSucceeded}
 		if i%5 == 4 {
-			check.Status, check.Error, last.Status = plan.StepFailed, &plan.Error{Kind: "invalid", Message: "No SUCH Thing"}, plan.StepBlocked
+			check.Status, check.Error, last.Status = runs.StepFailed, &runs.Error{Kind: "invalid", Message: "No SUCH Thing"}, runs.StepBlocked
 		}
 		steps = append(steps, check, last)
 	}
-	return append(steps, plan.RunStep{Path: "eachway", Status: plan.StepUnknown, Message: "who knows"})
+	return append(steps, runs.Step{Path: "eachway", Status: runs.StepUnknown, Message: "who knows"})
 }
 
 func TestIssue12_23_StepsComeInPagesAndFiltered(t *testing.T) {
-	runs := &fakeRuns{steps: loopSteps(100)}
-	handler, _ := newTestHandler(t, runs)
+	rows := &fakeRuns{steps: loopSteps(100)}
+	handler, _ := newTestHandler(t, rows)
 	const path = Prefix + "/runs/" + knownRun + "/steps"
-	count := func(fits func(plan.RunStep) bool) (paths []string) {
-		for _, step := range runs.steps {
+	count := func(fits func(runs.Step) bool) (paths []string) {
+		for _, step := range rows.steps {
 			if fits(step) {
 				paths = append(paths, step.Path)
 			}
 		}
 		return paths
 	}
-	late := runs.steps[1].StartedAt.Add(90 * time.Second)
+	late := rows.steps[1].StartedAt.Add(90 * time.Second)
 	tests := map[string]struct {
 		query url.Values
 		want  []string
 	}{
-		"all":            {url.Values{}, count(func(plan.RunStep) bool { return true })},
-		"of a status":    {url.Values{"status": {"failed"}}, count(func(s plan.RunStep) bool { return s.Status == plan.StepFailed })},
-		"errors":         {url.Values{"level": {"error"}}, count(func(s plan.RunStep) bool { return s.Status == plan.StepFailed || s.Status == plan.StepUnknown })},
-		"warnings":       {url.Values{"level": {"warn"}}, count(func(s plan.RunStep) bool { return s.Status != plan.StepSucceeded })},
-		"a loop":         {url.Values{"step": {"each"}}, count(func(s plan.RunStep) bool { return s.Path != "eachway" })},
+		"all":            {url.Values{}, count(func(runs.Step) bool { return true })},
+		"of a status":    {url.Values{"status": {"failed"}}, count(func(s runs.Step) bool { return s.Status == runs.StepFailed })},
+		"errors":         {url.Values{"level": {"error"}}, count(func(s runs.Step) bool { return s.Status == runs.StepFailed || s.Status == runs.StepUnknown })},
+		"warnings":       {url.Values{"level": {"warn"}}, count(func(s runs.Step) bool { return s.Status != runs.StepSucceeded })},
+		"a loop":         {url.Values{"step": {"each"}}, count(func(s runs.Step) bool { return s.Path != "eachway" })},
 		"a step":         {url.Values{"step": {"each[3].last"}}, []string{"each[3].last"}},
 		"none":           {url.Values{"step": {"eac"}}, nil},
-		"a text":         {url.Values{"q": {"such thing"}}, count(func(s plan.RunStep) bool { return s.Error != nil })},
+		"a text":         {url.Values{"q": {"such thing"}}, count(func(s runs.Step) bool { return s.Error != nil })},
 		"a message":      {url.Values{"q": {"WHO"}}, []string{"eachway"}},
-		"since a time":   {url.Values{"since": {late.Format(time.RFC3339)}}, count(func(s plan.RunStep) bool { return s.StartedAt != nil && !s.StartedAt.Before(late) })},
-		"several at one": {url.Values{"step": {"each"}, "status": {"blocked"}}, count(func(s plan.RunStep) bool { return s.Status == plan.StepBlocked })},
+		"since a time":   {url.Values{"since": {late.Format(time.RFC3339)}}, count(func(s runs.Step) bool { return s.StartedAt != nil && !s.StartedAt.Before(late) })},
+		"several at one": {url.Values{"step": {"each"}, "status": {"blocked"}}, count(func(s runs.Step) bool { return s.Status == runs.StepBlocked })},
 	}
 	for name, test := range tests {
 		for _, direction := range []string{"limit", "tail"} {
@@ -81,7 +81,7 @@ func TestIssue12_23_StepsComeInPagesAndFiltered(t *testing.T) {
 					}
 					var got []string
 					for asked := 0; ; asked++ {
-						page := list[plan.RunStep](t, handler, path, query)
+						page := list[runs.Step](t, handler, path, query)
 						var part []string
 						for _, step := range page.Items {
 							part = append(part, step.Path)
@@ -106,39 +106,39 @@ func TestIssue12_23_StepsComeInPagesAndFiltered(t *testing.T) {
 			}
 		}
 	}
-	if page := list[plan.RunStep](t, handler, path, nil); len(page.Items) != defaultPage || page.NextCursor == nil {
+	if page := list[runs.Step](t, handler, path, nil); len(page.Items) != defaultPage || page.NextCursor == nil {
 		t.Errorf("%d steps where nobody says how many", len(page.Items))
 	}
 }
 
 func TestIssue12_23_PagesOfStepsHoldWhileTheRunGoesOn(t *testing.T) {
-	runs := &fakeRuns{steps: loopSteps(10)}
-	handler, _ := newTestHandler(t, runs)
+	rows := &fakeRuns{steps: loopSteps(10)}
+	handler, _ := newTestHandler(t, rows)
 	const path = Prefix + "/runs/" + knownRun + "/steps"
-	first := list[plan.RunStep](t, handler, path, url.Values{"limit": {"5"}})
-	runs.steps = slices.Insert(runs.steps, 1, plan.RunStep{Path: "before[1].x"}, plan.RunStep{Path: "before[2].x"})
-	second := list[plan.RunStep](t, handler, path, url.Values{"limit": {"1"}, "cursor": {*first.NextCursor}})
+	first := list[runs.Step](t, handler, path, url.Values{"limit": {"5"}})
+	rows.steps = slices.Insert(rows.steps, 1, runs.Step{Path: "before[1].x"}, runs.Step{Path: "before[2].x"})
+	second := list[runs.Step](t, handler, path, url.Values{"limit": {"1"}, "cursor": {*first.NextCursor}})
 	if got := second.Items[0].Path; got != "each[2].check" {
 		t.Errorf("after %s comes %s", first.Items[4].Path, got)
 	}
 }
 
 func TestIssue12_23_LogsAreAskedForAsTheRequestSays(t *testing.T) {
-	runs := &fakeRuns{next: 77}
-	handler, _ := newTestHandler(t, runs)
+	rows := &fakeRuns{next: 77}
+	handler, _ := newTestHandler(t, rows)
 	const path = Prefix + "/runs/" + knownRun + "/logs"
 	since := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	filter := engine.LogFilter{Step: "a[x/y].b", Level: "warn", Since: since, Text: "Not Found"}
 	query := url.Values{"step": {filter.Step}, "level": {"warn"}, "since": {since.Format(time.RFC3339)}, "q": {"Not Found"}, "limit": {"7"}}
-	page := list[plan.Log](t, handler, path, query)
+	page := list[runs.Log](t, handler, path, query)
 	query.Set("cursor", *page.NextCursor)
-	list[plan.Log](t, handler, path, query)
-	list[plan.Log](t, handler, path, nil)
-	list[plan.Log](t, handler, path, url.Values{"tail": {"1000"}})
+	list[runs.Log](t, handler, path, query)
+	list[runs.Log](t, handler, path, nil)
+	list[runs.Log](t, handler, path, url.Values{"tail": {"1000"}})
 	want := []engine.LogQuery{
 		{LogFilter: filter, Limit: 7}, {LogFilter: filter, Limit: 7, From: 77}, {Limit: defaultPage}, {Limit: 1000, Back: true},
 	}
-	if diff := cmp.Diff(want, runs.logQueries); diff != "" {
+	if diff := cmp.Diff(want, rows.logQueries); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -146,9 +146,9 @@ func TestIssue12_23_LogsAreAskedForAsTheRequestSays(t *testing.T) {
 func TestIssue12_23_ACursorIsGoodForItsListAlone(t *testing.T) {
 	handler, _ := newTestHandler(t, &fakeRuns{next: 77, steps: loopSteps(100)})
 	logs, steps := Prefix+"/runs/"+knownRun+"/logs", Prefix+"/runs/"+knownRun+"/steps"
-	ofLogs := *list[plan.Log](t, handler, logs, url.Values{"level": {"warn"}}).NextCursor
-	ofSteps := *list[plan.RunStep](t, handler, steps, url.Values{"level": {"warn"}, "limit": {"2"}}).NextCursor
-	list[plan.Log](t, handler, logs, url.Values{"level": {"warn"}, "cursor": {ofLogs}, "limit": {"9"}}) // the length may change
+	ofLogs := *list[runs.Log](t, handler, logs, url.Values{"level": {"warn"}}).NextCursor
+	ofSteps := *list[runs.Step](t, handler, steps, url.Values{"level": {"warn"}, "limit": {"2"}}).NextCursor
+	list[runs.Log](t, handler, logs, url.Values{"level": {"warn"}, "cursor": {ofLogs}, "limit": {"9"}}) // the length may change
 	for name, path := range map[string]string{
 		"another level": logs + "?level=error&cursor=" + ofLogs, "no level": logs + "?cursor=" + ofLogs, "a step more": logs + "?level=warn&step=a&cursor=" + ofLogs,
 		"a text more": logs + "?level=warn&q=a&cursor=" + ofLogs, "the other end": logs + "?level=warn&tail=5&cursor=" + ofLogs,
@@ -167,24 +167,24 @@ func TestIssue12_23_ACursorIsGoodForItsListAlone(t *testing.T) {
 
 func TestIssue12_23_ADurationIsTakenOffNow(t *testing.T) {
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	runs := new(fakeRuns)
-	handler := NewSocketHandler(Options{Runs: runs, Gate: NewGate(), Now: func() time.Time { return now }})
-	list[plan.Log](t, handler, Prefix+"/runs/"+knownRun+"/logs", url.Values{"since": {"90m"}})
-	if got := runs.logQueries[0].Since; !got.Equal(now.Add(-90 * time.Minute)) {
+	rows := new(fakeRuns)
+	handler := NewSocketHandler(Options{Runs: rows, Gate: NewGate(), Now: func() time.Time { return now }})
+	list[runs.Log](t, handler, Prefix+"/runs/"+knownRun+"/logs", url.Values{"since": {"90m"}})
+	if got := rows.logQueries[0].Since; !got.Equal(now.Add(-90 * time.Minute)) {
 		t.Errorf("since %s", got)
 	}
 }
 
 func TestAClientReadsLongListsToTheirEnd(t *testing.T) {
-	runs := &fakeRuns{steps: loopSteps(7000), lines: 2500}
-	client := newTestClient(t, runs)
+	rows := &fakeRuns{steps: loopSteps(7000), lines: 2500}
+	client := newTestClient(t, rows)
 	steps, err := client.Steps(t.Context(), knownRun)
-	if diff := cmp.Diff(runs.steps, steps); diff != "" || err != nil {
+	if diff := cmp.Diff(rows.steps, steps); diff != "" || err != nil {
 		t.Errorf("%v %.300s", err, diff)
 	}
 	for tail, want := range map[int]int{0: 2500, 10: 10, 1000: 1000, 1001: 1001, 2400: 2400, 9999: 2500} {
-		var got []plan.Log
-		err := client.EachLog(t.Context(), knownRun, LogsAsked{Tail: tail}, func(part []plan.Log) error {
+		var got []runs.Log
+		err := client.EachLog(t.Context(), knownRun, LogsAsked{Tail: tail}, func(part []runs.Log) error {
 			got = append(got, part...)
 			return nil
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const logsText = "The lines as they were written. `limit` and `cursor` lead from the first one on; `tail` gives the newest ones, and its next_cursor leads to those " +
@@ -45,8 +45,8 @@ type logsQuery struct {
 	Text  string `query:"q" maxLength:"200" doc:"Only lines whose message, step or fields hold this text, in letters of either case."`
 }
 
-func (s *server) logs(ctx context.Context, in *logsQuery) (Page[plan.Log], *Problem) {
-	none := Page[plan.Log]{}
+func (s *server) logs(ctx context.Context, in *logsQuery) (Page[runs.Log], *Problem) {
+	none := Page[runs.Log]{}
 	if problem := in.check(); problem != nil {
 		return none, problem
 	}

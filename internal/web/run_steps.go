@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const stepsText = "The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them."
@@ -33,14 +33,14 @@ type stepsQuery struct {
 	Limit  int             `query:"limit" minimum:"1" maximum:"10000" doc:"The length of the page; 50 where it is not given."`
 	Cursor string          `query:"cursor" doc:"The next_cursor of the page before."`
 	Step   string          `query:"step" doc:"Only this step, and of a loop the steps of its items."`
-	Status plan.StepStatus `query:"status" enum:"pending,running,waiting,retrying,succeeded,failed,skipped,blocked,canceled,unknown" doc:"Only steps of this status."`
+	Status runs.StepStatus `query:"status" enum:"pending,running,waiting,retrying,succeeded,failed,skipped,blocked,canceled,unknown" doc:"Only steps of this status."`
 	Level  string          `query:"level" enum:"debug,info,warn,error" doc:"error: only steps that failed or whose outcome is unknown; warn: those that are tried again, were blocked or canceled, too; else all."`
 	Since  string          `query:"since" doc:"Only steps that began or ended at this time or later: RFC 3339, or a duration that is taken off now, such as 10m." example:"10m"`
 	Text   string          `query:"q" maxLength:"200" doc:"Only steps whose path, action, message or error holds this text, in letters of either case."`
 }
 
-func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[plan.RunStep], *Problem) {
-	none := Page[plan.RunStep]{}
+func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[runs.Step], *Problem) {
+	none := Page[runs.Step]{}
 	if problem := in.check(); problem != nil {
 		return none, problem
 	}
@@ -77,7 +77,7 @@ func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[plan.RunStep],
 
 // pageOfSteps returns the steps that fit from a place on, and the place to go on
 // at; 0 at the end.
-func pageOfSteps(steps []plan.RunStep, place uint64, limit int, fits func(*plan.RunStep) bool) (shown []plan.RunStep, next uint64) {
+func pageOfSteps(steps []runs.Step, place uint64, limit int, fits func(*runs.Step) bool) (shown []runs.Step, next uint64) {
 	last := -1
 	for i := afterPlace(steps, place); i < len(steps); i++ {
 		if !fits(&steps[i]) {
@@ -100,7 +100,7 @@ func placeOf(index int, path string) uint64 {
 }
 
 // afterPlace finds the index after the step of a place.
-func afterPlace(steps []plan.RunStep, place uint64) int {
+func afterPlace(steps []runs.Step, place uint64) int {
 	if place == 0 {
 		return 0
 	}
@@ -118,9 +118,9 @@ func afterPlace(steps []plan.RunStep, place uint64) int {
 }
 
 // matcher is the filter as a function.
-func (q *stepsQuery) matcher(since time.Time) func(*plan.RunStep) bool {
+func (q *stepsQuery) matcher(since time.Time) func(*runs.Step) bool {
 	text := strings.ToLower(q.Text)
-	return func(step *plan.RunStep) bool {
+	return func(step *runs.Step) bool {
 		switch {
 		case q.Step != "" && step.Path != q.Step && !strings.HasPrefix(step.Path, q.Step+"["):
 		case q.Status != "" && step.Status != q.Status:
@@ -134,18 +134,18 @@ func (q *stepsQuery) matcher(since time.Time) func(*plan.RunStep) bool {
 	}
 }
 
-func ofLevel(status plan.StepStatus, level string) bool {
-	bad := status == plan.StepFailed || status == plan.StepUnknown
+func ofLevel(status runs.StepStatus, level string) bool {
+	bad := status == runs.StepFailed || status == runs.StepUnknown
 	switch level {
 	case "error":
 		return bad
 	case "warn":
-		return bad || status == plan.StepRetrying || status == plan.StepBlocked || status == plan.StepCanceled
+		return bad || status == runs.StepRetrying || status == runs.StepBlocked || status == runs.StepCanceled
 	}
 	return true
 }
 
-func activeSince(step *plan.RunStep, since time.Time) bool {
+func activeSince(step *runs.Step, since time.Time) bool {
 	for _, at := range []*time.Time{step.StartedAt, step.FinishedAt} {
 		if at != nil && !at.Before(since) {
 			return true
@@ -155,7 +155,7 @@ func activeSince(step *plan.RunStep, since time.Time) bool {
 }
 
 // stepHolds reports whether a step has a text, which is in lower case.
-func stepHolds(step *plan.RunStep, text string) bool {
+func stepHolds(step *runs.Step, text string) bool {
 	texts := []string{step.Path, step.Uses, step.Message, step.Wait}
 	if step.Error != nil {
 		texts = append(texts, step.Error.Message, step.Error.Reason, string(step.Error.Kind))

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // defaultPage is the length of a page of a list that nobody chose.
@@ -55,38 +55,38 @@ func registerRuns(t *typed, s *server) {
 
 type runsQuery struct {
 	PageQuery
-	Workflow  string         `query:"workflow" doc:"Only runs of this workflow."`
-	Status    plan.RunStatus `query:"status" enum:"queued,running,waiting,paused,succeeded,failed,canceled,timed_out" doc:"Only runs of this status."`
-	Attention bool           `query:"attention" doc:"Only runs that need somebody: see getRunsSummary."`
-	Labels    []string       `query:"label,explode" doc:"Only runs with this label, as name=value. Where it is given twice both must hold."`
-	Since     string         `query:"since" doc:"Only runs that began at this time or later: RFC 3339, or a duration that is taken off now, such as 24h." example:"24h"`
-	Query     string         `query:"query" doc:"Only runs of which this expression is true. It reads the fields of a run. With a query a page may be short, or empty, before the end: next_cursor is null at the end alone." example:"status == \"failed\" && duration_ms > 60000"`
+	Workflow  string      `query:"workflow" doc:"Only runs of this workflow."`
+	Status    runs.Status `query:"status" enum:"queued,running,waiting,paused,succeeded,failed,canceled,timed_out" doc:"Only runs of this status."`
+	Attention bool        `query:"attention" doc:"Only runs that need somebody: see getRunsSummary."`
+	Labels    []string    `query:"label,explode" doc:"Only runs with this label, as name=value. Where it is given twice both must hold."`
+	Since     string      `query:"since" doc:"Only runs that began at this time or later: RFC 3339, or a duration that is taken off now, such as 24h." example:"24h"`
+	Query     string      `query:"query" doc:"Only runs of which this expression is true. It reads the fields of a run. With a query a page may be short, or empty, before the end: next_cursor is null at the end alone." example:"status == \"failed\" && duration_ms > 60000"`
 }
 
-func (s *server) runs(ctx context.Context, in *runsQuery) (Page[plan.Run], *Problem) {
+func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], *Problem) {
 	since, problem := s.readSince(in.Since)
 	if problem != nil {
-		return Page[plan.Run]{}, problem
+		return Page[runs.Run]{}, problem
 	}
 	filter := engine.RunFilter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
 	if in.Cursor != "" && !ValidCursor(in.Cursor) {
-		return Page[plan.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
+		return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
 	}
 	for _, label := range in.Labels {
 		name, value, found := strings.Cut(label, "=")
 		if !found || name == "" {
-			return Page[plan.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
+			return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
 		}
 		filter.Labels[name] = value
 	}
-	runs, next, err := s.Runs.List(ctx, filter)
+	rows, next, err := s.Runs.List(ctx, filter)
 	if err != nil {
-		return Page[plan.Run]{}, problemOf(err)
+		return Page[runs.Run]{}, problemOf(err)
 	}
-	return newPage(runs, next), nil
+	return newPage(rows, next), nil
 }
 
-func (s *server) run(ctx context.Context, in *RunRef) (*plan.Result, *Problem) {
+func (s *server) run(ctx context.Context, in *RunRef) (*runs.Result, *Problem) {
 	if problem := in.check(); problem != nil {
 		return nil, problem
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Schedules is what the API needs of an engine to act on schedules and polls. An
@@ -18,10 +18,10 @@ import (
 type Schedules interface {
 	Schedules(ctx context.Context) ([]engine.ScheduleItem, error)
 	NextFires(ctx context.Context, id string, from time.Time, n int) (*engine.NextFires, error)
-	Fires(ctx context.Context, f engine.FireFilter) ([]plan.Fire, string, error)
+	Fires(ctx context.Context, f engine.FireFilter) ([]runs.Fire, string, error)
 	PauseSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
 	ResumeSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
-	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*plan.Run, error)
+	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*runs.Run, error)
 	Backfill(ctx context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error)
 }
 
@@ -53,7 +53,7 @@ type ScheduleRef struct {
 const maxScheduleID = 1024
 
 func (r ScheduleRef) check() *Problem {
-	if _, _, ok := plan.SplitTriggerID(r.ID); !ok || len(r.ID) > maxScheduleID {
+	if _, _, ok := runs.SplitTriggerID(r.ID); !ok || len(r.ID) > maxScheduleID {
 		return problemOf(&fault.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"})
 	}
 	return nil
@@ -69,7 +69,7 @@ const (
 // joinID serves the other form of a schedule's path.
 func joinID(handle func(*server, http.ResponseWriter, *http.Request) *Problem) func(*server, http.ResponseWriter, *http.Request) *Problem {
 	return func(s *server, w http.ResponseWriter, r *http.Request) *Problem {
-		r.SetPathValue("id", plan.TriggerID(r.PathValue("workflow"), r.PathValue("trigger")))
+		r.SetPathValue("id", runs.TriggerID(r.PathValue("workflow"), r.PathValue("trigger")))
 		return handle(s, w, r)
 	}
 }
@@ -170,20 +170,20 @@ type firesQuery struct {
 	Until    string `query:"until" doc:"Only slots before this time, written like since."`
 }
 
-func (s *server) fires(ctx context.Context, in *firesQuery) (Page[plan.Fire], *Problem) {
+func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], *Problem) {
 	since, problem := s.readSince(in.Since)
 	if problem != nil {
-		return Page[plan.Fire]{}, problem
+		return Page[runs.Fire]{}, problem
 	}
 	until, problem := s.readMoment("until", in.Until)
 	if problem != nil {
-		return Page[plan.Fire]{}, problem
+		return Page[runs.Fire]{}, problem
 	}
 	fires, next, err := s.Schedules.Fires(ctx, engine.FireFilter{
 		Workflow: in.Workflow, Trigger: in.Trigger, Since: since, Until: until, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
-		return Page[plan.Fire]{}, problemOf(err)
+		return Page[runs.Fire]{}, problemOf(err)
 	}
 	return newPage(fires, next), nil
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -192,7 +192,7 @@ type heardSink struct {
 	heard chan struct{}
 }
 
-func (s heardSink) Prompt(plan.Prompt) { close(s.heard) }
+func (s heardSink) Prompt(runs.Prompt) { close(s.heard) }
 
 func TestStreamsEndWithTheGate(t *testing.T) {
 	hold := make(chan struct{})

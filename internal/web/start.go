@@ -14,7 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -61,10 +61,10 @@ func (h KeyHeader) requestID(ctx context.Context, of, named string) (string, *Pr
 // StartAnswer is a run that was started. Of one that has ended while the request
 // waited it is the whole result, as `flowrun run -o json` prints it.
 type StartAnswer struct {
-	Run      *plan.Run                  `json:"run"`
+	Run      *runs.Run                  `json:"run"`
 	Outputs  map[string]json.RawMessage `json:"outputs" required:"false"`
-	Steps    map[string]plan.RunStep    `json:"steps" required:"false"`
-	Error    *plan.Error                `json:"error" required:"false"`
+	Steps    map[string]runs.Step       `json:"steps" required:"false"`
+	Error    *runs.Error                `json:"error" required:"false"`
 	Problems diag.List                  `json:"problems,omitempty"`
 	ended    bool
 }
@@ -129,7 +129,7 @@ func (s *server) addResult(ctx context.Context, answer *made[StartAnswer], wait 
 		body.Outputs = map[string]json.RawMessage{}
 	}
 	if body.Steps == nil {
-		body.Steps = map[string]plan.RunStep{}
+		body.Steps = map[string]runs.Step{}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // sharedFeed gives each watcher the same updates, as the feed of a run does.
@@ -38,7 +38,7 @@ func (f *sharedFeed) send(update engine.Update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.watchers) > 1 {
-		update.Shared = new(plan.Shared)
+		update.Shared = new(runs.Shared)
 	}
 	for _, w := range f.watchers {
 		w <- update
@@ -69,8 +69,8 @@ func (d *taken) Write(text []byte) (int, error) {
 // BenchmarkStream sends a record and a changed step, 2 KB each, to all who follow a
 // run: what two updates cost with so many of them.
 func BenchmarkStream(b *testing.B) {
-	step := plan.RunStep{
-		Path: "all[12].get", Status: plan.StepSucceeded, Attempts: 1, Uses: "tasks.list",
+	step := runs.Step{
+		Path: "all[12].get", Status: runs.StepSucceeded, Attempts: 1, Uses: "tasks.list",
 		Outputs: json.RawMessage(`{"text":"` + strings.Repeat("x", 2000) + `"}`),
 	}
 	record := json.RawMessage(`{"seq":1,"event":{"kind":"completed","output":"` + strings.Repeat("y", 2000) + `"}}`)

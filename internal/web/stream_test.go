@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -153,8 +153,8 @@ func (w *writes) Write(piece []byte) (int, error) {
 // text of an update; its id is of each stream alone, since streams differ in their
 // topics.
 func TestIssue12_24AnUpdateIsWrittenOnceForAllWhoFollow(t *testing.T) {
-	runs := &sharedFeed{}
-	handler := NewSocketHandler(Options{Gate: NewGate(), Runs: runs})
+	rows := &sharedFeed{}
+	handler := NewSocketHandler(Options{Gate: NewGate(), Runs: rows})
 	var reading sync.WaitGroup
 	var answers []*writes
 	for _, topics := range []string{"run:" + knownRun, "run:" + knownRun, "runs,run:" + knownRun} {
@@ -162,11 +162,11 @@ func TestIssue12_24AnUpdateIsWrittenOnceForAllWhoFollow(t *testing.T) {
 		answers = append(answers, answer)
 		reading.Go(func() { handler.ServeHTTP(answer, httptest.NewRequest("GET", Prefix+"/stream?topics="+topics, nil)) })
 	}
-	for runs.joined() < len(answers) {
+	for rows.joined() < len(answers) {
 		continue
 	}
-	runs.send(engine.Update{Kind: engine.UpdateStep, RunID: knownRun, Seq: 3, Step: &plan.RunStep{Path: "a"}})
-	runs.close()
+	rows.send(engine.Update{Kind: engine.UpdateStep, RunID: knownRun, Seq: 3, Step: &runs.Step{Path: "a"}})
+	rows.close()
 	reading.Wait()
 	var texts [][]byte
 	for i, answer := range answers {

@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -22,21 +23,21 @@ const Prefix = "/api/v1"
 
 // Runs is what the API needs of an engine to act on runs.
 type Runs interface {
-	Start(ctx context.Context, r engine.StartRequest) (*plan.Run, diag.List, error)
-	Get(ctx context.Context, id string) (*plan.Result, error)
-	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
+	Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error)
+	Get(ctx context.Context, id string) (*runs.Result, error)
+	List(ctx context.Context, f engine.RunFilter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
-	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
+	Steps(ctx context.Context, id string) ([]runs.Step, error)
 	Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
 	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)
 	Cancel(ctx context.Context, id, by string) error
-	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error)
+	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error)
 	Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error)
-	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error)
-	Call(ctx context.Context, r engine.CallRequest, sink plan.Sink) (engine.CallResult, error)
+	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*runs.Run, diag.List, error)
+	Call(ctx context.Context, r engine.CallRequest, sink runs.Sink) (engine.CallResult, error)
 }
 
 // Catalog is what the API needs of a project: what can run.
@@ -72,7 +73,7 @@ type OwnerSandbox struct {
 // RunAnswer is the answer to a request that made or moved a run. Problems holds
 // the warnings of the check.
 type RunAnswer struct {
-	Run      *plan.Run `json:"run"`
+	Run      *runs.Run `json:"run"`
 	Problems diag.List `json:"problems,omitempty"`
 }
 
@@ -150,9 +151,9 @@ func NewActionItem(a *plan.Action) ActionItem {
 // CallLine is one line of the answer to a call: what it says while it runs, and
 // last its result or the problem that kept it from running.
 type CallLine struct {
-	Log      *plan.Log          `json:"log,omitempty"`
-	Progress *plan.Progress     `json:"progress,omitempty"`
-	Prompt   *plan.Prompt       `json:"prompt,omitempty"`
+	Log      *runs.Log          `json:"log,omitempty"`
+	Progress *runs.Progress     `json:"progress,omitempty"`
+	Prompt   *runs.Prompt       `json:"prompt,omitempty"`
 	Result   *engine.CallResult `json:"result,omitempty"`
 	Problem  *Problem           `json:"problem,omitempty"`
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Workflows is what the API needs of an engine to act on the workflows of the
@@ -20,7 +21,7 @@ import (
 type Workflows interface {
 	WorkflowList(ctx context.Context) ([]engine.WorkflowInfo, error)
 	Workflow(ctx context.Context, name string) (*engine.WorkflowDetail, error)
-	StartNamed(ctx context.Context, name string, r engine.NamedStart) (*plan.Run, diag.List, error)
+	StartNamed(ctx context.Context, name string, r engine.NamedStart) (*runs.Run, diag.List, error)
 	Definition(ctx context.Context, id string) (*engine.RunDefinition, error)
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -72,7 +72,7 @@ func TestANamedWorkflowIsStarted(t *testing.T) {
 
 func TestAStartThatWaitsHasTheResult(t *testing.T) {
 	a := newAlwaysOn(t)
-	a.runs.status = plan.RunFailed
+	a.runs.status = runs.RunFailed
 	w := send(a.remote(ci()), "POST", Prefix+"/workflows/w/runs?wait=10m", "")
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(w.Body.Bytes(), &keys); err != nil || w.Code != http.StatusCreated {

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // fort is a host with an attacker and a neighbour, and beside them what the attacker
@@ -92,7 +92,7 @@ func (f *fort) attack(what, text string, n int) string {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	answer := f.host.Call(context.Background(), plan.Request{Action: "attacker.act", Input: input, Timeout: 30 * time.Second}, pluginhost.Connection{}, nil)
+	answer := f.host.Call(context.Background(), runs.Request{Action: "attacker.act", Input: input, Timeout: 30 * time.Second}, pluginhost.Connection{}, nil)
 	if answer.Failed != nil {
 		f.t.Fatalf("%s: %v", what, answer.Failed)
 	}
@@ -203,7 +203,7 @@ func TestIssue13_04_NothingOutlivesTheEngine(t *testing.T) {
 		}
 		gone := false
 		for range 300 {
-			if gone = !runs(pid); gone || sandbox == pluginhost.SandboxOff {
+			if gone = !rows(pid); gone || sandbox == pluginhost.SandboxOff {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -218,7 +218,7 @@ func TestIssue13_04_NothingOutlivesTheEngine(t *testing.T) {
 	}
 }
 
-func runs(pid int) bool {
+func rows(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(data[bytes.LastIndexByte(data, ')'):]), " Z ")
 }
@@ -234,7 +234,7 @@ func TestIssue13_04_TenThousandForks(t *testing.T) {
 			Sources: []pluginhost.Source{{Name: "attacker", Path: evil}},
 		})
 		input := fmt.Sprintf(`{"what":"forks","n":%d}`, forks)
-		answer := host.Call(context.Background(), plan.Request{Action: "attacker.act", Input: json.RawMessage(input), Timeout: 5 * time.Second * time.Duration(1+3*min(processes+1, 1))}, pluginhost.Connection{}, nil)
+		answer := host.Call(context.Background(), runs.Request{Action: "attacker.act", Input: json.RawMessage(input), Timeout: 5 * time.Second * time.Duration(1+3*min(processes+1, 1))}, pluginhost.Connection{}, nil)
 		failure := answer.Failed
 		if failure == nil {
 			t.Fatalf("%d forks succeeded", forks)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestP18ControlWithoutLimitsTheSuiteFails: a host whose limits are off lets the
@@ -41,7 +41,7 @@ func TestP18ControlWithoutLimitsTheSuiteFails(t *testing.T) {
 			if name == "off" {
 				limit = 8 * time.Second
 			}
-			answer := host.Call(context.Background(), plan.Request{Action: b.name + ".act", Timeout: limit}, pluginhost.Connection{}, nil)
+			answer := host.Call(context.Background(), runs.Request{Action: b.name + ".act", Timeout: limit}, pluginhost.Connection{}, nil)
 			code, message := 0, ""
 			if answer.Failed != nil {
 				code, message = 5, answer.Failed.Message

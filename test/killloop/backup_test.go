@@ -10,7 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -92,7 +92,7 @@ func checkBackup(t *testing.T, path string, flows []flow, before []line) (parked
 		if row.Closed {
 			continue
 		}
-		if row.Status != plan.RunPaused {
+		if row.Status != runs.RunPaused {
 			t.Errorf("%s: run %s is %s after the restore, want paused", filepath.Base(path), row.ID, row.Status)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // role is what a child is to do.
@@ -73,10 +73,10 @@ const (
 
 // driver is the engine as the child uses it: the real one, or the control.
 type driver interface {
-	open(ctx context.Context) ([]plan.Run, error)
+	open(ctx context.Context) ([]runs.Run, error)
 	start(ctx context.Context, r request) (string, error)
 	watch(ctx context.Context, id string) (<-chan local.Update, error)
-	get(ctx context.Context, id string) (*plan.Result, error)
+	get(ctx context.Context, id string) (*runs.Result, error)
 	resume(ctx context.Context, id string, discard bool) error
 	decide(ctx context.Context, id, step string, act engine.Act, request engine.DecideRequest) error
 	backup(ctx context.Context, path string) (written string, err error)
@@ -233,7 +233,7 @@ func (c *child) drive(ctx context.Context, id, flow string) {
 			outputs, _ := json.Marshal(result.Outputs) // texts always can be encoded
 			c.tell(line{Kind: lineEnded, Run: id, Status: string(result.Run.Status), Outputs: outputs})
 			return
-		case result.Run.Status == plan.RunPaused:
+		case result.Run.Status == runs.RunPaused:
 			if !c.resolve(ctx, result) {
 				c.goOn(ctx, id)
 			}
@@ -267,7 +267,7 @@ func (c *child) follow(ctx context.Context, id string) error {
 		switch {
 		case update.Kind == local.UpdateRecord:
 			c.tell(line{Kind: lineRecord, Run: id, Seq: update.Seq, Sum: sumOf(update.Record)})
-		case update.Kind == local.UpdateStep && update.Step.Status == plan.StepWaiting && update.Step.Uses == "core.approve":
+		case update.Kind == local.UpdateStep && update.Step.Status == runs.StepWaiting && update.Step.Uses == "core.approve":
 			c.act(ctx, id, update.Step.Path, engine.ActApprove, engine.DecideRequest{})
 		}
 	}
@@ -281,14 +281,14 @@ func sumOf(record []byte) string {
 
 // resolve tells each unknown outcome as the service knows it. It reports whether
 // there was one.
-func (c *child) resolve(ctx context.Context, result *plan.Result) (found bool) {
+func (c *child) resolve(ctx context.Context, result *runs.Result) (found bool) {
 	for path, step := range result.Steps {
 		if step.Run != "" && !step.Status.Ended() {
 			if below, err := c.driver.get(ctx, step.Run); err == nil { // it may not have begun
 				found = c.resolve(ctx, below) || found
 			}
 		}
-		if step.Status != plan.StepUnknown {
+		if step.Status != runs.StepUnknown {
 			continue
 		}
 		found = true

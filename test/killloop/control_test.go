@@ -21,6 +21,7 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -45,7 +46,7 @@ func newLyingJournal(file *boltstore.Store) *lyingJournal {
 	return j
 }
 
-func (j *lyingJournal) Append(runID string, records []*journal.Record, run *plan.Run, logs []plan.Log, done func(error)) {
+func (j *lyingJournal) Append(runID string, records []*journal.Record, run *runs.Run, logs []runs.Log, done func(error)) {
 	due := time.Now().Add(lieLasts)
 	j.late <- func() {
 		time.Sleep(time.Until(due))
@@ -91,8 +92,8 @@ func openLying(r role, reached func()) (*lyingDriver, error) {
 
 type unlimited struct{}
 
-func (unlimited) Acquire(context.Context, *plan.Action, string, func(time.Time)) (func(plan.Answer), error) {
-	return func(plan.Answer) {}, nil
+func (unlimited) Acquire(context.Context, *plan.Action, string, func(time.Time)) (func(runs.Answer), error) {
+	return func(runs.Answer) {}, nil
 }
 
 type hostCaller struct {
@@ -100,13 +101,13 @@ type hostCaller struct {
 	connection pluginhost.Connection
 }
 
-func (c *hostCaller) Call(ctx context.Context, request plan.Request, sink plan.Sink) plan.Answer {
+func (c *hostCaller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
 	return c.host.Call(ctx, request, c.connection, sink)
 }
 
-func (d *lyingDriver) open(context.Context) ([]plan.Run, error) {
+func (d *lyingDriver) open(context.Context) ([]runs.Run, error) {
 	rows, _, err := d.store.Runs(store.Filter{Limit: 10_000})
-	var open []plan.Run
+	var open []runs.Run
 	for _, row := range rows {
 		if !row.Closed {
 			open = append(open, row)
@@ -133,7 +134,7 @@ func (d *lyingDriver) start(ctx context.Context, r request) (string, error) {
 	hash := hashOf(encoded)
 	return d.Start(ctx, local.StartRequest{
 		Workflow: workflow, PlanBytes: encoded, RequestID: r.ID,
-		Row: plan.Run{ID: id, Workflow: workflow.Name, Status: plan.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: now, StartedAt: now, PlanHash: hash},
+		Row: runs.Run{ID: id, Workflow: workflow.Name, Status: runs.RunRunning, Attempt: 1, Trigger: "manual", ScheduledAt: now, StartedAt: now, PlanHash: hash},
 		Start: journal.Start{
 			RunID: id, Inputs: inputs, Trigger: "manual", ScheduledAt: now, Interpreter: interp.Version, PlanHash: hash,
 		},
@@ -147,7 +148,7 @@ func (d *lyingDriver) watch(ctx context.Context, id string) (<-chan local.Update
 	return d.Watch(ctx, id, 0)
 }
 
-func (d *lyingDriver) get(ctx context.Context, id string) (*plan.Result, error) {
+func (d *lyingDriver) get(ctx context.Context, id string) (*runs.Result, error) {
 	time.Sleep(2 * lieLasts) // a run that has ended is read from the store
 	return d.Snapshot(ctx, id)
 }
@@ -157,7 +158,7 @@ func (d *lyingDriver) resume(_ context.Context, id string, _ bool) error {
 	if err != nil || d.Driven(id) {
 		return err
 	}
-	if row.Status == plan.RunPaused {
+	if row.Status == runs.RunPaused {
 		return d.Load(id, &journal.Event{Kind: journal.Resumed, By: "test"})
 	}
 	return d.Load(id, nil)

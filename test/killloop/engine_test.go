@@ -13,7 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -57,8 +57,8 @@ func engineConfig(dir string, reached func()) workspace.Config {
 
 // open lists the runs that have not closed, the oldest first; sub-workflows' runs
 // are their parents' business.
-func (d *engineDriver) open(ctx context.Context) ([]plan.Run, error) {
-	var open []plan.Run
+func (d *engineDriver) open(ctx context.Context) ([]runs.Run, error) {
+	var open []runs.Run
 	for cursor := ""; ; {
 		rows, next, err := d.engine.List(ctx, engine.RunFilter{Limit: 500, Cursor: cursor})
 		if err != nil {
@@ -66,7 +66,7 @@ func (d *engineDriver) open(ctx context.Context) ([]plan.Run, error) {
 		}
 		for _, row := range rows {
 			if !row.Closed && row.Parent == nil {
-				open = append([]plan.Run{row}, open...)
+				open = append([]runs.Run{row}, open...)
 			}
 		}
 		if cursor = next; next == "" {
@@ -96,7 +96,7 @@ func (d *engineDriver) watch(ctx context.Context, id string) (<-chan local.Updat
 	return d.engine.Watch(ctx, id, 0)
 }
 
-func (d *engineDriver) get(ctx context.Context, id string) (*plan.Result, error) {
+func (d *engineDriver) get(ctx context.Context, id string) (*runs.Result, error) {
 	return d.engine.Get(ctx, id)
 }
 

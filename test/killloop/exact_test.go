@@ -15,7 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // outcome is what a run leaves: its status, outputs, the memory of its workflow,
 // and how often each effect happened.
 type outcome struct {
-	Status  plan.RunStatus
+	Status  runs.Status
 	Outputs string
 	State   map[string]string
 	Cursor  string
@@ -64,7 +64,7 @@ func newExact(t *testing.T, f flow, lying bool) *exact {
 		t.Fatalf("%s does not end without a crash: %v", f.name, p.problems)
 	}
 	var err error
-	if x.want, err = p.outcome(); err != nil || x.want.Status != plan.RunSucceeded || len(p.problems) > 0 {
+	if x.want, err = p.outcome(); err != nil || x.want.Status != runs.RunSucceeded || len(p.problems) > 0 {
 		t.Fatalf("%s without a crash: %+v, %v, %v", f.name, x.want, err, p.problems)
 	}
 	return x
@@ -171,7 +171,7 @@ func (c *crash) outcome() (o outcome, err error) {
 func outputsOf(records []*journal.Record) (outputs string) {
 	for _, record := range records {
 		for _, command := range record.Commands {
-			if command.Finish != nil && command.Finish.Status == plan.RunSucceeded {
+			if command.Finish != nil && command.Finish.Status == runs.RunSucceeded {
 				encoded, _ := json.Marshal(command.Finish.Outputs) // read from JSON
 				outputs = string(encoded)
 			}

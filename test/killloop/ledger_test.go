@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -105,7 +106,7 @@ func (l *ledger) note(lines []line) {
 
 // stored is one run as the reopened store has it.
 type stored struct {
-	row     plan.Run
+	row     runs.Run
 	records []*journal.Record
 }
 
@@ -306,7 +307,7 @@ func deniedBy(event journal.Event) (asked string, didNot bool) {
 	case event.Resolution != nil:
 		return event.Path, event.Resolution.Outcome == "did_not"
 	case event.Outcome != nil:
-		return strings.TrimSuffix(event.Path, "#reconcile"), event.Outcome.Applied == plan.NotApplied
+		return strings.TrimSuffix(event.Path, "#reconcile"), event.Outcome.Applied == runs.NotApplied
 	}
 	return "", false
 }
@@ -385,7 +386,7 @@ func (l *ledger) checkEnd(file *boltstore.Store, service *counter) (problems []s
 			continue
 		}
 		l.count(row, records)
-		if row.Status != plan.RunSucceeded || !row.Closed {
+		if row.Status != runs.RunSucceeded || !row.Closed {
 			problems = append(problems, fmt.Sprintf("run %s (%s) is %s: %v", row.ID, row.Workflow, row.Status, row.Error))
 		}
 		problems = append(problems, unflagged(row, records)...)
@@ -408,7 +409,7 @@ func (l *ledger) checkEnd(file *boltstore.Store, service *counter) (problems []s
 
 // unflagged looks for once calls whose end is neither their own answer, nor their
 // plugin's word, nor a person's.
-func unflagged(row plan.Run, records []*journal.Record) (problems []string) {
+func unflagged(row runs.Run, records []*journal.Record) (problems []string) {
 	open := map[string]bool{}
 	for _, record := range records {
 		switch event := record.Event; event.Kind {
@@ -433,13 +434,13 @@ func unflagged(row plan.Run, records []*journal.Record) (problems []string) {
 }
 
 // checkOutputs: all runs of a flow have the same outputs, but for the feed's.
-func (l *ledger) checkOutputs(row plan.Run, records []*journal.Record) (problems []string) {
+func (l *ledger) checkOutputs(row runs.Run, records []*journal.Record) (problems []string) {
 	if l.flows[row.Workflow].effects == nil {
 		return nil
 	}
 	for _, record := range records {
 		for _, command := range record.Commands {
-			if command.Finish == nil || command.Finish.Status != plan.RunSucceeded {
+			if command.Finish == nil || command.Finish.Status != runs.RunSucceeded {
 				continue
 			}
 			encoded, _ := json.Marshal(command.Finish.Outputs) // read from JSON
@@ -452,7 +453,7 @@ func (l *ledger) checkOutputs(row plan.Run, records []*journal.Record) (problems
 	return problems
 }
 
-func (l *ledger) count(row plan.Run, records []*journal.Record) {
+func (l *ledger) count(row runs.Run, records []*journal.Record) {
 	l.figures.runs++
 	l.figures.records += len(records)
 	if row.Attempt > 1 {
@@ -469,7 +470,7 @@ func (l *ledger) count(row plan.Run, records []*journal.Record) {
 			}
 		}
 		for _, command := range record.Commands {
-			if command.Finish != nil && command.Finish.Paused != "" && command.Finish.Paused != plan.PausedUnknownOutcome {
+			if command.Finish != nil && command.Finish.Paused != "" && command.Finish.Paused != runs.PausedUnknownOutcome {
 				l.figures.parked++
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // sample is what a child measures of itself.
@@ -82,13 +82,13 @@ func (c *child) soakRun(ctx context.Context, counts *soakCounts, r request) {
 		c.trouble("watch %s: %v", r.ID, err)
 		return
 	}
-	var last plan.Run
+	var last runs.Run
 	for update := range updates {
 		if update.Run != nil {
 			last = *update.Run
 		}
 	}
-	if last.Status != plan.RunSucceeded {
+	if last.Status != runs.RunSucceeded {
 		counts.failed.Add(1)
 		c.trouble("run %s is %s %s: %v", r.ID, last.Status, last.Paused, last.Error)
 	}

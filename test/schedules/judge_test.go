@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // window is the catch-up window of all schedules here, most how many slots a
@@ -21,8 +21,8 @@ const (
 
 // stored is what a store says of fires and runs.
 type stored struct {
-	fires []plan.Fire
-	runs  []plan.Run
+	fires []runs.Fire
+	runs  []runs.Run
 }
 
 // look reads a store that nobody serves.
@@ -74,10 +74,10 @@ func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
-	runs := map[string]plan.Run{}
+	rows := map[string]runs.Run{}
 	ofSlot := map[string][]string{}
 	for _, run := range s.runs {
-		runs[run.ID] = run
+		rows[run.ID] = run
 		slot := run.Workflow + " " + run.Trigger + " " + run.ScheduledAt.Format(time.RFC3339Nano)
 		if ofSlot[slot] = append(ofSlot[slot], run.ID); len(ofSlot[slot]) > 1 {
 			say("slot %s has the runs %v", slot, ofSlot[slot])
@@ -86,7 +86,7 @@ func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 			say("run %s of slot %v is scheduled at %v", run.ID, run.Fire.Slot, run.ScheduledAt)
 		}
 	}
-	byTrigger := map[string][]plan.Fire{}
+	byTrigger := map[string][]runs.Fire{}
 	fired := 0
 	for _, fire := range s.fires {
 		byTrigger[fire.Trigger] = append(byTrigger[fire.Trigger], fire)
@@ -94,7 +94,7 @@ func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 			continue
 		}
 		fired++
-		if run, ok := runs[fire.Run]; !ok || run.Fire == nil || !run.Fire.Slot.Equal(fire.Slot) || run.Trigger != fire.Trigger {
+		if run, ok := rows[fire.Run]; !ok || run.Fire == nil || !run.Fire.Slot.Equal(fire.Slot) || run.Trigger != fire.Trigger {
 			say("the fire %s of %v names run %s, which is not its own", fire.Trigger, fire.Slot, fire.Run)
 		}
 	}
@@ -103,7 +103,7 @@ func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 	}
 	for name, r := range rules {
 		rows := byTrigger[name]
-		slices.SortFunc(rows, func(a, b plan.Fire) int { return a.Slot.Compare(b.Slot) })
+		slices.SortFunc(rows, func(a, b runs.Fire) int { return a.Slot.Compare(b.Slot) })
 		r.judge(name, rows, until, say)
 	}
 	return wrong
@@ -111,7 +111,7 @@ func (s stored) judge(rules map[string]rule, until time.Time) (wrong []string) {
 
 // judge walks over the slots of one trigger: none is left out, none is there twice,
 // and each row has its reason.
-func (r rule) judge(name string, rows []plan.Fire, until time.Time, say func(string, ...any)) {
+func (r rule) judge(name string, rows []runs.Fire, until time.Time, say func(string, ...any)) {
 	if len(rows) == 0 {
 		if !until.IsZero() {
 			say("%s never fired", name)
@@ -142,19 +142,19 @@ func (r rule) judge(name string, rows []plan.Fire, until time.Time, say func(str
 		}
 		behind := int(row.At.Sub(last) / r.step) // slots that had come since
 		switch row.Skipped {
-		case plan.SkipLate:
+		case runs.SkipLate:
 			if row.At.Sub(last) <= window {
 				say("%s: %v was skipped as late at %v", name, last, row.At)
 			}
-		case plan.SkipBacklog:
+		case runs.SkipBacklog:
 			if r.keep != "all" || behind < most {
 				say("%s: %v was one too many, with %d behind it", name, row.Slot, behind)
 			}
-		case plan.SkipCatchup:
+		case runs.SkipCatchup:
 			if r.keep == "all" || behind == 0 {
 				say("%s: %v was skipped for a newer one that is not there", name, row.Slot)
 			}
-		case plan.SkipOverlap:
+		case runs.SkipOverlap:
 			if !r.exclusive {
 				say("%s: %v overlaps with nothing", name, row.Slot)
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // TestP10ARestoredStoreStartsNoFlood: of what lies between a backup and the restore
@@ -54,7 +54,7 @@ func TestP10ARestoredStoreStartsNoFlood(t *testing.T) {
 				case fire.At.Before(reopened):
 				case fire.Run != "" && fire.Slot.Before(reopened.Add(-time.Second)):
 					old++
-				case fire.Skipped == plan.SkipRestored:
+				case fire.Skipped == runs.SkipRestored:
 					rows++
 				}
 			}

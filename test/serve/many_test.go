@@ -25,6 +25,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -88,19 +89,19 @@ func newMany(tb testing.TB, runs int) *many {
 	return m
 }
 
-func (m *many) fill(path string, runs int) {
+func (m *many) fill(path string, rows int) {
 	m.tb.Helper()
 	store, err := boltstore.Open(path, boltstore.Options{})
 	if err != nil {
 		m.tb.Fatal(err)
 	}
-	random := rand.New(rand.NewPCG(18, uint64(runs)))
+	random := rand.New(rand.NewPCG(18, uint64(rows)))
 	bad := map[int]bool{}
 	for len(bad) < planted {
-		bad[random.IntN(runs)] = true
+		bad[random.IntN(rows)] = true
 	}
-	begin, step := time.Now().Add(-80*24*time.Hour), 80*24*time.Hour/time.Duration(runs)
-	next := make(chan *plan.Run, 256)
+	begin, step := time.Now().Add(-80*24*time.Hour), 80*24*time.Hour/time.Duration(rows)
+	next := make(chan *runs.Run, 256)
 	var writers sync.WaitGroup
 	for range 256 {
 		writers.Go(func() {
@@ -109,16 +110,16 @@ func (m *many) fill(path string, runs int) {
 			}
 		})
 	}
-	for i := range runs {
+	for i := range rows {
 		at := begin.Add(time.Duration(i) * step).UTC()
 		end := at.Add(time.Second)
-		run := &plan.Run{
-			ID: idAt(at, i), Workflow: fmt.Sprintf("busy%02d", i%20), Status: plan.RunSucceeded, Attempt: 1, Trigger: "manual",
+		run := &runs.Run{
+			ID: idAt(at, i), Workflow: fmt.Sprintf("busy%02d", i%20), Status: runs.RunSucceeded, Attempt: 1, Trigger: "manual",
 			ScheduledAt: at, StartedAt: at, FinishedAt: &end, DurationMS: 1000, Closed: true,
 		}
 		if bad[i] {
-			run.Workflow, run.Status = "hello", plan.RunFailed
-			run.Error = &plan.Error{Kind: plan.KindInvalid, Message: "no luck today", Step: "one"}
+			run.Workflow, run.Status = "hello", runs.RunFailed
+			run.Error = &runs.Error{Kind: plan.KindInvalid, Message: "no luck today", Step: "one"}
 			m.failed = append(m.failed, run.ID)
 		}
 		next <- run
@@ -130,7 +131,7 @@ func (m *many) fill(path string, runs int) {
 	}
 }
 
-func store1(tb testing.TB, store *boltstore.Store, run *plan.Run) {
+func store1(tb testing.TB, store *boltstore.Store, run *runs.Run) {
 	content := []byte(`{"format":1,"name":"` + run.Workflow + `"}`)
 	sum := sha256.Sum256(content)
 	run.PlanHash = hex.EncodeToString(sum[:])
@@ -194,10 +195,10 @@ func TestIssue12_18NoFailureIsLost(t *testing.T) {
 			t.Errorf("the API does not name %s", id)
 		}
 	}
-	if summary.Attention != planted || summary.Runs[plan.RunFailed] != planted || len(summary.Workflows) != 21 || summary.Workflows[0].Workflow != "hello" {
+	if summary.Attention != planted || summary.Runs[runs.RunFailed] != planted || len(summary.Workflows) != 21 || summary.Workflows[0].Workflow != "hello" {
 		t.Errorf("%d need attention, %v, %d workflows", summary.Attention, summary.Runs, len(summary.Workflows))
 	}
-	var listed struct{ Items []plan.Run }
+	var listed struct{ Items []runs.Run }
 	if err := json.Unmarshal([]byte(large.get("/api/v1/runs?attention=true&limit=1000")), &listed); err != nil || len(listed.Items) != planted {
 		t.Errorf("%d listed, %v", len(listed.Items), err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func recoded(ev journal.Event) journal.Event {
@@ -100,9 +101,9 @@ func (s *sim) call(command journal.Command) {
 	f, c := s.fly(command), command.Call
 	if s.dropped[command.Path] { // canceled while its intent became durable
 		delete(s.dropped, command.Path)
-		ev := failed(command.Path, &plan.Error{Kind: plan.KindCanceled, Applied: plan.NotApplied, Message: "canceled before it was sent"})
+		ev := failed(command.Path, &runs.Error{Kind: plan.KindCanceled, Applied: runs.NotApplied, Message: "canceled before it was sent"})
 		if c.Reconcile != "" {
-			ev = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &plan.Outcome{}}
+			ev = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &runs.Outcome{}}
 		}
 		s.in(0, func() {
 			if s.land(f) {
@@ -133,7 +134,7 @@ func (s *sim) call(command journal.Command) {
 		ev := answer(command, r)
 		if r.silent || c.Timeout > 0 && took > c.Timeout {
 			took = c.Timeout
-			ev = failed(command.Path, &plan.Error{Kind: plan.KindTimeout, Message: "no answer in time", Applied: plan.AppliedUnknown})
+			ev = failed(command.Path, &runs.Error{Kind: plan.KindTimeout, Message: "no answer in time", Applied: runs.AppliedUnknown})
 		}
 		s.note("%s attempt %d (%s) reached the service: %s", command.Path, c.Attempt, local.IdempotencyKey(runID, command.Path)[:6], r)
 		s.in(took, func() {
@@ -150,12 +151,12 @@ func (s *sim) call(command journal.Command) {
 func (s *sim) question(f *flight) {
 	path := f.command.Call.Reconcile
 	s.in(s.delay(), func() {
-		log, outcome := s.service.of(path, "once"), plan.Outcome{Applied: plan.NotApplied}
+		log, outcome := s.service.of(path, "once"), runs.Outcome{Applied: runs.NotApplied}
 		switch {
 		case !s.c.flow.calm && s.r.one(4):
-			outcome = pick(s.r, plan.Outcome{Applied: plan.AppliedUnknown}, plan.Outcome{Note: "?"}, plan.Outcome{Applied: plan.AppliedPartly}, plan.Outcome{Applied: plan.AppliedFully})
+			outcome = pick(s.r, runs.Outcome{Applied: runs.AppliedUnknown}, runs.Outcome{Note: "?"}, runs.Outcome{Applied: runs.AppliedPartly}, runs.Outcome{Applied: runs.AppliedFully})
 		case log.here && s.world.happened(log.last):
-			outcome = plan.Outcome{Applied: plan.AppliedFully, Output: encoded(map[string]any{"value": s.world.good(log.last).value})}
+			outcome = runs.Outcome{Applied: runs.AppliedFully, Output: encoded(map[string]any{"value": s.world.good(log.last).value})}
 		}
 		if s.land(f) {
 			s.take(journal.Event{Kind: journal.Reconciled, Path: f.command.Path, Outcome: &outcome}, f)
@@ -163,7 +164,7 @@ func (s *sim) question(f *flight) {
 	})
 }
 
-func failed(path string, failure *plan.Error) journal.Event {
+func failed(path string, failure *runs.Error) journal.Event {
 	return journal.Event{Kind: journal.Failed, Path: path, Failed: failure}
 }
 
@@ -172,15 +173,15 @@ func answer(command journal.Command, r reply) journal.Event {
 	path := command.Path
 	switch {
 	case r.pending:
-		return journal.Event{Kind: journal.Pending, Path: path, Pending: &plan.Pending{
+		return journal.Event{Kind: journal.Pending, Path: path, Pending: &runs.Pending{
 			RetryAfter: 2 * time.Second, Checkpoint: []byte(r.checkpoint), Message: "not yet",
 		}}
 	case r.kind != "":
-		return failed(path, &plan.Error{
+		return failed(path, &runs.Error{
 			Kind: r.kind, Message: "simulated", Applied: r.applied, HTTPStatus: r.http, RetryAfterS: r.after,
 		})
 	}
-	done := &plan.Completed{}
+	done := &runs.Completed{}
 	switch command.Call.Action {
 	case "svc.list", "svc.usage", "svc.feed":
 		done.Output, done.NextCursor = encoded(map[string]any{"rows": r.rows}), r.next
@@ -197,7 +198,7 @@ func answer(command journal.Command, r reply) journal.Event {
 		done.Watermark = []byte(r.mark)
 	}
 	if name := command.Call.Cursor; name != "" {
-		done.Cursor = &plan.CursorRead{Key: name, Version: 2}
+		done.Cursor = &runs.CursorRead{Key: name, Version: 2}
 	}
 	return journal.Event{Kind: journal.Completed, Path: path, Completed: done}
 }
@@ -221,11 +222,11 @@ func (s *sim) child(command journal.Command) {
 		told := &journal.Child{RunID: c.RunID, Attempt: c.After + 1}
 		switch {
 		case f.canceled:
-			told.Failed = &plan.Error{Kind: plan.KindCanceled, Message: "canceled"}
+			told.Failed = &runs.Error{Kind: plan.KindCanceled, Message: "canceled"}
 		case end.paused:
-			told.Paused, told.Failed = plan.PausedError, &plan.Error{Kind: end.kind, Message: "simulated"}
+			told.Paused, told.Failed = runs.PausedError, &runs.Error{Kind: end.kind, Message: "simulated"}
 		case end.kind != "":
-			told.Failed = &plan.Error{Kind: end.kind, Message: "simulated"}
+			told.Failed = &runs.Error{Kind: end.kind, Message: "simulated"}
 		default:
 			told.Outputs = encoded(map[string]any{"out": end.out})
 		}
@@ -256,9 +257,9 @@ func (s *sim) cancel(path string) {
 			return
 		}
 		if f.command.Call != nil && f.command.Call.Reconcile != "" {
-			s.take(journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &plan.Outcome{Note: "canceled"}}, f)
+			s.take(journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &runs.Outcome{Note: "canceled"}}, f)
 			return
 		}
-		s.take(failed(path, &plan.Error{Kind: plan.KindCanceled, Message: "canceled", Applied: plan.AppliedUnknown}), f)
+		s.take(failed(path, &runs.Error{Kind: plan.KindCanceled, Message: "canceled", Applied: runs.AppliedUnknown}), f)
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // disturb sends what nobody waits for: late answers, events twice, words on steps
@@ -13,16 +14,16 @@ func (w *watch) disturb() {
 	s := w.sim
 	events := []journal.Event{
 		{Kind: journal.TimerFired, Path: "nobody!retry2"},
-		{Kind: journal.Completed, Path: "nobody", Completed: &plan.Completed{Output: json.RawMessage("1")}},
+		{Kind: journal.Completed, Path: "nobody", Completed: &runs.Completed{Output: json.RawMessage("1")}},
 		{Kind: journal.Resolved, Path: "nobody", Resolution: &journal.Resolution{Outcome: "skip"}},
 		{Kind: journal.Signaled, Path: "nobody", Signal: &journal.Signal{Rejected: true}},
 		{Kind: journal.ChildEnded, Path: "nobody", Child: &journal.Child{RunID: "x"}},
 		{Kind: journal.Started, Start: &journal.Start{RunID: runID}},
 		{Kind: journal.Queued, Start: &journal.Start{RunID: runID}},
-		{Kind: journal.Refused, Failed: &plan.Error{Kind: plan.KindConflict}},
+		{Kind: journal.Refused, Failed: &runs.Error{Kind: plan.KindConflict}},
 	}
 	status, _ := s.m.Status()
-	if status == plan.RunSucceeded {
+	if status == runs.RunSucceeded {
 		events = append(events, journal.Event{Kind: journal.Resumed}, journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}})
 	}
 	if s.m.Unstarted() {

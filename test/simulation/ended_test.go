@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // finished looks at the run when nothing more happens to it.
@@ -28,7 +28,7 @@ func (w *watch) finished() {
 func (w *watch) closedRun() {
 	s := w.sim
 	status, _ := s.m.Status()
-	steps := map[string]plan.RunStep{}
+	steps := map[string]runs.Step{}
 	for _, view := range s.m.Steps() {
 		if !view.Status.Ended() {
 			violated("the run is %s, and step %s is %s", status, view.Path, view.Status)
@@ -44,11 +44,11 @@ func (w *watch) closedRun() {
 		w.upstream(n, view, steps)
 	}
 	switch {
-	case status == plan.RunSucceeded && bad > 0:
+	case status == runs.RunSucceeded && bad > 0:
 		violated("the run succeeded, and %d of its steps did not", bad)
-	case status == plan.RunFailed && bad == 0 && !w.moved && !w.outputsFail():
+	case status == runs.RunFailed && bad == 0 && !w.moved && !w.outputsFail():
 		violated("the run failed, and all of its steps ended well: %v", s.m.Error())
-	case status == plan.RunTimedOut && !w.timedOut:
+	case status == runs.RunTimedOut && !w.timedOut:
 		violated("the run timed out, and its timer did not fire")
 	}
 }
@@ -59,22 +59,22 @@ func (w *watch) outputsFail() bool {
 }
 
 // blocks reports whether a step ended so that those that need it are blocked.
-func blocks(n *node, view plan.RunStep) bool {
+func blocks(n *node, view runs.Step) bool {
 	switch view.Status {
-	case plan.StepFailed:
+	case runs.StepFailed:
 		reaction, written := n.onKind[string(view.Error.Kind)]
 		if !written {
 			reaction = n.onAll
 		}
 		return reaction != "continue"
-	case plan.StepBlocked, plan.StepCanceled, plan.StepUnknown:
+	case runs.StepBlocked, runs.StepCanceled, runs.StepUnknown:
 		return true
 	}
 	return false
 }
 
 // upstream is rule 8 on one step of the main list.
-func (w *watch) upstream(n *node, view plan.RunStep, steps map[string]plan.RunStep) {
+func (w *watch) upstream(n *node, view runs.Step, steps map[string]runs.Step) {
 	needs := n.needs
 	if !n.hasNeeds {
 		if i := slices.Index(w.sim.c.flow.steps, n); i > 0 {
@@ -83,9 +83,9 @@ func (w *watch) upstream(n *node, view plan.RunStep, steps map[string]plan.RunSt
 	}
 	bad := slices.ContainsFunc(slices.Concat(needs, n.reads), func(id string) bool { return blocks(w.nodes[id], steps[id]) })
 	switch {
-	case view.Status == plan.StepBlocked && (!bad || n.runIf != "" && n.runIf != "ok"):
+	case view.Status == runs.StepBlocked && (!bad || n.runIf != "" && n.runIf != "ok"):
 		violated("step %s is blocked, run_if %q", n.id, n.runIf)
-	case (view.Status == plan.StepSucceeded || view.Status == plan.StepFailed) && bad && (n.runIf == "" || n.runIf == "ok"):
+	case (view.Status == runs.StepSucceeded || view.Status == runs.StepFailed) && bad && (n.runIf == "" || n.runIf == "ok"):
 		violated("step %s ran although one that it needs did not end well", n.id)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The golden journals lie with those of engine/interp and have its form, with a
@@ -27,7 +28,7 @@ type goldenFile struct {
 	Name    string                     `json:"name"`
 	Plan    *plan.Workflow             `json:"plan"`
 	Records []*journal.Record          `json:"records"`
-	Status  plan.RunStatus             `json:"status"`
+	Status  runs.Status                `json:"status"`
 	Paused  string                     `json:"paused,omitempty"`
 	Outputs map[string]json.RawMessage `json:"outputs,omitempty"`
 	State   string                     `json:"state_sha256,omitempty"`
@@ -38,7 +39,7 @@ type goldenFile struct {
 func stateHash(m *interp.Machine) string {
 	type shown struct {
 		Path     string          `json:"path"`
-		Status   plan.StepStatus `json:"status"`
+		Status   runs.StepStatus `json:"status"`
 		Attempts int             `json:"attempts"`
 		Outputs  json.RawMessage `json:"outputs"`
 		Kind     plan.ErrorKind  `json:"kind"`
@@ -210,7 +211,7 @@ func writeGolden(t *testing.T, g golden) {
 		records = append(records, &journal.Record{Seq: uint64(i + 1), Event: ev, Commands: commands})
 	}
 	status, paused := machine.Status()
-	if !machine.Done() && status != plan.RunPaused {
+	if !machine.Done() && status != runs.RunPaused {
 		t.Fatalf("%s: the run is %s; in flight: %s", g.name, status, encoded(machine.InFlight()))
 	}
 	var b bytes.Buffer

@@ -6,10 +6,12 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/quota"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func did(path, output string) act {
-	return act{event: journal.Event{Kind: journal.Completed, Path: path, Completed: &plan.Completed{Output: json.RawMessage(output)}}}
+	return act{event: journal.Event{Kind: journal.Completed, Path: path, Completed: &runs.Completed{Output: json.RawMessage(output)}}}
 }
 
 func page(path, output, next string) act {
@@ -18,8 +20,8 @@ func page(path, output, next string) act {
 	return a
 }
 
-func refused(path string, kind plan.ErrorKind, applied plan.Applied) act {
-	return act{event: failed(path, &plan.Error{Kind: kind, Message: "golden", Applied: applied})}
+func refused(path string, kind plan.ErrorKind, applied runs.Applied) act {
+	return act{event: failed(path, &runs.Error{Kind: kind, Message: "golden", Applied: applied})}
 }
 
 func due(path string, after time.Duration) act {
@@ -31,7 +33,7 @@ func said(path, name, payload string) act {
 }
 
 func full(path string) act {
-	return act{event: journal.Event{Kind: journal.Limited, Path: path, Failed: &plan.Error{Kind: plan.KindInvalid, Reason: plan.ReasonLimit, Message: "golden"}}}
+	return act{event: journal.Event{Kind: journal.Limited, Path: path, Failed: &runs.Error{Kind: plan.KindInvalid, Reason: quota.ReasonLimit, Message: "golden"}}}
 }
 
 func person(kind journal.EventKind) act {
@@ -52,7 +54,7 @@ func childDid(path, run, outputs string) act {
 
 func childFailed(path, run, paused string) act {
 	return act{event: journal.Event{Kind: journal.ChildEnded, Path: path, Child: &journal.Child{
-		RunID: run, Attempt: 1, Paused: paused, Failed: &plan.Error{Kind: plan.KindNotFound, Message: "golden"},
+		RunID: run, Attempt: 1, Paused: paused, Failed: &runs.Error{Kind: plan.KindNotFound, Message: "golden"},
 	}}}
 }
 
@@ -66,7 +68,7 @@ func goldenCalls() []golden {
 	const send = "steps:\n  - id: a\n    uses: svc.send\n"
 	return []golden{
 		{"on_unknown retry sends once more", send + "    on_unknown: retry\n    retry: {attempts: 3, delay: 1s, jitter: 0}\n", []act{
-			refused("a", plan.KindTimeout, plan.AppliedUnknown), due("a!retry2", time.Second), did("a", `{"value":1}`),
+			refused("a", plan.KindTimeout, runs.AppliedUnknown), due("a!retry2", time.Second), did("a", `{"value":1}`),
 		}},
 		{"on_unknown fail ends the step", send + "    on_unknown: fail\n    on_error: {unknown_outcome: continue}\noutputs: {kind: '${{ steps.a?.error?.kind ?? \"\" }}'}\n", []act{
 			refused("a", plan.KindCrashed, ""),
@@ -78,14 +80,14 @@ func goldenCalls() []golden {
 			refused("a", plan.KindTimeout, ""), resolved("a", "skip", ""),
 		}},
 		{"a once call is sent again where it was certainly not applied", send, []act{
-			refused("a", plan.KindUnavailable, plan.NotApplied), due("a!retry2", 2*time.Second), did("a", `{"value":1}`),
+			refused("a", plan.KindUnavailable, runs.NotApplied), due("a!retry2", 2*time.Second), did("a", `{"value":1}`),
 		}},
 		{"a keyed call keeps its path over attempts", "steps:\n  - id: a\n    uses: svc.post\n    with: {n: 4}\n", []act{
 			refused("a", plan.KindUnavailable, ""), due("a!retry2", 2*time.Second),
 			refused("a", plan.KindCrashed, ""), due("a!retry3", 4*time.Second), did("a", `{"value":1}`),
 		}},
 		{"a pending answer is asked again with its checkpoint", "steps:\n  - id: a\n    uses: svc.put\n", []act{
-			{event: journal.Event{Kind: journal.Pending, Path: "a", Pending: &plan.Pending{RetryAfter: 5 * time.Second, Checkpoint: []byte("job7"), Message: "queued"}}},
+			{event: journal.Event{Kind: journal.Pending, Path: "a", Pending: &runs.Pending{RetryAfter: 5 * time.Second, Checkpoint: []byte("job7"), Message: "queued"}}},
 			due("a!poll1", 5*time.Second), did("a", `{"value":1}`),
 		}},
 		{"within ends a step", "steps:\n  - id: a\n    uses: svc.read\n    timeout: 10s\n    within: 20s\n    on_error: {timeout: continue}\n", []act{
@@ -98,8 +100,8 @@ func goldenCalls() []golden {
 			page("a", `{"rows":[1]}`, "x"), page("a#page2", `{"rows":[2]}`, "x"),
 		}},
 		{"a cursor moves with the success", "steps:\n  - id: a\n    uses: svc.feed\n    paginate: {max_pages: 9}\n    incremental: {cursor: f}\n", []act{
-			{event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &plan.Completed{
-				Output: json.RawMessage(`{"rows":[1]}`), Watermark: []byte("w9"), Cursor: &plan.CursorRead{Key: `["golden","f","x"]`, Version: 3},
+			{event: journal.Event{Kind: journal.Completed, Path: "a", Completed: &runs.Completed{
+				Output: json.RawMessage(`{"rows":[1]}`), Watermark: []byte("w9"), Cursor: &runs.CursorRead{Key: `["golden","f","x"]`, Version: 3},
 			}}},
 		}},
 		{"pause waits for a resume", "steps:\n  - id: a\n    uses: svc.read\n    on_error: pause\n", []act{
@@ -114,7 +116,7 @@ func goldenCalls() []golden {
 		}},
 		{"a sub-workflow fails its step", "steps:\n  - id: a\n    uses: ./child.yaml\n    timeout: 1m\n", []act{childFailed("a", "01x", "")}},
 		{"a paused sub-workflow is gone on with", "steps:\n  - id: a\n    uses: ./child.yaml\n", []act{
-			childFailed("a", "01x", plan.PausedError), person(journal.Resumed), childDid("a", "01x", `{"out":4}`),
+			childFailed("a", "01x", runs.PausedError), person(journal.Resumed), childDid("a", "01x", `{"out":4}`),
 		}},
 	}
 }
@@ -134,7 +136,7 @@ func goldenOrder() []golden {
 		{"state is written with the success", "state: {total: {type: integer, default: 0}}\nsteps:\n  - id: a\n    uses: svc.read\n  - set_state: {total: '${{ state.total + steps.a.outputs.value }}'}\n", []act{did("a", `{"value":1}`)}},
 		{"a moved state fails the run, and a resume discards", "state: {total: {type: integer, default: 0}}\nsteps:\n  - id: a\n    uses: svc.read\n  - set_state: {total: '${{ state.total + 1 }}'}\n  - id: b\n    uses: svc.read\n", []act{
 			did("a", `{"value":1}`),
-			{event: journal.Event{Kind: journal.Moved, Failed: &plan.Error{Kind: plan.KindConflict, Reason: "moved", Message: "golden"}}},
+			{event: journal.Event{Kind: journal.Moved, Failed: &runs.Error{Kind: plan.KindConflict, Reason: "moved", Message: "golden"}}},
 			did("b", `{"value":1}`),
 			{event: journal.Event{Kind: journal.Resumed, By: "eve", Discard: true}},
 		}},

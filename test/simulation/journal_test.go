@@ -7,7 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // violation is a broken promise: it ends the seed.
@@ -98,13 +98,13 @@ func encoded(v any) []byte {
 func snapshot(m *interp.Machine) []byte {
 	status, paused := m.Status()
 	return encoded(struct {
-		Status   plan.RunStatus
+		Status   runs.Status
 		Paused   string
 		Done     bool
-		Error    *plan.Error
+		Error    *runs.Error
 		Outputs  map[string]json.RawMessage
 		Attempt  int
-		Steps    []plan.RunStep
+		Steps    []runs.Step
 		InFlight []journal.Command
 		Held     bool
 	}{status, paused, m.Done(), m.Error(), m.Outputs(), m.Attempt(), m.Steps(), m.InFlight(), m.Held()})

@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // embedded drives a calm flow with engine/local's own driver in virtual time, on
@@ -147,7 +148,7 @@ func (e *embedded) run() {
 			continue
 		}
 		synctest.Wait()
-		if row := e.row(); e.driver.Driven(runID) || !row.Closed && row.Status != plan.RunPaused {
+		if row := e.row(); e.driver.Driven(runID) || !row.Closed && row.Status != runs.RunPaused {
 			if timeIsUp {
 				violated("nothing happens, and the run is %s", row.Status)
 			}
@@ -167,7 +168,7 @@ func (e *embedded) crash() {
 	e.mu.Unlock()
 	time.Sleep(e.delay(3 * time.Second))
 	e.open()
-	if row := e.row(); !row.Closed && row.Status != plan.RunPaused {
+	if row := e.row(); !row.Closed && row.Status != runs.RunPaused {
 		e.load(nil)
 	}
 }
@@ -178,7 +179,7 @@ func (e *embedded) load(ev *journal.Event) {
 	}
 }
 
-func (e *embedded) row() plan.Run {
+func (e *embedded) row() runs.Run {
 	e.store.mu.Lock()
 	defer e.store.mu.Unlock()
 	return e.store.rows[runID]
@@ -211,7 +212,7 @@ func (e *embedded) start() {
 		start.State, start.StateVersions = stored(), map[string]uint64{"total": 4}
 	}
 	_, err = e.driver.Start(e.t.Context(), local.StartRequest{
-		Row: plan.Run{
+		Row: runs.Run{
 			ID: runID, Workflow: "simulated", Attempt: 1, Trigger: "manual", ScheduledAt: begin(), StartedAt: begin(), PlanHash: hash,
 		},
 		Workflow: e.c.workflow, PlanBytes: encodedPlan, Start: start,
@@ -229,7 +230,7 @@ func (e *embedded) person() bool {
 		violated("snapshot: %v", err)
 	}
 	for path, step := range result.Steps {
-		if step.Wait != "resolve" || row.Status != plan.RunPaused {
+		if step.Wait != "resolve" || row.Status != runs.RunPaused {
 			continue
 		}
 		e.load(&journal.Event{Kind: journal.Resolved, Path: path, By: "person", Resolution: e.truth(path, step)})
@@ -237,7 +238,7 @@ func (e *embedded) person() bool {
 	}
 	e.mu.Lock()
 	e.era = e.resumes()
-	again := row.Status == plan.RunPaused && f.resumable && e.era < lastEra || row.Status == plan.RunFailed && e.world.wantsResume(e.era)
+	again := row.Status == runs.RunPaused && f.resumable && e.era < lastEra || row.Status == runs.RunFailed && e.world.wantsResume(e.era)
 	if again {
 		e.era++
 	}
@@ -248,7 +249,7 @@ func (e *embedded) person() bool {
 	return again
 }
 
-func (e *embedded) truth(path string, step plan.RunStep) *journal.Resolution {
+func (e *embedded) truth(path string, step runs.Step) *journal.Resolution {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	log := e.log[path]
@@ -262,11 +263,11 @@ func (e *embedded) truth(path string, step plan.RunStep) *journal.Resolution {
 }
 
 // Call answers as the world says.
-func (e *embedded) Call(ctx context.Context, request plan.Request, _ plan.Sink) plan.Answer {
+func (e *embedded) Call(ctx context.Context, request runs.Request, _ runs.Sink) runs.Answer {
 	command := journal.Command{Path: request.Operation, Call: &journal.Call{Action: request.Action, Effect: e.c.workflow.Actions[request.Action].Effect}}
 	r, sent := e.reach(ctx, command, request)
 	if !sent {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindCanceled, Message: "canceled", Applied: plan.NotApplied}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindCanceled, Message: "canceled", Applied: runs.NotApplied}}
 	}
 	took := e.delay(2 * time.Second)
 	if r.silent {
@@ -279,13 +280,13 @@ func (e *embedded) Call(ctx context.Context, request plan.Request, _ plan.Sink) 
 		if context.Cause(ctx) == context.DeadlineExceeded {
 			kind = plan.KindTimeout
 		}
-		return plan.Answer{Failed: &plan.Error{Kind: kind, Message: "no answer", Applied: plan.AppliedUnknown}}
+		return runs.Answer{Failed: &runs.Error{Kind: kind, Message: "no answer", Applied: runs.AppliedUnknown}}
 	}
 	ev := answer(command, r)
-	return plan.Answer{Completed: ev.Completed, Pending: ev.Pending, Failed: ev.Failed}
+	return runs.Answer{Completed: ev.Completed, Pending: ev.Pending, Failed: ev.Failed}
 }
 
-func (e *embedded) reach(ctx context.Context, command journal.Command, request plan.Request) (reply, bool) {
+func (e *embedded) reach(ctx context.Context, command journal.Command, request runs.Request) (reply, bool) {
 	e.mu.Lock()
 	effect := string(command.Call.Effect)
 	if e.log[command.Path] == nil {
@@ -318,15 +319,15 @@ func (e *embedded) reach(ctx context.Context, command journal.Command, request p
 }
 
 // Reconcile tells the truth about a lost call.
-func (e *embedded) Reconcile(_ context.Context, request plan.Request) (plan.Outcome, error) {
+func (e *embedded) Reconcile(_ context.Context, request runs.Request) (runs.Outcome, error) {
 	time.Sleep(e.delay(time.Second))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	log := e.log[request.Operation]
 	if log != nil && log.here && e.world.happened(log.last) {
-		return plan.Outcome{Applied: plan.AppliedFully, Output: encoded(map[string]any{"value": e.world.good(log.last).value})}, nil
+		return runs.Outcome{Applied: runs.AppliedFully, Output: encoded(map[string]any{"value": e.world.good(log.last).value})}, nil
 	}
-	return plan.Outcome{Applied: plan.NotApplied}, nil
+	return runs.Outcome{Applied: runs.NotApplied}, nil
 }
 
 // ending reads what the journal leads to.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // mcall is how far a call is. It outlives a failure: a resume goes on with the
@@ -77,7 +78,7 @@ func (m *model) send(s *mstep) {
 	case r.pending:
 		c.checkpoint, c.attempt = r.checkpoint, 1
 	case r.silent:
-		m.failed(s, ask, reply{kind: plan.KindTimeout, applied: plan.AppliedUnknown})
+		m.failed(s, ask, reply{kind: plan.KindTimeout, applied: runs.AppliedUnknown})
 	case r.broken:
 		m.failed(s, ask, reply{kind: plan.KindUnexpectedResponse})
 	case r.kind != "":
@@ -133,7 +134,7 @@ func (m *model) failedOnce(s *mstep, ask asked, r reply, covered, left bool) {
 			return
 		}
 		m.fail(s, r.kind, "")
-	case r.applied == plan.NotApplied, refused:
+	case r.applied == runs.NotApplied, refused:
 		if covered {
 			s.call.attempt++
 			return
@@ -182,7 +183,7 @@ func (m *model) unknown(s *mstep, ask asked, r reply, left, covered bool) {
 			return
 		}
 		s.err = nil
-		s.settle(plan.StepSkipped)
+		s.settle(runs.StepSkipped)
 	}
 }
 
@@ -209,7 +210,7 @@ func (m *model) pageDone(s *mstep, r reply) {
 	}
 	before, pages := slices.Clip(c.items), c.pages
 	defer func() {
-		if !s.settled && !s.parked || s.status == plan.StepSucceeded {
+		if !s.settled && !s.parked || s.status == runs.StepSucceeded {
 			return
 		}
 		c.items, c.pages = before, pages // a resume reads this page again

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 type mloop struct {
@@ -96,7 +97,7 @@ func (m *model) advance(s *mstep) {
 		}
 	}
 	if waiting > 0 {
-		s.status = plan.StepRunning
+		s.status = runs.StepRunning
 		return
 	}
 	m.loopDone(s)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // The model is a second reading of docs/language.md's rules 1, 8 to 12, 14, 20 and 25,
@@ -20,7 +21,7 @@ type model struct {
 	main     *mlist
 	handlers []*mlist
 	ends     int
-	status   plan.RunStatus
+	status   runs.Status
 	outputs  map[string]any
 	state    map[string]any
 	marks    map[string]string
@@ -65,7 +66,7 @@ type mstep struct {
 	list    *mlist
 	path    string
 	deps    []*mstep
-	status  plan.StepStatus
+	status  runs.StepStatus
 	settled bool
 	parked  bool
 
@@ -83,11 +84,11 @@ func predict(f *flow, w *world, mutation rules) *model {
 		m.evaluate(m.main)
 		if m.main.settled() {
 			m.end()
-			if m.status == plan.RunSucceeded || !m.world.wantsResume(m.era) {
+			if m.status == runs.RunSucceeded || !m.world.wantsResume(m.era) {
 				return m
 			}
 		} else {
-			m.status = plan.RunPaused
+			m.status = runs.RunPaused
 			if !f.resumable || m.era == lastEra {
 				return m
 			}
@@ -107,7 +108,7 @@ func (m *model) list(nodes []*node, outer *mlist, prefix string) *mlist {
 		}
 	}
 	for _, n := range nodes {
-		s := &mstep{node: n, list: l, path: prefix + n.id, status: plan.StepPending}
+		s := &mstep{node: n, list: l, path: prefix + n.id, status: runs.StepPending}
 		l.steps, l.byID[n.id] = append(l.steps, s), s
 	}
 	for i, s := range l.steps {
@@ -161,19 +162,19 @@ func (s *mstep) ready() bool {
 
 func (s *mstep) bad() bool {
 	switch s.status {
-	case plan.StepFailed:
+	case runs.StepFailed:
 		return !s.continued
-	case plan.StepBlocked, plan.StepUnknown, plan.StepCanceled:
+	case runs.StepBlocked, runs.StepUnknown, runs.StepCanceled:
 		return true
 	}
 	return false
 }
 
-func (s *mstep) settle(status plan.StepStatus) { s.status, s.settled, s.parked = status, true, false }
+func (s *mstep) settle(status runs.StepStatus) { s.status, s.settled, s.parked = status, true, false }
 
 func (s *mstep) succeed(outputs any) {
 	s.outputs, s.err = outputs, nil
-	s.settle(plan.StepSucceeded)
+	s.settle(runs.StepSucceeded)
 }
 
 func (s *mstep) scope(m *model) *scope {
@@ -191,12 +192,12 @@ func (m *model) begin(s *mstep) {
 	case "any":
 	case "failed":
 		if !failed {
-			s.settle(plan.StepSkipped)
+			s.settle(runs.StepSkipped)
 			return
 		}
 	default:
 		if bad && !m.rules.blockedRuns {
-			s.settle(plan.StepBlocked)
+			s.settle(runs.StepBlocked)
 			return
 		}
 	}
@@ -211,7 +212,7 @@ func (m *model) begin(s *mstep) {
 			return
 		}
 		if holds == false {
-			s.settle(plan.StepSkipped)
+			s.settle(runs.StepSkipped)
 			return
 		}
 	}
@@ -290,7 +291,7 @@ func (m *model) child(s *mstep, n int) {
 	m.effect(s, s.path, "child").sends++
 	switch {
 	case end.paused:
-		s.status, s.parked = plan.StepWaiting, true
+		s.status, s.parked = runs.StepWaiting, true
 	case end.kind != "":
 		m.fail(s, end.kind, "")
 	default:
@@ -313,10 +314,10 @@ func (m *model) fail(s *mstep, kind plan.ErrorKind, reason string) {
 	case reaction == "continue":
 		s.continued = true
 	case reaction == "pause" && !s.list.handler:
-		s.status, s.parked = plan.StepFailed, true
+		s.status, s.parked = runs.StepFailed, true
 		return
 	}
-	s.settle(plan.StepFailed)
+	s.settle(runs.StepFailed)
 }
 
 // reset is a resume: what has ended well stays.
@@ -328,7 +329,7 @@ func (l *mlist) reset() {
 		if s.call != nil {
 			s.call.checkpoint, s.call.attempt = "", 1
 		}
-		s.settled, s.parked, s.continued, s.err, s.outputs, s.status = false, false, false, nil, nil, plan.StepPending
+		s.settled, s.parked, s.continued, s.err, s.outputs, s.status = false, false, false, nil, nil, runs.StepPending
 		if s.loop != nil {
 			s.loop.reset()
 		}
@@ -338,25 +339,25 @@ func (l *mlist) reset() {
 // end gives the run its status and lets its handlers run: rule 25.
 func (m *model) end() {
 	m.ends++
-	m.status, m.outputs = plan.RunSucceeded, map[string]any{}
+	m.status, m.outputs = runs.RunSucceeded, map[string]any{}
 	for _, s := range m.main.steps {
 		if s.bad() {
-			m.status = plan.RunFailed
+			m.status = runs.RunFailed
 		}
 	}
 	scope := &scope{flow: m.flow, list: m.main}
 	for _, o := range m.flow.output {
 		value, ok := o.e.value(scope)
 		if !ok {
-			m.status = plan.RunFailed
+			m.status = runs.RunFailed
 		}
 		m.outputs[o.name] = value
 	}
-	if m.status != plan.RunSucceeded {
+	if m.status != runs.RunSucceeded {
 		m.outputs = nil
 	}
 	m.handlers = nil
-	if m.status == plan.RunSucceeded {
+	if m.status == runs.RunSucceeded {
 		m.handler("on_success", m.flow.good)
 	} else {
 		m.handler("on_failure", m.flow.bad)

@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // ending is what a schedule came to.
 type ending struct {
-	status  plan.RunStatus
-	err     *plan.Error
+	status  runs.Status
+	err     *runs.Error
 	outputs map[string]json.RawMessage
-	steps   []plan.RunStep
+	steps   []runs.Step
 	last    *journal.Finish // of the run
 	log     map[string]*sendings
 	crashed bool
@@ -36,7 +36,7 @@ func (s *ending) compare(m *model) {
 	if s.status != m.status {
 		violated("the run is %s (%v), the model says %s", s.status, s.err, m.status)
 	}
-	if m.status == plan.RunSucceeded {
+	if m.status == runs.RunSucceeded {
 		for name, want := range m.outputs {
 			if got := s.outputs[name]; string(got) != string(encoded(want)) {
 				violated("output %s is %s, the model says %s", name, got, encoded(want))
@@ -44,7 +44,7 @@ func (s *ending) compare(m *model) {
 		}
 		s.compareWrites(m)
 	}
-	views := map[string]plan.RunStep{}
+	views := map[string]runs.Step{}
 	for _, view := range s.steps {
 		views[view.Path] = view
 	}
@@ -63,20 +63,20 @@ func (s *ending) compare(m *model) {
 	s.compareEffects(m)
 }
 
-func (s *ending) compareStep(want *mstep, view plan.RunStep) {
-	if want.status == plan.StepPending && strings.Contains(want.path, "[") {
+func (s *ending) compareStep(want *mstep, view runs.Step) {
+	if want.status == runs.StepPending && strings.Contains(want.path, "[") {
 		return // of an item that waits for its place: it shows what it was
 	}
 	if view.Status != want.status {
 		violated("step %s is %s (%v), the model says %s (%v)", want.path, view.Status, view.Error, want.status, want.err)
 	}
 	inTurn := want.loop != nil && want.node.parallel == 1 && want.outputs != nil // a loop that stopped keeps what had ended
-	if want.status == plan.StepSucceeded || want.status == plan.StepFailed && inTurn {
+	if want.status == runs.StepSucceeded || want.status == runs.StepFailed && inTurn {
 		if got, wanted := normal(view.Outputs), encoded(want.outputs); !bytes.Equal(got, normal(wanted)) {
 			violated("step %s gave %s, the model says %s", want.path, got, wanted)
 		}
 	}
-	if want.err == nil || want.status != plan.StepFailed {
+	if want.err == nil || want.status != runs.StepFailed {
 		return
 	}
 	if view.Error == nil || view.Error.Kind != want.err.kind || want.err.reason != "" && view.Error.Reason != want.err.reason {

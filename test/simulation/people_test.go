@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // people are those outside who act on a run. In a calm world they tell the truth,
@@ -96,7 +96,7 @@ func hold(ev journal.Event) (held journal.Event, may bool) {
 	return ev, true
 }
 
-func (p *people) resolve(path string, view plan.RunStep) {
+func (p *people) resolve(path string, view runs.Step) {
 	s := p.sim
 	log := s.service.of(path, "once")
 	word := &journal.Resolution{Outcome: "skip"}
@@ -113,7 +113,7 @@ func (p *people) resolve(path string, view plan.RunStep) {
 	p.tell(journal.Event{Kind: journal.Resolved, Path: path, By: "person", Resolution: word})
 }
 
-func (p *people) answer(path string, view plan.RunStep, signal string) {
+func (p *people) answer(path string, view runs.Step, signal string) {
 	s := p.sim
 	word := s.world.word(s.watch.nodes[template(path)], path, s.era)
 	if !s.c.flow.calm && s.r.one(5) {
@@ -160,7 +160,7 @@ func (p *people) runStopped() {
 func (p *people) atStandstill() {
 	s := p.sim
 	status, _ := s.m.Status()
-	if status == plan.RunSucceeded {
+	if status == runs.RunSucceeded {
 		return
 	}
 	if s.m.Held() {
@@ -176,14 +176,14 @@ func (p *people) atStandstill() {
 		return
 	}
 	if s.c.flow.calm {
-		if status == plan.RunPaused && s.c.flow.resumable && s.era < lastEra || status == plan.RunFailed && s.world.wantsResume(s.era) {
+		if status == runs.RunPaused && s.c.flow.resumable && s.era < lastEra || status == runs.RunFailed && s.world.wantsResume(s.era) {
 			s.load(&journal.Event{Kind: journal.Resumed, By: "person"})
 		}
 		return
 	}
 	if s.era < 4 && !s.r.one(3) {
 		s.load(&journal.Event{Kind: journal.Resumed, By: "person", Discard: s.r.one(6)})
-	} else if status == plan.RunPaused {
+	} else if status == runs.RunPaused {
 		s.load(&journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: "person"})
 	}
 }
@@ -215,7 +215,7 @@ func (p *people) act() {
 		s.load(&journal.Event{Kind: journal.CancelRun, Cancel: &journal.Cancel{}, By: "person"})
 	case 1:
 		status, _ := s.m.Status()
-		if s.m.Done() || status == plan.RunRunning || status == plan.RunWaiting || s.era > 4 || status == plan.RunSucceeded {
+		if s.m.Done() || status == runs.RunRunning || status == runs.RunWaiting || s.era > 4 || status == runs.RunSucceeded {
 			return
 		}
 		s.load(&journal.Event{Kind: journal.Resumed, By: "person"})

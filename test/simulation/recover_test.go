@@ -5,6 +5,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // crash ends the engine without a word. It comes up again later.
@@ -157,9 +158,9 @@ func (s *sim) recoverCanceled(ev journal.Event) {
 	for _, command := range inFlight {
 		if f := s.open[command.Path]; command.Kind == journal.CommandCall && f != nil && s.land(f) {
 			s.service.lost(command)
-			lost := &plan.Error{Kind: plan.KindCanceled, Applied: plan.AppliedUnknown, Message: "the engine stopped"}
+			lost := &runs.Error{Kind: plan.KindCanceled, Applied: runs.AppliedUnknown, Message: "the engine stopped"}
 			if slices.Contains(unsent, command.Path) {
-				lost.Applied = plan.NotApplied
+				lost.Applied = runs.NotApplied
 			}
 			s.take(failed(command.Path, lost), f)
 		}

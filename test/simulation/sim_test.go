@@ -9,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // faults break the simulated driver on purpose: the negative controls.
@@ -176,7 +177,7 @@ func (s *sim) jump(by time.Duration) {
 // stopped reports whether a driver would let the run go.
 func (s *sim) stopped() bool {
 	status, _ := s.m.Status()
-	return s.m.Done() || status == plan.RunPaused
+	return s.m.Done() || status == runs.RunPaused
 }
 
 // take applies an event, and dispatches what needs no durable intent.
@@ -345,7 +346,7 @@ func (s *sim) moved(ev journal.Event, answered *flight) {
 	s.rebuild()
 	s.watch.forget(last)
 	s.commitAll()
-	s.take(journal.Event{Kind: journal.Moved, At: ev.At, Failed: &plan.Error{Kind: plan.KindConflict, Reason: "moved", Message: "moved"}}, nil)
+	s.take(journal.Event{Kind: journal.Moved, At: ev.At, Failed: &runs.Error{Kind: plan.KindConflict, Reason: "moved", Message: "moved"}}, nil)
 	s.goingOn = false
 	s.take(ev, answered)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // store is a journal in memory for engine/local's driver, with commits that take
@@ -18,7 +19,7 @@ type store struct {
 	delay func() time.Duration // of a commit
 
 	mu      sync.Mutex
-	rows    map[string]plan.Run
+	rows    map[string]runs.Run
 	plans   map[string][]byte
 	records map[string][][]byte
 	queue   []pendingCommit
@@ -29,7 +30,7 @@ type store struct {
 type pendingCommit struct {
 	id      string
 	records [][]byte
-	run     *plan.Run
+	run     *runs.Run
 	done    func(error)
 }
 
@@ -42,7 +43,7 @@ type handle struct {
 var errDead = errors.New("the process was killed")
 
 func newStore(delay func() time.Duration) *store {
-	return &store{delay: delay, rows: map[string]plan.Run{}, plans: map[string][]byte{}, records: map[string][][]byte{}}
+	return &store{delay: delay, rows: map[string]runs.Run{}, plans: map[string][]byte{}, records: map[string][][]byte{}}
 }
 
 func (s *store) open() *handle {
@@ -62,7 +63,7 @@ func (s *store) die() {
 	}
 }
 
-func (h *handle) CreateRun(_ context.Context, run *plan.Run, planBytes []byte, _ string, first *journal.Record) (string, error) {
+func (h *handle) CreateRun(_ context.Context, run *runs.Run, planBytes []byte, _ string, first *journal.Record) (string, error) {
 	data, err := journal.Encode(first)
 	if err != nil {
 		return "", err
@@ -79,7 +80,7 @@ func (h *handle) CreateRun(_ context.Context, run *plan.Run, planBytes []byte, _
 	return "", nil
 }
 
-func (h *handle) Append(id string, records []*journal.Record, run *plan.Run, _ []plan.Log, done func(error)) {
+func (h *handle) Append(id string, records []*journal.Record, run *runs.Run, _ []runs.Log, done func(error)) {
 	c := pendingCommit{id: id, done: done}
 	if run != nil {
 		row := *run
@@ -169,7 +170,7 @@ func (h *handle) Plan(hash string) ([]byte, error) {
 	return h.plans[hash], nil
 }
 
-func (h *handle) Run(id string) (*plan.Run, error) {
+func (h *handle) Run(id string) (*runs.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	row, there := h.rows[id]
@@ -182,6 +183,6 @@ func (h *handle) Run(id string) (*plan.Run, error) {
 // noLimit lets every call go at once.
 type noLimit struct{}
 
-func (noLimit) Acquire(context.Context, *plan.Action, string, func(time.Time)) (func(plan.Answer), error) {
-	return func(plan.Answer) {}, nil
+func (noLimit) Acquire(context.Context, *plan.Action, string, func(time.Time)) (func(runs.Answer), error) {
+	return func(runs.Answer) {}, nil
 }

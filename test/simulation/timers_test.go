@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // timersYAML has two durable timers an item: a sleep, and the delay of a retry.
@@ -119,22 +120,22 @@ func (b *timers) open() {
 }
 
 // Call fails the first time that an item asks.
-func (b *timers) Call(_ context.Context, request plan.Request, _ plan.Sink) plan.Answer {
+func (b *timers) Call(_ context.Context, request runs.Request, _ runs.Sink) runs.Answer {
 	if request.Attempt == 1 {
-		return plan.Answer{Failed: &plan.Error{Kind: plan.KindUnavailable, Message: "not now"}}
+		return runs.Answer{Failed: &runs.Error{Kind: plan.KindUnavailable, Message: "not now"}}
 	}
-	return plan.Answer{Completed: &plan.Completed{Output: []byte(`{"value":1}`)}}
+	return runs.Answer{Completed: &runs.Completed{Output: []byte(`{"value":1}`)}}
 }
 
-func (b *timers) run(runs int) {
+func (b *timers) run(rows int) {
 	encoded, err := b.program.Encode()
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for i := range runs {
+	for i := range rows {
 		id := fmt.Sprintf("01jzt1mer00000000000000%03d", i)
 		_, err := b.driver.Start(b.t.Context(), local.StartRequest{
-			Row:      plan.Run{ID: id, Workflow: "timers", Attempt: 1, Trigger: "manual", ScheduledAt: begin(), StartedAt: begin(), PlanHash: b.hash},
+			Row:      runs.Run{ID: id, Workflow: "timers", Attempt: 1, Trigger: "manual", ScheduledAt: begin(), StartedAt: begin(), PlanHash: b.hash},
 			Workflow: b.program, PlanBytes: encoded,
 			Start: journal.Start{
 				RunID: id, Inputs: fmt.Appendf(nil, `{"n":%d}`, itemsOfRun), Trigger: "manual", ScheduledAt: begin(), Interpreter: interp.Version,
@@ -220,10 +221,10 @@ func (b *timers) kill(again bool) {
 	}
 }
 
-func (b *timers) rows() map[string]plan.Run {
+func (b *timers) rows() map[string]runs.Run {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
-	rows := make(map[string]plan.Run, len(b.store.rows))
+	rows := make(map[string]runs.Run, len(b.store.rows))
 	for id, row := range b.store.rows {
 		rows[id] = row
 	}

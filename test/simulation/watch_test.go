@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // watch holds the promises that are looked at after every event.
@@ -14,7 +15,7 @@ type watch struct {
 	sim     *sim
 	nodes   map[string]*node
 	signals []string
-	views   map[string]plan.RunStep
+	views   map[string]runs.Step
 
 	intents  map[string]int // attempts of calls with an effect whose command is durable, by path
 	children map[string]string
@@ -34,7 +35,7 @@ type watch struct {
 
 func newWatch(s *sim) *watch {
 	w := &watch{
-		sim: s, nodes: map[string]*node{}, views: map[string]plan.RunStep{}, intents: map[string]int{}, children: map[string]string{},
+		sim: s, nodes: map[string]*node{}, views: map[string]runs.Step{}, intents: map[string]int{}, children: map[string]string{},
 		inputs: map[string]string{}, license: map[string]bool{}, timers: map[string]time.Time{}, crashes: map[string]int{}, resumed: map[string]bool{}, signals: []string{"nobody"},
 	}
 	s.c.flow.each(func(n *node) {
@@ -47,17 +48,17 @@ func newWatch(s *sim) *watch {
 }
 
 // applied looks at an event, its commands and the steps that it changed.
-func (w *watch) applied(record *journal.Record, changes []plan.RunStep) {
+func (w *watch) applied(record *journal.Record, changes []runs.Step) {
 	ev := record.Event
 	w.ended(ev, changes)
 	switch ev.Kind {
 	case journal.Completed, journal.Pending, journal.Failed, journal.Reconciled:
 		delete(w.crashes, ev.Path)
 	}
-	if ev.Kind == journal.Resumed && (!w.over || w.last().Status != plan.RunSucceeded) {
+	if ev.Kind == journal.Resumed && (!w.over || w.last().Status != runs.RunSucceeded) {
 		w.over, w.canceled = false, time.Time{}
 		for path, view := range w.views {
-			w.resumed[path] = view.Status != plan.StepSucceeded
+			w.resumed[path] = view.Status != runs.StepSucceeded
 		}
 	}
 	for i := range record.Commands {
@@ -76,7 +77,7 @@ func (w *watch) applied(record *journal.Record, changes []plan.RunStep) {
 		if len(record.Commands) > 0 || len(changes) > 0 {
 			clear(w.license) // a person's word: what failed may be tried again
 			for path := range w.intents {
-				w.license[path] = w.views[pathOfStep(path)].Status != plan.StepUnknown
+				w.license[path] = w.views[pathOfStep(path)].Status != runs.StepUnknown
 			}
 		}
 	case journal.Stopped:
@@ -88,7 +89,7 @@ func (w *watch) applied(record *journal.Record, changes []plan.RunStep) {
 		w.driven(ev)
 	case journal.Reconciled:
 		path := strings.TrimSuffix(ev.Path, "#reconcile")
-		w.license[path] = ev.Outcome.Applied == plan.NotApplied || w.nodes[template(path)].unknown == "retry" && ev.Outcome.Applied != plan.AppliedPartly
+		w.license[path] = ev.Outcome.Applied == runs.NotApplied || w.nodes[template(path)].unknown == "retry" && ev.Outcome.Applied != runs.AppliedPartly
 	case journal.Resolved:
 		w.license[ev.Path] = ev.Resolution.Outcome == "did_not"
 	case journal.Moved:
@@ -122,7 +123,7 @@ func pathOfStep(operation string) string {
 }
 
 // ended: an ended step changes by a person's word alone.
-func (w *watch) ended(ev journal.Event, changes []plan.RunStep) {
+func (w *watch) ended(ev journal.Event, changes []runs.Step) {
 	for _, view := range changes {
 		before, seen := w.views[view.Path]
 		w.views[view.Path] = view
@@ -198,9 +199,9 @@ func (w *watch) last() *journal.Finish { return &w.finishes[len(w.finishes)-1] }
 func (w *watch) checkHandlers() {
 	allowed := [][]string{{"finally"}, {}}
 	switch w.last().Status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		allowed = [][]string{{"on_success", "finally"}, {"on_success"}, {"finally"}}
-	case plan.RunFailed, plan.RunTimedOut:
+	case runs.RunFailed, runs.RunTimedOut:
 		allowed = [][]string{{"on_failure", "finally"}, {"on_failure"}, {"finally"}}
 	}
 	if !slices.ContainsFunc(allowed, func(names []string) bool { return slices.Equal(names, w.handlers) }) {
@@ -214,10 +215,10 @@ func (w *watch) finish(ev journal.Event, f *journal.Finish) {
 		violated("the run ended twice: %s", f.Status)
 	}
 	w.over = f.Status.Ended()
-	if f.Status != plan.RunSucceeded && len(f.State)+len(f.Cursors)+len(f.Outputs) > 0 {
+	if f.Status != runs.RunSucceeded && len(f.State)+len(f.Cursors)+len(f.Outputs) > 0 {
 		violated("a run that %s writes state, cursors or outputs", f.Status)
 	}
-	if f.Status == plan.RunCanceled && w.canceled.IsZero() && ev.Kind != journal.CancelRun {
+	if f.Status == runs.RunCanceled && w.canceled.IsZero() && ev.Kind != journal.CancelRun {
 		violated("the run is canceled, and nobody canceled it")
 	}
 	if !w.canceled.IsZero() && f.Status.Ended() {
@@ -238,8 +239,8 @@ func (w *watch) failedOnce(ev journal.Event) {
 	refused := slices.Contains([]plan.ErrorKind{
 		plan.KindInvalid, plan.KindUnauthorized, plan.KindAuthRequired, plan.KindForbidden, plan.KindNotFound,
 	}, f.Kind)
-	applied := f.Applied == plan.AppliedFully || f.Applied == plan.AppliedPartly
-	w.license[ev.Path] = !applied && (explicit || f.Kind != plan.KindRateLimited && (f.Applied == plan.NotApplied || refused || n.unknown == "retry"))
+	applied := f.Applied == runs.AppliedFully || f.Applied == runs.AppliedPartly
+	w.license[ev.Path] = !applied && (explicit || f.Kind != plan.KindRateLimited && (f.Applied == runs.NotApplied || refused || n.unknown == "retry"))
 	if n.unknown == "retry" && f.Kind != plan.KindRateLimited && !applied && !refused {
 		w.license[ev.Path] = true
 	}

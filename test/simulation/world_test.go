@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // world is what is outside of the engine: services and people. In a calm world
@@ -37,7 +38,7 @@ type reply struct {
 	silent     bool // no answer comes
 	broken     bool // the output breaks its schema
 	kind       plan.ErrorKind
-	applied    plan.Applied
+	applied    runs.Applied
 	http       int
 	after      float64 // retry_after, seconds
 
@@ -94,7 +95,7 @@ func (w *world) failure(x uint64, a asked) reply {
 	case plan.KindRateLimited:
 		r.http, r.after = 429, float64(x>>20%40)
 	}
-	applied := []plan.Applied{"", plan.AppliedUnknown, plan.NotApplied, plan.AppliedFully, plan.AppliedPartly}
+	applied := []runs.Applied{"", runs.AppliedUnknown, runs.NotApplied, runs.AppliedFully, runs.AppliedPartly}
 	r.applied = applied[x>>24%3]
 	if !w.flow.calm {
 		r.applied = applied[x>>24%5]
@@ -139,11 +140,11 @@ func (w *world) happened(a asked) bool {
 			return !r.pending // it ended well, though perhaps with an unreadable answer
 		}
 	case plan.KindUnavailable, plan.KindTimeout, plan.KindCrashed, plan.KindUnexpectedResponse, plan.KindInternal:
-		if r.applied == plan.NotApplied {
+		if r.applied == runs.NotApplied {
 			return false
 		}
 	default:
-		return r.applied == plan.AppliedFully || r.applied == plan.AppliedPartly
+		return r.applied == runs.AppliedFully || r.applied == runs.AppliedPartly
 	}
 	return hashOf(w.seed, "truth", a.path, a.attempt)%2 == 0
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -149,7 +150,7 @@ func (r *driver) answer(command journal.Command) journal.Event {
 	ev := journal.Event{Path: command.Path}
 	if r.chance(12) {
 		ev.Kind = journal.Failed
-		ev.Failed = &plan.Error{Kind: pick(r.draws, plan.KindNotFound, plan.KindConflict), Message: "no", Applied: plan.NotApplied}
+		ev.Failed = &runs.Error{Kind: pick(r.draws, plan.KindNotFound, plan.KindConflict), Message: "no", Applied: runs.NotApplied}
 		return ev
 	}
 	action := r.flow.actions[command.Call.Action]
@@ -161,7 +162,7 @@ func (r *driver) answer(command journal.Command) journal.Event {
 	if err != nil {
 		panic(err)
 	}
-	ev.Kind, ev.Completed = journal.Completed, &plan.Completed{Output: output}
+	ev.Kind, ev.Completed = journal.Completed, &runs.Completed{Output: output}
 	if action.Paging != nil && command.Call.PageCursor == "" && r.chance(50) {
 		ev.Completed.NextCursor = "next"
 	}
@@ -190,7 +191,7 @@ var constraints = []string{"must be one of", "is not a time", "is not a duration
 // failures lists what failed by a type, by null or by a missing field.
 func (r *driver) failures(excused map[string]int) []string {
 	var found []string
-	look := func(place string, failure *plan.Error) {
+	look := func(place string, failure *runs.Error) {
 		if failure == nil || failure.Kind != plan.KindInvalid && failure.Kind != plan.KindInternal && failure.Kind != plan.KindUnexpectedResponse {
 			return
 		}

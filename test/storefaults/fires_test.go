@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -36,12 +37,12 @@ const firedWorkflow, firedTrigger = "weekly-0", "nightly"
 
 func slotAt(op int) time.Time { return beginning().Add(time.Duration(op) * time.Minute) }
 
-func (s script) fire(op int) plan.Fire {
-	return plan.Fire{Workflow: firedWorkflow, Trigger: firedTrigger, Kind: plan.TriggerCron, Slot: slotAt(op), At: beginning()}
+func (s script) fire(op int) runs.Fire {
+	return runs.Fire{Workflow: firedWorkflow, Trigger: firedTrigger, Kind: plan.TriggerCron, Slot: slotAt(op), At: beginning()}
 }
 
 // firedRow is the row of the run of a slot.
-func (s script) firedRow(op int, closed bool) *plan.Run {
+func (s script) firedRow(op int, closed bool) *runs.Run {
 	n := firstFired + 2*op // an even number: the small plan
 	row := s.row(n, 1, closed)
 	fire := s.fire(op)
@@ -49,9 +50,9 @@ func (s script) firedRow(op int, closed bool) *plan.Run {
 	return row
 }
 
-func (s script) skippedFire(op int) plan.Fire {
+func (s script) skippedFire(op int) runs.Fire {
 	fire := s.fire(op)
-	fire.Skipped = plan.SkipOverlap
+	fire.Skipped = runs.SkipOverlap
 	return fire
 }
 
@@ -61,7 +62,7 @@ func (s script) applyFire(file *boltstore.Store, op int) error {
 	n := firstFired + 2*first
 	switch op % fireOps {
 	case fireSkip:
-		return file.PutFires([]plan.Fire{s.skippedFire(op)}, firedWorkflow, firedTrigger, func(state *plan.TriggerState) { state.Done = slotAt(op) })
+		return file.PutFires([]runs.Fire{s.skippedFire(op)}, firedWorkflow, firedTrigger, func(state *runs.TriggerState) { state.Done = slotAt(op) })
 	case fireEnd:
 		answered := make(chan error, 1)
 		file.Append(row.ID, []*journal.Record{s.record(fires, n, op, 2)}, row, nil, func(err error) { answered <- err })
@@ -85,34 +86,34 @@ func (s script) applyFireApart(file *boltstore.Store, op int) error {
 	if _, err := file.CreateRun(context.Background(), row, s.plan(n), "", s.record(fires, n, op, 1)); err != nil {
 		return err
 	}
-	return file.PutFires([]plan.Fire{fire}, firedWorkflow, firedTrigger, func(state *plan.TriggerState) {
+	return file.PutFires([]runs.Fire{fire}, firedWorkflow, firedTrigger, func(state *runs.TriggerState) {
 		state.Done, state.LastRun = fire.Slot, row.ID
 	})
 }
 
 // firesAfter is what the schedule has left after count operations.
-func (s script) firesAfter(count int) (all []plan.Fire, state *plan.TriggerState, runs []*plan.Run) {
+func (s script) firesAfter(count int) (all []runs.Fire, state *runs.TriggerState, rows []*runs.Run) {
 	for op := range count {
 		first := op - op%fireOps
 		switch op % fireOps {
 		case fireRun:
 			row := s.firedRow(first, false)
-			all, runs = append(all, *row.Fire), append(runs, row)
-			state = &plan.TriggerState{Workflow: firedWorkflow, Trigger: firedTrigger, Done: slotAt(op), LastRun: row.ID}
+			all, rows = append(all, *row.Fire), append(rows, row)
+			state = &runs.TriggerState{Workflow: firedWorkflow, Trigger: firedTrigger, Done: slotAt(op), LastRun: row.ID}
 		case fireSkip:
 			all = append(all, s.skippedFire(op))
 			state.Done = slotAt(op)
 		case fireEnd:
-			runs[len(runs)-1] = s.firedRow(first, true)
+			rows[len(rows)-1] = s.firedRow(first, true)
 		}
 	}
-	return all, state, runs
+	return all, state, rows
 }
 
 // fires compares slots, runs and the trigger's state with those after as many
 // operations as were acknowledged, or one more: all of them with the same number
 // (P10).
-func (v *verifier) fires(expected map[string]*plan.Run) (whole bool) {
+func (v *verifier) fires(expected map[string]*runs.Run) (whole bool) {
 	found, err := v.store.FiresBetween(firedWorkflow, firedTrigger, slotAt(-1), slotAt(1<<20), 0)
 	if err != nil {
 		v.failed("fires", err)
@@ -145,7 +146,7 @@ func (v *verifier) fires(expected map[string]*plan.Run) (whole bool) {
 	return false
 }
 
-func (v *verifier) firesDiffer(found, all []plan.Fire, state, wantState *plan.TriggerState, runs []*plan.Run, told map[string]int) (differs string, whole bool) {
+func (v *verifier) firesDiffer(found, all []runs.Fire, state, wantState *runs.TriggerState, runs []*runs.Run, told map[string]int) (differs string, whole bool) {
 	if !reflect.DeepEqual(found, all) {
 		return fmt.Sprintf("%d fires, want %d", len(found), len(all)), true
 	}

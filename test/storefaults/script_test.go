@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -103,14 +104,14 @@ func hashOf(data []byte) string {
 }
 
 // row is that of a run which has count records.
-func (s script) row(n, count int, closed bool) *plan.Run {
+func (s script) row(n, count int, closed bool) *runs.Run {
 	at := beginning().Add(time.Duration(n) * time.Second)
-	run := &plan.Run{
-		ID: idAt(n), Workflow: fmt.Sprintf("weekly-%d", n%2), Status: plan.RunRunning, Attempt: count, Trigger: "manual",
+	run := &runs.Run{
+		ID: idAt(n), Workflow: fmt.Sprintf("weekly-%d", n%2), Status: runs.RunRunning, Attempt: count, Trigger: "manual",
 		Labels: map[string]string{"team": "web"}, ScheduledAt: at, StartedAt: at, PlanHash: hashOf(s.plan(n)),
 	}
 	if closed {
-		run.Status, run.Closed = plan.RunSucceeded, true
+		run.Status, run.Closed = runs.RunSucceeded, true
 	}
 	return run
 }
@@ -126,7 +127,7 @@ func (s script) record(w writer, n, op, seq int) *journal.Record {
 		Seq: uint64(seq),
 		Event: journal.Event{
 			Kind: journal.Completed, At: beginning(), Path: fmt.Sprintf("step_%d", seq),
-			Completed: &plan.Completed{Output: s.content(w, op)},
+			Completed: &runs.Completed{Output: s.content(w, op)},
 		},
 		Commands: []journal.Command{{Kind: journal.CommandCall, Path: fmt.Sprintf("step_%d", seq+1), Call: &journal.Call{
 			Step: fmt.Sprintf("step_%d", seq+1), Action: "netinfo.whois", Effect: plan.EffectRead,
@@ -136,8 +137,8 @@ func (s script) record(w writer, n, op, seq int) *journal.Record {
 }
 
 // line is the log line that goes with record seq.
-func line(seq int) plan.Log {
-	return plan.Log{At: beginning(), Level: "info", Step: "step", Message: fmt.Sprintf("record %d", seq)}
+func line(seq int) runs.Log {
+	return runs.Log{At: beginning(), Level: "info", Step: "step", Message: fmt.Sprintf("record %d", seq)}
 }
 
 // rowOp is operation op of the rows: a put, or a delete of a key that is there.

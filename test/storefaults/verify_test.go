@@ -13,7 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -128,7 +128,7 @@ func (v *verifier) restored() {
 			v.failed("row of a restored run", err)
 			continue
 		}
-		if row.Status != plan.RunPaused || row.Error == nil {
+		if row.Status != runs.RunPaused || row.Error == nil {
 			v.differs("run %d of the restored store is %s", n, row.Status)
 		}
 		w := runWriter(n)
@@ -141,7 +141,7 @@ func (v *verifier) restored() {
 // verify reads all that the script has written.
 func (v *verifier) verify() {
 	v.cache.of(v.script)
-	expected := map[string]*plan.Run{}
+	expected := map[string]*runs.Run{}
 	whole := true
 	for _, w := range v.script.writers() {
 		if n, ok := w.run(); ok {
@@ -217,16 +217,16 @@ func (v *verifier) logs(w writer, n, count int) {
 		v.failed(fmt.Sprintf("logs of %s %d", w, n), err)
 		return
 	}
-	var want []plan.Log
+	var want []runs.Log
 	for seq := 2; seq <= count; seq++ {
 		want = append(want, line(seq))
 	}
-	if !slices.EqualFunc(lines, want, func(a, b plan.Log) bool { return reflect.DeepEqual(a, b) }) {
+	if !slices.EqualFunc(lines, want, func(a, b runs.Log) bool { return reflect.DeepEqual(a, b) }) {
 		v.differs("%s %d: %d log lines, want %d", w, n, len(lines), len(want))
 	}
 }
 
-func (v *verifier) plan(row *plan.Run) {
+func (v *verifier) plan(row *runs.Run) {
 	data, err := v.store.Plan(row.PlanHash)
 	switch {
 	case errors.Is(err, store.ErrPlanNotFound):
@@ -239,7 +239,7 @@ func (v *verifier) plan(row *plan.Run) {
 }
 
 // briefRuns finds for each run which of its operations have happened.
-func (v *verifier) briefRuns(expected map[string]*plan.Run) (whole bool) {
+func (v *verifier) briefRuns(expected map[string]*runs.Run) (whole bool) {
 	whole = true
 	acked := v.acks[brief]
 	for i := range (acked + v.slack + briefOps - 1) / briefOps {
@@ -274,7 +274,7 @@ func (v *verifier) briefRuns(expected map[string]*plan.Run) (whole bool) {
 	return whole
 }
 
-func (v *verifier) briefRun(n, first int, row *plan.Run) {
+func (v *verifier) briefRun(n, first int, row *runs.Run) {
 	count := 1
 	if row.Closed {
 		count = 3
@@ -288,25 +288,25 @@ func (v *verifier) briefRun(n, first int, row *plan.Run) {
 }
 
 // lists compares the indexes with the rows.
-func (v *verifier) lists(expected map[string]*plan.Run) {
-	v.list("all runs", store.Filter{}, expected, func(*plan.Run) bool { return true })
-	v.list("runs with a label", store.Filter{Labels: map[string]string{"team": "web"}}, expected, func(*plan.Run) bool { return true })
+func (v *verifier) lists(expected map[string]*runs.Run) {
+	v.list("all runs", store.Filter{}, expected, func(*runs.Run) bool { return true })
+	v.list("runs with a label", store.Filter{Labels: map[string]string{"team": "web"}}, expected, func(*runs.Run) bool { return true })
 	for n := range 2 {
 		workflow := fmt.Sprintf("weekly-%d", n)
-		v.list("runs of "+workflow, store.Filter{Workflow: workflow}, expected, func(r *plan.Run) bool { return r.Workflow == workflow })
+		v.list("runs of "+workflow, store.Filter{Workflow: workflow}, expected, func(r *runs.Run) bool { return r.Workflow == workflow })
 	}
-	for _, status := range []plan.RunStatus{plan.RunRunning, plan.RunSucceeded} {
-		v.list("runs that are "+string(status), store.Filter{Status: status}, expected, func(r *plan.Run) bool { return r.Status == status })
+	for _, status := range []runs.Status{runs.RunRunning, runs.RunSucceeded} {
+		v.list("runs that are "+string(status), store.Filter{Status: status}, expected, func(r *runs.Run) bool { return r.Status == status })
 	}
 	open, err := v.store.OpenRuns()
 	if err != nil {
 		v.failed("open runs", err)
 		return
 	}
-	v.sameRuns("open runs", open, expected, func(r *plan.Run) bool { return !r.Closed })
+	v.sameRuns("open runs", open, expected, func(r *runs.Run) bool { return !r.Closed })
 }
 
-func (v *verifier) list(what string, filter store.Filter, expected map[string]*plan.Run, selects func(*plan.Run) bool) {
+func (v *verifier) list(what string, filter store.Filter, expected map[string]*runs.Run, selects func(*runs.Run) bool) {
 	filter.Limit = 10_000
 	runs, _, err := v.store.Runs(filter)
 	if err != nil {
@@ -316,7 +316,7 @@ func (v *verifier) list(what string, filter store.Filter, expected map[string]*p
 	v.sameRuns(what, runs, expected, selects)
 }
 
-func (v *verifier) sameRuns(what string, found []plan.Run, expected map[string]*plan.Run, selects func(*plan.Run) bool) {
+func (v *verifier) sameRuns(what string, found []runs.Run, expected map[string]*runs.Run, selects func(*runs.Run) bool) {
 	var want, got []string
 	for id, row := range expected {
 		if selects(row) {

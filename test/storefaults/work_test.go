@@ -14,7 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -206,7 +206,7 @@ func (s script) applyRun(file *boltstore.Store, w writer, n, op int, done func()
 		return nil
 	}
 	answered := make(chan error, 1)
-	file.Append(idAt(n), []*journal.Record{s.record(w, n, op, op+1)}, s.row(n, op+1, false), []plan.Log{line(op + 1)}, func(err error) {
+	file.Append(idAt(n), []*journal.Record{s.record(w, n, op, op+1)}, s.row(n, op+1, false), []runs.Log{line(op + 1)}, func(err error) {
 		if err == nil {
 			done()
 		}
@@ -233,7 +233,7 @@ func (s script) applyBrief(file *boltstore.Store, op int) error {
 	case 1:
 		answered := make(chan error, 1)
 		records := []*journal.Record{s.record(brief, n, op, 2), s.record(brief, n, op+1, 3)}
-		file.Append(idAt(n), records, s.row(n, 3, true), []plan.Log{line(2), line(3)}, func(err error) { answered <- err })
+		file.Append(idAt(n), records, s.row(n, 3, true), []runs.Log{line(2), line(3)}, func(err error) { answered <- err })
 		return <-answered
 	default:
 		return file.DeleteRun(idAt(n))

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -129,14 +129,14 @@ func (r role) done(ctx context.Context, e *engine.Engine) bool {
 
 // count counts the runs of a workflow that have ended; -1 while one has not.
 func (r role) count(ctx context.Context, e *engine.Engine, workflow string) int {
-	runs, _, err := e.List(ctx, engine.RunFilter{Workflow: workflow, Limit: 10_000})
+	rows, _, err := e.List(ctx, engine.RunFilter{Workflow: workflow, Limit: 10_000})
 	if err != nil {
 		return -1
 	}
-	for _, run := range runs {
-		if !run.Closed || run.Status != plan.RunSucceeded {
+	for _, run := range rows {
+		if !run.Closed || run.Status != runs.RunSucceeded {
 			return -1
 		}
 	}
-	return len(runs)
+	return len(rows)
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -22,11 +22,11 @@ type Call struct {
 	live     *term.Block
 	size     func() (width, height int)
 	above    []string
-	prompt   *plan.Prompt
+	prompt   *runs.Prompt
 	progress string
 	now      time.Time
 	said     time.Time      // the last line of progress
-	printed  []*plan.Prompt // on lines of their own
+	printed  []*runs.Prompt // on lines of their own
 }
 
 // NewCall returns a view that prints lines.
@@ -39,7 +39,7 @@ func NewLiveCall(out io.Writer, page Page, cancel string, size func() (width, he
 }
 
 // Log shows a line of the call.
-func (c *Call) Log(log plan.Log) {
+func (c *Call) Log(log runs.Log) {
 	if log.Level == "debug" {
 		return
 	}
@@ -50,7 +50,7 @@ func (c *Call) Log(log plan.Log) {
 }
 
 // Progress shows how far the call is.
-func (c *Call) Progress(progress plan.Progress) {
+func (c *Call) Progress(progress runs.Progress) {
 	text := progressText(&progress)
 	if c.live != nil {
 		c.progress = text
@@ -63,7 +63,7 @@ func (c *Call) Progress(progress plan.Progress) {
 }
 
 // Prompt shows what a person must do, until the next prompt or the end.
-func (c *Call) Prompt(prompt plan.Prompt) {
+func (c *Call) Prompt(prompt runs.Prompt) {
 	if c.live != nil {
 		c.prompt = &prompt
 		return
@@ -71,7 +71,7 @@ func (c *Call) Prompt(prompt plan.Prompt) {
 	c.printOnce(&prompt)
 }
 
-func (c *Call) printOnce(prompt *plan.Prompt) {
+func (c *Call) printOnce(prompt *runs.Prompt) {
 	if seen(c.printed, prompt) {
 		return
 	}

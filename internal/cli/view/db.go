@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -81,16 +81,16 @@ func (p Page) DBOwners(out io.Writer, by string, owners []engine.DBOwner) {
 	table.Write(out)
 }
 
-func runCounts(runs map[plan.RunStatus]int) string {
+func runCounts(rows map[runs.Status]int) string {
 	total, parts := 0, []string{}
-	statuses := make([]plan.RunStatus, 0, len(runs))
-	for status, n := range runs {
+	statuses := make([]runs.Status, 0, len(rows))
+	for status, n := range rows {
 		total += n
 		statuses = append(statuses, status)
 	}
 	slices.Sort(statuses)
 	for _, status := range statuses {
-		parts = append(parts, fmt.Sprintf("%d %s", runs[status], status))
+		parts = append(parts, fmt.Sprintf("%d %s", rows[status], status))
 	}
 	if total == 0 {
 		return "none"

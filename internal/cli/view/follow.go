@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -24,7 +24,7 @@ type Follower interface {
 }
 
 // logLine returns a log line for people. level is left out for info.
-func logLine(log *plan.Log, times Times, style term.Style) string {
+func logLine(log *runs.Log, times Times, style term.Style) string {
 	text := style.Dim(times.Clock(log.At)) + " "
 	switch log.Level {
 	case "error":

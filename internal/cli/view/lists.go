@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Runs prints runs, one a line.
-func (p Page) Runs(out io.Writer, runs []plan.Run) {
+func (p Page) Runs(out io.Writer, runs []runs.Run) {
 	table := Table{Head: []string{"RUN", "WORKFLOW", "STATUS", "TRIGGER", "STARTED", "TOOK"}}
 	for _, run := range runs {
 		took := ""
@@ -130,10 +131,10 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 			At        time.Time
 			Path      string
 			By        string
-			Failed    *plan.Error
-			Pending   *plan.Pending
-			Completed *plan.Completed
-			Outcome   *plan.Outcome
+			Failed    *runs.Error
+			Pending   *runs.Pending
+			Completed *runs.Completed
+			Outcome   *runs.Outcome
 			Replan    *struct {
 				Hash string `json:"plan_hash"`
 			}
@@ -177,7 +178,7 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 
 // recoveryDetails says what a stop of the engine left behind, and what a plugin
 // said of a lost call.
-func recoveryDetails(interrupted, unsent []string, outcome *plan.Outcome) []string {
+func recoveryDetails(interrupted, unsent []string, outcome *runs.Outcome) []string {
 	var details []string
 	if len(interrupted) > 0 {
 		details = append(details, "in flight at a crash: "+strings.Join(interrupted, " "))
@@ -188,7 +189,7 @@ func recoveryDetails(interrupted, unsent []string, outcome *plan.Outcome) []stri
 	if outcome != nil {
 		text := "outcome " + string(outcome.Applied)
 		if outcome.Applied == "" {
-			text += string(plan.AppliedUnknown)
+			text += string(runs.AppliedUnknown)
 		}
 		if outcome.Note != "" {
 			text += " (" + outcome.Note + ")"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -22,7 +22,7 @@ type Live struct {
 	above []string // log lines and notes that wait for the next drawing
 	now   time.Time
 
-	printed []*plan.Prompt // above the block, for want of room in it
+	printed []*runs.Prompt // above the block, for want of room in it
 }
 
 // NewLive returns a live view on a terminal; size tells its width and height.
@@ -115,15 +115,15 @@ func (l *Live) rowLine(r *row, names, width int) string {
 	status := r.shownStatus()
 	name := term.Pad(term.Truncate(term.Clean(r.step.Path), names), names)
 	text := r.details(l.times, l.now)
-	if text == "" || status.Ended() && status != plan.StepSucceeded {
+	if text == "" || status.Ended() && status != runs.StepSucceeded {
 		text = strings.TrimSuffix(string(status)+" · "+text, " · ")
 	}
 	text = term.Truncate(text, max(width-names-5, 1))
 	return paintStep(l.style, status, symbolOf(status)) + " " + name + "  " + paintDetails(l.style, status, text)
 }
 
-func paintDetails(style term.Style, status plan.StepStatus, text string) string {
-	if status == plan.StepSucceeded || status == plan.StepPending || status == plan.StepSkipped {
+func paintDetails(style term.Style, status runs.StepStatus, text string) string {
+	if status == runs.StepSucceeded || status == runs.StepPending || status == runs.StepSkipped {
 		return style.Dim(text)
 	}
 	return paintStep(style, status, text)
@@ -139,13 +139,13 @@ func fit(rows []*row, room int) (shown []*row, left int) {
 	drop := len(rows) - room + 1
 	gone := map[*row]bool{}
 	for _, r := range rows {
-		if drop > 0 && (r.step.Status == plan.StepSucceeded || r.step.Status == plan.StepSkipped) {
+		if drop > 0 && (r.step.Status == runs.StepSucceeded || r.step.Status == runs.StepSkipped) {
 			gone[r] = true
 			drop--
 		}
 	}
 	for i := len(rows) - 1; i >= 0 && drop > 0; i-- {
-		if !gone[rows[i]] && rows[i].step.Status == plan.StepPending {
+		if !gone[rows[i]] && rows[i].step.Status == runs.StepPending {
 			gone[rows[i]] = true
 			drop--
 		}
@@ -165,12 +165,12 @@ func fit(rows []*row, room int) (shown []*row, left int) {
 }
 
 // runStatusText is a run's status with the reason of a pause.
-func runStatusText(run plan.Run) string {
-	if run.Status == plan.RunPaused && run.Paused != "" {
+func runStatusText(run runs.Run) string {
+	if run.Status == runs.RunPaused && run.Paused != "" {
 		return "paused (" + run.Paused + ")"
 	}
 	switch {
-	case run.Undriven && run.Status == plan.RunWaiting:
+	case run.Undriven && run.Status == runs.RunWaiting:
 		return "waiting (not driven)"
 	case run.Undriven:
 		return string(run.Status) + " (interrupted)"

@@ -10,23 +10,23 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // model is what is known of a run: its row, and one row per top-level step. Not
 // safe for concurrent use.
 type model struct {
-	run   plan.Run
+	run   runs.Run
 	rows  []*row
 	index map[string]*row
 }
 
 // row is a top-level step with what is known of the steps of its items.
 type row struct {
-	step     plan.RunStep
-	active   map[string]plan.RunStep // steps inside that run, wait or retry, by path
-	waits    map[string]limiterWait  // limiter waits, by path
-	progress *plan.Progress
+	step     runs.Step
+	active   map[string]runs.Step   // steps inside that run, wait or retry, by path
+	waits    map[string]limiterWait // limiter waits, by path
+	progress *runs.Progress
 }
 
 // limiterWait is a call that a rate limit holds back.
@@ -55,8 +55,8 @@ func (m *model) row(path string) *row {
 		return found
 	}
 	added := &row{
-		step:   plan.RunStep{Path: name, Status: plan.StepPending},
-		active: map[string]plan.RunStep{}, waits: map[string]limiterWait{},
+		step:   runs.Step{Path: name, Status: runs.StepPending},
+		active: map[string]runs.Step{}, waits: map[string]limiterWait{},
 	}
 	m.rows, m.index[name] = append(m.rows, added), added
 	return added
@@ -81,10 +81,10 @@ func (m *model) apply(update engine.Update) {
 	}
 }
 
-func (m *model) applyStep(step plan.RunStep) {
+func (m *model) applyStep(step runs.Step) {
 	step.Outputs = nil // never shown while the run goes on, and may be large
 	r := m.row(step.Path)
-	if step.Status.Ended() || step.Status == plan.StepPending {
+	if step.Status.Ended() || step.Status == runs.StepPending {
 		delete(r.waits, step.Path)
 		delete(r.active, step.Path)
 	} else if !isTop(step.Path) {
@@ -113,9 +113,9 @@ func (r *row) nextWait() (limiterWait, bool) {
 func (r *row) counts() (running, retrying int) {
 	for _, step := range r.active {
 		switch step.Status {
-		case plan.StepRunning:
+		case runs.StepRunning:
 			running++
-		case plan.StepRetrying:
+		case runs.StepRetrying:
 			retrying++
 		}
 	}
@@ -124,9 +124,9 @@ func (r *row) counts() (running, retrying int) {
 
 // prompts returns what people must do, in the order of the steps, and of a step's
 // items by their paths. Steps that ask for the same thing ask once.
-func (m *model) prompts() []*plan.Prompt {
-	var out []*plan.Prompt
-	add := func(prompt *plan.Prompt) {
+func (m *model) prompts() []*runs.Prompt {
+	var out []*runs.Prompt
+	add := func(prompt *runs.Prompt) {
 		if prompt != nil && !seen(out, prompt) {
 			out = append(out, prompt)
 		}

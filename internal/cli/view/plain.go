@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -33,7 +33,7 @@ type Plain struct {
 	looked    time.Time // the last look at loops
 	shown     map[string]string
 	loops     map[string]string
-	prompts   []*plan.Prompt // that were printed
+	prompts   []*runs.Prompt // that were printed
 	polling   map[string]int // attempts of the steps that were said to poll
 	waitTold  bool           // the run was said to wait for a poll
 	itemFails int
@@ -63,7 +63,7 @@ func (p *Plain) Apply(update engine.Update) {
 		}
 	case engine.UpdateStep:
 		p.step(update.Step)
-		if isTop(update.Step.Path) && update.Step.Status != plan.StepPending {
+		if isTop(update.Step.Path) && update.Step.Status != runs.StepPending {
 			p.release(update.Step.Path)
 		}
 	case engine.UpdateWait:
@@ -83,10 +83,10 @@ const holdFor = time.Second
 
 // log prints a log line. A line that comes before any news of its step waits
 // for that: a reader sees what speaks before what it says.
-func (p *Plain) log(log *plan.Log) {
+func (p *Plain) log(log *runs.Log) {
 	text, top := logLine(log, p.times, p.style), topOf(log.Step)
 	known := p.model.index[top]
-	if top == "" || known != nil && known.shownStatus() != plan.StepPending {
+	if top == "" || known != nil && known.shownStatus() != runs.StepPending {
 		p.line(text)
 		return
 	}
@@ -127,7 +127,7 @@ func (p *Plain) runLine(status string) {
 }
 
 // step prints a top-level step's new status, and of items what failed.
-func (p *Plain) step(step *plan.RunStep) {
+func (p *Plain) step(step *runs.Step) {
 	if step.Prompt != nil && !step.Status.Ended() {
 		p.prompt(step.Prompt)
 	}
@@ -135,7 +135,7 @@ func (p *Plain) step(step *plan.RunStep) {
 		p.rowLine(p.model.row(step.Path))
 		return
 	}
-	if step.Status != plan.StepFailed && step.Status != plan.StepUnknown || p.shown[step.Path] == string(step.Status) {
+	if step.Status != runs.StepFailed && step.Status != runs.StepUnknown || p.shown[step.Path] == string(step.Status) {
 		return
 	}
 	p.shown[step.Path] = string(step.Status)
@@ -151,7 +151,7 @@ func (p *Plain) step(step *plan.RunStep) {
 // rowLine prints the row when its status, attempt or what it waits for is new.
 func (p *Plain) rowLine(r *row) {
 	status := r.shownStatus()
-	if status == plan.StepPending {
+	if status == runs.StepPending {
 		return
 	}
 	wait, _ := r.nextWait()
@@ -174,10 +174,10 @@ const pollWait = "poll"
 
 // pollsOn reports whether a step does what it has done since its first poll: a
 // login takes minutes, with a poll every few seconds.
-func (p *Plain) pollsOn(r *row, status plan.StepStatus) bool {
-	path, polls := r.step.Path, status == plan.StepWaiting && r.step.Wait == pollWait
+func (p *Plain) pollsOn(r *row, status runs.StepStatus) bool {
+	path, polls := r.step.Path, status == runs.StepWaiting && r.step.Wait == pollWait
 	switch {
-	case polls && p.polling[path] == r.step.Attempts, status == plan.StepRunning && p.polling[path] > 0 && p.polling[path] == r.step.Attempts:
+	case polls && p.polling[path] == r.step.Attempts, status == runs.StepRunning && p.polling[path] > 0 && p.polling[path] == r.step.Attempts:
 		return true
 	case polls:
 		p.polling[path] = r.step.Attempts
@@ -189,9 +189,9 @@ func (p *Plain) pollsOn(r *row, status plan.StepStatus) bool {
 
 // onlyPolls reports whether the run's status changes with a poll, and was told
 // to wait before.
-func (p *Plain) onlyPolls(before plan.RunStatus) bool {
+func (p *Plain) onlyPolls(before runs.Status) bool {
 	after := p.model.run.Status
-	if len(p.polling) == 0 || after != plan.RunRunning && after != plan.RunWaiting || before != plan.RunRunning && before != plan.RunWaiting {
+	if len(p.polling) == 0 || after != runs.RunRunning && after != runs.RunWaiting || before != runs.RunRunning && before != runs.RunWaiting {
 		return false
 	}
 	told := p.waitTold
@@ -199,9 +199,9 @@ func (p *Plain) onlyPolls(before plan.RunStatus) bool {
 	return told
 }
 
-func (p *Plain) stepText(path string, status plan.StepStatus, r *row) string {
+func (p *Plain) stepText(path string, status runs.StepStatus, r *row) string {
 	name, details := term.Clean(path), r.details(p.times, time.Time{})
-	if status == plan.StepWaiting && strings.HasPrefix(details, "waiting (") {
+	if status == runs.StepWaiting && strings.HasPrefix(details, "waiting (") {
 		return name + " " + paintStep(p.style, status, details) // it says the status itself
 	}
 	text := fmt.Sprintf("%s %s", name, paintStep(p.style, status, string(status)))
@@ -211,7 +211,7 @@ func (p *Plain) stepText(path string, status plan.StepStatus, r *row) string {
 	return text
 }
 
-func (p *Plain) prompt(prompt *plan.Prompt) {
+func (p *Plain) prompt(prompt *runs.Prompt) {
 	if !seen(p.prompts, prompt) {
 		p.prompts = append(p.prompts, prompt)
 		p.say(promptLine(prompt, p.times))
@@ -250,7 +250,7 @@ func (p *Plain) lookAtLoops() {
 func (p *Plain) openSteps() string {
 	var open []string
 	for _, r := range p.model.rows {
-		if status := r.shownStatus(); !status.Ended() && status != plan.StepPending {
+		if status := r.shownStatus(); !status.Ended() && status != runs.StepPending {
 			open = append(open, p.stepText(r.step.Path, status, r))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -17,7 +17,7 @@ const boxFrame = 4
 // wide characters and an address of 40 stay on one line wherever the terminal
 // has the room; longer ones are wrapped, and nothing is left out. cancel
 // names the key that ends the prompt, "" for none.
-func promptBox(p *plan.Prompt, now time.Time, cancel string, width int, style term.Style, times Times) []string {
+func promptBox(p *runs.Prompt, now time.Time, cancel string, width int, style term.Style, times Times) []string {
 	inner := max(width-boxFrame, 1)
 	lines := term.WrapWords(term.Clean(p.Title), inner)
 	if p.Message != "" {
@@ -46,7 +46,7 @@ func promptField(name, value string, inner int) []string {
 
 // promptEnd says how long the prompt holds, and what ends it sooner. A zero now
 // stands for a box that is printed once: its countdown would stand still.
-func promptEnd(p *plan.Prompt, now time.Time, cancel string, times Times) string {
+func promptEnd(p *runs.Prompt, now time.Time, cancel string, times Times) string {
 	var parts []string
 	if left := p.ExpiresAt.Sub(now); !p.ExpiresAt.IsZero() {
 		switch {
@@ -75,7 +75,7 @@ func countdown(left time.Duration) string {
 }
 
 // promptLine is the prompt on one line, for what is no terminal.
-func promptLine(p *plan.Prompt, times Times) string {
+func promptLine(p *runs.Prompt, times Times) string {
 	line := term.Clean(p.Title)
 	switch {
 	case p.URL != "" && p.UserCode != "":
@@ -96,13 +96,13 @@ func promptLine(p *plan.Prompt, times Times) string {
 
 // samePrompt reports whether two prompts ask for the same: their words and times
 // may differ.
-func samePrompt(a, b *plan.Prompt) bool {
+func samePrompt(a, b *runs.Prompt) bool {
 	if a.URL == "" && a.UserCode == "" {
 		return a.Title == b.Title && a.Message == b.Message && b.URL == "" && b.UserCode == ""
 	}
 	return a.URL == b.URL && a.UserCode == b.UserCode
 }
 
-func seen(shown []*plan.Prompt, prompt *plan.Prompt) bool {
-	return slices.ContainsFunc(shown, func(p *plan.Prompt) bool { return samePrompt(p, prompt) })
+func seen(shown []*runs.Prompt, prompt *runs.Prompt) bool {
+	return slices.ContainsFunc(shown, func(p *runs.Prompt) bool { return samePrompt(p, prompt) })
 }

@@ -10,15 +10,16 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
-func login(code, url string) *plan.Prompt {
-	return &plan.Prompt{Title: "Log in to connection work", URL: url, UserCode: code, ExpiresAt: start.Add(15 * time.Minute)}
+func login(code, url string) *runs.Prompt {
+	return &runs.Prompt{Title: "Log in to connection work", URL: url, UserCode: code, ExpiresAt: start.Add(15 * time.Minute)}
 }
 
-func boxText(p *plan.Prompt, now time.Time, cancel string, width int) string {
+func boxText(p *runs.Prompt, now time.Time, cancel string, width int) string {
 	return strings.Join(promptBox(p, now, cancel, width, term.Style{}, Times{}), "\n")
 }
 
@@ -74,7 +75,7 @@ func TestA10_WhatIsLongerIsWrappedAndNothingIsLost(t *testing.T) {
 }
 
 func TestAPromptSteersNoTerminal(t *testing.T) {
-	p := &plan.Prompt{Title: "a\x1b[2Jb\nc", URL: "https://x\x1b]0;y", UserCode: "W\rX", Message: "m\u202en"}
+	p := &runs.Prompt{Title: "a\x1b[2Jb\nc", URL: "https://x\x1b]0;y", UserCode: "W\rX", Message: "m\u202en"}
 	for _, text := range []string{boxText(p, start, "", 60), promptLine(p, Times{})} {
 		if strings.ContainsAny(strings.ReplaceAll(text, "\n", ""), "\x1b\r\u202e") || !strings.Contains(text, "WX") {
 			t.Errorf("%q", text)
@@ -101,8 +102,8 @@ func TestACallWithoutATerminalPrintsAPromptOnce(t *testing.T) {
 	}
 	again := login("NEWC-ODE1", "https://login.example/device")
 	call.Prompt(*again)
-	call.Log(plan.Log{Level: "debug", Message: "hidden"})
-	call.Log(plan.Log{Level: "warn", Message: "slow"})
+	call.Log(runs.Log{Level: "debug", Message: "hidden"})
+	call.Log(runs.Log{Level: "warn", Message: "slow"})
 	call.Close()
 	want := `Log in to connection work: open https://login.example/device and enter the code WDJB-MJHT, until 2026-03-01 14:18:00 UTC
 Log in to connection work: open https://login.example/device and enter the code NEWC-ODE1, until 2026-03-01 14:18:00 UTC
@@ -118,7 +119,7 @@ func TestALiveCallDrawsItsBoxAndTakesItAway(t *testing.T) {
 	call := NewLiveCall(&out, page(), "q", func() (int, int) { return 80, 24 })
 	call.Prompt(*login("WDJB-MJHT", "https://login.example/device"))
 	call.Tick(start)
-	call.Log(plan.Log{At: start, Level: "info", Message: "polling"})
+	call.Log(runs.Log{At: start, Level: "info", Message: "polling"})
 	call.Tick(start.Add(time.Second))
 	call.Close()
 	text := out.String()
@@ -145,8 +146,8 @@ func TestABoxThatIsTooHighIsPrintedOnce(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	live, shown := newTestLive(80, 8)
-	live.Apply(runUpdate(plan.RunWaiting))
-	live.Apply(stepUpdate(plan.RunStep{Path: "login", Status: plan.StepWaiting, Prompt: login("WDJB-MJHT", "https://login.example/device")}))
+	live.Apply(runUpdate(runs.RunWaiting))
+	live.Apply(stepUpdate(runs.Step{Path: "login", Status: runs.StepWaiting, Prompt: login("WDJB-MJHT", "https://login.example/device")}))
 	for i := range 3 {
 		live.Tick(start.Add(time.Duration(i) * time.Second))
 	}
@@ -161,18 +162,18 @@ func TestPlainSaysOnceThatALoginIsPolled(t *testing.T) {
 	var out bytes.Buffer
 	plain := NewPlain(&out, term.Style{}, Times{})
 	plain.Tick(start)
-	plain.Apply(runUpdate(plan.RunRunning))
+	plain.Apply(runUpdate(runs.RunRunning))
 	for i := range 3 {
 		until := start.Add(time.Duration(5*i) * time.Second)
-		plain.Apply(stepUpdate(plan.RunStep{Path: "login", Status: plan.StepRunning, Attempts: 1}))
-		plain.Apply(runUpdate(plan.RunRunning))
-		plain.Apply(stepUpdate(plan.RunStep{
-			Path: "login", Status: plan.StepWaiting, Attempts: 1, Wait: "poll", Until: &until, Prompt: login("WDJB-MJHT", "https://login.example/device"),
+		plain.Apply(stepUpdate(runs.Step{Path: "login", Status: runs.StepRunning, Attempts: 1}))
+		plain.Apply(runUpdate(runs.RunRunning))
+		plain.Apply(stepUpdate(runs.Step{
+			Path: "login", Status: runs.StepWaiting, Attempts: 1, Wait: "poll", Until: &until, Prompt: login("WDJB-MJHT", "https://login.example/device"),
 		}))
-		plain.Apply(runUpdate(plan.RunWaiting))
+		plain.Apply(runUpdate(runs.RunWaiting))
 	}
-	plain.Apply(stepUpdate(plan.RunStep{Path: "login", Status: plan.StepSucceeded, Attempts: 1}))
-	plain.Apply(runUpdate(plan.RunSucceeded))
+	plain.Apply(stepUpdate(runs.Step{Path: "login", Status: runs.StepSucceeded, Attempts: 1}))
+	plain.Apply(runUpdate(runs.RunSucceeded))
 	want := `14:03:00 run 01x watch: running
 14:03:00 login running
 14:03:00 Log in to connection work: open https://login.example/device and enter the code WDJB-MJHT, until 2026-03-01 14:18:00 UTC
@@ -188,13 +189,13 @@ func TestPlainSaysOnceThatALoginIsPolled(t *testing.T) {
 
 func TestPromptsOfItemsComeInOrderAndOnce(t *testing.T) {
 	m := newModel()
-	m.apply(engine.Update{Kind: engine.UpdateRun, Run: &plan.Run{ID: "01x"}})
+	m.apply(engine.Update{Kind: engine.UpdateRun, Run: &runs.Run{ID: "01x"}})
 	for _, path := range []string{"each[c].w", "each[a].w", "each[b].w", "each[d].w"} {
 		code := path[5:6]
 		if code == "d" {
 			code = "a" // the same flow
 		}
-		m.apply(stepUpdate(plan.RunStep{Path: path, Status: plan.StepWaiting, Prompt: &plan.Prompt{UserCode: code}}))
+		m.apply(stepUpdate(runs.Step{Path: path, Status: runs.StepWaiting, Prompt: &runs.Prompt{UserCode: code}}))
 	}
 	codes := ""
 	for _, prompt := range m.prompts() {
@@ -246,7 +247,7 @@ e           x       -                  -      error: there is no
 	page().ConnectionTests(&out, []engine.ConnectionTest{
 		{Name: "work", Plugin: "tasks", OK: true, Account: "ann", DurationMS: 12},
 		{Name: "c", Plugin: "x", OK: true, NotTried: true, Note: "the plugin has no test", DurationMS: 12},
-		{Name: "b", Plugin: "x", Error: &plan.Error{Kind: plan.KindUnauthorized, Message: "401", HTTPStatus: 401, Hint: "look at token"}},
+		{Name: "b", Plugin: "x", Error: &runs.Error{Kind: plan.KindUnauthorized, Message: "401", HTTPStatus: 401, Hint: "look at token"}},
 	})
 	want = `✓ work  tasks  ok · ann · 12ms
 ✓ c     x      opened; the plugin has no test · 12ms

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -53,7 +53,7 @@ func JSON(out io.Writer, value any) error {
 
 // Result prints what `runs show` shows: on a failure the error first, then the
 // run, its steps, its outputs and the next command.
-func (p Page) Result(out io.Writer, result *plan.Result, steps []plan.RunStep) {
+func (p Page) Result(out io.Writer, result *runs.Result, steps []runs.Step) {
 	if result.Error != nil {
 		p.Error(out, result)
 		fmt.Fprintln(out)
@@ -69,7 +69,7 @@ func (p Page) Result(out io.Writer, result *plan.Result, steps []plan.RunStep) {
 	}
 }
 
-func (p Page) header(out io.Writer, result *plan.Result) {
+func (p Page) header(out io.Writer, result *runs.Result) {
 	run := result.Run
 	line := func(name, value string) {
 		if value != "" {
@@ -82,7 +82,7 @@ func (p Page) header(out io.Writer, result *plan.Result) {
 	if run.Undriven {
 		line("driver", "none: its process has ended ("+p.Command("runs", "resume", run.ID)+" goes on)")
 	}
-	if run.StateOf() == plan.SlotQueued {
+	if run.StateOf() == runs.SlotQueued {
 		line("waits", fmt.Sprintf("for a place under concurrency key %s (limit %d)", term.Clean(run.Slot.Key), run.Slot.Limit))
 	}
 	line("trigger", term.Clean(run.Trigger))
@@ -102,7 +102,7 @@ func (p Page) header(out io.Writer, result *plan.Result) {
 }
 
 // rerunText names the run that this one is a rerun of, and in what it differs.
-func rerunText(run plan.Run) string {
+func rerunText(run runs.Run) string {
 	text := run.RerunOf
 	if run.RerunFrom != "" {
 		text += ", from " + term.Clean(run.RerunFrom)
@@ -126,9 +126,9 @@ func labelText(labels map[string]string) string {
 // failed before others.
 const itemStepRows = 200
 
-func (p Page) steps(out io.Writer, steps []plan.RunStep) {
+func (p Page) steps(out io.Writer, steps []runs.Step) {
 	table := Table{Head: []string{"", "STEP", "STATUS", "ATTEMPTS", "TOOK", "DETAILS"}}
-	var statuses []plan.StepStatus
+	var statuses []runs.StepStatus
 	bad := 0
 	for _, step := range steps {
 		if !isTop(step.Path) && isBad(step.Status) {
@@ -137,7 +137,7 @@ func (p Page) steps(out io.Writer, steps []plan.RunStep) {
 	}
 	badRoom := min(bad, itemStepRows)
 	room := itemStepRows - badRoom
-	left := map[plan.StepStatus]int{}
+	left := map[runs.StepStatus]int{}
 	for _, step := range steps {
 		if !isTop(step.Path) {
 			rest := &room
@@ -170,16 +170,16 @@ func (p Page) steps(out io.Writer, steps []plan.RunStep) {
 }
 
 // isBad reports whether somebody should look at a step.
-func isBad(status plan.StepStatus) bool {
-	return status == plan.StepFailed || status == plan.StepUnknown
+func isBad(status runs.StepStatus) bool {
+	return status == runs.StepFailed || status == runs.StepUnknown
 }
 
 // statusCounts counts steps by their status, the most important first.
-func statusCounts(counts map[plan.StepStatus]int) string {
+func statusCounts(counts map[runs.StepStatus]int) string {
 	var parts []string
-	for _, status := range []plan.StepStatus{
-		plan.StepFailed, plan.StepUnknown, plan.StepRetrying, plan.StepRunning, plan.StepWaiting, plan.StepCanceled, plan.StepBlocked,
-		plan.StepPending, plan.StepSkipped, plan.StepSucceeded,
+	for _, status := range []runs.StepStatus{
+		runs.StepFailed, runs.StepUnknown, runs.StepRetrying, runs.StepRunning, runs.StepWaiting, runs.StepCanceled, runs.StepBlocked,
+		runs.StepPending, runs.StepSkipped, runs.StepSucceeded,
 	} {
 		if counts[status] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
@@ -188,7 +188,7 @@ func statusCounts(counts map[plan.StepStatus]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func (p Page) stepRow(step plan.RunStep) []string {
+func (p Page) stepRow(step runs.Step) []string {
 	attempts := ""
 	if step.Attempts > 0 {
 		attempts = fmt.Sprint(step.Attempts)
@@ -202,7 +202,7 @@ func (p Page) stepRow(step plan.RunStep) []string {
 }
 
 // Step prints one step: its state, its error and its outputs.
-func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs []plan.Log) {
+func (p Page) Step(out io.Writer, result *runs.Result, step runs.Step, logs []runs.Log) {
 	if step.Error != nil {
 		p.errorBox(out, "the step", step.Error)
 		fmt.Fprintln(out)
@@ -236,7 +236,7 @@ func (p Page) Step(out io.Writer, result *plan.Result, step plan.RunStep, logs [
 }
 
 // people prints what a step asks of a person, and who answered.
-func (p Page) people(out io.Writer, step plan.RunStep) {
+func (p Page) people(out io.Writer, step runs.Step) {
 	if step.Run != "" {
 		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("its run "), step.Run)
 	}
@@ -272,18 +272,18 @@ func (p Page) people(out io.Writer, step plan.RunStep) {
 }
 
 // Logs prints log lines.
-func (p Page) Logs(out io.Writer, logs []plan.Log) {
+func (p Page) Logs(out io.Writer, logs []runs.Log) {
 	for i := range logs {
 		fmt.Fprintln(out, logLine(&logs[i], p.Times, p.Style))
 	}
 }
 
 // Error prints the box of a run's failure: where, what, and what to do.
-func (p Page) Error(out io.Writer, result *plan.Result) { p.errorBox(out, "the run", result.Error) }
+func (p Page) Error(out io.Writer, result *runs.Result) { p.errorBox(out, "the run", result.Error) }
 
 // errorBox prints an error; where says what it is an error of when it is no
 // step's.
-func (p Page) errorBox(out io.Writer, where string, err *plan.Error) {
+func (p Page) errorBox(out io.Writer, where string, err *runs.Error) {
 	if err.Step != "" {
 		where = "step " + term.Clean(err.Step)
 	}
@@ -307,12 +307,12 @@ func (p Page) errorBox(out io.Writer, where string, err *plan.Error) {
 }
 
 // appliedFacts tell people whether a failed call changed anything.
-var appliedFacts = map[plan.Applied]string{
-	plan.NotApplied: "nothing was changed", plan.AppliedUnknown: "it may have been done",
-	plan.AppliedFully: "it was done", plan.AppliedPartly: "a part of it was done",
+var appliedFacts = map[runs.Applied]string{
+	runs.NotApplied: "nothing was changed", runs.AppliedUnknown: "it may have been done",
+	runs.AppliedFully: "it was done", runs.AppliedPartly: "a part of it was done",
 }
 
-func errorFacts(err *plan.Error) string {
+func errorFacts(err *runs.Error) string {
 	var facts []string
 	add := func(name, value string) {
 		if value != "" {
@@ -411,10 +411,10 @@ func indentJSON(raw json.RawMessage) string {
 func (p Page) Data(out io.Writer, raw json.RawMessage) { fmt.Fprintln(out, indentJSON(raw)) }
 
 // Failure prints an error that is no run's own, such as a call's.
-func (p Page) Failure(out io.Writer, err *plan.Error) { p.FailureOf(out, "the call", err) }
+func (p Page) Failure(out io.Writer, err *runs.Error) { p.FailureOf(out, "the call", err) }
 
 // FailureOf is Failure of what is named by where.
-func (p Page) FailureOf(out io.Writer, where string, err *plan.Error) {
+func (p Page) FailureOf(out io.Writer, where string, err *runs.Error) {
 	shown := *err
 	if shown.Step == "call" {
 		shown.Step = "" // the engine's name for what is no step of a workflow

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // symbols stand beside the colours: a view without colours tells as much.
-var symbols = map[plan.StepStatus]string{
-	plan.StepPending: "○", plan.StepRunning: "●", plan.StepWaiting: "◔", plan.StepRetrying: "↻", plan.StepSucceeded: "✓",
-	plan.StepFailed: "✗", plan.StepSkipped: "–", plan.StepBlocked: "⊘", plan.StepCanceled: "■", plan.StepUnknown: "?",
+var symbols = map[runs.StepStatus]string{
+	runs.StepPending: "○", runs.StepRunning: "●", runs.StepWaiting: "◔", runs.StepRetrying: "↻", runs.StepSucceeded: "✓",
+	runs.StepFailed: "✗", runs.StepSkipped: "–", runs.StepBlocked: "⊘", runs.StepCanceled: "■", runs.StepUnknown: "?",
 }
 
-func symbolOf(status plan.StepStatus) string {
+func symbolOf(status runs.StepStatus) string {
 	if symbol, known := symbols[status]; known {
 		return symbol
 	}
@@ -23,28 +23,28 @@ func symbolOf(status plan.StepStatus) string {
 }
 
 // paintStep colours text by a step's status.
-func paintStep(style term.Style, status plan.StepStatus, text string) string {
+func paintStep(style term.Style, status runs.StepStatus, text string) string {
 	switch status {
-	case plan.StepSucceeded:
+	case runs.StepSucceeded:
 		return style.Green(text)
-	case plan.StepFailed, plan.StepUnknown:
+	case runs.StepFailed, runs.StepUnknown:
 		return style.Red(text)
-	case plan.StepWaiting, plan.StepRetrying:
+	case runs.StepWaiting, runs.StepRetrying:
 		return style.Yellow(text)
-	case plan.StepRunning:
+	case runs.StepRunning:
 		return style.Cyan(text)
 	}
 	return style.Dim(text)
 }
 
 // paintRun colours text by a run's status.
-func paintRun(style term.Style, status plan.RunStatus, text string) string {
+func paintRun(style term.Style, status runs.Status, text string) string {
 	switch status {
-	case plan.RunSucceeded:
+	case runs.RunSucceeded:
 		return style.Green(text)
-	case plan.RunFailed, plan.RunTimedOut:
+	case runs.RunFailed, runs.RunTimedOut:
 		return style.Red(text)
-	case plan.RunPaused, plan.RunWaiting, plan.RunCanceled:
+	case runs.RunPaused, runs.RunWaiting, runs.RunCanceled:
 		return style.Yellow(text)
 	}
 	return style.Cyan(text)
@@ -52,10 +52,10 @@ func paintRun(style term.Style, status plan.RunStatus, text string) string {
 
 // shownStatus is the row's status as a reader wants it: a step whose calls are
 // all held back by a limiter waits.
-func (r *row) shownStatus() plan.StepStatus {
+func (r *row) shownStatus() runs.StepStatus {
 	running, retrying := r.counts()
-	if r.step.Status == plan.StepRunning && len(r.waits) > 0 && running == 0 && retrying == 0 {
-		return plan.StepWaiting
+	if r.step.Status == runs.StepRunning && len(r.waits) > 0 && running == 0 && retrying == 0 {
+		return runs.StepWaiting
 	}
 	return r.step.Status
 }
@@ -93,7 +93,7 @@ func (r *row) details(times Times, now time.Time) string {
 	if r.progress != nil && !step.Status.Ended() {
 		add("%s", progressText(r.progress))
 	}
-	if step.Error != nil && step.Status != plan.StepSucceeded {
+	if step.Error != nil && step.Status != runs.StepSucceeded {
 		add("%s", term.Clean(errorLine(step.Error)))
 	} else if step.Message != "" {
 		add("%s", term.Clean(step.Message))
@@ -120,7 +120,7 @@ func (r *row) waiting(times Times) []string {
 	if wait, found := r.nextWait(); found {
 		parts = append(parts, waitText(wait.reason, wait.until, times))
 	}
-	if r.step.Wait != "" && r.step.Status != plan.StepRunning {
+	if r.step.Wait != "" && r.step.Status != runs.StepRunning {
 		until := time.Time{}
 		if r.step.Until != nil {
 			until = *r.step.Until
@@ -146,7 +146,7 @@ func waitText(reason string, until time.Time, times Times) string {
 	return fmt.Sprintf("waiting (%s, next %s)", reason, times.Clock(until))
 }
 
-func progressText(p *plan.Progress) string {
+func progressText(p *runs.Progress) string {
 	text := term.Clean(p.Message)
 	if p.Fraction > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", min(p.Fraction, 1)*100, text))
@@ -154,11 +154,11 @@ func progressText(p *plan.Progress) string {
 	return text
 }
 
-func errorLine(err *plan.Error) string { return fmt.Sprintf("%s: %s", err.Kind, err.Message) }
+func errorLine(err *runs.Error) string { return fmt.Sprintf("%s: %s", err.Kind, err.Message) }
 
 // elapsed returns how long the step took, or takes so far; nothing for what is
 // too short to tell.
-func elapsed(step plan.RunStep, now time.Time) string {
+func elapsed(step runs.Step, now time.Time) string {
 	switch {
 	case step.StartedAt == nil:
 		return ""

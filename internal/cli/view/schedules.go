@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -66,7 +67,7 @@ func pausedText(item engine.ScheduleItem) string {
 }
 
 // fireText says what became of a fire.
-func fireText(fire plan.Fire) string {
+func fireText(fire runs.Fire) string {
 	switch {
 	case fire.Run != "":
 		return fire.Run
@@ -140,7 +141,7 @@ func distance(d time.Duration) string {
 }
 
 // Fires prints fires, one a line.
-func (p Page) Fires(out io.Writer, fires []plan.Fire) {
+func (p Page) Fires(out io.Writer, fires []runs.Fire) {
 	table := Table{Head: []string{"SLOT", "TRIGGER", "RUN", "NOTE"}}
 	for _, fire := range fires {
 		note := fire.Note
@@ -151,7 +152,7 @@ func (p Page) Fires(out io.Writer, fires []plan.Fire) {
 			note = strings.TrimPrefix(note+"; by "+fire.By, "; ")
 		}
 		table.Rows = append(table.Rows, []string{
-			p.Times.Short(fire.Slot), term.Clean(plan.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note),
+			p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note),
 		})
 	}
 	table.Paint = func(column int, cell string) string {

@@ -6,17 +6,17 @@ import (
 	"strconv"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Summary prints the counts of runs by workflow, and the runs that need somebody.
 func (p Page) Summary(out io.Writer, summary *engine.RunsSummary) {
 	table := Table{Head: []string{"WORKFLOW", "RUNS", "SUCCEEDED", "FAILED", "OTHERS", "NEED ATTENTION"}}
-	line := func(name string, runs engine.RunCounts, attention int) {
-		good, bad := runs[plan.RunSucceeded], runs[plan.RunFailed]+runs[plan.RunTimedOut]
+	line := func(name string, rows engine.RunCounts, attention int) {
+		good, bad := rows[runs.RunSucceeded], rows[runs.RunFailed]+rows[runs.RunTimedOut]
 		table.Rows = append(table.Rows, []string{
-			term.Clean(name), strconv.Itoa(runs.Total()), strconv.Itoa(good), strconv.Itoa(bad), strconv.Itoa(runs.Total() - good - bad), strconv.Itoa(attention),
+			term.Clean(name), strconv.Itoa(rows.Total()), strconv.Itoa(good), strconv.Itoa(bad), strconv.Itoa(rows.Total() - good - bad), strconv.Itoa(attention),
 		})
 	}
 	for _, one := range summary.Workflows {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -21,23 +22,23 @@ func after(d time.Duration) *time.Time {
 	return &at
 }
 
-func stepUpdate(step plan.RunStep) engine.Update {
+func stepUpdate(step runs.Step) engine.Update {
 	return engine.Update{Kind: engine.UpdateStep, Step: &step}
 }
 
-func runUpdate(status plan.RunStatus) engine.Update {
-	return engine.Update{Kind: engine.UpdateRun, Run: &plan.Run{ID: "01x", Workflow: "watch", Status: status, StartedAt: start}}
+func runUpdate(status runs.Status) engine.Update {
+	return engine.Update{Kind: engine.UpdateRun, Run: &runs.Run{ID: "01x", Workflow: "watch", Status: status, StartedAt: start}}
 }
 
 // story is a loop that a limiter holds back, a step that is retried, and a log
 // line that tries to steer the terminal.
 func story() []engine.Update {
 	return []engine.Update{
-		runUpdate(plan.RunRunning),
-		stepUpdate(plan.RunStep{Path: "domains", Status: plan.StepRunning, Items: 80, Done: 60, StartedAt: &start}),
-		stepUpdate(plan.RunStep{Path: "tell", Status: plan.StepPending}),
+		runUpdate(runs.RunRunning),
+		stepUpdate(runs.Step{Path: "domains", Status: runs.StepRunning, Items: 80, Done: 60, StartedAt: &start}),
+		stepUpdate(runs.Step{Path: "tell", Status: runs.StepPending}),
 		{Kind: engine.UpdateWait, Path: "domains[go.dev].whois", Wait: "rate limit", Until: start.Add(22 * time.Second)},
-		{Kind: engine.UpdateLog, Log: &plan.Log{At: start, Level: "warn", Step: "domains", Message: "slow\x1b[2J"}},
+		{Kind: engine.UpdateLog, Log: &runs.Log{At: start, Level: "warn", Step: "domains", Message: "slow\x1b[2J"}},
 	}
 }
 
@@ -49,11 +50,11 @@ func TestPlainPrintsOneLineForEveryChange(t *testing.T) {
 		plain.Apply(update)
 	}
 	plain.Tick(start.Add(4 * time.Second))
-	plain.Apply(stepUpdate(plan.RunStep{Path: "domains[a.org].whois", Status: plan.StepFailed, Attempts: 4, Error: &plan.Error{Kind: plan.KindTimeout, Message: "no answer"}}))
+	plain.Apply(stepUpdate(runs.Step{Path: "domains[a.org].whois", Status: runs.StepFailed, Attempts: 4, Error: &runs.Error{Kind: plan.KindTimeout, Message: "no answer"}}))
 	plain.Apply(engine.Update{Kind: engine.UpdateWait, Path: "domains[go.dev].whois"})
-	plain.Apply(stepUpdate(plan.RunStep{Path: "domains", Status: plan.StepSucceeded, Items: 80, Done: 80, ItemErrors: 1, StartedAt: &start, FinishedAt: after(10 * time.Second)}))
-	plain.Apply(stepUpdate(plan.RunStep{Path: "tell", Status: plan.StepSucceeded, StartedAt: &start, FinishedAt: &start}))
-	plain.Apply(runUpdate(plan.RunSucceeded))
+	plain.Apply(stepUpdate(runs.Step{Path: "domains", Status: runs.StepSucceeded, Items: 80, Done: 80, ItemErrors: 1, StartedAt: &start, FinishedAt: after(10 * time.Second)}))
+	plain.Apply(stepUpdate(runs.Step{Path: "tell", Status: runs.StepSucceeded, StartedAt: &start, FinishedAt: &start}))
+	plain.Apply(runUpdate(runs.RunSucceeded))
 	plain.Close()
 	want := `14:03:00 run 01x watch: running
 14:03:00 domains running · 60/80
@@ -73,22 +74,22 @@ func TestPlainPrintsALogLineAfterTheLineOfItsStep(t *testing.T) {
 	var out bytes.Buffer
 	plain := NewPlain(&out, term.Style{}, Times{})
 	log := func(step, message string) {
-		plain.Apply(engine.Update{Kind: engine.UpdateLog, Log: &plan.Log{At: start, Level: "info", Step: step, Message: message}})
+		plain.Apply(engine.Update{Kind: engine.UpdateLog, Log: &runs.Log{At: start, Level: "info", Step: step, Message: message}})
 	}
 	plain.Tick(start)
-	plain.Apply(runUpdate(plan.RunRunning))
+	plain.Apply(runUpdate(runs.RunRunning))
 	log("b[1].x", "first item")
 	log("a", "of a")
 	log("", "of the run")
-	plain.Apply(stepUpdate(plan.RunStep{Path: "a", Status: plan.StepPending}))
-	plain.Apply(stepUpdate(plan.RunStep{Path: "a", Status: plan.StepSucceeded}))
+	plain.Apply(stepUpdate(runs.Step{Path: "a", Status: runs.StepPending}))
+	plain.Apply(stepUpdate(runs.Step{Path: "a", Status: runs.StepSucceeded}))
 	log("a", "late")
 	log("gone", "of a step without news")
 	plain.Tick(start.Add(100 * time.Millisecond))
-	plain.Apply(stepUpdate(plan.RunStep{Path: "b", Status: plan.StepSucceeded}))
+	plain.Apply(stepUpdate(runs.Step{Path: "b", Status: runs.StepSucceeded}))
 	plain.Tick(start.Add(1200 * time.Millisecond))
 	log("end", "before the end")
-	plain.Apply(runUpdate(plan.RunSucceeded))
+	plain.Apply(runUpdate(runs.RunSucceeded))
 	plain.Close()
 	want := `14:03:00 run 01x watch: running
 14:03:00 of the run
@@ -122,8 +123,8 @@ func TestPlainBeatsWhileNothingChanges(t *testing.T) {
 	var out bytes.Buffer
 	plain := NewPlain(&out, term.Style{}, Times{})
 	plain.Tick(start)
-	plain.Apply(runUpdate(plan.RunWaiting))
-	plain.Apply(stepUpdate(plan.RunStep{Path: "wait", Status: plan.StepWaiting, Wait: "sleep", Until: after(time.Hour)}))
+	plain.Apply(runUpdate(runs.RunWaiting))
+	plain.Apply(stepUpdate(runs.Step{Path: "wait", Status: runs.StepWaiting, Wait: "sleep", Until: after(time.Hour)}))
 	out.Reset()
 	plain.Tick(start.Add(29 * time.Second))
 	plain.Tick(start.Add(31 * time.Second))
@@ -139,7 +140,7 @@ func TestPlainSummarisesManyFailedItems(t *testing.T) {
 	plain := NewPlain(&out, term.Style{}, Times{})
 	for i := range 100 {
 		path := "domains[" + string(rune('a'+i%26)) + strings.Repeat("x", i) + "].whois"
-		plain.Apply(stepUpdate(plan.RunStep{Path: path, Status: plan.StepFailed, Error: &plan.Error{Kind: plan.KindTimeout}}))
+		plain.Apply(stepUpdate(runs.Step{Path: path, Status: runs.StepFailed, Error: &runs.Error{Kind: plan.KindTimeout}}))
 	}
 	if lines := strings.Count(out.String(), "\n"); lines != itemErrorLines+1 {
 		t.Errorf("%d lines, want %d", lines, itemErrorLines+1)
@@ -172,16 +173,16 @@ func TestLiveShowsProgressAndTheLimitersWait(t *testing.T) {
 
 func TestLiveFitsTheTerminal(t *testing.T) {
 	live, _ := newTestLive(40, 10)
-	live.Apply(runUpdate(plan.RunRunning))
+	live.Apply(runUpdate(runs.RunRunning))
 	for i := range 30 {
-		status := plan.StepPending
+		status := runs.StepPending
 		if i < 15 {
-			status = plan.StepSucceeded
+			status = runs.StepSucceeded
 		}
 		if i == 15 {
-			status = plan.StepRunning
+			status = runs.StepRunning
 		}
-		live.Apply(stepUpdate(plan.RunStep{Path: "step_" + strings.Repeat("词", i), Status: status, Message: strings.Repeat("long ", 30)}))
+		live.Apply(stepUpdate(runs.Step{Path: "step_" + strings.Repeat("词", i), Status: status, Message: strings.Repeat("long ", 30)}))
 	}
 	live.Tick(start)
 	lines := live.lines()
@@ -200,8 +201,8 @@ func TestLiveFitsTheTerminal(t *testing.T) {
 
 func TestLivePutsAPromptInABox(t *testing.T) {
 	live, _ := newTestLive(80, 24)
-	live.Apply(runUpdate(plan.RunWaiting))
-	live.Apply(stepUpdate(plan.RunStep{Path: "login", Status: plan.StepWaiting, Prompt: &plan.Prompt{
+	live.Apply(runUpdate(runs.RunWaiting))
+	live.Apply(stepUpdate(runs.Step{Path: "login", Status: runs.StepWaiting, Prompt: &runs.Prompt{
 		Title: "log in", URL: "https://login.example/device", UserCode: "WXYZ-1234", ExpiresAt: start.Add(time.Minute),
 	}}))
 	text := strings.Join(live.lines(), "\n")
@@ -217,7 +218,7 @@ func TestJSONLPrintsEveryRecordOnce(t *testing.T) {
 	jsonl := NewJSONL(&out, func(string) {})
 	for _, seq := range []uint64{1, 2, 2, 1, 3} {
 		jsonl.Apply(engine.Update{Kind: engine.UpdateRecord, Seq: seq, Record: json.RawMessage(`{"seq":` + string(rune('0'+seq)) + `}`)})
-		jsonl.Apply(runUpdate(plan.RunRunning))
+		jsonl.Apply(runUpdate(runs.RunRunning))
 	}
 	if got := out.String(); got != "{\"seq\":1}\n{\"seq\":2}\n{\"seq\":3}\n" {
 		t.Errorf("got %q", got)
@@ -230,9 +231,9 @@ func page() Page {
 
 func TestErrorsSayWhereWhatAndWhatToDo(t *testing.T) {
 	var out bytes.Buffer
-	page().Error(&out, &plan.Result{Error: &plan.Error{
+	page().Error(&out, &runs.Result{Error: &runs.Error{
 		Kind: plan.KindRateLimited, Message: "too many\nrequests", Step: "domains[a.org].whois", Action: "netinfo.whois", Attempt: 4,
-		HTTPStatus: 429, Applied: plan.NotApplied, RetryAfterS: 90, Hint: "lower max_parallel",
+		HTTPStatus: 429, Applied: runs.NotApplied, RetryAfterS: 90, Hint: "lower max_parallel",
 	}})
 	want := `✗ error in step domains[a.org].whois (netinfo.whois, attempt 4)
   rate_limited: too many
@@ -244,7 +245,7 @@ func TestErrorsSayWhereWhatAndWhatToDo(t *testing.T) {
 		t.Error("(-want +got)", diff)
 	}
 	out.Reset()
-	page().Failure(&out, &plan.Error{Kind: plan.KindInvalid, Message: "no", Step: "call", Action: "netinfo.dns"})
+	page().Failure(&out, &runs.Error{Kind: plan.KindInvalid, Message: "no", Step: "call", Action: "netinfo.dns"})
 	if !strings.HasPrefix(out.String(), "✗ error in the call (netinfo.dns)\n") {
 		t.Errorf("a call's error begins with %q", out.String())
 	}
@@ -264,9 +265,9 @@ func TestOutputsAreCutForPeople(t *testing.T) {
 
 func TestRunsAreATable(t *testing.T) {
 	var out bytes.Buffer
-	page().Runs(&out, []plan.Run{
-		{ID: "01b", Workflow: "词", Status: plan.RunRunning, Trigger: "manual", StartedAt: start},
-		{ID: "01a", Workflow: "report", Status: plan.RunPaused, Paused: "auth_required", Trigger: "manual", StartedAt: start, FinishedAt: &start, DurationMS: 4200},
+	page().Runs(&out, []runs.Run{
+		{ID: "01b", Workflow: "词", Status: runs.RunRunning, Trigger: "manual", StartedAt: start},
+		{ID: "01a", Workflow: "report", Status: runs.RunPaused, Paused: "auth_required", Trigger: "manual", StartedAt: start, FinishedAt: &start, DurationMS: 4200},
 	})
 	want := `RUN  WORKFLOW  STATUS                  TRIGGER  STARTED              TOOK
 01b  词        running                 manual   2026-03-01 14:03:00

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // approvalRuns is how many waiting runs the page looks into.
@@ -35,8 +35,8 @@ type approvalsData struct {
 
 // waitingStep is a step that waits for somebody.
 type waitingStep struct {
-	Run     plan.Run
-	Step    plan.RunStep
+	Run     runs.Run
+	Step    runs.Step
 	RunURL  string
 	StepURL string
 }
@@ -73,7 +73,7 @@ func approvalsScreen(data *approvalsData) *screen {
 
 func (s *site) approvalsData(ctx context.Context) (*approvalsData, error) {
 	data := new(approvalsData)
-	for _, status := range []plan.RunStatus{plan.RunWaiting, plan.RunPaused} {
+	for _, status := range []runs.Status{runs.RunWaiting, runs.RunPaused} {
 		runs, next, err := s.Engine.List(ctx, engine.RunFilter{Status: status, Limit: approvalRuns})
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (s *site) approvalsData(ctx context.Context) (*approvalsData, error) {
 
 // addWaiting finds what a run waits for. A run that was removed meanwhile waits
 // for nothing.
-func (s *site) addWaiting(ctx context.Context, data *approvalsData, run plan.Run) error {
+func (s *site) addWaiting(ctx context.Context, data *approvalsData, run runs.Run) error {
 	steps, err := s.Engine.Steps(ctx, run.ID)
 	if errors.Is(err, fault.ErrRunNotFound) {
 		return nil
@@ -101,11 +101,11 @@ func (s *site) addWaiting(ctx context.Context, data *approvalsData, run plan.Run
 	for _, step := range steps {
 		one := waitingStep{Run: run, Step: step, RunURL: runURL(run.ID), StepURL: stepURL(run.ID, step.Path)}
 		switch {
-		case step.Status == plan.StepWaiting && step.Wait == waitApproval && step.Decision == nil:
+		case step.Status == runs.StepWaiting && step.Wait == waitApproval && step.Decision == nil:
 			data.Asked = append(data.Asked, &approval{
 				waitingStep: one, ID: "a" + strconv.Itoa(len(data.Asked)), Form: s.approvalForm(step, len(data.Asked)), Says: s.message(run.ID, step),
 			})
-		case step.Status == plan.StepWaiting && step.Wait == waitSignal && step.Decision == nil:
+		case step.Status == runs.StepWaiting && step.Wait == waitSignal && step.Decision == nil:
 			data.Signals = append(data.Signals, one)
 		case step.Wait == waitResolve || step.Wait == waitLogin || step.Wait == waitResume:
 			data.Stuck = append(data.Stuck, one)
@@ -115,7 +115,7 @@ func (s *site) addWaiting(ctx context.Context, data *approvalsData, run plan.Run
 }
 
 // approvalForm is the form of one step among several on a page.
-func (s *site) approvalForm(step plan.RunStep, number int) *form {
+func (s *site) approvalForm(step runs.Step, number int) *form {
 	f := newFormIn(s.Location, step.Form, nil)
 	for _, one := range f.Fields {
 		one.ID = "a" + strconv.Itoa(number) + "-" + one.ID

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // namedRuns is how many runs that need somebody a page names at most; the list of
@@ -30,7 +30,7 @@ type attention struct {
 	Note string // why
 	At   time.Time
 	CLI  []any
-	Runs []plan.Run // all that it is about, where there are several
+	Runs []runs.Run // all that it is about, where there are several
 	Seen string     // the workflow whose failures a button acknowledges
 	rank int
 }
@@ -85,25 +85,25 @@ func (s *site) needyOf(ctx context.Context, summary *engine.RunsSummary, workflo
 }
 
 // needOf is what a run needs, for those of a kind to stand together.
-func needOf(run plan.Run) string {
+func needOf(run runs.Run) string {
 	switch {
 	case run.Asks > 0:
 		return "asks"
-	case run.Status == plan.RunPaused:
+	case run.Status == runs.RunPaused:
 		return "paused " + run.Paused
 	}
 	return "failed"
 }
 
 // newNeed is the entry of the newest run of a kind.
-func newNeed(run plan.Run) attention {
+func newNeed(run runs.Run) attention {
 	one := attention{URL: runURL(run.ID), At: run.StartedAt, Note: runText(run)}
 	switch needOf(run) {
 	case "asks":
 		one.Tone, one.Icon, one.Text, one.CLI, one.rank = "wait", "person", run.Workflow+" asks for a decision", []any{"runs", "show", run.ID}, 1
 	case "failed":
 		one.Tone, one.Icon, one.Text, one.CLI, one.Seen = "bad", "bad", run.Workflow+" failed", []any{"runs", "show", run.ID}, run.Workflow
-		if run.Status == plan.RunTimedOut {
+		if run.Status == runs.RunTimedOut {
 			one.Icon, one.Text = "late", run.Workflow+" timed out"
 		}
 	default:
@@ -135,7 +135,7 @@ func (a *attention) settle() {
 
 // askingOnes are the questions of a run. One that was answered or removed meanwhile
 // asks nothing.
-func (s *site) askingOnes(ctx context.Context, found *needy, run plan.Run) error {
+func (s *site) askingOnes(ctx context.Context, found *needy, run runs.Run) error {
 	data := new(approvalsData)
 	if err := s.addWaiting(ctx, data, run); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -28,7 +28,7 @@ type connectionRow struct {
 	Flow      *loginView
 	Test      *engine.ConnectionTest
 	Logout    *engine.LogoutResult
-	Failed    *plan.Error // of the last test or logout
+	Failed    *runs.Error // of the last test or logout
 
 	now time.Time
 }

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -95,7 +95,7 @@ func (d *desk) start(name string, inputs map[string]workspace.Input) string {
 }
 
 // settle waits until a run waits for a person, is paused or has ended.
-func (d *desk) settle(id string) plan.Run {
+func (d *desk) settle(id string) runs.Run {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
 	defer cancel()
@@ -104,7 +104,7 @@ func (d *desk) settle(id string) plan.Run {
 		d.t.Fatal(err)
 	}
 	for update := range updates {
-		if update.Run != nil && (update.Run.Closed || update.Run.Status == plan.RunPaused) {
+		if update.Run != nil && (update.Run.Closed || update.Run.Status == runs.RunPaused) {
 			break
 		}
 		if update.Step != nil && update.Step.Form != nil && update.Step.Decision == nil {

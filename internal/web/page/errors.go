@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // errorBox is a failure as it is shown: where, what, and what to do.
 type errorBox struct {
-	*plan.Error
+	*runs.Error
 	URL   string // of the step's page; "" = the error is the run's own
 	Facts []string
 }
 
-func newErrorBox(run string, e *plan.Error) *errorBox {
+func newErrorBox(run string, e *runs.Error) *errorBox {
 	box := &errorBox{Error: e}
 	if e.Step != "" {
 		box.URL = stepURL(run, e.Step)
@@ -43,7 +43,7 @@ func newErrorBox(run string, e *plan.Error) *errorBox {
 }
 
 // appliedTexts tell people whether a failed call changed anything.
-var appliedTexts = map[plan.Applied]string{
-	plan.NotApplied: "nothing was changed", plan.AppliedUnknown: "it may have been done",
-	plan.AppliedFully: "it was done", plan.AppliedPartly: "a part of it was done",
+var appliedTexts = map[runs.Applied]string{
+	runs.NotApplied: "nothing was changed", runs.AppliedUnknown: "it may have been done",
+	runs.AppliedFully: "it was done", runs.AppliedPartly: "a part of it was done",
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -104,22 +104,22 @@ func warnMark() template.HTML {
 
 // pauseTexts say in a few words why a run is paused.
 var pauseTexts = map[string]string{
-	plan.PausedAuthRequired:   "a login is needed",
-	plan.PausedUnknownOutcome: "an outcome is not known",
-	plan.PausedError:          "a step failed",
-	plan.PausedCrashLoop:      "a call keeps crashing",
-	plan.PausedReplayMismatch: "its journal does not fit this version",
-	plan.PausedTooLarge:       "its journal is too large to be read",
+	runs.PausedAuthRequired:   "a login is needed",
+	runs.PausedUnknownOutcome: "an outcome is not known",
+	runs.PausedError:          "a step failed",
+	runs.PausedCrashLoop:      "a call keeps crashing",
+	runs.PausedReplayMismatch: "its journal does not fit this version",
+	runs.PausedTooLarge:       "its journal is too large to be read",
 }
 
 // runText is what is worth knowing of a run in a list, beside its status.
-func runText(run plan.Run) string {
+func runText(run runs.Run) string {
 	switch {
 	case run.Undriven:
 		return "no process drives it"
-	case run.Status == plan.RunPaused && pauseTexts[run.Paused] != "":
+	case run.Status == runs.RunPaused && pauseTexts[run.Paused] != "":
 		return pauseTexts[run.Paused]
-	case run.StateOf() == plan.SlotQueued:
+	case run.StateOf() == runs.SlotQueued:
 		return "waits for its place: " + run.Slot.Key
 	case run.Error != nil:
 		return oneLine(errorText(run.Error))
@@ -129,7 +129,7 @@ func runText(run plan.Run) string {
 	return ""
 }
 
-func errorText(e *plan.Error) string {
+func errorText(e *runs.Error) string {
 	if e.Step != "" {
 		return e.Step + ": " + e.Message
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // homeData is what the first page shows: first what needs somebody.
@@ -29,7 +29,7 @@ type homeData struct {
 
 // running is a run in progress.
 type running struct {
-	Run   plan.Run
+	Run   runs.Run
 	Done  int // of its steps
 	Of    int
 	Share string // of the bar, in per cent
@@ -40,7 +40,7 @@ type running struct {
 type pulse struct {
 	Name    string
 	URL     string
-	Last    plan.Run
+	Last    runs.Run
 	Runs    template.HTML
 	Failed  int // in a row, the newest
 	Typical string
@@ -92,12 +92,12 @@ func (s *site) pulsesOf(ctx context.Context, workflows []engine.WorkflowSummary)
 		if len(list) == homeWorkflows {
 			break
 		}
-		runs, _, err := s.Engine.List(ctx, engine.RunFilter{Workflow: one.Workflow, Limit: pulseRuns})
+		rows, _, err := s.Engine.List(ctx, engine.RunFilter{Workflow: one.Workflow, Limit: pulseRuns})
 		if err != nil {
 			return nil, err
 		}
-		for _, found := range pulses(runs) {
-			found.Stored, found.Bad = one.Runs.Total(), one.Runs[plan.RunFailed]+one.Runs[plan.RunTimedOut]
+		for _, found := range pulses(rows) {
+			found.Stored, found.Bad = one.Runs.Total(), one.Runs[runs.RunFailed]+one.Runs[runs.RunTimedOut]
 			list = append(list, found)
 		}
 	}
@@ -121,7 +121,7 @@ func (s *site) lookAround(ctx context.Context, data *homeData) error {
 	return nil
 }
 
-func stepTime(step plan.RunStep, run plan.Run) time.Time {
+func stepTime(step runs.Step, run runs.Run) time.Time {
 	if step.StartedAt != nil {
 		return *step.StartedAt
 	}
@@ -197,7 +197,7 @@ func (s *site) endingLogins(ctx context.Context, data *homeData) {
 
 // runningOnes are the runs in progress, with how far they are.
 func (s *site) runningOnes(ctx context.Context, data *homeData) error {
-	for _, status := range []plan.RunStatus{plan.RunRunning, plan.RunQueued, plan.RunWaiting} {
+	for _, status := range []runs.Status{runs.RunRunning, runs.RunQueued, runs.RunWaiting} {
 		runs, _, err := s.Engine.List(ctx, engine.RunFilter{Status: status, Limit: homeRows})
 		if err != nil {
 			return err
@@ -218,7 +218,7 @@ func (s *site) runningOnes(ctx context.Context, data *homeData) error {
 
 // count says how far a run is by its steps; those of items count inside of their
 // loops.
-func (r *running) count(steps []plan.RunStep) {
+func (r *running) count(steps []runs.Step) {
 	share := 0.0
 	for _, step := range steps {
 		if strings.ContainsAny(step.Path, "[:") {
@@ -232,7 +232,7 @@ func (r *running) count(steps []plan.RunStep) {
 		case step.Items > 0:
 			share += float64(step.Done) / float64(step.Items)
 		}
-		if text, _ := stepDetail(step); r.Now == "" && !step.Status.Ended() && step.Status != plan.StepPending {
+		if text, _ := stepDetail(step); r.Now == "" && !step.Status.Ended() && step.Status != runs.StepPending {
 			r.Now = strings.TrimSuffix(step.Path+" · "+text, " · ")
 		}
 	}

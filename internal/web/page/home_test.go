@@ -11,7 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -31,28 +31,28 @@ func TestHomeOfANewStoreSaysHowToBegin(t *testing.T) {
 	has(t, d.get("/runs", http.StatusOK), "Nothing has run yet")
 }
 
-func run(workflow string, status plan.RunStatus, minutes int) plan.Run {
+func run(workflow string, status runs.Status, minutes int) runs.Run {
 	end := noon.Add(time.Duration(minutes) * time.Minute)
-	return plan.Run{
+	return runs.Run{
 		ID: fmt.Sprintf("01k8zq4c0vdx3y6t7k9m2n%04d", minutes+5000), Workflow: workflow, Status: status, StartedAt: end.Add(-time.Second),
 		FinishedAt: &end, DurationMS: 1000, Closed: true,
 	}
 }
 
 func TestAWorkflowFailsWhileItsNewestEndedRunsDo(t *testing.T) {
-	open := run("w", plan.RunRunning, 0)
+	open := run("w", runs.RunRunning, 0)
 	open.FinishedAt, open.Closed = nil, false
 	for name, c := range map[string]struct {
-		runs   []plan.Run // the newest first
+		runs   []runs.Run // the newest first
 		failed int
 	}{
-		"the newest failed":            {[]plan.Run{run("w", plan.RunFailed, -1), run("w", plan.RunSucceeded, -2)}, 1},
-		"two in a row":                 {[]plan.Run{run("w", plan.RunFailed, -1), run("w", plan.RunTimedOut, -2), run("w", plan.RunSucceeded, -3)}, 2},
-		"it is well again":             {[]plan.Run{run("w", plan.RunSucceeded, -1), run("w", plan.RunFailed, -2)}, 0},
-		"a new one runs meanwhile":     {[]plan.Run{open, run("w", plan.RunFailed, -2)}, 1},
-		"canceled ones do not count":   {[]plan.Run{run("w", plan.RunCanceled, -1), run("w", plan.RunFailed, -2), run("w", plan.RunSucceeded, -3)}, 1},
-		"all ran well":                 {[]plan.Run{run("w", plan.RunSucceeded, -1)}, 0},
-		"nothing but open ones is new": {[]plan.Run{open}, 0},
+		"the newest failed":            {[]runs.Run{run("w", runs.RunFailed, -1), run("w", runs.RunSucceeded, -2)}, 1},
+		"two in a row":                 {[]runs.Run{run("w", runs.RunFailed, -1), run("w", runs.RunTimedOut, -2), run("w", runs.RunSucceeded, -3)}, 2},
+		"it is well again":             {[]runs.Run{run("w", runs.RunSucceeded, -1), run("w", runs.RunFailed, -2)}, 0},
+		"a new one runs meanwhile":     {[]runs.Run{open, run("w", runs.RunFailed, -2)}, 1},
+		"canceled ones do not count":   {[]runs.Run{run("w", runs.RunCanceled, -1), run("w", runs.RunFailed, -2), run("w", runs.RunSucceeded, -3)}, 1},
+		"all ran well":                 {[]runs.Run{run("w", runs.RunSucceeded, -1)}, 0},
+		"nothing but open ones is new": {[]runs.Run{open}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := pulses(c.runs)
@@ -65,9 +65,9 @@ func TestAWorkflowFailsWhileItsNewestEndedRunsDo(t *testing.T) {
 }
 
 func TestFailingWorkflowsComeFirstAndSubWorkflowsAreLeftOut(t *testing.T) {
-	child := run("child", plan.RunFailed, -1)
-	child.Parent = &plan.ParentStep{Run: "x", Step: "y"}
-	found := pulses([]plan.Run{child, run("good", plan.RunSucceeded, -2), run("bad", plan.RunFailed, -3)})
+	child := run("child", runs.RunFailed, -1)
+	child.Parent = &runs.ParentStep{Run: "x", Step: "y"}
+	found := pulses([]runs.Run{child, run("good", runs.RunSucceeded, -2), run("bad", runs.RunFailed, -3)})
 	if len(found) != 2 || found[0].Name != "bad" || found[1].Name != "good" || found[1].Typical != "1s" {
 		t.Errorf("%+v", found)
 	}
@@ -75,10 +75,10 @@ func TestFailingWorkflowsComeFirstAndSubWorkflowsAreLeftOut(t *testing.T) {
 
 func TestTheDayIsCountedByTheHour(t *testing.T) {
 	hours := []engine.HourSummary{
-		{Hour: noon.Add(-25 * time.Hour), Runs: engine.RunCounts{plan.RunFailed: 1}},
-		{Hour: noon.Add(-22 * time.Hour), Runs: engine.RunCounts{plan.RunSucceeded: 320}},
-		{Hour: noon.Add(-time.Hour), Runs: engine.RunCounts{plan.RunFailed: 1}},
-		{Hour: noon, Runs: engine.RunCounts{plan.RunSucceeded: 1}},
+		{Hour: noon.Add(-25 * time.Hour), Runs: engine.RunCounts{runs.RunFailed: 1}},
+		{Hour: noon.Add(-22 * time.Hour), Runs: engine.RunCounts{runs.RunSucceeded: 320}},
+		{Hour: noon.Add(-time.Hour), Runs: engine.RunCounts{runs.RunFailed: 1}},
+		{Hour: noon, Runs: engine.RunCounts{runs.RunSucceeded: 1}},
 	}
 	chart, words := hoursChart(hours, noon, time.UTC)
 	if words != "322 runs in the last 24 hours, 1 failed" {

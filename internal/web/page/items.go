@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // How many items of a loop a page shows: all of a short loop, else the failed
@@ -21,29 +21,29 @@ const (
 )
 
 // itemOrder are the statuses as their items come: what needs a look first.
-var itemOrder = []plan.StepStatus{
-	plan.StepFailed, plan.StepUnknown, plan.StepRetrying, plan.StepRunning, plan.StepWaiting, plan.StepCanceled, plan.StepBlocked,
-	plan.StepPending, plan.StepSkipped, plan.StepSucceeded,
+var itemOrder = []runs.StepStatus{
+	runs.StepFailed, runs.StepUnknown, runs.StepRetrying, runs.StepRunning, runs.StepWaiting, runs.StepCanceled, runs.StepBlocked,
+	runs.StepPending, runs.StepSkipped, runs.StepSucceeded,
 }
 
 // isBad reports whether somebody should look at a step.
-func isBad(status plan.StepStatus) bool {
-	return status == plan.StepFailed || status == plan.StepUnknown
+func isBad(status runs.StepStatus) bool {
+	return status == runs.StepFailed || status == runs.StepUnknown
 }
 
 // loopItems are the items of a loop, those that failed first, else in their own
 // order.
 type loopItems struct {
 	items  []*item
-	status []plan.StepStatus // of each
+	status []runs.StepStatus // of each
 	counts []count           // in the order of the items
 	absent int               // that have not begun
 }
 
 func newLoopItems(n *node) *loopItems {
 	l := &loopItems{items: slices.Clone(n.items), absent: max(n.step.Items-len(n.items), 0)}
-	known := make(map[*item]plan.StepStatus, len(l.items))
-	number := map[plan.StepStatus]int{}
+	known := make(map[*item]runs.StepStatus, len(l.items))
+	number := map[runs.StepStatus]int{}
 	for _, one := range l.items {
 		known[one] = itemStatus(one.nodes)
 		number[known[one]]++
@@ -73,7 +73,7 @@ func (l *loopItems) bad() (n int) {
 }
 
 // of are the items of a status; "" = all.
-func (l *loopItems) of(status plan.StepStatus) []*item {
+func (l *loopItems) of(status runs.StepStatus) []*item {
 	if status == "" {
 		return l.items
 	}
@@ -105,13 +105,13 @@ func countWords(counts []count, absent int) string {
 
 // itemsAsked is which items of a loop an address asks for.
 type itemsAsked struct {
-	show plan.StepStatus // "" = all
+	show runs.StepStatus // "" = all
 	from int             // the index of the first one
 }
 
 // readItemsAsked reads an address. What it can't mean is as if it was not there.
 func readItemsAsked(query url.Values) itemsAsked {
-	asked := itemsAsked{show: plan.StepStatus(query.Get("show"))}
+	asked := itemsAsked{show: runs.StepStatus(query.Get("show"))}
 	if !slices.Contains(itemOrder, asked.show) {
 		asked.show = ""
 	}

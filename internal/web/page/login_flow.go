@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // keptLogin is how long the end of a login is shown.
@@ -34,9 +35,9 @@ func newLogins(o Options) *logins { return &logins{engine: o.Engine, now: o.Now,
 type loginFlow struct {
 	began  time.Time
 	ended  time.Time // zero = it goes on
-	prompt *plan.Prompt
-	lines  []plan.Log
-	failed *plan.Error
+	prompt *runs.Prompt
+	lines  []runs.Log
+	failed *runs.Error
 	stop   context.CancelFunc
 }
 
@@ -45,9 +46,9 @@ type loginView struct {
 	Running bool
 	Began   time.Time
 	Ended   time.Time
-	Prompt  *plan.Prompt
-	Lines   []plan.Log
-	Failed  *plan.Error
+	Prompt  *runs.Prompt
+	Lines   []runs.Log
+	Failed  *runs.Error
 }
 
 // view returns what is known of the newest login of a connection; nil where
@@ -60,7 +61,7 @@ func (l *logins) view(connection string) *loginView {
 		return nil
 	}
 	shown := &loginView{
-		Running: flow.ended.IsZero(), Began: flow.began, Ended: flow.ended, Lines: append([]plan.Log{}, flow.lines...), Failed: flow.failed,
+		Running: flow.ended.IsZero(), Began: flow.began, Ended: flow.ended, Lines: append([]runs.Log{}, flow.lines...), Failed: flow.failed,
 	}
 	if flow.prompt != nil {
 		prompt := *flow.prompt
@@ -106,9 +107,9 @@ func (l *logins) finish(flow *loginFlow, result engine.CallResult, err error) {
 	flow.ended = l.now()
 	switch {
 	case errors.Is(err, context.Canceled):
-		flow.failed = &plan.Error{Kind: plan.KindCanceled, Message: "it was stopped"}
+		flow.failed = &runs.Error{Kind: plan.KindCanceled, Message: "it was stopped"}
 	case err != nil:
-		flow.failed = &plan.Error{Kind: plan.KindInternal, Message: err.Error()}
+		flow.failed = &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
 	default:
 		flow.failed = result.Error
 	}
@@ -122,7 +123,7 @@ func (l *logins) end(connection string) {
 	if flow == nil || !flow.ended.IsZero() {
 		return
 	}
-	flow.ended, flow.failed = l.now(), &plan.Error{Kind: plan.KindCanceled, Message: "it was stopped here; the code may still be confirmed, and the next login goes on with it"}
+	flow.ended, flow.failed = l.now(), &runs.Error{Kind: plan.KindCanceled, Message: "it was stopped here; the code may still be confirmed, and the next login goes on with it"}
 	flow.stop()
 }
 
@@ -132,10 +133,10 @@ type loginSink struct {
 	flow   *loginFlow
 }
 
-var _ plan.Sink = (*loginSink)(nil)
+var _ runs.Sink = (*loginSink)(nil)
 
 // Log keeps the newest lines.
-func (s *loginSink) Log(line plan.Log) {
+func (s *loginSink) Log(line runs.Log) {
 	s.logins.mu.Lock()
 	defer s.logins.mu.Unlock()
 	if line.Level == "debug" {
@@ -149,10 +150,10 @@ func (s *loginSink) Log(line plan.Log) {
 }
 
 // Progress says nothing that the page shows.
-func (s *loginSink) Progress(plan.Progress) {}
+func (s *loginSink) Progress(runs.Progress) {}
 
 // Prompt is the code that the person confirms.
-func (s *loginSink) Prompt(prompt plan.Prompt) {
+func (s *loginSink) Prompt(prompt runs.Prompt) {
 	s.logins.mu.Lock()
 	defer s.logins.mu.Unlock()
 	s.flow.prompt = &prompt

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // loginScript is a service whose login shows a code and then does what it is
@@ -20,13 +21,13 @@ type loginScript struct {
 	calls  int
 }
 
-func (l *loginScript) Login(ctx context.Context, connection string, _ engine.LoginRequest, sink plan.Sink) (engine.CallResult, error) {
+func (l *loginScript) Login(ctx context.Context, connection string, _ engine.LoginRequest, sink runs.Sink) (engine.CallResult, error) {
 	l.calls++
-	sink.Log(plan.Log{Level: "debug", Message: "noise"})
-	sink.Log(plan.Log{Level: "info", Message: "asking " + connection})
-	sink.Progress(plan.Progress{Fraction: 0.5})
-	if shows, ok := sink.(interface{ Prompt(plan.Prompt) }); ok {
-		shows.Prompt(plan.Prompt{UserCode: "ABCD-EFGH", URL: "https://login.example/device", ExpiresAt: noon.Add(time.Minute)})
+	sink.Log(runs.Log{Level: "debug", Message: "noise"})
+	sink.Log(runs.Log{Level: "info", Message: "asking " + connection})
+	sink.Progress(runs.Progress{Fraction: 0.5})
+	if shows, ok := sink.(interface{ Prompt(runs.Prompt) }); ok {
+		shows.Prompt(runs.Prompt{UserCode: "ABCD-EFGH", URL: "https://login.example/device", ExpiresAt: noon.Add(time.Minute)})
 	}
 	close(l.shown)
 	select {
@@ -76,7 +77,7 @@ func TestALoginTellsWhyItFailed(t *testing.T) {
 	l, script, wait := newScriptedLogins(t)
 	l.begin("auth")
 	<-script.shown
-	script.answer <- engine.CallResult{Error: &plan.Error{Kind: plan.KindDenied, Message: "refused"}}
+	script.answer <- engine.CallResult{Error: &runs.Error{Kind: plan.KindDenied, Message: "refused"}}
 	wait()
 	if view := l.view("auth"); view.Running || view.Failed == nil || view.Failed.Kind != plan.KindDenied {
 		t.Errorf("%+v", view)

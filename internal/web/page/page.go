@@ -13,7 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/packed"
 )
@@ -26,12 +26,12 @@ type Engine interface {
 
 // Runs is what the pages of runs need.
 type Runs interface {
-	List(ctx context.Context, f engine.RunFilter) ([]plan.Run, string, error)
+	List(ctx context.Context, f engine.RunFilter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Acknowledged(ctx context.Context, id string) (engine.Acknowledgement, error)
-	Get(ctx context.Context, id string) (*plan.Result, error)
-	Steps(ctx context.Context, id string) ([]plan.RunStep, error)
+	Get(ctx context.Context, id string) (*runs.Result, error)
+	Steps(ctx context.Context, id string) ([]runs.Step, error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	LogSteps(ctx context.Context, id string, most int) ([]string, error)
 	Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error)
@@ -40,8 +40,8 @@ type Runs interface {
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
 	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)
 	Cancel(ctx context.Context, id, by string) error
-	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*plan.Run, error)
-	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*plan.Run, diag.List, error)
+	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error)
+	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*runs.Run, diag.List, error)
 	Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error)
 }
 

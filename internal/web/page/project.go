@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -28,7 +29,7 @@ type Project interface {
 type Workflows interface {
 	WorkflowList(ctx context.Context) ([]engine.WorkflowInfo, error)
 	Workflow(ctx context.Context, name string) (*engine.WorkflowDetail, error)
-	StartNamed(ctx context.Context, name string, r engine.NamedStart) (*plan.Run, diag.List, error)
+	StartNamed(ctx context.Context, name string, r engine.NamedStart) (*runs.Run, diag.List, error)
 	Reload(ctx context.Context) (*engine.ReloadResult, error)
 }
 
@@ -36,10 +37,10 @@ type Workflows interface {
 type Schedules interface {
 	Schedules(ctx context.Context) ([]engine.ScheduleItem, error)
 	NextFires(ctx context.Context, id string, from time.Time, n int) (*engine.NextFires, error)
-	Fires(ctx context.Context, f engine.FireFilter) ([]plan.Fire, string, error)
+	Fires(ctx context.Context, f engine.FireFilter) ([]runs.Fire, string, error)
 	PauseSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
 	ResumeSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
-	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*plan.Run, error)
+	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*runs.Run, error)
 	Backfill(ctx context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error)
 }
 
@@ -47,7 +48,7 @@ type Schedules interface {
 type Connections interface {
 	ListConnections(ctx context.Context) []workspace.ConnectionStatus
 	TestConnection(ctx context.Context, connection string) (engine.ConnectionTest, error)
-	Login(ctx context.Context, connection string, r engine.LoginRequest, sink plan.Sink) (engine.CallResult, error)
+	Login(ctx context.Context, connection string, r engine.LoginRequest, sink runs.Sink) (engine.CallResult, error)
 	Logout(ctx context.Context, connection string) (engine.LogoutResult, error)
 }
 

@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"net/http"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // prose is a text for people, with its Markdown rendered where it has some.
@@ -24,7 +24,7 @@ const (
 )
 
 // message is what a step says to the person who it waits for.
-func (s *site) message(run string, step plan.RunStep) prose {
+func (s *site) message(run string, step runs.Step) prose {
 	p := prose{Save: stepURL(run, step.Path) + "/message"}
 	p.Raw, p.Cut = cutText(step.Message, roomOfValue)
 	p.HTML, _ = s.markdown.Render(p.Raw, belowSection)

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // pulses are the workflows of some runs, which come newest first: those that fail
 // first, then by their newest run.
-func pulses(runs []plan.Run) []pulse {
-	byName := map[string][]plan.Run{}
+func pulses(rows []runs.Run) []pulse {
+	byName := map[string][]runs.Run{}
 	var names []string
-	for _, run := range runs {
+	for _, run := range rows {
 		if run.Parent != nil {
 			continue
 		}
@@ -35,33 +35,33 @@ func pulses(runs []plan.Run) []pulse {
 	return list
 }
 
-func newPulse(name string, runs []plan.Run) pulse {
-	one := pulse{Name: name, URL: runFilter{Workflow: name}.path(), Last: runs[0]}
-	for _, run := range runs {
-		if run.Status == plan.RunFailed || run.Status == plan.RunTimedOut {
+func newPulse(name string, rows []runs.Run) pulse {
+	one := pulse{Name: name, URL: runFilter{Workflow: name}.path(), Last: rows[0]}
+	for _, run := range rows {
+		if run.Status == runs.RunFailed || run.Status == runs.RunTimedOut {
 			one.Failed++
 			if one.Failed == 1 {
 				one.Last = run
 			}
 			continue
 		}
-		if run.Status.Ended() && run.Status != plan.RunCanceled {
+		if run.Status.Ended() && run.Status != runs.RunCanceled {
 			break
 		}
 	}
 	if one.Failed == 0 {
-		one.Last = runs[0]
+		one.Last = rows[0]
 	}
-	one.Typical = typical(runs)
-	one.Runs = beats(runs[:min(len(runs), pulseRuns)])
+	one.Typical = typical(rows)
+	one.Runs = beats(rows[:min(len(rows), pulseRuns)])
 	return one
 }
 
 // typical is the median of how long runs took that succeeded.
-func typical(runs []plan.Run) string {
+func typical(rows []runs.Run) string {
 	var took []int64
-	for _, run := range runs {
-		if run.Status == plan.RunSucceeded {
+	for _, run := range rows {
+		if run.Status == runs.RunSucceeded {
 			took = append(took, run.DurationMS)
 		}
 	}
@@ -74,7 +74,7 @@ func typical(runs []plan.Run) string {
 
 // beats draws the latest runs, the newest at the right: a line each, as high as
 // the run was long beside the others.
-func beats(runs []plan.Run) template.HTML {
+func beats(runs []runs.Run) template.HTML {
 	const wide, high = 7, 22
 	longest := int64(1)
 	for _, run := range runs {

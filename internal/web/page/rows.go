@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // stepRow is one line of a run's steps.
@@ -20,7 +21,7 @@ type stepRow struct {
 	Name     string
 	Title    string // what the author calls it
 	Uses     string
-	Status   plan.StepStatus
+	Status   runs.StepStatus
 	Attempts int
 	Took     template.HTML
 	Detail   string
@@ -37,13 +38,13 @@ type stepRow struct {
 type part struct {
 	URL    string
 	Name   string
-	Status plan.StepStatus
+	Status runs.StepStatus
 }
 
 // rowMaker makes the rows of a run. Used by one request.
 type rowMaker struct {
 	site  *site
-	run   plan.Run
+	run   runs.Run
 	now   time.Time
 	scale *scale
 	spans map[string][]engine.Span
@@ -100,7 +101,7 @@ func (m *rowMaker) row(n *node, depth int, name string) stepRow {
 			row.Uses = kindWords[n.def.Kind]
 		}
 	}
-	if step.Status == plan.StepPending || step.Status == plan.StepSkipped || step.Status == plan.StepBlocked {
+	if step.Status == runs.StepPending || step.Status == runs.StepSkipped || step.Status == runs.StepBlocked {
 		row.Took = ""
 	}
 	row.Bars = m.stepBars(n)
@@ -131,7 +132,7 @@ func (m *rowMaker) barsOf(n *node) []bar {
 
 // wholeBar is a step without calls of its own: what is computed, and what waits
 // for a person.
-func (m *rowMaker) wholeBar(step plan.RunStep) bar {
+func (m *rowMaker) wholeBar(step runs.Step) bar {
 	b := bar{from: *step.StartedAt, to: m.now, tone: toneOf(string(step.Status)), title: string(step.Status)}
 	if step.FinishedAt != nil {
 		b.to = *step.FinishedAt
@@ -155,7 +156,7 @@ var gapWords = map[string]string{
 }
 
 // barWords says in words what a row shows.
-func barWords(step plan.RunStep, now time.Time) string {
+func barWords(step runs.Step, now time.Time) string {
 	words := string(step.Status)
 	if step.StartedAt == nil {
 		return words
@@ -172,26 +173,26 @@ func barWords(step plan.RunStep, now time.Time) string {
 }
 
 // rateLimitWait is what a call waits for that its limiter holds back.
-const rateLimitWait = plan.WaitRateLimit
+const rateLimitWait = runs.WaitRateLimit
 
 // shownWait is how many milliseconds of waiting are worth a word.
 const shownWait = 100
 
 // stepDetail is what is worth knowing of a step at a glance.
-func stepDetail(step plan.RunStep) (text string, wrong bool) {
+func stepDetail(step runs.Step) (text string, wrong bool) {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
-	case step.Error != nil && step.Status != plan.StepSucceeded:
-		if step.Status == plan.StepRetrying {
+	case step.Error != nil && step.Status != runs.StepSucceeded:
+		if step.Status == runs.StepRetrying {
 			add("%s; after %s", step.Wait, oneLine(step.Error.Message))
 		} else {
 			add("%s", oneLine(step.Error.Message))
 		}
-		wrong = step.Status == plan.StepFailed
-	case step.Status == plan.StepSkipped && step.Message == "":
+		wrong = step.Status == runs.StepFailed
+	case step.Status == runs.StepSkipped && step.Message == "":
 		add("its condition is false")
-	case step.Status == plan.StepBlocked && step.Message == "":
+	case step.Status == runs.StepBlocked && step.Message == "":
 		add("a step before it failed")
 	case step.Wait != "":
 		add("%s", waitText(step.Wait))
@@ -234,7 +235,7 @@ func loopDetail(n *node) string {
 	return text + newLoopItems(n).words()
 }
 
-func decisionWord(step plan.RunStep) string {
+func decisionWord(step runs.Step) string {
 	switch {
 	case step.Decision.Rejected:
 		return "rejected"

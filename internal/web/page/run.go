@@ -12,11 +12,12 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // runHead is what stands above every page of a run.
 type runHead struct {
-	Run      plan.Run
+	Run      runs.Run
 	Error    *errorBox
 	Waiting  []*waiting // steps that need a person
 	Tabs     []tab
@@ -48,14 +49,14 @@ type runData struct {
 
 // count is how many steps have a status.
 type count struct {
-	Status plan.StepStatus
+	Status runs.StepStatus
 	N      int
 }
 
 // seen is all that is read of a run for a page.
 type seen struct {
-	result *plan.Result
-	steps  []plan.RunStep
+	result *runs.Result
+	steps  []runs.Step
 	def    *engine.RunDefinition
 	ack    engine.Acknowledgement // of a run that failed
 }
@@ -78,7 +79,7 @@ func (s *site) look(ctx context.Context, id string) (*seen, error) {
 		return nil, err
 	}
 	found := &seen{result: result, steps: steps, def: def}
-	if status := result.Run.Status; status == plan.RunFailed || status == plan.RunTimedOut {
+	if status := result.Run.Status; status == runs.RunFailed || status == runs.RunTimedOut {
 		if found.ack, err = s.Engine.Acknowledged(ctx, id); err != nil {
 			return nil, err
 		}
@@ -114,16 +115,16 @@ func (s *site) head(found *seen, current string) runHead {
 // maxWaiting is how many waiting steps a page of a run shows with their forms.
 const maxWaiting = 20
 
-func actsOf(run plan.Run) runActs {
+func actsOf(run runs.Run) runActs {
 	acts := runActs{Rerun: true, Cancel: !run.Status.Ended()}
 	switch {
 	case run.Parent != nil:
 		return runActs{} // its parent's step is what is acted on
 	case run.Undriven:
 		acts.Resume, acts.ResumeText = true, "No process drives this run. It goes on where it stopped."
-	case run.Status == plan.RunPaused:
+	case run.Status == runs.RunPaused:
 		acts.Resume, acts.ResumeText = true, "It goes on where it stopped, with fresh attempts of what failed."
-	case run.Closed && run.Status != plan.RunSucceeded:
+	case run.Closed && run.Status != runs.RunSucceeded:
 		acts.Resume, acts.ResumeText = true, "The same run goes on: steps that ended well keep their results, what failed gets fresh attempts."
 	}
 	return acts
@@ -156,13 +157,13 @@ const (
 )
 
 // tickOf is how often a page of a run is drawn again by the clock; 0 = never.
-func tickOf(run plan.Run) time.Duration {
+func tickOf(run runs.Run) time.Duration {
 	switch {
 	case run.Undriven:
 		return 0
-	case run.Status == plan.RunRunning:
+	case run.Status == runs.RunRunning:
 		return tickLive
-	case run.Status == plan.RunWaiting:
+	case run.Status == runs.RunWaiting:
 		return tickWait
 	}
 	return 0
@@ -210,7 +211,7 @@ func spansOf(history *engine.RunHistory) map[string][]engine.Span {
 func timeLine(found *seen, history *engine.RunHistory, now time.Time) *scale {
 	run := found.result.Run
 	from, to, open := run.StartedAt, now, !run.Closed
-	if run.Closed || run.Undriven || run.Status == plan.RunPaused {
+	if run.Closed || run.Undriven || run.Status == runs.RunPaused {
 		to, open = run.StartedAt, false
 	}
 	if run.FinishedAt != nil && run.FinishedAt.After(to) {
@@ -256,16 +257,16 @@ func timeLine(found *seen, history *engine.RunHistory, now time.Time) *scale {
 // countSteps counts the steps of all lists by their status, worst first; steps of
 // items are not among them.
 func countSteps(groups []group) []count {
-	counts := map[plan.StepStatus]int{}
+	counts := map[runs.StepStatus]int{}
 	for _, g := range groups {
 		for _, n := range g.nodes {
 			counts[n.step.Status]++
 		}
 	}
 	var list []count
-	for _, status := range []plan.StepStatus{
-		plan.StepFailed, plan.StepUnknown, plan.StepRunning, plan.StepRetrying, plan.StepWaiting, plan.StepSucceeded,
-		plan.StepPending, plan.StepBlocked, plan.StepCanceled, plan.StepSkipped,
+	for _, status := range []runs.StepStatus{
+		runs.StepFailed, runs.StepUnknown, runs.StepRunning, runs.StepRetrying, runs.StepWaiting, runs.StepSucceeded,
+		runs.StepPending, runs.StepBlocked, runs.StepCanceled, runs.StepSkipped,
 	} {
 		if counts[status] > 0 {
 			list = append(list, count{status, counts[status]})
@@ -275,7 +276,7 @@ func countSteps(groups []group) []count {
 }
 
 // graph draws the workflow with the states of its steps.
-func (s *site) graph(run plan.Run, w *plan.Workflow, groups []group, now time.Time) template.HTML {
+func (s *site) graph(run runs.Run, w *plan.Workflow, groups []group, now time.Time) template.HTML {
 	states, links := map[string]graph.State{}, map[string]string{}
 	inner := map[string][]*node{}
 	for _, g := range groups {
@@ -301,7 +302,7 @@ func (s *site) graph(run plan.Run, w *plan.Workflow, groups []group, now time.Ti
 		}
 	}
 	for path, state := range states {
-		if state.Status == plan.StepPending {
+		if state.Status == runs.StepPending {
 			delete(states, path)
 		}
 	}
@@ -311,7 +312,7 @@ func (s *site) graph(run plan.Run, w *plan.Workflow, groups []group, now time.Ti
 
 // tagText counts the steps of items that one box stands for by what became of them.
 func tagText(nodes []*node) string {
-	number := map[plan.StepStatus]int{}
+	number := map[runs.StepStatus]int{}
 	for _, n := range nodes {
 		number[n.step.Status]++
 	}
@@ -328,8 +329,8 @@ func tagText(nodes []*node) string {
 }
 
 // tagWord is a status in the few letters that a box has room for.
-func tagWord(status plan.StepStatus) string {
-	if status == plan.StepSucceeded {
+func tagWord(status runs.StepStatus) string {
+	if status == runs.StepSucceeded {
 		return "ok"
 	}
 	return string(status)
@@ -351,7 +352,7 @@ func loopTag(n *node) string {
 
 // endedWithFailures reports whether a loop ended well though items of it failed.
 func endedWithFailures(n *node) bool {
-	return n.step.Status == plan.StepSucceeded && (n.step.ItemErrors > 0 || newLoopItems(n).bad() > 0)
+	return n.step.Status == runs.StepSucceeded && (n.step.ItemErrors > 0 || newLoopItems(n).bad() > 0)
 }
 
 // How wide a drawing may be to stand beside the steps, and to be made as narrow
@@ -379,9 +380,9 @@ func nodeState(n *node, now time.Time) graph.State {
 	switch {
 	case step.Items > 0:
 		state.Text, state.Warn = loopTag(n), endedWithFailures(n)
-	case step.Status == plan.StepRetrying, step.Status == plan.StepWaiting:
+	case step.Status == runs.StepRetrying, step.Status == runs.StepWaiting:
 		state.Text = cmp.Or(step.Wait, string(step.Status))
-	case step.StartedAt != nil && step.FinishedAt != nil && step.Status != plan.StepSkipped:
+	case step.StartedAt != nil && step.FinishedAt != nil && step.Status != runs.StepSkipped:
 		state.Text = duration(step.FinishedAt.Sub(*step.StartedAt))
 	case step.StartedAt != nil && step.FinishedAt == nil:
 		state.Text = duration(now.Sub(*step.StartedAt).Truncate(time.Second))

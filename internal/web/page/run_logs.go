@@ -12,13 +12,13 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // logsData is the log of a run.
 type logsData struct {
 	runHead
-	Lines  []plan.Log
+	Lines  []runs.Log
 	Levels []choice
 	Steps  []string // that have written lines
 	Any    bool     // there are lines, whether they fit or not
@@ -143,7 +143,7 @@ func (s *site) saveLogs(w http.ResponseWriter, r *http.Request) {
 
 // writeLine writes a line as one line of a file: time, level, step, message and
 // fields.
-func writeLine(out io.Writer, line *plan.Log) {
+func writeLine(out io.Writer, line *runs.Log) {
 	step := line.Step
 	if step == "" {
 		step = "-"

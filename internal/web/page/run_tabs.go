@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -27,7 +28,7 @@ type dataData struct {
 
 // stepValue is a step's outputs in a list.
 type stepValue struct {
-	Step  plan.RunStep
+	Step  runs.Step
 	Value value
 }
 
@@ -135,7 +136,7 @@ func newEventRow(raw json.RawMessage, start time.Time) eventRow {
 			At     time.Time
 			Path   string
 			By     string
-			Failed *plan.Error
+			Failed *runs.Error
 		}
 		Commands []struct {
 			Kind string
@@ -206,7 +207,7 @@ func (s *site) runSource(r *http.Request) (*screen, error) {
 				return
 			}
 			before, known := marked[n.def.Pos.Line]
-			if status := string(n.step.Status); !known || statusRank[n.step.Status] > statusRank[plan.StepStatus(before)] {
+			if status := string(n.step.Status); !known || statusRank[n.step.Status] > statusRank[runs.StepStatus(before)] {
 				marked[n.def.Pos.Line] = status
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -50,7 +50,7 @@ func TestARunIsActedOnByForms(t *testing.T) {
 	page := d.get(runURL(asking), http.StatusOK)
 	has(t, page, "Cancel this run", "flowrun runs cancel "+asking)
 	d.post(runURL(asking)+"/cancel", url.Values{"back": {"//evil.example/"}}, http.StatusSeeOther)
-	if run := d.settle(asking); run.Status != plan.RunCanceled {
+	if run := d.settle(asking); run.Status != runs.RunCanceled {
 		t.Errorf("canceled run is %s", run.Status)
 	}
 	page = d.post(runURL(asking)+"/cancel", nil, http.StatusConflict)
@@ -95,7 +95,7 @@ func TestAnApprovalIsDecidedOnTheRunsPage(t *testing.T) {
 	t.Run("a rejection fails the step", func(t *testing.T) {
 		other := d.start("asking", nil)
 		d.post(stepURL(other, "approve")+"/reject", url.Values{"comment": {"not today"}}, http.StatusSeeOther)
-		if run := d.settle(other); run.Status != plan.RunFailed {
+		if run := d.settle(other); run.Status != runs.RunFailed {
 			t.Errorf("it is %s", run.Status)
 		}
 		has(t, d.get(stepURL(other, "approve"), http.StatusOK), "not today")

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // pageRows is how many runs a page of the list has.
@@ -25,7 +25,7 @@ type choice struct{ Value, Text string }
 
 // runsData is what the list of runs shows.
 type runsData struct {
-	Runs     []plan.Run
+	Runs     []runs.Run
 	Filter   runFilter
 	Statuses []tab
 	Since    []choice
@@ -84,8 +84,8 @@ func (f runFilter) command() []any {
 	return args
 }
 
-var runStatuses = []plan.RunStatus{
-	plan.RunRunning, plan.RunWaiting, plan.RunPaused, plan.RunFailed, plan.RunTimedOut, plan.RunSucceeded, plan.RunCanceled, plan.RunQueued,
+var runStatuses = []runs.Status{
+	runs.RunRunning, runs.RunWaiting, runs.RunPaused, runs.RunFailed, runs.RunTimedOut, runs.RunSucceeded, runs.RunCanceled, runs.RunQueued,
 }
 
 var cursorPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
@@ -96,10 +96,10 @@ func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
 	if f.Status == needsAttention {
 		asked.Attention = true
 	} else if f.Status != "" {
-		if !slices.Contains(runStatuses, plan.RunStatus(f.Status)) {
+		if !slices.Contains(runStatuses, runs.Status(f.Status)) {
 			return asked, "there is no status " + f.Status
 		}
-		asked.Status = plan.RunStatus(f.Status)
+		asked.Status = runs.Status(f.Status)
 	}
 	if f.Label != "" {
 		name, value, found := strings.Cut(f.Label, "=")

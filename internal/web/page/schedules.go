@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -34,7 +35,7 @@ type scheduleRow struct {
 	WorkflowURL string
 	Text        string
 	Strip       *strip
-	LastStatus  plan.RunStatus // of the run of its last fire; "" where it is not known
+	LastStatus  runs.Status // of the run of its last fire; "" where it is not known
 }
 
 func (s *site) schedules(r *http.Request) (*screen, error) {
@@ -145,9 +146,9 @@ func boundOf(f *field, example string) string {
 
 // fireRow is one fire with its run.
 type fireRow struct {
-	plan.Fire
+	runs.Fire
 	RunURL string
-	Status plan.RunStatus // "" where it is not known
+	Status runs.Status // "" where it is not known
 	Why    string
 }
 
@@ -165,7 +166,7 @@ func (s *site) scheduleScreen(data *scheduleData) *screen {
 
 // scheduleID is the schedule that the path names.
 func scheduleID(r *http.Request) string {
-	return plan.TriggerID(r.PathValue("workflow"), r.PathValue("trigger"))
+	return runs.TriggerID(r.PathValue("workflow"), r.PathValue("trigger"))
 }
 
 func (s *site) scheduleData(r *http.Request) (*scheduleData, error) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // encodeQuery makes a query of names and values.
@@ -150,6 +150,6 @@ func (s *site) runBackfill(r *http.Request, data *scheduleData, made *screen, re
 const slotsShown = 50
 
 // Slots are those of them that the page names.
-func (d *scheduleData) Slots(fires []plan.Fire) []plan.Fire {
+func (d *scheduleData) Slots(fires []runs.Fire) []runs.Fire {
 	return fires[:min(len(fires), slotsShown)]
 }

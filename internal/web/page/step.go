@@ -9,13 +9,14 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // stepData is the page of a step: its failure first, then what was asked and what
 // came.
 type stepData struct {
 	runHead
-	Step     plan.RunStep
+	Step     runs.Step
 	Name     string
 	Title    string // what the author calls it
 	Uses     string
@@ -31,7 +32,7 @@ type stepData struct {
 	Input    *value
 	InputOf  string // which call's input it is
 	Result   *value
-	Logs     []plan.Log
+	Logs     []runs.Log
 	MoreLogs bool // there are older lines
 	Source   []sourceLine
 	Before   *tab
@@ -56,7 +57,7 @@ type callRow struct {
 type itemLink struct {
 	URL    string
 	Key    string
-	Status plan.StepStatus
+	Status runs.StepStatus
 	Took   template.HTML
 	Error  string // its first line
 }
@@ -92,7 +93,7 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 	if step.Error != nil {
 		data.Fail = newErrorBox(run.ID, step.Error)
 	}
-	if data.Waits == nil && data.Fail == nil && step.Decision == nil && step.Status != plan.StepSucceeded {
+	if data.Waits == nil && data.Fail == nil && step.Decision == nil && step.Status != runs.StepSucceeded {
 		data.Detail, _ = stepDetail(step)
 	}
 	s.describeStep(&data, n, found.def.Workflow)
@@ -118,7 +119,7 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 }
 
 // findStep looks for a step, and for those before and behind it.
-func findStep(found *seen, path string) (n *node, before, after *plan.RunStep) {
+func findStep(found *seen, path string) (n *node, before, after *runs.Step) {
 	for i := range found.steps {
 		if found.steps[i].Path != path {
 			continue
@@ -144,7 +145,7 @@ func findStep(found *seen, path string) (n *node, before, after *plan.RunStep) {
 	return n, before, after
 }
 
-func stepTab(run string, step *plan.RunStep) *tab {
+func stepTab(run string, step *runs.Step) *tab {
 	if step == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -194,9 +194,9 @@ type quietEngine struct {
 	asks int
 }
 
-func (q *quietEngine) List(context.Context, engine.RunFilter) ([]plan.Run, string, error) {
+func (q *quietEngine) List(context.Context, engine.RunFilter) ([]runs.Run, string, error) {
 	q.asks++
-	return []plan.Run{{ID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Workflow: "w", Status: plan.RunRunning, Attempt: q.asks}}, "", nil
+	return []runs.Run{{ID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Workflow: "w", Status: runs.RunRunning, Attempt: q.asks}}, "", nil
 }
 
 func (q *quietEngine) WatchRuns(ctx context.Context, _ uint64) (<-chan engine.RunsUpdate, error) {

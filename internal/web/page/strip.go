@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // stripHalf is how far the strip of a schedule looks back and ahead: a day in
@@ -226,16 +226,16 @@ func axis(now time.Time, location *time.Location) template.HTML {
 
 // skipTexts say why a slot has no run.
 var skipTexts = map[string]string{
-	plan.SkipOverlap:  "the run before it was still active",
-	plan.SkipLate:     "nobody was there, and it lies before the catch-up window",
-	plan.SkipCatchup:  "missed, and a later slot was taken in its place",
-	plan.SkipPaused:   "the schedule was paused",
-	plan.SkipRestored: "it lies before the restore of the store",
-	plan.SkipInvalid:  "the inputs could not be made",
-	plan.SkipBusy:     "there was no room for another run",
-	plan.SkipRepeated: "the event has its run already",
-	plan.SkipFailed:   "the call of the poll failed",
-	plan.SkipBacklog:  "more slots were missed than are looked at",
+	runs.SkipOverlap:  "the run before it was still active",
+	runs.SkipLate:     "nobody was there, and it lies before the catch-up window",
+	runs.SkipCatchup:  "missed, and a later slot was taken in its place",
+	runs.SkipPaused:   "the schedule was paused",
+	runs.SkipRestored: "it lies before the restore of the store",
+	runs.SkipInvalid:  "the inputs could not be made",
+	runs.SkipBusy:     "there was no room for another run",
+	runs.SkipRepeated: "the event has its run already",
+	runs.SkipFailed:   "the call of the poll failed",
+	runs.SkipBacklog:  "more slots were missed than are looked at",
 }
 
 // skipText is the reason in words; one that is not known stays as it is.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // How much of a schedule's day is read. Where there is more, the rest is
@@ -28,8 +28,8 @@ type runsKnown struct {
 // workflowStatuses are those of one workflow. full says that there are older runs
 // in the day, of which those that failed are known alone.
 type workflowStatuses struct {
-	statuses map[string]plan.RunStatus
-	failed   []plan.Run
+	statuses map[string]runs.Status
+	failed   []runs.Run
 	full     bool
 }
 
@@ -41,14 +41,14 @@ func (k *runsKnown) of(ctx context.Context, workflow string) (*workflowStatuses,
 	if found := k.known[workflow]; found != nil {
 		return found, nil
 	}
-	found := &workflowStatuses{statuses: map[string]plan.RunStatus{}}
+	found := &workflowStatuses{statuses: map[string]runs.Status{}}
 	list, next, err := k.runs.List(ctx, engine.RunFilter{Workflow: workflow, Since: k.since, Limit: stripRuns})
 	if err != nil {
 		return nil, err
 	}
 	found.full = next != ""
 	if found.full {
-		for _, status := range []plan.RunStatus{plan.RunFailed, plan.RunTimedOut} {
+		for _, status := range []runs.Status{runs.RunFailed, runs.RunTimedOut} {
 			failed, _, err := k.runs.List(ctx, engine.RunFilter{Workflow: workflow, Status: status, Since: k.since, Limit: stripRuns})
 			if err != nil {
 				return nil, err
@@ -64,7 +64,7 @@ func (k *runsKnown) of(ctx context.Context, workflow string) (*workflowStatuses,
 }
 
 // mark is the mark of a fire.
-func (w *workflowStatuses) mark(fire *plan.Fire) slotMark {
+func (w *workflowStatuses) mark(fire *runs.Fire) slotMark {
 	made := slotMark{from: fire.Slot, to: fire.Slot, kind: "skipped", note: skipText(fire.Skipped), count: max(1, fire.Slots)}
 	if fire.Run != "" {
 		made.kind, made.note = "ran", fire.Note

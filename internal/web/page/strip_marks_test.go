@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // busyEngine has a schedule that has fired every few seconds since ever, with a
@@ -21,15 +21,15 @@ type busyEngine struct {
 	asked  int // fires
 }
 
-func (b *busyEngine) Fires(_ context.Context, f engine.FireFilter) ([]plan.Fire, string, error) {
+func (b *busyEngine) Fires(_ context.Context, f engine.FireFilter) ([]runs.Fire, string, error) {
 	until := f.Until
 	if until.IsZero() {
 		until = noon
 	}
-	var fires []plan.Fire
+	var fires []runs.Fire
 	for at := until.Truncate(b.every); !at.Before(f.Since) && len(fires) < f.Limit; at = at.Add(-b.every) {
 		if at.Before(until) {
-			fires = append(fires, plan.Fire{Workflow: f.Workflow, Trigger: f.Trigger, Slot: at, Run: at.Format(time.RFC3339)})
+			fires = append(fires, runs.Fire{Workflow: f.Workflow, Trigger: f.Trigger, Slot: at, Run: at.Format(time.RFC3339)})
 		}
 	}
 	b.asked += len(fires)
@@ -45,19 +45,19 @@ func (b *busyEngine) NextFires(_ context.Context, id string, from time.Time, n i
 	return next, nil
 }
 
-func (b *busyEngine) List(_ context.Context, f engine.RunFilter) ([]plan.Run, string, error) {
+func (b *busyEngine) List(_ context.Context, f engine.RunFilter) ([]runs.Run, string, error) {
 	switch f.Status {
-	case plan.RunFailed:
-		return []plan.Run{{ID: b.failed.Format(time.RFC3339), Status: plan.RunFailed, Trigger: "t", ScheduledAt: b.failed}}, "", nil
-	case plan.RunTimedOut:
+	case runs.RunFailed:
+		return []runs.Run{{ID: b.failed.Format(time.RFC3339), Status: runs.RunFailed, Trigger: "t", ScheduledAt: b.failed}}, "", nil
+	case runs.RunTimedOut:
 		return nil, "", nil
 	}
-	var runs []plan.Run
+	var rows []runs.Run
 	for i := range f.Limit {
 		at := noon.Add(-time.Duration(i+1) * b.every)
-		runs = append(runs, plan.Run{ID: at.Format(time.RFC3339), Status: plan.RunSucceeded, Trigger: "t", ScheduledAt: at})
+		rows = append(rows, runs.Run{ID: at.Format(time.RFC3339), Status: runs.RunSucceeded, Trigger: "t", ScheduledAt: at})
 	}
-	return runs, "more", nil
+	return rows, "more", nil
 }
 
 func TestAScheduleOfEverySecondFillsItsDay(t *testing.T) {

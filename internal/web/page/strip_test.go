@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func fireAt(minutes int, run, skipped string) plan.Fire {
-	return plan.Fire{Slot: noon.Add(time.Duration(minutes) * time.Minute), Run: run, Skipped: skipped}
+func fireAt(minutes int, run, skipped string) runs.Fire {
+	return runs.Fire{Slot: noon.Add(time.Duration(minutes) * time.Minute), Run: run, Skipped: skipped}
 }
 
 // marksOf are the marks of fires and of what comes.
-func marksOf(fires []plan.Fire, statuses map[string]plan.RunStatus, next []time.Time, paused bool) []slotMark {
+func marksOf(fires []runs.Fire, statuses map[string]runs.Status, next []time.Time, paused bool) []slotMark {
 	runs := &workflowStatuses{statuses: statuses}
 	var marks []slotMark
 	for i := range fires {
@@ -28,11 +28,11 @@ func marksOf(fires []plan.Fire, statuses map[string]plan.RunStatus, next []time.
 }
 
 func TestTheStripShowsWhatRanWhatWasMissedAndWhatComes(t *testing.T) {
-	fires := []plan.Fire{
-		fireAt(-600, "r1", ""), fireAt(-300, "r2", ""), fireAt(-200, "r3", ""), fireAt(-100, "", plan.SkipLate), fireAt(-13*60, "r0", ""),
+	fires := []runs.Fire{
+		fireAt(-600, "r1", ""), fireAt(-300, "r2", ""), fireAt(-200, "r3", ""), fireAt(-100, "", runs.SkipLate), fireAt(-13*60, "r0", ""),
 	}
 	next := []time.Time{noon.Add(time.Hour), noon.Add(3 * time.Hour), noon.Add(13 * time.Hour)}
-	s := newStrip(noon, time.UTC, marksOf(fires, map[string]plan.RunStatus{"r1": plan.RunSucceeded, "r2": plan.RunFailed}, next, false))
+	s := newStrip(noon, time.UTC, marksOf(fires, map[string]runs.Status{"r1": runs.RunSucceeded, "r2": runs.RunFailed}, next, false))
 	if got, want := s.Words(), "12 hours before and after now: 1 succeeded, 1 failed, 1 ran, 1 skipped, 2 coming"; got != want {
 		t.Errorf("%s", got)
 	}
@@ -56,7 +56,7 @@ func TestTheStripShowsWhatRanWhatWasMissedAndWhatComes(t *testing.T) {
 }
 
 func TestAStripOfManySlotsStaysSmall(t *testing.T) {
-	statuses := map[string]plan.RunStatus{"ok": plan.RunSucceeded, "bad": plan.RunFailed}
+	statuses := map[string]runs.Status{"ok": runs.RunSucceeded, "bad": runs.RunFailed}
 	tests := map[string]struct {
 		run  func(i int) string
 		most int // bytes
@@ -67,7 +67,7 @@ func TestAStripOfManySlotsStaysSmall(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var fires []plan.Fire
+			var fires []runs.Fire
 			var next []time.Time
 			for i := range 720 {
 				fires = append(fires, fireAt(i-720, test.run(i), ""))
@@ -107,7 +107,7 @@ func TestTheAxisFollowsTheClockOfTheZone(t *testing.T) {
 
 func TestEverySkipHasItsWords(t *testing.T) {
 	for _, reason := range []string{
-		plan.SkipOverlap, plan.SkipLate, plan.SkipCatchup, plan.SkipPaused, plan.SkipRestored, plan.SkipInvalid, plan.SkipBusy, plan.SkipRepeated, plan.SkipBacklog, plan.SkipFailed,
+		runs.SkipOverlap, runs.SkipLate, runs.SkipCatchup, runs.SkipPaused, runs.SkipRestored, runs.SkipInvalid, runs.SkipBusy, runs.SkipRepeated, runs.SkipBacklog, runs.SkipFailed,
 	} {
 		if skipText(reason) == reason {
 			t.Errorf("no words for %s", reason)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
 
@@ -60,7 +60,7 @@ type systemData struct {
 
 // runCount is how many runs have a status.
 type runCount struct {
-	Status plan.RunStatus
+	Status runs.Status
 	Count  int
 	URL    string
 }

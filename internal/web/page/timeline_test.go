@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
@@ -143,9 +144,9 @@ func drawnList(t *rapid.T, depth int) []plan.Step {
 }
 
 // ran gives the steps of a list as the engine lists them.
-func ran(t *rapid.T, list []plan.Step, prefix string, into []plan.RunStep) []plan.RunStep {
+func ran(t *rapid.T, list []plan.Step, prefix string, into []runs.Step) []runs.Step {
 	for _, step := range list {
-		into = append(into, plan.RunStep{Path: prefix + step.ID})
+		into = append(into, runs.Step{Path: prefix + step.ID})
 		if step.Loop == nil {
 			continue
 		}
@@ -164,7 +165,7 @@ func TestPropertyATreeHasAllStepsInTheirOrder(t *testing.T) {
 		if rapid.Bool().Draw(t, "handlers") {
 			steps = ran(t, w.Finally, "finally:", steps)
 		}
-		var got []plan.RunStep
+		var got []runs.Step
 		for _, g := range newTree(steps, w) {
 			walk(g.nodes, func(n *node) {
 				got = append(got, n.step)
@@ -186,7 +187,7 @@ func TestPropertyATreeHasAllStepsInTheirOrder(t *testing.T) {
 
 func TestATreeKeepsStepsThatThePlanDoesNotHave(t *testing.T) {
 	w := &plan.Workflow{Steps: []plan.Step{{ID: "a"}}}
-	steps := []plan.RunStep{{Path: "a"}, {Path: "gone"}, {Path: "each[1].gone"}, {Path: "finally:x"}}
+	steps := []runs.Step{{Path: "a"}, {Path: "gone"}, {Path: "each[1].gone"}, {Path: "finally:x"}}
 	var got []string
 	for _, g := range newTree(steps, w) {
 		walk(g.nodes, func(n *node) { got = append(got, n.step.Path) })
@@ -198,26 +199,26 @@ func TestATreeKeepsStepsThatThePlanDoesNotHave(t *testing.T) {
 
 func TestAnItemIsAsItsStepsAre(t *testing.T) {
 	failed := func(reaction plan.Reaction) *node {
-		return &node{step: plan.RunStep{Status: plan.StepFailed, Error: &plan.Error{Kind: plan.KindNotFound}}, def: &plan.Step{OnErrorAll: reaction}}
+		return &node{step: runs.Step{Status: runs.StepFailed, Error: &runs.Error{Kind: plan.KindNotFound}}, def: &plan.Step{OnErrorAll: reaction}}
 	}
-	with := func(status plan.StepStatus) *node {
-		return &node{step: plan.RunStep{Status: status}, def: &plan.Step{}}
+	with := func(status runs.StepStatus) *node {
+		return &node{step: runs.Step{Status: status}, def: &plan.Step{}}
 	}
 	byKind := failed(plan.ReactFail)
 	byKind.def.OnError = map[plan.ErrorKind]plan.Reaction{plan.KindNotFound: plan.ReactContinue}
 	for name, c := range map[string]struct {
 		nodes []*node
-		want  plan.StepStatus
+		want  runs.StepStatus
 	}{
-		"all went well":                       {[]*node{with(plan.StepSucceeded), with(plan.StepSkipped)}, plan.StepSucceeded},
-		"one failed":                          {[]*node{failed(plan.ReactFail), with(plan.StepBlocked)}, plan.StepFailed},
-		"one failed and the item goes on":     {[]*node{failed(plan.ReactContinue), with(plan.StepSucceeded)}, plan.StepSucceeded},
-		"the same for its kind of error":      {[]*node{byKind, with(plan.StepSucceeded)}, plan.StepSucceeded},
-		"its only step failed, which is fine": {[]*node{failed(plan.ReactContinue)}, plan.StepSucceeded},
-		"one waits after a failure":           {[]*node{failed(plan.ReactFail), with(plan.StepWaiting)}, plan.StepWaiting},
-		"between two steps":                   {[]*node{with(plan.StepSucceeded), with(plan.StepPending)}, plan.StepRunning},
-		"not begun":                           {[]*node{with(plan.StepPending), with(plan.StepPending)}, plan.StepPending},
-		"an outcome is not known":             {[]*node{with(plan.StepUnknown), with(plan.StepSucceeded)}, plan.StepUnknown},
+		"all went well":                       {[]*node{with(runs.StepSucceeded), with(runs.StepSkipped)}, runs.StepSucceeded},
+		"one failed":                          {[]*node{failed(plan.ReactFail), with(runs.StepBlocked)}, runs.StepFailed},
+		"one failed and the item goes on":     {[]*node{failed(plan.ReactContinue), with(runs.StepSucceeded)}, runs.StepSucceeded},
+		"the same for its kind of error":      {[]*node{byKind, with(runs.StepSucceeded)}, runs.StepSucceeded},
+		"its only step failed, which is fine": {[]*node{failed(plan.ReactContinue)}, runs.StepSucceeded},
+		"one waits after a failure":           {[]*node{failed(plan.ReactFail), with(runs.StepWaiting)}, runs.StepWaiting},
+		"between two steps":                   {[]*node{with(runs.StepSucceeded), with(runs.StepPending)}, runs.StepRunning},
+		"not begun":                           {[]*node{with(runs.StepPending), with(runs.StepPending)}, runs.StepPending},
+		"an outcome is not known":             {[]*node{with(runs.StepUnknown), with(runs.StepSucceeded)}, runs.StepUnknown},
 	} {
 		if got := itemStatus(c.nodes); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -228,7 +229,7 @@ func TestAnItemIsAsItsStepsAre(t *testing.T) {
 // A wait for the rate limit has the look of a wait and says in words what it is: it
 // is not the call's time.
 func TestIssue12_22AWaitForTheLimiterLooksLikeAWait(t *testing.T) {
-	wait := engine.Span{Step: "get", Operation: "get", Kind: engine.SpanLimit, From: noon, To: noon.Add(9500 * time.Millisecond), End: engine.EndOK, Message: plan.WaitRateLimit}
+	wait := engine.Span{Step: "get", Operation: "get", Kind: engine.SpanLimit, From: noon, To: noon.Add(9500 * time.Millisecond), End: engine.EndOK, Message: runs.WaitRateLimit}
 	if b := spanBar(wait, noon); b.kind != "wait" || b.tone != "wait" || b.title != "wait for the rate limit: 9.5s" {
 		t.Errorf("%+v", b)
 	}
@@ -240,10 +241,10 @@ func TestIssue12_22AWaitForTheLimiterLooksLikeAWait(t *testing.T) {
 	if row := newCallRow("r", wait, noon); row.Word != "held back: disk almost full" || row.Tone != "wait" {
 		t.Errorf("%+v", row)
 	}
-	if text, _ := stepDetail(plan.RunStep{Path: "get", Status: plan.StepSucceeded, WaitedMS: 9500}); text != "of it 9.5s waiting for the rate limit" {
+	if text, _ := stepDetail(runs.Step{Path: "get", Status: runs.StepSucceeded, WaitedMS: 9500}); text != "of it 9.5s waiting for the rate limit" {
 		t.Error(text)
 	}
-	if text, _ := stepDetail(plan.RunStep{Path: "get", Status: plan.StepWaiting, Wait: plan.WaitRateLimit}); text != "waits for the rate limit" {
+	if text, _ := stepDetail(runs.Step{Path: "get", Status: runs.StepWaiting, Wait: runs.WaitRateLimit}); text != "waits for the rate limit" {
 		t.Error(text)
 	}
 }

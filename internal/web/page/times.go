@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // duration writes 12ms, 3.4s, 2m05s or 3h20m.
@@ -127,8 +127,8 @@ func span(from, to *time.Time, now time.Time) template.HTML {
 }
 
 // runDuration is how long a run took, or takes so far.
-func runDuration(run plan.Run, now time.Time) template.HTML {
-	if run.FinishedAt == nil && run.StateOf() == plan.SlotQueued {
+func runDuration(run runs.Run, now time.Time) template.HTML {
+	if run.FinishedAt == nil && run.StateOf() == runs.SlotQueued {
 		return "–"
 	}
 	if run.FinishedAt != nil {

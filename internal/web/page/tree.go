@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // node is a step of a run with its place in the workflow.
 type node struct {
-	step  plan.RunStep
+	step  runs.Step
 	def   *plan.Step // nil where the plan does not have it
 	graph string     // its path in the drawing
 	items []*item
@@ -31,7 +32,7 @@ type group struct {
 
 // newTree puts the steps of a run, which come in file order, into the shape of
 // its workflow.
-func newTree(steps []plan.RunStep, w *plan.Workflow) []group {
+func newTree(steps []runs.Step, w *plan.Workflow) []group {
 	t := &tree{steps: steps}
 	main := group{nodes: t.list(w.Steps, "", "")}
 	for len(t.steps) > 0 && !strings.Contains(t.steps[0].Path, ":") { // of a plan that is another one
@@ -53,7 +54,7 @@ func newTree(steps []plan.RunStep, w *plan.Workflow) []group {
 }
 
 // tree takes steps from the front of a list.
-type tree struct{ steps []plan.RunStep }
+type tree struct{ steps []runs.Step }
 
 // list takes the steps of one list: those whose paths are prefix and their ids.
 func (t *tree) list(defs []plan.Step, prefix, drawn string) []*node {
@@ -98,13 +99,13 @@ func plainKey(escaped string) string {
 
 // statusOf is how an item is: what one of its steps does now, else the worst that
 // became of them.
-func statusOf(nodes []*node) plan.StepStatus {
-	now, ended := plan.StepStatus(""), 0
+func statusOf(nodes []*node) runs.StepStatus {
+	now, ended := runs.StepStatus(""), 0
 	for _, n := range nodes {
 		switch status := n.step.Status; {
 		case status.Ended():
 			ended++
-		case status != plan.StepPending && statusRank[status] > statusRank[now]:
+		case status != runs.StepPending && statusRank[status] > statusRank[now]:
 			now = status
 		}
 	}
@@ -112,16 +113,16 @@ func statusOf(nodes []*node) plan.StepStatus {
 	case now != "":
 		return now
 	case ended == 0:
-		return plan.StepPending
-	case ended < len(nodes) && worstOf(nodes) != plan.StepFailed:
-		return plan.StepRunning // between two steps
+		return runs.StepPending
+	case ended < len(nodes) && worstOf(nodes) != runs.StepFailed:
+		return runs.StepRunning // between two steps
 	}
 	return worstOf(nodes)
 }
 
 // worstOf is the worst that became of some steps.
-func worstOf(nodes []*node) plan.StepStatus {
-	worst := plan.StepSkipped
+func worstOf(nodes []*node) runs.StepStatus {
+	worst := runs.StepSkipped
 	for _, n := range nodes {
 		if statusRank[n.step.Status] > statusRank[worst] {
 			worst = n.step.Status
@@ -132,7 +133,7 @@ func worstOf(nodes []*node) plan.StepStatus {
 
 // itemStatus is statusOf for the steps of one item: a failure that `on_error` says
 // to go on after is none of the item's.
-func itemStatus(nodes []*node) plan.StepStatus {
+func itemStatus(nodes []*node) runs.StepStatus {
 	var counted []*node
 	for _, n := range nodes {
 		if !n.continued() {
@@ -140,13 +141,13 @@ func itemStatus(nodes []*node) plan.StepStatus {
 		}
 	}
 	if len(counted) == 0 {
-		return plan.StepSucceeded
+		return runs.StepSucceeded
 	}
 	return statusOf(counted)
 }
 
 func (n *node) continued() bool {
-	if n.def == nil || n.step.Status != plan.StepFailed || n.step.Error == nil {
+	if n.def == nil || n.step.Status != runs.StepFailed || n.step.Error == nil {
 		return false
 	}
 	reaction, set := n.def.OnError[n.step.Error.Kind]
@@ -156,9 +157,9 @@ func (n *node) continued() bool {
 	return reaction == plan.ReactContinue
 }
 
-var statusRank = map[plan.StepStatus]int{
-	plan.StepSkipped: 0, plan.StepBlocked: 1, plan.StepSucceeded: 2, plan.StepPending: 3, plan.StepCanceled: 4, plan.StepWaiting: 5,
-	plan.StepRetrying: 6, plan.StepRunning: 7, plan.StepUnknown: 8, plan.StepFailed: 9,
+var statusRank = map[runs.StepStatus]int{
+	runs.StepSkipped: 0, runs.StepBlocked: 1, runs.StepSucceeded: 2, runs.StepPending: 3, runs.StepCanceled: 4, runs.StepWaiting: 5,
+	runs.StepRetrying: 6, runs.StepRunning: 7, runs.StepUnknown: 8, runs.StepFailed: 9,
 }
 
 // times are when the first of some steps began and the last ended; to is zero

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // value is one named value as it is shown.
@@ -40,7 +41,7 @@ func newRoom() *room { return &room{roomOfPage, roomOfColours} }
 
 // outputs are the outputs of a run; those of which the workflow says that they are
 // Markdown are rendered.
-func (s *site) outputs(result *plan.Result, w *plan.Workflow, r *room) []value {
+func (s *site) outputs(result *runs.Result, w *plan.Workflow, r *room) []value {
 	formats := map[string]string{}
 	for _, output := range w.Outputs {
 		formats[output.Name] = output.Format

@@ -3,13 +3,13 @@ package page
 import (
 	"encoding/json"
 
-	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // waiting is a step that goes on when a person says something.
 type waiting struct {
-	Run   plan.Run
-	Step  plan.RunStep
+	Run   runs.Run
+	Step  runs.Step
 	Kind  string // approve, signal, resolve, login, resume
 	Form  *form  // of approve and signal
 	URL   string // of the step's page
@@ -23,18 +23,18 @@ type waiting struct {
 }
 
 // waitingFor returns what a step waits for; nil when it waits for nobody.
-func (s *site) waitingFor(run plan.Run, step plan.RunStep) *waiting {
+func (s *site) waitingFor(run runs.Run, step runs.Step) *waiting {
 	made := &waiting{Run: run, Step: step, URL: stepURL(run.ID, step.Path), Says: s.message(run.ID, step)}
 	switch {
 	case run.Status.Ended(), step.Decision != nil:
 		return nil
 	case step.Wait == "resolve":
 		made.Kind = "resolve"
-	case step.Prompt != nil && step.Status == plan.StepWaiting, step.Wait == "login":
+	case step.Prompt != nil && step.Status == runs.StepWaiting, step.Wait == "login":
 		made.Kind = "login"
 	case step.Wait == "resume":
 		made.Kind = "resume"
-	case step.Status != plan.StepWaiting || step.Run != "":
+	case step.Status != runs.StepWaiting || step.Run != "":
 		return nil
 	case step.Wait == "approval":
 		made.Kind = "approve"

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // workflowsData is what the list of workflows shows.
@@ -91,10 +92,10 @@ type workflowData struct {
 	Broken   bool // the file as it is now has errors
 	Form     *form
 	Triggers []triggerRow
-	Runs     []plan.Run
+	Runs     []runs.Run
 	RunsURL  string
 	Stored   engine.RunCounts
-	Failed   []plan.Run // that are stored, whether they need somebody or not
+	Failed   []runs.Run // that are stored, whether they need somebody or not
 	Needy    *needy
 	Graph    template.HTML
 	Lines    []fileLine
@@ -102,7 +103,7 @@ type workflowData struct {
 }
 
 // FailedCount is how many of the stored runs failed.
-func (d *workflowData) FailedCount() int { return d.Stored[plan.RunFailed] }
+func (d *workflowData) FailedCount() int { return d.Stored[runs.RunFailed] }
 
 // triggerRow is one trigger with what comes next.
 type triggerRow struct {
@@ -141,18 +142,18 @@ func (s *site) workflowScreen(r *http.Request, detail *engine.WorkflowDetail, in
 		WorkflowDetail: detail, URL: workflowURL(detail.Name), Runnable: detail.Hash != "", Broken: detail.Problems.HasErrors(), Form: inputs,
 		RunsURL: runFilter{Workflow: detail.Name}.path(), Lines: fileLines(detail), CLI: runCommand(detail, inputs),
 	}
-	runs, _, err := s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Limit: workflowRuns})
+	rows, _, err := s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Limit: workflowRuns})
 	if err != nil {
 		return nil, err
 	}
-	data.Runs = runs
+	data.Runs = rows
 	summary, err := s.Engine.Summary(r.Context(), engine.SummaryRequest{Workflow: detail.Name, Limit: namedRuns})
 	if err != nil {
 		return nil, err
 	}
 	data.Stored = summary.Runs
-	if summary.Runs[plan.RunFailed] > 0 {
-		if data.Failed, _, err = s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Status: plan.RunFailed, Limit: namedRuns}); err != nil {
+	if summary.Runs[runs.RunFailed] > 0 {
+		if data.Failed, _, err = s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Status: runs.RunFailed, Limit: namedRuns}); err != nil {
 			return nil, err
 		}
 	}

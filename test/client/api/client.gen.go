@@ -1146,7 +1146,7 @@ type ParentStep struct {
 	Path string `json:"path"`
 	Run  string `json:"run"`
 
-	// Step RunStep.Path
+	// Step Step.Path
 	Step string `json:"step"`
 }
 
@@ -1543,7 +1543,7 @@ type RunPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// RunStep RunStep is the state of one step, or of one step of a loop's item, for views.
+// RunStep Step is the state of one step, or of one step of a loop's item, for views.
 type RunStep struct {
 	Attempts int64 `json:"attempts"`
 	Cached   *bool `json:"cached,omitempty"`
@@ -1846,7 +1846,7 @@ type Update struct {
 	RunId string `json:"run_id"`
 	Seq   *int64 `json:"seq,omitempty"`
 
-	// Step RunStep is the state of one step, or of one step of a loop's item, for views.
+	// Step Step is the state of one step, or of one step of a loop's item, for views.
 	Step  *RunStep   `json:"step,omitempty"`
 	Until *time.Time `json:"until,omitempty"`
 	Wait  *string    `json:"wait,omitempty"`

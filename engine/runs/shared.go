@@ -1,4 +1,4 @@
-package plan
+package runs
 
 import "sync"
 

@@ -1,11 +1,11 @@
-package plan
+package runs
 
 import "time"
 
 // ParentStep names the step that a sub-workflow's run belongs to.
 type ParentStep struct {
 	Run  string `json:"run"`
-	Step string `json:"step"` // RunStep.Path
+	Step string `json:"step"` // Step.Path
 	Path string `json:"path"` // the operation path, which names the start of the run
 }
 

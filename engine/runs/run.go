@@ -1,33 +1,35 @@
-package plan
+package runs
 
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
-// RunStatus is the status of a run.
-type RunStatus string
+// Status is the status of a run.
+type Status string
 
 // The run statuses (docs/commands.md).
 const (
-	RunQueued    RunStatus = "queued"
-	RunRunning   RunStatus = "running"
-	RunWaiting   RunStatus = "waiting" // goes on by itself, or by an approval or a signal
-	RunPaused    RunStatus = "paused"  // needs resume, resolve or a login
-	RunSucceeded RunStatus = "succeeded"
-	RunFailed    RunStatus = "failed"
-	RunCanceled  RunStatus = "canceled"
-	RunTimedOut  RunStatus = "timed_out"
+	RunQueued    Status = "queued"
+	RunRunning   Status = "running"
+	RunWaiting   Status = "waiting" // goes on by itself, or by an approval or a signal
+	RunPaused    Status = "paused"  // needs resume, resolve or a login
+	RunSucceeded Status = "succeeded"
+	RunFailed    Status = "failed"
+	RunCanceled  Status = "canceled"
+	RunTimedOut  Status = "timed_out"
 )
 
-// RunStatuses returns every status of a run, in the order in which a run may have
+// Statuses returns every status of a run, in the order in which a run may have
 // them.
-func RunStatuses() []RunStatus {
-	return []RunStatus{RunQueued, RunRunning, RunWaiting, RunPaused, RunSucceeded, RunFailed, RunCanceled, RunTimedOut}
+func Statuses() []Status {
+	return []Status{RunQueued, RunRunning, RunWaiting, RunPaused, RunSucceeded, RunFailed, RunCanceled, RunTimedOut}
 }
 
 // Ended reports whether the status is final.
-func (s RunStatus) Ended() bool {
+func (s Status) Ended() bool {
 	return s == RunSucceeded || s == RunFailed || s == RunCanceled || s == RunTimedOut
 }
 
@@ -76,7 +78,7 @@ func PausedReasons() []string {
 type Run struct {
 	ID          string            `json:"id"` // lower-case ULID
 	Workflow    string            `json:"workflow"`
-	Status      RunStatus         `json:"status"`
+	Status      Status            `json:"status"`
 	Paused      string            `json:"paused,omitempty"` // why, when Status is paused
 	Attempt     int               `json:"attempt"`          // 1, and one more for every resume
 	Trigger     string            `json:"trigger"`          // the trigger's name; "manual", "workflow" for a sub-workflow
@@ -102,8 +104,8 @@ type Run struct {
 	Undriven bool `json:"undriven,omitempty"`
 }
 
-// RunStep is the state of one step, or of one step of a loop's item, for views.
-type RunStep struct {
+// Step is the state of one step, or of one step of a loop's item, for views.
+type Step struct {
 	Path       string          `json:"path"` // domains[example.com].whois; handlers: finally:log
 	Status     StepStatus      `json:"status"`
 	Attempts   int             `json:"attempts"`
@@ -134,7 +136,7 @@ type RunStep struct {
 type Result struct {
 	Run     Run                        `json:"run"`
 	Outputs map[string]json.RawMessage `json:"outputs"`
-	Steps   map[string]RunStep         `json:"steps"`
+	Steps   map[string]Step            `json:"steps"`
 	Error   *Error                     `json:"error"`
-	Plugins []PluginPin                `json:"plugins,omitempty"` // that the run was accepted with
+	Plugins []plan.PluginPin           `json:"plugins,omitempty"` // that the run was accepted with
 }

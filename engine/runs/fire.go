@@ -1,8 +1,10 @@
-package plan
+package runs
 
 import (
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
 )
 
 // The reasons of a fire that started no run (docs/schedules.md).
@@ -23,19 +25,19 @@ const (
 // there is none. (Workflow, Trigger, Slot) is unique in a store (docs/reliability.md,
 // P10). Times are UTC.
 type Fire struct {
-	Workflow string      `json:"workflow"`
-	Trigger  string      `json:"trigger"`
-	Kind     TriggerKind `json:"kind"`
-	Slot     time.Time   `json:"slot"`              // the nominal time; of other kinds than schedules when it happened
-	At       time.Time   `json:"at"`                // when it was decided
-	Run      string      `json:"run,omitempty"`     // "" = none was started
-	Skipped  string      `json:"skipped,omitempty"` // why there is none
-	Slots    int         `json:"slots,omitempty"`   // how many skipped slots the row stands for, when more than one: Slot is the first
-	Note     string      `json:"note,omitempty"`    // for people: "02:30 does not exist on this day"
-	Backfill bool        `json:"backfill,omitempty"`
-	By       string      `json:"by,omitempty"`    // who asked for it; "" = the clock
-	From     string      `json:"from,omitempty"`  // of after: the run that it follows
-	Depth    int         `json:"depth,omitempty"` // of after: how many runs stand before it that follow each other
+	Workflow string           `json:"workflow"`
+	Trigger  string           `json:"trigger"`
+	Kind     plan.TriggerKind `json:"kind"`
+	Slot     time.Time        `json:"slot"`              // the nominal time; of other kinds than schedules when it happened
+	At       time.Time        `json:"at"`                // when it was decided
+	Run      string           `json:"run,omitempty"`     // "" = none was started
+	Skipped  string           `json:"skipped,omitempty"` // why there is none
+	Slots    int              `json:"slots,omitempty"`   // how many skipped slots the row stands for, when more than one: Slot is the first
+	Note     string           `json:"note,omitempty"`    // for people: "02:30 does not exist on this day"
+	Backfill bool             `json:"backfill,omitempty"`
+	By       string           `json:"by,omitempty"`    // who asked for it; "" = the clock
+	From     string           `json:"from,omitempty"`  // of after: the run that it follows
+	Depth    int              `json:"depth,omitempty"` // of after: how many runs stand before it that follow each other
 }
 
 // TriggerState is what the store keeps of a trigger between fires.
@@ -53,11 +55,6 @@ type TriggerState struct {
 	Reason   string    `json:"paused_reason,omitempty"` // "3 failures in a row", or what a person said
 	Counted  uint64    `json:"counted,omitempty"`       // the newest outbox entry that Failures counts
 }
-
-// Scheduled reports whether a trigger of this kind fires for slots, of which each
-// has at most one run (docs/reliability.md, P10). Other kinds fire when something
-// happens.
-func (k TriggerKind) Scheduled() bool { return k == TriggerCron || k == TriggerEvery }
 
 // TriggerID is how a trigger is named outside: "WORKFLOW/TRIGGER".
 func TriggerID(workflow, trigger string) string { return workflow + "/" + trigger }

@@ -1,4 +1,4 @@
-package plan
+package runs
 
 import "time"
 
@@ -11,7 +11,7 @@ type Observer struct {
 	// whose status, attempt or place has changed. Those of one run come in order.
 	Run func(*Run)
 	// Step is told of a step's state that is durable now.
-	Step func(*Run, *RunStep)
+	Step func(*Run, *Step)
 	// Call is told of a call that is about to be sent. It may set the request's
 	// Traceparent, and returns what is told the answer; nil = nothing is.
 	Call func(*Request) func(Answer)
@@ -32,7 +32,7 @@ func (o *Observer) RunStored(run *Run) {
 }
 
 // StepStored tells of a step of a run.
-func (o *Observer) StepStored(run *Run, step *RunStep) {
+func (o *Observer) StepStored(run *Run, step *Step) {
 	if o != nil && o.Step != nil {
 		o.Step(run, step)
 	}

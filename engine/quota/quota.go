@@ -1,0 +1,67 @@
+package quota
+
+// Quota bounds one thing that grows by what plugins or runs put into it. All of
+// them stand in Quotas: docs/reliability.md, "Limits", and `limits` in flowrun.yaml
+// are made of that table.
+type Quota struct {
+	Name    string // as flowrun.yaml writes it, and `details.limit` of what it ended
+	What    string // of what, for people
+	Default int64
+	Ceiling int64
+	Count   bool // a number of things; else bytes
+}
+
+// The names of the quotas.
+const (
+	Journal      = "journal"
+	Cursor       = "cursor"
+	Watermark    = "watermark"
+	Meta         = "meta"
+	PageNote     = "page_note"
+	ErrorText    = "error_text"
+	ErrorDetails = "error_details"
+	Prompt       = "prompt"
+	Checkpoint   = "checkpoint"
+	Log          = "log"
+	StateValue   = "state_value"
+	State        = "state"
+	StateKeys    = "state_keys"
+)
+
+// All returns the table, in the order of the documents.
+func All() []Quota {
+	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
+	return []Quota{
+		{Name: Journal, What: "the journal of a run, with its log", Default: 64 * mib, Ceiling: 256 * mib},
+		{Name: Cursor, What: "the cursor of a page", Default: 16 * kib, Ceiling: 64 * kib},
+		{Name: Watermark, What: "the watermark of an incremental reading", Default: 64 * kib, Ceiling: 1 * mib},
+		{Name: Meta, What: "what an answer says of itself (`meta`)", Default: 64 * kib, Ceiling: 1 * mib},
+		{Name: PageNote, What: "what a page leaves for the next one", Default: 4 * kib, Ceiling: 64 * kib},
+		{Name: ErrorText, What: "the texts of an error, and of a pending answer", Default: 64 * kib, Ceiling: 256 * kib},
+		{Name: ErrorDetails, What: "the details of an error", Default: 64 * kib, Ceiling: 1 * mib},
+		{Name: Prompt, What: "what a person is asked to do (`prompt`)", Default: 16 * kib, Ceiling: 64 * kib},
+		{Name: Checkpoint, What: "the checkpoint of a pending call", Default: 1 * mib, Ceiling: 4 * mib},
+		{Name: Log, What: "the log of one call", Default: MaxStepLog, Ceiling: 64 * mib},
+		{Name: StateValue, What: "a value of a plugin's state", Default: 1 * mib, Ceiling: 4 * mib},
+		{Name: State, What: "the state of a plugin in one scope: its own, a connection's or a run's", Default: 64 * mib, Ceiling: 1 * gib},
+		{Name: StateKeys, What: "the keys of that state", Default: 10_000, Ceiling: 1_000_000, Count: true},
+	}
+}
+
+// Values are what was set, by name; what is not set has its default. A value
+// above its ceiling counts as the ceiling.
+type Values map[string]int64
+
+// Of returns the value of a quota.
+func (v Values) Of(name string) int64 {
+	for _, quota := range All() {
+		if quota.Name != name {
+			continue
+		}
+		if set, ok := v[name]; ok && set > 0 {
+			return min(set, quota.Ceiling)
+		}
+		return quota.Default
+	}
+	return 0
+}

@@ -1,0 +1,45 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/plan"
+)
+
+// Applied tells whether the effect of a failed call happened.
+type Applied string
+
+// The answers to "did the effect happen?"; the empty one means unknown.
+const (
+	AppliedUnknown Applied = "unknown"
+	NotApplied     Applied = "not_applied"
+	AppliedFully   Applied = "applied"
+	AppliedPartly  Applied = "partly"
+)
+
+// Error is the failure of a call, a step or a run. Message is safe to show and
+// store. Pointer is a JSON Pointer into the step's `with`.
+type Error struct {
+	Kind        plan.ErrorKind  `json:"kind"`
+	Action      string          `json:"action,omitempty"`
+	Step        string          `json:"step,omitempty"`
+	Attempt     int             `json:"attempt,omitempty"`
+	Message     string          `json:"message"`
+	Reason      string          `json:"reason,omitempty"`
+	HTTPStatus  int             `json:"http_status,omitempty"`
+	Applied     Applied         `json:"applied,omitempty"`
+	Pointer     string          `json:"pointer,omitempty"`
+	RetryAfterS float64         `json:"retry_after_s,omitempty"` // seconds
+	Hint        string          `json:"hint,omitempty"`
+	Limiter     string          `json:"limiter,omitempty"` // with rate_limited: the limiter that is closed
+	Details     json.RawMessage `json:"details,omitempty"`
+}
+
+// Error returns kind and message on one line.
+func (e *Error) Error() string {
+	if e.Action != "" {
+		return fmt.Sprintf("%s: %s: %s", e.Action, e.Kind, e.Message)
+	}
+	return fmt.Sprintf("%s: %s", e.Kind, e.Message)
+}
