@@ -54,8 +54,11 @@ func (a *always) wait() {
 	a.parts.Wait()
 }
 
-// on reports whether AlwaysOn was called and no stop has begun.
-func (a *always) on() bool {
+// Context ends when a stop begins.
+func (a *always) Context() context.Context { return a.ctx }
+
+// On reports whether AlwaysOn was called and no stop has begun.
+func (a *always) On() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.begun && a.ctx.Err() == nil
@@ -72,13 +75,9 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 	if err := e.sandboxRefuses(ctx); err != nil {
 		return err
 	}
-	parts := []func(context.Context){e.takeUp, e.followWorkflows, e.runSchedules, e.runPolls}
-	readers, err := e.outboxReaders()
+	parts, err := e.Triggers.Parts()
 	if err != nil {
-		return e.fault(err)
+		return err
 	}
-	for _, reader := range readers {
-		parts = append(parts, reader.run)
-	}
-	return e.always.begin(parts...)
+	return e.always.begin(append(parts, e.takeUp, e.followWorkflows)...)
 }

@@ -139,15 +139,15 @@ func TestAServerTakesUpTheQueue(t *testing.T) {
 
 func TestAStopEndsTheServersParts(t *testing.T) {
 	e := serving(t, t.TempDir(), map[string]string{"flowrun.yaml": "workflows: [flows]\n"}, nil)
-	if !e.always.on() || e.Ready() != nil {
+	if !e.always.On() || e.Ready() != nil {
 		t.Error("the server's parts do not run")
 	}
 	if err := e.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	e.always.parts.Wait() // they end without Close
-	if e.always.on() || !errors.Is(e.Ready(), ErrClosing) {
-		t.Errorf("after a drain: on %v, ready %v", e.always.on(), e.Ready())
+	if e.always.On() || !errors.Is(e.Ready(), ErrClosing) {
+		t.Errorf("after a drain: on %v, ready %v", e.always.On(), e.Ready())
 	}
 	closeEngine(t, e)
 }

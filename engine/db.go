@@ -148,14 +148,14 @@ func (e *Engine) noteBackup(report *BackupReport) error {
 	if err != nil {
 		return fmt.Errorf("note the backup: %w", err)
 	}
-	if _, err := e.store.KV().Put(engineBucket, backupKey, encoded, nil); err != nil {
+	if _, err := e.store.KV().Put(store.EngineBucket, backupKey, encoded, nil); err != nil {
 		return e.fault(fmt.Errorf("note the backup: %w", err))
 	}
 	return nil
 }
 
 func (e *Engine) lastBackup() *BackupReport {
-	stored, _, found, err := e.store.KV().Get(engineBucket, backupKey)
+	stored, _, found, err := e.store.KV().Get(store.EngineBucket, backupKey)
 	report := new(BackupReport)
 	if err != nil || !found || json.Unmarshal(stored, report) != nil {
 		return nil

@@ -25,6 +25,7 @@ import (
 	"github.com/flowrun/flowrun/engine/ratelimit"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -40,6 +41,8 @@ const ballast = 16 << 20
 // Engine runs workflows on the store of its project's state directory, which it
 // owns until Close. Safe for concurrent use.
 type Engine struct {
+	*trigger.Triggers
+
 	project   *workspace.Workspace
 	config    workspace.Config // the project's
 	store     store.Store
@@ -49,15 +52,10 @@ type Engine struct {
 	keeper    *keeper
 	outside   *outsideCalls
 	revisions *inforce.Revisions
-	hookLocks hookLocks
-	// signaturesDropped is the minute in which old signatures were removed last.
-	signaturesDropped atomic.Int64
-	polls             *polls
-	feed              *runsFeed
-	always            *always
-	scheduler         *scheduler
-	failed            chan error // gets the store's first failure
-	broken            atomic.Pointer[error]
+	feed      *runsFeed
+	always    *always
+	failed    chan error // gets the store's first failure
+	broken    atomic.Pointer[error]
 
 	accessTokens accessTokens // changes of the tokens of the server
 
@@ -90,7 +88,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		}
 	}
 	e := &Engine{
-		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: inforce.New(p), polls: newPolls(p.Config().Now, time.After), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
+		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: inforce.New(p), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
 		failed: make(chan error, 1),
 	}
 	path := filepath.Join(p.Config().StateDir, workspace.StoreFile)
@@ -132,7 +130,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	if warning := kernelWarning(); warning != "" {
 		p.Config().Log.Warn(warning)
 	}
-	if e.scheduler, err = newScheduler(e, time.After); err != nil {
+	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.fault, Background: e.always, Wakes: e.feed.wakes, After: time.After}); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	e.keeper = newKeeper(e, time.After)
@@ -203,7 +201,7 @@ func (e *Engine) Ready() error {
 func (e *Engine) Close(ctx context.Context) error {
 	err := errors.Join(e.Halt(ctx), e.driver.Close(ctx))
 	e.always.wait()
-	e.scheduler.close()
+	e.Triggers.Close()
 	e.feed.close()
 	e.keeper.close()
 	e.limiter.Close()
@@ -222,7 +220,7 @@ func (e *Engine) Active() int { return e.driver.Active() }
 
 // Busy returns how many of them do more than wait for people or signals. A
 // backfill that has runs to start counts too.
-func (e *Engine) Busy() int { return e.driver.Busy() + int(e.scheduler.backfills.pending.Load()) }
+func (e *Engine) Busy() int { return e.driver.Busy() + e.Triggers.Pending() }
 
 // newID returns a new run id: a lower-case ULID, rising within a process.
 func (e *Engine) newID(at time.Time) (string, error) {

@@ -40,7 +40,7 @@ func (e *Engine) noteCuts(removed []store.Removal, keep workspace.Retention, now
 		if err != nil {
 			return err
 		}
-		if _, err := e.store.KV().Put(engineBucket, cutPrefix+workflow, encoded, nil); err != nil {
+		if _, err := e.store.KV().Put(store.EngineBucket, cutPrefix+workflow, encoded, nil); err != nil {
 			return err
 		}
 	}
@@ -50,14 +50,14 @@ func (e *Engine) noteCuts(removed []store.Removal, keep workspace.Retention, now
 // HistoryCuts returns the workflows whose history is shorter than `retention.keep`
 // says, by name.
 func (e *Engine) HistoryCuts() ([]HistoryCut, error) {
-	keys, err := e.store.KV().List(engineBucket, cutPrefix)
+	keys, err := e.store.KV().List(store.EngineBucket, cutPrefix)
 	if err != nil {
 		return nil, e.fault(err)
 	}
 	cuts := []HistoryCut{}
 	now, keep := e.config.Now(), e.project.Retention()
 	for _, key := range keys {
-		stored, _, found, err := e.store.KV().Get(engineBucket, key)
+		stored, _, found, err := e.store.KV().Get(store.EngineBucket, key)
 		if err != nil || !found {
 			if err != nil {
 				return nil, e.fault(err)
@@ -77,13 +77,13 @@ func (e *Engine) HistoryCuts() ([]HistoryCut, error) {
 
 // forgetCuts drops what age alone would have cut by now.
 func (e *Engine) forgetCuts(now time.Time) error {
-	keys, err := e.store.KV().List(engineBucket, cutPrefix)
+	keys, err := e.store.KV().List(store.EngineBucket, cutPrefix)
 	if err != nil {
 		return err
 	}
 	keep := e.project.Retention()
 	for _, key := range keys {
-		stored, version, found, err := e.store.KV().Get(engineBucket, key)
+		stored, version, found, err := e.store.KV().Get(store.EngineBucket, key)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (e *Engine) forgetCuts(now time.Time) error {
 		if !found || json.Unmarshal(stored, &cut) == nil && now.Sub(cut.UpTo) <= keep.Keep {
 			continue
 		}
-		if err := e.store.KV().Delete(engineBucket, key, &version); err != nil {
+		if err := e.store.KV().Delete(store.EngineBucket, key, &version); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // recorded makes a journal: each record is a second after the one before.
@@ -198,7 +197,7 @@ func TestHistoryAndDefinitionOfARun(t *testing.T) {
 	dir := t.TempDir()
 	writePlain(t, dir, "flowrun.yaml", "workflows: [flow.yaml]\n")
 	writePlain(t, dir, "flow.yaml", "flowrun: v1\nname: nap\ninputs:\n  n: {type: integer, default: 3}\nsteps:\n  - {id: rest, uses: core.sleep, with: {for: 1ms}}\n")
-	e := triggered(t, dir, &testClock{at: time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)}, func(c *workspace.Config) { c.Now = time.Now })
+	e := withSecrets(t, dir, nil)
 	run, problems, err := e.StartNamed(t.Context(), "nap", NamedStart{})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
@@ -228,7 +227,7 @@ func TestAHistoryThatIsFollowedIsTheWholeOne(t *testing.T) {
 	dir := t.TempDir()
 	writePlain(t, dir, "flowrun.yaml", "workflows: [flow.yaml]\n")
 	writePlain(t, dir, "flow.yaml", "flowrun: v1\nname: naps\nsteps:\n  - id: each\n    foreach: [1, 2, 3, 4, 5]\n    key: ${{ string(item) }}\n    steps:\n      - {id: rest, uses: core.sleep, with: {for: 2ms}}\n")
-	e := triggered(t, dir, &testClock{at: time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)}, func(c *workspace.Config) { c.Now = time.Now })
+	e := withSecrets(t, dir, nil)
 	run, problems, err := e.StartNamed(t.Context(), "naps", NamedStart{})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -25,4 +27,14 @@ func LoadProject(ctx context.Context, config workspace.Config) (*workspace.Works
 // *fault.InputError; one that is missing is shown as unknown.
 func (o Offline) Preview(_ context.Context, workflow *plan.Workflow, options preview.Options) (*preview.Preview, error) {
 	return preview.Of(o.Workspace, workflow, options)
+}
+
+// Schedules returns the schedules and polls as the files alone say.
+func (o Offline) Schedules(ctx context.Context) ([]trigger.ScheduleItem, error) {
+	return trigger.SchedulesOf(ctx, o.Workspace)
+}
+
+// NextFires returns the coming slots as the files alone say. *fault.UnknownError.
+func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error) {
+	return trigger.NextFiresOf(ctx, o.Workspace, id, from, n)
 }

@@ -28,9 +28,6 @@ const (
 // one that fires every minute.
 const maxFires = 10_000
 
-// engineBucket is the store's bucket of what the engine notes for itself.
-const engineBucket = "engine"
-
 // keeper removes old runs while an engine is open. It never holds up the first
 // seconds of a process: a short run gives it a moment when it closes.
 type keeper struct {

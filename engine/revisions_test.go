@@ -361,7 +361,18 @@ func writePlain(t *testing.T, dir, name, text string) {
 }
 
 func TestAServerSaysWhatTriggersLack(t *testing.T) {
-	e, _ := hooks(t)
+	dir := t.TempDir()
+	writePlain(t, dir, "flowrun.yaml", "workflows: [flow.yaml]\n")
+	writePlain(t, dir, "flow.yaml", `flowrun: v1
+name: site report
+triggers:
+  good: {webhook: {auth: {token: "${{ secrets.TOKEN }}"}}}
+  unset: {webhook: {auth: {token: "${{ secrets.MISSING }}"}}}
+  hollow: {webhook: {auth: {hmac_sha256: {secret: "${{ secrets.EMPTY }}", header: X-Signature}}}}
+steps:
+  - {id: say, uses: core.log, with: {text: x}}
+`)
+	e := withSecrets(t, dir, nil)
 	var problems []string
 	rev, err := e.revisions.Named(t.Context(), "site report")
 	if err != nil {
@@ -392,7 +403,7 @@ func TestAReloadAsksAPluginAgain(t *testing.T) {
 	}
 	writePlain(t, dir, "flowrun.yaml", "workflows: [a.yaml]\nplugins: {feed: {source: ./feed, grants: {commands: ["+program+"]}}}\nconnections: {feed: {plugin: feed, config: {file: x, token: \"${{ secrets.TOKEN }}\"}}}\n")
 	writePlain(t, dir, "a.yaml", "flowrun: v1\nname: a\nsteps:\n  - {uses: feed.list}\n")
-	e := triggered(t, dir, &testClock{at: time.Now()}, nil)
+	e := withSecrets(t, dir, nil)
 	wantForce(t, e, "!a.yaml")
 	writePlain(t, dir, "feed", "#!/bin/sh\nexec "+program+" plugins serve feed\n")
 	wantForce(t, e, "!a.yaml") // it is not asked at every look

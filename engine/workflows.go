@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -42,7 +43,7 @@ func (e *Engine) workflowInfos(loaded *inforce.LoadedFiles) ([]WorkflowInfo, err
 }
 
 func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) {
-	info := WorkflowInfo{Name: file.Name, File: file.File, Problems: file.AllProblems(), Triggers: []TriggerInfo{}}
+	info := WorkflowInfo{Name: file.Name, File: file.File, Problems: file.AllProblems(), Triggers: []trigger.Info{}}
 	if info.Problems == nil {
 		info.Problems = diag.List{}
 	}
@@ -78,8 +79,8 @@ func countSteps(steps []plan.Step) int {
 	return n
 }
 
-func triggerInfo(workflow string, t *plan.Trigger) TriggerInfo {
-	return TriggerInfo{ID: runs.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t)}
+func triggerInfo(workflow string, t *plan.Trigger) trigger.Info {
+	return trigger.Info{ID: runs.TriggerID(workflow, t.Name), Name: t.Name, Kind: t.Kind, Text: triggerText(workflow, t)}
 }
 
 // triggerText says in one line when a trigger fires.
@@ -90,7 +91,7 @@ func triggerText(workflow string, t *plan.Trigger) string {
 	case t.Schedule != nil:
 		return "every " + schema.FormatDuration(t.Schedule.Every)
 	case t.Webhook != nil:
-		return "POST " + HookPath(workflow, t.Name)
+		return "POST " + trigger.HookPath(workflow, t.Name)
 	case t.Poll != nil:
 		return fmt.Sprintf("poll %s every %s", t.Poll.Uses, schema.FormatDuration(t.Poll.Every))
 	case t.After != nil:

@@ -126,7 +126,7 @@ func (r *run) request(command journal.Command) runs.Request {
 		Step:           command.Call.Step,
 		Operation:      operation,
 		Attempt:        command.Call.Attempt,
-		IdempotencyKey: IdempotencyKey(r.row.ID, operation),
+		IdempotencyKey: runs.IdempotencyKey(r.row.ID, operation),
 		Input:          command.Call.Input,
 		PageCursor:     command.Call.PageCursor,
 		Checkpoint:     command.Call.Checkpoint,

@@ -5,8 +5,6 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -328,11 +326,4 @@ func (d *Driver) launch(r *run, begin func()) {
 		begin()
 		r.loop()
 	})
-}
-
-// IdempotencyKey is the key of an operation: the same for every attempt and
-// after every restart (docs/reliability.md, P2).
-func IdempotencyKey(runID, operation string) string {
-	sum := sha256.Sum256([]byte(runID + "\x00" + operation))
-	return hex.EncodeToString(sum[:])[:32]
 }

@@ -335,7 +335,7 @@ func TestAttemptsAreRepeatedAndShown(t *testing.T) {
 	attempts := 0
 	b.service.script["a"] = func(_ context.Context, r runs.Request) runs.Answer {
 		attempts++
-		if r.Attempt != attempts || r.IdempotencyKey != local.IdempotencyKey(r.RunID, "a") {
+		if r.Attempt != attempts || r.IdempotencyKey != runs.IdempotencyKey(r.RunID, "a") {
 			t.Errorf("attempt %d came as %d with key %s", attempts, r.Attempt, r.IdempotencyKey)
 		}
 		if attempts < 3 {

@@ -137,7 +137,7 @@ func TestRule11AQuestionThatFailsIsAskedOnceMore(t *testing.T) {
 			if n == 1 {
 				return runs.Outcome{}, errors.New("not now")
 			}
-			if r.Operation != "a" || r.IdempotencyKey != local.IdempotencyKey(r.RunID, "a") {
+			if r.Operation != "a" || r.IdempotencyKey != runs.IdempotencyKey(r.RunID, "a") {
 				return runs.Outcome{}, errors.New("another call")
 			}
 			return runs.Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"ok":true}`)}, nil

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 )
@@ -106,4 +108,11 @@ type Progress struct {
 type Sink interface {
 	Log(Log)
 	Progress(Progress)
+}
+
+// IdempotencyKey is the key of an operation: the same for every attempt and
+// after every restart (docs/reliability.md, P2).
+func IdempotencyKey(runID, operation string) string {
+	sum := sha256.Sum256([]byte(runID + "\x00" + operation))
+	return hex.EncodeToString(sum[:])[:32]
 }

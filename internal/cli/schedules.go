@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -79,7 +80,7 @@ func (a *app) readSchedules(ctx context.Context) (page *web.SchedulePage, err er
 	}
 	defer project.Close()
 	items, err := engine.Offline{Workspace: project}.Schedules(ctx)
-	page = &web.SchedulePage{Page: web.Page[engine.ScheduleItem]{Items: items}}
+	page = &web.SchedulePage{Page: web.Page[trigger.ScheduleItem]{Items: items}}
 	page.Version, page.Source = project.TZData()
 	return page, err
 }
@@ -113,7 +114,7 @@ func (a *app) schedulesNextCommand() *cobra.Command {
 
 // nextPage is what schedules next prints as JSON.
 type nextPage struct {
-	web.Page[engine.NextFires]
+	web.Page[trigger.NextFires]
 	web.TZData
 }
 
@@ -149,7 +150,7 @@ func zoneRules(data web.TZData) string {
 }
 
 // asksNext tells the coming fires of a schedule.
-type asksNext func(id string) (*engine.NextFires, error)
+type asksNext func(id string) (*trigger.NextFires, error)
 
 func (a *app) readNext(ctx context.Context, which string, from time.Time, n int) (page *nextPage, err error) {
 	err = a.visit(ctx, func(c *web.Client) error {
@@ -157,7 +158,7 @@ func (a *app) readNext(ctx context.Context, which string, from time.Time, n int)
 		if err != nil {
 			return err
 		}
-		page, err = gatherNext(which, schedules.Items, func(id string) (*engine.NextFires, error) {
+		page, err = gatherNext(which, schedules.Items, func(id string) (*trigger.NextFires, error) {
 			answer, err := c.NextFires(ctx, id, from, n)
 			if err != nil {
 				return nil, err
@@ -181,7 +182,7 @@ func (a *app) readNext(ctx context.Context, which string, from time.Time, n int)
 	if err != nil {
 		return nil, err
 	}
-	page, err = gatherNext(which, items, func(id string) (*engine.NextFires, error) {
+	page, err = gatherNext(which, items, func(id string) (*trigger.NextFires, error) {
 		return engine.Offline{Workspace: project}.NextFires(ctx, id, from, n)
 	})
 	if err == nil {
@@ -191,8 +192,8 @@ func (a *app) readNext(ctx context.Context, which string, from time.Time, n int)
 }
 
 // gatherNext asks for one schedule, those of a workflow, or all ("").
-func gatherNext(which string, items []engine.ScheduleItem, ask asksNext) (*nextPage, error) {
-	page := &nextPage{Page: web.Page[engine.NextFires]{Items: []engine.NextFires{}}}
+func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*nextPage, error) {
+	page := &nextPage{Page: web.Page[trigger.NextFires]{Items: []trigger.NextFires{}}}
 	var ids []string
 	for _, item := range items {
 		ids = append(ids, item.ID)
@@ -277,7 +278,7 @@ func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) er
 	if flags.limit < 1 || flags.limit > 1000 {
 		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
 	}
-	filter := engine.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
+	filter := trigger.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
 	if workflow, trigger, ok := runs.SplitTriggerID(which); ok {
 		filter.Workflow, filter.Trigger = workflow, trigger
 	}

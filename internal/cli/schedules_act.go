@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -33,8 +33,8 @@ func (a *app) schedulesPauseCommand() *cobra.Command {
 		Use: "pause " + scheduleArg, Short: "Keep a schedule or poll from firing until it is resumed", Args: scheduleArgs,
 		Long: "Pause leaves a row in `schedules fires` for each slot that it skips. A pause lasts over restarts.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*engine.ScheduleItem, error) {
-				return client.PauseSchedule(c.Context(), args[0], engine.PauseRequest{Reason: reason, By: a.user()})
+			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*trigger.ScheduleItem, error) {
+				return client.PauseSchedule(c.Context(), args[0], trigger.PauseRequest{Reason: reason, By: a.user()})
 			})
 		},
 	}
@@ -50,8 +50,8 @@ func (a *app) schedulesResumeCommand() *cobra.Command {
 		Long: "Resume runs nothing of what the pause left out: `schedules backfill` does. It is also the way on for a schedule\n" +
 			"whose slots were decided while the clock was ahead.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*engine.ScheduleItem, error) {
-				return client.ResumeSchedule(c.Context(), args[0], engine.PauseRequest{By: a.user()})
+			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*trigger.ScheduleItem, error) {
+				return client.ResumeSchedule(c.Context(), args[0], trigger.PauseRequest{By: a.user()})
 			})
 		},
 	}
@@ -60,12 +60,12 @@ func (a *app) schedulesResumeCommand() *cobra.Command {
 }
 
 // turnSchedule pauses or resumes a schedule and says how it is then.
-func (a *app) turnSchedule(ctx context.Context, id, output string, turn func(*web.Client) (*engine.ScheduleItem, error)) error {
+func (a *app) turnSchedule(ctx context.Context, id, output string, turn func(*web.Client) (*trigger.ScheduleItem, error)) error {
 	session, err := a.connect(ctx, roleLook)
 	if err != nil {
 		return err
 	}
-	var item *engine.ScheduleItem
+	var item *trigger.ScheduleItem
 	err = session.tryAnyway(ctx, func(c *web.Client) (err error) {
 		item, err = turn(c)
 		return err
@@ -121,7 +121,7 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 	var run *runs.Run
 	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
 		return session.try(ctx, func(c *web.Client) (err error) {
-			run, err = c.TriggerSchedule(ctx, id, engine.TriggerRequest{At: at, By: a.user()})
+			run, err = c.TriggerSchedule(ctx, id, trigger.Request{At: at, By: a.user()})
 			return err
 		})
 	})
@@ -171,7 +171,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 		return err
 	}
 	session.announceSandbox()
-	var result *engine.BackfillResult
+	var result *trigger.BackfillResult
 	err = session.try(ctx, func(c *web.Client) (err error) {
 		result, err = c.Backfill(ctx, id, request)
 		return err
@@ -197,7 +197,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 	return errors.Join(err, session.close(stop))
 }
 
-func (a *app) backfillRequest(flags *backfillFlags) (r engine.BackfillRequest, err error) {
+func (a *app) backfillRequest(flags *backfillFlags) (r trigger.BackfillRequest, err error) {
 	if flags.from == "" {
 		return r, usageError(errors.New("--from is missing"), "the first slot, such as --from 2026-03-01T00:00:00Z or --from 7d")
 	}

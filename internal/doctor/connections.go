@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // servicePatience is how long a service may take to answer.
@@ -134,7 +135,7 @@ func (e *examination) checkTriggers(ctx context.Context) {
 		e.skip(check, "", err.Error())
 		return
 	}
-	paused := slices.DeleteFunc(slices.Clone(page.Items), func(s engine.ScheduleItem) bool { return !s.Paused })
+	paused := slices.DeleteFunc(slices.Clone(page.Items), func(s trigger.ScheduleItem) bool { return !s.Paused })
 	serving := e.owner != nil && e.owner.Serve
 	switch {
 	case len(page.Items) == 0:

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -22,7 +23,7 @@ type answers struct {
 	stats     engine.DBStats
 	key       services.KeyReport
 	runs      []runs.Run
-	schedules []engine.ScheduleItem
+	schedules []trigger.ScheduleItem
 	left      int
 	err       error
 }
@@ -80,7 +81,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 			Finding{Check: "clock", Status: Warn, Detail: "it shows 2026-06-01T12:00:00Z, and a run began at 2026-06-01T12:02:00Z"},
 		},
 		"schedules that nobody acts on": {
-			&answers{schedules: []engine.ScheduleItem{{}}}, (*examination).checkTriggers,
+			&answers{schedules: []trigger.ScheduleItem{{}}}, (*examination).checkTriggers,
 			Finding{Check: "schedules", Status: Warn, Detail: "1 schedule, and no process acts on them"},
 		},
 		"a store that does not answer": {

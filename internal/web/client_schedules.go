@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // Schedules lists the schedules and polls, by id.
@@ -31,7 +31,7 @@ func (c *Client) NextFires(ctx context.Context, id string, from time.Time, n int
 }
 
 // Fires returns one page of what triggers did, the newest slot first.
-func (c *Client) Fires(ctx context.Context, f engine.FireFilter) (*Page[runs.Fire], error) {
+func (c *Client) Fires(ctx context.Context, f trigger.FireFilter) (*Page[runs.Fire], error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"workflow": f.Workflow, "trigger": f.Trigger, "cursor": f.Cursor} {
 		if value != "" {
@@ -51,27 +51,27 @@ func (c *Client) Fires(ctx context.Context, f engine.FireFilter) (*Page[runs.Fir
 }
 
 // PauseSchedule stops a schedule from firing until it is resumed.
-func (c *Client) PauseSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error) {
-	item := new(engine.ScheduleItem)
+func (c *Client) PauseSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error) {
+	item := new(trigger.ScheduleItem)
 	return item, c.post(ctx, schedulePath(id, "/pause"), r, item)
 }
 
 // ResumeSchedule lets a paused schedule fire again.
-func (c *Client) ResumeSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error) {
-	item := new(engine.ScheduleItem)
+func (c *Client) ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error) {
+	item := new(trigger.ScheduleItem)
 	return item, c.post(ctx, schedulePath(id, "/resume"), r, item)
 }
 
 // TriggerSchedule starts a run of a schedule by hand.
-func (c *Client) TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*runs.Run, error) {
+func (c *Client) TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error) {
 	var answer RunAnswer
 	err := c.post(ctx, schedulePath(id, "/trigger"), r, &answer)
 	return answer.Run, err
 }
 
 // Backfill starts runs of past slots, or says which it would start.
-func (c *Client) Backfill(ctx context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error) {
-	result := new(engine.BackfillResult)
+func (c *Client) Backfill(ctx context.Context, id string, r trigger.BackfillRequest) (*trigger.BackfillResult, error) {
+	result := new(trigger.BackfillResult)
 	return result, c.post(ctx, schedulePath(id, "/backfill"), r, result)
 }
 

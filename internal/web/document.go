@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -75,6 +76,8 @@ func schemaName(t reflect.Type, hint string) string {
 		return "Preview" + name
 	case t == reflect.TypeFor[runs.Step]():
 		return "RunStep"
+	case t == reflect.TypeFor[trigger.Info](), t == reflect.TypeFor[trigger.Request]():
+		return "Trigger" + name
 	}
 	return name
 }

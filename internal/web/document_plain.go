@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // HealthAnswer is what /healthz and /readyz say when all is well.
@@ -22,7 +22,7 @@ func addPlain(document *huma.OpenAPI) {
 	}
 	problem := answer("What is wrong. `code` is for programs.", problemType, schema(reflect.TypeFor[Problem]()))
 	health := schema(reflect.TypeFor[HealthAnswer]())
-	hooked := schema(reflect.TypeFor[engine.HookAnswer]())
+	hooked := schema(reflect.TypeFor[trigger.HookAnswer]())
 	segment := func(name, text string) *huma.Param {
 		return &huma.Param{Name: name, In: "path", Required: true, Description: text, Schema: &huma.Schema{Type: huma.TypeString}}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -24,11 +25,11 @@ type fakeWorkflows struct {
 }
 
 func (f *fakeWorkflows) WorkflowList(context.Context) ([]engine.WorkflowInfo, error) {
-	return []engine.WorkflowInfo{{Name: oddName, File: "workflows/a.yaml", Problems: diag.List{}, Triggers: []engine.TriggerInfo{}}}, f.err
+	return []engine.WorkflowInfo{{Name: oddName, File: "workflows/a.yaml", Problems: diag.List{}, Triggers: []trigger.Info{}}}, f.err
 }
 
 func (f *fakeWorkflows) Workflow(_ context.Context, name string) (*engine.WorkflowDetail, error) {
-	detail := &engine.WorkflowDetail{WorkflowInfo: engine.WorkflowInfo{Name: name, Problems: diag.List{}, Triggers: []engine.TriggerInfo{}}, Inputs: json.RawMessage(`{"type":"object"}`)}
+	detail := &engine.WorkflowDetail{WorkflowInfo: engine.WorkflowInfo{Name: name, Problems: diag.List{}, Triggers: []trigger.Info{}}, Inputs: json.RawMessage(`{"type":"object"}`)}
 	switch name {
 	case oddName, "w":
 		detail.Workflow = &plan.Workflow{Name: name, Steps: []plan.Step{{ID: "say", Uses: "core.log"}}}
@@ -55,7 +56,7 @@ func (f *fakeWorkflows) Definition(context.Context, string) (*engine.RunDefiniti
 // fakeSchedules is an engine with the schedule scheduleKnown.
 type fakeSchedules struct {
 	asked   []any
-	filter  engine.FireFilter
+	filter  trigger.FireFilter
 	err     error
 	nothing bool // a trigger gives no run
 }
@@ -70,36 +71,36 @@ func (f *fakeSchedules) known(id string) error {
 // scheduleKnown has letters that a path must escape.
 const scheduleKnown = "über . &%/nightly"
 
-func (f *fakeSchedules) item(id string) *engine.ScheduleItem {
-	workflow, trigger, _ := runs.SplitTriggerID(id)
-	return &engine.ScheduleItem{ID: id, Workflow: workflow, Trigger: trigger, Kind: plan.TriggerCron, Timezone: "UTC"}
+func (f *fakeSchedules) item(id string) *trigger.ScheduleItem {
+	workflow, name, _ := runs.SplitTriggerID(id)
+	return &trigger.ScheduleItem{ID: id, Workflow: workflow, Trigger: name, Kind: plan.TriggerCron, Timezone: "UTC"}
 }
 
-func (f *fakeSchedules) Schedules(context.Context) ([]engine.ScheduleItem, error) {
-	return []engine.ScheduleItem{*f.item(scheduleKnown)}, f.err
+func (f *fakeSchedules) Schedules(context.Context) ([]trigger.ScheduleItem, error) {
+	return []trigger.ScheduleItem{*f.item(scheduleKnown)}, f.err
 }
 
-func (f *fakeSchedules) NextFires(_ context.Context, id string, from time.Time, n int) (*engine.NextFires, error) {
+func (f *fakeSchedules) NextFires(_ context.Context, id string, from time.Time, n int) (*trigger.NextFires, error) {
 	f.asked = append(f.asked, from, n)
-	return &engine.NextFires{ID: id, Next: []time.Time{}, Fires: []engine.NextFire{}}, f.known(id)
+	return &trigger.NextFires{ID: id, Next: []time.Time{}, Fires: []trigger.NextFire{}}, f.known(id)
 }
 
-func (f *fakeSchedules) Fires(_ context.Context, filter engine.FireFilter) ([]runs.Fire, string, error) {
+func (f *fakeSchedules) Fires(_ context.Context, filter trigger.FireFilter) ([]runs.Fire, string, error) {
 	f.filter = filter
 	return []runs.Fire{{Workflow: "w", Trigger: "t", Run: knownRun}}, "more", f.err
 }
 
-func (f *fakeSchedules) PauseSchedule(_ context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error) {
+func (f *fakeSchedules) PauseSchedule(_ context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error) {
 	item := f.item(id)
 	item.Paused, item.PausedBy, item.PausedReason = true, r.By, r.Reason
 	return item, f.known(id)
 }
 
-func (f *fakeSchedules) ResumeSchedule(_ context.Context, id string, _ engine.PauseRequest) (*engine.ScheduleItem, error) {
+func (f *fakeSchedules) ResumeSchedule(_ context.Context, id string, _ trigger.PauseRequest) (*trigger.ScheduleItem, error) {
 	return f.item(id), f.known(id)
 }
 
-func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r engine.TriggerRequest) (*runs.Run, error) {
+func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r trigger.Request) (*runs.Run, error) {
 	f.asked = append(f.asked, r)
 	if f.nothing {
 		return nil, f.known(id)
@@ -107,21 +108,21 @@ func (f *fakeSchedules) TriggerSchedule(_ context.Context, id string, r engine.T
 	return &runs.Run{ID: knownRun}, f.known(id)
 }
 
-func (f *fakeSchedules) Backfill(_ context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error) {
+func (f *fakeSchedules) Backfill(_ context.Context, id string, r trigger.BackfillRequest) (*trigger.BackfillResult, error) {
 	f.asked = append(f.asked, r)
-	return &engine.BackfillResult{ID: id, DryRun: r.DryRun, Slots: []runs.Fire{}, Skipped: []runs.Fire{}}, f.known(id)
+	return &trigger.BackfillResult{ID: id, DryRun: r.DryRun, Slots: []runs.Fire{}, Skipped: []runs.Fire{}}, f.known(id)
 }
 
 func (f *fakeSchedules) TZData() (version, source string) { return "2026a", "embedded" }
 
 // fakeHooks takes webhooks of the trigger w/hook.
 type fakeHooks struct {
-	requests []engine.HookRequest
-	answer   engine.HookAnswer
+	requests []trigger.HookRequest
+	answer   trigger.HookAnswer
 	err      error
 }
 
-func (f *fakeHooks) Hook(_ context.Context, workflow, trigger string, r engine.HookRequest) (*engine.HookAnswer, error) {
+func (f *fakeHooks) Hook(_ context.Context, workflow, trigger string, r trigger.HookRequest) (*trigger.HookAnswer, error) {
 	if f.err == nil && runs.TriggerID(workflow, trigger) != scheduleKnown {
 		return nil, &fault.UnknownError{What: "webhook", Name: "secret things", Hint: "did you mean `other`?"}
 	}

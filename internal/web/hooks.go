@@ -7,20 +7,20 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // Hooks is what the API needs of an engine to take webhooks.
 type Hooks interface {
-	Hook(ctx context.Context, workflow, trigger string, r engine.HookRequest) (*engine.HookAnswer, error)
+	Hook(ctx context.Context, workflow, trigger string, r trigger.HookRequest) (*trigger.HookAnswer, error)
 }
 
 // hook takes a webhook's request as it comes: what it may be, its trigger says.
 func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
-	workflow, trigger := r.PathValue("workflow"), r.PathValue("trigger")
-	if _, _, ok := runs.SplitTriggerID(runs.TriggerID(workflow, trigger)); !ok || len(workflow)+len(trigger) > maxScheduleID {
+	workflow, name := r.PathValue("workflow"), r.PathValue("trigger")
+	if _, _, ok := runs.SplitTriggerID(runs.TriggerID(workflow, name)); !ok || len(workflow)+len(name) > maxScheduleID {
 		return newProblem(CodeNotFound, "there is no such webhook")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyCap))
@@ -31,7 +31,7 @@ func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
 	case err != nil:
 		return newProblem(CodeBadRequest, bodyCut)
 	}
-	answer, err := s.Hooks.Hook(r.Context(), workflow, trigger, engine.HookRequest{
+	answer, err := s.Hooks.Hook(r.Context(), workflow, name, trigger.HookRequest{
 		Method: r.Method, Header: r.Header, Query: r.URL.Query(), Body: body, Remote: r.RemoteAddr,
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
 // it hears no more than that, and not what else there is.
 func hookProblem(err error) *Problem {
 	var unknown *fault.UnknownError
-	var refused *engine.HookRefusedError
+	var refused *trigger.HookRefusedError
 	switch {
 	case errors.As(err, &unknown):
 		return newProblem(CodeNotFound, "there is no such webhook")

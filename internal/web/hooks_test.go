@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -19,7 +19,7 @@ func hookTarget() string {
 
 func TestAWebhookReachesItsTriggerAsItCame(t *testing.T) {
 	a := newAlwaysOn(t)
-	a.hooks.answer = engine.HookAnswer{Run: knownRun}
+	a.hooks.answer = trigger.HookAnswer{Run: knownRun}
 	handler := a.remote(guard.Caller{})
 	w := send(handler, "POST", hookTarget()+"?x=1&x=2", `not even "JSON`, "X-Signature", "abc")
 	if w.Code != http.StatusAccepted || strings.TrimSpace(w.Body.String()) != `{"run":"`+knownRun+`"}` {
@@ -42,11 +42,11 @@ func TestWebhooksThatAreNotTaken(t *testing.T) {
 		status               int
 		code                 Code
 	}{
-		"a wrong signature":    {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 401, Message: "wrong"}, 401, CodeUnauthorized},
-		"a wrong type":         {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 415, Message: "wrong"}, 415, CodeMediaType},
-		"a body that misfits":  {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 422, Message: "wrong"}, 422, CodeInvalidInput},
-		"a busy server":        {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 503, Message: "busy"}, 503, CodeUnavailable},
-		"a status of its own":  {"POST", hookTarget(), "{}", &engine.HookRefusedError{Status: 418, Message: "tea"}, 400, CodeBadRequest},
+		"a wrong signature":    {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 401, Message: "wrong"}, 401, CodeUnauthorized},
+		"a wrong type":         {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 415, Message: "wrong"}, 415, CodeMediaType},
+		"a body that misfits":  {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 422, Message: "wrong"}, 422, CodeInvalidInput},
+		"a busy server":        {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 503, Message: "busy"}, 503, CodeUnavailable},
+		"a status of its own":  {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 418, Message: "tea"}, 400, CodeBadRequest},
 		"a full store":         {"POST", hookTarget(), "{}", &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("x")}, 507, CodeStoreFull},
 		"a webhook of nobody":  {"POST", "/hooks/other/hook", "{}", nil, 404, CodeNotFound},
 		"a body of 1 MiB more": {"POST", hookTarget(), strings.Repeat("a", bodyCap+1), nil, 413, CodeTooLarge},

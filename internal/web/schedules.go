@@ -8,21 +8,21 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // Schedules is what the API needs of an engine to act on schedules and polls. An
 // id is that of plan.TriggerID.
 type Schedules interface {
-	Schedules(ctx context.Context) ([]engine.ScheduleItem, error)
-	NextFires(ctx context.Context, id string, from time.Time, n int) (*engine.NextFires, error)
-	Fires(ctx context.Context, f engine.FireFilter) ([]runs.Fire, string, error)
-	PauseSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
-	ResumeSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
-	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*runs.Run, error)
-	Backfill(ctx context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error)
+	Schedules(ctx context.Context) ([]trigger.ScheduleItem, error)
+	NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error)
+	Fires(ctx context.Context, f trigger.FireFilter) ([]runs.Fire, string, error)
+	PauseSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
+	ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
+	TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error)
+	Backfill(ctx context.Context, id string, r trigger.BackfillRequest) (*trigger.BackfillResult, error)
 }
 
 // TZData says which time zone rules slots are worked out by.
@@ -33,13 +33,13 @@ type TZData struct {
 
 // SchedulePage is one page of schedules with the zone rules of their next slots.
 type SchedulePage struct {
-	Page[engine.ScheduleItem]
+	Page[trigger.ScheduleItem]
 	TZData
 }
 
 // NextAnswer is the answer of GET /schedules/{id}/next.
 type NextAnswer struct {
-	engine.NextFires
+	trigger.NextFires
 	TZData
 }
 
@@ -87,14 +87,14 @@ func registerSchedules(t *typed, s *server) {
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "pauseSchedule", Method: http.MethodPost, Path: schedulePattern + "pause", Tags: []string{"schedules"},
 		Summary: "Stop a schedule from firing until it is resumed", Metadata: map[string]any{refuses: []Code{CodeConflict}},
-	}, func(ctx context.Context, in *pauseInput) (*engine.ScheduleItem, *Problem) {
+	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, *Problem) {
 		return s.turn(ctx, in, s.Schedules.PauseSchedule)
 	})
 	register(t, ScopeOperator, huma.Operation{
 		OperationID: "resumeSchedule", Method: http.MethodPost, Path: schedulePattern + "resume", Tags: []string{"schedules"},
 		Summary: "Let a paused schedule fire again", Description: "From its next slot on: what was due meanwhile is not made up for.",
 		Metadata: map[string]any{refuses: []Code{CodeConflict}},
-	}, func(ctx context.Context, in *pauseInput) (*engine.ScheduleItem, *Problem) {
+	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, *Problem) {
 		return s.turn(ctx, in, s.Schedules.ResumeSchedule)
 	})
 	registerWhole(t, ScopeOperator, huma.Operation{
@@ -179,7 +179,7 @@ func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], *P
 	if problem != nil {
 		return Page[runs.Fire]{}, problem
 	}
-	fires, next, err := s.Schedules.Fires(ctx, engine.FireFilter{
+	fires, next, err := s.Schedules.Fires(ctx, trigger.FireFilter{
 		Workflow: in.Workflow, Trigger: in.Trigger, Since: since, Until: until, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
@@ -190,10 +190,10 @@ func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], *P
 
 type pauseInput struct {
 	ScheduleRef
-	Body *engine.PauseRequest
+	Body *trigger.PauseRequest
 }
 
-func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Context, string, engine.PauseRequest) (*engine.ScheduleItem, error)) (*engine.ScheduleItem, *Problem) {
+func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error)) (*trigger.ScheduleItem, *Problem) {
 	if problem := in.check(); problem != nil {
 		return nil, problem
 	}
@@ -209,7 +209,7 @@ func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Cont
 type triggerInput struct {
 	ScheduleRef
 	KeyHeader
-	Body *engine.TriggerRequest
+	Body *trigger.Request
 }
 
 func polledResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
@@ -256,8 +256,8 @@ type backfillInput struct {
 }
 
 // asked reads the times of a backfill, and tells what is wrong with both.
-func (s *server) asked(body BackfillBody) (engine.BackfillRequest, *Problem) {
-	request := engine.BackfillRequest{All: body.All, DryRun: body.DryRun, MaxParallel: body.MaxParallel, By: body.By}
+func (s *server) asked(body BackfillBody) (trigger.BackfillRequest, *Problem) {
+	request := trigger.BackfillRequest{All: body.All, DryRun: body.DryRun, MaxParallel: body.MaxParallel, By: body.By}
 	var wrong *Problem
 	for _, one := range []struct {
 		name, text string
@@ -281,11 +281,11 @@ func (s *server) asked(body BackfillBody) (engine.BackfillRequest, *Problem) {
 func backfillResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
 	return map[string]*huma.Response{"200": {
 		Description: "What would be started.",
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[engine.BackfillResult]())}},
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[trigger.BackfillResult]())}},
 	}}
 }
 
-func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*engine.BackfillResult], *Problem) {
+func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*trigger.BackfillResult], *Problem) {
 	if problem := in.check(); problem != nil {
 		return nil, problem
 	}
@@ -298,7 +298,7 @@ func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*eng
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	answer := &outcome[*engine.BackfillResult]{Body: result}
+	answer := &outcome[*trigger.BackfillResult]{Body: result}
 	if result.DryRun {
 		answer.Status = http.StatusOK
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 func TestSchedulesGoThroughTheAPI(t *testing.T) {
@@ -30,26 +30,26 @@ func TestSchedulesGoThroughTheAPI(t *testing.T) {
 	if want := []any{at, 3, time.Time{}, 10}; !cmp.Equal(a.schedules.asked, want) {
 		t.Error(cmp.Diff(want, a.schedules.asked))
 	}
-	item, err := client.PauseSchedule(ctx, scheduleKnown, engine.PauseRequest{Reason: "holiday", By: "ann"})
+	item, err := client.PauseSchedule(ctx, scheduleKnown, trigger.PauseRequest{Reason: "holiday", By: "ann"})
 	if err != nil || !item.Paused || item.PausedBy != "ann" || item.PausedReason != "holiday" {
 		t.Errorf("pause %+v, %v", item, err)
 	}
-	if item, err := client.ResumeSchedule(ctx, scheduleKnown, engine.PauseRequest{}); err != nil || item.Paused {
+	if item, err := client.ResumeSchedule(ctx, scheduleKnown, trigger.PauseRequest{}); err != nil || item.Paused {
 		t.Errorf("resume %+v, %v", item, err)
 	}
 	a.schedules.asked = nil
-	trigger := engine.TriggerRequest{At: at, By: "ann"}
-	if run, err := client.TriggerSchedule(ctx, scheduleKnown, trigger); err != nil || run.ID != knownRun {
+	request := trigger.Request{At: at, By: "ann"}
+	if run, err := client.TriggerSchedule(ctx, scheduleKnown, request); err != nil || run.ID != knownRun {
 		t.Errorf("trigger %+v, %v", run, err)
 	}
-	backfill := engine.BackfillRequest{From: at, Until: at.Add(time.Hour), All: true, DryRun: true, MaxParallel: 2, By: "ann"}
+	backfill := trigger.BackfillRequest{From: at, Until: at.Add(time.Hour), All: true, DryRun: true, MaxParallel: 2, By: "ann"}
 	if result, err := client.Backfill(ctx, scheduleKnown, backfill); err != nil || !result.DryRun {
 		t.Errorf("backfill %+v, %v", result, err)
 	}
-	if want := []any{trigger, backfill}; !cmp.Equal(a.schedules.asked, want) {
+	if want := []any{request, backfill}; !cmp.Equal(a.schedules.asked, want) {
 		t.Error(cmp.Diff(want, a.schedules.asked))
 	}
-	filter := engine.FireFilter{Workflow: "w", Trigger: "t", Since: at, Until: at.Add(time.Hour), Limit: 2, Cursor: "c"}
+	filter := trigger.FireFilter{Workflow: "w", Trigger: "t", Since: at, Until: at.Add(time.Hour), Limit: 2, Cursor: "c"}
 	fires, err := client.Fires(ctx, filter)
 	if err != nil || len(fires.Items) != 1 || fires.NextCursor == nil || *fires.NextCursor != "more" || !cmp.Equal(a.schedules.filter, filter) {
 		t.Errorf("fires %+v, %v, asked %+v", fires, err, a.schedules.filter)
@@ -112,11 +112,11 @@ func TestWhoActsOverTCPIsTheToken(t *testing.T) {
 		t.Errorf("pause: %s", w.Body)
 	}
 	send(handler, "POST", path+"/trigger", `{"by":"the boss","request_id":"r"}`)
-	if got := a.schedules.asked[0].(engine.TriggerRequest); got.By != by || got.RequestID != "api/t1/"+scheduleKnown+"/r" {
+	if got := a.schedules.asked[0].(trigger.Request); got.By != by || got.RequestID != "api/t1/"+scheduleKnown+"/r" {
 		t.Errorf("trigger: %+v", got)
 	}
 	send(handler, "POST", path+"/trigger", "", "Idempotency-Key", "k")
-	if got := a.schedules.asked[1].(engine.TriggerRequest); got.RequestID != "api/t1/"+scheduleKnown+"/k" {
+	if got := a.schedules.asked[1].(trigger.Request); got.RequestID != "api/t1/"+scheduleKnown+"/k" {
 		t.Errorf("trigger with a key: %+v", got)
 	}
 	if w := send(handler, "POST", path+"/trigger", "", "Idempotency-Key", "k k"); problemCode(t, w) != CodeBadRequest {

@@ -292,7 +292,7 @@ func (c *child) resolve(ctx context.Context, result *runs.Result) (found bool) {
 			continue
 		}
 		found = true
-		outcome, err := c.outcome(local.IdempotencyKey(result.Run.ID, path))
+		outcome, err := c.outcome(runs.IdempotencyKey(result.Run.ID, path))
 		if err != nil {
 			c.trouble("ask for the outcome of %s: %v", path, err)
 			return true

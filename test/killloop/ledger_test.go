@@ -9,7 +9,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -118,9 +117,9 @@ func (l *ledger) check(file *boltstore.Store, service *counter, cycle int, all b
 	if err != nil {
 		return append(problems, fmt.Sprintf("P14: list runs: %v", err))
 	}
-	runs := map[string]*stored{}
+	byID := map[string]*stored{}
 	for _, row := range rows {
-		runs[row.ID] = &stored{row: row}
+		byID[row.ID] = &stored{row: row}
 		if l.settled[row.ID] && !all {
 			continue
 		}
@@ -129,17 +128,17 @@ func (l *ledger) check(file *boltstore.Store, service *counter, cycle int, all b
 			problems = append(problems, fmt.Sprintf("P14: records of run %s: %v", row.ID, err))
 			continue
 		}
-		runs[row.ID].records = records
-		problems = append(problems, l.checkRun(runs[row.ID])...)
+		byID[row.ID].records = records
+		problems = append(problems, l.checkRun(byID[row.ID])...)
 	}
-	problems = append(problems, l.checkAccepted(runs)...)
+	problems = append(problems, l.checkAccepted(byID)...)
 	for _, request := range service.since(cycle) {
-		problems = append(problems, l.checkRequest(file, runs, request, cycle)...)
+		problems = append(problems, l.checkRequest(file, byID, request, cycle)...)
 	}
 	problems = append(problems, service.split()...)
-	problems = append(problems, l.checkOnce(runs, service)...)
+	problems = append(problems, l.checkOnce(byID, service)...)
 	problems = append(problems, l.checkMemory(file, service)...)
-	for _, run := range runs {
+	for _, run := range byID {
 		l.settle(run, cycle)
 	}
 	slices.Sort(problems)
@@ -196,10 +195,10 @@ func (l *ledger) checkRun(run *stored) (problems []string) {
 
 // checkAccepted looks for the runs that were accepted, and for requests that
 // made two.
-func (l *ledger) checkAccepted(runs map[string]*stored) (problems []string) {
+func (l *ledger) checkAccepted(byID map[string]*stored) (problems []string) {
 	byTag := map[string]int{}
 	for id, tag := range l.tags {
-		if runs[id] != nil {
+		if byID[id] != nil {
 			byTag[tag]++
 		}
 	}
@@ -209,7 +208,7 @@ func (l *ledger) checkAccepted(runs map[string]*stored) (problems []string) {
 		}
 	}
 	for request, id := range l.accepted {
-		if runs[id] == nil {
+		if byID[id] == nil {
 			problems = append(problems, fmt.Sprintf("P1: run %s of request %s was accepted and is lost", id, request))
 		}
 	}
@@ -218,7 +217,7 @@ func (l *ledger) checkAccepted(runs map[string]*stored) (problems []string) {
 
 // checkRequest looks up what a request of this cycle rested on: an intent, when
 // it has an effect (P4), no result that was stored before, and its key (P2).
-func (l *ledger) checkRequest(file *boltstore.Store, runs map[string]*stored, r seen, cycle int) (problems []string) {
+func (l *ledger) checkRequest(file *boltstore.Store, byID map[string]*stored, r seen, cycle int) (problems []string) {
 	bad := func(format string, args ...any) {
 		problems = append(problems, fmt.Sprintf("%s %s of run %s, attempt %d: ", r.effect, r.step, r.run, r.attempt)+fmt.Sprintf(format, args...))
 	}
@@ -232,7 +231,7 @@ func (l *ledger) checkRequest(file *boltstore.Store, runs map[string]*stored, r 
 	if r.effect == effectKeyed && r.idem != r.key {
 		bad("P2: it came with the Idempotency-Key %q, its key is %s", r.idem, r.key)
 	}
-	run := runs[r.run]
+	run := byID[r.run]
 	if run == nil {
 		bad("P4: its run is not stored")
 		return problems
@@ -254,7 +253,7 @@ func (l *ledger) checkRequest(file *boltstore.Store, runs map[string]*stored, r 
 func (s *stored) intends(r seen) bool {
 	for _, record := range s.records {
 		for _, command := range record.Commands {
-			if command.Call != nil && command.Call.Attempt == r.attempt && local.IdempotencyKey(s.row.ID, command.Path) == r.key {
+			if command.Call != nil && command.Call.Attempt == r.attempt && runs.IdempotencyKey(s.row.ID, command.Path) == r.key {
 				return true
 			}
 		}
@@ -264,7 +263,7 @@ func (s *stored) intends(r seen) bool {
 
 // checkOnce counts once actions: one request, and one more for each time that
 // somebody said that it did not happen (P3).
-func (l *ledger) checkOnce(runs map[string]*stored, service *counter) (problems []string) {
+func (l *ledger) checkOnce(byID map[string]*stored, service *counter) (problems []string) {
 	service.mu.Lock()
 	requests, effects := map[string]int{}, map[string]onceEffect{}
 	sent := map[string]seen{}
@@ -280,13 +279,13 @@ func (l *ledger) checkOnce(runs map[string]*stored, service *counter) (problems 
 	service.mu.Unlock()
 	for key, n := range requests {
 		r := sent[key]
-		run := runs[r.run]
+		run := byID[r.run]
 		if run == nil || run.records == nil {
 			continue
 		}
 		denied := 0
 		for _, record := range run.records {
-			if asked, didNot := deniedBy(record.Event); didNot && local.IdempotencyKey(r.run, asked) == key {
+			if asked, didNot := deniedBy(record.Event); didNot && runs.IdempotencyKey(r.run, asked) == key {
 				denied++
 			}
 		}
@@ -361,7 +360,7 @@ func (l *ledger) checkMemory(file *boltstore.Store, service *counter) (problems 
 func (l *ledger) settle(run *stored, cycle int) {
 	for _, record := range run.records {
 		if record.Event.Kind == journal.Completed {
-			key := local.IdempotencyKey(run.row.ID, record.Event.Path)
+			key := runs.IdempotencyKey(run.row.ID, record.Event.Path)
 			if _, known := l.results[key]; !known {
 				l.results[key] = cycle
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // window is the catch-up window of all schedules here, most how many slots a
@@ -43,7 +44,7 @@ func look(t *testing.T, dir string) stored {
 func read(t *testing.T, e *engine.Engine) (s stored) {
 	t.Helper()
 	for cursor, more := "", true; more; {
-		page, next, err := e.Fires(context.Background(), engine.FireFilter{Limit: 500, Cursor: cursor})
+		page, next, err := e.Fires(context.Background(), trigger.FireFilter{Limit: 500, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -136,7 +135,7 @@ func (s *sim) call(command journal.Command) {
 			took = c.Timeout
 			ev = failed(command.Path, &runs.Error{Kind: plan.KindTimeout, Message: "no answer in time", Applied: runs.AppliedUnknown})
 		}
-		s.note("%s attempt %d (%s) reached the service: %s", command.Path, c.Attempt, local.IdempotencyKey(runID, command.Path)[:6], r)
+		s.note("%s attempt %d (%s) reached the service: %s", command.Path, c.Attempt, runs.IdempotencyKey(runID, command.Path)[:6], r)
 		s.in(took, func() {
 			if s.land(f) {
 				s.watch.answered(ev)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -108,7 +109,7 @@ func (r role) send(ctx context.Context, e *engine.Engine) error {
 			}
 			body, err := json.Marshal(map[string]string{"event": event})
 			if err == nil {
-				_, err = e.Hook(ctx, "hooked", "in", engine.HookRequest{Method: "POST", Header: header, Body: body})
+				_, err = e.Hook(ctx, "hooked", "in", trigger.HookRequest{Method: "POST", Header: header, Body: body})
 			}
 			failed[i] = err
 		})

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Schedules prints schedules, one a line.
-func (p Page) Schedules(out io.Writer, items []engine.ScheduleItem) {
+func (p Page) Schedules(out io.Writer, items []trigger.ScheduleItem) {
 	table := Table{Head: []string{"SCHEDULE", "WHEN", "NEXT", "LAST", "WHAT CAME OF IT"}}
 	for _, item := range items {
 		next := "-"
@@ -55,7 +55,7 @@ func when(kind plan.TriggerKind, cron, every, zone string) string {
 	return cron + " " + zone
 }
 
-func pausedText(item engine.ScheduleItem) string {
+func pausedText(item trigger.ScheduleItem) string {
 	text := "paused"
 	if item.PausedBy != "" {
 		text += " by " + item.PausedBy
@@ -78,7 +78,7 @@ func fireText(fire runs.Fire) string {
 }
 
 // NextFires prints coming fires, those of a schedule below its name.
-func (p Page) NextFires(out io.Writer, schedules []engine.NextFires, now time.Time) {
+func (p Page) NextFires(out io.Writer, schedules []trigger.NextFires, now time.Time) {
 	for i, s := range schedules {
 		if i > 0 {
 			fmt.Fprintln(out)
@@ -99,7 +99,7 @@ func (p Page) NextFires(out io.Writer, schedules []engine.NextFires, now time.Ti
 	}
 }
 
-func (p Page) coming(out io.Writer, s engine.NextFires, now time.Time) {
+func (p Page) coming(out io.Writer, s trigger.NextFires, now time.Time) {
 	zone, err := time.LoadLocation(s.Timezone)
 	if err != nil {
 		zone = time.UTC
@@ -165,7 +165,7 @@ func (p Page) Fires(out io.Writer, fires []runs.Fire) {
 }
 
 // Backfill prints what a backfill starts, or would.
-func (p Page) Backfill(out io.Writer, result *engine.BackfillResult) {
+func (p Page) Backfill(out io.Writer, result *trigger.BackfillResult) {
 	verb := "starts"
 	if result.DryRun {
 		verb = "would start"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // homeData is what the first page shows: first what needs somebody.
@@ -19,7 +20,7 @@ type homeData struct {
 	Attention []attention
 	Needy     *needy
 	Running   []running
-	Next      []engine.ScheduleItem
+	Next      []trigger.ScheduleItem
 	NextNote  string
 	Workflows []pulse
 	Hours     template.HTML
@@ -242,7 +243,7 @@ func (r *running) count(steps []runs.Step) {
 }
 
 // nextStarts are the coming slots of all schedules, the nearest first.
-func (s *site) nextStarts(data *homeData, schedules []engine.ScheduleItem) {
+func (s *site) nextStarts(data *homeData, schedules []trigger.ScheduleItem) {
 	acted := false
 	for _, one := range schedules {
 		acted = acted || one.Running
@@ -250,7 +251,7 @@ func (s *site) nextStarts(data *homeData, schedules []engine.ScheduleItem) {
 			data.Next = append(data.Next, one)
 		}
 	}
-	slices.SortStableFunc(data.Next, func(a, b engine.ScheduleItem) int { return a.Next.Compare(*b.Next) })
+	slices.SortStableFunc(data.Next, func(a, b trigger.ScheduleItem) int { return a.Next.Compare(*b.Next) })
 	data.Next = data.Next[:min(len(data.Next), nextStarts)]
 	if len(data.Next) > 0 && !acted {
 		data.NextNote = "No scheduler runs: nothing starts by itself."

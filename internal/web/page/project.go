@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -35,13 +36,13 @@ type Workflows interface {
 
 // Schedules are the triggers that fire by the clock, and what they did.
 type Schedules interface {
-	Schedules(ctx context.Context) ([]engine.ScheduleItem, error)
-	NextFires(ctx context.Context, id string, from time.Time, n int) (*engine.NextFires, error)
-	Fires(ctx context.Context, f engine.FireFilter) ([]runs.Fire, string, error)
-	PauseSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
-	ResumeSchedule(ctx context.Context, id string, r engine.PauseRequest) (*engine.ScheduleItem, error)
-	TriggerSchedule(ctx context.Context, id string, r engine.TriggerRequest) (*runs.Run, error)
-	Backfill(ctx context.Context, id string, r engine.BackfillRequest) (*engine.BackfillResult, error)
+	Schedules(ctx context.Context) ([]trigger.ScheduleItem, error)
+	NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error)
+	Fires(ctx context.Context, f trigger.FireFilter) ([]runs.Fire, string, error)
+	PauseSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
+	ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
+	TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error)
+	Backfill(ctx context.Context, id string, r trigger.BackfillRequest) (*trigger.BackfillResult, error)
 }
 
 // Connections are the connections to services and their logins.

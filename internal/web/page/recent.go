@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -68,7 +69,7 @@ func (k *kept[T]) renew(ctx context.Context) {
 // known is what the first page keeps between requests.
 type known struct {
 	broken    kept[[]engine.WorkflowInfo]
-	schedules kept[[]engine.ScheduleItem]
+	schedules kept[[]trigger.ScheduleItem]
 	links     kept[[]workspace.ConnectionStatus]
 }
 
@@ -77,7 +78,7 @@ func newKnown(o Options) *known {
 	k.broken = kept[[]engine.WorkflowInfo]{age: brokenKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.WorkflowInfo, error) {
 		return brokenFiles(ctx, o.Engine)
 	}}
-	k.schedules = kept[[]engine.ScheduleItem]{age: schedulesKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.ScheduleItem, error) {
+	k.schedules = kept[[]trigger.ScheduleItem]{age: schedulesKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]trigger.ScheduleItem, error) {
 		return o.Engine.Schedules(ctx)
 	}}
 	k.links = kept[[]workspace.ConnectionStatus]{age: linksKept, now: o.Now, start: o.Go, later: true, read: func(ctx context.Context) ([]workspace.ConnectionStatus, error) {

@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -30,7 +30,7 @@ type schedulesData struct {
 
 // scheduleRow is one schedule in the list.
 type scheduleRow struct {
-	engine.ScheduleItem
+	trigger.ScheduleItem
 	URL         string
 	WorkflowURL string
 	Text        string
@@ -83,7 +83,7 @@ func (s *site) fillRow(ctx context.Context, row *scheduleRow, known *runsKnown) 
 const liveEvery = 15 * time.Second
 
 // scheduleText is what a schedule says of itself.
-func scheduleText(item *engine.ScheduleItem) string {
+func scheduleText(item *trigger.ScheduleItem) string {
 	switch {
 	case item.Cron != "":
 		return item.Cron
@@ -97,7 +97,7 @@ func scheduleText(item *engine.ScheduleItem) string {
 type scheduleData struct {
 	scheduleRow
 	Axis    template.HTML
-	Coming  *engine.NextFires
+	Coming  *trigger.NextFires
 	Fires   []fireRow
 	Older   string // path of the next page of fires
 	First   string
@@ -108,8 +108,8 @@ type scheduleData struct {
 	All     bool
 	AtOnce  string
 	Error   string
-	Preview *engine.BackfillResult
-	Started *engine.BackfillResult
+	Preview *trigger.BackfillResult
+	Started *trigger.BackfillResult
 }
 
 // Clock is a slot as the schedule's zone shows it.
@@ -189,7 +189,7 @@ func (s *site) scheduleData(r *http.Request) (*scheduleData, error) {
 	return data, s.readFires(r, data, known)
 }
 
-func (s *site) findSchedule(r *http.Request) (*engine.ScheduleItem, error) {
+func (s *site) findSchedule(r *http.Request) (*trigger.ScheduleItem, error) {
 	all, err := s.Engine.Schedules(r.Context())
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (s *site) findSchedule(r *http.Request) (*engine.ScheduleItem, error) {
 // readFires reads the page of fires that the URL asks for.
 func (s *site) readFires(r *http.Request, data *scheduleData, known *runsKnown) error {
 	cursor := r.URL.Query().Get("cursor")
-	fires, next, err := s.Engine.Fires(r.Context(), engine.FireFilter{Workflow: data.Workflow, Trigger: data.Trigger, Limit: firesShown, Cursor: cursor})
+	fires, next, err := s.Engine.Fires(r.Context(), trigger.FireFilter{Workflow: data.Workflow, Trigger: data.Trigger, Limit: firesShown, Cursor: cursor})
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // encodeQuery makes a query of names and values.
@@ -32,12 +32,12 @@ func (s *site) pauseSchedule(r *http.Request) (*outcome, error) {
 	if letters := []rune(reason); len(letters) > maxReason {
 		return nil, &fault.InputError{Input: "reason", Message: "the reason is longer than " + strconv.Itoa(maxReason) + " letters"}
 	}
-	_, err := s.Engine.PauseSchedule(r.Context(), scheduleID(r), engine.PauseRequest{Reason: reason, By: by(r)})
+	_, err := s.Engine.PauseSchedule(r.Context(), scheduleID(r), trigger.PauseRequest{Reason: reason, By: by(r)})
 	return s.toSchedule(r), err
 }
 
 func (s *site) resumeSchedule(r *http.Request) (*outcome, error) {
-	_, err := s.Engine.ResumeSchedule(r.Context(), scheduleID(r), engine.PauseRequest{By: by(r)})
+	_, err := s.Engine.ResumeSchedule(r.Context(), scheduleID(r), trigger.PauseRequest{By: by(r)})
 	return s.toSchedule(r), err
 }
 
@@ -54,7 +54,7 @@ func (s *site) triggerSchedule(r *http.Request) (*outcome, error) {
 	at := s.timeField("at")
 	when := readTime(at, r)
 	if at.Error == "" {
-		run, err := s.Engine.TriggerSchedule(r.Context(), scheduleID(r), engine.TriggerRequest{At: when, RequestID: requestID(r), By: by(r)})
+		run, err := s.Engine.TriggerSchedule(r.Context(), scheduleID(r), trigger.Request{At: when, RequestID: requestID(r), By: by(r)})
 		if err == nil {
 			return &outcome{to: runURL(run.ID)}, nil
 		}
@@ -117,14 +117,14 @@ func (s *site) backfill(r *http.Request) (*outcome, error) {
 	case err != nil || atOnce < 1 || atOnce > maxAtOnce:
 		data.Error = "runs at a time: 1 to " + strconv.Itoa(maxAtOnce)
 	default:
-		return s.runBackfill(r, data, made, engine.BackfillRequest{
+		return s.runBackfill(r, data, made, trigger.BackfillRequest{
 			From: from, Until: until, All: data.All, MaxParallel: atOnce, DryRun: r.PostFormValue("do") != "start", By: by(r),
 		})
 	}
 	return &outcome{screen: made}, nil
 }
 
-func (s *site) runBackfill(r *http.Request, data *scheduleData, made *screen, request engine.BackfillRequest) (*outcome, error) {
+func (s *site) runBackfill(r *http.Request, data *scheduleData, made *screen, request trigger.BackfillRequest) (*outcome, error) {
 	result, err := s.Engine.Backfill(r.Context(), data.ID, request)
 	switch {
 	case err != nil && isRefusal(err):

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // How much of a schedule's day is read. Where there is more, the rest is
@@ -76,7 +77,7 @@ func (w *workflowStatuses) mark(fire *runs.Fire) slotMark {
 }
 
 // strip reads the day around now of one schedule.
-func (s *site) strip(ctx context.Context, item *engine.ScheduleItem, known *runsKnown) (*strip, error) {
+func (s *site) strip(ctx context.Context, item *trigger.ScheduleItem, known *runsKnown) (*strip, error) {
 	marks, err := s.pastMarks(ctx, item, known)
 	if err != nil {
 		return nil, err
@@ -100,9 +101,9 @@ func (s *site) strip(ctx context.Context, item *engine.ScheduleItem, known *runs
 }
 
 // pastMarks are the marks of what a schedule did.
-func (s *site) pastMarks(ctx context.Context, item *engine.ScheduleItem, known *runsKnown) ([]slotMark, error) {
+func (s *site) pastMarks(ctx context.Context, item *trigger.ScheduleItem, known *runsKnown) ([]slotMark, error) {
 	begin := s.Now().Add(-stripHalf)
-	fires, _, err := s.Engine.Fires(ctx, engine.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: begin, Limit: stripFires})
+	fires, _, err := s.Engine.Fires(ctx, trigger.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: begin, Limit: stripFires})
 	if err != nil || len(fires) == 0 {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (s *site) pastMarks(ctx context.Context, item *engine.ScheduleItem, known *
 		if until.After(oldest) {
 			until = oldest
 		}
-		sample, _, err := s.Engine.Fires(ctx, engine.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: at, Until: until, Limit: 1})
+		sample, _, err := s.Engine.Fires(ctx, trigger.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: at, Until: until, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

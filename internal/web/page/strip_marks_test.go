@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // busyEngine has a schedule that has fired every few seconds since ever, with a
@@ -21,7 +22,7 @@ type busyEngine struct {
 	asked  int // fires
 }
 
-func (b *busyEngine) Fires(_ context.Context, f engine.FireFilter) ([]runs.Fire, string, error) {
+func (b *busyEngine) Fires(_ context.Context, f trigger.FireFilter) ([]runs.Fire, string, error) {
 	until := f.Until
 	if until.IsZero() {
 		until = noon
@@ -36,8 +37,8 @@ func (b *busyEngine) Fires(_ context.Context, f engine.FireFilter) ([]runs.Fire,
 	return fires, "", nil
 }
 
-func (b *busyEngine) NextFires(_ context.Context, id string, from time.Time, n int) (*engine.NextFires, error) {
-	next := &engine.NextFires{ID: id}
+func (b *busyEngine) NextFires(_ context.Context, id string, from time.Time, n int) (*trigger.NextFires, error) {
+	next := &trigger.NextFires{ID: id}
 	for range n {
 		from = from.Truncate(b.every).Add(b.every)
 		next.Next = append(next.Next, from)
@@ -65,7 +66,7 @@ func TestAScheduleOfEverySecondFillsItsDay(t *testing.T) {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			busy := &busyEngine{every: every, failed: noon.Add(-9 * time.Hour)}
 			s := &site{Options: Options{Engine: busy, Now: func() time.Time { return noon }, Location: time.UTC}}
-			drawn, err := s.strip(t.Context(), &engine.ScheduleItem{ID: "w/t", Workflow: "w", Trigger: "t"}, newRunsKnown(busy, noon))
+			drawn, err := s.strip(t.Context(), &trigger.ScheduleItem{ID: "w/t", Workflow: "w", Trigger: "t"}, newRunsKnown(busy, noon))
 			if err != nil {
 				t.Fatal(err)
 			}

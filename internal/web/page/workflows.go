@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // workflowsData is what the list of workflows shows.
@@ -107,10 +108,10 @@ func (d *workflowData) FailedCount() int { return d.Stored[runs.RunFailed] }
 
 // triggerRow is one trigger with what comes next.
 type triggerRow struct {
-	engine.TriggerInfo
+	trigger.Info
 	URL      string // of its schedule; "" for what does not fire by the clock
-	Schedule *engine.ScheduleItem
-	Next     *engine.NextFires
+	Schedule *trigger.ScheduleItem
+	Next     *trigger.NextFires
 	zone     *time.Location
 }
 
@@ -171,18 +172,18 @@ func (s *site) workflowScreen(r *http.Request, detail *engine.WorkflowDetail, in
 
 // triggerRows adds the state and the next slots to what fires by the clock.
 func (s *site) triggerRows(r *http.Request, detail *engine.WorkflowDetail) ([]triggerRow, error) {
-	var schedules []engine.ScheduleItem
+	var schedules []trigger.ScheduleItem
 	rows := make([]triggerRow, 0, len(detail.Triggers))
-	for _, trigger := range detail.Triggers {
-		row := triggerRow{TriggerInfo: trigger, zone: time.UTC}
-		if trigger.Kind == plan.TriggerCron || trigger.Kind == plan.TriggerEvery || trigger.Kind == plan.TriggerPoll {
+	for _, info := range detail.Triggers {
+		row := triggerRow{Info: info, zone: time.UTC}
+		if info.Kind == plan.TriggerCron || info.Kind == plan.TriggerEvery || info.Kind == plan.TriggerPoll {
 			if schedules == nil {
 				var err error
 				if schedules, err = s.Engine.Schedules(r.Context()); err != nil {
 					return nil, err
 				}
 			}
-			at := slices.IndexFunc(schedules, func(item engine.ScheduleItem) bool { return item.ID == trigger.ID })
+			at := slices.IndexFunc(schedules, func(item trigger.ScheduleItem) bool { return item.ID == info.ID })
 			if at >= 0 {
 				if err := s.addNext(r, &row, &schedules[at]); err != nil {
 					return nil, err
@@ -194,7 +195,7 @@ func (s *site) triggerRows(r *http.Request, detail *engine.WorkflowDetail) ([]tr
 	return rows, nil
 }
 
-func (s *site) addNext(r *http.Request, row *triggerRow, item *engine.ScheduleItem) error {
+func (s *site) addNext(r *http.Request, row *triggerRow, item *trigger.ScheduleItem) error {
 	row.Schedule, row.URL = item, scheduleURL(item.Workflow, item.Trigger)
 	if zone, err := time.LoadLocation(item.Timezone); err == nil {
 		row.zone = zone

@@ -1741,7 +1741,7 @@ type TooManyRequestsProblem_Problems_Item struct {
 	union json.RawMessage
 }
 
-// TriggerInfo TriggerInfo is one trigger of a workflow in a list.
+// TriggerInfo Info is one trigger of a workflow in a list.
 type TriggerInfo struct {
 	// Id WORKFLOW/TRIGGER
 	Id   string          `json:"id"`
@@ -1755,7 +1755,7 @@ type TriggerInfo struct {
 // TriggerInfoKind defines model for TriggerInfo.Kind.
 type TriggerInfoKind string
 
-// TriggerRequest TriggerRequest starts a run of a schedule now, or for a slot.
+// TriggerRequest Request starts a run of a schedule now, or for a slot.
 type TriggerRequest struct {
 	// At the run's scheduled_at; zero = now
 	At        *time.Time `json:"at,omitempty"`

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -17,8 +17,8 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 	if ctx.Err() != nil || !errors.As(err, &failure) || failure.Kind == plan.KindCanceled {
 		return err
 	}
-	name, log := runs.TriggerID(p.rev.Name(), p.t.Name), p.e.config.Log
-	text := p.e.project.Redact(failureText(failure))
+	name, log := runs.TriggerID(p.rev.Name(), p.t.Name), p.triggers.config.Log
+	text := p.triggers.project.Redact(failureText(failure))
 	log.Warn("poll failed", "trigger", name, "kind", failure.Kind, "error", text)
 	row := pollRow{seen: map[digest]seenKey{}}
 	if old != nil {
@@ -33,11 +33,11 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 	n := p.t.PauseAfterFailures
 	pausing := n > 0 && row.Failures >= n
 	if !again || pausing {
-		if err := p.e.skip(p.rev, p.t, p.at, runs.SkipFailed, text); err != nil {
+		if err := p.triggers.skip(p.rev, p.t, p.at, runs.SkipFailed, text); err != nil {
 			return err
 		}
 	}
-	if err := p.e.putPollRow(p.rev.Name(), p.t.Name, &row); err != nil {
+	if err := p.triggers.putPollRow(p.rev.Name(), p.t.Name, &row); err != nil {
 		return err
 	}
 	if pausing {
@@ -49,15 +49,15 @@ func (p *onePoll) failed(ctx context.Context, old *pollRow, err error) error {
 // pause stops the poll until a person resumes it.
 func (p *onePoll) pause(failures int, text string) error {
 	reason := fmt.Sprintf("%d polls in a row failed: %s", failures, text)
-	_, err := p.e.store.EditTriggerState(p.rev.Name(), p.t.Name, func(state *runs.TriggerState) {
+	_, err := p.triggers.store.EditTriggerState(p.rev.Name(), p.t.Name, func(state *runs.TriggerState) {
 		if !state.Paused {
 			state.Paused, state.PausedAt, state.PausedBy, state.Reason = true, p.at, "", reason
 		}
 	})
 	if err != nil {
-		return p.e.fault(err)
+		return p.triggers.fault(err)
 	}
-	p.e.config.Log.Warn("poll paused", "trigger", runs.TriggerID(p.rev.Name(), p.t.Name), "reason", reason)
+	p.triggers.config.Log.Warn("poll paused", "trigger", runs.TriggerID(p.rev.Name(), p.t.Name), "reason", reason)
 	return nil
 }
 
@@ -78,8 +78,8 @@ func (p *onePoll) sink() runs.Sink { return pollSink{p} }
 
 // Log writes a line of the plugin.
 func (s pollSink) Log(line runs.Log) {
-	s.p.e.config.Log.Debug("poll", "trigger", runs.TriggerID(s.p.rev.Name(), s.p.t.Name),
-		"message", s.p.e.project.Redact(line.Message))
+	s.p.triggers.config.Log.Debug("poll", "trigger", runs.TriggerID(s.p.rev.Name(), s.p.t.Name),
+		"message", s.p.triggers.project.Redact(line.Message))
 }
 
 // Progress is of no use here.

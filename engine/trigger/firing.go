@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -51,32 +51,32 @@ func (e *notFiredError) Unwrap() error { return e.cause }
 // existing says that the fire, or its request, has a run already. The error is a
 // *notFiredError where this fire can't become a run; any other one is the
 // engine's, and the fire is still to be decided.
-func (e *Engine) startTriggered(ctx context.Context, f firing) (runID string, existing bool, err error) {
-	now := e.config.Now().UTC().Round(0)
-	inputs, err := e.triggerInputs(ctx, f, now)
+func (tr *Triggers) startTriggered(ctx context.Context, f firing) (runID string, existing bool, err error) {
+	now := tr.config.Now().UTC().Round(0)
+	inputs, err := tr.triggerInputs(ctx, f, now)
 	if err != nil {
 		return "", false, err
 	}
-	options := startOptions{
-		requestID: f.requestID, digest: f.digest, by: f.by, trigger: f.trigger.Name, triggerKind: f.trigger.Kind, triggerAt: f.at,
-		item: f.item, outputs: f.outputs, fire: f.row(now),
+	start := Start{
+		RequestID: f.requestID, Digest: f.digest, By: f.by, Trigger: f.trigger.Name, Kind: f.trigger.Kind, At: f.at,
+		Item: f.item, Outputs: f.outputs, Fire: f.row(now),
 	}
 	if f.trigger.Kind.Scheduled() {
-		options.scheduledAt = f.at
+		start.ScheduledAt = f.at
 	}
-	runID, existing, err = e.begin(ctx, f.rev.Checked, inputs, options)
+	runID, existing, err = tr.runs.Begin(ctx, f.rev.Checked, inputs, start)
 	return runID, existing, refusedFire(err)
 }
 
 // triggerInputs are the complete inputs of the run.
-func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (json.RawMessage, error) {
+func (tr *Triggers) triggerInputs(ctx context.Context, f firing, now time.Time) (json.RawMessage, error) {
 	code, err := f.rev.Code()
 	if err != nil {
 		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: err.Error()}
 	}
 	values, failure := code.Inputs(f.trigger, f.roots, now)
 	if failure != nil {
-		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: e.project.Redact(failure.Message)}
+		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: tr.project.Redact(failure.Message)}
 	}
 	given := make(map[string]workspace.Input, len(values))
 	for name, value := range values {
@@ -86,7 +86,7 @@ func (e *Engine) triggerInputs(ctx context.Context, f firing, now time.Time) (js
 	if err != nil {
 		return nil, refusedFire(err)
 	}
-	if lacking := inforce.FirstError(e.project.Preflight(ctx, f.rev.Workflow())); lacking != nil {
+	if lacking := inforce.FirstError(tr.project.Preflight(ctx, f.rev.Workflow())); lacking != nil {
 		return nil, &notFiredError{Skipped: runs.SkipInvalid, Note: lacking.String()}
 	}
 	return inputs, nil
@@ -130,15 +130,15 @@ func refusedFire(err error) error {
 // skip stores the row of a fire that started no run, and tells the observer. Events
 // that fall together stand one behind the other; the end of a run that is told
 // twice has one row.
-func (e *Engine) skip(rev *inforce.Revision, t *plan.Trigger, at time.Time, reason, note string) error {
+func (tr *Triggers) skip(rev *inforce.Revision, t *plan.Trigger, at time.Time, reason, note string) error {
 	row := runs.Fire{
-		Workflow: rev.Name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: e.config.Now().UTC().Round(0),
-		Skipped: reason, Note: e.project.Redact(note),
+		Workflow: rev.Name(), Trigger: t.Name, Kind: t.Kind, Slot: at.UTC(), At: tr.config.Now().UTC().Round(0),
+		Skipped: reason, Note: tr.project.Redact(note),
 	}
 	for !t.Kind.Scheduled() {
-		taken, err := e.store.Fire(row.Workflow, row.Trigger, row.Slot)
+		taken, err := tr.store.Fire(row.Workflow, row.Trigger, row.Slot)
 		if err != nil {
-			return e.fault(err)
+			return tr.fault(err)
 		}
 		if taken == nil {
 			break
@@ -148,9 +148,9 @@ func (e *Engine) skip(rev *inforce.Revision, t *plan.Trigger, at time.Time, reas
 		}
 		row.Slot = row.Slot.Add(1)
 	}
-	if err := e.store.PutFires([]runs.Fire{row}, row.Workflow, row.Trigger, nil); err != nil {
-		return e.fault(err)
+	if err := tr.store.PutFires([]runs.Fire{row}, row.Workflow, row.Trigger, nil); err != nil {
+		return tr.fault(err)
 	}
-	e.config.Observer.Fired(&row)
+	tr.config.Observer.Fired(&row)
 	return nil
 }

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"bytes"
@@ -108,30 +108,30 @@ func pollKey(workflow, trigger string) string { return workflow + "/" + trigger 
 
 // pollRow reads what a poll has seen; nil where it has seen nothing yet. A row that
 // can't be read counts as none: the next poll notes what is there.
-func (e *Engine) pollRow(workflow, trigger string) (*pollRow, error) {
-	data, _, found, err := e.store.KV().Get(pollBucket, pollKey(workflow, trigger))
+func (tr *Triggers) pollRow(workflow, trigger string) (*pollRow, error) {
+	data, _, found, err := tr.store.KV().Get(pollBucket, pollKey(workflow, trigger))
 	if err != nil {
-		return nil, e.fault(fmt.Errorf("read what the poll %s/%s has seen: %w", workflow, trigger, err))
+		return nil, tr.fault(fmt.Errorf("read what the poll %s/%s has seen: %w", workflow, trigger, err))
 	}
 	if !found {
 		return nil, nil
 	}
 	row, err := decodePollRow(data)
 	if err != nil {
-		e.config.Log.Warn("poll begins anew", "workflow", workflow, "trigger", trigger, "error", err)
+		tr.config.Log.Warn("poll begins anew", "workflow", workflow, "trigger", trigger, "error", err)
 		return nil, nil
 	}
 	return row, nil
 }
 
-func (e *Engine) putPollRow(workflow, trigger string, row *pollRow) error {
+func (tr *Triggers) putPollRow(workflow, trigger string, row *pollRow) error {
 	row.forget(maxPollKeys)
 	data, err := row.encode()
 	if err != nil {
 		return err
 	}
-	if _, err := e.store.KV().Put(pollBucket, pollKey(workflow, trigger), data, nil); err != nil {
-		return e.fault(fmt.Errorf("store what the poll %s/%s has seen: %w", workflow, trigger, err))
+	if _, err := tr.store.KV().Put(pollBucket, pollKey(workflow, trigger), data, nil); err != nil {
+		return tr.fault(fmt.Errorf("store what the poll %s/%s has seen: %w", workflow, trigger, err))
 	}
 	return nil
 }

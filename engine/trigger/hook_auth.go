@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -35,13 +35,13 @@ type hookSender struct {
 
 // authenticate checks that the sender knows the webhook's secret. Comparing takes
 // as long for a wrong one as for the right one. *HookRefusedError.
-func (e *Engine) authenticate(ctx context.Context, t *plan.Trigger, r HookRequest, now time.Time) (hookSender, error) {
+func (tr *Triggers) authenticate(ctx context.Context, t *plan.Trigger, r HookRequest, now time.Time) (hookSender, error) {
 	sender := hookSender{}
 	if r.Remote != "" {
 		sender.by = "webhook from " + r.Remote
 	}
 	if signed := t.Webhook.HMAC; signed != nil {
-		key, err := e.hookSecret(ctx, t, &signed.Secret)
+		key, err := tr.hookSecret(ctx, t, &signed.Secret)
 		if err != nil {
 			return sender, err
 		}
@@ -51,7 +51,7 @@ func (e *Engine) authenticate(ctx context.Context, t *plan.Trigger, r HookReques
 		}
 		return sender, err
 	}
-	token, err := e.hookSecret(ctx, t, t.Webhook.Token)
+	token, err := tr.hookSecret(ctx, t, t.Webhook.Token)
 	if err != nil {
 		return sender, err
 	}
@@ -60,22 +60,22 @@ func (e *Engine) authenticate(ctx context.Context, t *plan.Trigger, r HookReques
 
 // hookSecret reveals the secret of a webhook. One that is missing or empty lets
 // nobody in: an empty key is everybody's.
-func (e *Engine) hookSecret(ctx context.Context, t *plan.Trigger, reference *plan.Value) (string, error) {
+func (tr *Triggers) hookSecret(ctx context.Context, t *plan.Trigger, reference *plan.Value) (string, error) {
 	notReady := refuseHook(http.StatusServiceUnavailable, "the webhook is not set up: the log of the server says why")
 	if reference == nil || reference.Kind != plan.ValueSecret {
 		return "", notReady
 	}
-	clear, err := e.project.Services().Reveal(ctx, reference.Secret)
+	clear, err := tr.project.Services().Reveal(ctx, reference.Secret)
 	if err == nil && clear != "" {
 		return clear, nil
 	}
 	var missing *secret.NotFoundError
 	if err == nil || errors.As(err, &missing) {
-		e.config.Log.Warn("the secret of a webhook is not set", "trigger", t.Name, "secret", reference.Secret,
-			"hint", "set the environment variable "+e.project.SecretEnv().VariableOf(reference.Secret))
+		tr.config.Log.Warn("the secret of a webhook is not set", "trigger", t.Name, "secret", reference.Secret,
+			"hint", "set the environment variable "+tr.project.SecretEnv().VariableOf(reference.Secret))
 		return "", notReady
 	}
-	e.config.Log.Warn("the secret of a webhook can't be read", "trigger", t.Name, "secret", reference.Secret, "error", err)
+	tr.config.Log.Warn("the secret of a webhook can't be read", "trigger", t.Name, "secret", reference.Secret, "error", err)
 	return "", notReady
 }
 

@@ -1,6 +1,9 @@
-package engine
+package trigger
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strings"
@@ -78,4 +81,11 @@ func refusedWell(t *testing.T, err error) {
 	if err != nil && (!errors.As(err, &refused) || refused.Status < 400 || refused.Status > 422) {
 		t.Fatalf("refused with %v", err)
 	}
+}
+
+// signature is what a sender puts into the header.
+func signature(key, text string) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(text))
+	return hex.EncodeToString(mac.Sum(nil))
 }

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -18,23 +18,23 @@ import (
 // and the start of runs. What people do to schedules goes through it too, whether
 // the loop runs or not. Safe for concurrent use.
 type scheduler struct {
-	engine    *Engine
+	triggers  *Triggers
 	loop      *schedule.Loop
 	epoch     uint64
 	backfills backfills
 }
 
-func newScheduler(e *Engine, after func(time.Duration) <-chan time.Time) (*scheduler, error) {
-	epoch, err := e.store.Epoch()
+func newScheduler(tr *Triggers, after func(time.Duration) <-chan time.Time) (*scheduler, error) {
+	epoch, err := tr.store.Epoch()
 	if err != nil {
 		return nil, fmt.Errorf("read the store's epoch: %w", err)
 	}
-	s := &scheduler{engine: e, epoch: epoch}
-	changed, _ := e.revisions.Changed() // for as long as the engine lives
+	s := &scheduler{triggers: tr, epoch: epoch}
+	changed, _ := tr.revisions.Changed() // for as long as the engine lives
 	s.loop = schedule.NewLoop(schedule.Options{
-		Store: fireStore{e.store}, Runs: s, Items: s.items, Changed: changed, Epoch: epoch,
-		Now: e.config.Now, After: after, Log: e.config.Log,
-		Skipped: func(fire runs.Fire) { e.config.Observer.Fired(&fire) },
+		Store: fireStore{tr.store}, Runs: s, Items: s.items, Changed: changed, Epoch: epoch,
+		Now: tr.config.Now, After: after, Log: tr.config.Log,
+		Skipped: func(fire runs.Fire) { tr.config.Observer.Fired(&fire) },
 	})
 	return s, nil
 }
@@ -51,14 +51,14 @@ func (s fireStore) NewestFire(workflow, trigger string) (*runs.Fire, error) {
 }
 
 // runSchedules decides on slots until ctx ends.
-func (e *Engine) runSchedules(ctx context.Context) {
-	e.resumeBackfills(ctx)
-	e.scheduler.loop.Run(ctx)
+func (tr *Triggers) runSchedules(ctx context.Context) {
+	tr.resumeBackfills(ctx)
+	tr.scheduler.loop.Run(ctx)
 }
 
 // items are the cron and every triggers in force.
 func (s *scheduler) items(ctx context.Context) ([]schedule.Item, error) {
-	all, err := s.engine.revisions.All(ctx)
+	all, err := s.triggers.revisions.All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *scheduler) items(ctx context.Context) ([]schedule.Item, error) {
 
 // Start starts the run of a slot.
 func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire runs.Fire) (run string, stored bool, err error) {
-	rev, err := s.engine.revisions.Named(ctx, item.Workflow)
+	rev, err := s.triggers.revisions.Named(ctx, item.Workflow)
 	var t *plan.Trigger
 	if err == nil {
 		t = rev.Trigger(item.Trigger)
@@ -93,7 +93,7 @@ func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire runs.Fir
 	case err != nil:
 		return "", false, err
 	}
-	id, existing, err := s.engine.startTriggered(ctx, firing{rev: rev, trigger: t, at: fire.Slot, fire: &fire})
+	id, existing, err := s.triggers.startTriggered(ctx, firing{rev: rev, trigger: t, at: fire.Slot, fire: &fire})
 	var refused *notFiredError
 	switch {
 	case errors.As(err, &refused):
@@ -106,12 +106,12 @@ func (s *scheduler) Start(ctx context.Context, item schedule.Item, fire runs.Fir
 
 // Active reports whether a run goes on: a paused one has given its place back.
 func (s *scheduler) Active(run string) (bool, error) {
-	row, err := s.engine.store.Run(run)
+	row, err := s.triggers.store.Run(run)
 	switch {
 	case errors.Is(err, store.ErrRunNotFound):
 		return false, nil // retention took it
 	case err != nil:
-		return false, s.engine.fault(err)
+		return false, s.triggers.fault(err)
 	}
 	return !row.Closed && row.Status != runs.RunPaused, nil
 }

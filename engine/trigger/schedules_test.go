@@ -1,4 +1,4 @@
-package engine
+package trigger_test
 
 import (
 	"encoding/json"
@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 const scheduledWorkflow = `flowrun: v1
@@ -32,7 +34,7 @@ outputs:
 // scheduled is an engine over schedules whose clock a test sets. Nothing fires by
 // itself: no server's parts run.
 type scheduled struct {
-	*Engine
+	*engine.Engine
 	t     *testing.T
 	dir   string
 	clock *testClock
@@ -54,9 +56,9 @@ func (s *scheduled) open() {
 }
 
 // fires tells what is stored of a trigger, the oldest slot first.
-func (s *scheduled) fires(trigger string) []string {
+func (s *scheduled) fires(name string) []string {
 	s.t.Helper()
-	rows, _, err := s.Fires(s.t.Context(), FireFilter{Workflow: "report", Trigger: trigger, Limit: 1000})
+	rows, _, err := s.Fires(s.t.Context(), trigger.FireFilter{Workflow: "report", Trigger: name, Limit: 1000})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func TestSchedulesAreToldWithoutAServer(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	alone, err := Offline{s.project}.Schedules(t.Context())
+	alone, err := engine.Offline{Workspace: s.Project()}.Schedules(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +129,7 @@ func TestRule17NextFiresHaveNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []NextFire{
+	want := []trigger.NextFire{
 		{At: time.Date(2026, 3, 28, 1, 30, 0, 0, time.UTC)},
 		{At: time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), Note: "02:30 does not exist on 2026-03-29: this is the first minute after the gap"},
 		{At: time.Date(2026, 3, 30, 0, 30, 0, 0, time.UTC)},
@@ -136,7 +138,7 @@ func TestRule17NextFiresHaveNotes(t *testing.T) {
 		t.Errorf("%v (-want +got)\n%s", next.Next, diff)
 	}
 	from := time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC)
-	autumn, err := Offline{s.project}.NextFires(t.Context(), "report/daily", from, 1)
+	autumn, err := engine.Offline{Workspace: s.Project()}.NextFires(t.Context(), "report/daily", from, 1)
 	if err != nil || len(autumn.Fires) != 1 || !strings.Contains(autumn.Fires[0].Note, "comes twice") {
 		t.Errorf("%v %+v", err, autumn)
 	}
@@ -147,7 +149,7 @@ func TestASchedulesIDIsChecked(t *testing.T) {
 	for id, want := range map[string]string{
 		"report/dayly": "did you mean `report/daily`?", "report/hook": "kind webhook", "nothing": "WORKFLOW/TRIGGER", "no/such": "WORKFLOW/TRIGGER", "": "WORKFLOW/TRIGGER", "a/b/c": "WORKFLOW/TRIGGER",
 	} {
-		_, err := s.PauseSchedule(t.Context(), id, PauseRequest{})
+		_, err := s.PauseSchedule(t.Context(), id, trigger.PauseRequest{})
 		var unknown *fault.UnknownError
 		if !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, want) {
 			t.Errorf("%q: %#v, want %q", id, err, want)
@@ -158,7 +160,7 @@ func TestASchedulesIDIsChecked(t *testing.T) {
 func TestAPauseLastsOverRestartsAndARefusesToFlood(t *testing.T) {
 	s := newScheduled(t)
 	for range 2 { // once more changes nothing
-		item, err := s.PauseSchedule(t.Context(), "report/quarter", PauseRequest{By: "ann", Reason: "holidays"})
+		item, err := s.PauseSchedule(t.Context(), "report/quarter", trigger.PauseRequest{By: "ann", Reason: "holidays"})
 		if err != nil || !item.Paused || item.PausedBy != "ann" || item.PausedReason != "holidays" || item.Next != nil || !item.PausedAt.Equal(s.clock.now()) {
 			t.Fatalf("%v %+v", err, item)
 		}
@@ -170,7 +172,7 @@ func TestAPauseLastsOverRestartsAndARefusesToFlood(t *testing.T) {
 	}
 	s.look() // the first look of a server
 	s.clock.move(time.Hour)
-	item, err := s.ResumeSchedule(t.Context(), "report/quarter", PauseRequest{By: "ann"})
+	item, err := s.ResumeSchedule(t.Context(), "report/quarter", trigger.PauseRequest{By: "ann"})
 	if err != nil || item.Paused || item.PausedAt != nil || item.Next == nil || !item.Next.Equal(s.clock.now().Add(15*time.Minute)) {
 		t.Fatalf("%v %+v", err, item)
 	}
@@ -191,7 +193,7 @@ func (s *scheduled) look() {
 		s.t.Fatal(err)
 	}
 	eventually(s.t, "the loop to look", func() bool {
-		states, err := s.store.TriggerStates()
+		states, err := s.Store().TriggerStates()
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -208,18 +210,18 @@ func (s *scheduled) look() {
 func TestATriggerByHandLeavesTheSlotsAlone(t *testing.T) {
 	s := newScheduled(t)
 	s.look()
-	first, err := s.TriggerSchedule(t.Context(), "report/daily", TriggerRequest{By: "ann", RequestID: "one"})
+	first, err := s.TriggerSchedule(t.Context(), "report/daily", trigger.Request{By: "ann", RequestID: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.TriggerSchedule(t.Context(), "report/daily", TriggerRequest{By: "ann", RequestID: "one"})
+	again, err := s.TriggerSchedule(t.Context(), "report/daily", trigger.Request{By: "ann", RequestID: "one"})
 	if err != nil || again.ID != first.ID {
 		t.Fatalf("%v: %s, want %s", err, again.ID, first.ID)
 	}
 	if got, want := s.text(first.ID), `{"at":"2026-03-27T12:00:00Z","text":"A daily cron"}`; got != want || first.Trigger != "daily" {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := s.TriggerSchedule(t.Context(), "report/quarter", TriggerRequest{By: "ann"}); err != nil { // 12:00 is a slot of the clock
+	if _, err := s.TriggerSchedule(t.Context(), "report/quarter", trigger.Request{By: "ann"}); err != nil { // 12:00 is a slot of the clock
 		t.Fatal(err)
 	}
 	s.holds("daily", "03-27 12:00 run by ann")
@@ -231,14 +233,14 @@ func TestATriggerByHandLeavesTheSlotsAlone(t *testing.T) {
 func TestARunOfOneSlotByHand(t *testing.T) {
 	s := newScheduled(t)
 	slot := time.Date(2026, 3, 27, 11, 45, 0, 0, time.UTC)
-	run, err := s.TriggerSchedule(t.Context(), "report/quarter", TriggerRequest{At: slot, By: "ann"})
+	run, err := s.TriggerSchedule(t.Context(), "report/quarter", trigger.Request{At: slot, By: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := s.text(run.ID), `{"at":"2026-03-27T11:45:00Z","text":"B quarter every"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	_, err = s.TriggerSchedule(t.Context(), "report/quarter", TriggerRequest{At: slot, By: "ann"})
+	_, err = s.TriggerSchedule(t.Context(), "report/quarter", trigger.Request{At: slot, By: "ann"})
 	var conflict *fault.ConflictError
 	if !errors.As(err, &conflict) || !strings.Contains(conflict.Message, run.ID) {
 		t.Errorf("%v", err)
@@ -248,10 +250,10 @@ func TestARunOfOneSlotByHand(t *testing.T) {
 func TestABackfillTakesTheSlotsThatHaveNoRun(t *testing.T) {
 	s := newScheduled(t)
 	at := func(hour, minute int) time.Time { return time.Date(2026, 3, 27, hour, minute, 0, 0, time.UTC) }
-	if _, err := s.TriggerSchedule(t.Context(), "report/quarter", TriggerRequest{At: at(11, 15), By: "ann"}); err != nil {
+	if _, err := s.TriggerSchedule(t.Context(), "report/quarter", trigger.Request{At: at(11, 15), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	request := BackfillRequest{From: at(11, 0), Until: at(12, 0), DryRun: true, By: "ann"}
+	request := trigger.BackfillRequest{From: at(11, 0), Until: at(12, 0), DryRun: true, By: "ann"}
 	dry, err := s.Backfill(t.Context(), "report/quarter", request)
 	if err != nil || len(dry.Slots) != 3 || len(dry.Skipped) != 1 || dry.Slots[0].Run != "" || !dry.DryRun {
 		t.Fatalf("%v %+v", err, dry)
@@ -288,7 +290,7 @@ func TestABackfillFillsSkippedSlots(t *testing.T) {
 	s.clock.move(3 * time.Hour)
 	s.look()
 	s.holds("quarter", "03-27 12:15 late ×7", "03-27 14:00 catchup ×4", "03-27 15:00 run")
-	result, err := s.Backfill(t.Context(), "report/quarter", BackfillRequest{From: s.clock.now().Add(-time.Hour), Until: s.clock.now().Add(time.Hour), MaxParallel: 10})
+	result, err := s.Backfill(t.Context(), "report/quarter", trigger.BackfillRequest{From: s.clock.now().Add(-time.Hour), Until: s.clock.now().Add(time.Hour), MaxParallel: 10})
 	if err != nil || len(result.Slots) != 4 || len(result.Skipped) != 1 {
 		t.Fatalf("%v %+v", err, result)
 	}
@@ -303,19 +305,19 @@ func TestABackfillOutlivesItsServer(t *testing.T) {
 	dir, clock := t.TempDir(), &testClock{at: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
 	writePlain(t, dir, "flowrun.yaml", "workflows: [w.yaml]\n")
 	writePlain(t, dir, "w.yaml", "flowrun: v1\nname: w\ntriggers: {t: {every: 1h}}\nsteps:\n  - {id: ask, uses: core.wait, with: {signal: go}}\n")
-	begin := func() *Engine {
+	begin := func() *engine.Engine {
 		e := openTriggered(t, dir, clock, nil)
 		if err := e.AlwaysOn(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	open := func(e *Engine) (ids []string) {
-		runs, _, err := e.List(t.Context(), RunFilter{})
+	open := func(e *engine.Engine) (ids []string) {
+		rows, _, err := e.List(t.Context(), engine.RunFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, run := range runs {
+		for _, run := range rows {
 			if !run.Closed {
 				ids = append(ids, run.ID)
 			}
@@ -323,20 +325,26 @@ func TestABackfillOutlivesItsServer(t *testing.T) {
 		return ids
 	}
 	e := begin()
-	result, err := e.Backfill(t.Context(), "w/t", BackfillRequest{From: clock.now().Add(-5 * time.Hour), Until: clock.now()})
+	result, err := e.Backfill(t.Context(), "w/t", trigger.BackfillRequest{From: clock.now().Add(-5 * time.Hour), Until: clock.now()})
 	if err != nil || len(result.Slots) != 5 {
 		t.Fatalf("%v %+v", err, result)
 	}
 	for round := range 2 { // a restart while a run goes on: it is still the only one
 		closeEngine(t, e)
 		e = begin()
-		eventually(t, "the backfill", func() bool { return e.scheduler.backfills.pending.Load() == 1 })
+		eventually(t, "the backfill", func() bool { return e.Pending() == 1 })
 		first := open(e)
 		if len(first) != 1 {
 			t.Fatalf("round %d: open are %v", round, first)
 		}
-		eventually(t, "the run to wait", func() bool { return e.driver.Driven(first[0]) })
-		if _, err := e.Decide(t.Context(), first[0], "ask", ActSignal, DecideRequest{Payload: []byte("{}"), By: "ann"}); err != nil {
+		eventually(t, "the run to wait", func() bool {
+			row, err := e.Store().Run(first[0])
+			if err == nil {
+				e.Runs().NoteUndriven(row)
+			}
+			return err == nil && row.Status == runs.RunWaiting && !row.Undriven
+		})
+		if _, err := e.Decide(t.Context(), first[0], "ask", engine.ActSignal, engine.DecideRequest{Payload: []byte("{}"), By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the next run", func() bool { ids := open(e); return len(ids) == 1 && ids[0] != first[0] })
@@ -344,15 +352,15 @@ func TestABackfillOutlivesItsServer(t *testing.T) {
 	if err := e.Cancel(t.Context(), open(e)[0], "ann"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the backfill", func() bool { return e.scheduler.backfills.pending.Load() == 0 })
+	eventually(t, "the end of the backfill", func() bool { return e.Pending() == 0 })
 	closeEngine(t, e)
 	e = begin()
 	defer closeEngine(t, e)
-	eventually(t, "the server", func() bool { return e.always.on() })
-	if keys, err := e.store.KV().List(backfillBucket, ""); err != nil || len(keys) != 0 {
+	eventually(t, "the server", e.Background)
+	if keys, err := e.Store().KV().List(trigger.BackfillBucket, ""); err != nil || len(keys) != 0 {
 		t.Errorf("%v %v", keys, err)
 	}
-	if rows, _, err := e.Fires(t.Context(), FireFilter{Workflow: "w"}); err != nil || len(rows) != 3 {
+	if rows, _, err := e.Fires(t.Context(), trigger.FireFilter{Workflow: "w"}); err != nil || len(rows) != 3 {
 		t.Errorf("%v %v", err, rows)
 	}
 }
@@ -361,14 +369,14 @@ func TestABackfillIsRefused(t *testing.T) {
 	s := newScheduled(t)
 	now := s.clock.now()
 	for name, c := range map[string]struct {
-		request BackfillRequest
+		request trigger.BackfillRequest
 		want    string
 	}{
-		"no beginning":       {BackfillRequest{Until: now}, "needs the time"},
-		"in the future":      {BackfillRequest{From: now.Add(time.Hour), Until: now.Add(2 * time.Hour)}, "in the future"},
-		"backwards":          {BackfillRequest{From: now, Until: now.Add(-time.Hour)}, "ends before it begins"},
-		"too many slots":     {BackfillRequest{From: now.AddDate(-1, 0, 0), Until: now}, "more than 10000 slots"},
-		"too many at a time": {BackfillRequest{From: now.Add(-time.Hour), Until: now, MaxParallel: 101}, "1 to 100"},
+		"no beginning":       {trigger.BackfillRequest{Until: now}, "needs the time"},
+		"in the future":      {trigger.BackfillRequest{From: now.Add(time.Hour), Until: now.Add(2 * time.Hour)}, "in the future"},
+		"backwards":          {trigger.BackfillRequest{From: now, Until: now.Add(-time.Hour)}, "ends before it begins"},
+		"too many slots":     {trigger.BackfillRequest{From: now.AddDate(-1, 0, 0), Until: now}, "more than 10000 slots"},
+		"too many at a time": {trigger.BackfillRequest{From: now.Add(-time.Hour), Until: now, MaxParallel: 101}, "1 to 100"},
 	} {
 		_, err := s.Backfill(t.Context(), "report/quarter", c.request)
 		var wrong *fault.InputError
@@ -389,7 +397,7 @@ func TestRule16AnImpliedConcurrencyIsNoneForASchedule(t *testing.T) {
 	writePlain(t, dir, "c.yaml", "flowrun: v1\nname: c\ntriggers: {t: {every: 1m}}\nconcurrency: {key: c, limit: 1, on_full: queue}\n"+steps)
 	e := openTriggered(t, dir, clock, nil)
 	defer closeEngine(t, e)
-	items, err := e.scheduler.items(t.Context())
+	items, err := e.ScheduledItems(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,16 +412,16 @@ func TestRule16AnImpliedConcurrencyIsNoneForASchedule(t *testing.T) {
 
 func TestFiresAreAskedForByTheirTrigger(t *testing.T) {
 	s := newScheduled(t)
-	if _, err := s.TriggerSchedule(t.Context(), "report/daily", TriggerRequest{}); err != nil {
+	if _, err := s.TriggerSchedule(t.Context(), "report/daily", trigger.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []FireFilter{{}, {Workflow: "report"}, {Trigger: "report/daily"}, {Workflow: "report", Trigger: "daily"}} {
+	for _, f := range []trigger.FireFilter{{}, {Workflow: "report"}, {Trigger: "report/daily"}, {Workflow: "report", Trigger: "daily"}} {
 		if rows, _, err := s.Fires(t.Context(), f); err != nil || len(rows) != 1 || rows[0].By != "somebody" {
 			t.Errorf("%+v: %v %v", f, err, rows)
 		}
 	}
 	var wrong *fault.InputError
-	for _, f := range []FireFilter{{Trigger: "daily"}, {Cursor: "no"}, {Cursor: "AAAAAAAAAAAAAAAAAAAA", Workflow: "report"}} {
+	for _, f := range []trigger.FireFilter{{Trigger: "daily"}, {Cursor: "no"}, {Cursor: "AAAAAAAAAAAAAAAAAAAA", Workflow: "report"}} {
 		if _, _, err := s.Fires(t.Context(), f); !errors.As(err, &wrong) {
 			t.Errorf("%+v: %v", f, err)
 		}

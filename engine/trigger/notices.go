@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
@@ -40,13 +39,13 @@ func noticeDelays() []time.Duration {
 
 // notices tells one target of flowrun.yaml what became of runs.
 type notices struct {
-	engine *Engine
-	target *project.Notify
-	after  func(time.Duration) <-chan time.Time
+	triggers *Triggers
+	target   *project.Notify
+	after    func(time.Duration) <-chan time.Time
 }
 
-// told is what a target knows of a workflow.
-type told struct {
+// noticeState is what a target knows of a workflow.
+type noticeState struct {
 	Seq     uint64 `json:"seq"`               // the entry that it was told of last
 	Failing int    `json:"failing,omitempty"` // runs in a row that failed or paused
 	Status  string `json:"status,omitempty"`  // of the last of them: failed, paused
@@ -67,7 +66,7 @@ func (n *notices) take(ctx context.Context, entry runs.OutboxEntry, skip string)
 	if kind == "" {
 		return nil
 	}
-	next := told{Seq: entry.Seq}
+	next := noticeState{Seq: entry.Seq}
 	switch {
 	case entry.Trigger != nil:
 		next.Failing, next.Status = known.Failing, known.Status
@@ -84,7 +83,7 @@ func (n *notices) take(ctx context.Context, entry runs.OutboxEntry, skip string)
 
 // noticeOf says what an entry is to somebody who knows what came before; "" =
 // nothing.
-func noticeOf(entry runs.OutboxEntry, known told) string {
+func noticeOf(entry runs.OutboxEntry, known noticeState) string {
 	switch {
 	case entry.Kind == runs.OutboxPaused, entry.Kind == runs.OutboxTriggerPaused:
 		return noticePaused
@@ -97,7 +96,7 @@ func noticeOf(entry runs.OutboxEntry, known told) string {
 }
 
 // message is what the target gets.
-func (n *notices) message(kind string, entry runs.OutboxEntry, known told, failing int) notify.Message {
+func (n *notices) message(kind string, entry runs.OutboxEntry, known noticeState, failing int) notify.Message {
 	message := notify.Message{To: n.target.Name, Event: kind, At: entry.At}
 	text := ""
 	if state := entry.Trigger; state != nil {
@@ -109,18 +108,18 @@ func (n *notices) message(kind string, entry runs.OutboxEntry, known told, faili
 			message.Step = failure.Step
 		}
 	}
-	message.Text = n.engine.project.Redactor().Redact(text)
+	message.Text = n.triggers.project.Redactor().Redact(text)
 	return message
 }
 
 // tell sends one notice. The error is that of ctx.
 func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) error {
-	p := n.engine.project
+	p := n.triggers.project
 	if !p.Tells(n.target.Name) {
 		p.Config().Log.Info(fmt.Sprintf("sandbox: %s is not told: %s", n.target.Name, message.Text))
 		return nil
 	}
-	key := local.IdempotencyKey(message.Run, fmt.Sprintf("!notice/%s/%s/%s/%d", n.target.Name, message.Workflow, message.Event, seq))
+	key := runs.IdempotencyKey(message.Run, fmt.Sprintf("!notice/%s/%s/%s/%d", n.target.Name, message.Workflow, message.Event, seq))
 	for attempt, delays := 1, noticeDelays(); ; attempt++ {
 		failed := n.send(ctx, message, key)
 		switch {
@@ -142,7 +141,7 @@ func (n *notices) tell(ctx context.Context, message notify.Message, seq uint64) 
 }
 
 func (n *notices) send(ctx context.Context, message notify.Message, key string) *runs.Error {
-	p := n.engine.project
+	p := n.triggers.project
 	target, err := p.NotifyTarget(ctx, n.target.Name)
 	if err != nil {
 		return &runs.Error{Kind: plan.KindInvalid, Message: err.Error()}
@@ -164,7 +163,7 @@ func mayHelp(failed *runs.Error) bool {
 
 // noticeText is a notice for people: what happened, why, and the command that
 // shows more.
-func noticeText(kind string, run *runs.Run, known told, failing int) string {
+func noticeText(kind string, run *runs.Run, known noticeState, failing int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: run %s ", run.Workflow, run.ID)
 	switch kind {
@@ -206,7 +205,7 @@ func shellWord(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-func afterText(known told) string {
+func afterText(known noticeState) string {
 	if known.Failing == 1 {
 		return "one that " + map[string]string{noticeFailed: "failed", noticePaused: "paused"}[known.Status]
 	}
@@ -214,21 +213,21 @@ func afterText(known told) string {
 }
 
 // known returns what the target knows of a workflow.
-func (n *notices) known(workflow string) (known told, err error) {
-	stored, _, found, err := n.engine.store.KV().Get(noticesBucket, n.key(workflow))
+func (n *notices) known(workflow string) (known noticeState, err error) {
+	stored, _, found, err := n.triggers.store.KV().Get(noticesBucket, n.key(workflow))
 	if err != nil || !found {
-		return told{}, err
+		return noticeState{}, err
 	}
 	if err := json.Unmarshal(stored, &known); err != nil {
-		return told{}, fmt.Errorf("read what %s was told of %s: %w", n.target.Name, workflow, err)
+		return noticeState{}, fmt.Errorf("read what %s was told of %s: %w", n.target.Name, workflow, err)
 	}
 	return known, nil
 }
 
-func (n *notices) know(workflow string, known told) error {
+func (n *notices) know(workflow string, known noticeState) error {
 	encoded, err := json.Marshal(known)
 	if err == nil {
-		_, err = n.engine.store.KV().Put(noticesBucket, n.key(workflow), encoded, nil)
+		_, err = n.triggers.store.KV().Put(noticesBucket, n.key(workflow), encoded, nil)
 	}
 	return err
 }

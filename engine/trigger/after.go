@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -25,30 +25,30 @@ const maxAfterDepth = 16
 // never starts two runs of a trigger, however often it is told. With skip, the
 // reason why it comes too late, only rows are written. An error means that not all
 // of it is decided: tell it again.
-func (e *Engine) fireAfter(ctx context.Context, entry runs.OutboxEntry, skip string) error {
+func (tr *Triggers) fireAfter(ctx context.Context, entry runs.OutboxEntry, skip string) error {
 	if entry.Kind != runs.OutboxClosed || entry.Run.Parent != nil {
 		return nil
 	}
-	revs, err := e.revisions.All(ctx)
+	revs, err := tr.revisions.All(ctx)
 	if err != nil {
 		return err
 	}
 	var failed error
-	ended := &endedRun{engine: e, entry: entry}
+	ended := &endedRun{triggers: tr, entry: entry}
 	for _, rev := range revs {
 		for i := range rev.Workflow().Triggers {
 			t := &rev.Workflow().Triggers[i]
 			if t.After == nil || t.After.Workflow != entry.Run.Workflow || !slices.Contains(t.After.Status, string(entry.Run.Status)) {
 				continue
 			}
-			failed = errors.Join(failed, e.follow(ctx, rev, t, ended, skip))
+			failed = errors.Join(failed, tr.follow(ctx, rev, t, ended, skip))
 		}
 	}
 	return failed
 }
 
 // follow starts the run of one trigger, or writes the row that says why not.
-func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, ended *endedRun, skip string) error {
+func (tr *Triggers) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, ended *endedRun, skip string) error {
 	run, at := &ended.entry.Run, ended.entry.At.UTC()
 	depth := 1
 	if run.Fire != nil {
@@ -56,34 +56,34 @@ func (e *Engine) follow(ctx context.Context, rev *inforce.Revision, t *plan.Trig
 	}
 	switch {
 	case skip != "":
-		return e.skip(rev, t, at, skip, "run "+run.ID+" of "+run.Workflow+" ended while nobody was there")
+		return tr.skip(rev, t, at, skip, "run "+run.ID+" of "+run.Workflow+" ended while nobody was there")
 	case depth > maxAfterDepth:
-		return e.skip(rev, t, at, runs.SkipInvalid, fmt.Sprintf("%d runs have followed each other: do the workflows follow each other in a circle?", maxAfterDepth))
+		return tr.skip(rev, t, at, runs.SkipInvalid, fmt.Sprintf("%d runs have followed each other: do the workflows follow each other in a circle?", maxAfterDepth))
 	}
 	outputs, encoded, err := ended.outputs(ctx)
 	if errors.Is(err, fault.ErrRunNotFound) {
-		return e.skip(rev, t, at, runs.SkipLate, "run "+run.ID+" of "+run.Workflow+" is not stored any more")
+		return tr.skip(rev, t, at, runs.SkipLate, "run "+run.ID+" of "+run.Workflow+" is not stored any more")
 	}
 	if err != nil {
 		return err
 	}
 	trigger := map[string]any{"name": t.Name, "kind": string(plan.TriggerAfter), "at": schema.FixZone(at), "outputs": outputs}
-	_, _, err = e.startTriggered(ctx, firing{
+	_, _, err = tr.startTriggered(ctx, firing{
 		rev: rev, trigger: t, at: at, roots: map[string]any{"trigger": trigger}, outputs: encoded,
 		requestID: requestIDOf("after", rev.Name(), t.Name, fmt.Sprintf("%s %d", run.ID, run.Attempt)),
 		fire:      &runs.Fire{From: run.ID, Depth: depth},
 	})
 	var refused *notFiredError
 	if errors.As(err, &refused) && refused.Skipped != runs.SkipBusy {
-		return e.skip(rev, t, at, refused.Skipped, refused.Note)
+		return tr.skip(rev, t, at, refused.Skipped, refused.Note)
 	}
 	return err
 }
 
 // endedRun is a run whose outputs are read once, where a trigger wants them.
 type endedRun struct {
-	engine *Engine
-	entry  runs.OutboxEntry
+	triggers *Triggers
+	entry    runs.OutboxEntry
 
 	read    bool
 	value   any
@@ -108,11 +108,7 @@ func (r *endedRun) decode(ctx context.Context) (any, error) {
 	if row.Status != runs.RunSucceeded {
 		return nil, nil
 	}
-	result, err := r.engine.driver.Snapshot(ctx, row.ID)
-	if err != nil {
-		return nil, r.engine.runFault(row.ID, err)
-	}
-	workflow, _, err := r.engine.definition(&result.Run)
+	result, workflow, err := r.triggers.runs.Ended(ctx, row.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -34,11 +34,11 @@ const outboxTriggers = "outbox.triggers"
 
 // outboxReader is one reader of the outbox. Its fields belong to its goroutine.
 type outboxReader struct {
-	engine *Engine
-	name   string // its place is stored under it
-	wake   <-chan struct{}
-	after  func(time.Duration) <-chan time.Time
-	others *outboxPlaces
+	triggers *Triggers
+	name     string // its place is stored under it
+	wake     <-chan struct{}
+	after    func(time.Duration) <-chan time.Time
+	others   *outboxPlaces
 
 	// take hands one entry on. skip is why it comes too late, "" = it does not. An
 	// error means that the same entry is tried again.
@@ -68,23 +68,23 @@ func (p *outboxPlaces) set(name string, place uint64) (least uint64) {
 }
 
 // outboxReaders makes the readers of this project, each at its place.
-func (e *Engine) outboxReaders() ([]*outboxReader, error) {
-	newest, err := e.newestEntry()
+func (tr *Triggers) outboxReaders() ([]*outboxReader, error) {
+	newest, err := tr.newestEntry()
 	if err != nil {
 		return nil, err
 	}
-	triggers := &outboxReader{name: outboxTriggers, take: e.handToTriggers}
+	triggers := &outboxReader{name: outboxTriggers, take: tr.handToTriggers}
 	readers := []*outboxReader{triggers}
-	for i := range e.project.Declared().Notify {
-		if target := &e.project.Declared().Notify[i]; len(target.On) > 0 {
-			n := &notices{engine: e, target: target, after: time.After}
+	for i := range tr.project.Declared().Notify {
+		if target := &tr.project.Declared().Notify[i]; len(target.On) > 0 {
+			n := &notices{triggers: tr, target: target, after: time.After}
 			readers = append(readers, &outboxReader{name: outboxNotices + target.Name, take: n.take})
 		}
 	}
 	others := &outboxPlaces{places: map[string]uint64{}}
 	for _, r := range readers {
-		r.engine, r.after, r.others, r.begin, r.wake = e, time.After, others, newest, e.feed.wakes()
-		if r.place, err = e.outboxPlace(r.name); err != nil {
+		r.triggers, r.after, r.others, r.begin, r.wake = tr, time.After, others, newest, tr.wakes()
+		if r.place, err = tr.outboxPlace(r.name); err != nil {
 			return nil, err
 		}
 		r.stored = r.place
@@ -95,9 +95,9 @@ func (e *Engine) outboxReaders() ([]*outboxReader, error) {
 
 // newestEntry returns the sequence number of the newest entry; 0 when there is
 // none.
-func (e *Engine) newestEntry() (newest uint64, err error) {
+func (tr *Triggers) newestEntry() (newest uint64, err error) {
 	for {
-		entries, err := e.store.Outbox(newest, outboxPage)
+		entries, err := tr.store.Outbox(newest, outboxPage)
 		if err != nil || len(entries) == 0 {
 			return newest, err
 		}
@@ -105,8 +105,8 @@ func (e *Engine) newestEntry() (newest uint64, err error) {
 	}
 }
 
-func (e *Engine) outboxPlace(name string) (uint64, error) {
-	value, _, found, err := e.store.KV().Get(engineBucket, name)
+func (tr *Triggers) outboxPlace(name string) (uint64, error) {
+	value, _, found, err := tr.store.KV().Get(store.EngineBucket, name)
 	if err != nil || !found {
 		return 0, err
 	}
@@ -121,7 +121,7 @@ func (e *Engine) outboxPlace(name string) (uint64, error) {
 func (r *outboxReader) run(ctx context.Context) {
 	defer r.note()
 	for ctx.Err() == nil {
-		entries, err := r.engine.store.Outbox(r.place, outboxPage)
+		entries, err := r.triggers.store.Outbox(r.place, outboxPage)
 		if err != nil {
 			r.warn("outbox not read", err)
 			if !r.pause(ctx, outboxMost) {
@@ -166,10 +166,10 @@ func (r *outboxReader) skip(entry runs.OutboxEntry) string {
 	if entry.Seq > r.begin {
 		return ""
 	}
-	if epoch, err := r.engine.store.Epoch(); err == nil && entry.Epoch != epoch {
+	if epoch, err := r.triggers.store.Epoch(); err == nil && entry.Epoch != epoch {
 		return runs.SkipRestored
 	}
-	if r.engine.config.Now().Sub(entry.At) > outboxLate {
+	if r.triggers.config.Now().Sub(entry.At) > outboxLate {
 		return runs.SkipLate
 	}
 	return ""
@@ -207,8 +207,8 @@ func (r *outboxReader) note() {
 	if r.place == r.stored {
 		return
 	}
-	s := r.engine.store
-	if _, err := s.KV().Put(engineBucket, r.name, strconv.AppendUint(nil, r.place, 10), nil); err != nil {
+	s := r.triggers.store
+	if _, err := s.KV().Put(store.EngineBucket, r.name, strconv.AppendUint(nil, r.place, 10), nil); err != nil {
 		r.warn("place in the outbox not stored", err)
 		return
 	}
@@ -220,26 +220,26 @@ func (r *outboxReader) note() {
 
 func (r *outboxReader) warn(text string, err error, args ...any) {
 	if !errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrFailed) {
-		r.engine.config.Log.Warn(text, append([]any{"reader", r.name, "error", err}, args...)...)
+		r.triggers.config.Log.Warn(text, append([]any{"reader", r.name, "error", err}, args...)...)
 	}
 }
 
 // handToTriggers counts what became of a triggered run, and fires the triggers
 // that follow its workflow.
-func (e *Engine) handToTriggers(ctx context.Context, entry runs.OutboxEntry, skip string) error {
+func (tr *Triggers) handToTriggers(ctx context.Context, entry runs.OutboxEntry, skip string) error {
 	if entry.Kind != runs.OutboxClosed {
 		return nil // no trigger waits for it
 	}
-	if err := e.countFailures(entry); err != nil {
+	if err := tr.countFailures(entry); err != nil {
 		return err
 	}
-	return e.fireAfter(ctx, entry, skip)
+	return tr.fireAfter(ctx, entry, skip)
 }
 
 // countFailures keeps the number of a trigger's runs in a row that failed, in the
 // order in which they end, and pauses the trigger where it says so
 // (docs/language.md, rule 17).
-func (e *Engine) countFailures(entry runs.OutboxEntry) error {
+func (tr *Triggers) countFailures(entry runs.OutboxEntry) error {
 	run := &entry.Run
 	failed := run.Status == runs.RunFailed || run.Status == runs.RunTimedOut
 	if run.Fire == nil || run.Fire.Backfill || !failed && run.Status != runs.RunSucceeded {
@@ -248,12 +248,12 @@ func (e *Engine) countFailures(entry runs.OutboxEntry) error {
 	most := 0
 	if failed {
 		var err error
-		if most, err = e.failuresAllowed(run); err != nil {
+		if most, err = tr.failuresAllowed(run); err != nil {
 			return err
 		}
 	}
 	paused := false
-	_, err := e.store.EditTriggerState(run.Fire.Workflow, run.Fire.Trigger, func(state *runs.TriggerState) {
+	_, err := tr.store.EditTriggerState(run.Fire.Workflow, run.Fire.Trigger, func(state *runs.TriggerState) {
 		paused = false
 		switch {
 		case entry.Seq <= state.Counted:
@@ -268,10 +268,10 @@ func (e *Engine) countFailures(entry runs.OutboxEntry) error {
 		}
 	})
 	if err != nil {
-		return e.fault(err)
+		return tr.fault(err)
 	}
 	if paused {
-		e.config.Log.Warn("trigger paused after failures", "trigger", runs.TriggerID(run.Fire.Workflow, run.Fire.Trigger), "run", run.ID)
+		tr.config.Log.Warn("trigger paused after failures", "trigger", runs.TriggerID(run.Fire.Workflow, run.Fire.Trigger), "run", run.ID)
 	}
 	return nil
 }
@@ -286,13 +286,13 @@ func failuresText(n int) string {
 // failuresAllowed returns after how many failures in a row the trigger of a run
 // pauses; 0 = never. The run's own definition says so. A webhook or an `after` is
 // never paused: nobody would hear of what comes meanwhile.
-func (e *Engine) failuresAllowed(run *runs.Run) (int, error) {
-	encoded, err := e.store.Plan(run.PlanHash)
+func (tr *Triggers) failuresAllowed(run *runs.Run) (int, error) {
+	encoded, err := tr.store.Plan(run.PlanHash)
 	if errors.Is(err, store.ErrPlanNotFound) {
 		return 0, nil // the run is removed
 	}
 	if err != nil {
-		return 0, e.fault(err)
+		return 0, tr.fault(err)
 	}
 	workflow, err := plan.Decode(encoded)
 	if err != nil {

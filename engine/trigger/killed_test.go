@@ -1,4 +1,4 @@
-package engine
+package trigger_test
 
 import (
 	"context"
@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -70,9 +72,9 @@ steps:
 }
 
 // countRuns counts the closed runs of a workflow; open is how many are not.
-func countRuns(t *testing.T, e *Engine, workflow string) (closed, open int) {
+func countRuns(t *testing.T, e *engine.Engine, workflow string) (closed, open int) {
 	t.Helper()
-	rows, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1000})
+	rows, _, err := e.Store().Runs(store.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +89,14 @@ func countRuns(t *testing.T, e *Engine, workflow string) (closed, open int) {
 }
 
 // settled reports whether all that the outbox holds is handed on and has ended.
-func settled(t *testing.T, e *Engine) bool {
+func settled(t *testing.T, e *engine.Engine) bool {
 	t.Helper()
-	newest, err := e.newestEntry()
+	newest, err := e.NewestEntry()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{outboxTriggers, outboxNotices + "ops"} {
-		place, err := e.outboxPlace(name)
+	for _, name := range []string{trigger.ReaderOfTriggers, trigger.ReaderOfNotices + "ops"} {
+		place, err := e.OutboxPlace(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,33 +113,29 @@ func settled(t *testing.T, e *Engine) bool {
 // each of its commits, goes on with what is left, and returns for each of them how
 // many runs of the other one there are, and how many messages with keys of their
 // own.
-func killedWhileHandingOn(t *testing.T, begin func(e *Engine) error) (followers, messages []int) {
+func killedWhileHandingOn(t *testing.T, begin func(e *engine.Engine) error) (followers, messages []int) {
 	t.Helper()
 	h := newHookServer(t)
 	dir := t.TempDir()
 	files := chainFiles(h)
 	images := &stateImages{dir: filepath.Join(dir, "state"), into: t.TempDir()}
-	serve := func(dir string, change func(*workspace.Config)) *Engine {
+	serve := func(dir string, change func(*workspace.Config)) *engine.Engine {
 		t.Helper()
 		for name, text := range files {
 			writePlain(t, dir, name, text)
 		}
-		e, err := dbEngine(t, filepath.Join(dir, "state"), func(c *workspace.Config) {
-			c.Dir, c.ProjectFile = dir, filepath.Join(dir, "flowrun.yaml")
+		e := inFolder(t, dir, func(c *workspace.Config) {
 			if change != nil {
 				change(c)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := begin(e); err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
 	e := serve(dir, func(c *workspace.Config) { c.OnCommit = images.commit })
-	run, problems, err := e.StartNamed(t.Context(), "first", NamedStart{})
+	run, problems, err := e.StartNamed(t.Context(), "first", engine.NamedStart{})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
 	}
@@ -169,22 +167,17 @@ func killedWhileHandingOn(t *testing.T, begin func(e *Engine) error) (followers,
 	return followers, messages
 }
 
-// hastyReaders are the readers of the outbox, which note their places at once.
-func hastyReaders(e *Engine) ([]*outboxReader, error) {
-	readers, err := e.outboxReaders()
+// hastily lets the readers of the outbox note their places at once.
+func hastily(readers []*trigger.OutboxReader) {
 	for _, r := range readers {
-		r.after = func(time.Duration) <-chan time.Time { return time.After(time.Millisecond) }
+		r.SetAfter(func(time.Duration) <-chan time.Time { return time.After(time.Millisecond) })
 	}
-	return readers, err
 }
 
 func TestP10WhatFollowsARunIsStartedOnceThoughTheServerIsKilledAtAnyCommit(t *testing.T) {
-	followers, messages := killedWhileHandingOn(t, func(e *Engine) error {
-		readers, err := hastyReaders(e)
-		if err != nil {
-			return err
-		}
-		return e.always.begin(e.takeUp, readers[0].run, readers[1].run)
+	followers, messages := killedWhileHandingOn(t, func(e *engine.Engine) error {
+		e.ChangeReaders(hastily)
+		return e.AlwaysOn(t.Context())
 	})
 	if len(followers) < 6 {
 		t.Fatalf("%d commits only", len(followers))
@@ -201,19 +194,18 @@ func TestP10WhatFollowsARunIsStartedOnceThoughTheServerIsKilledAtAnyCommit(t *te
 
 // The control: the runs that follow are started without the name of their cause.
 func TestP10ControlOfFollowersWithoutARequestStartsSomeTwice(t *testing.T) {
-	followers, _ := killedWhileHandingOn(t, func(e *Engine) error {
-		readers, err := hastyReaders(e)
-		if err != nil {
-			return err
-		}
-		readers[0].take = func(ctx context.Context, entry runs.OutboxEntry, _ string) error {
-			if entry.Kind != runs.OutboxClosed || entry.Run.Workflow != "first" {
-				return nil
-			}
-			_, _, err := e.StartNamed(ctx, "second", NamedStart{})
-			return err
-		}
-		return e.always.begin(e.takeUp, readers[0].run, readers[1].run)
+	followers, _ := killedWhileHandingOn(t, func(e *engine.Engine) error {
+		e.ChangeReaders(func(readers []*trigger.OutboxReader) {
+			hastily(readers)
+			readers[0].SetTake(func(ctx context.Context, entry runs.OutboxEntry, _ string) error {
+				if entry.Kind != runs.OutboxClosed || entry.Run.Workflow != "first" {
+					return nil
+				}
+				_, _, err := e.StartNamed(ctx, "second", engine.NamedStart{})
+				return err
+			})
+		})
+		return e.AlwaysOn(t.Context())
 	})
 	twice := 0
 	for _, n := range followers {
@@ -223,24 +215,5 @@ func TestP10ControlOfFollowersWithoutARequestStartsSomeTwice(t *testing.T) {
 	}
 	if twice == 0 {
 		t.Errorf("runs that follow: %v: the suite above proves nothing", followers)
-	}
-}
-
-// A notice says which run it is about and what to look at next.
-func TestTheTextOfANotice(t *testing.T) {
-	failed := runs.Run{ID: "01x", Workflow: "nightly", Status: runs.RunFailed, Error: &runs.Error{Step: "fetch", Message: "no route"}}
-	late := failed
-	late.Status, late.Error = runs.RunTimedOut, nil
-	asks := runs.Run{ID: "01x", Workflow: "nightly", Status: runs.RunPaused, Paused: runs.PausedAuthRequired}
-	for want, got := range map[string]string{
-		"nightly: run 01x failed: step fetch: no route\nflowrun runs show 01x":             noticeText(noticeFailed, &failed, told{}, 1),
-		"nightly: run 01x timed out (3 in a row)\nflowrun runs show 01x":                   noticeText(noticeFailed, &late, told{}, 3),
-		"nightly: run 01x is paused (auth required)\nflowrun runs show 01x":                noticeText(noticePaused, &asks, told{}, 1),
-		"nightly: run 01x succeeded, after one that failed\nflowrun runs show 01x":         noticeText(noticeRecovered, &failed, told{Failing: 1, Status: noticeFailed}, 0),
-		"nightly: run 01x succeeded, after 4 in a row that did not\nflowrun runs show 01x": noticeText(noticeRecovered, &failed, told{Failing: 4}, 0),
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }

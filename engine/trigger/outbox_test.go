@@ -1,4 +1,4 @@
-package engine
+package trigger_test
 
 import (
 	"context"
@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -32,8 +33,8 @@ steps:
 `
 
 func TestFailuresInARowAreCountedOnceAndPauseTheTrigger(t *testing.T) {
-	e := stateProject(t, time.Now, map[string]string{"often.yaml": oftenWorkflow})
-	run, problems, err := e.Start(t.Context(), StartRequest{File: "often.yaml", Source: []byte(oftenWorkflow)})
+	e := withFiles(t, time.Now, map[string]string{"often.yaml": oftenWorkflow})
+	run, problems, err := e.Start(t.Context(), engine.StartRequest{File: "often.yaml", Source: []byte(oftenWorkflow)})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
 	}
@@ -41,11 +42,11 @@ func TestFailuresInARowAreCountedOnceAndPauseTheTrigger(t *testing.T) {
 	tell := func(entry runs.OutboxEntry) runs.TriggerState {
 		t.Helper()
 		for range 2 { // each is told twice
-			if err := e.countFailures(entry); err != nil {
+			if err := e.CountFailures(entry); err != nil {
 				t.Fatal(err)
 			}
 		}
-		state, err := e.store.TriggerState("often", "tick")
+		state, err := e.Store().TriggerState("often", "tick")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +88,9 @@ func TestFailuresInARowAreCountedOnceAndPauseTheTrigger(t *testing.T) {
 
 func TestOldEntriesAreLateAndRestoredOnesAreSaidSo(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	e := stateProject(t, func() time.Time { return now }, nil)
-	r := &outboxReader{engine: e, begin: 10}
+	e := withFiles(t, func() time.Time { return now }, nil)
+	r := trigger.NewReader(e.Triggers, "test", time.After)
+	r.SetBegin(10)
 	for name, test := range map[string]struct {
 		entry runs.OutboxEntry
 		want  string
@@ -101,7 +103,7 @@ func TestOldEntriesAreLateAndRestoredOnesAreSaidSo(t *testing.T) {
 		"and is old at the same time":          {runs.OutboxEntry{Seq: 10, At: now.Add(-2 * time.Hour), Epoch: 7}, runs.SkipRestored},
 		"a clock that was set back makes none": {runs.OutboxEntry{Seq: 10, At: now.Add(time.Hour)}, ""},
 	} {
-		if got := r.skip(test.entry); got != test.want {
+		if got := r.Skip(test.entry); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -110,23 +112,21 @@ func TestOldEntriesAreLateAndRestoredOnesAreSaidSo(t *testing.T) {
 // What lies before a restore is not followed: it may have been, by what came after
 // the backup. What happens after it is.
 func TestARestoredStoreDoesNotFollowItsPast(t *testing.T) {
-	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
-	e, err := dbEngine(t, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	skips := func(e *Engine) (all []string) {
+	dir, other := t.TempDir(), t.TempDir()
+	inFile := func(*workspace.Config) {}
+	e := inFolder(t, dir, inFile)
+	skips := func(e *engine.Engine) (all []string) {
 		t.Helper()
-		readers, err := e.outboxReaders()
+		readers, err := e.OutboxReaders()
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries, err := e.store.Outbox(0, 100)
+		entries, err := e.Store().Outbox(0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, entry := range entries {
-			all = append(all, readers[0].skip(entry))
+			all = append(all, readers[0].Skip(entry))
 		}
 		return all
 	}
@@ -134,17 +134,15 @@ func TestARestoredStoreDoesNotFollowItsPast(t *testing.T) {
 	if got := skips(e); !slices.Equal(got, []string{""}) {
 		t.Errorf("the control, before the restore: %q", got)
 	}
-	report, err := e.Backup(t.Context(), BackupRequest{})
+	report, err := e.Backup(t.Context(), engine.BackupRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeEngine(t, e)
-	if _, err := RestoreStore(t.Context(), workspace.Config{StateDir: other, Now: time.Now}, report.Path); err != nil {
+	if _, err := engine.RestoreStore(t.Context(), workspace.Config{StateDir: filepath.Join(other, "state"), Now: time.Now}, report.Path); err != nil {
 		t.Fatal(err)
 	}
-	if e, err = dbEngine(t, other, nil); err != nil {
-		t.Fatal(err)
-	}
+	e = inFolder(t, other, inFile)
 	defer closeEngine(t, e)
 	runHello(t, e)
 	if got := skips(e); !slices.Equal(got, []string{runs.SkipRestored, ""}) {
@@ -156,17 +154,14 @@ func TestARestoredStoreDoesNotFollowItsPast(t *testing.T) {
 func TestTheOutboxIsEmptiedWhenAllHaveReadIt(t *testing.T) {
 	dir := t.TempDir()
 	h := newHookServer(t)
-	e := serving(t, dir, noticeProject(h), nil)
+	e := serving(t, dir, noticeProject(h))
 	for range 5 {
 		startMay(t, e, nil)
 	}
 	closeEngine(t, e)
-	store, err := boltstore.Open(filepath.Join(dir, "state", workspace.StoreFile), boltstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	if entries, err := store.Outbox(0, 100); err != nil || len(entries) > 4 {
+	again := inFolder(t, dir, inMemory)
+	defer closeEngine(t, again)
+	if entries, err := again.Store().Outbox(0, 100); err != nil || len(entries) > 4 {
 		t.Errorf("%d entries are left, %v", len(entries), err)
 	}
 }
@@ -174,17 +169,17 @@ func TestTheOutboxIsEmptiedWhenAllHaveReadIt(t *testing.T) {
 // A reader that is ahead drops nothing that another has not read, whichever of
 // them notes its place last.
 func TestTheOutboxKeepsWhatOneReaderHasNotRead(t *testing.T) {
-	e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "notify: {ops: {webhook: \"http://127.0.0.1:9/ops\", on: [failed]}}\n"})
+	e := withFiles(t, time.Now, map[string]string{"flowrun.yaml": "notify: {ops: {webhook: \"http://127.0.0.1:9/ops\", on: [failed]}}\n"})
 	for range 3 {
 		runHello(t, e)
 	}
-	readers, err := e.outboxReaders()
+	readers, err := e.OutboxReaders()
 	if err != nil || len(readers) != 2 {
 		t.Fatalf("%d readers, %v", len(readers), err)
 	}
 	left := func() (seqs []uint64) {
 		t.Helper()
-		entries, err := e.store.Outbox(0, 100)
+		entries, err := e.Store().Outbox(0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,17 +189,17 @@ func TestTheOutboxKeepsWhatOneReaderHasNotRead(t *testing.T) {
 		return seqs
 	}
 	// read hands a reader its entries up to last, and lets it note its place.
-	read := func(r *outboxReader, last uint64) (got []uint64) {
+	read := func(r *trigger.OutboxReader, last uint64) (got []uint64) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		r.take = func(_ context.Context, entry runs.OutboxEntry, _ string) error {
+		r.SetTake(func(_ context.Context, entry runs.OutboxEntry, _ string) error {
 			if got = append(got, entry.Seq); entry.Seq == last {
 				cancel()
 			}
 			return nil
-		}
-		r.run(ctx)
+		})
+		r.Run(ctx)
 		return got
 	}
 	all := left()
@@ -219,13 +214,13 @@ func TestTheOutboxKeepsWhatOneReaderHasNotRead(t *testing.T) {
 	if got := left(); !slices.Equal(got, all) {
 		t.Fatalf("one reader has read all, the other nothing: left %v", got)
 	}
-	slow.place = all[0]
-	slow.note()
+	slow.SetPlace(all[0], 0)
+	slow.Note()
 	if got := left(); !slices.Equal(got, all[1:]) {
 		t.Fatalf("the other has read the first: left %v", got)
 	}
-	fast.place, fast.stored = all[2], 0
-	fast.note() // again, and last
+	fast.SetPlace(all[2], 0)
+	fast.Note() // again, and last
 	if got := left(); !slices.Equal(got, all[1:]) {
 		t.Fatalf("the first reader notes its place again: left %v", got)
 	}
@@ -238,19 +233,18 @@ func TestTheOutboxKeepsWhatOneReaderHasNotRead(t *testing.T) {
 }
 
 func TestEntriesAreTriedAgainUntilTheyAreHandedOn(t *testing.T) {
-	e := stateProject(t, time.Now, nil)
+	e := withFiles(t, time.Now, nil)
 	var got []uint64
 	var waits []time.Duration
-	r := &outboxReader{engine: e, name: "test", others: &outboxPlaces{places: map[string]uint64{}}, wake: make(chan struct{}),
-		after: func(d time.Duration) <-chan time.Time {
-			waits = append(waits, d)
-			now := make(chan time.Time, 1)
-			now <- time.Time{}
-			return now
-		}}
+	r := trigger.NewReader(e.Triggers, "test", func(d time.Duration) <-chan time.Time {
+		waits = append(waits, d)
+		now := make(chan time.Time, 1)
+		now <- time.Time{}
+		return now
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r.take = func(_ context.Context, entry runs.OutboxEntry, _ string) error {
+	r.SetTake(func(_ context.Context, entry runs.OutboxEntry, _ string) error {
 		got = append(got, entry.Seq)
 		if entry.Seq == 2 && len(got) < 6 {
 			return errors.New("not now")
@@ -259,15 +253,15 @@ func TestEntriesAreTriedAgainUntilTheyAreHandedOn(t *testing.T) {
 			cancel()
 		}
 		return nil
-	}
+	})
 	for range 3 {
 		runHello(t, e)
 	}
-	r.run(ctx)
+	r.Run(ctx)
 	if !slices.Equal(got, []uint64{1, 2, 2, 2, 2, 2, 3}) || !slices.Equal(waits[:4], []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}) {
 		t.Errorf("handed on %v, waits %v", got, waits)
 	}
-	if place, err := e.outboxPlace("test"); err != nil || place != 3 {
+	if place, err := e.OutboxPlace("test"); err != nil || place != 3 {
 		t.Errorf("its place is %d, %v", place, err)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -36,12 +36,12 @@ type polledItem struct {
 
 // onePoll is one poll of a trigger.
 type onePoll struct {
-	e   *Engine
-	rev *inforce.Revision
-	t   *plan.Trigger
-	row *pollRow // as it will be stored
-	at  time.Time
-	by  string
+	triggers *Triggers
+	rev      *inforce.Revision
+	t        *plan.Trigger
+	row      *pollRow // as it will be stored
+	at       time.Time
+	by       string
 
 	resumed time.Time // when a person resumed it the last time
 	started []string  // the runs
@@ -52,25 +52,25 @@ type onePoll struct {
 // what is there. What a poll has done stays done when it ends early; the same item
 // never has two runs for one change (docs/reliability.md, P10). The error is a
 // *runs.Error where the call or its answer was at fault.
-func (e *Engine) poll(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
-	unlock := e.polls.lock(pollKey(rev.Name(), t.Name))
+func (tr *Triggers) poll(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
+	unlock := tr.polls.lock(pollKey(rev.Name(), t.Name))
 	defer unlock()
-	state, err := e.store.TriggerState(rev.Name(), t.Name)
+	state, err := tr.store.TriggerState(rev.Name(), t.Name)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
 	if state != nil && state.Paused && by == "" {
 		return nil, nil
 	}
-	old, err := e.pollRow(rev.Name(), t.Name)
+	old, err := tr.pollRow(rev.Name(), t.Name)
 	if err != nil {
 		return nil, err
 	}
-	epoch, err := e.store.Epoch()
+	epoch, err := tr.store.Epoch()
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
-	p := &onePoll{e: e, rev: rev, t: t, at: e.config.Now().UTC().Round(0), by: by}
+	p := &onePoll{triggers: tr, rev: rev, t: t, at: tr.config.Now().UTC().Round(0), by: by}
 	if state != nil {
 		p.resumed = state.Done
 	}
@@ -127,7 +127,7 @@ func (p *onePoll) take(ctx context.Context, old *pollRow, items []polledItem, no
 		return failed
 	}
 	p.row.Poll = number + 1
-	return errors.Join(failed, p.e.putPollRow(p.rev.Name(), p.t.Name, p.row))
+	return errors.Join(failed, p.triggers.putPollRow(p.rev.Name(), p.t.Name, p.row))
 }
 
 // fire starts the run of an item. An item whose run can't be started is decided
@@ -135,14 +135,14 @@ func (p *onePoll) take(ctx context.Context, old *pollRow, items []polledItem, no
 func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) error {
 	at := p.at.Add(time.Duration(len(p.started)))
 	event := fmt.Sprintf("%x %x %d %s", item.key, item.content, number, p.row.Hash)
-	id, existing, err := p.e.startTriggered(ctx, firing{
+	id, existing, err := p.triggers.startTriggered(ctx, firing{
 		rev: p.rev, trigger: p.t, at: at, roots: map[string]any{"item": item.value}, item: item.encoded,
 		requestID: requestIDOf("poll", p.rev.Name(), p.t.Name, event), fire: &runs.Fire{}, by: p.by,
 	})
 	var refused *notFiredError
 	switch {
 	case errors.As(err, &refused) && refused.Skipped != runs.SkipBusy:
-		return p.e.skip(p.rev, p.t, at, refused.Skipped, refused.Note)
+		return p.triggers.skip(p.rev, p.t, at, refused.Skipped, refused.Note)
 	case err != nil:
 		return err
 	case !existing:
@@ -155,30 +155,30 @@ func (p *onePoll) fire(ctx context.Context, item polledItem, number uint64) erro
 // *runs.Error, or one of the engine.
 func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 	poll := p.t.Poll
-	action, err := p.e.project.Action(poll.Uses)
+	action, err := p.triggers.project.Action(poll.Uses)
 	if err != nil {
-		return nil, p.e.unknownAction(poll.Uses, err)
+		return nil, p.triggers.runs.UnknownAction(poll.Uses, err)
 	}
 	code, err := p.rev.Code()
 	if err != nil {
 		return nil, &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
 	}
-	request, input, failure := p.request(ctx, code, action)
+	call, failure := p.request(ctx, code, action)
 	if failure != nil {
 		return nil, failure
 	}
-	result, err := p.e.callUntilDone(ctx, action, request, input, p.sink())
+	outputs, failure, err := p.triggers.runs.CallAction(ctx, call, p.sink())
 	if err != nil {
 		return nil, err
 	}
-	if result.Error != nil {
-		return nil, result.Error
+	if failure != nil {
+		return nil, failure
 	}
 	output := action.Output
 	if len(poll.OutputSchema) > 0 {
 		output = poll.OutputSchema
 	}
-	value, failure := decodeOutput(output, result.Outputs)
+	value, failure := decodeOutput(output, outputs)
 	if failure != nil {
 		return nil, failure
 	}
@@ -190,43 +190,42 @@ func (p *onePoll) ask(ctx context.Context) ([]polledItem, error) {
 }
 
 // request is the call, with its input.
-func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action *plan.Action) (CallRequest, json.RawMessage, *runs.Error) {
+func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action *plan.Action) (Call, *runs.Error) {
 	poll := p.t.Poll
-	request := CallRequest{Action: poll.Uses, Attempts: pollAttempts}
+	call := Call{Action: action, Attempts: pollAttempts}
 	invalid := func(text string) *runs.Error {
 		return &runs.Error{Kind: plan.KindInvalid, Action: poll.Uses, Applied: runs.NotApplied, Message: text}
 	}
-	if lacking := inforce.FirstError(p.e.project.PollLacks(ctx, p.rev.Workflow(), p.t)); lacking != nil {
-		return request, nil, invalid(lacking.String())
+	if lacking := inforce.FirstError(p.triggers.project.PollLacks(ctx, p.rev.Workflow(), p.t)); lacking != nil {
+		return call, invalid(lacking.String())
 	}
 	if poll.Connection != nil {
 		name, failure := code.Value(*poll.Connection, schema.Of(schema.String), nil, p.at)
 		if failure != nil {
-			return request, nil, failure
+			return call, failure
 		}
-		request.Connection, _ = name.(string)
+		call.Connection, _ = name.(string)
 	}
 	accepts, err := schema.FromJSON(action.Input)
 	if err != nil {
-		return request, nil, invalid(fmt.Sprintf("input schema: %v", err))
+		return call, invalid(fmt.Sprintf("input schema: %v", err))
 	}
 	var value any = map[string]any{}
 	if !poll.With.IsZero() {
 		resolved, failure := code.Value(poll.With, accepts, nil, p.at)
 		if failure != nil {
-			return request, nil, failure
+			return call, failure
 		}
 		value = resolved
 	}
 	accepted, err := accepts.Accept(value)
 	if err != nil {
-		return request, nil, invalid(err.Error())
+		return call, invalid(err.Error())
 	}
-	input, err := schema.Encode(accepted)
-	if err != nil {
-		return request, nil, invalid(err.Error())
+	if call.Input, err = schema.Encode(accepted); err != nil {
+		return call, invalid(err.Error())
 	}
-	return request, input, nil
+	return call, nil
 }
 
 func decodeOutput(text, output json.RawMessage) (any, *runs.Error) {

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ type hookEvent struct {
 // a signature decides: `dedupe` may read headers that nobody has signed, and a copy
 // with another one must not be another event (docs/triggers.md). That is stored
 // before the run, so that it holds after a crash too.
-func (e *Engine) eventOf(rev *inforce.Revision, t *plan.Trigger, key string, sender hookSender, now time.Time) (hookEvent, error) {
+func (tr *Triggers) eventOf(rev *inforce.Revision, t *plan.Trigger, key string, sender hookSender, now time.Time) (hookEvent, error) {
 	event := hookEvent{}
 	switch {
 	case key != "":
@@ -37,24 +37,24 @@ func (e *Engine) eventOf(rev *inforce.Revision, t *plan.Trigger, key string, sen
 	}
 	// The time is signed, so that the same signature has the same row.
 	row := fmt.Sprintf("%012d %s", sender.at.Unix(), requestIDOf("signature", rev.Name(), t.Name, sender.replay))
-	known, err := e.signatureRow(row)
+	known, err := tr.signatureRow(row)
 	if err != nil || known != nil {
 		return eventOr(known, event), err
 	}
 	if t.Webhook.Dedupe == nil {
 		return event, nil // the signature is the event
 	}
-	e.dropSignatures(now)
+	tr.dropSignatures(now)
 	absent, value := uint64(0), "signature "+event.id
 	if event.dated {
 		value = "key " + event.id
 	}
-	_, err = e.store.KV().Put(signatureBucket, row, []byte(value), &absent)
+	_, err = tr.store.KV().Put(signatureBucket, row, []byte(value), &absent)
 	if errors.Is(err, store.ErrConflict) { // another request was faster
-		known, err = e.signatureRow(row)
+		known, err = tr.signatureRow(row)
 		return eventOr(known, event), err
 	}
-	return event, e.fault(err)
+	return event, tr.fault(err)
 }
 
 func eventOr(known *hookEvent, event hookEvent) hookEvent {
@@ -65,10 +65,10 @@ func eventOr(known *hookEvent, event hookEvent) hookEvent {
 }
 
 // signatureRow reads which event a signature belongs to; nil where it is new.
-func (e *Engine) signatureRow(row string) (*hookEvent, error) {
-	value, _, found, err := e.store.KV().Get(signatureBucket, row)
+func (tr *Triggers) signatureRow(row string) (*hookEvent, error) {
+	value, _, found, err := tr.store.KV().Get(signatureBucket, row)
 	if err != nil || !found {
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
 	kind, id, _ := strings.Cut(string(value), " ")
 	return &hookEvent{id: id, dated: kind == "key"}, nil
@@ -76,13 +76,13 @@ func (e *Engine) signatureRow(row string) (*hookEvent, error) {
 
 // dropSignatures forgets those whose time is over, once a minute. One that stays
 // longer does no harm.
-func (e *Engine) dropSignatures(now time.Time) {
+func (tr *Triggers) dropSignatures(now time.Time) {
 	minute := now.Unix() / 60
-	if e.signaturesDropped.Swap(minute) == minute {
+	if tr.signaturesDropped.Swap(minute) == minute {
 		return
 	}
 	over := fmt.Sprintf("%012d", now.Add(-2*hookWindow).Unix())
-	if err := e.store.KV().DeleteBefore(signatureBucket, over); err != nil {
-		e.config.Log.Warn("old signatures of webhooks not removed", "error", err)
+	if err := tr.store.KV().DeleteBefore(signatureBucket, over); err != nil {
+		tr.config.Log.Warn("old signatures of webhooks not removed", "error", err)
 	}
 }

@@ -1,27 +1,25 @@
-package engine
+package trigger_test
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
-	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 const hookWorkflow = `flowrun: v1
@@ -74,56 +72,7 @@ outputs:
   at: ${{ trigger.at }}
 `
 
-// testClock is a clock that a test sets.
-type testClock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *testClock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *testClock) move(by time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(by)
-}
-
-// triggered is an engine over workflows with secrets, at a time that a test sets.
-func triggered(t *testing.T, dir string, clock *testClock, change func(*workspace.Config)) *Engine {
-	t.Helper()
-	e := openTriggered(t, dir, clock, change)
-	t.Cleanup(func() { closeEngine(t, e) })
-	return e
-}
-
-// openTriggered is triggered for who closes it.
-func openTriggered(t *testing.T, dir string, clock *testClock, change func(*workspace.Config)) *Engine {
-	t.Helper()
-	config := workspace.Config{
-		StateDir: filepath.Join(dir, "state"), Dir: dir, ProjectFile: filepath.Join(dir, "flowrun.yaml"), Executable: "none", Version: "test",
-		Now: clock.now, Entropy: rand.Reader, Log: slog.New(slog.DiscardHandler),
-		Environ: []string{"FLOWRUN_SECRET_HOOK=s3cret", "FLOWRUN_SECRET_TOKEN=t0kent0ken", "FLOWRUN_SECRET_EMPTY="},
-	}
-	inMemory(&config)
-	if change != nil {
-		change(&config)
-	}
-	project, err := LoadProject(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := Open(t.Context(), project)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-func hooks(t *testing.T) (*Engine, *testClock) {
+func hooks(t *testing.T) (*engine.Engine, *testClock) {
 	t.Helper()
 	dir, clock := hookProject(t)
 	return triggered(t, dir, clock, nil), clock
@@ -146,8 +95,8 @@ func signature(key, text string) string {
 }
 
 // signedRequest is a request to the trigger `signed`.
-func signedRequest(body string, headers ...string) HookRequest {
-	r := HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(body), Remote: "192.0.2.7:4711"}
+func signedRequest(body string, headers ...string) trigger.HookRequest {
+	r := trigger.HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(body), Remote: "192.0.2.7:4711"}
 	r.Header.Set("X-Signature", "sha256="+signature("s3cret", body))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -156,10 +105,10 @@ func signedRequest(body string, headers ...string) HookRequest {
 	return r
 }
 
-func send(t *testing.T, e *Engine, trigger string, r HookRequest) string {
+func send(t *testing.T, e *engine.Engine, name string, r trigger.HookRequest) string {
 	t.Helper()
-	answer, err := e.Hook(t.Context(), "site report", trigger, r)
-	var refused *HookRefusedError
+	answer, err := e.Hook(t.Context(), "site report", name, r)
+	var refused *trigger.HookRefusedError
 	switch {
 	case errors.As(err, &refused):
 		return fmt.Sprintf("%d %s", refused.Status, refused.Message)
@@ -171,7 +120,7 @@ func send(t *testing.T, e *Engine, trigger string, r HookRequest) string {
 	return "202 " + answer.Run
 }
 
-func runOutputs(t *testing.T, e *Engine, answer string) map[string]any {
+func runOutputs(t *testing.T, e *engine.Engine, answer string) map[string]any {
 	t.Helper()
 	result, err := e.Wait(t.Context(), answer[len("202 "):])
 	if err != nil || result.Run.Status != runs.RunSucceeded {
@@ -188,9 +137,9 @@ func runOutputs(t *testing.T, e *Engine, answer string) map[string]any {
 	return outputs
 }
 
-func firesOf(t *testing.T, e *Engine, workflow, trigger string) []runs.Fire {
+func firesOf(t *testing.T, e *engine.Engine, workflow, trigger string) []runs.Fire {
 	t.Helper()
-	fires, _, err := e.store.Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
+	fires, _, err := e.Store().Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +160,7 @@ func TestASignedRequestStartsARun(t *testing.T) {
 		got["trigger"] != "signed webhook" || got["at"] != clock.now().Format(time.RFC3339) {
 		t.Errorf("outputs: %v", got)
 	}
-	row, err := e.store.Run(answer[4:])
+	row, err := e.Store().Run(answer[4:])
 	if err != nil || row.Trigger != "signed" || row.Fire == nil || row.Fire.Run != row.ID || row.Fire.Kind != plan.TriggerWebhook || row.Fire.By != "webhook from 192.0.2.7" {
 		t.Errorf("row %+v %v", row, err)
 	}
@@ -227,12 +176,12 @@ func TestWhoDoesNotKnowTheSecretGetsNothing(t *testing.T) {
 	e, clock := hooks(t)
 	body := `{"site":"A"}`
 	stamp := strconv.FormatInt(clock.now().Unix(), 10)
-	with := func(change func(http.Header)) HookRequest {
+	with := func(change func(http.Header)) trigger.HookRequest {
 		r := signedRequest(body)
 		change(r.Header)
 		return r
 	}
-	set := func(pairs ...string) HookRequest {
+	set := func(pairs ...string) trigger.HookRequest {
 		return with(func(h http.Header) {
 			h.Del("X-Signature")
 			for i := 0; i+1 < len(pairs); i += 2 {
@@ -244,7 +193,7 @@ func TestWhoDoesNotKnowTheSecretGetsNothing(t *testing.T) {
 	timed := signature("s3cret", stamp+"."+body)
 	for name, c := range map[string]struct {
 		trigger string
-		request HookRequest
+		request trigger.HookRequest
 		want    string
 	}{
 		"no signature":                       {"signed", set(), "401 the header X-Signature must hold the signature, once"},
@@ -274,7 +223,7 @@ func TestWhoDoesNotKnowTheSecretGetsNothing(t *testing.T) {
 		"two tokens":                         {"token", set("X-Webhook-Token", "t0kent0ken", "X-Webhook-Token", "t0kent0ken"), "401 the token of the webhook is missing or wrong: send `Authorization: Bearer TOKEN`"},
 		"a secret that is not set":           {"unset", set("Authorization", "Bearer "), "503 the webhook is not set up: the log of the server says why"},
 		"an empty secret, signed with it":    {"hollow", set("X-Signature", signature("", body)), "503 the webhook is not set up: the log of the server says why"},
-		"a body that is larger than allowed": {"signed", signedRequest(`{"site":"` + strings.Repeat("x", maxHookBody) + `"}`), "413 the body is larger than 1048576 bytes"},
+		"a body that is larger than allowed": {"signed", signedRequest(`{"site":"` + strings.Repeat("x", trigger.MaxHookBody) + `"}`), "413 the body is larger than 1048576 bytes"},
 	} {
 		before := len(firesOf(t, e, "site report", c.trigger))
 		got := send(t, e, c.trigger, c.request)
@@ -300,12 +249,12 @@ func TestTheTimeOfARequestMustBeNear(t *testing.T) {
 		form func(time.Time) string
 		ok   bool
 	}{
-		{0, seconds, true}, {-hookWindow, seconds, true}, {hookWindow, seconds, true}, {hookWindow + time.Second, seconds, false},
-		{-hookWindow - time.Second, seconds, false}, {time.Minute, millis, true}, {-6 * time.Minute, millis, false},
+		{0, seconds, true}, {-trigger.HookWindow, seconds, true}, {trigger.HookWindow, seconds, true}, {trigger.HookWindow + time.Second, seconds, false},
+		{-trigger.HookWindow - time.Second, seconds, false}, {time.Minute, millis, true}, {-6 * time.Minute, millis, false},
 		{time.Minute, rfc3339, true}, {10 * time.Minute, rfc3339, false}, {-400 * 24 * time.Hour, seconds, false}, {200 * 365 * 24 * time.Hour, seconds, false},
 	} {
 		stamp := c.form(clock.now().Add(c.off))
-		r := HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
+		r := trigger.HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
 		r.Header.Set("X-Timestamp", stamp)
 		r.Header.Set("X-Signature", signature("s3cret", stamp+`."x"`))
 		if got := send(t, e, "timed", r); strings.HasPrefix(got, "202 ") != c.ok {
@@ -321,11 +270,11 @@ func rfc3339(at time.Time) string { return at.Format(time.RFC3339) }
 func TestASignedTimeIsNotReplayed(t *testing.T) {
 	e, clock := hooks(t)
 	stamp := seconds(clock.now())
-	r := HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
+	r := trigger.HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
 	r.Header.Set("X-Timestamp", stamp)
 	r.Header.Set("X-Signature", signature("s3cret", stamp+`."x"`))
 	first := send(t, e, "timed", r)
-	clock.move(hookWindow)
+	clock.move(trigger.HookWindow)
 	r.Header.Set("X-Signature", strings.ToUpper(r.Header.Get("X-Signature")))
 	if again := send(t, e, "timed", r); again != "200 "+first[4:] {
 		t.Errorf("replayed in its time: %s after %s", again, first)
@@ -340,8 +289,8 @@ func TestAnUnsignedKeyOpensNoReplay(t *testing.T) {
 	dir, clock := hookProject(t)
 	e := openTriggered(t, dir, clock, nil)
 	defer func() { closeEngine(t, e) }()
-	request := func(stamp, id string) HookRequest {
-		r := HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
+	request := func(stamp, id string) trigger.HookRequest {
+		r := trigger.HookRequest{Method: "POST", Header: http.Header{}, Body: []byte(`"x"`)}
 		r.Header.Set("X-Timestamp", stamp)
 		r.Header.Set("X-Signature", signature("s3cret", stamp+`."x"`))
 		if id != "" {
@@ -386,7 +335,7 @@ func TestAnUnsignedKeyOpensNoReplay(t *testing.T) {
 	}
 	// Signatures whose time is over go with the next one that is stored.
 	rows := func() int {
-		keys, err := e.store.KV().List(signatureBucket, "")
+		keys, err := e.Store().KV().List(trigger.SignatureBucket, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,10 +344,10 @@ func TestAnUnsignedKeyOpensNoReplay(t *testing.T) {
 	if got := rows(); got != 4 {
 		t.Errorf("%d signatures", got)
 	}
-	clock.move(3 * hookWindow)
+	clock.move(3 * trigger.HookWindow)
 	send(t, e, "keyed", request(seconds(clock.now()), "late"))
 	if got := rows(); got != 1 {
-		t.Errorf("%d signatures after %s", got, 3*hookWindow)
+		t.Errorf("%d signatures after %s", got, 3*trigger.HookWindow)
 	}
 }
 
@@ -417,7 +366,7 @@ func TestTheSameEventIsTheSameRunForADay(t *testing.T) {
 		t.Errorf("after an hour: %s", again)
 	}
 	// The workflow changes so that the event would not be taken any more.
-	writeFile(t, e, "flow.yaml", strings.Replace(hookWorkflow, "site: {type: string, minLength: 1}", `site: {type: string, pattern: "^(x|.{5,})$"}`, 1))
+	writeFile(t, e.Project().Root(), "flow.yaml", strings.Replace(hookWorkflow, "site: {type: string, minLength: 1}", `site: {type: string, pattern: "^(x|.{5,})$"}`, 1))
 	if again := event(`{"site":"A"}`, "e1"); again != "200 "+first[4:] {
 		t.Errorf("after an edit: %s", again)
 	}
@@ -471,7 +420,7 @@ func TestManyOfOneEventAreOneRun(t *testing.T) {
 }
 
 func TestBodiesAreReadByTheirType(t *testing.T) {
-	e, _ := hooks(t)
+	e, clock := hooks(t)
 	for name, c := range map[string]struct{ trigger, media, body, want string }{
 		"JSON":                          {"signed", "application/json; charset=utf-8", `{"site":"A"}`, "202"},
 		"JSON of a type of its own":     {"signed", "application/vnd.x+json", `{"site":"A"}`, "202"},
@@ -501,8 +450,8 @@ func TestBodiesAreReadByTheirType(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	stamp := seconds(e.config.Now())
-	r := HookRequest{Method: "POST", Header: http.Header{"Content-Type": {"text/plain"}, "X-Timestamp": {stamp}}, Body: []byte("grüße")}
+	stamp := seconds(clock.now())
+	r := trigger.HookRequest{Method: "POST", Header: http.Header{"Content-Type": {"text/plain"}, "X-Timestamp": {stamp}}, Body: []byte("grüße")}
 	r.Header.Set("X-Signature", signature("s3cret", stamp+".grüße"))
 	if got := runOutputs(t, e, send(t, e, "timed", r)); got["site"] != `"grüße"` {
 		t.Errorf("plain text: %v", got)

@@ -1,4 +1,4 @@
-package engine
+package trigger_test
 
 import (
 	"encoding/base64"
@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/notify"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -69,13 +72,13 @@ steps:
 	}
 }
 
-func startMay(t *testing.T, e *Engine, inputs map[string]string) *runs.Result {
+func startMay(t *testing.T, e *engine.Engine, inputs map[string]string) *runs.Result {
 	t.Helper()
 	given := map[string]workspace.Input{}
 	for name, text := range inputs {
 		given[name] = workspace.Input{Text: text}
 	}
-	run, problems, err := e.StartNamed(t.Context(), "may", NamedStart{Inputs: given})
+	run, problems, err := e.StartNamed(t.Context(), "may", engine.NamedStart{Inputs: given})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
 	}
@@ -85,7 +88,7 @@ func startMay(t *testing.T, e *Engine, inputs map[string]string) *runs.Result {
 func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
 	h := newHookServer(t)
 	dir := t.TempDir()
-	e := serving(t, dir, noticeProject(h), nil)
+	e := serving(t, dir, noticeProject(h))
 	startMay(t, e, nil)
 	failed := startMay(t, e, map[string]string{"fail": "true"})
 	startMay(t, e, map[string]string{"fail": "true"})
@@ -94,10 +97,10 @@ func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
 	startMay(t, e, map[string]string{"pause": "true"})
 	want := []string{"failed may", "failed may", "recovered may", "paused may"}
 	eventually(t, "the target is told", func() bool { return len(h.events()) >= len(want) })
-	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
+	n := trigger.NewNotices(e.Triggers, time.After)
 	eventually(t, "that is noted", func() bool { // until then a notice may come again, under the same key
-		known, err := n.known("may")
-		return err == nil && known.Failing == 1 && known.Status == noticePaused
+		known, err := n.Known("may")
+		return err == nil && known.Failing == 1 && known.Status == "paused"
 	})
 	closeEngine(t, e)
 	if got := h.events(); !slices.Equal(got, want) {
@@ -114,7 +117,7 @@ func TestTargetsAreToldOfTheEndsOfRuns(t *testing.T) {
 		t.Errorf("keys %v", h.keys)
 	}
 	// What was told is not told again.
-	e = serving(t, dir, nil, nil)
+	e = serving(t, dir, nil)
 	startMay(t, e, map[string]string{"fail": "true"})
 	eventually(t, "the target is told", func() bool { return len(h.events()) > len(want) })
 	closeEngine(t, e)
@@ -130,21 +133,21 @@ func TestNoticesHoldNoSecret(t *testing.T) {
 	h := newHookServer(t)
 	files := noticeProject(h)
 	files["flows/tell.yaml"] = "flowrun: v1\nname: tell\ninputs: {what: {type: string}}\nsteps:\n  - {id: bad, uses: core.fail, with: {message: \"${{ inputs.what }}\"}}\n"
-	e := serving(t, t.TempDir(), files, nil)
+	e := serving(t, t.TempDir(), files)
 	defer closeEngine(t, e)
 	if _, err := e.SetSecret(t.Context(), "KEY", canary); err != nil {
 		t.Fatal(err)
 	}
 	given := "no entry with " + canary + " nor " + base64.StdEncoding.EncodeToString([]byte(canary))
-	run, problems, err := e.StartNamed(t.Context(), "tell", NamedStart{Inputs: map[string]workspace.Input{"what": {Text: given}}})
+	run, problems, err := e.StartNamed(t.Context(), "tell", engine.NamedStart{Inputs: map[string]workspace.Input{"what": {Text: given}}})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
 	}
 	ended(t, e, run.ID)
 	eventually(t, "the target is told of the run", func() bool { return len(h.events()) == 1 })
 	state := &runs.TriggerState{Workflow: "tell", Trigger: "tick", Paused: true, PausedBy: "ann", Reason: "the key was " + canary}
-	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
-	if err := n.take(t.Context(), runs.OutboxEntry{Seq: 99, Kind: runs.OutboxTriggerPaused, Trigger: state}, ""); err != nil {
+	n := trigger.NewNotices(e.Triggers, time.After)
+	if err := n.Take(t.Context(), runs.OutboxEntry{Seq: 99, Kind: runs.OutboxTriggerPaused, Trigger: state}, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.mu.Lock()
@@ -162,52 +165,52 @@ func TestNoticesHoldNoSecret(t *testing.T) {
 // The place of a reader was lost in a crash: it reads what it had handed on.
 func TestANoticeIsSentOnceThoughItsPlaceIsLost(t *testing.T) {
 	h := newHookServer(t)
-	e := serving(t, t.TempDir(), noticeProject(h), nil)
+	e := serving(t, t.TempDir(), noticeProject(h))
 	defer closeEngine(t, e)
 	startMay(t, e, map[string]string{"fail": "true"})
 	eventually(t, "the target is told", func() bool { return len(h.events()) == 1 })
-	n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: time.After}
+	n := trigger.NewNotices(e.Triggers, time.After)
 	eventually(t, "that is noted", func() bool {
-		known, err := n.known("may")
+		known, err := n.Known("may")
 		return err == nil && known.Failing == 1
 	})
 	entry := runs.OutboxEntry{Seq: 1, Kind: runs.OutboxClosed, Run: runs.Run{ID: "x", Workflow: "may", Status: runs.RunFailed}}
-	if err := n.take(t.Context(), entry, ""); err != nil {
+	if err := n.Take(t.Context(), entry, ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.events(); len(got) != 1 {
 		t.Errorf("told %v", got)
 	}
 	entry.Seq = 99
-	if err := n.take(t.Context(), entry, runs.SkipLate); err != nil || len(h.events()) != 1 {
+	if err := n.Take(t.Context(), entry, runs.SkipLate); err != nil || len(h.events()) != 1 {
 		t.Errorf("what comes too late is told: %v, %v", h.events(), err)
 	}
-	if known, err := n.known("may"); err != nil || known.Failing != 2 {
+	if known, err := n.Known("may"); err != nil || known.Failing != 2 {
 		t.Errorf("what comes too late is not counted: %+v, %v", known, err)
 	}
 }
 
 func TestATargetThatRefusesIsGivenUp(t *testing.T) {
 	h := newHookServer(t)
-	e := serving(t, t.TempDir(), noticeProject(h), nil)
+	e := serving(t, t.TempDir(), noticeProject(h))
 	defer closeEngine(t, e)
 	for _, status := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
 		attempts := 1
 		if status == http.StatusServiceUnavailable {
-			attempts += len(noticeDelays())
+			attempts += len(trigger.NoticeDelays())
 		}
 		h.mu.Lock()
 		h.status, h.got = status, nil
 		h.mu.Unlock()
 		var waits []time.Duration
-		n := &notices{engine: e, target: &e.project.Declared().Notify[0], after: func(d time.Duration) <-chan time.Time {
+		n := trigger.NewNotices(e.Triggers, func(d time.Duration) <-chan time.Time {
 			waits = append(waits, d)
 			now := make(chan time.Time, 1)
 			now <- time.Time{}
 			return now
-		}}
+		})
 		entry := runs.OutboxEntry{Seq: uint64(status), Kind: runs.OutboxPaused, Run: runs.Run{ID: "x", Workflow: "may", Status: runs.RunPaused}}
-		if err := n.take(t.Context(), entry, ""); err != nil || len(h.events()) != attempts || len(waits) != attempts-1 {
+		if err := n.Take(t.Context(), entry, ""); err != nil || len(h.events()) != attempts || len(waits) != attempts-1 {
 			t.Errorf("status %d: %d attempts, waits %v, %v", status, len(h.events()), waits, err)
 		}
 	}
@@ -218,9 +221,9 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 	h := newHookServer(t)
 	files := noticeProject(h)
 	files["flows/often.yaml"] = strings.Replace(oftenWorkflow, "pause_after_failures: 3", "pause_after_failures: 1", 1)
-	e := serving(t, t.TempDir(), files, nil)
+	e := serving(t, t.TempDir(), files)
 	defer closeEngine(t, e)
-	found, problems := e.project.CheckedIn(t.Context(), "flows/often.yaml", e.project.Root(), []byte(files["flows/often.yaml"]))
+	found, problems := e.Project().CheckedIn(t.Context(), "flows/often.yaml", e.Project().Root(), []byte(files["flows/often.yaml"]))
 	if found == nil {
 		t.Fatal(problems)
 	}
@@ -229,15 +232,15 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	ok := startMay(t, e, nil) // its plan is that of another workflow: nothing is paused
-	if err := e.countFailures(closedRun(1, runs.RunFailed, ok.Run.PlanHash)); err != nil {
+	if err := e.CountFailures(closedRun(1, runs.RunFailed, ok.Run.PlanHash)); err != nil {
 		t.Fatal(err)
 	}
-	run, _, err := e.begin(t.Context(), found, json.RawMessage("{}"), startOptions{})
+	run, _, err := e.Runs().Begin(t.Context(), found, json.RawMessage("{}"), trigger.Start{Kind: plan.TriggerManual})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended(t, e, run)
-	if err := e.countFailures(closedRun(2, runs.RunFailed, stored.Hash)); err != nil {
+	if err := e.CountFailures(closedRun(2, runs.RunFailed, stored.Hash)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the target is told", func() bool { return len(h.events()) > 0 })
@@ -246,13 +249,5 @@ func TestTargetsAreToldOfATriggerThatIsPausedAfterFailures(t *testing.T) {
 	want := "schedule often/tick is paused: 2 failures in a row\nflowrun schedules resume often/tick"
 	if got := h.got[0]; len(h.got) != 1 || got.Text != want || got.Event != "paused" || got.Workflow != "often" || got.Run != "" {
 		t.Errorf("told %+v", h.got)
-	}
-}
-
-func TestTheNameOfATriggerIsQuotedForAShell(t *testing.T) {
-	for name, want := range map[string]string{"a/b": "a/b", "täglich.1/b_c-d": "täglich.1/b_c-d", "site report/x": "'site report/x'", "it's/x": `'it'\''s/x'`} {
-		if got := shellWord(name); got != want {
-			t.Errorf("%s: %s", name, got)
-		}
 	}
 }

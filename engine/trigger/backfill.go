@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"cmp"
@@ -37,8 +37,8 @@ type backfills struct {
 // background. A server goes on with them after a restart; else what a stop leaves
 // out is taken by the same backfill once more. Canceling one of its runs ends it.
 // *UnknownError, *InputError.
-func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*BackfillResult, error) {
-	found, err := scheduleIn(ctx, e.revisions, id)
+func (tr *Triggers) Backfill(ctx context.Context, id string, r BackfillRequest) (*BackfillResult, error) {
+	found, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
@@ -49,17 +49,17 @@ func (e *Engine) Backfill(ctx context.Context, id string, r BackfillRequest) (*B
 	if err != nil {
 		return nil, err
 	}
-	now := e.config.Now().UTC().Round(0)
+	now := tr.config.Now().UTC().Round(0)
 	slots, err := backfillSlots(t, r, now)
 	if err != nil {
 		return nil, err
 	}
-	own, err := e.newID(now)
+	own, err := tr.runs.NewID(now)
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{engine: e, found: found, schedule: t, backfillJob: backfillJob{
-		ID: own, Schedule: id, From: r.From, Until: backfillEnd(r, now), All: r.All, Parallel: max(r.MaxParallel, 1), By: cmp.Or(r.By, "somebody"), Epoch: e.scheduler.epoch,
+	b := &backfill{triggers: tr, found: found, schedule: t, backfillJob: backfillJob{
+		ID: own, Schedule: id, From: r.From, Until: backfillEnd(r, now), All: r.All, Parallel: max(r.MaxParallel, 1), By: cmp.Or(r.By, "somebody"), Epoch: tr.scheduler.epoch,
 	}}
 	result, err := b.plan(slots, now)
 	if err != nil {
@@ -132,7 +132,7 @@ const backfillBucket = "backfills"
 // backfill is one backfill while it is planned and started.
 type backfill struct {
 	backfillJob
-	engine   *Engine
+	triggers *Triggers
 	found    namedTrigger
 	schedule *schedule.Trigger
 }
@@ -143,9 +143,9 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 	if len(slots) == 0 {
 		return result, nil
 	}
-	rows, err := b.engine.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, slots[0], slots[len(slots)-1].Add(1), 0)
+	rows, err := b.triggers.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, slots[0], slots[len(slots)-1].Add(1), 0)
 	if err != nil {
-		return nil, b.engine.fault(err)
+		return nil, b.triggers.fault(err)
 	}
 	have := map[int64]runs.Fire{}
 	for _, row := range rows {
@@ -173,7 +173,7 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 // told, and the others as these end. It sets the ids of the first in slots.
 func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 	first := min(b.Parallel, len(slots))
-	kept := len(slots) > first && b.engine.always.on()
+	kept := len(slots) > first && b.triggers.background.On()
 	for i := range slots[:first] {
 		run, err := b.startSlot(ctx, slots[i])
 		if err != nil {
@@ -189,8 +189,8 @@ func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 		if err != nil {
 			return fmt.Errorf("encode the backfill of %s: %w", b.Schedule, err)
 		}
-		if _, err := b.engine.store.KV().Put(backfillBucket, b.ID, encoded, nil); err != nil {
-			return b.engine.fault(err)
+		if _, err := b.triggers.store.KV().Put(backfillBucket, b.ID, encoded, nil); err != nil {
+			return b.triggers.fault(err)
 		}
 	}
 	b.goOn(slots[:first], slots[first:])
@@ -199,13 +199,13 @@ func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 
 // goOn starts the runs of the rest as those that go on end.
 func (b *backfill) goOn(going, rest []runs.Fire) {
-	s := b.engine.scheduler
+	s := b.triggers.scheduler
 	queue := make(chan runs.Fire, len(rest))
 	for _, fire := range rest {
 		queue <- fire
 	}
 	close(queue)
-	ctx, cancel := context.WithCancelCause(b.engine.always.ctx)
+	ctx, cancel := context.WithCancelCause(b.triggers.background.Context())
 	var workers sync.WaitGroup
 	for i := range b.Parallel {
 		run := ""
@@ -222,10 +222,10 @@ func (b *backfill) goOn(going, rest []runs.Fire) {
 	s.backfills.group.Go(func() {
 		defer s.backfills.pending.Add(-1)
 		workers.Wait()
-		if cause := context.Cause(ctx); cause != nil && b.engine.always.ctx.Err() == nil {
-			b.engine.config.Log.Warn("backfill ended early", "schedule", b.Schedule, "reason", cause)
+		if cause := context.Cause(ctx); cause != nil && b.triggers.background.Context().Err() == nil {
+			b.triggers.config.Log.Warn("backfill ended early", "schedule", b.Schedule, "reason", cause)
 		}
-		if b.engine.always.ctx.Err() == nil {
+		if b.triggers.background.Context().Err() == nil {
 			b.drop()
 		}
 		cancel(nil)
@@ -234,8 +234,8 @@ func (b *backfill) goOn(going, rest []runs.Fire) {
 
 // drop forgets a backfill that has ended.
 func (b *backfill) drop() {
-	if err := b.engine.store.KV().Delete(backfillBucket, b.ID, nil); err != nil {
-		b.engine.config.Log.Error("backfill not forgotten", "schedule", b.Schedule, "error", err)
+	if err := b.triggers.store.KV().Delete(backfillBucket, b.ID, nil); err != nil {
+		b.triggers.config.Log.Error("backfill not forgotten", "schedule", b.Schedule, "error", err)
 	}
 }
 
@@ -262,7 +262,7 @@ func (b *backfill) follow(ctx context.Context, run string, queue <-chan runs.Fir
 // the server has just begun, is looked at again.
 func (b *backfill) end(ctx context.Context, run string) (runs.Status, error) {
 	for ctx.Err() == nil {
-		result, err := b.engine.Wait(ctx, run)
+		result, err := b.triggers.runs.Wait(ctx, run)
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, fault.ErrRunNotFound):
@@ -283,33 +283,33 @@ func (b *backfill) end(ctx context.Context, run string) (runs.Status, error) {
 // startSlot starts the run of a slot. One that has got its run meanwhile has it.
 func (b *backfill) startSlot(ctx context.Context, fire runs.Fire) (string, error) {
 	slot := fire.Slot
-	row, err := b.engine.store.Fire(fire.Workflow, fire.Trigger, slot)
+	row, err := b.triggers.store.Fire(fire.Workflow, fire.Trigger, slot)
 	if err != nil {
-		return "", b.engine.fault(err)
+		return "", b.triggers.fault(err)
 	}
 	if row != nil && row.Run != "" && b.All { // its row stands beside the slot's own
-		if fire.Slot, err = b.engine.freeSlot(b.found, b.schedule, slot); err != nil {
+		if fire.Slot, err = b.triggers.freeSlot(b.found, b.schedule, slot); err != nil {
 			return "", err
 		}
 		fire.Note = "once more for " + slot.Format(time.RFC3339)
 	}
-	run, _, err := b.engine.startTriggered(ctx, firing{
+	run, _, err := b.triggers.startTriggered(ctx, firing{
 		rev: b.found.rev, trigger: b.found.trigger, at: slot, fire: &fire, by: b.By, requestID: "backfill/" + b.ID + "/" + slot.Format(time.RFC3339Nano),
 	})
 	return run, err
 }
 
 // resumeBackfills goes on with those that the server before had accepted.
-func (e *Engine) resumeBackfills(ctx context.Context) {
-	log := e.config.Log
-	keys, err := e.store.KV().List(backfillBucket, "")
+func (tr *Triggers) resumeBackfills(ctx context.Context) {
+	log := tr.config.Log
+	keys, err := tr.store.KV().List(backfillBucket, "")
 	if err != nil {
 		log.Error("backfills not read", "error", err)
 		return
 	}
 	for _, key := range keys {
-		b := &backfill{engine: e}
-		stored, _, found, err := e.store.KV().Get(backfillBucket, key)
+		b := &backfill{triggers: tr}
+		stored, _, found, err := tr.store.KV().Get(backfillBucket, key)
 		if err == nil && found {
 			err = json.Unmarshal(stored, &b.backfillJob)
 		}
@@ -326,10 +326,10 @@ func (e *Engine) resumeBackfills(ctx context.Context) {
 
 // resume goes on with a stored backfill: the slots that have got their run keep it.
 func (b *backfill) resume(ctx context.Context) (err error) {
-	if b.Epoch != b.engine.scheduler.epoch {
+	if b.Epoch != b.triggers.scheduler.epoch {
 		return errors.New("the store was restored since")
 	}
-	if b.found, err = scheduleIn(ctx, b.engine.revisions, b.Schedule); err != nil {
+	if b.found, err = scheduleIn(ctx, b.triggers.revisions, b.Schedule); err != nil {
 		return err
 	}
 	if b.found.trigger.Kind == plan.TriggerPoll {
@@ -339,7 +339,7 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 		return err
 	}
 	slots, _ := b.schedule.Slots(b.From, b.Until, maxBackfill)
-	result, err := b.plan(slots, b.engine.config.Now().UTC().Round(0))
+	result, err := b.plan(slots, b.triggers.config.Now().UTC().Round(0))
 	if err != nil {
 		return err
 	}
@@ -353,15 +353,15 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 
 // going are the fires of the backfill whose runs go on.
 func (b *backfill) going() (fires []runs.Fire, err error) {
-	rows, err := b.engine.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, b.From, b.Until, 0)
+	rows, err := b.triggers.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, b.From, b.Until, 0)
 	if err != nil {
-		return nil, b.engine.fault(err)
+		return nil, b.triggers.fault(err)
 	}
 	for _, row := range rows {
 		if !row.Backfill || row.Run == "" {
 			continue
 		}
-		active, err := b.engine.scheduler.Active(row.Run)
+		active, err := b.triggers.scheduler.Active(row.Run)
 		if err != nil {
 			return nil, err
 		}

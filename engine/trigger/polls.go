@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -154,14 +154,14 @@ func (p *polls) ended(trigger pollTrigger, done chan<- struct{}) {
 }
 
 // runPolls makes the polls of all workflows in force until ctx ends.
-func (e *Engine) runPolls(ctx context.Context) {
-	ticks, stop := e.revisions.Changed()
+func (tr *Triggers) runPolls(ctx context.Context) {
+	ticks, stop := tr.revisions.Changed()
 	defer stop()
-	e.polls.run(ctx, pollSource{list: e.pollTriggers, changed: ticks, begin: e.firstPoll, poll: e.pollInBackground})
+	tr.polls.run(ctx, pollSource{list: tr.pollTriggers, changed: ticks, begin: tr.firstPoll, poll: tr.pollInBackground})
 }
 
-func (e *Engine) pollTriggers(ctx context.Context) ([]pollTrigger, error) {
-	revs, err := e.revisions.All(ctx)
+func (tr *Triggers) pollTriggers(ctx context.Context) ([]pollTrigger, error) {
+	revs, err := tr.revisions.All(ctx)
 	var list []pollTrigger
 	for _, rev := range revs {
 		for i := range rev.Workflow().Triggers {
@@ -175,9 +175,9 @@ func (e *Engine) pollTriggers(ctx context.Context) ([]pollTrigger, error) {
 
 // firstPoll is when a poll is due that this process has not made yet: where the last
 // one left its time, as long after it as the workflow says.
-func (e *Engine) firstPoll(trigger pollTrigger) time.Time {
-	now := e.config.Now()
-	row, err := e.pollRow(trigger.workflow, trigger.trigger)
+func (tr *Triggers) firstPoll(trigger pollTrigger) time.Time {
+	now := tr.config.Now()
+	row, err := tr.pollRow(trigger.workflow, trigger.trigger)
 	if err != nil || row == nil || row.At.After(now) {
 		return now
 	}
@@ -186,8 +186,8 @@ func (e *Engine) firstPoll(trigger pollTrigger) time.Time {
 
 // pollInBackground makes one poll of a trigger as it is in force now. What goes wrong
 // is in the log and in the trigger's rows.
-func (e *Engine) pollInBackground(ctx context.Context, trigger pollTrigger) {
-	rev, err := e.revisions.Named(ctx, trigger.workflow)
+func (tr *Triggers) pollInBackground(ctx context.Context, trigger pollTrigger) {
+	rev, err := tr.revisions.Named(ctx, trigger.workflow)
 	if err != nil {
 		return // it is gone; the next list does not have it
 	}
@@ -196,30 +196,30 @@ func (e *Engine) pollInBackground(ctx context.Context, trigger pollTrigger) {
 		return
 	}
 	var failure *runs.Error
-	if _, err := e.poll(ctx, rev, t, ""); err != nil && !errors.As(err, &failure) && ctx.Err() == nil {
-		e.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
+	if _, err := tr.poll(ctx, rev, t, ""); err != nil && !errors.As(err, &failure) && ctx.Err() == nil {
+		tr.config.Log.Warn("poll not finished", "trigger", pollKey(trigger.workflow, trigger.trigger), "error", err)
 	}
 }
 
 // nextPoll is when a poll is due; false while nobody makes them.
-func (e *Engine) nextPoll(workflow, trigger string) (time.Time, bool) {
-	e.polls.mu.Lock()
-	defer e.polls.mu.Unlock()
-	at, ok := e.polls.next[pollKey(workflow, trigger)]
+func (tr *Triggers) nextPoll(workflow, trigger string) (time.Time, bool) {
+	tr.polls.mu.Lock()
+	defer tr.polls.mu.Unlock()
+	at, ok := tr.polls.next[pollKey(workflow, trigger)]
 	return at, ok
 }
 
 // pollNow makes a poll that a person asks for, and returns the runs that it started.
 // *ConflictError where there is nothing new, or where the call failed.
-func (e *Engine) pollNow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
+func (tr *Triggers) pollNow(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, by string) ([]string, error) {
 	if by == "" {
 		by = "a person"
 	}
-	rows, err := e.poll(ctx, rev, t, by)
+	rows, err := tr.poll(ctx, rev, t, by)
 	var failure *runs.Error
 	switch {
 	case errors.As(err, &failure):
-		return rows, &fault.ConflictError{Message: "the poll failed: " + e.project.Redact(failureText(failure))}
+		return rows, &fault.ConflictError{Message: "the poll failed: " + tr.project.Redact(failureText(failure))}
 	case err != nil:
 		return rows, err
 	case len(rows) == 0:

@@ -1,7 +1,6 @@
-package engine
+package trigger_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,14 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -41,7 +40,7 @@ outputs:
 
 // polled is an engine that polls a list which a test writes.
 type polled struct {
-	*Engine
+	*engine.Engine
 	t     *testing.T
 	dir   string
 	clock *testClock
@@ -97,11 +96,11 @@ func (p *polled) list(items ...string) {
 func (p *polled) poll() ([]string, error) {
 	p.t.Helper()
 	p.clock.move(10 * time.Second)
-	rev, err := p.revisions.Named(p.t.Context(), "items")
+	rev, err := p.Revisions().Named(p.t.Context(), "items")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ids, err := p.Engine.poll(p.t.Context(), rev, rev.Trigger("new"), "")
+	ids, err := p.Poll(p.t.Context(), rev, "new")
 	return p.texts(ids), err
 }
 
@@ -156,7 +155,7 @@ func TestAPollFiresForNewAndChangedKeys(t *testing.T) {
 	if len(fires) != 7 || fires[0].Kind != plan.TriggerPoll || fires[0].Run == "" || fires[0].Skipped != "" {
 		t.Errorf("fires: %+v", fires)
 	}
-	row, err := p.store.Run(fires[0].Run)
+	row, err := p.Store().Run(fires[0].Run)
 	if err != nil || row.Trigger != "new" || row.Fire == nil || !row.Fire.Slot.Equal(fires[0].Slot) {
 		t.Errorf("row: %+v %v", row, err)
 	}
@@ -167,16 +166,16 @@ func TestAPollBeginsAnewWhereItsKeysMeanSomethingElse(t *testing.T) {
 	p.list("1:one:0")
 	p.want("first")
 	p.list("1:one:0", "2:two:0")
-	writeFile(t, p.Engine, "items.yaml", strings.Replace(pollWorkflow, "key: ${{ item.id }}", "key: ${{ item.title }}", 1))
+	writeFile(t, p.dir, "items.yaml", strings.Replace(pollWorkflow, "key: ${{ item.id }}", "key: ${{ item.title }}", 1))
 	p.want("another key")
 	p.list("1:one:0", "2:two:0", "3:three:0")
-	writeFile(t, p.Engine, "items.yaml", strings.NewReplacer("key: ${{ item.id }}", "key: ${{ item.title }}", "every: 10s", "every: 20s", "cases", "x").Replace(pollWorkflow))
+	writeFile(t, p.dir, "items.yaml", strings.NewReplacer("key: ${{ item.id }}", "key: ${{ item.title }}", "every: 10s", "every: 20s", "cases", "x").Replace(pollWorkflow))
 	p.want("another `every` is the same poll", "3 three 0 poll")
 
 	// Paused and resumed: what came meanwhile is noted.
 	pause := func(edit func(*runs.TriggerState)) {
 		t.Helper()
-		if _, err := p.store.EditTriggerState("items", "new", edit); err != nil {
+		if _, err := p.Store().EditTriggerState("items", "new", edit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,11 +207,11 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	p.want("one that ends well", "2 two 0 poll")
 	fail("no entry for t0kent0ken")
 	fail("still none")
-	if state, err := p.store.TriggerState("items", "new"); err != nil || state == nil || state.Paused {
+	if state, err := p.Store().TriggerState("items", "new"); err != nil || state == nil || state.Paused {
 		t.Fatalf("paused too early: %+v %v", state, err)
 	}
 	fail("still none")
-	state, err := p.store.TriggerState("items", "new")
+	state, err := p.Store().TriggerState("items", "new")
 	if err != nil || !state.Paused || state.PausedBy != "" || !strings.HasPrefix(state.Reason, "3 polls in a row failed: forbidden: still none; ") || state.PausedAt.IsZero() {
 		t.Errorf("state: %+v %v", state, err)
 	}
@@ -227,16 +226,16 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	if !slices.Equal(notes, want) {
 		t.Errorf("rows: %q, want %q", notes, want)
 	}
-	rev, err := p.revisions.Named(t.Context(), "items")
+	rev, err := p.Revisions().Named(t.Context(), "items")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := p.pollNow(t.Context(), rev, rev.Trigger("new"), "ann")
+	ids, err := p.PollNow(t.Context(), rev, "new", "ann")
 	if got := p.texts(ids); err != nil || !slices.Equal(got, []string{"3 three 0 poll"}) {
 		t.Errorf("a person may poll while it is paused: %q %v", got, err)
 	}
 	var conflict *fault.ConflictError
-	if _, err := p.pollNow(t.Context(), rev, rev.Trigger("new"), "ann"); !errors.As(err, &conflict) {
+	if _, err := p.PollNow(t.Context(), rev, "new", "ann"); !errors.As(err, &conflict) {
 		t.Errorf("nothing new: %v", err)
 	}
 
@@ -244,7 +243,7 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	resume := func() {
 		t.Helper()
 		p.clock.move(time.Second)
-		if _, err := p.ResumeSchedule(t.Context(), "items/new", PauseRequest{By: "ann"}); err != nil {
+		if _, err := p.ResumeSchedule(t.Context(), "items/new", trigger.PauseRequest{By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 		p.clock.move(time.Second)
@@ -253,13 +252,13 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 	fail("no entry")
 	fail("no entry")
 	fail("no entry")
-	if state, err := p.store.TriggerState("items", "new"); err != nil || !state.Paused {
+	if state, err := p.Store().TriggerState("items", "new"); err != nil || !state.Paused {
 		t.Fatalf("not paused again: %+v %v", state, err)
 	}
 	resume()
 	for _, paused := range []bool{false, false, true} {
 		fail("no entry")
-		if state, err := p.store.TriggerState("items", "new"); err != nil || state.Paused != paused {
+		if state, err := p.Store().TriggerState("items", "new"); err != nil || state.Paused != paused {
 			t.Fatalf("paused must be %v: %+v %v", paused, state, err)
 		}
 	}
@@ -267,7 +266,7 @@ func TestAFailedPollIsSeenAndPauses(t *testing.T) {
 
 func TestAnItemThatCanNotBeARunIsDecided(t *testing.T) {
 	p := newPolled(t)
-	writeFile(t, p.Engine, "items.yaml", strings.Replace(pollWorkflow, "title: {type: string}}", "title: {type: string, maxLength: 5}}", 1))
+	writeFile(t, p.dir, "items.yaml", strings.Replace(pollWorkflow, "title: {type: string}}", "title: {type: string, maxLength: 5}}", 1))
 	p.list("1:one:0")
 	p.want("first")
 	p.list("1:one:0", "2:much too long:0", "3:three:0")
@@ -296,7 +295,7 @@ func TestAPollThatIsCutOffFiresOnce(t *testing.T) {
 		p := newPolled(t)
 		p.list("1:one:0")
 		p.want("first")
-		before, err := p.pollRow("items", "new")
+		before, err := p.PollRow("items", "new")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +304,7 @@ func TestAPollThatIsCutOffFiresOnce(t *testing.T) {
 		if forgetful {
 			before.Poll += 7 // the control: another number is another event
 		}
-		if err := p.putPollRow("items", "new", before); err != nil { // as if the process had died before
+		if err := p.PutPollRow("items", "new", before); err != nil { // as if the process had died before
 			t.Fatal(err)
 		}
 		want := []string(nil)
@@ -314,105 +313,4 @@ func TestAPollThatIsCutOffFiresOnce(t *testing.T) {
 		}
 		p.want(fmt.Sprintf("forgetful %v", forgetful), want...)
 	}
-}
-
-func TestTheKeysOfAPollAreBounded(t *testing.T) {
-	row := &pollRow{Hash: "h", seen: map[digest]seenKey{}}
-	for i := range 100 {
-		row.seen[digestOf(fmt.Appendf(nil, "%d", i))] = seenKey{poll: uint64(i)}
-	}
-	row.forget(30)
-	data, err := row.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := decodePollRow(data)
-	if err != nil || len(read.seen) != 30 || read.Hash != "h" {
-		t.Fatalf("%+v %v", read, err)
-	}
-	for i := 70; i < 100; i++ {
-		if _, ok := read.seen[digestOf(fmt.Appendf(nil, "%d", i))]; !ok {
-			t.Errorf("key %d is among the last seen", i)
-		}
-	}
-	for _, cut := range []int{0, 1, len(data) / 2, len(data) - 1} {
-		if _, err := decodePollRow(data[:cut]); err == nil {
-			t.Errorf("a row cut at %d was read", cut)
-		}
-	}
-}
-
-// TestPollsAreMadeWhenTheyAreDue runs the loop on a clock of its own.
-func TestPollsAreMadeWhenTheyAreDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		var mu sync.Mutex
-		var made []string
-		var slow time.Duration
-		list := []pollTrigger{{"w", "a", 10 * time.Second}, {"w", "b", time.Minute}}
-		ticks := make(chan struct{}, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		p := newPolls(time.Now, time.After)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			p.run(ctx, pollSource{
-				changed: ticks,
-				list: func(context.Context) ([]pollTrigger, error) {
-					mu.Lock()
-					defer mu.Unlock()
-					return slices.Clone(list), nil
-				},
-				begin: func(one pollTrigger) time.Time {
-					if one.trigger == "b" {
-						return begun.Add(25 * time.Second)
-					}
-					return time.Now()
-				},
-				poll: func(ctx context.Context, one pollTrigger) {
-					mu.Lock()
-					made = append(made, fmt.Sprintf("%s@%d", one.trigger, int(time.Since(begun).Seconds())))
-					wait := slow
-					mu.Unlock()
-					select {
-					case <-time.After(wait):
-					case <-ctx.Done():
-					}
-				},
-			})
-		}()
-		want := func(texts ...string) {
-			t.Helper()
-			synctest.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			if !slices.Equal(made, texts) {
-				t.Errorf("after %s: %v, want %v", time.Since(begun), made, texts)
-			}
-			made = nil
-		}
-		time.Sleep(31 * time.Second)
-		want("a@0", "a@10", "a@20", "b@25", "a@30")
-		mu.Lock()
-		slow = 25 * time.Second
-		list = append(list, pollTrigger{"w", "c", time.Hour})
-		mu.Unlock()
-		ticks <- struct{}{}
-		time.Sleep(30 * time.Second) // 61: the poll of 40 is in flight until 65
-		want("c@31", "a@40")
-		time.Sleep(5 * time.Second) // 66
-		want("a@65")
-		mu.Lock()
-		list = list[1:]
-		list[1].every = time.Minute // the poll of c is due an hour after 31, or a minute
-		mu.Unlock()
-		ticks <- struct{}{}
-		time.Sleep(61 * time.Second)
-		want("b@85", "c@126")
-		cancel()
-		<-ended
-		if at, ok := p.next["w/a"]; ok {
-			t.Errorf("a poll that is gone is due at %s", at)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"context"
@@ -47,8 +47,8 @@ func (l *hookLocks) of(key string) *sync.Mutex {
 // run. The same event again is the first run. *UnknownError where there is no such
 // webhook, *HookRefusedError, *BusyError, *StoreError for want of space; nothing is
 // told of the workflow to those who do not know the secret.
-func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookRequest) (*HookAnswer, error) {
-	rev, t := e.hookTrigger(ctx, workflow, trigger)
+func (tr *Triggers) Hook(ctx context.Context, workflow, trigger string, r HookRequest) (*HookAnswer, error) {
+	rev, t := tr.hookTrigger(ctx, workflow, trigger)
 	if t == nil {
 		return nil, &fault.UnknownError{What: "webhook", Name: runs.TriggerID(workflow, trigger)}
 	}
@@ -58,25 +58,25 @@ func (e *Engine) Hook(ctx context.Context, workflow, trigger string, r HookReque
 	if host, _, err := net.SplitHostPort(r.Remote); err == nil {
 		r.Remote = host
 	}
-	now := e.config.Now().UTC().Round(0)
-	sender, err := e.authenticate(ctx, t, r, now)
+	now := tr.config.Now().UTC().Round(0)
+	sender, err := tr.authenticate(ctx, t, r, now)
 	if err != nil {
-		e.config.Log.Info("webhook refused", "trigger", runs.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
+		tr.config.Log.Info("webhook refused", "trigger", runs.TriggerID(workflow, trigger), "remote", r.Remote, "error", err.Error())
 		return nil, err
 	}
-	answer, err := e.takeHook(ctx, rev, t, r, sender, now)
+	answer, err := tr.takeHook(ctx, rev, t, r, sender, now)
 	var refused *HookRefusedError
 	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
-		if err := e.skip(rev, t, now, runs.SkipInvalid, refused.Message); err != nil {
-			e.config.Log.Warn("refused webhook not recorded", "trigger", runs.TriggerID(workflow, trigger), "error", err)
+		if err := tr.skip(rev, t, now, runs.SkipInvalid, refused.Message); err != nil {
+			tr.config.Log.Warn("refused webhook not recorded", "trigger", runs.TriggerID(workflow, trigger), "error", err)
 		}
 	}
 	return answer, err
 }
 
 // hookTrigger finds the webhook in force; nil where there is none.
-func (e *Engine) hookTrigger(ctx context.Context, workflow, trigger string) (*inforce.Revision, *plan.Trigger) {
-	rev, err := e.revisions.Named(ctx, workflow)
+func (tr *Triggers) hookTrigger(ctx context.Context, workflow, trigger string) (*inforce.Revision, *plan.Trigger) {
+	rev, err := tr.revisions.Named(ctx, workflow)
 	if err != nil {
 		return nil, nil // nobody who is not known learns why
 	}
@@ -88,7 +88,7 @@ func (e *Engine) hookTrigger(ctx context.Context, workflow, trigger string) (*in
 }
 
 // takeHook starts the run of a request whose sender is known.
-func (e *Engine) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, r HookRequest, sender hookSender, now time.Time) (*HookAnswer, error) {
+func (tr *Triggers) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Trigger, r HookRequest, sender hookSender, now time.Time) (*HookAnswer, error) {
 	request, err := hookRoot(t.Webhook, r, sender)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (e *Engine) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Tr
 	if err != nil {
 		return nil, err
 	}
-	event, err := e.eventOf(rev, t, key, sender, now)
+	event, err := tr.eventOf(rev, t, key, sender, now)
 	if err != nil {
 		return nil, err
 	}
@@ -106,20 +106,20 @@ func (e *Engine) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Tr
 	switch {
 	case event.dated:
 		ids = dedupeIDs(event.id, now)
-		lock := e.hookLocks.of(event.id)
+		lock := tr.hookLocks.of(event.id)
 		lock.Lock()
 		defer lock.Unlock()
 	case event.id != "":
 		ids = []string{event.id}
 	}
-	if first, err := e.firstRun(ids, now); err != nil || first != "" {
-		return e.repeated(rev, t, first, now), err
+	if first, err := tr.firstRun(ids, now); err != nil || first != "" {
+		return tr.repeated(rev, t, first, now), err
 	}
 	f := firing{rev: rev, trigger: t, at: now, roots: roots, by: sender.by, fire: &runs.Fire{}}
 	if len(ids) > 0 {
 		f.requestID = ids[0]
 	}
-	id, existing, err := e.startTriggered(ctx, f)
+	id, existing, err := tr.startTriggered(ctx, f)
 	switch refused := (*notFiredError)(nil); {
 	case errors.As(err, &refused) && refused.Skipped == runs.SkipBusy:
 		return nil, refused.cause // the sender tries again later; no row for each of many
@@ -128,39 +128,39 @@ func (e *Engine) takeHook(ctx context.Context, rev *inforce.Revision, t *plan.Tr
 	case err != nil:
 		return nil, err
 	case existing:
-		return e.repeated(rev, t, id, now), nil
+		return tr.repeated(rev, t, id, now), nil
 	}
 	return &HookAnswer{Run: id}, nil
 }
 
 // repeated is the answer to an event that has its run, which is recorded.
-func (e *Engine) repeated(rev *inforce.Revision, t *plan.Trigger, run string, now time.Time) *HookAnswer {
+func (tr *Triggers) repeated(rev *inforce.Revision, t *plan.Trigger, run string, now time.Time) *HookAnswer {
 	if run == "" {
 		return nil
 	}
-	if err := e.skip(rev, t, now, runs.SkipRepeated, "the event has its run already: "+run); err != nil {
-		e.config.Log.Warn("repeated webhook not recorded", "trigger", runs.TriggerID(rev.Name(), t.Name), "error", err)
+	if err := tr.skip(rev, t, now, runs.SkipRepeated, "the event has its run already: "+run); err != nil {
+		tr.config.Log.Warn("repeated webhook not recorded", "trigger", runs.TriggerID(rev.Name(), t.Name), "error", err)
 	}
 	return &HookAnswer{Run: run, Repeated: true}
 }
 
 // firstRun finds the run that one of the requests has made, "" where none has, or
 // where a day has gone by since.
-func (e *Engine) firstRun(ids []string, now time.Time) (string, error) {
+func (tr *Triggers) firstRun(ids []string, now time.Time) (string, error) {
 	for i, id := range ids {
-		run, err := e.store.Requested(id)
+		run, err := tr.store.Requested(id)
 		if err != nil {
-			return "", e.fault(err)
+			return "", tr.fault(err)
 		}
 		if run == "" {
 			continue
 		}
-		row, err := e.store.Run(run)
+		row, err := tr.store.Run(run)
 		if errors.Is(err, store.ErrRunNotFound) {
 			continue // retention was faster
 		}
 		if err != nil {
-			return "", e.fault(fmt.Errorf("read the run of a webhook: %w", err))
+			return "", tr.fault(fmt.Errorf("read the run of a webhook: %w", err))
 		}
 		if i == 0 || now.Sub(row.StartedAt) < dedupeFor {
 			return run, nil

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/schedule"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // maxNextFires is how many coming slots are told at most.
@@ -139,14 +140,14 @@ func nextAfter(t *schedule.Trigger, state *runs.TriggerState, now time.Time) tim
 }
 
 // Schedules returns all schedules and polls, by id.
-func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := schedulesIn(ctx, e.revisions)
+func (tr *Triggers) Schedules(ctx context.Context) ([]ScheduleItem, error) {
+	found, err := schedulesIn(ctx, tr.revisions)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := e.store.TriggerStates()
+	kept, err := tr.store.TriggerStates()
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
 	states := make(map[string]*runs.TriggerState, len(kept))
 	for i := range kept {
@@ -154,7 +155,7 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 	}
 	items := make([]ScheduleItem, 0, len(found))
 	for _, n := range found {
-		item, err := e.scheduleItem(n, states[n.id])
+		item, err := tr.scheduleItem(n, states[n.id])
 		if err != nil {
 			return nil, err
 		}
@@ -163,16 +164,16 @@ func (e *Engine) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 	return items, nil
 }
 
-// Schedules returns the schedules and polls as the files alone say: for where
+// SchedulesOf returns the schedules and polls as the files alone say: for where
 // there is no store yet.
-func (o Offline) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := schedulesIn(ctx, inforce.New(o.Workspace))
+func SchedulesOf(ctx context.Context, project *workspace.Workspace) ([]ScheduleItem, error) {
+	found, err := schedulesIn(ctx, inforce.New(project))
 	if err != nil {
 		return nil, err
 	}
 	items := make([]ScheduleItem, 0, len(found))
 	for _, n := range found {
-		item, err := n.item(nil, o.Config().Now())
+		item, err := n.item(nil, project.Config().Now())
 		if err != nil {
 			return nil, err
 		}
@@ -182,18 +183,18 @@ func (o Offline) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 }
 
 // scheduleItem adds what the store and the running parts know.
-func (e *Engine) scheduleItem(n namedTrigger, state *runs.TriggerState) (*ScheduleItem, error) {
-	item, err := n.item(state, e.config.Now())
+func (tr *Triggers) scheduleItem(n namedTrigger, state *runs.TriggerState) (*ScheduleItem, error) {
+	item, err := n.item(state, tr.config.Now())
 	if err != nil {
 		return nil, err
 	}
-	item.Running = e.always.on()
-	if next, ok := e.nextPoll(n.workflow(), n.trigger.Name); ok && n.trigger.Kind == plan.TriggerPoll && !item.Paused {
+	item.Running = tr.background.On()
+	if next, ok := tr.nextPoll(n.workflow(), n.trigger.Name); ok && n.trigger.Kind == plan.TriggerPoll && !item.Paused {
 		item.Next = &next
 	}
-	last, _, err := e.store.Fires(store.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
+	last, _, err := tr.store.Fires(store.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
 	if len(last) > 0 {
 		item.Last = &last[0]
@@ -201,41 +202,41 @@ func (e *Engine) scheduleItem(n namedTrigger, state *runs.TriggerState) (*Schedu
 	if state == nil || state.LastRun == "" {
 		return &item, nil
 	}
-	switch row, err := e.store.Run(state.LastRun); {
+	switch row, err := tr.store.Run(state.LastRun); {
 	case err == nil:
-		e.noteUndriven(row)
+		tr.runs.NoteUndriven(row)
 		item.LastRun = row
 	case !errors.Is(err, store.ErrRunNotFound):
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
 	return &item, nil
 }
 
 // NextFires returns the next n slots of a schedule after from (zero = now).
 // *UnknownError.
-func (e *Engine) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := scheduleIn(ctx, e.revisions, id)
+func (tr *Triggers) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
+	found, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
-	state, err := e.store.TriggerState(found.workflow(), found.trigger.Name)
+	state, err := tr.store.TriggerState(found.workflow(), found.trigger.Name)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, tr.fault(err)
 	}
-	next, err := found.next(state, from, e.config.Now(), n)
-	if at, ok := e.nextPoll(found.workflow(), found.trigger.Name); ok && err == nil && found.trigger.Kind == plan.TriggerPoll && from.IsZero() {
+	next, err := found.next(state, from, tr.config.Now(), n)
+	if at, ok := tr.nextPoll(found.workflow(), found.trigger.Name); ok && err == nil && found.trigger.Kind == plan.TriggerPoll && from.IsZero() {
 		next.put(polledFrom(at, found.trigger.Poll.Every, n))
 	}
 	return next, err
 }
 
-// NextFires returns the coming slots as the files alone say.
-func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := scheduleIn(ctx, inforce.New(o.Workspace), id)
+// NextFiresOf returns the coming slots as the files alone say.
+func NextFiresOf(ctx context.Context, project *workspace.Workspace, id string, from time.Time, n int) (*NextFires, error) {
+	found, err := scheduleIn(ctx, inforce.New(project), id)
 	if err != nil {
 		return nil, err
 	}
-	return found.next(nil, from, o.Config().Now(), n)
+	return found.next(nil, from, project.Config().Now(), n)
 }
 
 func (n namedTrigger) next(state *runs.TriggerState, from, now time.Time, count int) (*NextFires, error) {
@@ -291,7 +292,7 @@ func polledFrom(first time.Time, every time.Duration, count int) []NextFire {
 
 // Fires returns what triggers did, the newest slot first, and the cursor of the
 // next page, "" at the end. *InputError.
-func (e *Engine) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string, error) {
+func (tr *Triggers) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string, error) {
 	if f.Trigger != "" && f.Workflow == "" {
 		workflow, trigger, ok := runs.SplitTriggerID(f.Trigger)
 		if !ok {
@@ -299,12 +300,12 @@ func (e *Engine) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string, er
 		}
 		f.Workflow, f.Trigger = workflow, trigger
 	}
-	fires, next, err := e.store.Fires(store.FireFilter{
+	fires, next, err := tr.store.Fires(store.FireFilter{
 		Workflow: f.Workflow, Trigger: f.Trigger, Since: f.Since, Until: f.Until, Limit: f.Limit, Cursor: f.Cursor,
 	})
 	stopped := errors.Is(err, store.ErrFailed) || errors.Is(err, store.ErrCorrupt)
 	if err != nil && f.Cursor != "" && !stopped {
 		return nil, "", &fault.InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: "take the next_cursor of the list before"}
 	}
-	return fires, next, e.fault(err)
+	return fires, next, tr.fault(err)
 }

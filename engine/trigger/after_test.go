@@ -1,4 +1,4 @@
-package engine
+package trigger_test
 
 import (
 	"context"
@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -41,7 +43,7 @@ outputs:
   half: ${{ trigger.outputs?.ratio ?? 0 }}
 `
 
-func afterEngine(t *testing.T) (*Engine, *testClock) {
+func afterEngine(t *testing.T) (*engine.Engine, *testClock) {
 	t.Helper()
 	dir := t.TempDir()
 	clock := &testClock{at: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
@@ -52,9 +54,9 @@ func afterEngine(t *testing.T) (*Engine, *testClock) {
 }
 
 // endOf is what the store tells of the end of a run.
-func endOf(t *testing.T, e *Engine, id string) runs.OutboxEntry {
+func endOf(t *testing.T, e *engine.Engine, id string) runs.OutboxEntry {
 	t.Helper()
-	entries, err := e.store.Outbox(0, 1000)
+	entries, err := e.Store().Outbox(0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +69,9 @@ func endOf(t *testing.T, e *Engine, id string) runs.OutboxEntry {
 	return runs.OutboxEntry{}
 }
 
-func runNamed(t *testing.T, e *Engine, name string, inputs map[string]workspace.Input) *runs.Result {
+func runNamed(t *testing.T, e *engine.Engine, name string, inputs map[string]workspace.Input) *runs.Result {
 	t.Helper()
-	run, problems, err := e.StartNamed(t.Context(), name, NamedStart{Inputs: inputs})
+	run, problems, err := e.StartNamed(t.Context(), name, engine.NamedStart{Inputs: inputs})
 	if err != nil || run == nil {
 		t.Fatal(err, problems)
 	}
@@ -80,9 +82,9 @@ func runNamed(t *testing.T, e *Engine, name string, inputs map[string]workspace.
 	return result
 }
 
-func runsOf(t *testing.T, e *Engine, workflow string) []runs.Run {
+func runsOf(t *testing.T, e *engine.Engine, workflow string) []runs.Run {
 	t.Helper()
-	runs, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1000})
+	runs, _, err := e.Store().Runs(store.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestARunFollowsAnother(t *testing.T) {
 	first := runNamed(t, e, "first", nil)
 	entry := endOf(t, e, first.Run.ID)
 	for range 3 { // it may be told more than once
-		if err := e.fireAfter(t.Context(), entry, ""); err != nil {
+		if err := e.FireAfter(t.Context(), entry, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +118,7 @@ func TestARunFollowsAnother(t *testing.T) {
 	// Another attempt of the same run is another end.
 	other := entry
 	other.Run.Attempt++
-	if err := e.fireAfter(t.Context(), other, ""); err != nil || len(runsOf(t, e, "second")) != 2 {
+	if err := e.FireAfter(t.Context(), other, ""); err != nil || len(runsOf(t, e, "second")) != 2 {
 		t.Errorf("after a resume: %d runs, %v", len(runsOf(t, e, "second")), err)
 	}
 }
@@ -127,7 +129,7 @@ func TestAFailedRunIsFollowedByWhoAsksForIt(t *testing.T) {
 	if first.Run.Status != runs.RunFailed {
 		t.Fatalf("%+v", first.Run)
 	}
-	if err := e.fireAfter(t.Context(), endOf(t, e, first.Run.ID), ""); err != nil {
+	if err := e.FireAfter(t.Context(), endOf(t, e, first.Run.ID), ""); err != nil {
 		t.Fatal(err)
 	}
 	runs := runsOf(t, e, "second")
@@ -144,7 +146,7 @@ func TestAnEndThatComesTooLateIsARow(t *testing.T) {
 	first := runNamed(t, e, "first", nil)
 	entry := endOf(t, e, first.Run.ID)
 	for range 2 {
-		if err := e.fireAfter(t.Context(), entry, runs.SkipLate); err != nil {
+		if err := e.FireAfter(t.Context(), entry, runs.SkipLate); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,15 +160,15 @@ func TestWorkflowsThatFollowEachOtherEnd(t *testing.T) {
 	e, _ := afterEngine(t)
 	id := runNamed(t, e, "first", nil).Run.ID
 	rounds := 0
-	for ; rounds < 3*maxAfterDepth; rounds++ {
+	for ; rounds < 3*trigger.MaxAfterDepth; rounds++ {
 		if _, err := e.Wait(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		row, err := e.store.Run(id)
+		row, err := e.Store().Run(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.fireAfter(t.Context(), endOf(t, e, id), ""); err != nil {
+		if err := e.FireAfter(t.Context(), endOf(t, e, id), ""); err != nil {
 			t.Fatal(err)
 		}
 		next := map[string]string{"first": "second", "second": "first"}[row.Workflow]
@@ -176,7 +178,7 @@ func TestWorkflowsThatFollowEachOtherEnd(t *testing.T) {
 		}
 		id = newest.ID
 	}
-	if rounds != maxAfterDepth {
+	if rounds != trigger.MaxAfterDepth {
 		t.Errorf("%d runs follow each other", rounds)
 	}
 	skipped := 0
@@ -195,9 +197,9 @@ func TestWorkflowsThatFollowEachOtherEnd(t *testing.T) {
 
 func TestInputsThatCanNotBeMadeAreARow(t *testing.T) {
 	e, _ := afterEngine(t)
-	writeFile(t, e, "flows/second.yaml", strings.Replace(afterSecond, "n: {type: integer}", "n: {type: integer, maximum: 3}", 1))
+	writeFile(t, e.Project().Root(), "flows/second.yaml", strings.Replace(afterSecond, "n: {type: integer}", "n: {type: integer, maximum: 3}", 1))
 	first := runNamed(t, e, "first", nil)
-	if err := e.fireAfter(t.Context(), endOf(t, e, first.Run.ID), ""); err != nil {
+	if err := e.FireAfter(t.Context(), endOf(t, e, first.Run.ID), ""); err != nil {
 		t.Fatal(err)
 	}
 	fires := firesOf(t, e, "second", "then")
@@ -208,19 +210,19 @@ func TestInputsThatCanNotBeMadeAreARow(t *testing.T) {
 
 func TestTriggersThatCanNotFireSayWhy(t *testing.T) {
 	e, clock := afterEngine(t)
-	rev, err := e.revisions.Named(t.Context(), "second")
+	rev, err := e.Revisions().Named(t.Context(), "second")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var refused *notFiredError
-	_, _, err = e.startTriggered(t.Context(), firing{rev: rev, trigger: rev.Trigger("then"), at: clock.now(), fire: &runs.Fire{}})
+	var refused *trigger.NotFiredError
+	err = e.StartTriggered(t.Context(), rev, "then", clock.now(), nil)
 	if !errors.As(err, &refused) || refused.Skipped != runs.SkipInvalid || refused.Note == "" {
 		t.Errorf("without the run that it follows: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	roots := map[string]any{"trigger": map[string]any{"name": "failed", "kind": "after", "at": clock.now(), "outputs": nil}}
-	_, _, err = e.startTriggered(ended, firing{rev: rev, trigger: rev.Trigger("failed"), at: clock.now(), roots: roots, fire: &runs.Fire{}})
+	err = e.StartTriggered(ended, rev, "failed", clock.now(), roots)
 	if err == nil || errors.As(err, &refused) {
 		t.Errorf("a start that is given up leaves the fire undecided: %v", err)
 	}

@@ -1,4 +1,4 @@
-package engine
+package trigger
 
 import (
 	"cmp"
@@ -16,14 +16,14 @@ import (
 
 // PauseSchedule stops a schedule or poll from firing until it is resumed. One
 // that is paused already stays as it is. *UnknownError.
-func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	found, err := scheduleIn(ctx, e.revisions, id)
+func (tr *Triggers) PauseSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
+	found, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
-	return e.changeSchedule(found, func(*runs.TriggerState) error {
-		now := e.config.Now()
-		_, err := e.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
+	return tr.changeSchedule(found, func(*runs.TriggerState) error {
+		now := tr.config.Now()
+		_, err := tr.store.EditTriggerState(found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
 			if !s.Paused {
 				s.Paused, s.PausedAt, s.PausedBy, s.Reason = true, now, r.By, r.Reason
 			}
@@ -35,24 +35,24 @@ func (e *Engine) PauseSchedule(ctx context.Context, id string, r PauseRequest) (
 // ResumeSchedule lets a paused schedule fire again, from its next slot on: what
 // the pause left out stays out, as a visible row. The failures in a row count from
 // 0 again. *UnknownError.
-func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
-	found, err := scheduleIn(ctx, e.revisions, id)
+func (tr *Triggers) ResumeSchedule(ctx context.Context, id string, r PauseRequest) (*ScheduleItem, error) {
+	found, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
-	return e.changeSchedule(found, func(state *runs.TriggerState) error {
-		now := e.config.Now()
+	return tr.changeSchedule(found, func(state *runs.TriggerState) error {
+		now := tr.config.Now()
 		if !state.Paused && !state.Done.After(now) {
 			return nil
 		}
 		if found.trigger.Kind == plan.TriggerPoll {
-			return e.store.PutFires(nil, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
+			return tr.store.PutFires(nil, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) { resumed(s, now) })
 		}
 		t, err := found.read()
 		if err != nil {
 			return err
 		}
-		p := t.Resume(schedule.View{Now: now, Epoch: e.scheduler.epoch, State: *state})
+		p := t.Resume(schedule.View{Now: now, Epoch: tr.scheduler.epoch, State: *state})
 		var rows []runs.Fire
 		for _, step := range p.Steps {
 			row := runs.Fire{
@@ -64,13 +64,13 @@ func (e *Engine) ResumeSchedule(ctx context.Context, id string, r PauseRequest) 
 			}
 			rows = append(rows, row)
 		}
-		err = e.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
+		err = tr.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
 			resumed(s, p.Done)
-			s.Hash, s.Epoch = t.Hash(), e.scheduler.epoch
+			s.Hash, s.Epoch = t.Hash(), tr.scheduler.epoch
 		})
 		for i := range rows {
 			if err == nil {
-				e.config.Observer.Fired(&rows[i])
+				tr.config.Observer.Fired(&rows[i])
 			}
 		}
 		return err
@@ -83,19 +83,19 @@ func resumed(s *runs.TriggerState, done time.Time) {
 
 // changeSchedule changes what is kept of a schedule while the loop decides
 // nothing, and returns the schedule as it is then.
-func (e *Engine) changeSchedule(found namedTrigger, change func(*runs.TriggerState) error) (item *ScheduleItem, err error) {
-	err = e.scheduler.loop.Exclusively(func() error {
-		state, err := e.scheduleState(found)
+func (tr *Triggers) changeSchedule(found namedTrigger, change func(*runs.TriggerState) error) (item *ScheduleItem, err error) {
+	err = tr.scheduler.loop.Exclusively(func() error {
+		state, err := tr.scheduleState(found)
 		if err != nil {
 			return err
 		}
 		if err := change(state); err != nil {
-			return e.fault(err)
+			return tr.fault(err)
 		}
-		if state, err = e.scheduleState(found); err != nil {
+		if state, err = tr.scheduleState(found); err != nil {
 			return err
 		}
-		item, err = e.scheduleItem(found, state)
+		item, err = tr.scheduleItem(found, state)
 		return err
 	})
 	return item, err
@@ -103,19 +103,19 @@ func (e *Engine) changeSchedule(found namedTrigger, change func(*runs.TriggerSta
 
 // scheduleState returns what is kept of a schedule, which may be nothing but its
 // name.
-func (e *Engine) scheduleState(found namedTrigger) (*runs.TriggerState, error) {
-	state, err := e.store.TriggerState(found.workflow(), found.trigger.Name)
+func (tr *Triggers) scheduleState(found namedTrigger) (*runs.TriggerState, error) {
+	state, err := tr.store.TriggerState(found.workflow(), found.trigger.Name)
 	if state == nil {
 		state = &runs.TriggerState{Workflow: found.workflow(), Trigger: found.trigger.Name}
 	}
-	return state, e.fault(err)
+	return state, tr.fault(err)
 }
 
 // TriggerSchedule starts a run of a schedule by hand, with the trigger's inputs;
 // its slots stay as they are. With At it is the run of that slot: a slot has one
 // run at most. A poll polls now. *UnknownError, *InputError, *ConflictError.
-func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerRequest) (*runs.Run, error) {
-	found, err := scheduleIn(ctx, e.revisions, id)
+func (tr *Triggers) TriggerSchedule(ctx context.Context, id string, r Request) (*runs.Run, error) {
+	found, err := scheduleIn(ctx, tr.revisions, id)
 	if err != nil {
 		return nil, err
 	}
@@ -124,26 +124,24 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 		if !r.At.IsZero() {
 			return nil, &fault.InputError{Input: "at", Message: "a poll has no slots: it can only poll now"}
 		}
-		runs, err := e.pollNow(ctx, found.rev, found.trigger, by)
+		runs, err := tr.pollNow(ctx, found.rev, found.trigger, by)
 		if err != nil || len(runs) == 0 {
 			return nil, err
 		}
-		return e.storedRun(runs[0])
+		return tr.runs.Row(runs[0])
 	}
-	now := e.config.Now().UTC().Round(0)
+	now := tr.config.Now().UTC().Round(0)
 	f := firing{rev: found.rev, trigger: found.trigger, at: cmp.Or(r.At.UTC(), now), by: by}
-	asked := askedRequest{digest: r.Digest, replayed: r.Replayed}
 	if r.RequestID != "" {
-		asked.id = "trigger/" + id + "/" + r.RequestID
-		f.requestID, f.digest = asked.id, r.Digest
-		if first, err := e.answered(asked); first != nil || err != nil {
+		f.requestID, f.digest = "trigger/"+id+"/"+r.RequestID, r.Digest
+		if first, err := tr.runs.Requested(f.requestID, r.Digest, r.Replayed); first != nil || err != nil {
 			return first, err
 		}
 	}
-	if f.fire, err = e.handFire(found, r, now); err != nil {
+	if f.fire, err = tr.handFire(found, r, now); err != nil {
 		return nil, err
 	}
-	run, existing, err := e.startTriggered(ctx, f)
+	run, existing, err := tr.startTriggered(ctx, f)
 	if err != nil {
 		return nil, handError(err)
 	}
@@ -151,20 +149,20 @@ func (e *Engine) TriggerSchedule(ctx context.Context, id string, r TriggerReques
 	case existing && f.requestID == "":
 		return nil, slotConflict(id, f.at, run)
 	case existing:
-		return e.replayed(asked, run)
+		return tr.runs.Requested(f.requestID, r.Digest, r.Replayed)
 	}
-	return e.storedRun(run)
+	return tr.runs.Row(run)
 }
 
 // handFire is the row of a run that is started by hand. Without a slot of its own
 // it lies at the moment, and beside the slots of the clock.
-func (e *Engine) handFire(found namedTrigger, r TriggerRequest, now time.Time) (*runs.Fire, error) {
+func (tr *Triggers) handFire(found namedTrigger, r Request, now time.Time) (*runs.Fire, error) {
 	fire := &runs.Fire{Slot: now, At: now}
 	if !r.At.IsZero() {
 		fire.Slot, fire.Backfill = r.At.UTC().Round(0), true
-		row, err := e.store.Fire(found.workflow(), found.trigger.Name, fire.Slot)
+		row, err := tr.store.Fire(found.workflow(), found.trigger.Name, fire.Slot)
 		if err != nil {
-			return nil, e.fault(err)
+			return nil, tr.fault(err)
 		}
 		if row != nil && row.Run != "" {
 			return nil, slotConflict(found.id, fire.Slot, row.Run)
@@ -175,19 +173,19 @@ func (e *Engine) handFire(found namedTrigger, r TriggerRequest, now time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	slot, err := e.freeSlot(found, t, now)
+	slot, err := tr.freeSlot(found, t, now)
 	fire.Slot = slot
 	return fire, err
 }
 
 // freeSlot returns the first moment from a time on that is no slot of the clock's
 // and has no fire.
-func (e *Engine) freeSlot(found namedTrigger, t *schedule.Trigger, at time.Time) (time.Time, error) {
+func (tr *Triggers) freeSlot(found namedTrigger, t *schedule.Trigger, at time.Time) (time.Time, error) {
 	for {
 		if slot, ok := t.Next(at.Add(-1)); !ok || !slot.Equal(at) {
-			row, err := e.store.Fire(found.workflow(), found.trigger.Name, at)
+			row, err := tr.store.Fire(found.workflow(), found.trigger.Name, at)
 			if err != nil || row == nil {
-				return at, e.fault(err)
+				return at, tr.fault(err)
 			}
 		}
 		at = at.Add(1)

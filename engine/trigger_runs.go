@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/workspace"
+)
+
+// triggerRuns is the life of runs as triggers see it.
+type triggerRuns struct{ *Engine }
+
+var _ trigger.Runs = triggerRuns{}
+
+// Begin stores a run and drives it.
+func (r triggerRuns) Begin(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, s trigger.Start) (id string, existing bool, err error) {
+	return r.begin(ctx, checked, inputs, startOptions{
+		requestID: s.RequestID, digest: s.Digest, by: s.By, scheduledAt: s.ScheduledAt, trigger: s.Trigger, triggerKind: s.Kind, triggerAt: s.At,
+		item: s.Item, outputs: s.Outputs, fire: s.Fire,
+	})
+}
+
+// Requested returns the run that a request has made before.
+func (r triggerRuns) Requested(requestID, digest string, replayed *bool) (*runs.Run, error) {
+	return r.answered(askedRequest{id: requestID, digest: digest, replayed: replayed})
+}
+
+// Ended returns what a run gave, and its workflow.
+func (r triggerRuns) Ended(ctx context.Context, id string) (*runs.Result, *plan.Workflow, error) {
+	result, err := r.driver.Snapshot(ctx, id)
+	if err != nil {
+		return nil, nil, r.runFault(id, err)
+	}
+	workflow, _, err := r.definition(&result.Run)
+	return result, workflow, err
+}
+
+// NoteUndriven says in a row whether no process drives its run.
+func (r triggerRuns) NoteUndriven(row *runs.Run) { r.noteUndriven(row) }
+
+// CallAction calls an action until it is done.
+func (r triggerRuns) CallAction(ctx context.Context, c trigger.Call, sink runs.Sink) (json.RawMessage, *runs.Error, error) {
+	request := CallRequest{Action: c.Action.FullName(), Connection: c.Connection, Attempts: c.Attempts}
+	result, err := r.callUntilDone(ctx, c.Action, request, c.Input, sink)
+	return result.Outputs, result.Error, err
+}
+
+// UnknownAction is the failure of a call whose action is not known.
+func (r triggerRuns) UnknownAction(name string, err error) *runs.Error {
+	return r.unknownAction(name, err)
+}
+
+// NewID returns a new run id.
+func (r triggerRuns) NewID(at time.Time) (string, error) { return r.newID(at) }
