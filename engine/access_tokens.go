@@ -196,7 +196,7 @@ func (e *Engine) RemoveAccessToken(_ context.Context, name string) error {
 		return unknown
 	}
 	if err := e.store.KV().Delete(tokenBucket, found.Hash, nil); err != nil {
-		return e.fault(fmt.Errorf("remove token %s: %w", name, err))
+		return e.Fault(fmt.Errorf("remove token %s: %w", name, err))
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func tokenHash(text string) string {
 func (e *Engine) storedTokens() ([]storedToken, error) {
 	keys, err := e.store.KV().List(tokenBucket, "")
 	if err != nil {
-		return nil, e.fault(fmt.Errorf("list the tokens: %w", err))
+		return nil, e.Fault(fmt.Errorf("list the tokens: %w", err))
 	}
 	var tokens []storedToken
 	for _, key := range keys {
@@ -269,7 +269,7 @@ func (e *Engine) storedTokens() ([]storedToken, error) {
 func (e *Engine) storedToken(hash string) (*storedToken, uint64, error) {
 	data, version, found, err := e.store.KV().Get(tokenBucket, hash)
 	if err != nil {
-		return nil, 0, e.fault(fmt.Errorf("read a token: %w", err))
+		return nil, 0, e.Fault(fmt.Errorf("read a token: %w", err))
 	}
 	if !found {
 		return nil, 0, nil
@@ -287,7 +287,7 @@ func (e *Engine) putToken(row storedToken, ifVersion *uint64) error {
 		_, err = e.store.KV().Put(tokenBucket, row.Hash, data, ifVersion)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) { // somebody removed it, or noted the same
-		return e.fault(fmt.Errorf("store token %s: %w", row.Name, err))
+		return e.Fault(fmt.Errorf("store token %s: %w", row.Name, err))
 	}
 	return nil
 }

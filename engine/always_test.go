@@ -240,7 +240,7 @@ func TestOldFiresGoWithTheSweep(t *testing.T) {
 	if err := e.store.PutFires(rows, "often", "tick", nil); err != nil {
 		t.Fatal(err)
 	}
-	e.keeper.sweep(t.Context())
+	e.Sweep(t.Context())
 	left, _, err := e.store.Fires(store.FireFilter{})
 	if err != nil || len(left) != 2 || !left[1].Slot.Equal(rows[1].Slot) {
 		t.Errorf("left: %+v, %v", left, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -176,13 +177,13 @@ func (e *Engine) callUntilDone(ctx context.Context, action *plan.Action, request
 		return CallResult{}, err
 	}
 	call := runs.Request{
-		Action: request.Action, Connection: connection, RunID: "call-" + id, Step: "call", Operation: "call",
+		Action: request.Action, Connection: connection, RunID: upkeep.CallPrefix + id, Step: "call", Operation: "call",
 		Attempt: 1, IdempotencyKey: cmp.Or(request.IdempotencyKey, id), Input: input, ScheduledAt: e.config.Now(), Timeout: action.DefaultTimeout,
 	}
 	if call.Timeout == 0 {
 		call.Timeout = defaultCallTimeout
 	}
-	defer e.forgetCall(call.RunID)
+	defer e.ForgetCall(call.RunID)
 	for {
 		answer := e.callOnce(ctx, action, call, sink)
 		switch {

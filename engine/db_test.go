@@ -3,13 +3,11 @@ package engine
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -21,11 +19,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/fault"
-	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/ports"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -79,8 +77,8 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := runHello(t, e)
-	report, err := e.Backup(t.Context(), BackupRequest{})
-	if err != nil || filepath.Dir(report.Path) != filepath.Join(dir, BackupFolder) {
+	report, err := e.Backup(t.Context(), upkeep.BackupRequest{})
+	if err != nil || filepath.Dir(report.Path) != filepath.Join(dir, upkeep.BackupFolder) {
 		t.Fatalf("%+v: %v", report, err)
 	}
 	later := runHello(t, e)
@@ -90,7 +88,7 @@ func TestP15_ABackupIsRestoredElsewhere(t *testing.T) {
 		t.Errorf("stats: %+v %v", stats, err)
 	}
 	var conflict *fault.ConflictError
-	if _, err := e.Backup(t.Context(), BackupRequest{Path: report.Path}); !errors.As(err, &conflict) {
+	if _, err := e.Backup(t.Context(), upkeep.BackupRequest{Path: report.Path}); !errors.As(err, &conflict) {
 		t.Errorf("onto itself: %v", err)
 	}
 	closeEngine(t, e)
@@ -167,7 +165,7 @@ func TestWhatKeepsAStoreFromBeingUsedHasItsOwnHint(t *testing.T) {
 	}
 	for err, want := range tests {
 		var store *fault.StoreError
-		if !errors.As(storeError("x", t.TempDir(), err), &store) || store.Fault != fault.StoreIO || !strings.Contains(store.Hint, want) {
+		if !errors.As(upkeep.StoreError("x", t.TempDir(), err), &store) || store.Fault != fault.StoreIO || !strings.Contains(store.Hint, want) {
 			t.Errorf("%v: %+v", err, store)
 		}
 	}
@@ -247,228 +245,6 @@ func TestP12_CallsWaitWhileTheDiskIsAlmostFull(t *testing.T) {
 	}
 }
 
-func TestOldRunsAreRemoved(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(t.TempDir(), "flowrun.yaml")
-	if err := os.WriteFile(file, []byte("retention: {keep: 1d, max_runs: 22}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var shift atomic.Int64
-	open := func() *Engine {
-		t.Helper()
-		e, err := dbEngine(t, dir, func(c *workspace.Config) {
-			c.ProjectFile, c.Dir = file, filepath.Dir(file)
-			c.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
-	e := open()
-	var ids []string
-	for range 25 {
-		ids = append(ids, runHello(t, e))
-	}
-	if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: ids[0], Value: []byte(`"canary"`)}); err != nil {
-		t.Fatal(err)
-	}
-	e.keeper.last = time.Minute
-	closeEngine(t, e) // a short process makes its pass when it ends
-	e = open()
-	for i, id := range ids {
-		_, err := e.Get(t.Context(), id)
-		if gone := errors.Is(err, fault.ErrRunNotFound); gone != (i < 3) {
-			t.Errorf("run %d of 25: %v", i+1, err)
-		}
-	}
-	var gone *RunNotFoundError
-	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "22 runs are kept") {
-		t.Errorf("a run above the number: %v %+v", err, gone)
-	}
-	if runs, err := e.project.Services().OutputOwners(); err != nil || len(runs) != 0 {
-		t.Errorf("sealed outputs of %v are left: %v", runs, err)
-	}
-	cuts, err := e.HistoryCuts()
-	if err != nil || len(cuts) != 1 || cuts[0].Workflow != "hello" || cuts[0].By != "max_runs" || cuts[0].Limit != 22 || time.Since(cuts[0].UpTo) > time.Hour {
-		t.Errorf("a history that is cut before its time: %+v %v", cuts, err)
-	}
-	shift.Store(int64(48 * time.Hour))
-	ticks := make(chan time.Time)
-	k := newKeeper(e, func(time.Duration) <-chan time.Time { return ticks })
-	k.batch = time.Minute // nothing has ticked yet
-	ticks <- time.Now()
-	ticks <- time.Now() // the first pass is over
-	k.stop()
-	k.done.Wait()
-	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != workspace.KeptRuns {
-		t.Errorf("%d runs are left after two days: %v", len(rows), err)
-	}
-	if _, err := e.Get(t.Context(), ids[3]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "older than 1d") {
-		t.Errorf("a run that is too old: %v %+v", err, gone)
-	}
-	if cuts, err := e.HistoryCuts(); err != nil || len(cuts) != 0 {
-		t.Errorf("age alone would have cut it by now: %+v %v", cuts, err)
-	}
-	closeEngine(t, e)
-}
-
-// TestOutputsGoWithTheirRun: a pass of retention leaves no sealed output of what
-// it removes. The sweep, which comes once an hour, is for what a crash left.
-func TestOutputsGoWithTheirRun(t *testing.T) {
-	var shift atomic.Int64
-	e, err := dbEngine(t, t.TempDir(), func(c *workspace.Config) {
-		c.Now = func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeEngine(t, e)
-	e.keeper.stop() // the passes are made here
-	e.keeper.done.Wait()
-	var ids []string
-	for range workspace.KeptRuns + 3 {
-		id := runHello(t, e)
-		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, id)
-	}
-	if removed := e.keeper.pass(t.Context()); removed != 0 {
-		t.Fatalf("%d runs are removed before their time", removed)
-	}
-	shift.Store(int64(workspace.DefaultKeep + time.Hour))
-	if removed := e.keeper.pass(t.Context()); removed != 3 {
-		t.Fatalf("%d runs are removed", removed)
-	}
-	left, err := e.project.Services().OutputOwners()
-	if slices.Sort(left); err != nil || !slices.Equal(left, ids[3:]) {
-		t.Errorf("sealed outputs are left of %v, %v", left, err)
-	}
-}
-
-// TestRunsAreRemovedThoughTheirOutputsCanNotBe: that is told, the history says where
-// it was cut all the same, and the sweep takes the outputs later.
-func TestRunsAreRemovedThoughTheirOutputsCanNotBe(t *testing.T) {
-	e := stateProject(t, time.Now, map[string]string{"flowrun.yaml": "retention: {max_runs: 20}\n"})
-	e.keeper.stop()
-	e.keeper.done.Wait()
-	var ids []string
-	for range 22 {
-		id := runHello(t, e)
-		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, id)
-	}
-	e.project.Services().Detach()
-	removed, err := e.expire(t.Context(), time.Now().UTC())
-	if err := errors.Join(err, e.project.Services().Attach(e.store.KV())); !errors.Is(err, services.ErrNoStore) {
-		t.Error(err)
-	}
-	if !slices.Equal(removed, ids[:2]) {
-		t.Errorf("removed %q, %v", removed, err)
-	}
-	if cuts, err := e.HistoryCuts(); err != nil || len(cuts) != 1 || cuts[0].Workflow != "hello" {
-		t.Errorf("the history does not say where it was cut: %+v, %v", cuts, err)
-	}
-	if swept, err := e.sweepOutputs(t.Context(), time.Now()); err != nil || swept != 2 {
-		t.Errorf("swept %d, %v", swept, err)
-	}
-}
-
-func TestOutputsOfNothingAreSwept(t *testing.T) {
-	e, err := dbEngine(t, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeEngine(t, e)
-	kept := runHello(t, e)
-	fresh, err := e.newID(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []string{kept, "01k8zq4c0vdx3y6t7k9m2n5p8r", callPrefix + "01k8zq4c0vdx3y6t7k9m2n5p8r", callPrefix + fresh} {
-		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	swept, err := e.sweepOutputs(t.Context(), time.Now())
-	if err != nil || swept != 2 {
-		t.Errorf("swept %d: %v", swept, err)
-	}
-	if runs, err := e.project.Services().OutputOwners(); err != nil || !slices.Equal(runs, []string{kept, callPrefix + fresh}) {
-		t.Errorf("left: %v %v", runs, err)
-	}
-}
-
-// TestAnExportHoldsNoSecret plants canaries into everything that an export reads,
-// as if nobody had masked them when they were written.
-func TestAnExportHoldsNoSecret(t *testing.T) {
-	canaries := map[string]string{"stored": "canary-stored-11", "env": "canary-env-22", "sealed": "canary-sealed-33", "nested": "canary-nested-44", "number": "5512345678901"}
-	e, err := dbEngine(t, t.TempDir(), func(c *workspace.Config) { c.Environ = []string{"FLOWRUN_SECRET_E=" + canaries["env"]} })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeEngine(t, e)
-	if _, err := e.SetSecret(t.Context(), "S", canaries["stored"]); err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Join([]string{canaries["stored"], canaries["env"], canaries["sealed"], canaries["nested"]}, " ")
-	const source = "flowrun: v1\nname: leak\ninputs: {who: {type: string}}\nsteps:\n  - {id: say, uses: core.log, with: {text: \"${{ inputs.who }}\"}}\n" +
-		"  - {id: no, uses: core.fail, with: {message: \"${{ inputs.who }}\"}}\n"
-	run, problems, err := e.Start(t.Context(), StartRequest{File: "leak.yaml", Source: []byte(source), Inputs: map[string]workspace.Input{"who": {Text: all}}})
-	if err != nil || run == nil {
-		t.Fatalf("start: %v %v", err, problems)
-	}
-	result, err := e.Wait(t.Context(), run.ID)
-	if err != nil || result.Error == nil {
-		t.Fatalf("%+v: %v", result, err)
-	}
-	for _, value := range []string{`"` + canaries["sealed"] + `"`, `{"pin":"` + canaries["nested"] + `","number":` + canaries["number"] + `}`} {
-		if _, err := e.project.Services().Seal(t.Context(), pluginhost.SealRequest{RunID: run.ID, Value: []byte(value)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	records, err := e.store.Records(run.ID, 1, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored := make(chan error, 1)
-	e.store.Append(run.ID, []*journal.Record{{Seq: records[len(records)-1].Seq + 1, Event: journal.Event{
-		Kind: journal.Signaled, At: time.Now(), Signal: &journal.Signal{Name: all, Payload: json.RawMessage(`{"` + canaries["stored"] + `":` + canaries["number"] + `}`)},
-	}}}, nil, []runs.Log{{At: time.Now(), Level: "info", Message: "said " + all}}, func(err error) { stored <- err })
-	if err := <-stored; err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	var kinds []string
-	if err := e.ExportRun(t.Context(), run.ID, func(line ExportLine) error {
-		kinds = append(kinds, line.Type)
-		encoded, err := json.Marshal(line)
-		text.Write(encoded)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for name, canary := range canaries {
-		if strings.Contains(text.String(), canary) {
-			t.Errorf("the canary %s is in the export", name)
-		}
-	}
-	kinds = slices.Compact(kinds)
-	if want := []string{ExportHead, ExportRunRow, ExportPlan, ExportInputs, ExportOutputs, ExportError, ExportStep, ExportEvent, ExportLog, ExportEnd}; !slices.Equal(kinds, want) {
-		t.Errorf("the lines are %v, want %v", kinds, want)
-	}
-	// The control: with no masks they are all there.
-	text.Reset()
-	x := &export{engine: e, masks: e.project.Redactor(), emit: func(line ExportLine) error { text.Write(line.Data); return nil }}
-	x.run(t.Context(), run.ID)
-	if x.err != nil || !strings.Contains(text.String(), canaries["env"]) || !strings.Contains(text.String(), canaries["number"]) {
-		t.Errorf("the canaries were not planted: %v", x.err)
-	}
-}
-
 // TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain: afterwards nothing of the run is
 // left, neither rows nor sealed outputs, and the store is whole.
 func TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain(t *testing.T) {
@@ -493,14 +269,12 @@ func TestP15_ARemovalKilledAtAnyStepCanBeDoneAgain(t *testing.T) {
 		if e, err = dbEngine(t, dir, nil); err != nil {
 			t.Fatalf("killed at step %d: %v", at, err)
 		}
-		if _, err := e.RemoveRun(t.Context(), id, RemoveRequest{}); err != nil && !errors.Is(err, fault.ErrRunNotFound) {
+		if _, err := e.RemoveRun(t.Context(), id, upkeep.RemoveRequest{}); err != nil && !errors.Is(err, fault.ErrRunNotFound) {
 			t.Errorf("killed at step %d: again: %v", at, err)
 		}
-		if _, err := e.sweepOutputs(t.Context(), time.Now()); err != nil {
-			t.Error(err)
-		}
-		if left, err := e.sealedValues(); err != nil || left != 0 {
-			t.Errorf("killed at step %d: %d sealed outputs are left: %v", at, left, err)
+		e.Sweep(t.Context())
+		if left, err := e.Backup(t.Context(), upkeep.BackupRequest{Path: filepath.Join(t.TempDir(), "copy.db"), Temporary: true}); err != nil || left.Sealed != 0 {
+			t.Errorf("killed at step %d: sealed outputs are left: %+v, %v", at, left, err)
 		}
 		closeEngine(t, e)
 		report, err := CheckStore(t.Context(), workspace.Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, workspace.StoreFile))

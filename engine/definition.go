@@ -19,11 +19,11 @@ type RunDefinition struct {
 func (e *Engine) Definition(_ context.Context, id string) (*RunDefinition, error) {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return nil, e.runFault(id, err)
+		return nil, e.RunFault(id, err)
 	}
 	workflow, inputs, err := e.definition(row)
 	if err != nil {
-		return nil, e.runFault(id, err)
+		return nil, e.RunFault(id, err)
 	}
 	return &RunDefinition{Workflow: workflow, Inputs: inputs}, nil
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -42,14 +42,13 @@ const ballast = 16 << 20
 // owns until Close. Safe for concurrent use.
 type Engine struct {
 	*trigger.Triggers
+	*upkeep.Upkeep
 
 	project   *workspace.Workspace
 	config    workspace.Config // the project's
 	store     store.Store
-	file      store.File // the same, for what only a file can do
 	driver    *local.Driver
 	limiter   *ports.Limiter
-	keeper    *keeper
 	outside   *outsideCalls
 	revisions *inforce.Revisions
 	feed      *runsFeed
@@ -83,7 +82,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		return nil, &fault.StoreError{Fault: fault.StoreIO, Path: p.Config().StateDir, Err: err}
 	}
 	if !p.Config().AllowNetworkFS {
-		if err := refuseNetworkFS(p.Config().StateDir, fileSystemType); err != nil {
+		if err := upkeep.RefuseNetworkFS(p.Config().StateDir); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +93,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	path := filepath.Join(p.Config().StateDir, workspace.StoreFile)
 	err := e.openStore(path)
 	if err != nil {
-		return nil, storeError(path, p.Config().StateDir, err)
+		return nil, upkeep.StoreError(path, p.Config().StateDir, err)
 	}
 	e.ids.entropy = ulid.Monotonic(p.Config().Entropy, 0)
 	if err := p.Services().Attach(e.store.KV()); err != nil {
@@ -127,13 +126,13 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	} else if reaped > 0 {
 		p.Config().Log.Info("orphaned plugins reaped", "count", reaped)
 	}
-	if warning := kernelWarning(); warning != "" {
+	if warning := KernelWarning(); warning != "" {
 		p.Config().Log.Warn(warning)
 	}
-	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.fault, Background: e.always, Wakes: e.feed.wakes, After: time.After}); err != nil {
+	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.Fault, Background: e.always, Wakes: e.feed.wakes, After: time.After}); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
-	e.keeper = newKeeper(e, time.After)
+	e.Upkeep = upkeep.New(upkeep.Options{Project: p, Store: e.store, Files: filesOf(e.config), Runs: keptRuns{e}, After: time.After})
 	return e, nil
 }
 
@@ -143,9 +142,6 @@ func (e *Engine) openStore(path string) (err error) {
 		e.store, err = open(e.storeOptions().Hooks)
 	} else {
 		e.store, err = boltstore.Open(path, e.storeOptions())
-	}
-	if err == nil {
-		e.file = store.FileOf(e.store)
 	}
 	return err
 }
@@ -171,7 +167,7 @@ func (e *Engine) Project() *workspace.Workspace { return e.project }
 func (e *Engine) Failed() <-chan error { return e.failed }
 
 func (e *Engine) fail(err error) {
-	cause := storeError(filepath.Join(e.config.StateDir, workspace.StoreFile), e.config.StateDir, err)
+	cause := upkeep.StoreError(filepath.Join(e.config.StateDir, workspace.StoreFile), e.config.StateDir, err)
 	e.broken.CompareAndSwap(nil, &cause)
 	select {
 	case e.failed <- cause:
@@ -190,7 +186,7 @@ func (e *Engine) Ready() error {
 		return ErrClosing
 	}
 	if pressure := e.store.Pressure(); pressure.Level != store.None {
-		return pressureFault(e.config.StateDir, &store.PressureError{Reason: pressure.Reason})
+		return upkeep.PressureFault(e.config.StateDir, &store.PressureError{Reason: pressure.Reason})
 	}
 	return nil
 }
@@ -203,7 +199,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.always.wait()
 	e.Triggers.Close()
 	e.feed.close()
-	e.keeper.close()
+	e.Upkeep.Close()
 	e.limiter.Close()
 	e.project.Services().Detach()
 	return errors.Join(err, e.store.Close())
@@ -231,50 +227,4 @@ func (e *Engine) newID(at time.Time) (string, error) {
 		return "", fmt.Errorf("make a run id: %w", err)
 	}
 	return strings.ToLower(id.String()), nil
-}
-
-// owner is what owner.json says of the process that holds the store.
-type owner struct {
-	PID int `json:"pid"`
-}
-
-// fault makes our own errors of the store's: a run that is not there, and a
-// store that is damaged or has stopped, which ends the process with its own exit
-// code. Others stay as they are.
-func (e *Engine) fault(err error) error {
-	switch {
-	case errors.Is(err, store.ErrRunNotFound):
-		return fault.ErrRunNotFound
-	case errors.Is(err, store.ErrPressure):
-		return pressureFault(e.config.StateDir, err)
-	case errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrCorrupt):
-		return storeError(filepath.Join(e.config.StateDir, workspace.StoreFile), e.config.StateDir, err)
-	}
-	return err
-}
-
-// storeError classifies what opening or using the store gave.
-func storeError(path, stateDir string, err error) error {
-	var locked *store.LockedError
-	var corrupt *store.CorruptError
-	var stopped *store.FailedError
-	if errors.As(err, &locked) {
-		var holder owner
-		if data, readErr := os.ReadFile(filepath.Join(stateDir, "owner.json")); readErr == nil {
-			_ = json.Unmarshal(data, &holder) // a half-written file only costs the pid in the message
-		}
-		return &fault.LockedError{Path: path, PID: holder.PID}
-	}
-	cause := fault.StoreIO
-	switch {
-	case errors.As(err, &corrupt):
-		cause = fault.StoreCorrupt
-	case errors.Is(err, store.ErrNewer):
-		cause = fault.StoreNewer
-	case store.IsRolledBack(err):
-		cause = fault.StoreRolledBack
-	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, store.ErrNoSpace):
-		cause = fault.StoreFull
-	}
-	return &fault.StoreError{Fault: cause, Path: path, Err: err, Hint: storeHint(cause, stateDir, err)}
 }

@@ -142,7 +142,7 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 	if len(shown.open) > 0 && r.engine.driver.Driven(r.id) {
 		steps, err := r.engine.driver.Steps(ctx, r.id)
 		if err != nil {
-			return nil, r.engine.runFault(r.id, err)
+			return nil, r.engine.RunFault(r.id, err)
 		}
 		shown.live(steps)
 	}
@@ -175,7 +175,7 @@ func (r *HistoryReader) readOn(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return r.engine.runFault(r.id, err)
+		return r.engine.RunFault(r.id, err)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -255,7 +256,7 @@ func TestKeyRotationChild(t *testing.T) {
 	}
 	armed.Store(true)
 	if run := os.Getenv(removeInChild); run != "" {
-		_, err = e.RemoveRun(t.Context(), run, RemoveRequest{})
+		_, err = e.RemoveRun(t.Context(), run, upkeep.RemoveRequest{})
 	} else {
 		_, err = e.RotateKey(t.Context())
 	}

@@ -46,7 +46,7 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 	}
 	if !answer.Revoked { // whoever logs out is not logged in here any more, whatever the service says
 		if err := e.project.Services().ForgetToken(found.Plugin, found.Name); err != nil {
-			return answer, e.fault(fmt.Errorf("forget the token of connection %s: %w", found.Name, err))
+			return answer, e.Fault(fmt.Errorf("forget the token of connection %s: %w", found.Name, err))
 		}
 	}
 	answer.Forgotten = true

@@ -42,7 +42,7 @@ type LogPage struct {
 func (e *Engine) LogPage(_ context.Context, id string, q LogQuery) (*LogPage, error) {
 	page, err := e.store.LogPage(id, store.LogQuery{From: q.From, Back: q.Back, Limit: q.Limit, Match: q.matcher()})
 	if err != nil {
-		return nil, e.runFault(id, err)
+		return nil, e.RunFault(id, err)
 	}
 	return &LogPage{Lines: page.Lines, Next: page.Next}, nil
 }
@@ -51,7 +51,7 @@ func (e *Engine) LogPage(_ context.Context, id string, q LogQuery) (*LogPage, er
 // most so many of them; "" is the run itself.
 func (e *Engine) LogSteps(_ context.Context, id string, most int) ([]string, error) {
 	steps, err := e.store.LogSteps(id, most)
-	return steps, e.runFault(id, err)
+	return steps, e.RunFault(id, err)
 }
 
 // matcher is the filter as a function; nil where it takes all.
@@ -90,5 +90,5 @@ func holds(part string, texts ...string) bool {
 // that may be long.
 func (e *Engine) Logs(_ context.Context, id, step string) ([]runs.Log, error) {
 	lines, _, err := e.store.Logs(id, step, 0, 0)
-	return lines, e.runFault(id, err)
+	return lines, e.RunFault(id, err)
 }

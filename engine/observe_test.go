@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -86,7 +87,7 @@ func TestVitalsCountWhatIsThere(t *testing.T) {
 	}
 	defer closeEngine(t, e)
 	id := runHello(t, e)
-	if _, err := e.Backup(t.Context(), BackupRequest{}); err != nil {
+	if _, err := e.Backup(t.Context(), upkeep.BackupRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	v, err := e.Vitals()

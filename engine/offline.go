@@ -19,7 +19,7 @@ type Offline struct{ *workspace.Workspace }
 // LoadProject reads the project file. A wrong one is a diag.List error. A state
 // folder that others could change is a *fault.StoreError: plugins start from it.
 func LoadProject(ctx context.Context, config workspace.Config) (*workspace.Workspace, error) {
-	config.StoredRows = func(path string) secret.Rows { return storeFile{path, offlineOptions(config)} }
+	config.StoredRows = func(path string) secret.Rows { return storedRows{path, filesOf(config)} }
 	return workspace.Load(ctx, config)
 }
 

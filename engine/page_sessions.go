@@ -20,7 +20,7 @@ type PageSession struct {
 func (e *Engine) PageSessions() ([]PageSession, error) {
 	rows, err := e.store.Sessions(e.config.Now())
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	sessions := make([]PageSession, 0, len(rows))
 	for _, row := range rows {
@@ -35,7 +35,7 @@ func (e *Engine) PutPageSession(s PageSession) error {
 	if err != nil {
 		return err
 	}
-	return e.fault(e.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.config.Now()))
+	return e.Fault(e.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.config.Now()))
 }
 
 // RemovePageSessions forgets sessions for good, on return.
@@ -48,7 +48,7 @@ func (e *Engine) RemovePageSessions(ids ...string) error {
 		}
 		hashes = append(hashes, hash)
 	}
-	return e.fault(e.store.DeleteSessions(hashes...))
+	return e.Fault(e.store.DeleteSessions(hashes...))
 }
 
 func sessionHash(id string) (hash store.SessionHash, err error) {

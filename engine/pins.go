@@ -77,7 +77,7 @@ func (e *Engine) noteInLog(id string, lines []runs.Log) error {
 	}
 	stored := make(chan error, 1)
 	e.store.Append(id, nil, nil, lines, func(err error) { stored <- err })
-	return e.fault(<-stored)
+	return e.Fault(<-stored)
 }
 
 func pluginChanged(id, plugin, message string) error {

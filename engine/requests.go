@@ -29,7 +29,7 @@ func (e *Engine) answered(r askedRequest) (*runs.Run, error) {
 	}
 	first, err := e.store.Requested(r.id)
 	if err != nil || first == "" {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	return e.replayed(r, first)
 }
@@ -38,7 +38,7 @@ func (e *Engine) answered(r askedRequest) (*runs.Run, error) {
 func (e *Engine) replayed(r askedRequest, run string) (*runs.Run, error) {
 	records, err := e.store.Records(run, 1, 1)
 	if err != nil {
-		return nil, e.fault(fmt.Errorf("read the request of run %s: %w", run, err))
+		return nil, e.Fault(fmt.Errorf("read the request of run %s: %w", run, err))
 	}
 	if len(records) > 0 && records[0].Event.Start != nil {
 		if first := records[0].Event.Start.RequestDigest; first != "" && r.digest != "" && first != r.digest {

@@ -25,7 +25,7 @@ import (
 func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*runs.Run, diag.List, error) {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return nil, nil, e.fault(err)
+		return nil, nil, e.Fault(err)
 	}
 	asked := askedRequest{id: request.RequestID, digest: request.Digest, replayed: request.Replayed}
 	if first, err := e.answered(asked); first != nil || err != nil {
@@ -65,7 +65,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*r
 func (e *Engine) triggeredLike(row *runs.Run) (startOptions, error) {
 	records, err := e.store.Records(row.ID, 1, 1)
 	if err != nil {
-		return startOptions{}, e.fault(fmt.Errorf("read the trigger of run %s: %w", row.ID, err))
+		return startOptions{}, e.Fault(fmt.Errorf("read the trigger of run %s: %w", row.ID, err))
 	}
 	if len(records) == 0 || records[0].Event.Start == nil || records[0].Event.Start.TriggerKind == "" {
 		return startOptions{}, nil // by hand
@@ -81,7 +81,7 @@ func (e *Engine) triggeredLike(row *runs.Run) (startOptions, error) {
 func (e *Engine) definition(row *runs.Run) (*plan.Workflow, json.RawMessage, error) {
 	records, err := e.store.Records(row.ID, 1, 1)
 	if err != nil {
-		return nil, nil, e.fault(fmt.Errorf("read the inputs of run %s: %w", row.ID, err))
+		return nil, nil, e.Fault(fmt.Errorf("read the inputs of run %s: %w", row.ID, err))
 	}
 	if len(records) == 0 || records[0].Event.Start == nil {
 		return nil, nil, fmt.Errorf("read the inputs of run %s: it has no started event", row.ID)
@@ -92,7 +92,7 @@ func (e *Engine) definition(row *runs.Run) (*plan.Workflow, json.RawMessage, err
 	}
 	encoded, err := e.store.Plan(row.PlanHash)
 	if err != nil {
-		return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
+		return nil, nil, e.Fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
 	}
 	workflow, err := plan.Decode(encoded)
 	if err != nil {
@@ -100,9 +100,6 @@ func (e *Engine) definition(row *runs.Run) (*plan.Workflow, json.RawMessage, err
 	}
 	return workflow, inputs, nil
 }
-
-// recordsPage is how many records are read at a time.
-const recordsPage = 1000
 
 // replannedDefinition finds the newest plan of a run that was resumed with an
 // edited file: it stands in the journal.
@@ -115,7 +112,7 @@ func (e *Engine) replannedDefinition(row *runs.Run) (*plan.Workflow, json.RawMes
 		return nil
 	})
 	if err != nil {
-		return nil, nil, e.fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
+		return nil, nil, e.Fault(fmt.Errorf("read plan of run %s: %w", row.ID, err))
 	}
 	if newest == nil {
 		return nil, nil, fmt.Errorf("run %s: its newest plan is not in its journal", row.ID)

@@ -26,7 +26,7 @@ import (
 func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (*runs.Run, error) {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	event, err := e.resumeEvent(row, request)
 	if err != nil {

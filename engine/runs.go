@@ -42,7 +42,7 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, di
 func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 	result, err := e.driver.Snapshot(ctx, id)
 	if err != nil {
-		return nil, e.runFault(id, err)
+		return nil, e.RunFault(id, err)
 	}
 	e.noteUndriven(&result.Run)
 	if result.Error == nil && result.Run.Status == runs.RunPaused {
@@ -55,7 +55,7 @@ func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 // order behind the loop, handlers last.
 func (e *Engine) Steps(ctx context.Context, id string) ([]runs.Step, error) {
 	steps, err := e.driver.Steps(ctx, id)
-	return steps, e.runFault(id, err)
+	return steps, e.RunFault(id, err)
 }
 
 // Wait returns the run when it is closed or paused, or when nobody drives it.
@@ -95,7 +95,7 @@ func (e *Engine) List(ctx context.Context, filter RunFilter) ([]runs.Run, string
 	for i := range rows {
 		e.noteUndriven(&rows[i])
 	}
-	return rows, next, e.fault(err)
+	return rows, next, e.Fault(err)
 }
 
 // noteUndriven marks an open run that no process drives: this one owns the
@@ -116,7 +116,7 @@ var errPageFull = errors.New("the page is full")
 // digest.
 func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error) {
 	if _, err := e.store.Run(id); err != nil {
-		return nil, 0, e.runFault(id, err)
+		return nil, 0, e.RunFault(id, err)
 	}
 	size := 0
 	err = e.store.EachRecord(id, max(from, 1), func(record *journal.Record) error {
@@ -140,7 +140,7 @@ func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) 
 	case ctx.Err() != nil:
 		return nil, 0, ctx.Err()
 	}
-	return nil, 0, e.runFault(id, err)
+	return nil, 0, e.RunFault(id, err)
 }
 
 // Watch sends what happened in a run after the sequence number from, how its
@@ -149,7 +149,7 @@ func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) 
 // too far behind.
 func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Update, error) {
 	updates, err := e.driver.Watch(ctx, id, from)
-	return updates, e.runFault(id, err)
+	return updates, e.RunFault(id, err)
 }
 
 // Cancel asks a run to end: no new step, calls in flight are canceled, then
@@ -158,7 +158,7 @@ func (e *Engine) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 func (e *Engine) Cancel(ctx context.Context, id, by string) error {
 	row, err := e.store.Run(id)
 	if err != nil {
-		return e.runFault(id, err)
+		return e.RunFault(id, err)
 	}
 	if row.Status.Ended() {
 		return endedAlready(id, row.Status)
@@ -190,10 +190,10 @@ func (e *Engine) loadFault(id string, err error) error {
 	case errors.Is(err, local.ErrDriven):
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s has just been taken up", id), Hint: "follow it with `flowrun runs watch " + id + "`"}
 	}
-	return e.fault(err)
+	return e.Fault(err)
 }
 
 func (e *Engine) storedRun(id string) (*runs.Run, error) {
 	row, err := e.store.Run(id)
-	return row, e.fault(err)
+	return row, e.Fault(err)
 }

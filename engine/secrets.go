@@ -34,7 +34,7 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*workspace.
 	}
 	e.project.Redactor().Add(value) // what comes to know it from now on masks it
 	if err := stored.Set(name, value); err != nil {
-		return nil, e.fault(fmt.Errorf("store secret %s: %w", name, err))
+		return nil, e.Fault(fmt.Errorf("store secret %s: %w", name, err))
 	}
 	return e.project.SecretInfo(name, true, e.needs(ctx)), nil
 }
@@ -62,7 +62,7 @@ func (e *Engine) ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error
 	}
 	names, err := stored.Names()
 	if err != nil {
-		return nil, e.fault(fmt.Errorf("list the stored secrets: %w", err))
+		return nil, e.Fault(fmt.Errorf("list the stored secrets: %w", err))
 	}
 	return e.project.Secrets(names, e.needs(ctx)), nil
 }
@@ -76,13 +76,13 @@ func (e *Engine) RemoveSecret(_ context.Context, name string) error {
 	}
 	names, err := stored.Names()
 	if err != nil {
-		return e.fault(fmt.Errorf("list the stored secrets: %w", err))
+		return e.Fault(fmt.Errorf("list the stored secrets: %w", err))
 	}
 	if !slices.Contains(names, name) {
 		return e.project.UnknownSecret(name, names)
 	}
 	if err := stored.Remove(name); err != nil {
-		return e.fault(fmt.Errorf("remove secret %s: %w", name, err))
+		return e.Fault(fmt.Errorf("remove secret %s: %w", name, err))
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (e *Engine) begin(ctx context.Context, checked *workspace.Checked, inputs j
 		return "", false, &fault.InputError{Message: refused.Message, Hint: refused.Hint}
 	}
 	if err != nil {
-		return "", false, e.fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
+		return "", false, e.Fault(fmt.Errorf("start run of %s: %w", checked.Workflow.Name, err))
 	}
 	existing = id != request.Row.ID
 	if fire := request.Row.Fire; fire != nil && !existing {
@@ -80,13 +80,13 @@ func (e *Engine) admitted(options startOptions) (id string, err error) {
 	}
 	if options.requestID != "" {
 		if id, err = e.store.Requested(options.requestID); id != "" || err != nil {
-			return id, e.fault(err)
+			return id, e.Fault(err)
 		}
 	}
 	if fire := options.fire; fire != nil && fire.Kind.Scheduled() {
 		stored, err := e.store.Fire(fire.Workflow, fire.Trigger, fire.Slot)
 		if err != nil {
-			return "", e.fault(err)
+			return "", e.Fault(err)
 		}
 		if stored != nil && stored.Run != "" {
 			return stored.Run, nil

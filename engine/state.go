@@ -79,7 +79,7 @@ func (e *Engine) State(_ context.Context, workflow, name string) ([]StateItem, e
 	}
 	stored, err := e.store.State(workflow)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	if !known && len(stored) == 0 {
 		return nil, e.unknownWorkflow(workflow)
@@ -180,7 +180,7 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 	if _, err := e.store.Change(store.Change{
 		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.config.Now().UTC(), By: request.By,
 	}); err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	items, err := e.State(ctx, request.Workflow, request.Name)
 	if err != nil {
@@ -199,11 +199,11 @@ func wrongState(name string, t *schema.Type, err error) error {
 func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, error) {
 	values, err := e.store.State(request.Workflow)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	cursors, err := e.store.Cursors(request.Workflow, "")
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	declared, known, err := e.declaredState(request.Workflow)
 	if err != nil {
@@ -221,7 +221,7 @@ func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, 
 		if _, err := e.store.Change(store.Change{
 			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: e.config.Now().UTC(), By: request.By,
 		}); err != nil {
-			return nil, e.fault(err)
+			return nil, e.Fault(err)
 		}
 		if !slices.Contains(names, value.Name) {
 			names = append(names, value.Name)
@@ -249,7 +249,7 @@ func CursorPositions(items []CursorItem) map[string][]string {
 func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem, error) {
 	stored, err := e.store.Cursors(workflow, "")
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	items := []CursorItem{}
 	for _, value := range stored {
@@ -268,7 +268,7 @@ func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem,
 func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]StateChange, error) {
 	changes, err := e.store.History(workflow, name, "")
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	history := []StateChange{}
 	for _, change := range changes {
@@ -278,12 +278,12 @@ func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 	}
 	cursors, err := e.store.CursorKeys(workflow, name)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	for _, key := range cursors {
 		changes, err := e.store.History(workflow, name, key)
 		if err != nil {
-			return nil, e.fault(err)
+			return nil, e.Fault(err)
 		}
 		for _, change := range changes {
 			history = append(history, StateChange{
@@ -342,11 +342,11 @@ func (e *Engine) declaredState(workflow string) (t *schema.Type, known bool, err
 	}
 	rows, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1})
 	if err != nil || len(rows) == 0 {
-		return empty, false, e.fault(err)
+		return empty, false, e.Fault(err)
 	}
 	encoded, err := e.store.Plan(rows[0].PlanHash)
 	if err != nil {
-		return empty, false, e.fault(err)
+		return empty, false, e.Fault(err)
 	}
 	decoded, err := plan.Decode(encoded)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/upkeep"
 )
 
 // RunCounts are how many runs have each status; statuses that no run has are absent.
@@ -20,12 +21,12 @@ type RunCounts = store.Counts
 // needs nobody any more when somebody has acknowledged it or a run of its workflow
 // that was accepted after it has succeeded.
 type RunsSummary struct {
-	Runs      RunCounts         `json:"runs"`      // by status
-	Attention int               `json:"attention"` // how many need somebody
-	Needy     []runs.Run        `json:"needs_attention"`
-	Hours     []HourSummary     `json:"hours"`
-	Workflows []WorkflowSummary `json:"workflows"`
-	Cut       []HistoryCut      `json:"history_cut"` // workflows whose history is shorter than retention.keep says
+	Runs      RunCounts           `json:"runs"`      // by status
+	Attention int                 `json:"attention"` // how many need somebody
+	Needy     []runs.Run          `json:"needs_attention"`
+	Hours     []HourSummary       `json:"hours"`
+	Workflows []WorkflowSummary   `json:"workflows"`
+	Cut       []upkeep.HistoryCut `json:"history_cut"` // workflows whose history is shorter than retention.keep says
 }
 
 // HourSummary are the runs that were accepted in an hour.
@@ -54,18 +55,18 @@ type SummaryRequest struct {
 // depends on the number of workflows and of those runs that need somebody, not on
 // that of the runs.
 func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, error) {
-	summary := &RunsSummary{Needy: []runs.Run{}, Hours: []HourSummary{}, Cut: []HistoryCut{}}
+	summary := &RunsSummary{Needy: []runs.Run{}, Hours: []HourSummary{}, Cut: []upkeep.HistoryCut{}}
 	var err error
 	if summary.Runs, err = e.store.Counts(r.Workflow); err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	if summary.Attention, err = e.store.AttentionCount(r.Workflow); err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	if r.Limit > 0 {
 		needy, _, err := e.store.Runs(store.Filter{Attention: true, Workflow: r.Workflow, Limit: r.Limit})
 		if err != nil {
-			return nil, e.fault(err)
+			return nil, e.Fault(err)
 		}
 		summary.Needy = append(summary.Needy, needy...)
 		for i := range summary.Needy {
@@ -76,14 +77,14 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 		since := e.config.Now().UTC().Truncate(time.Hour).Add(-time.Duration(r.Hours-1) * time.Hour)
 		hours, err := e.store.HourCounts(r.Workflow, since)
 		if err != nil {
-			return nil, e.fault(err)
+			return nil, e.Fault(err)
 		}
 		for _, hour := range hours {
 			summary.Hours = append(summary.Hours, HourSummary(hour))
 		}
 	}
 	if summary.Workflows, err = e.summaries(r.Workflow); err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	cuts, err := e.HistoryCuts()
 	for _, cut := range cuts {
@@ -131,11 +132,11 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 	if len(r.Runs) > 0 {
 		for _, id := range r.Runs {
 			if _, err := e.store.Run(id); err != nil {
-				return 0, e.runFault(id, err)
+				return 0, e.RunFault(id, err)
 			}
 		}
 		looked, err := e.store.Look(r.Runs, r.By, now)
-		return len(looked), e.fault(err)
+		return len(looked), e.Fault(err)
 	}
 	if r.UpTo == "" {
 		return 0, &fault.ConflictError{Message: "nothing was named", Hint: "name runs, or up to which run all shall be acknowledged"}
@@ -144,7 +145,7 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 	for cursor := ""; ; {
 		rows, next, err := e.store.Runs(store.Filter{Attention: true, Workflow: r.Workflow, Limit: acknowledgePage, Cursor: cursor})
 		if err != nil {
-			return total, e.fault(err)
+			return total, e.Fault(err)
 		}
 		var ids []string
 		for _, row := range rows {
@@ -155,7 +156,7 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 		looked, err := e.store.Look(ids, r.By, now)
 		total += len(looked)
 		if err != nil || next == "" {
-			return total, e.fault(err)
+			return total, e.Fault(err)
 		}
 		if err := ctx.Err(); err != nil {
 			return total, fmt.Errorf("acknowledge runs: %w", err)
@@ -176,7 +177,7 @@ type Acknowledgement struct {
 func (e *Engine) Acknowledged(_ context.Context, id string) (Acknowledgement, error) {
 	look, needed, err := e.store.Looked(id)
 	if err != nil {
-		return Acknowledgement{}, e.runFault(id, err)
+		return Acknowledgement{}, e.RunFault(id, err)
 	}
 	found := Acknowledgement{Needed: needed}
 	if look != nil {
@@ -187,5 +188,5 @@ func (e *Engine) Acknowledged(_ context.Context, id string) (Acknowledgement, er
 
 // NoRuns is the summary of a store that does not exist yet.
 func NoRuns() *RunsSummary {
-	return &RunsSummary{Runs: RunCounts{}, Needy: []runs.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}, Cut: []HistoryCut{}}
+	return &RunsSummary{Runs: RunCounts{}, Needy: []runs.Run{}, Hours: []HourSummary{}, Workflows: []WorkflowSummary{}, Cut: []upkeep.HistoryCut{}}
 }

@@ -22,7 +22,7 @@ func (e *Engine) takeUp(ctx context.Context) {
 	log := e.config.Log
 	rows, err := e.store.OpenRuns()
 	if err != nil {
-		log.Error("open runs not read", "error", e.fault(err))
+		log.Error("open runs not read", "error", e.Fault(err))
 		return
 	}
 	open := make(map[string]bool, len(rows))

@@ -33,7 +33,7 @@ func (r triggerRuns) Requested(requestID, digest string, replayed *bool) (*runs.
 func (r triggerRuns) Ended(ctx context.Context, id string) (*runs.Result, *plan.Workflow, error) {
 	result, err := r.driver.Snapshot(ctx, id)
 	if err != nil {
-		return nil, nil, r.runFault(id, err)
+		return nil, nil, r.RunFault(id, err)
 	}
 	workflow, _, err := r.definition(&result.Run)
 	return result, workflow, err
@@ -56,3 +56,9 @@ func (r triggerRuns) UnknownAction(name string, err error) *runs.Error {
 
 // NewID returns a new run id.
 func (r triggerRuns) NewID(at time.Time) (string, error) { return r.newID(at) }
+
+// keptRuns is the life of runs as upkeep sees it.
+type keptRuns struct{ *Engine }
+
+// AwaitEnd returns when nobody works on a run any more.
+func (r keptRuns) AwaitEnd(ctx context.Context, id string) error { return r.driver.AwaitEnd(ctx, id) }

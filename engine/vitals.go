@@ -10,11 +10,11 @@ import (
 func (e *Engine) Vitals() (*vitals.Vitals, error) {
 	census, err := e.store.Census()
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	states, err := e.store.TriggerStates()
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, e.Fault(err)
 	}
 	usage := e.store.Usage()
 	v := &vitals.Vitals{
@@ -23,7 +23,7 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 		Usage:    vitals.StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal},
 		Pressure: pressureLevel(e.store.Pressure().Level),
 	}
-	if backup := e.lastBackup(); backup != nil {
+	if backup := e.LastBackup(); backup != nil {
 		v.Backup = backup.At
 	}
 	for _, name := range e.project.PluginNames() {
@@ -51,7 +51,7 @@ func pressureLevel(level store.Level) int {
 // Row returns the row of a run. ErrRunNotFound.
 func (e *Engine) Row(id string) (*runs.Run, error) {
 	row, err := e.store.Run(id)
-	return row, e.fault(err)
+	return row, e.Fault(err)
 }
 
 // TZData says which time zone rules slots are worked out by: their version, "" where

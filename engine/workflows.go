@@ -59,7 +59,7 @@ func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) 
 	}
 	newest, _, err := e.store.Runs(store.Filter{Workflow: w.Name, Limit: 1})
 	if err != nil {
-		return info, e.fault(fmt.Errorf("look for the last run of %s: %w", w.Name, err))
+		return info, e.Fault(fmt.Errorf("look for the last run of %s: %w", w.Name, err))
 	}
 	if len(newest) > 0 {
 		e.noteUndriven(&newest[0])

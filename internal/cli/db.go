@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -45,8 +45,8 @@ func (a *app) dbStatsCommand() *cobra.Command {
 		Example: "  flowrun db stats\n  flowrun db stats --by plugin",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("by") {
-				if !slices.Contains(engine.DBOwnerKinds(), by) {
-					return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(engine.DBOwnerKinds(), ", "), by), diag.DidYouMean(by, engine.DBOwnerKinds()))
+				if !slices.Contains(upkeep.DBOwnerKinds(), by) {
+					return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(upkeep.DBOwnerKinds(), ", "), by), diag.DidYouMean(by, upkeep.DBOwnerKinds()))
 				}
 				return a.dbOwners(c.Context(), by, output)
 			}
@@ -54,13 +54,13 @@ func (a *app) dbStatsCommand() *cobra.Command {
 		},
 	}
 	outputFlag(c, &output, "text", "json")
-	c.Flags().StringVar(&by, "by", "", "who takes the room, by "+strings.Join(engine.DBOwnerKinds(), ", "))
-	completeFlag(c, "by", engine.DBOwnerKinds()...)
+	c.Flags().StringVar(&by, "by", "", "who takes the room, by "+strings.Join(upkeep.DBOwnerKinds(), ", "))
+	completeFlag(c, "by", upkeep.DBOwnerKinds()...)
 	return c
 }
 
 func (a *app) dbOwners(ctx context.Context, by, output string) error {
-	var owners []engine.DBOwner
+	var owners []upkeep.DBOwner
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		owners, err = c.DBOwners(ctx, by)
 		return err
@@ -69,7 +69,7 @@ func (a *app) dbOwners(ctx context.Context, by, output string) error {
 	case err != nil:
 		return a.noDB(err)
 	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[engine.DBOwner]{Items: owners})
+		return view.JSON(a.sys.Stdout, web.Page[upkeep.DBOwner]{Items: owners})
 	case len(owners) == 0:
 		a.note("nothing is stored yet")
 	default:
@@ -79,7 +79,7 @@ func (a *app) dbOwners(ctx context.Context, by, output string) error {
 }
 
 func (a *app) dbStats(ctx context.Context, output string) error {
-	var stats *engine.DBStats
+	var stats *upkeep.DBStats
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		stats, err = c.DBStats(ctx)
 		return err
@@ -132,10 +132,10 @@ func (a *app) dbBackupCommand() *cobra.Command {
 }
 
 func (a *app) backupDB(ctx context.Context, path, output string) error {
-	var report *engine.BackupReport
+	var report *upkeep.BackupReport
 	err := a.long(ctx, "writing and checking the backup", func(ctx context.Context) error {
 		return a.noDB(a.visit(ctx, func(c *web.Client) (err error) {
-			report, err = c.Backup(ctx, engine.BackupRequest{Path: path})
+			report, err = c.Backup(ctx, upkeep.BackupRequest{Path: path})
 			return err
 		}))
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -49,7 +50,7 @@ func (a *app) checkDB(ctx context.Context, file, output string) error {
 		}
 		return a.noDB(errNoStore)
 	}
-	var report *engine.CheckReport
+	var report *upkeep.CheckReport
 	var copied bool
 	err = a.long(ctx, "checking "+a.shown(path), func(ctx context.Context) (err error) {
 		report, copied, err = a.checkFile(ctx, at, path)
@@ -80,7 +81,7 @@ func (a *app) checkDB(ctx context.Context, file, output string) error {
 }
 
 // afterCheck suggests what to do about a damaged store.
-func (a *app) afterCheck(report *engine.CheckReport, file string) {
+func (a *app) afterCheck(report *upkeep.CheckReport, file string) {
 	switch {
 	case len(report.Problems) == 0:
 	case file != "":
@@ -94,7 +95,7 @@ func (a *app) afterCheck(report *engine.CheckReport, file string) {
 }
 
 // checkFile checks a file, or a copy that its owner makes.
-func (a *app) checkFile(ctx context.Context, at place, path string) (report *engine.CheckReport, copied bool, err error) {
+func (a *app) checkFile(ctx context.Context, at place, path string) (report *upkeep.CheckReport, copied bool, err error) {
 	_, client, err := a.alone(ctx, at, func(config workspace.Config) (err error) {
 		report, err = engine.CheckStore(ctx, config, path)
 		return err
@@ -103,7 +104,7 @@ func (a *app) checkFile(ctx context.Context, at place, path string) (report *eng
 		return report, false, err
 	}
 	copyPath := filepath.Join(at.stateDir, fmt.Sprintf("check-%d.db", a.sys.PID))
-	backup, err := client.Backup(ctx, engine.BackupRequest{Path: copyPath, Temporary: true})
+	backup, err := client.Backup(ctx, upkeep.BackupRequest{Path: copyPath, Temporary: true})
 	if err != nil {
 		return nil, false, damagedLive(err)
 	}
@@ -150,7 +151,7 @@ func (a *app) restoreDB(ctx context.Context, file, output string) error {
 	if info, err := os.Stat(backup); err != nil || info.IsDir() {
 		return notFoundError(fmt.Errorf("there is no backup %s", safePath(file)), "")
 	}
-	var report *engine.RestoreReport
+	var report *upkeep.RestoreReport
 	var owner *web.Owner
 	err = a.long(ctx, "checking and restoring "+file, func(ctx context.Context) (err error) {
 		owner, _, err = a.alone(ctx, at, func(config workspace.Config) (err error) {
@@ -172,7 +173,7 @@ func (a *app) restoreDB(ctx context.Context, file, output string) error {
 	return nil
 }
 
-func (a *app) restoreNotes(report *engine.RestoreReport) {
+func (a *app) restoreNotes(report *upkeep.RestoreReport) {
 	if report.SavedAt != nil {
 		a.note("it is as it was at %s", a.times.Full(*report.SavedAt))
 	}
@@ -216,7 +217,7 @@ func (a *app) compactDB(ctx context.Context, output string) error {
 	if !exists(storePath(at)) {
 		return a.noDB(errNoStore)
 	}
-	var report *engine.CompactReport
+	var report *upkeep.CompactReport
 	var owner *web.Owner
 	err = a.long(ctx, "compacting "+a.shown(storePath(at)), func(ctx context.Context) (err error) {
 		owner, _, err = a.alone(ctx, at, func(config workspace.Config) (err error) {

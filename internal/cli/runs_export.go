@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -58,7 +58,7 @@ func (a *app) exportRun(ctx context.Context, id, out, output string) error {
 
 func (a *app) writeExport(ctx context.Context, id, output string, to io.Writer) error {
 	out := bufio.NewWriter(to)
-	visit := func(line engine.ExportLine) error { return view.JSON(out, line) }
+	visit := func(line upkeep.ExportLine) error { return view.JSON(out, line) }
 	if output == "json" {
 		visit = (&exportDocument{out: out}).line
 	}
@@ -67,7 +67,7 @@ func (a *app) writeExport(ctx context.Context, id, output string, to io.Writer) 
 		if begun { // half of it is written: a second owner would write it twice
 			return errors.New("the process that owned the store went away meanwhile: export the run again")
 		}
-		return c.ExportRun(ctx, id, func(line engine.ExportLine) error {
+		return c.ExportRun(ctx, id, func(line upkeep.ExportLine) error {
 			begun = true
 			return visit(line)
 		})
@@ -94,13 +94,13 @@ type exportDocument struct {
 // exportLists are the members of a run's object that are lists, by the type of
 // their lines.
 var exportLists = []struct{ kind, member string }{
-	{engine.ExportPlan, "plans"}, {engine.ExportStep, "steps"}, {engine.ExportEvent, "events"}, {engine.ExportLog, "logs"},
+	{upkeep.ExportPlan, "plans"}, {upkeep.ExportStep, "steps"}, {upkeep.ExportEvent, "events"}, {upkeep.ExportLog, "logs"},
 }
 
-func (d *exportDocument) line(line engine.ExportLine) error {
+func (d *exportDocument) line(line upkeep.ExportLine) error {
 	switch line.Type {
-	case engine.ExportHead:
-		var head engine.ExportHeader
+	case upkeep.ExportHead:
+		var head upkeep.ExportHeader
 		if err := json.Unmarshal(line.Data, &head); err != nil {
 			return fmt.Errorf("read the export's head: %w", err)
 		}
@@ -110,11 +110,11 @@ func (d *exportDocument) line(line engine.ExportLine) error {
 		}
 		_, err = fmt.Fprintf(d.out, "{\"flowrun_export\":%d,\"flowrun\":%q,\"exported_at\":%s,\"runs\":[", head.Format, head.Flowrun, at)
 		return err
-	case engine.ExportRunRow:
+	case upkeep.ExportRunRow:
 		d.closeRun(",")
 		d.run, d.seen = line.Run, nil
 		return d.write("{\"run\":", line.Data)
-	case engine.ExportEnd:
+	case upkeep.ExportEnd:
 		d.closeRun("")
 		return d.write("]}\n", nil)
 	}
@@ -209,7 +209,7 @@ func (a *app) removeRuns(ctx context.Context, ids []string, force bool, output s
 	items, refusals := []removedItem{}, []error{}
 	err := a.visitRun(ctx, ids[0], func(c *web.Client) error {
 		for _, id := range ids[len(items)+len(refusals):] { // a new owner goes on
-			removal, err := c.RemoveRun(ctx, id, engine.RemoveRequest{Paused: force, By: a.user()})
+			removal, err := c.RemoveRun(ctx, id, upkeep.RemoveRequest{Paused: force, By: a.user()})
 			var problem *web.Problem
 			switch {
 			case err == nil:

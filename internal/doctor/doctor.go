@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -54,7 +55,7 @@ type Words interface {
 // this one.
 type Store interface {
 	Tester
-	DBStats(ctx context.Context) (*engine.DBStats, error)
+	DBStats(ctx context.Context) (*upkeep.DBStats, error)
 	CheckKey(ctx context.Context) (*services.KeyReport, error)
 	Runs(ctx context.Context, filter engine.RunFilter) (*web.Page[runs.Run], error)
 	Schedules(ctx context.Context) (*web.SchedulePage, error)

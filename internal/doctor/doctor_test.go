@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -20,7 +21,7 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 // answers is a store that says what a test wants.
 type answers struct {
-	stats     engine.DBStats
+	stats     upkeep.DBStats
 	key       services.KeyReport
 	runs      []runs.Run
 	schedules []trigger.ScheduleItem
@@ -28,7 +29,7 @@ type answers struct {
 	err       error
 }
 
-func (a *answers) DBStats(context.Context) (*engine.DBStats, error)      { return &a.stats, a.err }
+func (a *answers) DBStats(context.Context) (*upkeep.DBStats, error)      { return &a.stats, a.err }
 func (a *answers) CheckKey(context.Context) (*services.KeyReport, error) { return &a.key, a.err }
 func (a *answers) Runs(context.Context, engine.RunFilter) (*web.Page[runs.Run], error) {
 	return &web.Page[runs.Run]{Items: a.runs}, a.err
@@ -57,15 +58,15 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 		want  Finding
 	}{
 		"a full store": {
-			&answers{stats: engine.DBStats{Pressure: "the disk is full"}}, (*examination).checkContents,
+			&answers{stats: upkeep.DBStats{Pressure: "the disk is full"}}, (*examination).checkContents,
 			Finding{Check: "space", Status: Fail, Cause: StoreFull, Detail: "no run is accepted: the disk is full"},
 		},
 		"a store that is half full": {
-			&answers{stats: engine.DBStats{UsedBytes: 51, MaxBytes: 100}}, (*examination).checkContents,
+			&answers{stats: upkeep.DBStats{UsedBytes: 51, MaxBytes: 100}}, (*examination).checkContents,
 			Finding{Check: "space", Status: Warn, Detail: "the store holds 51 of at most 100"},
 		},
 		"runs that nobody drives": {
-			&answers{stats: engine.DBStats{Runs: map[runs.Status]int{runs.RunRunning: 1, runs.RunWaiting: 1}}}, (*examination).checkContents,
+			&answers{stats: upkeep.DBStats{Runs: map[runs.Status]int{runs.RunRunning: 1, runs.RunWaiting: 1}}}, (*examination).checkContents,
 			Finding{Check: "runs", Status: Warn, Detail: "2 runs have not ended, and no process drives them"},
 		},
 		"a key that is not this store's": {
@@ -73,7 +74,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 			Finding{Check: "key", Status: Fail, Cause: StoreCorrupt, Detail: "key does not open 1 of 3 sealed values"},
 		},
 		"a backup that is old": {
-			&answers{stats: engine.DBStats{LastBackup: &engine.BackupReport{Path: ".", At: noon.Add(-8 * 24 * time.Hour)}}}, (*examination).checkBackup,
+			&answers{stats: upkeep.DBStats{LastBackup: &upkeep.BackupReport{Path: ".", At: noon.Add(-8 * 24 * time.Hour)}}}, (*examination).checkBackup,
 			Finding{Check: "backup", Status: Warn, Detail: "the last one is of 2026-05-24T12:00:00Z"},
 		},
 		"a clock that went back": {

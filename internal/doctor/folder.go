@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -72,7 +72,7 @@ func (e *examination) checkFolder(context.Context) {
 		e.fail(check, "", StoreIO, e.Words.Path(dir)+" is no folder", "name another one with --state")
 		return
 	}
-	if network := engine.NetworkFileSystem(dir); network != "" && !e.Config.AllowNetworkFS {
+	if network := upkeep.NetworkFileSystem(dir); network != "" && !e.Config.AllowNetworkFS {
 		e.fail(check, "", StoreIO, fmt.Sprintf("%s lies on a network file system (%s), where locks and syncs can't be relied on", e.Words.Path(dir), network),
 			"name a folder of a local disk with --state")
 		return

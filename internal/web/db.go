@@ -9,19 +9,19 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/upkeep"
 )
 
 // Upkeep is what the API needs of an engine to look after its store.
 type Upkeep interface {
-	Backup(ctx context.Context, r engine.BackupRequest) (*engine.BackupReport, error)
-	DBStats(ctx context.Context) (*engine.DBStats, error)
-	DBOwners(ctx context.Context, by string) ([]engine.DBOwner, error)
+	Backup(ctx context.Context, r upkeep.BackupRequest) (*upkeep.BackupReport, error)
+	DBStats(ctx context.Context) (*upkeep.DBStats, error)
+	DBOwners(ctx context.Context, by string) ([]upkeep.DBOwner, error)
 	CheckKey(ctx context.Context) (*services.KeyReport, error)
 	RotateKey(ctx context.Context) (*services.KeyRotation, error)
-	ExportRun(ctx context.Context, id string, emit func(engine.ExportLine) error) error
-	RemoveRun(ctx context.Context, id string, r engine.RemoveRequest) (*engine.Removal, error)
+	ExportRun(ctx context.Context, id string, emit func(upkeep.ExportLine) error) error
+	RemoveRun(ctx context.Context, id string, r upkeep.RemoveRequest) (*upkeep.Removal, error)
 }
 
 func (s *server) dbStats(w http.ResponseWriter, r *http.Request) *Problem {
@@ -45,7 +45,7 @@ func (s *server) dbOwners(w http.ResponseWriter, r *http.Request) *Problem {
 // dbBackup takes a path: only the socket has this route, whose callers are the
 // owner's own user.
 func (s *server) dbBackup(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.BackupRequest
+	var request upkeep.BackupRequest
 	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
 		return problem
 	}
@@ -83,7 +83,7 @@ func (s *server) removeRun(w http.ResponseWriter, r *http.Request) *Problem {
 	if problem != nil {
 		return problem
 	}
-	var request engine.RemoveRequest
+	var request upkeep.RemoveRequest
 	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
 		return problem
 	}
@@ -110,7 +110,7 @@ func (s *server) exportRun(w http.ResponseWriter, r *http.Request) *Problem {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	begun := false
-	err := s.Upkeep.ExportRun(r.Context(), id, func(line engine.ExportLine) error {
+	err := s.Upkeep.ExportRun(r.Context(), id, func(line upkeep.ExportLine) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", "application/x-ndjson")
@@ -124,26 +124,26 @@ func (s *server) exportRun(w http.ResponseWriter, r *http.Request) *Problem {
 		return runProblem(id, err)
 	}
 	detail, _ := json.Marshal(runProblem(id, err)) // plain data
-	_ = encoder.Encode(engine.ExportLine{Type: exportProblem, Data: detail})
+	_ = encoder.Encode(upkeep.ExportLine{Type: exportProblem, Data: detail})
 	return nil
 }
 
 // DBOwners asks who takes the room in the store.
-func (c *Client) DBOwners(ctx context.Context, by string) ([]engine.DBOwner, error) {
-	var page Page[engine.DBOwner]
+func (c *Client) DBOwners(ctx context.Context, by string) ([]upkeep.DBOwner, error) {
+	var page Page[upkeep.DBOwner]
 	err := c.get(ctx, "/local/db/owners/"+url.PathEscape(by), &page)
 	return page.Items, err
 }
 
 // DBStats asks what the store holds.
-func (c *Client) DBStats(ctx context.Context) (*engine.DBStats, error) {
-	stats := new(engine.DBStats)
+func (c *Client) DBStats(ctx context.Context) (*upkeep.DBStats, error) {
+	stats := new(upkeep.DBStats)
 	return stats, c.get(ctx, "/local/db/stats", stats)
 }
 
 // Backup lets the owner write a backup.
-func (c *Client) Backup(ctx context.Context, r engine.BackupRequest) (*engine.BackupReport, error) {
-	report := new(engine.BackupReport)
+func (c *Client) Backup(ctx context.Context, r upkeep.BackupRequest) (*upkeep.BackupReport, error) {
+	report := new(upkeep.BackupReport)
 	return report, c.post(ctx, "/local/db/backup", r, report)
 }
 
@@ -160,21 +160,21 @@ func (c *Client) RotateKey(ctx context.Context) (*services.KeyRotation, error) {
 }
 
 // RemoveRun removes a run that has ended.
-func (c *Client) RemoveRun(ctx context.Context, id string, r engine.RemoveRequest) (*engine.Removal, error) {
-	removal := new(engine.Removal)
+func (c *Client) RemoveRun(ctx context.Context, id string, r upkeep.RemoveRequest) (*upkeep.Removal, error) {
+	removal := new(upkeep.Removal)
 	return removal, c.post(ctx, "/local"+runPath(id, "/remove"), r, removal)
 }
 
 // ExportRun gives visit the lines of an export. An export that is cut off is a
 // *GoneError.
-func (c *Client) ExportRun(ctx context.Context, id string, visit func(engine.ExportLine) error) error {
+func (c *Client) ExportRun(ctx context.Context, id string, visit func(upkeep.ExportLine) error) error {
 	response, err := c.send(ctx, http.MethodGet, "/local"+runPath(id, "/export"), nil, nil)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	for lines := json.NewDecoder(response.Body); ; {
-		var line engine.ExportLine
+		var line upkeep.ExportLine
 		if err := lines.Decode(&line); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -194,7 +194,7 @@ func (c *Client) ExportRun(ctx context.Context, id string, visit func(engine.Exp
 		if err := visit(line); err != nil {
 			return err
 		}
-		if line.Type == engine.ExportEnd {
+		if line.Type == upkeep.ExportEnd {
 			return nil
 		}
 	}

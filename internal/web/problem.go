@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -154,7 +155,7 @@ func problemOf(err error) *Problem {
 func runProblem(id string, err error) *Problem {
 	if errors.Is(err, fault.ErrRunNotFound) {
 		answer := noRun(id)
-		var gone *engine.RunNotFoundError
+		var gone *upkeep.RunNotFoundError
 		if errors.As(err, &gone) {
 			answer.Hint = gone.Hint
 		}

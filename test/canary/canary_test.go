@@ -454,7 +454,7 @@ func openGate(t *testing.T, folder string) string {
 		"engine/pluginhost/gate/document.go": {{"if len(doc) == 0 || !g.Holds(string(doc)) && !g.holdsEscaped(doc) {\n\t\treturn doc\n", "if true {\n\t\treturn doc\n"}},
 		"engine/pluginhost/gating.go":        {{"options.Redact = o.Redactor.Redact", "_ = o.Redactor.Redact"}},
 		"engine/pluginhost/opaque.go":        {{"h.options.Opaque == nil ||", "true ||"}},
-		"engine/export.go":                   {{"encoded, err = secret.MaskJSON(masks, encoded); err != nil", "_ = masks; err != nil"}},
+		"engine/upkeep/export.go":            {{"encoded, err = secret.MaskJSON(masks, encoded); err != nil", "_ = masks; err != nil"}},
 	} {
 		path, err := filepath.Abs(filepath.Join("../..", file))
 		if err != nil {

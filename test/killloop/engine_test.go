@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -111,7 +112,7 @@ func (d *engineDriver) decide(ctx context.Context, id, step string, act engine.A
 }
 
 func (d *engineDriver) backup(ctx context.Context, path string) (string, error) {
-	report, err := d.engine.Backup(ctx, engine.BackupRequest{Path: path})
+	report, err := d.engine.Backup(ctx, upkeep.BackupRequest{Path: path})
 	if err != nil {
 		return "", err
 	}

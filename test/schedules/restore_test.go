@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/upkeep"
 )
 
 // TestP10ARestoredStoreStartsNoFlood: of what lies between a backup and the restore
@@ -26,7 +27,7 @@ func TestP10ARestoredStoreStartsNoFlood(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := e.Backup(context.Background(), engine.BackupRequest{Path: backup}); err != nil {
+			if _, err := e.Backup(context.Background(), upkeep.BackupRequest{Path: backup}); err != nil {
 				t.Fatal(err)
 			}
 			before := len(read(t, e).runs)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
@@ -26,7 +26,7 @@ func Size(bytes int64) string {
 }
 
 // DBStats prints what a store holds and what room it has.
-func (p Page) DBStats(out io.Writer, stats *engine.DBStats) {
+func (p Page) DBStats(out io.Writer, stats *upkeep.DBStats) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "%s %s\n", p.Style.Dim(term.Pad(name, 12)), term.Clean(fmt.Sprintf(format, args...)))
 	}
@@ -56,21 +56,21 @@ func (p Page) DBStats(out io.Writer, stats *engine.DBStats) {
 }
 
 // DBOwners prints who takes the room in a store, one a line.
-func (p Page) DBOwners(out io.Writer, by string, owners []engine.DBOwner) {
+func (p Page) DBOwners(out io.Writer, by string, owners []upkeep.DBOwner) {
 	table := Table{Head: []string{strings.ToUpper(by), "RUNS", "JOURNAL", "LOG", "ALL"}}
 	switch by {
-	case engine.OwnersByRun:
+	case upkeep.OwnersByRun:
 		table.Head = []string{"RUN", "WORKFLOW", "STATUS", "JOURNAL", "LOG", "ALL"}
-	case engine.OwnersByPlugin:
+	case upkeep.OwnersByPlugin:
 		table.Head = []string{"PLUGIN", "RUNS", "ANSWERS AND LOG", "STATE", "ALL"}
 	}
 	for _, owner := range owners {
 		name, runs := term.Clean(owner.Name), fmt.Sprint(owner.Runs)
 		row := []string{name, runs, Size(owner.Journal), Size(owner.Log), Size(owner.Bytes)}
 		switch by {
-		case engine.OwnersByRun:
+		case upkeep.OwnersByRun:
 			row = []string{name, term.Clean(owner.Workflow), string(owner.Status), Size(owner.Journal), Size(owner.Log), Size(owner.Bytes)}
-		case engine.OwnersByPlugin:
+		case upkeep.OwnersByPlugin:
 			if name == "" {
 				name = "(none)"
 			}
@@ -99,7 +99,7 @@ func runCounts(rows map[runs.Status]int) string {
 }
 
 // CheckReport prints what a check of a store found.
-func (p Page) CheckReport(out io.Writer, report *engine.CheckReport) {
+func (p Page) CheckReport(out io.Writer, report *upkeep.CheckReport) {
 	if len(report.Problems) == 0 {
 		fmt.Fprintf(out, "%s is whole\n", term.Clean(report.Path))
 	} else {

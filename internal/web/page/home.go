@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/upkeep"
 )
 
 // homeData is what the first page shows: first what needs somebody.
@@ -133,7 +134,7 @@ func stepTime(step runs.Step, run runs.Run) time.Time {
 const mostCuts = 5
 
 // cutHistories are the workflows whose history is shorter than it should be.
-func (data *homeData) cutHistories(cuts []engine.HistoryCut) {
+func (data *homeData) cutHistories(cuts []upkeep.HistoryCut) {
 	for i, cut := range cuts {
 		found := attention{
 			Tone: "calm", Icon: "clock", URL: workflowURL(cut.Workflow), Text: "the history of " + cut.Workflow + " is cut",

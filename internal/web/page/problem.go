@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -30,7 +31,7 @@ func (s *site) problem(r *http.Request, err error) *screen {
 		unknown  *fault.UnknownError
 		store    *fault.StoreError
 		plugin   *engine.PluginChangedError
-		gone     *engine.RunNotFoundError
+		gone     *upkeep.RunNotFoundError
 		list     diag.List
 	)
 	switch own := asRefused(err); {

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/vitals"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -55,8 +56,8 @@ type Connections interface {
 
 // Store is what the engine keeps its runs in.
 type Store interface {
-	DBStats(ctx context.Context) (*engine.DBStats, error)
-	Backup(ctx context.Context, r engine.BackupRequest) (*engine.BackupReport, error)
+	DBStats(ctx context.Context) (*upkeep.DBStats, error)
+	Backup(ctx context.Context, r upkeep.BackupRequest) (*upkeep.BackupReport, error)
 	StoreStats() vitals.StoreStats
 	Active() int
 	Busy() int

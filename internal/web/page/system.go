@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/vitals"
 )
 
@@ -21,11 +21,11 @@ const countedFor = time.Minute
 type counts struct {
 	mu    sync.Mutex
 	at    time.Time
-	stats *engine.DBStats
+	stats *upkeep.DBStats
 }
 
 // get counts unless the last count is young; fresh asks for a new one.
-func (c *counts) get(ctx context.Context, store Store, now time.Time, fresh bool) (*engine.DBStats, time.Time, error) {
+func (c *counts) get(ctx context.Context, store Store, now time.Time, fresh bool) (*upkeep.DBStats, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stats != nil && !fresh && now.Sub(c.at) < countedFor && !now.Before(c.at) {
@@ -41,13 +41,13 @@ func (c *counts) get(ctx context.Context, store Store, now time.Time, fresh bool
 
 // systemData is what the page of the system shows.
 type systemData struct {
-	Stats    *engine.DBStats
+	Stats    *upkeep.DBStats
 	Counted  time.Time
 	Work     vitals.StoreStats
 	Active   int
 	Busy     int
 	Runs     []runCount
-	Backup   *engine.BackupReport // made just now
+	Backup   *upkeep.BackupReport // made just now
 	Used     int                  // percent of what the file may grow to
 	Disk     int                  // percent of the disk that is used
 	Pressure string
@@ -67,7 +67,7 @@ type runCount struct {
 
 func (s *site) system(r *http.Request) (*screen, error) { return s.systemScreen(r, nil) }
 
-func (s *site) systemScreen(r *http.Request, made *engine.BackupReport) (*screen, error) {
+func (s *site) systemScreen(r *http.Request, made *upkeep.BackupReport) (*screen, error) {
 	stats, at, err := s.counts.get(r.Context(), s.Engine, s.Now(), made != nil || r.URL.Query().Get("count") != "")
 	if err != nil {
 		return nil, err
@@ -116,13 +116,13 @@ func (d systemData) Bytes(size any) string {
 func (d systemData) BytesWritten() uint64 { return d.Work.Bytes }
 
 // Filled are the kinds of rows that there are.
-func (d systemData) Filled() []engine.DBBucket {
-	return slices.DeleteFunc(slices.Clone(d.Stats.Buckets), func(b engine.DBBucket) bool { return b.Keys == 0 })
+func (d systemData) Filled() []upkeep.DBBucket {
+	return slices.DeleteFunc(slices.Clone(d.Stats.Buckets), func(b upkeep.DBBucket) bool { return b.Keys == 0 })
 }
 
 // backup writes a copy of the store into the state folder.
 func (s *site) backup(r *http.Request) (*outcome, error) {
-	report, err := s.Engine.Backup(r.Context(), engine.BackupRequest{})
+	report, err := s.Engine.Backup(r.Context(), upkeep.BackupRequest{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/services"
@@ -87,22 +86,31 @@ type CompactReport struct {
 	After  int64  `json:"after_bytes"`
 }
 
-// offlineOptions are those of a store file that no engine has open.
-func offlineOptions(c workspace.Config) boltstore.Options {
-	return boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: c.Now}, Marks: true}
+// Files is what can be done with the file of a store that nobody has open.
+type Files interface {
+	// Check looks at pages, records and indexes, and changes nothing.
+	Check(ctx context.Context, path string) (*store.Report, error)
+	// Restore puts a backup in the place of a store.
+	Restore(ctx context.Context, backup, path string) (*store.RestoreInfo, error)
+	// Compact writes a store anew without the room that it does not use, in bytes.
+	Compact(ctx context.Context, path string) (before, after int64, err error)
+	// Open opens a store that is closed again soon.
+	Open(path string) (store.Store, error)
+	// KernelWarning says that this kernel may damage such a file; "" = it does not.
+	KernelWarning() string
 }
 
 // CheckStore checks a store file that nobody has open: pages, every record,
 // indexes, what they refer to. It changes nothing. Faults are in the report; an
 // error says that it could not be checked: *LockedError, *StoreError.
-func CheckStore(ctx context.Context, c workspace.Config, path string) (*CheckReport, error) {
-	found, err := boltstore.CheckFile(ctx, path, offlineOptions(c))
+func CheckStore(ctx context.Context, files Files, c workspace.Config, path string) (*CheckReport, error) {
+	found, err := files.Check(ctx, path)
 	if err != nil {
-		return nil, storeError(path, filepath.Dir(path), err)
+		return nil, StoreError(path, filepath.Dir(path), err)
 	}
 	report := &CheckReport{
 		Path: path, Bytes: found.Bytes, Pages: found.Pages, FreePages: found.FreePages, Schema: found.Schema,
-		Runs: found.Runs, Records: found.Records, Blobs: found.Blobs, Problems: []CheckProblem{}, More: found.More, Kernel: kernelWarning(),
+		Runs: found.Runs, Records: found.Records, Blobs: found.Blobs, Problems: []CheckProblem{}, More: found.More, Kernel: files.KernelWarning(),
 	}
 	if exists, same := compareSum(path); exists && !same {
 		report.Problems = append(report.Problems, CheckProblem{Detail: "its content has another SHA-256 than " + filepath.Base(path) + ".sha256 says"})
@@ -119,7 +127,7 @@ func CheckStore(ctx context.Context, c workspace.Config, path string) (*CheckRep
 // RestoreStore puts a backup in the place of the store of the state directory,
 // which nobody may have open; the store that was there is kept beside. Runs that
 // had not ended when the backup was made are paused. *LockedError, *StoreError.
-func RestoreStore(ctx context.Context, c workspace.Config, backup string) (*RestoreReport, error) {
+func RestoreStore(ctx context.Context, files Files, c workspace.Config, backup string) (*RestoreReport, error) {
 	if err := workspace.CheckStateFolder(c.StateDir); err != nil {
 		return nil, err
 	}
@@ -127,7 +135,7 @@ func RestoreStore(ctx context.Context, c workspace.Config, backup string) (*Rest
 		return nil, &fault.StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
 	}
 	path := filepath.Join(c.StateDir, workspace.StoreFile)
-	info, err := boltstore.Restore(ctx, backup, path, offlineOptions(c))
+	info, err := files.Restore(ctx, backup, path)
 	if err != nil {
 		return nil, restoreFault(c, backup, path, err)
 	}
@@ -138,7 +146,7 @@ func RestoreStore(ctx context.Context, c workspace.Config, backup string) (*Rest
 		report.SavedAt = &info.SavedAt
 	}
 	report.Sum = info.Sidecar
-	report.Sealed, report.Lost, err = sealedOf(ctx, c, path, report.KeyFile)
+	report.Sealed, report.Lost, err = sealedOf(ctx, files, c, path, report.KeyFile)
 	return report, err
 }
 
@@ -146,7 +154,7 @@ func RestoreStore(ctx context.Context, c workspace.Config, backup string) (*Rest
 func restoreFault(c workspace.Config, backup, path string, err error) error {
 	var corrupt *store.CorruptError
 	if !errors.As(err, &corrupt) || corrupt.Path != backup {
-		return storeError(path, c.StateDir, err)
+		return StoreError(path, c.StateDir, err)
 	}
 	hint := "nothing was changed: take another backup"
 	if good := NewestBackup(c.StateDir); good != nil && good.Path != backup {
@@ -157,10 +165,10 @@ func restoreFault(c workspace.Config, backup, path string, err error) error {
 
 // sealedOf counts the sealed values of a store file, and those that a key file
 // does not open: all of them where it is not there.
-func sealedOf(ctx context.Context, c workspace.Config, path, keyFile string) (sealed, lost int, err error) {
-	file, err := boltstore.Open(path, offlineOptions(c))
+func sealedOf(ctx context.Context, files Files, c workspace.Config, path, keyFile string) (sealed, lost int, err error) {
+	file, err := files.Open(path)
 	if err != nil {
-		return 0, 0, storeError(path, c.StateDir, err)
+		return 0, 0, StoreError(path, c.StateDir, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	places, sealed, err := secret.CheckKeyFile(ctx, file.KV(), keyFile, services.SealedBuckets())
@@ -168,7 +176,7 @@ func sealedOf(ctx context.Context, c workspace.Config, path, keyFile string) (se
 		for _, bucket := range services.SealedBuckets() {
 			keys, err := file.KV().List(bucket, "")
 			if err != nil {
-				return 0, 0, storeError(path, c.StateDir, err)
+				return 0, 0, StoreError(path, c.StateDir, err)
 			}
 			sealed += len(keys)
 		}
@@ -179,14 +187,14 @@ func sealedOf(ctx context.Context, c workspace.Config, path, keyFile string) (se
 
 // CompactStore writes the store anew without the room that it does not use.
 // Nobody may have it open. *LockedError, *StoreError.
-func CompactStore(ctx context.Context, c workspace.Config) (*CompactReport, error) {
+func CompactStore(ctx context.Context, files Files, c workspace.Config) (*CompactReport, error) {
 	if err := workspace.CheckStateFolder(c.StateDir); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(c.StateDir, workspace.StoreFile)
-	before, after, err := boltstore.Compact(ctx, path, offlineOptions(c))
+	before, after, err := files.Compact(ctx, path)
 	if err != nil {
-		return nil, storeError(path, c.StateDir, err)
+		return nil, StoreError(path, c.StateDir, err)
 	}
 	return &CompactReport{Path: path, Before: before, After: after}, nil
 }

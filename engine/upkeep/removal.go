@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -33,42 +33,42 @@ type Removal struct {
 // and the cursors that it wrote stay. A run that goes on is a *ConflictError,
 // one that is paused too unless the request says otherwise. A crash meanwhile
 // leaves the run, or what is left of it, to the next removal.
-func (e *Engine) RemoveRun(ctx context.Context, id string, request RemoveRequest) (*Removal, error) {
-	row, err := e.store.Run(id)
+func (u *Upkeep) RemoveRun(ctx context.Context, id string, request RemoveRequest) (*Removal, error) {
+	row, err := u.store.Run(id)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, u.Fault(err)
 	}
 	if row.Parent != nil {
-		if _, err := e.store.Run(row.Parent.Run); err == nil {
+		if _, err := u.store.Run(row.Parent.Run); err == nil {
 			return nil, &fault.ConflictError{
 				Message: fmt.Sprintf("run %s is a part of run %s", id, row.Parent.Run), Hint: "remove that one: `flowrun runs rm " + row.Parent.Run + "`",
 			}
 		}
 	}
-	if err := e.removable(row, request); err != nil {
+	if err := u.removable(row, request); err != nil {
 		return nil, err
 	}
-	family, err := e.family(ctx, id)
+	family, err := u.family(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(family) // a crash leaves the parent, which leads to the rest
 	removal := &Removal{Removed: []string{}}
 	for _, member := range family {
-		if err := e.driver.AwaitEnd(ctx, member); err != nil {
+		if err := u.runs.AwaitEnd(ctx, member); err != nil {
 			return nil, err
 		}
-		if err := e.remove(member); err != nil {
+		if err := u.remove(member); err != nil {
 			return nil, err
 		}
 		removal.Removed = append(removal.Removed, member)
 	}
-	e.config.Log.Info("runs removed", "runs", removal.Removed, "by", request.By)
+	u.config.Log.Info("runs removed", "runs", removal.Removed, "by", request.By)
 	return removal, nil
 }
 
 // removable refuses what goes on, and what is paused unless it was confirmed.
-func (e *Engine) removable(row *runs.Run, request RemoveRequest) error {
+func (u *Upkeep) removable(row *runs.Run, request RemoveRequest) error {
 	switch {
 	case row.Closed:
 		return nil
@@ -87,37 +87,37 @@ func (e *Engine) removable(row *runs.Run, request RemoveRequest) error {
 
 // remove takes one run away: its sealed outputs first, since only the run leads
 // to them. Both may be done again.
-func (e *Engine) remove(id string) error {
-	if err := e.forgetOutputs(id); err != nil {
+func (u *Upkeep) remove(id string) error {
+	if err := u.forgetOutputs(id); err != nil {
 		return err
 	}
-	err := e.store.DeleteRun(id)
+	err := u.store.DeleteRun(id)
 	switch {
 	case errors.Is(err, store.ErrRunNotFound):
 		return nil
 	case errors.Is(err, store.ErrRunOpen):
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: "`flowrun runs cancel " + id + "` ends it first"}
 	case err != nil:
-		return e.fault(fmt.Errorf("remove run %s: %w", id, err))
+		return u.Fault(fmt.Errorf("remove run %s: %w", id, err))
 	}
 	return nil
 }
 
-func (e *Engine) forgetOutputs(id string) error {
-	return e.fault(e.project.Services().ForgetOutputs(id))
+func (u *Upkeep) forgetOutputs(id string) error {
+	return u.Fault(u.project.Services().ForgetOutputs(id))
 }
 
-// forgetCall removes what a single call sealed: nobody can ask for it when the
+// ForgetCall removes what a single call sealed: nobody can ask for it when the
 // call has ended. What it leaves is swept later.
-func (e *Engine) forgetCall(id string) {
-	if err := e.forgetOutputs(id); err != nil {
-		e.config.Log.Warn("secret outputs of a call not removed", "call", id, "error", err)
+func (u *Upkeep) ForgetCall(id string) {
+	if err := u.forgetOutputs(id); err != nil {
+		u.config.Log.Warn("secret outputs of a call not removed", "call", id, "error", err)
 	}
 }
 
-// callPrefix begins the id by which a single call, which is no run, seals its
+// CallPrefix begins the id by which a single call, which is no run, seals its
 // secret outputs.
-const callPrefix = "call-"
+const CallPrefix = "call-"
 
 // callOutputsKept is how long those are kept that a call left when its process
 // died.
@@ -126,8 +126,8 @@ const callOutputsKept = 24 * time.Hour
 // sweepOutputs removes the sealed outputs of runs that are not there any more,
 // as a crash between the two removals leaves them, and of calls of the day
 // before. It returns how many runs and calls they were of.
-func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, err error) {
-	owners, err := e.project.Services().OutputOwners()
+func (u *Upkeep) sweepOutputs(ctx context.Context, now time.Time) (swept int, err error) {
+	owners, err := u.project.Services().OutputOwners()
 	if err != nil {
 		return 0, err
 	}
@@ -135,14 +135,14 @@ func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, er
 		if err := ctx.Err(); err != nil {
 			return swept, err
 		}
-		gone, err := e.ownerIsGone(id, now)
+		gone, err := u.ownerIsGone(id, now)
 		if err != nil {
 			return swept, err
 		}
 		if !gone {
 			continue
 		}
-		if err := e.forgetOutputs(id); err != nil {
+		if err := u.forgetOutputs(id); err != nil {
 			return swept, err
 		}
 		swept++
@@ -152,12 +152,12 @@ func (e *Engine) sweepOutputs(ctx context.Context, now time.Time) (swept int, er
 
 // ownerIsGone reports whether what a run or a single call left belongs to nothing
 // any more.
-func (e *Engine) ownerIsGone(id string, now time.Time) (bool, error) {
-	if call, ok := strings.CutPrefix(id, callPrefix); ok {
+func (u *Upkeep) ownerIsGone(id string, now time.Time) (bool, error) {
+	if call, ok := strings.CutPrefix(id, CallPrefix); ok {
 		at, ok := timeOf(call)
 		return ok && now.Sub(at) > callOutputsKept, nil
 	}
-	_, err := e.store.Run(id)
+	_, err := u.store.Run(id)
 	if errors.Is(err, store.ErrRunNotFound) {
 		return true, nil
 	}

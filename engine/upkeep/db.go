@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -47,26 +47,26 @@ type BackupReport struct {
 // before the call is in it (docs/reliability.md, P15). A file must not exist, a folder
 // gets one with the time in its name. It is checked before it appears under its
 // name. *ConflictError where the file exists.
-func (e *Engine) Backup(ctx context.Context, request BackupRequest) (*BackupReport, error) {
-	path, err := e.backupPath(request.Path)
+func (u *Upkeep) Backup(ctx context.Context, request BackupRequest) (*BackupReport, error) {
+	path, err := u.backupPath(request.Path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := e.file.Backup(ctx, path)
+	info, err := u.file.Backup(ctx, path)
 	switch {
 	case errors.Is(err, store.ErrExists):
 		return nil, backupExists(path)
 	case err != nil:
-		return nil, e.backupFault(path, err)
+		return nil, u.backupFault(path, err)
 	}
-	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: e.project.KeyPath()}
-	if report.Sealed, err = e.sealedValues(); err != nil {
-		return nil, e.fault(err)
+	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: u.project.KeyPath()}
+	if report.Sealed, err = u.sealedValues(); err != nil {
+		return nil, u.Fault(err)
 	}
 	if request.Temporary {
 		return report, nil
 	}
-	return report, e.noteBackup(report)
+	return report, u.noteBackup(report)
 }
 
 func backupExists(path string) error {
@@ -74,8 +74,8 @@ func backupExists(path string) error {
 }
 
 // backupPath settles the file's name, which no file has yet.
-func (e *Engine) backupPath(path string) (string, error) {
-	config := e.config
+func (u *Upkeep) backupPath(path string) (string, error) {
+	config := u.config
 	if path == "" {
 		path = filepath.Join(config.StateDir, BackupFolder)
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -120,8 +120,8 @@ func freeName(folder, name string) (string, error) {
 }
 
 // backupFault tells a fault of the store from one of the backup's place.
-func (e *Engine) backupFault(path string, err error) error {
-	if fault := e.fault(err); fault != err { //nolint:errorlint // fault returns what it does not know as it is
+func (u *Upkeep) backupFault(path string, err error) error {
+	if fault := u.Fault(err); fault != err { //nolint:errorlint // fault returns what it does not know as it is
 		return fault
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -131,9 +131,9 @@ func (e *Engine) backupFault(path string, err error) error {
 }
 
 // sealedValues counts what only the key file opens.
-func (e *Engine) sealedValues() (sealed int, err error) {
+func (u *Upkeep) sealedValues() (sealed int, err error) {
 	for _, bucket := range services.SealedBuckets() {
-		keys, err := e.store.KV().List(bucket, "")
+		keys, err := u.store.KV().List(bucket, "")
 		if err != nil {
 			return 0, err
 		}
@@ -143,19 +143,20 @@ func (e *Engine) sealedValues() (sealed int, err error) {
 }
 
 // noteBackup lets `db stats` name the last backup, wherever it lies.
-func (e *Engine) noteBackup(report *BackupReport) error {
+func (u *Upkeep) noteBackup(report *BackupReport) error {
 	encoded, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("note the backup: %w", err)
 	}
-	if _, err := e.store.KV().Put(store.EngineBucket, backupKey, encoded, nil); err != nil {
-		return e.fault(fmt.Errorf("note the backup: %w", err))
+	if _, err := u.store.KV().Put(store.EngineBucket, backupKey, encoded, nil); err != nil {
+		return u.Fault(fmt.Errorf("note the backup: %w", err))
 	}
 	return nil
 }
 
-func (e *Engine) lastBackup() *BackupReport {
-	stored, _, found, err := e.store.KV().Get(store.EngineBucket, backupKey)
+// LastBackup returns the last backup that was noted; nil = none was made.
+func (u *Upkeep) LastBackup() *BackupReport {
+	stored, _, found, err := u.store.KV().Get(store.EngineBucket, backupKey)
 	report := new(BackupReport)
 	if err != nil || !found || json.Unmarshal(stored, report) != nil {
 		return nil
@@ -166,8 +167,8 @@ func (e *Engine) lastBackup() *BackupReport {
 // RolledBack tells that Open has accepted a store which was put back: how it was
 // then, until when it had gone on at least, and how many runs are paused; ok is false
 // when it was not.
-func (e *Engine) RolledBack() (stored, beside time.Time, parked int, ok bool) {
-	rolled := e.file.Rollback()
+func (u *Upkeep) RolledBack() (stored, beside time.Time, parked int, ok bool) {
+	rolled := u.file.Rollback()
 	if rolled == nil {
 		return time.Time{}, time.Time{}, 0, false
 	}
@@ -176,7 +177,7 @@ func (e *Engine) RolledBack() (stored, beside time.Time, parked int, ok bool) {
 
 // Migrated tells that Open moved the store up from an older schema, and where the
 // copy of the file lies that was made before; from is 0 when it did not.
-func (e *Engine) Migrated() (from uint64, backup string) { return e.file.Migrated() }
+func (u *Upkeep) Migrated() (from uint64, backup string) { return u.file.Migrated() }
 
 // DBStats says what the store holds and what room it has.
 type DBStats struct {
@@ -209,25 +210,25 @@ type DBBucket struct {
 }
 
 // DBStats counts. It reads the whole store in short transactions.
-func (e *Engine) DBStats(context.Context) (*DBStats, error) {
-	buckets, err := e.file.BucketStats()
+func (u *Upkeep) DBStats(context.Context) (*DBStats, error) {
+	buckets, err := u.file.BucketStats()
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, u.Fault(err)
 	}
-	census, err := e.store.Census()
+	census, err := u.store.Census()
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, u.Fault(err)
 	}
-	usage, keep := e.store.Usage(), e.project.Retention()
+	usage, keep := u.store.Usage(), u.project.Retention()
 	stats := &DBStats{
-		Path: e.file.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
+		Path: u.file.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
 		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
-		Keep: keep.KeepText(), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: e.lastBackup(), Buckets: []DBBucket{}, Kernel: kernelWarning(),
+		Keep: keep.KeepText(), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: u.LastBackup(), Buckets: []DBBucket{}, Kernel: u.files.KernelWarning(),
 	}
-	if stats.Cut, err = e.HistoryCuts(); err != nil {
+	if stats.Cut, err = u.HistoryCuts(); err != nil {
 		return nil, err
 	}
-	if pressure := e.store.Pressure(); pressure.Level != store.None {
+	if pressure := u.store.Pressure(); pressure.Level != store.None {
 		stats.Pressure = pressure.Reason
 	}
 	if at, ok := timeOf(census.Oldest); ok {

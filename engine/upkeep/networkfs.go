@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"fmt"
@@ -15,6 +15,10 @@ func networkFileSystems() map[uint32]string {
 	}
 }
 
+// RefuseNetworkFS refuses a state directory on a network file system: a
+// *fault.StoreError.
+func RefuseNetworkFS(stateDir string) error { return refuseNetworkFS(stateDir, fileSystemType) }
+
 // refuseNetworkFS refuses a state directory on a network file system, of which
 // fileSystem gives the type.
 func refuseNetworkFS(stateDir string, fileSystem func(path string) (uint32, bool)) error {
@@ -28,4 +32,14 @@ func refuseNetworkFS(stateDir string, fileSystem func(path string) (uint32, bool
 	}
 	return &fault.StoreError{Fault: fault.StoreIO, Path: stateDir, Err: fmt.Errorf(
 		"%s lies on a network file system (%s), where locks and syncs can't be relied on; name a folder of a local disk with --state, or accept it with --allow-network-fs", stateDir, name)}
+}
+
+// NetworkFileSystem names the network file system that a folder lies on, "" when
+// it is on a disk of this machine.
+func NetworkFileSystem(dir string) string {
+	magic, ok := fileSystemType(dir)
+	if !ok {
+		return ""
+	}
+	return networkFileSystems()[magic]
 }

@@ -1,18 +1,18 @@
-package engine
+package upkeep
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // storeHint says what to do about a store that can't be used.
@@ -55,21 +55,58 @@ func corruptHint(stateDir string) string {
 		filepath.Join(stateDir, BackupFolder))
 }
 
-// kernelWarning says that the kernel has a fault that can damage stores.
-func kernelWarning() string {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return "" // not Linux: the fault is one of its file systems
-	}
-	return boltstore.KernelWarning(strings.TrimSpace(string(release)))
-}
-
-// pressureFault is the refusal of a run for want of space, without what it was
+// PressureFault is the refusal of a run for want of space, without what it was
 // that asked: the reason names the disk and its bytes.
-func pressureFault(stateDir string, err error) error {
+func PressureFault(stateDir string, err error) error {
 	var pressure *store.PressureError
 	if errors.As(err, &pressure) {
 		err = pressure
 	}
 	return &fault.StoreError{Fault: fault.StoreFull, Path: stateDir, Err: err, Hint: fullHint}
+}
+
+// owner is what owner.json says of the process that holds the store.
+type owner struct {
+	PID int `json:"pid"`
+}
+
+// Fault makes our own errors of the store's: a run that is not there, and a
+// store that is damaged or has stopped, which ends the process with its own exit
+// code. Others stay as they are.
+func (u *Upkeep) Fault(err error) error {
+	switch {
+	case errors.Is(err, store.ErrRunNotFound):
+		return fault.ErrRunNotFound
+	case errors.Is(err, store.ErrPressure):
+		return PressureFault(u.config.StateDir, err)
+	case errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrCorrupt):
+		return StoreError(filepath.Join(u.config.StateDir, workspace.StoreFile), u.config.StateDir, err)
+	}
+	return err
+}
+
+// StoreError classifies what opening or using the store gave.
+func StoreError(path, stateDir string, err error) error {
+	var locked *store.LockedError
+	var corrupt *store.CorruptError
+	var stopped *store.FailedError
+	if errors.As(err, &locked) {
+		var holder owner
+		if data, readErr := os.ReadFile(filepath.Join(stateDir, "owner.json")); readErr == nil {
+			_ = json.Unmarshal(data, &holder) // a half-written file only costs the pid in the message
+		}
+		return &fault.LockedError{Path: path, PID: holder.PID}
+	}
+	cause := fault.StoreIO
+	switch {
+	case errors.As(err, &corrupt):
+		cause = fault.StoreCorrupt
+	case errors.Is(err, store.ErrNewer):
+		cause = fault.StoreNewer
+	case store.IsRolledBack(err):
+		cause = fault.StoreRolledBack
+	case errors.As(err, &stopped) && stopped.Full, errors.Is(err, store.ErrNoSpace):
+		cause = fault.StoreFull
+	}
+	return &fault.StoreError{Fault: cause, Path: path, Err: err, Hint: storeHint(cause, stateDir, err)}
 }

@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ type DBOwner struct {
 
 // DBOwners says who takes the room in the store, the largest first. It reads the
 // whole journal in short transactions.
-func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
+func (u *Upkeep) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 	owners := map[string]*DBOwner{}
 	of := func(name string) *DBOwner {
 		if owners[name] == nil {
@@ -56,23 +56,23 @@ func (e *Engine) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 			return nil
 		}
 	case OwnersByPlugin:
-		count = func(use store.RunUse) error { return e.countPlugins(use, of) }
+		count = func(use store.RunUse) error { return u.countPlugins(use, of) }
 	default:
 		return nil, &fault.InputError{Input: "by", Message: "the room is told by workflow, plugin or run"}
 	}
-	err := e.store.EachRunUse(func(use store.RunUse) error {
+	err := u.store.EachRunUse(func(use store.RunUse) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		return count(use)
 	})
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, u.Fault(err)
 	}
 	if by == OwnersByPlugin {
-		states, err := e.project.Services().States("")
+		states, err := u.project.Services().States("")
 		if err != nil {
-			return nil, e.fault(err)
+			return nil, u.Fault(err)
 		}
 		for _, state := range states {
 			of(state.Plugin).State += state.Bytes
@@ -96,8 +96,8 @@ func (o *DBOwner) add(use store.RunUse) {
 }
 
 // countPlugins gives what a run takes to the plugins that it called.
-func (e *Engine) countPlugins(use store.RunUse, of func(string) *DBOwner) error {
-	plugins, err := e.store.PluginBytes(use.Run.ID)
+func (u *Upkeep) countPlugins(use store.RunUse, of func(string) *DBOwner) error {
+	plugins, err := u.store.PluginBytes(use.Run.ID)
 	if err != nil {
 		return err
 	}

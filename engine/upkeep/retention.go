@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"cmp"
@@ -31,7 +31,7 @@ const maxFires = 10_000
 // keeper removes old runs while an engine is open. It never holds up the first
 // seconds of a process: a short run gives it a moment when it closes.
 type keeper struct {
-	engine *Engine
+	upkeep *Upkeep
 	after  func(time.Duration) <-chan time.Time
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -40,9 +40,9 @@ type keeper struct {
 	batch, last time.Duration // retentionBatch, retentionLast; tests on a busy machine give more
 }
 
-func newKeeper(e *Engine, after func(time.Duration) <-chan time.Time) *keeper {
+func newKeeper(u *Upkeep, after func(time.Duration) <-chan time.Time) *keeper {
 	ctx, stop := context.WithCancel(context.Background())
-	k := &keeper{engine: e, after: after, stop: stop, batch: retentionBatch, last: retentionLast}
+	k := &keeper{upkeep: u, after: after, stop: stop, batch: retentionBatch, last: retentionLast}
 	k.done.Go(func() { k.work(ctx) })
 	return k
 }
@@ -53,13 +53,13 @@ func newKeeper(e *Engine, after func(time.Duration) <-chan time.Time) *keeper {
 func (k *keeper) close() {
 	k.stop()
 	k.done.Wait()
-	if k.engine.store.Stats().Commits == 0 {
+	if k.upkeep.store.Stats().Commits == 0 {
 		return // it only looked
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), k.last)
 	defer cancel()
 	if k.pass(ctx) > 0 {
-		k.sweep(ctx)
+		k.upkeep.Sweep(ctx)
 	}
 }
 
@@ -76,9 +76,9 @@ func (k *keeper) work(ctx context.Context) {
 			wait = retentionRest
 		}
 		cancel()
-		if now := k.engine.config.Now(); k.swept.IsZero() || now.Sub(k.swept) >= retentionSweep {
+		if now := k.upkeep.config.Now(); k.swept.IsZero() || now.Sub(k.swept) >= retentionSweep {
 			k.swept = now
-			k.sweep(ctx)
+			k.upkeep.Sweep(ctx)
 		}
 	}
 }
@@ -86,61 +86,63 @@ func (k *keeper) work(ctx context.Context) {
 // pass removes what retention does not keep, until ctx ends: the next pass goes
 // on. It returns how many runs went.
 func (k *keeper) pass(ctx context.Context) int {
-	removed, err := k.engine.expire(ctx, k.engine.config.Now().UTC())
-	k.warn("old runs not removed", err)
+	removed, err := k.upkeep.expire(ctx, k.upkeep.config.Now().UTC())
+	k.upkeep.warn("old runs not removed", err)
 	if len(removed) > 0 {
-		k.engine.config.Log.Info("old runs removed", "count", len(removed), "retention", k.engine.project.Retention().String())
+		k.upkeep.config.Log.Info("old runs removed", "count", len(removed), "retention", k.upkeep.project.Retention().String())
 	}
 	return len(removed)
 }
 
-func (k *keeper) sweep(ctx context.Context) {
-	now, keep := k.engine.config.Now(), k.engine.project.Retention().Keep
-	fires, err := k.engine.store.ExpireFires(ctx, keep, maxFires, now.UTC())
-	k.warn("old fires not removed", err)
+// Sweep removes what belongs to nothing any more: old fires, notes of what was cut,
+// state of plugins, sealed outputs of runs that are gone. What fails is logged.
+func (u *Upkeep) Sweep(ctx context.Context) {
+	now, keep := u.config.Now(), u.project.Retention().Keep
+	fires, err := u.store.ExpireFires(ctx, keep, maxFires, now.UTC())
+	u.warn("old fires not removed", err)
 	if fires > 0 {
-		k.engine.config.Log.Info("old fires removed", "count", fires)
+		u.config.Log.Info("old fires removed", "count", fires)
 	}
-	k.warn("notes of what was cut not removed", k.engine.forgetCuts(now))
-	states, err := k.engine.sweepStates(ctx, now)
-	k.warn("old state of plugins not removed", err)
+	u.warn("notes of what was cut not removed", u.forgetCuts(now))
+	states, err := u.sweepStates(ctx, now)
+	u.warn("old state of plugins not removed", err)
 	if states > 0 {
-		k.engine.config.Log.Info("old state of plugins removed", "keys", states)
+		u.config.Log.Info("old state of plugins removed", "keys", states)
 	}
-	swept, err := k.engine.sweepOutputs(ctx, now)
-	k.warn("sealed outputs of removed runs not removed", err)
+	swept, err := u.sweepOutputs(ctx, now)
+	u.warn("sealed outputs of removed runs not removed", err)
 	if swept > 0 {
-		k.engine.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)
+		u.config.Log.Info("sealed outputs of removed runs removed", "runs", swept)
 	}
 }
 
 // warn tells of an error that is neither the end of the time given nor that of
 // the engine.
-func (k *keeper) warn(text string, err error) {
+func (u *Upkeep) warn(text string, err error) {
 	for _, ended := range []error{context.Canceled, context.DeadlineExceeded, store.ErrClosed} {
 		if errors.Is(err, ended) {
 			return
 		}
 	}
 	if err != nil {
-		k.engine.config.Log.Warn(text, "error", err)
+		u.config.Log.Warn(text, "error", err)
 	}
 }
 
 // expire removes runs that retention does not keep, oldest first, until ctx
 // ends, and their sealed outputs.
-func (e *Engine) expire(ctx context.Context, now time.Time) ([]string, error) {
-	keep := e.project.Retention()
-	gone, err := e.store.Expire(ctx, store.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: workspace.KeptRuns}, now)
+func (u *Upkeep) expire(ctx context.Context, now time.Time) ([]string, error) {
+	keep := u.project.Retention()
+	gone, err := u.store.Expire(ctx, store.Retention{Keep: keep.Keep, MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, Floor: workspace.KeptRuns}, now)
 	removed := make([]string, len(gone))
 	var left error // the first that could not be forgotten: the sweep takes them
 	for i, one := range gone {
 		removed[i] = one.ID
-		if forget := e.forgetOutputs(one.ID); forget != nil {
+		if forget := u.forgetOutputs(one.ID); forget != nil {
 			left = cmp.Or(left, forget)
 		}
 	}
-	return removed, errors.Join(err, left, e.noteCuts(gone, keep, now))
+	return removed, errors.Join(err, left, u.noteCuts(gone, keep, now))
 }
 
 // RunNotFoundError is ErrRunNotFound with the reason, where one is likely.
@@ -156,10 +158,10 @@ func (e *RunNotFoundError) Error() string {
 // Is matches ErrRunNotFound.
 func (e *RunNotFoundError) Is(target error) bool { return target == fault.ErrRunNotFound }
 
-// runFault is fault for what was asked of one run: one that retention has
+// RunFault is fault for what was asked of one run: one that retention has
 // removed is told from one that never was.
-func (e *Engine) runFault(id string, err error) error {
-	cause := e.fault(err)
+func (u *Upkeep) RunFault(id string, err error) error {
+	cause := u.Fault(err)
 	if !errors.Is(cause, fault.ErrRunNotFound) {
 		return cause
 	}
@@ -167,14 +169,14 @@ func (e *Engine) runFault(id string, err error) error {
 	if !ok {
 		return cause
 	}
-	keep, now := e.project.Retention(), e.config.Now()
+	keep, now := u.project.Retention(), u.config.Now()
 	switch {
 	case at.After(now):
 		return cause
 	case now.Sub(at) > keep.Keep:
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
 			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keep.KeepText())}
-	case e.olderThanAll(at), e.cutSince(at):
+	case u.olderThanAll(at), u.cutSince(at):
 		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
 			"it may have been removed: of each workflow %d runs are kept (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}
 	}
@@ -182,14 +184,14 @@ func (e *Engine) runFault(id string, err error) error {
 }
 
 // cutSince reports whether runs of that time were removed by their number.
-func (e *Engine) cutSince(at time.Time) bool {
-	cuts, err := e.HistoryCuts()
+func (u *Upkeep) cutSince(at time.Time) bool {
+	cuts, err := u.HistoryCuts()
 	return err == nil && slices.ContainsFunc(cuts, func(cut HistoryCut) bool { return !at.After(cut.UpTo) })
 }
 
 // olderThanAll reports whether no run is as old, and there are some.
-func (e *Engine) olderThanAll(at time.Time) bool {
-	census, err := e.store.Census()
+func (u *Upkeep) olderThanAll(at time.Time) bool {
+	census, err := u.store.Census()
 	if err != nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -12,11 +12,15 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // ExportFormat is the version of an export's form: a reader refuses a higher
 // one. Fields may come to a version, none goes away.
 const ExportFormat = 1
+
+// exportPage is how many lines of a log are read at a time.
+const exportPage = 1000
 
 // The types of an export's lines, in the order in which they come. Those from
 // ExportRunRow to ExportLog come once for the run and once for each run of its
@@ -53,18 +57,18 @@ type ExportLine struct {
 // sub-workflows, line by line. No line holds the value of a secret: references
 // stay references, and what the store or the environment knows as a secret is
 // masked once more. ErrRunNotFound, or an error of emit.
-func (e *Engine) ExportRun(ctx context.Context, id string, emit func(ExportLine) error) error {
-	family, err := e.family(ctx, id)
+func (u *Upkeep) ExportRun(ctx context.Context, id string, emit func(ExportLine) error) error {
+	family, err := u.family(ctx, id)
 	if err != nil {
 		return err
 	}
-	masks, err := e.masksOf(family)
+	masks, err := u.masksOf(family)
 	if err != nil {
 		return err
 	}
-	x := &export{engine: e, masks: masks, emit: emit}
+	x := &export{upkeep: u, masks: masks, emit: emit}
 	x.line("", ExportHead, ExportHeader{
-		Format: ExportFormat, Flowrun: e.config.Version, Run: id, ExportedAt: e.config.Now().UTC(),
+		Format: ExportFormat, Flowrun: u.config.Version, Run: id, ExportedAt: u.config.Now().UTC(),
 	})
 	for _, member := range family {
 		x.run(ctx, member)
@@ -74,12 +78,12 @@ func (e *Engine) ExportRun(ctx context.Context, id string, emit func(ExportLine)
 }
 
 // family returns the run and the runs of its sub-workflows, parents first.
-func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
+func (u *Upkeep) family(ctx context.Context, id string) ([]string, error) {
 	family := []string{id}
 	for at := 0; at < len(family); at++ {
-		steps, err := e.Steps(ctx, family[at])
+		steps, err := u.runs.Steps(ctx, family[at])
 		if err != nil {
-			if at > 0 && e.fault(err) == fault.ErrRunNotFound { //nolint:errorlint // fault returns it as it is
+			if at > 0 && u.Fault(err) == fault.ErrRunNotFound { //nolint:errorlint // fault returns it as it is
 				continue // a child that was removed
 			}
 			return nil, err
@@ -88,7 +92,7 @@ func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 			if step.Run == "" || slices.Contains(family, step.Run) {
 				continue
 			}
-			row, err := e.store.Run(step.Run)
+			row, err := u.store.Run(step.Run)
 			if err == nil && row.Parent != nil && row.Parent.Run == family[at] {
 				family = append(family, step.Run)
 			}
@@ -99,12 +103,12 @@ func (e *Engine) family(ctx context.Context, id string) ([]string, error) {
 
 // masksOf returns a redactor that knows every secret of the project and of these
 // runs. It is one of its own: that of the process shall not grow.
-func (e *Engine) masksOf(runs []string) (*secret.Redactor, error) {
+func (u *Upkeep) masksOf(ids []string) (*secret.Redactor, error) {
 	masks := secret.NewRedactor()
-	if err := e.project.Services().Teach(masks, runs); err != nil {
-		return nil, e.fault(fmt.Errorf("read the secrets that are to be masked: %w", err))
+	if err := u.project.Services().Teach(masks, ids); err != nil {
+		return nil, u.Fault(fmt.Errorf("read the secrets that are to be masked: %w", err))
 	}
-	for _, entry := range e.config.Environ {
+	for _, entry := range u.config.Environ {
 		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, secret.EnvPrefix) || strings.HasPrefix(name, secret.SandboxEnvPrefix) {
 			masks.Add(value)
 		}
@@ -114,7 +118,7 @@ func (e *Engine) masksOf(runs []string) (*secret.Redactor, error) {
 
 // export writes lines until the first error.
 type export struct {
-	engine *Engine
+	upkeep *Upkeep
 	masks  *secret.Redactor
 	emit   func(ExportLine) error
 	lines  int
@@ -130,7 +134,7 @@ func (x *export) line(run, kind string, data any) {
 		x.err = fmt.Errorf("export run %s: %s: %w", run, kind, err)
 		return
 	}
-	for _, masks := range []*secret.Redactor{x.engine.project.Redactor(), x.masks} {
+	for _, masks := range []*secret.Redactor{x.upkeep.project.Redactor(), x.masks} {
 		if encoded, err = secret.MaskJSON(masks, encoded); err != nil {
 			x.err = fmt.Errorf("export run %s: mask %s: %w", run, kind, err)
 			return
@@ -142,12 +146,12 @@ func (x *export) line(run, kind string, data any) {
 
 func (x *export) fail(err error) {
 	if x.err == nil && err != nil {
-		x.err = x.engine.fault(err)
+		x.err = x.upkeep.Fault(err)
 	}
 }
 
 func (x *export) run(ctx context.Context, id string) {
-	result, err := x.engine.Get(ctx, id)
+	result, err := x.upkeep.runs.Get(ctx, id)
 	if err != nil {
 		x.fail(err)
 		return
@@ -159,7 +163,7 @@ func (x *export) run(ctx context.Context, id string) {
 	if result.Error != nil {
 		x.line(id, ExportError, result.Error)
 	}
-	steps, err := x.engine.Steps(ctx, id)
+	steps, err := x.upkeep.runs.Steps(ctx, id)
 	x.fail(err)
 	for _, step := range steps {
 		x.line(id, ExportStep, step)
@@ -170,7 +174,7 @@ func (x *export) run(ctx context.Context, id string) {
 
 func (x *export) logs(ctx context.Context, id string) {
 	for from := uint64(0); x.err == nil; {
-		page, err := x.engine.LogPage(ctx, id, LogQuery{From: from, Limit: recordsPage})
+		page, err := x.upkeep.store.LogPage(id, store.LogQuery{From: from, Limit: exportPage})
 		if err != nil {
 			x.fail(err)
 			return
@@ -185,7 +189,7 @@ func (x *export) logs(ctx context.Context, id string) {
 }
 
 func (x *export) plan(id string, row runs.Run) {
-	encoded, err := x.engine.store.Plan(row.PlanHash)
+	encoded, err := x.upkeep.store.Plan(row.PlanHash)
 	if err != nil {
 		x.fail(fmt.Errorf("read plan of run %s: %w", id, err))
 		return
@@ -194,7 +198,7 @@ func (x *export) plan(id string, row runs.Run) {
 }
 
 func (x *export) inputs(id string) {
-	records, err := x.engine.store.Records(id, 1, 1)
+	records, err := x.upkeep.store.Records(id, 1, 1)
 	if err != nil {
 		x.fail(fmt.Errorf("read the inputs of run %s: %w", id, err))
 		return
@@ -205,11 +209,11 @@ func (x *export) inputs(id string) {
 }
 
 func (x *export) events(ctx context.Context, id string) {
-	err := x.engine.store.EachRecord(id, 1, func(record *journal.Record) error {
+	err := x.upkeep.store.EachRecord(id, 1, func(record *journal.Record) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		x.line(id, ExportEvent, x.engine.project.Shown(record))
+		x.line(id, ExportEvent, x.upkeep.project.Shown(record))
 		return x.err
 	})
 	if err != nil && x.err == nil {

@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ const cutPrefix = "history_cut/"
 
 // noteCuts remembers by what number runs went that are younger than they would have
 // to be. A cut is forgotten when age alone would have taken them.
-func (e *Engine) noteCuts(removed []store.Removal, keep workspace.Retention, now time.Time) error {
+func (u *Upkeep) noteCuts(removed []store.Removal, keep workspace.Retention, now time.Time) error {
 	cuts := map[string]HistoryCut{}
 	for _, one := range removed {
 		if one.Cause == store.CauseAge || one.Child || now.Sub(one.Accepted) > keep.Keep || one.Accepted.Before(cuts[one.Workflow].UpTo) {
@@ -40,7 +40,7 @@ func (e *Engine) noteCuts(removed []store.Removal, keep workspace.Retention, now
 		if err != nil {
 			return err
 		}
-		if _, err := e.store.KV().Put(store.EngineBucket, cutPrefix+workflow, encoded, nil); err != nil {
+		if _, err := u.store.KV().Put(store.EngineBucket, cutPrefix+workflow, encoded, nil); err != nil {
 			return err
 		}
 	}
@@ -49,18 +49,18 @@ func (e *Engine) noteCuts(removed []store.Removal, keep workspace.Retention, now
 
 // HistoryCuts returns the workflows whose history is shorter than `retention.keep`
 // says, by name.
-func (e *Engine) HistoryCuts() ([]HistoryCut, error) {
-	keys, err := e.store.KV().List(store.EngineBucket, cutPrefix)
+func (u *Upkeep) HistoryCuts() ([]HistoryCut, error) {
+	keys, err := u.store.KV().List(store.EngineBucket, cutPrefix)
 	if err != nil {
-		return nil, e.fault(err)
+		return nil, u.Fault(err)
 	}
 	cuts := []HistoryCut{}
-	now, keep := e.config.Now(), e.project.Retention()
+	now, keep := u.config.Now(), u.project.Retention()
 	for _, key := range keys {
-		stored, _, found, err := e.store.KV().Get(store.EngineBucket, key)
+		stored, _, found, err := u.store.KV().Get(store.EngineBucket, key)
 		if err != nil || !found {
 			if err != nil {
-				return nil, e.fault(err)
+				return nil, u.Fault(err)
 			}
 			continue
 		}
@@ -76,14 +76,14 @@ func (e *Engine) HistoryCuts() ([]HistoryCut, error) {
 }
 
 // forgetCuts drops what age alone would have cut by now.
-func (e *Engine) forgetCuts(now time.Time) error {
-	keys, err := e.store.KV().List(store.EngineBucket, cutPrefix)
+func (u *Upkeep) forgetCuts(now time.Time) error {
+	keys, err := u.store.KV().List(store.EngineBucket, cutPrefix)
 	if err != nil {
 		return err
 	}
-	keep := e.project.Retention()
+	keep := u.project.Retention()
 	for _, key := range keys {
-		stored, version, found, err := e.store.KV().Get(store.EngineBucket, key)
+		stored, version, found, err := u.store.KV().Get(store.EngineBucket, key)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (e *Engine) forgetCuts(now time.Time) error {
 		if !found || json.Unmarshal(stored, &cut) == nil && now.Sub(cut.UpTo) <= keep.Keep {
 			continue
 		}
-		if err := e.store.KV().Delete(store.EngineBucket, key, &version); err != nil {
+		if err := u.store.KV().Delete(store.EngineBucket, key, &version); err != nil {
 			return err
 		}
 	}
