@@ -15,6 +15,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
@@ -43,6 +44,7 @@ const ballast = 16 << 20
 type Engine struct {
 	*trigger.Triggers
 	*upkeep.Upkeep
+	*access.Control
 
 	project   *workspace.Workspace
 	config    workspace.Config // the project's
@@ -55,8 +57,6 @@ type Engine struct {
 	always    *always
 	failed    chan error // gets the store's first failure
 	broken    atomic.Pointer[error]
-
-	accessTokens accessTokens // changes of the tokens of the server
 
 	ids struct {
 		sync.Mutex
@@ -133,6 +133,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	e.Upkeep = upkeep.New(upkeep.Options{Project: p, Store: e.store, Files: filesOf(e.config), Runs: keptRuns{e}, After: time.After})
+	e.Control = access.New(e.store, e.config.Now, e.config.Entropy, e.config.Log, e.Fault)
 	return e, nil
 }
 

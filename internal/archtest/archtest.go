@@ -109,7 +109,7 @@ func ProductRules() Rules {
 			"engine/schedule/cron": {},
 		},
 		Sole:   soleImporters(),
-		Bounds: map[string]Bound{"engine": {Files: 35, Lines: 5050}},
+		Bounds: map[string]Bound{"engine": {Files: 33, Lines: 4700}},
 		// engine is the wiring; the others are tests of what lies in the file.
 		Behind: map[string][]string{"engine/boltstore": {
 			"engine", "engine/local", "test/killloop", "test/serve", "test/storefaults", "test/tokens", "test/triggers",
@@ -130,6 +130,7 @@ func roomRules() map[string][]string {
 		"engine/inforce": {
 			"engine/check", "engine/diag", "engine/eval", "engine/fault", "engine/interp", "engine/plan", "engine/schedule", "engine/spec", "engine/workspace",
 		},
+		"engine/access": {"engine/diag", "engine/fault", "engine/store"},
 		"engine/upkeep": {"engine/fault", "engine/journal", "engine/runs", "engine/secret", "engine/services", "engine/store", "engine/workspace"},
 		"engine/trigger": {
 			"engine/diag", "engine/fault", "engine/inforce", "engine/interp", "engine/notify", "engine/plan", "engine/project", "engine/runs", "engine/schedule",
@@ -155,7 +156,7 @@ func parts() []string {
 // rooms are the parts of the engine that those who use it may name too: their types
 // are in its API.
 func rooms() []string {
-	return []string{"engine/fault", "engine/inforce", "engine/preview", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
+	return []string{"engine/access", "engine/fault", "engine/inforce", "engine/preview", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
 }
 
 // soleImporters are the libraries that one part of the product alone may import.

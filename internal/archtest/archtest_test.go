@@ -73,6 +73,7 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 		{ImportPath: module + "engine/runquery", Imports: []string{module + "engine", module + "engine/workspace"}},
 		{ImportPath: module + "engine/telemetry", Imports: []string{module + "engine"}},
 		{ImportPath: module + "engine/trigger", Imports: []string{module + "engine", module + "engine/local"}},
+		{ImportPath: module + "engine/access", Imports: []string{module + "engine", module + "engine/services"}},
 		{ImportPath: module + "engine/upkeep", Imports: []string{module + "engine", module + "engine/trigger"}},
 		{ImportPath: module + "engine/vitals", Imports: []string{module + "engine"}},
 		{ImportPath: module + "engine/preview", Imports: []string{module + "engine", module + "engine/services"}},
@@ -82,6 +83,8 @@ func TestABrokenImportRuleIsFound(t *testing.T) {
 	}
 	want := []string{
 		"engine must not import engine/conformance",
+		"engine/access must not import engine",
+		"engine/access must not import engine/services",
 		"engine/check must not import github.com/expr-lang/expr/ast: only [engine/eval] may",
 		"engine/check must not import gopkg.in/yaml.v3: only [engine/spec] may",
 		"engine/dispatch must not name engine/boltstore, not in its tests either: it stands behind a seam",

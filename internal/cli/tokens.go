@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/internal/cli/view"
@@ -58,13 +58,13 @@ func (a *app) tokensCreateCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.name, "name", "", "name of the token (default: its scope and a number)")
 	c.Flags().StringVar(&flags.scope, "scope", "viewer", "what it allows: viewer, operator or admin")
 	c.Flags().StringVar(&flags.expires, "expires", "", "how long it is good, such as 90d, or until when, in RFC 3339 (default: until it is removed)")
-	completeFlag(c, "scope", engine.AccessTokenScopes()...)
+	completeFlag(c, "scope", access.TokenScopes()...)
 	outputFlag(c, &flags.output, "text", "json")
 	return c
 }
 
 func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
-	request := engine.NewAccessToken{Name: flags.name, Scope: flags.scope, By: a.user()}
+	request := access.NewToken{Name: flags.name, Scope: flags.scope, By: a.user()}
 	var err error
 	if request.ExpiresAt, err = a.expiry(flags.expires); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (a *app) tokensListCommand() *cobra.Command {
 }
 
 func (a *app) listTokens(ctx context.Context, output string) error {
-	var tokens []engine.AccessToken
+	var tokens []access.TokenInfo
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		tokens, err = c.Tokens(ctx)
 		return err
@@ -166,7 +166,7 @@ func (a *app) listTokens(ctx context.Context, output string) error {
 		return err
 	}
 	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.Page[engine.AccessToken]{Items: append([]engine.AccessToken{}, tokens...)})
+		return view.JSON(a.sys.Stdout, web.Page[access.TokenInfo]{Items: append([]access.TokenInfo{}, tokens...)})
 	}
 	if len(tokens) == 0 {
 		a.note("no tokens; `%s` makes one", a.commandText("tokens", "create"))
@@ -203,7 +203,7 @@ func (a *app) tokensLinkCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.printLink(c.Context(), scope) },
 	}
 	c.Flags().StringVar(&scope, "scope", "admin", "what the session allows: viewer, operator or admin")
-	completeFlag(c, "scope", engine.AccessTokenScopes()...)
+	completeFlag(c, "scope", access.TokenScopes()...)
 	return c
 }
 
@@ -228,7 +228,7 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 	if err != nil {
 		var problem *web.Problem
 		if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, engine.AccessTokenScopes()))
+			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, access.TokenScopes()))
 		}
 		return err
 	}

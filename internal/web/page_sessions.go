@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 // PageSessions is what the server needs of an engine to keep sessions over a
 // restart.
 type PageSessions interface {
-	PageSessions() ([]engine.PageSession, error)
-	PutPageSession(s engine.PageSession) error
+	PageSessions() ([]access.PageSession, error)
+	PutPageSession(s access.PageSession) error
 	RemovePageSessions(ids ...string) error
 }
 
@@ -42,7 +42,7 @@ func (s sessionStore) PutSession(one guard.StoredSession, ends time.Time) error 
 	if err != nil {
 		return err
 	}
-	return s.sessions.PutPageSession(engine.PageSession{ID: one.ID, Value: value, Ends: ends})
+	return s.sessions.PutPageSession(access.PageSession{ID: one.ID, Value: value, Ends: ends})
 }
 
 // DeleteSessions forgets sessions.

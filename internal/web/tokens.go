@@ -5,23 +5,23 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 // Tokens is what the API needs of an engine to act on the tokens of its TCP side.
 type Tokens interface {
-	CreateAccessToken(ctx context.Context, r engine.NewAccessToken) (*engine.AccessToken, string, error)
-	ListAccessTokens(ctx context.Context) ([]engine.AccessToken, error)
+	CreateAccessToken(ctx context.Context, r access.NewToken) (*access.TokenInfo, string, error)
+	ListAccessTokens(ctx context.Context) ([]access.TokenInfo, error)
 	RemoveAccessToken(ctx context.Context, name string) error
-	CheckAccessToken(ctx context.Context, text string) (*engine.AccessToken, error)
+	CheckAccessToken(ctx context.Context, text string) (*access.TokenInfo, error)
 	AccessTokenHolds(ctx context.Context, id string) bool
 }
 
 // TokenAnswer is a token that was made. Token is its text, which is told this
 // once.
 type TokenAnswer struct {
-	engine.AccessToken
+	access.TokenInfo
 	Token string `json:"token"`
 }
 
@@ -51,7 +51,7 @@ func (s *server) tokens(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 func (s *server) createToken(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.NewAccessToken
+	var request access.NewToken
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
@@ -60,7 +60,7 @@ func (s *server) createToken(w http.ResponseWriter, r *http.Request) *Problem {
 	if err != nil {
 		return problemOf(err)
 	}
-	writeJSON(w, http.StatusOK, TokenAnswer{AccessToken: *token, Token: text})
+	writeJSON(w, http.StatusOK, TokenAnswer{TokenInfo: *token, Token: text})
 	return nil
 }
 
@@ -114,14 +114,14 @@ func (s *server) loginLink(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 // Tokens returns the tokens of the server, by name.
-func (c *Client) Tokens(ctx context.Context) ([]engine.AccessToken, error) {
-	var page Page[engine.AccessToken]
+func (c *Client) Tokens(ctx context.Context) ([]access.TokenInfo, error) {
+	var page Page[access.TokenInfo]
 	err := c.get(ctx, "/local/tokens", &page)
 	return page.Items, err
 }
 
 // CreateToken makes a token.
-func (c *Client) CreateToken(ctx context.Context, r engine.NewAccessToken) (*TokenAnswer, error) {
+func (c *Client) CreateToken(ctx context.Context, r access.NewToken) (*TokenAnswer, error) {
 	answer := new(TokenAnswer)
 	return answer, c.post(ctx, "/local/tokens", r, answer)
 }
@@ -148,7 +148,7 @@ type authority struct{ tokens Tokens }
 func (a authority) Token(ctx context.Context, text string) (guard.Grant, error) {
 	token, err := a.tokens.CheckAccessToken(ctx, text)
 	switch {
-	case errors.Is(err, engine.ErrNoAccessToken):
+	case errors.Is(err, access.ErrNoToken):
 		return guard.Grant{}, guard.ErrNoToken
 	case err != nil:
 		return guard.Grant{}, err

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -24,7 +24,7 @@ func wrongTypes() []string {
 func TestBodiesOfOtherTypes(t *testing.T) {
 	p := newProduct(t)
 	_, address := p.listen()
-	authorization := "Authorization: Bearer " + p.token(engine.NewAccessToken{Scope: "admin"})
+	authorization := "Authorization: Bearer " + p.token(access.NewToken{Scope: "admin"})
 	c := &connection{t: t, address: address}
 	defer c.close()
 	tried := 0
@@ -75,7 +75,7 @@ func TestBodiesOfOtherTypes(t *testing.T) {
 func TestOddRequests(t *testing.T) {
 	p := newProduct(t)
 	_, address := p.listen()
-	authorization := "Authorization: Bearer " + p.token(engine.NewAccessToken{Scope: "admin"}) + "\r\n"
+	authorization := "Authorization: Bearer " + p.token(access.NewToken{Scope: "admin"}) + "\r\n"
 	host := "Host: " + address + "\r\n"
 	for name, request := range map[string]string{
 		"two lengths":                 "POST /api/v1/validate HTTP/1.1\r\n" + host + authorization + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
@@ -142,7 +142,7 @@ func TestNothingOfAnAnswerIsForOthers(t *testing.T) {
 // adminToken is one token for a whole test.
 func (p *product) adminToken() string {
 	if p.admin == "" {
-		p.admin = p.token(engine.NewAccessToken{Scope: "admin"})
+		p.admin = p.token(access.NewToken{Scope: "admin"})
 	}
 	return p.admin
 }

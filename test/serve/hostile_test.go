@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -257,7 +257,7 @@ func TestHostileNamesAtEveryRoute(t *testing.T) {
 // wrong with the answers.
 func (p *product) sendNames(address string, routes []guard.Route, names []string) (tried int, bad []string) {
 	p.t.Helper()
-	authorization := "Authorization: Bearer " + p.token(engine.NewAccessToken{Scope: "admin"})
+	authorization := "Authorization: Bearer " + p.token(access.NewToken{Scope: "admin"})
 	session := p.session(address)
 	c := &connection{t: p.t, address: address}
 	defer c.close()
@@ -301,7 +301,7 @@ func (p *product) session(address string) pageSession {
 	p.t.Helper()
 	c := &connection{t: p.t, address: address}
 	defer c.close()
-	token := p.token(engine.NewAccessToken{Scope: "admin"})
+	token := p.token(access.NewToken{Scope: "admin"})
 	status, header, _ := c.send(raw("POST", "/login", address, "token="+token, "Content-Type: application/x-www-form-urlencoded"))
 	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
 	if status != http.StatusSeeOther || cookie == "" {

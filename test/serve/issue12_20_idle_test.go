@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestIssue12_20IdleConnectionsDelayNobody(t *testing.T) {
 	p := newProduct(t)
 	_, address := p.listen(func(o *web.ServerOptions) { o.HeaderTime = time.Hour })
-	token := p.token(engine.NewAccessToken{Scope: "viewer"})
+	token := p.token(access.NewToken{Scope: "viewer"})
 	stream := follow(t, "http://"+address+"/api/v1/stream?topics=runs", bearer(token))
 	for i := range 600 {
 		conn, err := net.Dial("tcp", address)

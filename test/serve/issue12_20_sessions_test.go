@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -35,9 +35,9 @@ func TestIssue12_20SessionsSurviveARestart(t *testing.T) {
 		status, _, text := askAt(t, address, method, path, body, headers...)
 		return status, text
 	}
-	stays := logIn(p.token(engine.NewAccessToken{Scope: "operator"}))
-	leaves := logIn(p.token(engine.NewAccessToken{Scope: "operator"}))
-	loses := logIn(p.token(engine.NewAccessToken{Name: "lost", Scope: "operator"}))
+	stays := logIn(p.token(access.NewToken{Scope: "operator"}))
+	leaves := logIn(p.token(access.NewToken{Scope: "operator"}))
+	loses := logIn(p.token(access.NewToken{Name: "lost", Scope: "operator"}))
 	_, page := ask("GET", "/schedules/hello/morning", stays, "")
 	mark := markIn(page)
 	_, page = ask("GET", "/runs", leaves, "")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -65,11 +65,11 @@ func TestIssue12_20ARightCredentialAlwaysPasses(t *testing.T) {
 	if seen[http.StatusUnauthorized] != 10 {
 		t.Errorf("answers by status: %v; ten are said to be wrong, the others to be too many", seen)
 	}
-	token := p.token(engine.NewAccessToken{Scope: "viewer"})
+	token := p.token(access.NewToken{Scope: "viewer"})
 	if status, _, text := askAt(t, address, "GET", "/api/v1/runs", "", "Authorization: Bearer "+token); status != http.StatusOK {
 		t.Errorf("a new token: %d %s", status, text)
 	}
-	if status, header, _ := askAt(t, address, "POST", "/login", "token="+p.token(engine.NewAccessToken{Scope: "viewer"}), formHeader); status != http.StatusSeeOther || header.Get("Set-Cookie") == "" {
+	if status, header, _ := askAt(t, address, "POST", "/login", "token="+p.token(access.NewToken{Scope: "viewer"}), formHeader); status != http.StatusSeeOther || header.Get("Set-Cookie") == "" {
 		t.Errorf("a new token in the form: %d", status)
 	}
 	code := strings.TrimPrefix(freshLink(t, server), "/login?code=")
@@ -137,7 +137,7 @@ func TestIssue12_20AFormIsThereAgainAfterTheLogin(t *testing.T) {
 		t.Fatalf("a wrong token: %d", status)
 	}
 	login = inputsOf(page)
-	login.Set("token", p.token(engine.NewAccessToken{Scope: "operator"}))
+	login.Set("token", p.token(access.NewToken{Scope: "operator"}))
 	status, header, page = askAt(t, address, "POST", "/login", login.Encode(), formHeader, "Accept: text/html", "Origin: http://"+address)
 	if status != http.StatusOK || !strings.Contains(page, "a &lt;b&gt;long&lt;/b&gt; holiday") || !strings.Contains(page, `action="/schedules/hello/morning/pause"`) {
 		t.Fatalf("after the login: %d %s", status, page)

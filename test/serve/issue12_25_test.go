@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 )
 
 const askWorkflow = `flowrun: v1
@@ -60,7 +60,7 @@ func newCaller(t *testing.T) *caller {
 	}
 	p.server.API.Now = p.clock.Now
 	_, address := p.listen()
-	return &caller{t: t, address: address, token: p.token(engine.NewAccessToken{Scope: "operator"}), clock: p.clock}
+	return &caller{t: t, address: address, token: p.token(access.NewToken{Scope: "operator"}), clock: p.clock}
 }
 
 func (c *caller) start() string {

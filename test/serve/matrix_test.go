@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -164,16 +165,16 @@ func (p *probed) credentials(product *product) map[string]credential {
 	tokens := map[string]string{}
 	columns := map[string]credential{}
 	for _, scope := range []guard.Scope{guard.Viewer, guard.Operator, guard.Admin} {
-		tokens[string(scope)] = product.token(engine.NewAccessToken{Scope: string(scope)})
+		tokens[string(scope)] = product.token(access.NewToken{Scope: string(scope)})
 		columns["the token of a "+string(scope)] = credential{headers: bearer(tokens[string(scope)]), api: scope}
 		session := p.logIn(tokens[string(scope)])
 		session.page = scope
 		columns["the session of a "+string(scope)] = session
 	}
-	expired := product.token(engine.NewAccessToken{Scope: "admin", ExpiresAt: product.clock.Now().Add(time.Minute)})
+	expired := product.token(access.NewToken{Scope: "admin", ExpiresAt: product.clock.Now().Add(time.Minute)})
 	expiredSession := p.logIn(expired)
 	product.clock.add(time.Minute)
-	removed := product.token(engine.NewAccessToken{Name: "removed", Scope: "admin"})
+	removed := product.token(access.NewToken{Name: "removed", Scope: "admin"})
 	removedSession := p.logIn(removed)
 	if err := product.engine.RemoveAccessToken(p.t.Context(), "removed"); err != nil {
 		p.t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -111,7 +112,7 @@ func (p *product) write(name, text string) {
 }
 
 // token makes a token of that scope.
-func (p *product) token(r engine.NewAccessToken) string {
+func (p *product) token(r access.NewToken) string {
 	p.t.Helper()
 	_, text, err := p.engine.CreateAccessToken(p.t.Context(), r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 )
 
 // follow opens a stream and returns how it ends.
@@ -66,7 +66,7 @@ func wait(t *testing.T, what string, ended <-chan error) {
 func TestStreamsEndWithWhoFollowsThem(t *testing.T) {
 	p := newProduct(t)
 	server, address := p.listen()
-	removed := p.token(engine.NewAccessToken{Name: "removed", Scope: "viewer"})
+	removed := p.token(access.NewToken{Name: "removed", Scope: "viewer"})
 	api := "http://" + address + "/api/v1/stream?topics=runs"
 	gone := follow(t, api, bearer(removed))
 	stays := follow(t, api, bearer(p.adminToken()))
@@ -97,7 +97,7 @@ func TestStreamsEndWithWhoFollowsThem(t *testing.T) {
 	wait(t, "a stream of a server that ends", stays)
 }
 
-func (p *product) tokens(t *testing.T) []engine.AccessToken {
+func (p *product) tokens(t *testing.T) []access.TokenInfo {
 	t.Helper()
 	tokens, err := p.engine.ListAccessTokens(t.Context())
 	if err != nil {

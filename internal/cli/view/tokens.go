@@ -3,12 +3,12 @@ package view
 import (
 	"io"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
 
 // Tokens prints the tokens of the server, one a line.
-func (p Page) Tokens(out io.Writer, tokens []engine.AccessToken) {
+func (p Page) Tokens(out io.Writer, tokens []access.TokenInfo) {
 	table := Table{Head: []string{"TOKEN", "SCOPE", "CREATED", "LAST USED", "EXPIRES", "ID"}}
 	for _, token := range tokens {
 		used, expires := "never", "never"

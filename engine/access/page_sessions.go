@@ -1,4 +1,4 @@
-package engine
+package access
 
 import (
 	"encoding/hex"
@@ -17,10 +17,10 @@ type PageSession struct {
 }
 
 // PageSessions returns the sessions that have not ended.
-func (e *Engine) PageSessions() ([]PageSession, error) {
-	rows, err := e.store.Sessions(e.config.Now())
+func (c *Control) PageSessions() ([]PageSession, error) {
+	rows, err := c.store.Sessions(c.now())
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, c.fault(err)
 	}
 	sessions := make([]PageSession, 0, len(rows))
 	for _, row := range rows {
@@ -30,16 +30,16 @@ func (e *Engine) PageSessions() ([]PageSession, error) {
 }
 
 // PutPageSession stores a session; it is durable on return.
-func (e *Engine) PutPageSession(s PageSession) error {
+func (c *Control) PutPageSession(s PageSession) error {
 	hash, err := sessionHash(s.ID)
 	if err != nil {
 		return err
 	}
-	return e.Fault(e.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, e.config.Now()))
+	return c.fault(c.store.PutSession(store.Session{Hash: hash, Value: s.Value, Expires: s.Ends}, c.now()))
 }
 
 // RemovePageSessions forgets sessions for good, on return.
-func (e *Engine) RemovePageSessions(ids ...string) error {
+func (c *Control) RemovePageSessions(ids ...string) error {
 	hashes := make([]store.SessionHash, 0, len(ids))
 	for _, id := range ids {
 		hash, err := sessionHash(id)
@@ -48,7 +48,7 @@ func (e *Engine) RemovePageSessions(ids ...string) error {
 		}
 		hashes = append(hashes, hash)
 	}
-	return e.Fault(e.store.DeleteSessions(hashes...))
+	return c.fault(c.store.DeleteSessions(hashes...))
 }
 
 func sessionHash(id string) (hash store.SessionHash, err error) {

@@ -1,4 +1,4 @@
-package engine
+package access
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -34,9 +33,9 @@ const maxAccessTokens = 1000
 // usedStep is how exact LastUsedAt is: each change of it is a commit.
 const usedStep = 5 * time.Minute
 
-// AccessToken lets a program or a person use the server over TCP. The text of the
+// TokenInfo lets a program or a person use the server over TCP. The text of the
 // token is stored nowhere.
-type AccessToken struct {
+type TokenInfo struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
 	Scope      string     `json:"scope"` // viewer, operator or admin
@@ -47,8 +46,8 @@ type AccessToken struct {
 	Expired    bool       `json:"expired,omitempty"`
 }
 
-// NewAccessToken asks for a token.
-type NewAccessToken struct {
+// NewToken asks for a token.
+type NewToken struct {
 	Name      string    `json:"name,omitempty"` // "" = the scope and a number
 	Scope     string    `json:"scope"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
@@ -57,19 +56,16 @@ type NewAccessToken struct {
 
 // storedToken is a row of the bucket.
 type storedToken struct {
-	AccessToken
+	TokenInfo
 	Hash string `json:"hash"` // SHA-256 of the text, in hex: the row's key once more
 }
 
-// ErrNoAccessToken says that a text is nobody's token: it never was, it was
+// ErrNoToken says that a text is nobody's token: it never was, it was
 // removed, or it has expired.
-var ErrNoAccessToken = errors.New("there is no such token")
+var ErrNoToken = errors.New("there is no such token")
 
-// accessTokens serializes changes of the tokens. The zero value is ready.
-type accessTokens struct{ mu sync.Mutex }
-
-// AccessTokenScopes are the scopes of tokens, the lowest first.
-func AccessTokenScopes() []string { return []string{"viewer", "operator", "admin"} }
+// TokenScopes are the scopes of tokens, the lowest first.
+func TokenScopes() []string { return []string{"viewer", "operator", "admin"} }
 
 // maxTokenName is the longest name of a token in letters.
 const maxTokenName = 63
@@ -90,14 +86,14 @@ func isTokenName(name string) bool {
 // CreateAccessToken makes a token of 256 random bits and returns its text, which
 // is never told again. It is durable when CreateAccessToken returns. A wrong
 // request is an *InputError, a name that is taken a *ConflictError.
-func (e *Engine) CreateAccessToken(ctx context.Context, r NewAccessToken) (*AccessToken, string, error) {
-	now := e.config.Now().UTC()
+func (c *Control) CreateAccessToken(ctx context.Context, r NewToken) (*TokenInfo, string, error) {
+	now := c.now().UTC()
 	if err := checkNewToken(r, now); err != nil {
 		return nil, "", err
 	}
-	e.accessTokens.mu.Lock()
-	defer e.accessTokens.mu.Unlock()
-	tokens, err := e.storedTokens()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tokens, err := c.storedTokens()
 	if err != nil {
 		return nil, "", err
 	}
@@ -110,28 +106,28 @@ func (e *Engine) CreateAccessToken(ctx context.Context, r NewAccessToken) (*Acce
 		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: "choose another name, or remove it with `flowrun tokens rm " + r.Name + "`"}
 	}
 	secret := make([]byte, 32)
-	if _, err := io.ReadFull(e.config.Entropy, secret); err != nil {
+	if _, err := io.ReadFull(c.entropy, secret); err != nil {
 		return nil, "", fmt.Errorf("make a token: %w", err)
 	}
 	text := AccessTokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
 	hash := tokenHash(text)
-	row := storedToken{Hash: hash, AccessToken: AccessToken{ID: hash[:12], Name: r.Name, Scope: r.Scope, CreatedAt: now, CreatedBy: r.By}}
+	row := storedToken{Hash: hash, TokenInfo: TokenInfo{ID: hash[:12], Name: r.Name, Scope: r.Scope, CreatedAt: now, CreatedBy: r.By}}
 	if !r.ExpiresAt.IsZero() {
 		expires := r.ExpiresAt.UTC()
 		row.ExpiresAt = &expires
 	}
-	if err := e.putToken(row, nil); err != nil {
+	if err := c.putToken(row, nil); err != nil {
 		return nil, "", err
 	}
-	return &row.AccessToken, text, nil
+	return &row.TokenInfo, text, nil
 }
 
-func checkNewToken(r NewAccessToken, now time.Time) error {
+func checkNewToken(r NewToken, now time.Time) error {
 	switch {
-	case !slices.Contains(AccessTokenScopes(), r.Scope):
-		hint := diag.DidYouMean(r.Scope, AccessTokenScopes())
+	case !slices.Contains(TokenScopes(), r.Scope):
+		hint := diag.DidYouMean(r.Scope, TokenScopes())
 		if hint == "" {
-			hint = "it is one of " + strings.Join(AccessTokenScopes(), ", ")
+			hint = "it is one of " + strings.Join(TokenScopes(), ", ")
 		}
 		return &fault.InputError{Message: fmt.Sprintf("%q is not a scope", r.Scope), Hint: hint}
 	case r.Name != "" && !isTokenName(r.Name):
@@ -162,24 +158,24 @@ func findToken(tokens []storedToken, name string) *storedToken {
 }
 
 // ListAccessTokens returns the tokens, by name.
-func (e *Engine) ListAccessTokens(context.Context) ([]AccessToken, error) {
-	stored, err := e.storedTokens()
+func (c *Control) ListAccessTokens(context.Context) ([]TokenInfo, error) {
+	stored, err := c.storedTokens()
 	if err != nil {
 		return nil, err
 	}
-	tokens := make([]AccessToken, len(stored))
+	tokens := make([]TokenInfo, len(stored))
 	for i, token := range stored {
-		tokens[i] = token.AccessToken
-		tokens[i].Expired = token.expired(e.config.Now())
+		tokens[i] = token.TokenInfo
+		tokens[i].Expired = token.expired(c.now())
 	}
 	return tokens, nil
 }
 
 // RemoveAccessToken removes a token by its name or id. *UnknownError.
-func (e *Engine) RemoveAccessToken(_ context.Context, name string) error {
-	e.accessTokens.mu.Lock()
-	defer e.accessTokens.mu.Unlock()
-	tokens, err := e.storedTokens()
+func (c *Control) RemoveAccessToken(_ context.Context, name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tokens, err := c.storedTokens()
 	if err != nil {
 		return err
 	}
@@ -195,46 +191,46 @@ func (e *Engine) RemoveAccessToken(_ context.Context, name string) error {
 		}
 		return unknown
 	}
-	if err := e.store.KV().Delete(tokenBucket, found.Hash, nil); err != nil {
-		return e.Fault(fmt.Errorf("remove token %s: %w", name, err))
+	if err := c.store.KV().Delete(tokenBucket, found.Hash, nil); err != nil {
+		return c.fault(fmt.Errorf("remove token %s: %w", name, err))
 	}
 	return nil
 }
 
-// CheckAccessToken returns whose token a text is. ErrNoAccessToken.
-func (e *Engine) CheckAccessToken(_ context.Context, text string) (*AccessToken, error) {
+// CheckAccessToken returns whose token a text is. ErrNoToken.
+func (c *Control) CheckAccessToken(_ context.Context, text string) (*TokenInfo, error) {
 	if !strings.HasPrefix(text, AccessTokenPrefix) || len(text) > 100 {
-		return nil, ErrNoAccessToken
+		return nil, ErrNoToken
 	}
 	hash := tokenHash(text)
-	row, version, err := e.storedToken(hash)
+	row, version, err := c.storedToken(hash)
 	if err != nil {
 		return nil, err
 	}
-	now := e.config.Now().UTC()
+	now := c.now().UTC()
 	if row == nil || subtle.ConstantTimeCompare([]byte(row.Hash), []byte(hash)) != 1 || row.expired(now) {
-		return nil, ErrNoAccessToken
+		return nil, ErrNoToken
 	}
 	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedStep || now.Before(*row.LastUsedAt) {
 		row.LastUsedAt = &now
-		if err := e.putToken(*row, &version); err != nil { // it is a note, not a condition
-			e.config.Log.Debug("use of a token not noted", "token", row.Name, "error", err)
+		if err := c.putToken(*row, &version); err != nil { // it is a note, not a condition
+			c.log.Debug("use of a token not noted", "token", row.Name, "error", err)
 		}
 	}
-	return &row.AccessToken, nil
+	return &row.TokenInfo, nil
 }
 
 // AccessTokenHolds reports whether the token of that id is still good.
-func (e *Engine) AccessTokenHolds(_ context.Context, id string) bool {
+func (c *Control) AccessTokenHolds(_ context.Context, id string) bool {
 	if len(id) != 12 {
 		return false
 	}
-	keys, err := e.store.KV().List(tokenBucket, id)
+	keys, err := c.store.KV().List(tokenBucket, id)
 	if err != nil || len(keys) != 1 {
 		return false
 	}
-	row, _, err := e.storedToken(keys[0])
-	return err == nil && row != nil && !row.expired(e.config.Now())
+	row, _, err := c.storedToken(keys[0])
+	return err == nil && row != nil && !row.expired(c.now())
 }
 
 func (t *storedToken) expired(now time.Time) bool {
@@ -246,14 +242,14 @@ func tokenHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (e *Engine) storedTokens() ([]storedToken, error) {
-	keys, err := e.store.KV().List(tokenBucket, "")
+func (c *Control) storedTokens() ([]storedToken, error) {
+	keys, err := c.store.KV().List(tokenBucket, "")
 	if err != nil {
-		return nil, e.Fault(fmt.Errorf("list the tokens: %w", err))
+		return nil, c.fault(fmt.Errorf("list the tokens: %w", err))
 	}
 	var tokens []storedToken
 	for _, key := range keys {
-		row, _, err := e.storedToken(key)
+		row, _, err := c.storedToken(key)
 		if err != nil {
 			return nil, err
 		}
@@ -266,10 +262,10 @@ func (e *Engine) storedTokens() ([]storedToken, error) {
 }
 
 // storedToken returns the row of a hash, nil when there is none.
-func (e *Engine) storedToken(hash string) (*storedToken, uint64, error) {
-	data, version, found, err := e.store.KV().Get(tokenBucket, hash)
+func (c *Control) storedToken(hash string) (*storedToken, uint64, error) {
+	data, version, found, err := c.store.KV().Get(tokenBucket, hash)
 	if err != nil {
-		return nil, 0, e.Fault(fmt.Errorf("read a token: %w", err))
+		return nil, 0, c.fault(fmt.Errorf("read a token: %w", err))
 	}
 	if !found {
 		return nil, 0, nil
@@ -281,13 +277,13 @@ func (e *Engine) storedToken(hash string) (*storedToken, uint64, error) {
 	return row, version, nil
 }
 
-func (e *Engine) putToken(row storedToken, ifVersion *uint64) error {
+func (c *Control) putToken(row storedToken, ifVersion *uint64) error {
 	data, err := json.Marshal(row)
 	if err == nil {
-		_, err = e.store.KV().Put(tokenBucket, row.Hash, data, ifVersion)
+		_, err = c.store.KV().Put(tokenBucket, row.Hash, data, ifVersion)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) { // somebody removed it, or noted the same
-		return e.Fault(fmt.Errorf("store token %s: %w", row.Name, err))
+		return c.fault(fmt.Errorf("store token %s: %w", row.Name, err))
 	}
 	return nil
 }
