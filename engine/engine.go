@@ -20,6 +20,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/ports"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/ratelimit"
@@ -44,6 +45,7 @@ const ballast = 16 << 20
 type Engine struct {
 	*trigger.Triggers
 	*upkeep.Upkeep
+	*memory.Memory
 	*access.Control
 
 	project   *workspace.Workspace
@@ -134,6 +136,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	}
 	e.Upkeep = upkeep.New(upkeep.Options{Project: p, Store: e.store, Files: filesOf(e.config), Runs: keptRuns{e}, After: time.After})
 	e.Control = access.New(e.store, e.config.Now, e.config.Entropy, e.config.Log, e.Fault)
+	e.Memory = memory.New(p, e.store, e.Fault)
 	return e, nil
 }
 

@@ -168,3 +168,54 @@ func latestInputs(workflow *plan.Workflow, stored json.RawMessage) (json.RawMess
 	}
 	return workspace.ConvertInputs(workflow, given)
 }
+
+// checkUnmoved refuses to go on with a run whose reads another has changed since
+// (docs/language.md, rule 14).
+func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) error {
+	state, cursors, begun, err := e.driver.ReadsOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !begun || discard {
+		return nil // what ended before it began has read nothing
+	}
+	row, err := e.store.Run(id)
+	if err != nil {
+		return err
+	}
+	values, err := e.store.State(row.Workflow)
+	if err != nil {
+		return err
+	}
+	versions := map[string]uint64{}
+	for _, value := range values {
+		versions[value.Name] = value.Version
+	}
+	for name, read := range state {
+		if versions[name] != read {
+			return moved(id, "state", name)
+		}
+	}
+	for key, read := range cursors {
+		stored, err := e.store.Cursor(key)
+		if err != nil {
+			return err
+		}
+		version := uint64(0)
+		if stored != nil {
+			version = stored.Version
+		}
+		if version != read {
+			_, name, _, _ := runs.SplitCursorKey(key)
+			return moved(id, "cursor", name)
+		}
+	}
+	return nil
+}
+
+func moved(id, what, name string) error {
+	return &fault.ConflictError{
+		Message: fmt.Sprintf("the %s `%s` has moved since run %s read it", what, name, id),
+		Hint:    fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or go on without writing it: `flowrun runs resume %s --discard-writes`", id, id),
+	}
+}

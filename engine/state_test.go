@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -81,7 +82,7 @@ func TestRule14StateIsReadAndSetByPeople(t *testing.T) {
 		t.Fatalf("state %+v: %v", items, err)
 	}
 	startCount(t, e, "true")
-	item, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: workspace.Input{Text: "41"}, By: "ann"})
+	item, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "total", Value: workspace.Input{Text: "41"}, By: "ann"})
 	if err != nil || string(item.Value) != "41" || item.By != "ann" || item.Default {
 		t.Fatalf("set gave %+v: %v", item, err)
 	}
@@ -93,7 +94,7 @@ func TestRule14StateIsReadAndSetByPeople(t *testing.T) {
 	if err != nil || len(history) != 3 || history[1].By != "ann" || string(history[2].Value) != "42" {
 		t.Errorf("history %+v: %v", history, err)
 	}
-	names, err := e.ResetState(ctx, StateRequest{Workflow: "count", By: "bob"})
+	names, err := e.ResetState(ctx, memory.StateRequest{Workflow: "count", By: "bob"})
 	if err != nil || len(names) != 1 || names[0] != "total" {
 		t.Errorf("reset %v: %v", names, err)
 	}
@@ -112,18 +113,18 @@ func TestRule14WhatDoesNotFitIsRefused(t *testing.T) {
 	startCount(t, e, "true") // no project file: the declaration is that of the newest run
 	var wrong *fault.InputError
 	for text, want := range map[string]string{"x": "expects an integer", "1.5": "expects an integer"} {
-		if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "total", Value: workspace.Input{Text: text}}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
+		if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "total", Value: workspace.Input{Text: text}}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, want) {
 			t.Errorf("%s gave %v", text, err)
 		}
 	}
-	long, _ := json.Marshal(strings.Repeat("x", maxStateValue))
-	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{JSON: long}}); !errors.As(err, &wrong) {
+	long, _ := json.Marshal(strings.Repeat("x", 1<<20))
+	if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{JSON: long}}); !errors.As(err, &wrong) {
 		t.Errorf("a long value gave %v", err)
 	}
-	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "totl", Value: workspace.Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "total") {
+	if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "totl", Value: workspace.Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "total") {
 		t.Errorf("an unknown name gave %v", err)
 	}
-	if _, err := e.ResetState(ctx, StateRequest{Workflow: "count", Name: "totl"}); !errors.As(err, &unknown) {
+	if _, err := e.ResetState(ctx, memory.StateRequest{Workflow: "count", Name: "totl"}); !errors.As(err, &unknown) {
 		t.Errorf("reset of an unknown name gave %v", err)
 	}
 	if _, err := e.StateHistory(ctx, "count", "totl"); !errors.As(err, &unknown) {
@@ -138,7 +139,7 @@ func TestRule14AResumeCountsOnWhatTheRunRead(t *testing.T) {
 	if failed.Run.Status != runs.RunFailed {
 		t.Fatalf("run is %+v", failed.Run)
 	}
-	if _, err := e.SetState(ctx, StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{Text: "other"}, By: "ann"}); err != nil {
+	if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{Text: "other"}, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Resume(ctx, failed.Run.ID, ResumeRequest{}); err != nil {

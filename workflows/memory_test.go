@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -47,7 +48,7 @@ func mustSucceed(t *testing.T, result *runs.Result) map[string]json.RawMessage {
 
 func setState(t *testing.T, e *engine.Engine, workflow, name, value string) {
 	t.Helper()
-	if _, err := e.SetState(t.Context(), engine.StateRequest{Workflow: workflow, Name: name, Value: workspace.Input{JSON: json.RawMessage(value)}}); err != nil {
+	if _, err := e.SetState(t.Context(), memory.StateRequest{Workflow: workflow, Name: name, Value: workspace.Input{JSON: json.RawMessage(value)}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -68,7 +69,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if workflow == nil {
 		return exitWith(exitInvalid)
 	}
-	result, err := preview.Of(project, workflow, preview.Options{Inputs: inputs, Positions: engine.CursorPositions(a.storedCursors(ctx, workflow))})
+	result, err := preview.Of(project, workflow, preview.Options{Inputs: inputs, Positions: memory.CursorPositions(a.storedCursors(ctx, workflow))})
 	var wrong *fault.InputError
 	switch {
 	case errors.As(err, &wrong):
@@ -111,18 +112,18 @@ func (a *app) planSandbox(ctx context.Context, project *workspace.Workspace) err
 
 // storedCursors asks the store how far the workflow has read. nil says that it
 // was not asked: the workflow has no cursor, or the store can't be reached.
-func (a *app) storedCursors(ctx context.Context, workflow *plan.Workflow) []engine.CursorItem {
+func (a *app) storedCursors(ctx context.Context, workflow *plan.Workflow) []memory.CursorItem {
 	if !isIncremental(workflow.Steps) {
 		return nil
 	}
-	items := []engine.CursorItem{}
+	items := []memory.CursorItem{}
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		items, err = c.StateCursors(ctx, workflow.Name)
 		return err
 	})
 	switch {
 	case errors.Is(err, errNoStore):
-		return []engine.CursorItem{}
+		return []memory.CursorItem{}
 	case err != nil:
 		a.note("cursors are not shown: %v", err)
 		return nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -48,7 +48,7 @@ func second(args []string) string {
 }
 
 func (a *app) getState(ctx context.Context, workflow, name, output string) error {
-	var items []engine.StateItem
+	var items []memory.StateItem
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		items, err = c.State(ctx, workflow, name)
 		return err
@@ -59,7 +59,7 @@ func (a *app) getState(ctx context.Context, workflow, name, output string) error
 	case output == "json" && name != "":
 		return view.JSON(a.sys.Stdout, items[0])
 	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[engine.StateItem]{Items: items})
+		return view.JSON(a.sys.Stdout, web.Page[memory.StateItem]{Items: items})
 	case name != "":
 		fmt.Fprintf(a.sys.Stdout, "%s\n", items[0].Value)
 	case len(items) == 0:
@@ -105,9 +105,9 @@ func (a *app) setState(ctx context.Context, workflow, name, text, output string)
 	if err != nil {
 		return err
 	}
-	var item *engine.StateItem
+	var item *memory.StateItem
 	err = session.tryAnyway(ctx, func(c *web.Client) error {
-		item, err = c.SetState(ctx, engine.StateRequest{Workflow: workflow, Name: name, Value: value, By: a.user()})
+		item, err = c.SetState(ctx, memory.StateRequest{Workflow: workflow, Name: name, Value: value, By: a.user()})
 		return err
 	})
 	var problem *web.Problem
@@ -141,7 +141,7 @@ func (a *app) stateResetCommand() *cobra.Command {
 func (a *app) resetState(ctx context.Context, workflow, name, output string) error {
 	var answer *web.ResetAnswer
 	err := a.visit(ctx, func(c *web.Client) (err error) {
-		answer, err = c.ResetState(ctx, engine.StateRequest{Workflow: workflow, Name: name, By: a.user()})
+		answer, err = c.ResetState(ctx, memory.StateRequest{Workflow: workflow, Name: name, By: a.user()})
 		return err
 	})
 	switch {
@@ -175,7 +175,7 @@ func (a *app) stateCursorsCommand() *cobra.Command {
 }
 
 func (a *app) listCursors(ctx context.Context, workflow, output string) error {
-	items := []engine.CursorItem{}
+	items := []memory.CursorItem{}
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		items, err = c.StateCursors(ctx, workflow)
 		return err
@@ -184,7 +184,7 @@ func (a *app) listCursors(ctx context.Context, workflow, output string) error {
 	case err != nil && !errors.Is(err, errNoStore):
 		return err
 	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[engine.CursorItem]{Items: items})
+		return view.JSON(a.sys.Stdout, web.Page[memory.CursorItem]{Items: items})
 	case len(items) == 0:
 		a.note("no cursors: an `incremental` step makes one when its run succeeds")
 	default:
@@ -206,7 +206,7 @@ func (a *app) stateHistoryCommand() *cobra.Command {
 }
 
 func (a *app) stateHistory(ctx context.Context, workflow, name, output string) error {
-	var changes []engine.StateChange
+	var changes []memory.StateChange
 	err := a.visit(ctx, func(c *web.Client) (err error) {
 		changes, err = c.StateHistory(ctx, workflow, name)
 		return err
@@ -215,7 +215,7 @@ func (a *app) stateHistory(ctx context.Context, workflow, name, output string) e
 	case err != nil:
 		return a.noState(workflow, err)
 	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[engine.StateChange]{Items: changes})
+		return view.JSON(a.sys.Stdout, web.Page[memory.StateChange]{Items: changes})
 	case len(changes) == 0:
 		a.note("nothing has changed it yet")
 	default:

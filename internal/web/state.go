@@ -6,18 +6,18 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/services"
 )
 
 // Memory is what the API needs of an engine to act on what workflows keep
 // between runs.
 type Memory interface {
-	State(ctx context.Context, workflow, name string) ([]engine.StateItem, error)
-	SetState(ctx context.Context, r engine.StateRequest) (*engine.StateItem, error)
-	ResetState(ctx context.Context, r engine.StateRequest) ([]string, error)
-	StateCursors(ctx context.Context, workflow string) ([]engine.CursorItem, error)
-	StateHistory(ctx context.Context, workflow, name string) ([]engine.StateChange, error)
+	State(ctx context.Context, workflow, name string) ([]memory.StateItem, error)
+	SetState(ctx context.Context, r memory.StateRequest) (*memory.StateItem, error)
+	ResetState(ctx context.Context, r memory.StateRequest) ([]string, error)
+	StateCursors(ctx context.Context, workflow string) ([]memory.CursorItem, error)
+	StateHistory(ctx context.Context, workflow, name string) ([]memory.StateChange, error)
 	PluginStates(ctx context.Context, plugin string) ([]services.PluginState, error)
 	RemovePluginState(ctx context.Context, r services.PluginStateRequest) (*services.RemovedState, error)
 }
@@ -59,7 +59,7 @@ func (s *server) state(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 func (s *server) setState(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.StateRequest
+	var request memory.StateRequest
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
@@ -73,7 +73,7 @@ func (s *server) setState(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 func (s *server) resetState(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.StateRequest
+	var request memory.StateRequest
 	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
 		return problem
 	}
@@ -152,38 +152,38 @@ func (c *Client) RemovePluginState(ctx context.Context, r services.PluginStateRe
 }
 
 // State returns the values of a workflow's state, or one of them.
-func (c *Client) State(ctx context.Context, workflow, name string) ([]engine.StateItem, error) {
-	var page Page[engine.StateItem]
+func (c *Client) State(ctx context.Context, workflow, name string) ([]memory.StateItem, error) {
+	var page Page[memory.StateItem]
 	err := c.get(ctx, statePath("", workflow, name), &page)
 	return page.Items, err
 }
 
 // SetState sets a value.
-func (c *Client) SetState(ctx context.Context, r engine.StateRequest) (*engine.StateItem, error) {
+func (c *Client) SetState(ctx context.Context, r memory.StateRequest) (*memory.StateItem, error) {
 	response, err := c.send(ctx, http.MethodPut, "/local/state", r, nil)
 	if err != nil {
 		return nil, err
 	}
-	item := new(engine.StateItem)
+	item := new(memory.StateItem)
 	return item, readJSON(response, item)
 }
 
 // ResetState puts defaults in the place of values, and lets cursors begin anew.
-func (c *Client) ResetState(ctx context.Context, r engine.StateRequest) (*ResetAnswer, error) {
+func (c *Client) ResetState(ctx context.Context, r memory.StateRequest) (*ResetAnswer, error) {
 	answer := new(ResetAnswer)
 	return answer, c.post(ctx, "/local/state/reset", r, answer)
 }
 
 // StateCursors lists the stored cursors, all or those of a workflow.
-func (c *Client) StateCursors(ctx context.Context, workflow string) ([]engine.CursorItem, error) {
-	var page Page[engine.CursorItem]
+func (c *Client) StateCursors(ctx context.Context, workflow string) ([]memory.CursorItem, error) {
+	var page Page[memory.CursorItem]
 	err := c.get(ctx, statePath("/cursors", workflow, ""), &page)
 	return page.Items, err
 }
 
 // StateHistory lists what changed a value, the newest last.
-func (c *Client) StateHistory(ctx context.Context, workflow, name string) ([]engine.StateChange, error) {
-	var page Page[engine.StateChange]
+func (c *Client) StateHistory(ctx context.Context, workflow, name string) ([]memory.StateChange, error) {
+	var page Page[memory.StateChange]
 	err := c.get(ctx, statePath("/history", workflow, name), &page)
 	return page.Items, err
 }

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // fakeMemory knows one workflow with a name that no path can hold.
-type fakeMemory struct{ requests []engine.StateRequest }
+type fakeMemory struct{ requests []memory.StateRequest }
 
 const oddName = "über ./? &"
 
@@ -24,16 +24,16 @@ func (f *fakeMemory) known(workflow string) error {
 	return nil
 }
 
-func (f *fakeMemory) State(_ context.Context, workflow, name string) ([]engine.StateItem, error) {
-	return []engine.StateItem{{Workflow: workflow, Name: name, Value: json.RawMessage("1")}}, f.known(workflow)
+func (f *fakeMemory) State(_ context.Context, workflow, name string) ([]memory.StateItem, error) {
+	return []memory.StateItem{{Workflow: workflow, Name: name, Value: json.RawMessage("1")}}, f.known(workflow)
 }
 
-func (f *fakeMemory) SetState(_ context.Context, r engine.StateRequest) (*engine.StateItem, error) {
+func (f *fakeMemory) SetState(_ context.Context, r memory.StateRequest) (*memory.StateItem, error) {
 	f.requests = append(f.requests, r)
 	if r.Value.Text == "x" {
 		return nil, &fault.InputError{Input: r.Name, Message: "expects an integer"}
 	}
-	return &engine.StateItem{Workflow: r.Workflow, Name: r.Name, Value: json.RawMessage(r.Value.Text), By: r.By}, f.known(r.Workflow)
+	return &memory.StateItem{Workflow: r.Workflow, Name: r.Name, Value: json.RawMessage(r.Value.Text), By: r.By}, f.known(r.Workflow)
 }
 
 func (f *fakeMemory) PluginStates(_ context.Context, plugin string) ([]services.PluginState, error) {
@@ -44,26 +44,26 @@ func (f *fakeMemory) RemovePluginState(_ context.Context, r services.PluginState
 	return &services.RemovedState{Removed: []services.PluginState{{Plugin: r.Plugin, Scope: r.Scope}}}, nil
 }
 
-func (f *fakeMemory) ResetState(_ context.Context, r engine.StateRequest) ([]string, error) {
+func (f *fakeMemory) ResetState(_ context.Context, r memory.StateRequest) ([]string, error) {
 	return []string{r.Name}, f.known(r.Workflow)
 }
 
-func (f *fakeMemory) StateCursors(_ context.Context, workflow string) ([]engine.CursorItem, error) {
-	return []engine.CursorItem{{Workflow: workflow, Name: "c"}}, nil
+func (f *fakeMemory) StateCursors(_ context.Context, workflow string) ([]memory.CursorItem, error) {
+	return []memory.CursorItem{{Workflow: workflow, Name: "c"}}, nil
 }
 
-func (f *fakeMemory) StateHistory(_ context.Context, workflow, name string) ([]engine.StateChange, error) {
-	return []engine.StateChange{{Version: 1, By: workflow + name}}, f.known(workflow)
+func (f *fakeMemory) StateHistory(_ context.Context, workflow, name string) ([]memory.StateChange, error) {
+	return []memory.StateChange{{Version: 1, By: workflow + name}}, f.known(workflow)
 }
 
 func TestStateGoesThroughTheAPI(t *testing.T) {
-	memory := &fakeMemory{}
-	client := NewClient(InProcess(NewSocketHandler(Options{Memory: memory, Gate: NewGate()})))
+	backend := &fakeMemory{}
+	client := NewClient(InProcess(NewSocketHandler(Options{Memory: backend, Gate: NewGate()})))
 	ctx := t.Context()
 	if items, err := client.State(ctx, oddName, "n/a"); err != nil || items[0].Workflow != oddName || items[0].Name != "n/a" {
 		t.Errorf("state %+v: %v", items, err)
 	}
-	item, err := client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "2"}, By: "ann"})
+	item, err := client.SetState(ctx, memory.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "2"}, By: "ann"})
 	if err != nil || string(item.Value) != "2" || item.By != "ann" {
 		t.Errorf("set %+v: %v", item, err)
 	}
@@ -73,7 +73,7 @@ func TestStateGoesThroughTheAPI(t *testing.T) {
 	if removed, err := client.RemovePluginState(ctx, services.PluginStateRequest{Plugin: "tasks", Scope: "connection/a b"}); err != nil || removed.Removed[0].Scope != "connection/a b" {
 		t.Errorf("removed %+v: %v", removed, err)
 	}
-	if answer, err := client.ResetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a"}); err != nil || answer.Reset[0] != "a" || answer.Workflow != oddName {
+	if answer, err := client.ResetState(ctx, memory.StateRequest{Workflow: oddName, Name: "a"}); err != nil || answer.Reset[0] != "a" || answer.Workflow != oddName {
 		t.Errorf("reset %+v: %v", answer, err)
 	}
 	if items, err := client.StateCursors(ctx, ""); err != nil || items[0].Name != "c" || items[0].Workflow != "" {
@@ -100,7 +100,7 @@ func TestStateErrorsHaveTheirCodes(t *testing.T) {
 	want("no workflow", err, CodeBadRequest)
 	_, err = client.StateHistory(ctx, oddName, "")
 	want("a history without a name", err, CodeBadRequest)
-	_, err = client.SetState(ctx, engine.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "x"}})
+	_, err = client.SetState(ctx, memory.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "x"}})
 	want("a value of another type", err, CodeInvalidInput)
 	want("an unknown parameter", client.get(ctx, "/local/state?workflow=w&limit=1", new(struct{})), CodeBadRequest)
 	want("a parameter twice", client.get(ctx, "/local/state/cursors?workflow=w&workflow=v", new(struct{})), CodeBadRequest)

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/graph"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -169,9 +170,9 @@ func (s *server) plan(ctx context.Context, in *planInput) (*preview.Preview, *Pr
 		return nil, problemOf(err)
 	}
 	if cursors == nil {
-		cursors = []engine.CursorItem{}
+		cursors = []memory.CursorItem{}
 	}
-	result, err := s.Catalog.Preview(ctx, workflow, preview.Options{Inputs: inputsOf(in.Body.Inputs, in.Body.Texts), Positions: engine.CursorPositions(cursors)})
+	result, err := s.Catalog.Preview(ctx, workflow, preview.Options{Inputs: inputsOf(in.Body.Inputs, in.Body.Texts), Positions: memory.CursorPositions(cursors)})
 	if err != nil {
 		return nil, in.Body.placed(problemOf(err))
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -14,7 +14,7 @@ import (
 const shownValue = 60
 
 // State prints the values of a workflow's state, one a line.
-func (p Page) State(out io.Writer, items []engine.StateItem) {
+func (p Page) State(out io.Writer, items []memory.StateItem) {
 	table := Table{Head: []string{"NAME", "VALUE", "CHANGED", "BY"}}
 	for _, item := range items {
 		by := who(item.By, item.Run)
@@ -43,7 +43,7 @@ func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 }
 
 // Cursors prints stored cursors, one a line.
-func (p Page) Cursors(out io.Writer, items []engine.CursorItem) {
+func (p Page) Cursors(out io.Writer, items []memory.CursorItem) {
 	table := Table{Head: []string{"WORKFLOW", "CURSOR", "OF", "WATERMARK", "CHANGED", "BY"}}
 	for _, item := range items {
 		table.Rows = append(table.Rows, []string{
@@ -55,7 +55,7 @@ func (p Page) Cursors(out io.Writer, items []engine.CursorItem) {
 }
 
 // StateChanges prints the history of a value, one change a line.
-func (p Page) StateChanges(out io.Writer, changes []engine.StateChange) {
+func (p Page) StateChanges(out io.Writer, changes []memory.StateChange) {
 	table := Table{Head: []string{"CHANGED", "VALUE", "BY"}}
 	for _, change := range changes {
 		value := term.Truncate(term.Clean(string(change.Value)), shownValue)

@@ -1,4 +1,6 @@
-package engine
+// Package memory is what workflows keep between runs, values and cursors, as people see
+// and change it.
+package memory
 
 import (
 	"context"
@@ -19,6 +21,21 @@ import (
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
+
+// Memory is what workflows keep between runs, as people see and change it. Safe for
+// concurrent use.
+type Memory struct {
+	project *workspace.Workspace
+	store   store.Store
+	now     func() time.Time
+	fault   func(error) error
+}
+
+// New reads and changes rows of a store. fault makes the engine's own errors of
+// the store's.
+func New(project *workspace.Workspace, rows store.Store, fault func(error) error) *Memory {
+	return &Memory{project: project, store: rows, now: project.Config().Now, fault: fault}
+}
 
 // maxStateValue bounds a state value that a person sets, in bytes of JSON. What
 // a run sets is bounded like every result of an expression.
@@ -72,17 +89,17 @@ type StateRequest struct {
 
 // State returns the values of a workflow's state, or one of them: as they are
 // declared, with what is stored, then what is stored and declared no more.
-func (e *Engine) State(_ context.Context, workflow, name string) ([]StateItem, error) {
-	declared, known, err := e.declaredState(workflow)
+func (m *Memory) State(_ context.Context, workflow, name string) ([]StateItem, error) {
+	declared, known, err := m.declaredState(workflow)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := e.store.State(workflow)
+	stored, err := m.store.State(workflow)
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
 	if !known && len(stored) == 0 {
-		return nil, e.unknownWorkflow(workflow)
+		return nil, m.unknownWorkflow(workflow)
 	}
 	var items []StateItem
 	if declared != nil {
@@ -139,23 +156,23 @@ func unknownState(workflow, name string, items []StateItem) error {
 	return &fault.UnknownError{What: "state of workflow " + workflow, Name: name, Hint: hint}
 }
 
-func (e *Engine) unknownWorkflow(workflow string) error {
+func (m *Memory) unknownWorkflow(workflow string) error {
 	return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: "give the `name` of a workflow of this project, or of one that has run here"}
 }
 
 // SetState sets a value by a person's word, typed by its declaration. A run that
 // HasAction read the value before ends with a conflict if it sets it too.
-func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem, error) {
-	declared, known, err := e.declaredState(request.Workflow)
+func (m *Memory) SetState(ctx context.Context, request StateRequest) (*StateItem, error) {
+	declared, known, err := m.declaredState(request.Workflow)
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		return nil, e.unknownWorkflow(request.Workflow)
+		return nil, m.unknownWorkflow(request.Workflow)
 	}
 	t, ok := declared.Field(request.Name)
 	if !ok {
-		items, err := e.State(ctx, request.Workflow, "")
+		items, err := m.State(ctx, request.Workflow, "")
 		if err != nil {
 			return nil, err
 		}
@@ -177,12 +194,12 @@ func (e *Engine) SetState(ctx context.Context, request StateRequest) (*StateItem
 	if len(value) > maxStateValue {
 		return nil, &fault.InputError{Input: request.Name, Message: fmt.Sprintf("state `%s`: the value has more than %d bytes", request.Name, maxStateValue)}
 	}
-	if _, err := e.store.Change(store.Change{
-		Workflow: request.Workflow, Name: request.Name, Value: value, At: e.config.Now().UTC(), By: request.By,
+	if _, err := m.store.Change(store.Change{
+		Workflow: request.Workflow, Name: request.Name, Value: value, At: m.now().UTC(), By: request.By,
 	}); err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
-	items, err := e.State(ctx, request.Workflow, request.Name)
+	items, err := m.State(ctx, request.Workflow, request.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -196,21 +213,21 @@ func wrongState(name string, t *schema.Type, err error) error {
 // ResetState puts the default in the place of a value, and lets a cursor begin
 // at the start: those of a name, or all of the workflow. It returns the names
 // that were reset.
-func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, error) {
-	values, err := e.store.State(request.Workflow)
+func (m *Memory) ResetState(_ context.Context, request StateRequest) ([]string, error) {
+	values, err := m.store.State(request.Workflow)
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
-	cursors, err := e.store.Cursors(request.Workflow, "")
+	cursors, err := m.store.Cursors(request.Workflow, "")
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
-	declared, known, err := e.declaredState(request.Workflow)
+	declared, known, err := m.declaredState(request.Workflow)
 	if err != nil {
 		return nil, err
 	}
 	if !known && len(values)+len(cursors) == 0 {
-		return nil, e.unknownWorkflow(request.Workflow)
+		return nil, m.unknownWorkflow(request.Workflow)
 	}
 	names, found := []string{}, request.Name == ""
 	for _, value := range append(values, cursors...) {
@@ -218,10 +235,10 @@ func (e *Engine) ResetState(_ context.Context, request StateRequest) ([]string, 
 			continue
 		}
 		found = true
-		if _, err := e.store.Change(store.Change{
-			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: e.config.Now().UTC(), By: request.By,
+		if _, err := m.store.Change(store.Change{
+			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: m.now().UTC(), By: request.By,
 		}); err != nil {
-			return nil, e.Fault(err)
+			return nil, m.fault(err)
 		}
 		if !slices.Contains(names, value.Name) {
 			names = append(names, value.Name)
@@ -246,10 +263,10 @@ func CursorPositions(items []CursorItem) map[string][]string {
 }
 
 // StateCursors returns the stored cursors, all or those of a workflow.
-func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem, error) {
-	stored, err := e.store.Cursors(workflow, "")
+func (m *Memory) StateCursors(_ context.Context, workflow string) ([]CursorItem, error) {
+	stored, err := m.store.Cursors(workflow, "")
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
 	items := []CursorItem{}
 	for _, value := range stored {
@@ -265,10 +282,10 @@ func (e *Engine) StateCursors(_ context.Context, workflow string) ([]CursorItem,
 
 // StateHistory returns what changed a value, or the cursors of that name, the
 // newest last. It holds the last 50 changes.
-func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]StateChange, error) {
-	changes, err := e.store.History(workflow, name, "")
+func (m *Memory) StateHistory(ctx context.Context, workflow, name string) ([]StateChange, error) {
+	changes, err := m.store.History(workflow, name, "")
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
 	history := []StateChange{}
 	for _, change := range changes {
@@ -276,14 +293,14 @@ func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 			At: change.At, Value: orNull(change.Value), Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
 		})
 	}
-	cursors, err := e.store.CursorKeys(workflow, name)
+	cursors, err := m.store.CursorKeys(workflow, name)
 	if err != nil {
-		return nil, e.Fault(err)
+		return nil, m.fault(err)
 	}
 	for _, key := range cursors {
-		changes, err := e.store.History(workflow, name, key)
+		changes, err := m.store.History(workflow, name, key)
 		if err != nil {
-			return nil, e.Fault(err)
+			return nil, m.fault(err)
 		}
 		for _, change := range changes {
 			history = append(history, StateChange{
@@ -293,7 +310,7 @@ func (e *Engine) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 	}
 	slices.SortStableFunc(history, func(a, b StateChange) int { return a.At.Compare(b.At) })
 	if len(history) == 0 {
-		if _, err := e.State(ctx, workflow, name); err != nil {
+		if _, err := m.State(ctx, workflow, name); err != nil {
 			return nil, err
 		}
 	}
@@ -320,14 +337,14 @@ func shownWatermark(stored []byte) json.RawMessage {
 // declaredState returns the declared state of a workflow: that of the project's
 // file of this name, else that of its newest run. known is false when there is
 // neither. The type is never nil.
-func (e *Engine) declaredState(workflow string) (t *schema.Type, known bool, err error) {
+func (m *Memory) declaredState(workflow string) (t *schema.Type, known bool, err error) {
 	empty := schema.ObjectOf()
-	files, err := e.project.Workflows()
+	files, err := m.project.Workflows()
 	if err != nil {
 		return empty, false, err
 	}
 	for _, file := range files {
-		source, err := os.ReadFile(filepath.Join(e.config.Dir, filepath.FromSlash(file)))
+		source, err := os.ReadFile(filepath.Join(m.project.Config().Dir, filepath.FromSlash(file)))
 		if err != nil {
 			continue // told by whoever runs it
 		}
@@ -340,13 +357,13 @@ func (e *Engine) declaredState(workflow string) (t *schema.Type, known bool, err
 			return t, true, err
 		}
 	}
-	rows, _, err := e.store.Runs(store.Filter{Workflow: workflow, Limit: 1})
+	rows, _, err := m.store.Runs(store.Filter{Workflow: workflow, Limit: 1})
 	if err != nil || len(rows) == 0 {
-		return empty, false, e.Fault(err)
+		return empty, false, m.fault(err)
 	}
-	encoded, err := e.store.Plan(rows[0].PlanHash)
+	encoded, err := m.store.Plan(rows[0].PlanHash)
 	if err != nil {
-		return empty, false, e.Fault(err)
+		return empty, false, m.fault(err)
 	}
 	decoded, err := plan.Decode(encoded)
 	if err != nil {
@@ -361,55 +378,4 @@ func stateType(state json.RawMessage) (*schema.Type, error) {
 		return schema.ObjectOf(), nil
 	}
 	return schema.FromJSON(state)
-}
-
-// checkUnmoved refuses to go on with a run whose reads another has changed since
-// (docs/language.md, rule 14).
-func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) error {
-	state, cursors, begun, err := e.driver.ReadsOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !begun || discard {
-		return nil // what ended before it began has read nothing
-	}
-	row, err := e.store.Run(id)
-	if err != nil {
-		return err
-	}
-	values, err := e.store.State(row.Workflow)
-	if err != nil {
-		return err
-	}
-	versions := map[string]uint64{}
-	for _, value := range values {
-		versions[value.Name] = value.Version
-	}
-	for name, read := range state {
-		if versions[name] != read {
-			return moved(id, "state", name)
-		}
-	}
-	for key, read := range cursors {
-		stored, err := e.store.Cursor(key)
-		if err != nil {
-			return err
-		}
-		version := uint64(0)
-		if stored != nil {
-			version = stored.Version
-		}
-		if version != read {
-			_, name, _, _ := runs.SplitCursorKey(key)
-			return moved(id, "cursor", name)
-		}
-	}
-	return nil
-}
-
-func moved(id, what, name string) error {
-	return &fault.ConflictError{
-		Message: fmt.Sprintf("the %s `%s` has moved since run %s read it", what, name, id),
-		Hint:    fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or go on without writing it: `flowrun runs resume %s --discard-writes`", id, id),
-	}
 }
