@@ -52,21 +52,21 @@ func TestOutputsAreRenderedByTheirFormat(t *testing.T) {
 	rows := `[{"n":9007199254740993,"a":"x,y"}]`
 	tests := map[string]struct{ format, raw, want string }{
 		"text":           {"", `"two\nlines"`, "two\nlines"},
-		"markdown":       {FormatMarkdown, `"# A\n"`, "# A\n"},
+		"markdown":       {workspace.FormatMarkdown, `"# A\n"`, "# A\n"},
 		"rows as JSON":   {"", rows, rows + "\n"},
-		"rows as CSV":    {FormatCSV, rows, "a,n\r\n\"x,y\",9007199254740993\r\n"},
-		"CSV text":       {FormatCSV, `"a,b\n"`, "a,b\n"},
+		"rows as CSV":    {workspace.FormatCSV, rows, "a,n\r\n\"x,y\",9007199254740993\r\n"},
+		"CSV text":       {workspace.FormatCSV, `"a,b\n"`, "a,b\n"},
 		"null":           {"", `null`, "null\n"},
-		"no rows at all": {FormatCSV, `[]`, ""},
+		"no rows at all": {workspace.FormatCSV, `[]`, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := RenderOutput(test.format, nil, json.RawMessage(test.raw)); err != nil || string(got) != test.want {
+			if got, err := workspace.RenderOutput(test.format, nil, json.RawMessage(test.raw)); err != nil || string(got) != test.want {
 				t.Errorf("%q (%v), want %q", got, err, test.want)
 			}
 		})
 	}
-	if _, err := RenderOutput(FormatCSV, nil, json.RawMessage(`{"a":1}`)); err == nil {
+	if _, err := workspace.RenderOutput(workspace.FormatCSV, nil, json.RawMessage(`{"a":1}`)); err == nil {
 		t.Error("an object became CSV")
 	}
 }

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/local"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // errAlwaysOn says that AlwaysOn was called before.
@@ -80,4 +85,106 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 		return err
 	}
 	return e.always.begin(append(parts, e.takeUp, e.followWorkflows)...)
+}
+
+// sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that
+// would start by themselves and reach what nothing stands for.
+func (e *Engine) sandboxRefuses(ctx context.Context) error {
+	if !e.project.Sandboxed() {
+		return nil
+	}
+	loaded, err := e.revisions.Load(ctx)
+	if err != nil {
+		return err
+	}
+	var problems diag.List
+	for _, file := range loaded.Files {
+		if file.InForce != nil {
+			problems = append(problems, e.project.TriggersReach(file.InForce.Workflow())...)
+		}
+	}
+	return problems.Err()
+}
+
+// sandboxRefusesRun says why a stored run can't go on in this sandbox: a diag.List.
+func (e *Engine) sandboxRefusesRun(row *runs.Run) error {
+	if !e.project.Sandboxed() {
+		return nil
+	}
+	workflow, _, err := e.definition(row)
+	if err != nil {
+		return err
+	}
+	return e.project.SandboxLacks(workflow).Err()
+}
+
+// takeUpAtOnce is how many runs are read at a time when a server begins.
+const takeUpAtOnce = 4
+
+// takeUp goes on with the runs that are open and that no process drives: those
+// that the process before left, and those that wait for their place. It is what
+// `runs resume` does for each of them. A run whose plugin has changed is left for
+// a person, and so is one that a step of another open run waits for: that one
+// takes it up.
+func (e *Engine) takeUp(ctx context.Context) {
+	log := e.config.Log
+	rows, err := e.store.OpenRuns()
+	if err != nil {
+		log.Error("open runs not read", "error", e.Fault(err))
+		return
+	}
+	open := make(map[string]bool, len(rows))
+	for i := range rows {
+		open[rows[i].ID] = true
+	}
+	work, workers := make(chan *runs.Run), sync.WaitGroup{}
+	var taken atomic.Int64
+	for range takeUpAtOnce {
+		workers.Go(func() {
+			for row := range work {
+				if e.takeUpRun(row) {
+					taken.Add(1)
+				}
+			}
+		})
+	}
+	for i := range rows {
+		if parent := rows[i].Parent; parent != nil && open[parent.Run] {
+			continue
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		work <- &rows[i] // the workers take it soon: none of them waits for more than a replay
+	}
+	close(work)
+	workers.Wait()
+	if n := taken.Load(); n > 0 {
+		log.Info("open runs taken up", "count", n)
+	}
+}
+
+// takeUpRun drives one run again, and reports whether it did.
+func (e *Engine) takeUpRun(row *runs.Run) bool {
+	if e.driver.Driven(row.ID) {
+		return false
+	}
+	log := e.config.Log
+	if err := e.checkPlugins(row); err != nil {
+		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
+		return false
+	}
+	if err := e.sandboxRefusesRun(row); err != nil {
+		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
+		return false
+	}
+	switch err := e.driver.Load(row.ID, nil); {
+	case err == nil:
+		return true
+	case errors.Is(err, local.ErrDriven), errors.Is(err, local.ErrClosed):
+		return false // somebody was faster; the next start finds it
+	default:
+		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
+		return false
+	}
 }

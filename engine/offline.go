@@ -2,12 +2,18 @@ package engine
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -37,4 +43,79 @@ func (o Offline) Schedules(ctx context.Context) ([]trigger.ScheduleItem, error) 
 // NextFires returns the coming slots as the files alone say. *fault.UnknownError.
 func (o Offline) NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error) {
 	return trigger.NextFiresOf(ctx, o.Workspace, id, from, n)
+}
+
+// storeFiles are files of stores that nobody has open.
+type storeFiles struct{ options boltstore.Options }
+
+func filesOf(c workspace.Config) storeFiles {
+	return storeFiles{boltstore.Options{Timeout: lockTimeout, Hooks: store.Hooks{Now: c.Now}, Marks: true}}
+}
+
+func (f storeFiles) Check(ctx context.Context, path string) (*store.Report, error) {
+	return boltstore.CheckFile(ctx, path, f.options)
+}
+
+func (f storeFiles) Restore(ctx context.Context, backup, path string) (*store.RestoreInfo, error) {
+	return boltstore.Restore(ctx, backup, path, f.options)
+}
+
+func (f storeFiles) Compact(ctx context.Context, path string) (before, after int64, err error) {
+	return boltstore.Compact(ctx, path, f.options)
+}
+
+func (f storeFiles) Open(path string) (store.Store, error) { return boltstore.Open(path, f.options) }
+
+// KernelWarning says that the kernel has a fault that can damage stores.
+func (f storeFiles) KernelWarning() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "" // not Linux: the fault is one of its file systems
+	}
+	return boltstore.KernelWarning(strings.TrimSpace(string(release)))
+}
+
+// CheckStore checks a store file that nobody has open: pages, every record, indexes,
+// what they refer to. It changes nothing. Faults are in the report; an error says that
+// it could not be checked: *fault.LockedError, *fault.StoreError.
+func CheckStore(ctx context.Context, c workspace.Config, path string) (*upkeep.CheckReport, error) {
+	return upkeep.CheckStore(ctx, filesOf(c), c, path)
+}
+
+// RestoreStore puts a backup in the place of the store of the state directory, which
+// nobody may have open; the store that was there is kept beside. Runs that had not
+// ended when the backup was made are paused. *fault.LockedError, *fault.StoreError.
+func RestoreStore(ctx context.Context, c workspace.Config, backup string) (*upkeep.RestoreReport, error) {
+	return upkeep.RestoreStore(ctx, filesOf(c), c, backup)
+}
+
+// CompactStore writes the store anew without the room that it does not use. Nobody may
+// have it open. *fault.LockedError, *fault.StoreError.
+func CompactStore(ctx context.Context, c workspace.Config) (*upkeep.CompactReport, error) {
+	return upkeep.CompactStore(ctx, filesOf(c), c)
+}
+
+// HasRun reports whether the store of a state directory that nobody has open holds a
+// run. It changes nothing; a store that can't be read holds none for who asks.
+func HasRun(c workspace.Config, stateDir, id string) bool {
+	found, err := boltstore.HasRun(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, id)
+	return err == nil && found
+}
+
+// KernelWarning says that this kernel may damage a store, and what helps; "" when it
+// does not.
+func KernelWarning() string { return storeFiles{}.KernelWarning() }
+
+// storedRows reads rows of a store that nobody has open.
+type storedRows struct {
+	path  string
+	files storeFiles
+}
+
+// Get returns one row. *fault.LockedError, *fault.StoreError.
+func (r storedRows) Get(bucket, key string) (value []byte, found bool, err error) {
+	if value, found, err = boltstore.ReadRow(r.path, r.files.options, bucket, key); err != nil {
+		err = upkeep.StoreError(r.path, filepath.Dir(r.path), err)
+	}
+	return value, found, err
 }

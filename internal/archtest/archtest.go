@@ -109,7 +109,7 @@ func ProductRules() Rules {
 			"engine/schedule/cron": {},
 		},
 		Sole:   soleImporters(),
-		Bounds: map[string]Bound{"engine": {Files: 33, Lines: 4700}},
+		Bounds: map[string]Bound{"engine": {Files: 25, Lines: 5000}},
 		// engine is the wiring; the others are tests of what lies in the file.
 		Behind: map[string][]string{"engine/boltstore": {
 			"engine", "engine/local", "test/killloop", "test/serve", "test/storefaults", "test/tokens", "test/triggers",

@@ -152,7 +152,7 @@ func (a *app) writeOuts(result *runs.Result, outs []outFile) error {
 	}
 	var errs []error
 	for _, out := range outs {
-		data, err := engine.RenderOutput(out.output.Format, out.output.Columns, result.Outputs[out.name])
+		data, err := workspace.RenderOutput(out.output.Format, out.output.Columns, result.Outputs[out.name])
 		if err == nil {
 			err = writeFile(realPath(a.abs(out.file)), data)
 		}
