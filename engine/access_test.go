@@ -37,7 +37,7 @@ func TestSecretsAreCheckedWithoutTellingThem(t *testing.T) {
 	const canary = "canary-4711"
 	for name, value := range map[string]string{"": canary, "1A": canary, "a.b": canary, "A": "", "B": strings.Repeat("x", MaxSecret+1), "C": canary + "\xff"} {
 		var wrong *fault.InputError
-		if err := checkSecret(name, value); !errors.As(err, &wrong) || strings.Contains(err.Error()+wrong.Hint, canary) {
+		if err := checkSecret(name, value); !errors.As(err, &wrong) || strings.Contains(err.Error()+wrong.Hint.Text, canary) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -91,7 +91,7 @@ func (e *Engine) callInput(ctx context.Context, action *plan.Action, request Cal
 	}
 	for _, d := range diagnostics {
 		if d.Error {
-			return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: d.Summary, Hint: d.Detail, Pointer: d.Pointer}
+			return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: d.Summary, Hint: diag.Say(d.Detail), Pointer: d.Pointer}
 		}
 	}
 	if _, err := decode(input); err != nil {
@@ -299,7 +299,7 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 			return nil, &runs.Error{
 				Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name,
 				Message: fmt.Sprintf("`%s` is secret: its value must not stand in the arguments of a command", name),
-				Hint:    "write ${{ secrets.NAME }}, or read the input from a file with --with @FILE",
+				Hint:    diag.Say("write ${{ secrets.NAME }}, or read the input from a file with --with @FILE"),
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -47,8 +48,8 @@ func (e *Engine) TestConnection(ctx context.Context, connection string) (Connect
 	}
 	if failed := test.Error; failed != nil {
 		failed.Action, failed.Step, failed.Attempt = "", "", 0
-		if failed.Kind == plan.KindAuthRequired && failed.Hint == "" {
-			failed.Hint = "log in with `flowrun connections login " + cmp.Or(e.project.TokenSource(found), found.Name) + "`"
+		if failed.Kind == plan.KindAuthRequired && failed.Hint.Text == "" {
+			failed.Hint = diag.Sayf("log in with %s", diag.Command{"connections", "login", cmp.Or(e.project.TokenSource(found), found.Name)})
 		}
 	}
 	test.OK = test.Error == nil

@@ -149,7 +149,7 @@ func TestP19_AStoreOfANewerFlowrunIsRefused(t *testing.T) {
 	newerStore(t, filepath.Join(dir, workspace.StoreFile))
 	_, err = dbEngine(t, dir, nil)
 	var store *fault.StoreError
-	if !errors.As(err, &store) || store.Fault != fault.StoreNewer || !strings.Contains(err.Error(), "needs flowrun 9.1.0 or newer") || !strings.Contains(store.Hint, "--state") {
+	if !errors.As(err, &store) || store.Fault != fault.StoreNewer || !strings.Contains(err.Error(), "needs flowrun 9.1.0 or newer") || !strings.Contains(store.Hint.Text, "--state") {
 		t.Errorf("open: %v (%+v)", err, store)
 	}
 	if _, err := CheckStore(t.Context(), workspace.Config{StateDir: dir, Now: time.Now}, filepath.Join(dir, workspace.StoreFile)); !errors.As(err, &store) || store.Fault != fault.StoreNewer {
@@ -165,7 +165,7 @@ func TestWhatKeepsAStoreFromBeingUsedHasItsOwnHint(t *testing.T) {
 	}
 	for err, want := range tests {
 		var store *fault.StoreError
-		if !errors.As(upkeep.StoreError("x", t.TempDir(), err), &store) || store.Fault != fault.StoreIO || !strings.Contains(store.Hint, want) {
+		if !errors.As(upkeep.StoreError("x", t.TempDir(), err), &store) || store.Fault != fault.StoreIO || !strings.Contains(store.Hint.Text, want) {
 			t.Errorf("%v: %+v", err, store)
 		}
 	}
@@ -200,8 +200,8 @@ func TestP12_AlmostFullDiskRefusesRuns(t *testing.T) {
 			t.Errorf("the message lacks %s: %s", want, err)
 		}
 	}
-	if !strings.Contains(store.Hint, "flowrun db stats") || !strings.Contains(store.Hint, "retention") || !strings.Contains(store.Hint, "db compact") {
-		t.Errorf("hint: %s", store.Hint)
+	if !strings.Contains(store.Hint.Text, "flowrun db stats") || !strings.Contains(store.Hint.Text, "retention") || !strings.Contains(store.Hint.Text, "db compact") {
+		t.Errorf("hint: %s", store.Hint.Text)
 	}
 	if stats, err := e.DBStats(t.Context()); err != nil || stats.Pressure == "" {
 		t.Errorf("stats: %+v %v", stats, err)

@@ -124,7 +124,7 @@ func (d *decider) reject() (*journal.Event, error) {
 		return nil, err
 	}
 	if len(d.request.Form)+len(d.request.Payload) > 0 {
-		return nil, &fault.InputError{Message: "a rejection takes no form", Hint: "say why with --comment"}
+		return nil, &fault.InputError{Message: "a rejection takes no form", Hint: diag.Say("say why with --comment")}
 	}
 	return d.signaled(d.step, journal.Signal{Rejected: true}), nil
 }
@@ -143,7 +143,7 @@ func (d *decider) awaiting() (interp.Await, error) {
 	case await.Signal != "":
 		return await, &fault.ConflictError{
 			Message: fmt.Sprintf("step %s waits for the signal %s, not for an approval", d.step, await.Signal),
-			Hint:    fmt.Sprintf("send it with `flowrun runs signal %s '%s'`", d.run, d.step),
+			Hint:    diag.Sayf("send it with %s", diag.Command{"runs", "signal", d.run, "'" + d.step + "'"}),
 		}
 	case await.Held:
 		return await, d.answeredAlready()
@@ -154,7 +154,7 @@ func (d *decider) awaiting() (interp.Await, error) {
 func (d *decider) answeredAlready() error {
 	return &fault.ConflictError{
 		Message: fmt.Sprintf("step %s was answered already", d.step),
-		Hint:    "go on with `flowrun runs resume " + d.run + "`",
+		Hint:    diag.Sayf("go on with %s", diag.Command{"runs", "resume", d.run}),
 	}
 }
 
@@ -171,8 +171,8 @@ func (d *decider) notWaiting(what string) error {
 		}
 	}
 	hint := diag.DidYouMean(d.step, paths)
-	if hint == "" && len(waiting) > 0 {
-		hint = "what waits is " + waiting[0]
+	if hint.Text == "" && len(waiting) > 0 {
+		hint = diag.Say("what waits is " + waiting[0])
 	}
 	return &fault.UnknownError{What: "step", Name: d.step, Hint: hint}
 }
@@ -216,8 +216,8 @@ func (d *decider) signalAhead(name string) (*journal.Event, error) {
 func (d *decider) signalByName(name string, names []string, open bool) (*journal.Event, error) {
 	if !open && !slices.Contains(names, name) {
 		hint := diag.DidYouMean(name, names)
-		if hint == "" && len(names) > 0 {
-			hint = "the workflow waits for " + names[0]
+		if hint.Text == "" && len(names) > 0 {
+			hint = diag.Say("the workflow waits for " + names[0])
 		}
 		return nil, &fault.UnknownError{What: "signal", Name: name, Hint: hint}
 	}
@@ -277,7 +277,7 @@ func (d *decider) notResolvable() error {
 	err := d.notWaiting("a resolve, which is for unknown outcomes")
 	var conflict *fault.ConflictError
 	if errors.As(err, &conflict) {
-		conflict.Hint = "`flowrun runs resume " + d.run + "` tries again what failed"
+		conflict.Hint = diag.Sayf("%s tries again what failed", diag.Command{"runs", "resume", d.run})
 	}
 	return err
 }
@@ -308,7 +308,7 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 	for _, field := range t.Fields {
 		if _, given := d.request.Form[field.Name]; !given && field.Required && field.Type.Default == nil {
 			wrong = append(wrong, &fault.InputError{
-				Input: field.Name, Pointer: fault.PointerTo(field.Name, ""), Message: fmt.Sprintf("field `%s` is missing", field.Name), Hint: "it takes " + field.Type.Article(),
+				Input: field.Name, Pointer: fault.PointerTo(field.Name, ""), Message: fmt.Sprintf("field `%s` is missing", field.Name), Hint: diag.Takes(field.Type.Article()),
 			})
 		}
 	}
@@ -333,14 +333,14 @@ func convertField(field schema.Field, input workspace.Input) (value json.RawMess
 	return value, wrong
 }
 
-func fieldHint(name string, t *schema.Type) string {
-	if hint := diag.DidYouMean(name, t.FieldNames()); hint != "" {
+func fieldHint(name string, t *schema.Type) diag.Hint {
+	if hint := diag.DidYouMean(name, t.FieldNames()); hint.Text != "" {
 		return hint
 	}
 	if len(t.Fields) == 0 {
-		return "it takes no fields"
+		return diag.Say("it takes no fields")
 	}
-	return "its first field is " + t.Fields[0].Name
+	return diag.Say("its first field is " + t.Fields[0].Name)
 }
 
 // wrongAnswer names the field that does not fit.

@@ -81,7 +81,7 @@ func TestIssue12_25AllMistakesOfInputsAtOnce(t *testing.T) {
 	var got []string
 	for _, one := range wrong.All() {
 		got = append(got, fmt.Sprintf("%s %s", one.Input, one.Pointer))
-		if one.Message == "" || one.Hint == "" {
+		if one.Message == "" || one.Hint.Text == "" {
 			t.Errorf("%+v says nothing", one)
 		}
 	}

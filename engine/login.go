@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -129,7 +130,7 @@ func (e *Engine) awaitLogin(ctx context.Context, found workspace.NamedConnection
 	result, err := e.Call(waiting, CallRequest{Action: action, Connection: found.Name, Input: input, Attempts: waitAttempts}, sink)
 	if waiting.Err() != nil && ctx.Err() == nil {
 		return failedCall(action, &runs.Error{
-			Kind: plan.KindExpired, Applied: runs.NotApplied, Message: "the code ended before anybody confirmed it", Hint: "start the login again",
+			Kind: plan.KindExpired, Applied: runs.NotApplied, Message: "the code ended before anybody confirmed it", Hint: diag.Say("start the login again"),
 		}), nil
 	}
 	if ctx.Err() != nil {
@@ -150,7 +151,7 @@ func refuseLogin(p *workspace.Workspace, found workspace.NamedConnection) *runs.
 		return &runs.Error{
 			Kind: plan.KindInvalid, Applied: runs.NotApplied,
 			Message: fmt.Sprintf("connection `%s` takes its token from `%s`: log in there", found.Name, source),
-			Hint:    "`flowrun connections login " + source + "`",
+			Hint:    diag.Sayf("%s", diag.Command{"connections", "login", source}),
 		}
 	}
 	refusal := &runs.Error{
@@ -164,7 +165,7 @@ func refuseLogin(p *workspace.Workspace, found workspace.NamedConnection) *runs.
 		}
 	}
 	if len(others) > 0 {
-		refusal.Hint = "these have a login: " + strings.Join(others, ", ")
+		refusal.Hint = diag.Say("these have a login: " + strings.Join(others, ", "))
 	}
 	return refusal
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -29,7 +30,9 @@ func (e *Engine) Logout(ctx context.Context, connection string) (LogoutResult, e
 	}
 	if refusal := refuseLogin(e.project, found); refusal != nil {
 		refusal.Message = strings.Replace(refusal.Message, ": log in there", ": log out there", 1)
-		refusal.Hint = strings.Replace(refusal.Hint, "connections login", "connections logout", 1)
+		if login := refusal.Hint.Commands; len(login) == 1 {
+			refusal.Hint = diag.Sayf("%s", diag.Command{"connections", "logout", login[0][2]})
+		}
 		return LogoutResult{Error: refusal}, nil
 	}
 	if !e.project.HasAction(found.Plugin, workspace.ActionRevoke) {

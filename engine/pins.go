@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -16,7 +17,7 @@ import (
 type PluginChangedError struct {
 	Plugin  string
 	Message string
-	Hint    string
+	Hint    diag.Hint
 }
 
 func (e *PluginChangedError) Error() string { return e.Message }
@@ -83,7 +84,7 @@ func (e *Engine) noteInLog(id string, lines []runs.Log) error {
 func pluginChanged(id, plugin, message string) error {
 	return &PluginChangedError{
 		Plugin: plugin, Message: message,
-		Hint: "put the plugin back as it was, or check the file against it: `flowrun runs resume " + id + " --with-latest`",
+		Hint: diag.Sayf("put the plugin back as it was, or check the file against it: %s", diag.Command{"runs", "resume", id, "--with-latest"}),
 	}
 }
 

@@ -151,7 +151,7 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 		if taken, refused = m.TakeOver(from); refused != nil {
 			refused = &fault.ConflictError{
 				Message: fmt.Sprintf("run %s can't be rerun from %s: %v", id, from, refused),
-				Hint:    "name a step that ran, or leave out --from",
+				Hint:    diag.Say("name a step that ran, or leave out --from"),
 			}
 		}
 	})
@@ -163,7 +163,7 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 		if len(readers) > 0 {
 			return nil, &fault.InputError{
 				Message: fmt.Sprintf("the input `%s` can't be another one: the step %s, whose result is taken over, reads it", name, readers[0]),
-				Hint:    "rerun from " + readers[0] + ", or leave out --from",
+				Hint:    diag.Say("rerun from " + readers[0] + ", or leave out --from"),
 			}
 		}
 	}
@@ -173,11 +173,11 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 // unknownFrom says that a rerun can't begin at a step.
 func unknownFrom(from string, known []string) error {
 	if loop, _, inside := strings.Cut(from, "["); inside && slices.Contains(known, loop) {
-		return &fault.UnknownError{What: "main step", Name: from, Hint: "a rerun begins at a whole step: --from " + loop}
+		return &fault.UnknownError{What: "main step", Name: from, Hint: diag.Say("a rerun begins at a whole step: --from " + loop)}
 	}
 	hint := diag.DidYouMean(from, known)
-	if hint == "" && len(known) > 0 {
-		hint = "its steps are " + strings.Join(known[:min(len(known), 10)], ", ")
+	if hint.Text == "" && len(known) > 0 {
+		hint = diag.Say("its steps are " + strings.Join(known[:min(len(known), 10)], ", "))
 	}
 	return &fault.UnknownError{What: "step", Name: from, Hint: hint}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
@@ -61,9 +62,9 @@ func (e *Engine) resumeEvent(row *runs.Run, request ResumeRequest) (*journal.Eve
 	stopped := row.Status == runs.RunPaused || row.Closed
 	switch {
 	case e.driver.Driven(id) && !stopped:
-		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: "follow it with `flowrun runs watch " + id + "`"}
+		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s is %s", id, row.Status), Hint: diag.Sayf("follow it with %s", diag.Command{"runs", "watch", id})}
 	case row.Status == runs.RunSucceeded && row.Closed:
-		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: "start it anew with `flowrun runs rerun " + id + "`"}
+		return nil, &fault.ConflictError{Message: fmt.Sprintf("run %s has succeeded: there is nothing to resume", id), Hint: diag.Sayf("start it anew with %s", diag.Command{"runs", "rerun", id})}
 	case !stopped:
 		return nil, nil
 	}
@@ -97,7 +98,7 @@ func (e *Engine) replan(ctx context.Context, row *runs.Run, request ResumeReques
 	}
 	replan := &journal.Replan{PlanHash: stored.Hash, Plan: stored.Encoded, Plugins: pinsOf(found.Workflow)}
 	if replan.Inputs, err = latestInputs(found.Workflow, inputs); err != nil {
-		return &fault.ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: "start a new run of it"}
+		return &fault.ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: diag.Say("start a new run of it")}
 	}
 	err = e.driver.Replan(ctx, row.ID, func(m *interp.Machine) (*journal.Replan, string, error) {
 		return replan, request.By, m.CheckReplan(found.Workflow)
@@ -106,7 +107,7 @@ func (e *Engine) replan(ctx context.Context, row *runs.Run, request ResumeReques
 	if errors.As(err, &differs) {
 		return &fault.ConflictError{
 			Message: fmt.Sprintf("run %s can't go on by %s: %s", row.ID, now.File, differs.Error()),
-			Hint:    "resume it without --with-latest, or start a new run of the file",
+			Hint:    diag.Say("resume it without --with-latest, or start a new run of the file"),
 		}
 	}
 	return e.loadFault(row.ID, err)
@@ -142,7 +143,7 @@ func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir 
 		}
 		return source, dir, nil
 	}
-	return nil, "", &fault.UnknownError{What: "workflow file", Name: file, Hint: "call it in the folder where the run was started"}
+	return nil, "", &fault.UnknownError{What: "workflow file", Name: file, Hint: diag.Say("call it in the folder where the run was started")}
 }
 
 // latestInputs are a run's inputs as an edited file declares them: those that it
@@ -216,6 +217,6 @@ func (e *Engine) checkUnmoved(ctx context.Context, id string, discard bool) erro
 func moved(id, what, name string) error {
 	return &fault.ConflictError{
 		Message: fmt.Sprintf("the %s `%s` has moved since run %s read it", what, name, id),
-		Hint:    fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or go on without writing it: `flowrun runs resume %s --discard-writes`", id, id),
+		Hint:    diag.Sayf("start it anew with %s, or go on without writing it: %s", diag.Command{"runs", "rerun", id}, diag.Command{"runs", "resume", id, "--discard-writes"}),
 	}
 }

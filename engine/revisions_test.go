@@ -177,7 +177,7 @@ func TestABrokenFileKeepsItsLastGoodRevision(t *testing.T) {
 	if _, _, err := e.StartNamed(t.Context(), "alpha", NamedStart{}); !errors.As(err, &unknown) {
 		t.Errorf("a name that is gone: %v", err)
 	}
-	if _, err := e.Workflow(t.Context(), "renamd"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "renamed") {
+	if _, err := e.Workflow(t.Context(), "renamd"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint.Text, "renamed") {
 		t.Errorf("a misspelt name: %v", err)
 	}
 	var problems diag.List

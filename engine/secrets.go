@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -25,7 +26,7 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*workspace.
 	if !slices.Contains(e.project.Declared().Secrets, services.SecretFromStore) {
 		return nil, &fault.ConflictError{
 			Message: "the project takes no secrets from the store: `secrets` of flowrun.yaml does not name it",
-			Hint:    "write `secrets: [env, store]`, or set the environment variable " + e.project.SecretEnv().VariableOf(name),
+			Hint:    diag.Say("write `secrets: [env, store]`, or set the environment variable " + e.project.SecretEnv().VariableOf(name)),
 		}
 	}
 	stored, err := e.project.Services().StoredSecrets()
@@ -42,13 +43,13 @@ func (e *Engine) SetSecret(ctx context.Context, name, value string) (*workspace.
 func checkSecret(name, value string) error {
 	switch {
 	case !workspace.ValidSecretName(name):
-		return &fault.InputError{Message: "this is not the name of a secret", Hint: "letters, digits and _, such as TASKS_TOKEN"}
+		return &fault.InputError{Message: "this is not the name of a secret", Hint: diag.Say("letters, digits and _, such as TASKS_TOKEN")}
 	case value == "":
-		return &fault.InputError{Message: "the value of secret " + name + " is empty", Hint: "`flowrun secrets rm " + name + "` removes it"}
+		return &fault.InputError{Message: "the value of secret " + name + " is empty", Hint: diag.Sayf("%s removes it", diag.Command{"secrets", "rm", name})}
 	case len(value) > MaxSecret:
 		return &fault.InputError{Message: fmt.Sprintf("the value of secret %s has %d bytes, the limit is %d", name, len(value), MaxSecret)}
 	case !utf8.ValidString(value):
-		return &fault.InputError{Message: "the value of secret " + name + " is not UTF-8 text", Hint: "encode it as the service wants it, such as with base64"}
+		return &fault.InputError{Message: "the value of secret " + name + " is not UTF-8 text", Hint: diag.Say("encode it as the service wants it, such as with base64")}
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func TestRule14WhatDoesNotFitIsRefused(t *testing.T) {
 	if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "note", Value: workspace.Input{JSON: long}}); !errors.As(err, &wrong) {
 		t.Errorf("a long value gave %v", err)
 	}
-	if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "totl", Value: workspace.Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "total") {
+	if _, err := e.SetState(ctx, memory.StateRequest{Workflow: "count", Name: "totl", Value: workspace.Input{Text: "1"}}); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint.Text, "total") {
 		t.Errorf("an unknown name gave %v", err)
 	}
 	if _, err := e.ResetState(ctx, memory.StateRequest{Workflow: "count", Name: "totl"}); !errors.As(err, &unknown) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -139,7 +140,7 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 		return len(looked), e.Fault(err)
 	}
 	if r.UpTo == "" {
-		return 0, &fault.ConflictError{Message: "nothing was named", Hint: "name runs, or up to which run all shall be acknowledged"}
+		return 0, &fault.ConflictError{Message: "nothing was named", Hint: diag.Say("name runs, or up to which run all shall be acknowledged")}
 	}
 	total := 0
 	for cursor := ""; ; {

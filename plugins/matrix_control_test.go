@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/simkit"
@@ -124,7 +125,7 @@ func TestMatrixNoticesMistakes(t *testing.T) {
 // host would mend it.
 func TestJudgeNoticesWhatNoPluginCanShow(t *testing.T) {
 	good := func() *cell {
-		failure := &runs.Error{Kind: plan.KindUnavailable, Action: "tasks.stats", Message: "m", Hint: "h", HTTPStatus: 503,
+		failure := &runs.Error{Kind: plan.KindUnavailable, Action: "tasks.stats", Message: "m", Hint: diag.Say("h"), HTTPStatus: 503,
 			Details: json.RawMessage(`{"service":"tasks","action":"stats"}`)}
 		return &cell{
 			action: "tasks.stats", effect: plan.EffectRead, expect: failed(plan.KindUnavailable, 503, 1, 1),
@@ -136,7 +137,7 @@ func TestJudgeNoticesWhatNoPluginCanShow(t *testing.T) {
 		t.Fatalf("a good end is complained about: %q", wrong)
 	}
 	for finds, spoil := range map[string]func(*cell){
-		"nothing says what to do":         func(c *cell) { c.result.Error.Hint = "" },
+		"nothing says what to do":         func(c *cell) { c.result.Error.Hint = diag.Hint{} },
 		"action \"\"":                     func(c *cell) { c.result.Error.Action = "" },
 		"another service":                 func(c *cell) { c.result.Error.Details = json.RawMessage(`{"service":"auth"}`) },
 		"kind internal":                   func(c *cell) { c.result.Error.Kind = plan.KindInternal },

@@ -87,7 +87,7 @@ func judgeError(c *cell) []string {
 		{len(failure.Details) == 0 || details.Service == plugin && details.Action == action, fmt.Sprintf("details %s name another service or action than %s", failure.Details, c.action)},
 		{c.expect.http == anyStatus || failure.HTTPStatus == c.expect.http, fmt.Sprintf("HTTP status %d, want %d", failure.HTTPStatus, c.expect.http)},
 		{failure.Message != "", "there is no message"},
-		{failure.Hint != "", "nothing says what to do"},
+		{failure.Hint.Text != "", "nothing says what to do"},
 	} {
 		if !check.fine {
 			wrong = append(wrong, "the error: "+check.what)

@@ -97,7 +97,7 @@ func TestARevokedGrantPausesUntilTheNextLogin(t *testing.T) {
 	if paused.Run.Status != runs.RunPaused || paused.Run.Paused != runs.PausedAuthRequired || failure == nil {
 		t.Fatalf("the run is %s %s: %s", paused.Run.Status, paused.Run.Paused, errorText(paused))
 	}
-	if failure.Kind != plan.KindAuthRequired || !strings.Contains(failure.Message+failure.Hint, "work_login") || !strings.Contains(failure.Hint, "login work_login") {
+	if failure.Kind != plan.KindAuthRequired || !strings.Contains(failure.Message+failure.Hint.Text, "work_login") || !strings.Contains(failure.Hint.Text, "login work_login") {
 		t.Errorf("the error does not name the login: %s", errorText(paused))
 	}
 	if text := b.texts(t, paused); strings.Contains(text, "at-") || strings.Contains(text, "rt-") {

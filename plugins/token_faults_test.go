@@ -195,7 +195,7 @@ func (c *tokenCell) endGrant(b *bench) {
 	for range 2 { // the second time without a request
 		_, failure := b.tokenCall(c, "refresh", in{})
 		if failure == nil || failure.Kind != plan.KindAuthRequired || failure.Reason != "invalid_grant" ||
-			!strings.Contains(failure.Hint, "flowrun connections login "+c.line.name) {
+			!strings.Contains(failure.Hint.Text, "flowrun connections login "+c.line.name) {
 			c.errorf("the end of the grant: %s", describe(failure))
 		}
 	}

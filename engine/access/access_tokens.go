@@ -98,12 +98,12 @@ func (c *Control) CreateAccessToken(ctx context.Context, r NewToken) (*TokenInfo
 		return nil, "", err
 	}
 	if len(tokens) >= maxAccessTokens {
-		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there are %d tokens, more are not kept", len(tokens)), Hint: "`flowrun tokens rm NAME` removes one"}
+		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there are %d tokens, more are not kept", len(tokens)), Hint: diag.Sayf("%s removes one", diag.Command{"tokens", "rm", "NAME"})}
 	}
 	if r.Name == "" {
 		r.Name = freeTokenName(r.Scope, tokens)
 	} else if findToken(tokens, r.Name) != nil {
-		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: "choose another name, or remove it with `flowrun tokens rm " + r.Name + "`"}
+		return nil, "", &fault.ConflictError{Message: fmt.Sprintf("there is a token %q already", r.Name), Hint: diag.Sayf("choose another name, or remove it with %s", diag.Command{"tokens", "rm", r.Name})}
 	}
 	secret := make([]byte, 32)
 	if _, err := io.ReadFull(c.entropy, secret); err != nil {
@@ -125,13 +125,10 @@ func (c *Control) CreateAccessToken(ctx context.Context, r NewToken) (*TokenInfo
 func checkNewToken(r NewToken, now time.Time) error {
 	switch {
 	case !slices.Contains(TokenScopes(), r.Scope):
-		hint := diag.DidYouMean(r.Scope, TokenScopes())
-		if hint == "" {
-			hint = "it is one of " + strings.Join(TokenScopes(), ", ")
-		}
+		hint := diag.MeantOr(r.Scope, TokenScopes(), "it is one of ")
 		return &fault.InputError{Message: fmt.Sprintf("%q is not a scope", r.Scope), Hint: hint}
 	case r.Name != "" && !isTokenName(r.Name):
-		return &fault.InputError{Message: "this is not a name for a token", Hint: "letters, digits, spaces and . _ @ -, at most 63, such as ci"}
+		return &fault.InputError{Message: "this is not a name for a token", Hint: diag.Say("letters, digits, spaces and . _ @ -, at most 63, such as ci")}
 	case !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now):
 		return &fault.InputError{Message: "the token would have expired already"}
 	}
@@ -186,9 +183,7 @@ func (c *Control) RemoveAccessToken(_ context.Context, name string) error {
 			names = append(names, token.Name)
 		}
 		unknown := &fault.UnknownError{What: "token", Name: name, Hint: diag.DidYouMean(name, names)}
-		if unknown.Hint == "" {
-			unknown.Hint = "`flowrun tokens list` lists the tokens"
-		}
+		unknown.Hint = unknown.Hint.Or(diag.Sayf("%s lists the tokens", diag.Command{"tokens", "list"}))
 		return unknown
 	}
 	if err := c.store.KV().Delete(tokenBucket, found.Hash, nil); err != nil {

@@ -190,7 +190,7 @@ func TestTokensHaveNamesOfTheirOwn(t *testing.T) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	var unknown *fault.UnknownError
-	if err := tr.RemoveAccessToken(t.Context(), "viewer-4"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, "viewer-") {
+	if err := tr.RemoveAccessToken(t.Context(), "viewer-4"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint.Text, "viewer-") {
 		t.Errorf("a near name: %v", err)
 	}
 	listed, err := tr.ListAccessTokens(t.Context())

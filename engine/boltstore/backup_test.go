@@ -137,7 +137,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 		if run.Status != runs.RunPaused || run.Paused != runs.PausedError {
 			t.Errorf("run %s is %s", runID, run.Status)
 		}
-		if runID != storetest.ID(fixturePaused) && (run.Error == nil || !strings.Contains(run.Error.Message, "2026-01-02T03:04:05Z") || run.Error.Hint == "") {
+		if runID != storetest.ID(fixturePaused) && (run.Error == nil || !strings.Contains(run.Error.Message, "2026-01-02T03:04:05Z") || run.Error.Hint.Text == "") {
 			t.Errorf("run %s says %+v", runID, run.Error)
 		}
 	}

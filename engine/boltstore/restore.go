@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -233,8 +234,7 @@ func (r *restore) parked(row *runs.Run) *runs.Run {
 		Kind:    plan.KindUnknownOutcome,
 		Reason:  "restored",
 		Message: "the store was restored from " + from + ": what this run did after it is not known",
-		Hint: fmt.Sprintf("look at what it did, then `flowrun runs resume %s`, or `flowrun runs cancel %s`",
-			row.ID, row.ID),
+		Hint:    diag.Sayf("look at what it did, then %s, or %s", diag.Command{"runs", "resume", row.ID}, diag.Command{"runs", "cancel", row.ID}),
 	}
 	if parked.Slot != nil {
 		slot := *parked.Slot

@@ -35,7 +35,7 @@ func (c *checker) actionOf(node *spec.Node) *action {
 		return nil
 	}
 	if found.Deprecated != "" {
-		c.problems.Warnf(node.Pos, CodeDeprecated, "`%s` is deprecated", name).Hint = found.Deprecated
+		c.problems.Warnf(node.Pos, CodeDeprecated, "`%s` is deprecated", name).Hint = diag.Say(found.Deprecated)
 	}
 	if known := c.actions[name]; known != nil {
 		return known
@@ -46,7 +46,7 @@ func (c *checker) actionOf(node *spec.Node) *action {
 		a.output, err = typeOf(found.Output)
 	}
 	if err != nil {
-		c.errorAt(node.Pos, CodeNotAsked, "the schema of `%s` can't be read: %s", name, err.Error()).Hint = "this is a fault of the plugin " + found.Plugin
+		c.errorAt(node.Pos, CodeNotAsked, "the schema of `%s` can't be read: %s", name, err.Error()).Hint = diag.Say("this is a fault of the plugin " + found.Plugin)
 		return nil
 	}
 	c.actions[name] = a
@@ -76,19 +76,17 @@ func (c *checker) unknownAction(node *spec.Node) {
 	switch {
 	case !dotted:
 		problem = c.errorAt(node.Pos, CodeUnknownAction, "`%s` is not an action", name)
-		problem.Hint = "an action is written `plugin.action`"
+		problem.Hint = diag.Say("an action is written `plugin.action`")
 	case len(own) == 0:
 		problem = c.errorAt(node.Pos, CodeUnknownPlugin, "no plugin has the name `%s`", plugin)
 		problem.Hint = diag.MeantOr(plugin, plugins, "the plugins are ")
 	default:
 		problem = c.errorAt(node.Pos, CodeUnknownAction, "the plugin `%s` has no action `%s`", plugin, short)
-		problem.Hint = "it has " + strings.Join(own, ", ")
+		problem.Hint = diag.Say("it has " + strings.Join(own, ", "))
 	}
-	if near != "" {
-		problem.Hint = near
-	}
+	problem.Hint = near.Or(problem.Hint)
 	if name == "core.http" {
-		problem.Hint = "it is left out on purpose: a service is reached by a plugin of its own"
+		problem.Hint = diag.Say("it is left out on purpose: a service is reached by a plugin of its own")
 	}
 }
 

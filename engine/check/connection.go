@@ -16,7 +16,7 @@ func (c *checker) connection(s *step) {
 	switch {
 	case s.action.builtin():
 		if pair, written := s.src.Node.Pair("connection"); written {
-			c.errorAt(pair.Key.Pos, CodeWithoutPlugins, "`%s` needs no connection", s.src.Uses.Text).Hint = "leave `connection` out"
+			c.errorAt(pair.Key.Pos, CodeWithoutPlugins, "`%s` needs no connection", s.src.Uses.Text).Hint = diag.Say("leave `connection` out")
 		}
 	case node != nil:
 		c.writtenConnection(s, node, plugin)
@@ -77,7 +77,7 @@ func (c *checker) defaultConnection(s *step, plugin string) {
 			name = own[0]
 		default:
 			c.errorAt(s.src.Uses.Pos, CodeWhichOne, "the plugin `%s` has several connections: %s", plugin, strings.Join(own, ", ")).Hint =
-				"say which one: `connection: " + own[0] + "`"
+				diag.Say("say which one: `connection: " + own[0] + "`")
 			return
 		}
 	}
@@ -94,13 +94,13 @@ func connectionsOf(known map[string]string, plugin string) []string {
 	return names
 }
 
-func connectionHint(known map[string]string, name, plugin string) string {
+func connectionHint(known map[string]string, name, plugin string) diag.Hint {
 	own := connectionsOf(known, plugin)
-	if near := diag.DidYouMean(name, own); near != "" {
+	if near := diag.DidYouMean(name, own); near.Text != "" {
 		return near
 	}
 	if len(own) == 0 {
-		return "declare one of the plugin " + plugin + " under `connections` in flowrun.yaml"
+		return diag.Say("declare one of the plugin " + plugin + " under `connections` in flowrun.yaml")
 	}
-	return "the connections of " + plugin + " are " + strings.Join(own, ", ")
+	return diag.Say("the connections of " + plugin + " are " + strings.Join(own, ", "))
 }

@@ -34,7 +34,7 @@ func (c *checker) fields(node *spec.Node, name string, own map[string]reader) {
 	for i := range m.Keys {
 		key := &m.Keys[i]
 		if _, written := node.Pair(key.Name); key.Needed && !written && !misspelt(node, key.Name) {
-			c.errorAt(node.FirstKey(), CodeMissing, "%s needs `%s`", m.What, key.Name).Hint = key.Missing
+			c.errorAt(node.FirstKey(), CodeMissing, "%s needs `%s`", m.What, key.Name).Hint = diag.Say(key.Missing)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (c *checker) isMap(pair spec.Pair, key *spec.Key) bool {
 	case node.IsNull():
 		c.noValue(pair)
 	default:
-		c.errorAt(node.Pos, CodeShape, "%s must be a map, not a %s", what, node.Kind).Hint = "write `" + key.Example + "`"
+		c.errorAt(node.Pos, CodeShape, "%s must be a map, not a %s", what, node.Kind).Hint = diag.Say("write `" + key.Example + "`")
 	}
 	return false
 }
@@ -114,7 +114,7 @@ func (c *checker) noValue(pair spec.Pair) {
 	if pair.Value.Text == "" {
 		pos = pair.Key.Pos
 	}
-	c.errorAt(pos, CodeShape, "`%s` has no value", pair.Key.Text).Hint = "leave the key out if it is not wanted"
+	c.errorAt(pos, CodeShape, "`%s` has no value", pair.Key.Text).Hint = diag.Say("leave the key out if it is not wanted")
 }
 
 // scalar reports a value that is not a single one without expressions.
@@ -149,7 +149,7 @@ func (c *checker) duration(key *spec.Key, node *spec.Node) (time.Duration, bool)
 	}
 	d, err := duration.Parse(node.Text)
 	if err != nil {
-		c.errorAt(node.Pos, CodeDuration, "%s", strings.ReplaceAll(err.Error(), "\"", "`")).Hint = duration.Hint(node.Text)
+		c.errorAt(node.Pos, CodeDuration, "%s", strings.ReplaceAll(err.Error(), "\"", "`")).Hint = diag.Say(duration.Hint(node.Text))
 		return 0, false
 	}
 	if least := time.Duration(key.Least * float64(time.Second)); d < least {
@@ -166,7 +166,7 @@ func (c *checker) integer(key *spec.Key, node *spec.Node) (int, bool) {
 	}
 	n, err := strconv.Atoi(node.Text)
 	if err != nil || !node.IsPlain() || strconv.Itoa(n) != node.Text {
-		c.errorAt(node.Pos, CodeNumber, "`%s` is not an integer", node.Text).Hint = "write digits only, without quotes"
+		c.errorAt(node.Pos, CodeNumber, "`%s` is not an integer", node.Text).Hint = diag.Say("write digits only, without quotes")
 		return 0, false
 	}
 	if least, most := int(key.Least), int(key.Most); n < least || n > most {

@@ -75,14 +75,14 @@ func (t *text) within(offset int) bool {
 func (c *checker) reportForeign() {
 	for _, f := range c.foreign {
 		if refused := c.refused(f); refused != nil {
-			refused.Hint = "expressions are written `" + f.meant + "`"
+			refused.Hint = diag.Say("expressions are written `" + f.meant + "`")
 			continue
 		}
 		problem := c.problems.Warnf(f.node.Span(f.from, f.to), CodeForeign, "`%s` is text; expressions are `${{ }}`", f.written)
 		if _, issues := eval.Parse(strings.TrimSuffix(strings.TrimPrefix(f.meant, "${{"), "}}")); len(issues) == 0 {
-			problem.Hint = "write `" + f.meant + "`; "
+			problem.Hint = diag.Say("write `" + f.meant + "`; ")
 		}
-		problem.Hint += "if the text is meant, `${{ '" + f.written + "' }}` says so"
+		problem.Hint = diag.Say(problem.Hint.Text + "if the text is meant, `${{ '" + f.written + "' }}` says so")
 	}
 }
 

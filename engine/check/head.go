@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -48,7 +49,7 @@ func (c *checker) name() string {
 	if c.static(node) {
 		switch {
 		case !namePattern.MatchString(node.Text):
-			c.errorAt(node.Pos, CodeName, "`%s` is not a name for a workflow", node.Text).Hint = nameHint
+			c.errorAt(node.Pos, CodeName, "`%s` is not a name for a workflow", node.Text).Hint = diag.Say(nameHint)
 		case len([]rune(node.Text)) > spec.MaxName:
 			c.errorAt(node.Pos, CodeName, "the name is longer than %d characters", spec.MaxName)
 		}
@@ -64,7 +65,7 @@ func (c *checker) labels() {
 	for _, pair := range c.tree.Labels.Pairs {
 		key := pair.Key.Text
 		if !namePattern.MatchString(key) || len([]rune(key)) > spec.MaxName {
-			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a label", key).Hint = nameHint
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a label", key).Hint = diag.Say(nameHint)
 		}
 		if !c.scalar(pair.Value, "a label's text") {
 			continue
@@ -100,7 +101,7 @@ func (c *checker) bounded(key *spec.Key, node *spec.Node) time.Duration {
 	}
 	if most := c.plan.Timeout; d > most {
 		c.errorAt(node.Pos, CodeTooLong, "%s is longer than the workflow's timeout, which is %s", node.Text, duration.Text(most)).Hint =
-			"make it shorter, or write a longer `timeout` at the top"
+			diag.Say("make it shorter, or write a longer `timeout` at the top")
 	}
 	return d
 }

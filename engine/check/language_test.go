@@ -69,7 +69,7 @@ func TestOneEditAddsAWord(t *testing.T) {
 			if problems := checkBy(language, c.good); len(problems) > 0 {
 				t.Errorf("validate does not know it: %v", problems)
 			}
-			if problems := checkBy(language, c.bad); len(problems) != 1 || problems[0].Code != c.code || problems[0].Hint != c.hint {
+			if problems := checkBy(language, c.bad); len(problems) != 1 || problems[0].Code != c.code || problems[0].Hint.Text != c.hint {
 				t.Errorf("validate says of a wrong value: %v", problems)
 			}
 			schema := editorOf(t, language, fake().actions, nil)

@@ -38,7 +38,7 @@ func (c *checker) foreach(s *step) plan.Value {
 	}
 	if node.Kind == spec.Scalar {
 		if text := c.text(node); !text.bad && text.whole == nil {
-			c.errorAt(node.Pos, CodeLoopList, "a loop needs a list").Hint = "write `foreach: ${{ … }}` or a list"
+			c.errorAt(node.Pos, CodeLoopList, "a loop needs a list").Hint = diag.Say("write `foreach: ${{ … }}` or a list")
 			return plan.Value{}
 		}
 	}
@@ -52,7 +52,7 @@ func (c *checker) foreach(s *step) plan.Value {
 	}
 	if n := c.knownLength(node); n > plan.MaxLoopItems {
 		c.errorAt(node.Pos, CodeLoopList, "the list has %d items; a loop takes at most %d", n, plan.MaxLoopItems).Hint =
-			"cut it into parts, one for each run or loop"
+			diag.Say("cut it into parts, one for each run or loop")
 	}
 	return out.plan
 }
@@ -114,13 +114,13 @@ func (c *checker) loopName(s *step) {
 	switch {
 	case !c.static(node):
 	case !fieldPattern.MatchString(name):
-		c.errorAt(node.Pos, CodeName, "`%s` is not a name for an item", name).Hint = fieldHint
+		c.errorAt(node.Pos, CodeName, "`%s` is not a name for an item", name).Hint = diag.Say(fieldHint)
 	case c.outerName(s, node.Pos, name):
 	case name == "item":
 	case slices.Contains(rootNames(), name):
-		c.errorAt(node.Pos, CodeName, "`%s` is a name of the language", name).Hint = "write another one"
+		c.errorAt(node.Pos, CodeName, "`%s` is a name of the language", name).Hint = diag.Say("write another one")
 	case target != nil && (c.sees(s, target, true) || target.within(s.inner) != nil):
-		c.errorAt(node.Pos, CodeName, "a step has the id `%s`", name).Hint = "an item's name differs from the ids that are visible"
+		c.errorAt(node.Pos, CodeName, "a step has the id `%s`", name).Hint = diag.Say("an item's name differs from the ids that are visible")
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *checker) loopName(s *step) {
 func (c *checker) outerName(s *step, pos diag.Pos, name string) bool {
 	for _, outer := range s.loops() {
 		if outer.as() == name {
-			c.errorAt(pos, CodeName, "the loop around already calls its items `%s`", name).Hint = "write `as:` with another name"
+			c.errorAt(pos, CodeName, "the loop around already calls its items `%s`", name).Hint = diag.Say("write `as:` with another name")
 			return true
 		}
 	}
@@ -143,7 +143,7 @@ func (c *checker) loopKey(s *step, loop *plan.Loop) {
 	}
 	if text := c.text(node); !text.bad && !text.hasExpr() {
 		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop has an expression, such as ${{ %s.id }}", s.as()).Hint =
-			"every item needs a key of its own"
+			diag.Say("every item needs a key of its own")
 		return
 	}
 	v := valuer{c: c, scope: c.loopNames(s, c.scope(s, false, true))}
@@ -159,9 +159,9 @@ func (c *checker) loopKey(s *step, loop *plan.Loop) {
 	case out.typ.HasSecret():
 		c.errorAt(node.Pos, CodeSecretText, "a secret can't be a loop's key")
 	case out.typ.MayBeNull():
-		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop may be null here").Hint = "give a value for that case with `??`"
+		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop may be null here").Hint = diag.Say("give a value for that case with `??`")
 	case !isA(out.typ, schema.String, schema.Int):
-		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop must be text or an integer, got %s", out.typ.Article()).Hint = "string(x) makes text of it"
+		c.errorAt(node.Pos, CodeLoopKey, "the key of a loop must be text or an integer, got %s", out.typ.Article()).Hint = diag.Say("string(x) makes text of it")
 	}
 }
 
@@ -190,7 +190,7 @@ func (c *checker) collect(s *step, loop *plan.Loop) *schema.Type {
 func (c *checker) collected(v *valuer, node *spec.Node) value {
 	if node.Kind == spec.Scalar {
 		if text := c.text(node); !text.bad && text.whole == nil {
-			c.errorAt(node.Pos, CodeShape, "`collect` is a map or one expression").Hint = "write `collect: ${{ … }}`"
+			c.errorAt(node.Pos, CodeShape, "`collect` is a map or one expression").Hint = diag.Say("write `collect: ${{ … }}`")
 			return anyValue()
 		}
 	}

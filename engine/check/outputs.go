@@ -21,7 +21,7 @@ func (c *checker) outputs() {
 	for _, pair := range c.tree.Outputs.Pairs {
 		name := pair.Key.Text
 		if !fieldPattern.MatchString(name) {
-			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an output", name).Hint = fieldHint
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an output", name).Hint = diag.Say(fieldHint)
 		}
 		t := c.output(name, pair.Value)
 		fields = append(fields, schema.Required(name, t))
@@ -86,8 +86,8 @@ func (c *checker) formattedKeys(node *spec.Node) {
 			continue
 		}
 		problem := c.errorAt(pair.Key.Pos, CodeUnknownKey, "an output has no key `%s` beside `value`", pair.Key.Text)
-		if problem.Hint = diag.DidYouMean(pair.Key.Text, known); problem.Hint == "" {
-			problem.Hint = "it has `format`; an object with a field `value` of its own stands below it: `value: {value: …}`"
+		if problem.Hint = diag.DidYouMean(pair.Key.Text, known); problem.Hint.Text == "" {
+			problem.Hint = diag.Say("it has `format`; an object with a field `value` of its own stands below it: `value: {value: …}`")
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (c *checker) format(node *spec.Node, word string, t *schema.Type) {
 	if word == "csv" {
 		hint = "a list of objects or of lists is a table, and toCSV(rows) makes the text"
 	}
-	c.errorAt(node.Pos, CodeFormat, "the format %s needs text, got %s", word, t.Article()).Hint = hint
+	c.errorAt(node.Pos, CodeFormat, "the format %s needs text, got %s", word, t.Article()).Hint = diag.Say(hint)
 }
 
 // isTable reports whether t may be rows: objects or lists.

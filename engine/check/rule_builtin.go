@@ -53,7 +53,7 @@ func (c *checker) approve(s *step) *schema.Type {
 		} else {
 			bad = true
 			c.errorAt(form.Pos, CodeShape, "`form` must be a map of fields, not a %s", form.Kind).Hint =
-				"write `form: {label: {type: string}}`"
+				diag.Say("write `form: {label: {type: string}}`")
 		}
 	}
 	c.restOf(s, s.action.input, "form")
@@ -137,12 +137,12 @@ func (c *checker) notifyTarget(s *step) {
 		return
 	}
 	problem := c.errorAt(to.Pos, CodeUnknownTarget, "no notify target has the name `%s`", text.literal())
-	if problem.Hint = diag.DidYouMean(text.literal(), targets); problem.Hint != "" {
+	if problem.Hint = diag.DidYouMean(text.literal(), targets); problem.Hint.Text != "" {
 		return
 	}
-	problem.Hint = "declare it under `notify` in flowrun.yaml"
+	problem.Hint = diag.Say("declare it under `notify` in flowrun.yaml")
 	if len(targets) > 0 {
-		problem.Hint = "the targets are " + strings.Join(targets, ", ")
+		problem.Hint = diag.Say("the targets are " + strings.Join(targets, ", "))
 	}
 }
 
@@ -160,9 +160,9 @@ func (c *checker) onUnknown(s *step) {
 	pair, _ := s.src.Node.Pair("on_unknown")
 	switch effect := s.action.plan.Effect; {
 	case s.action.builtin():
-		c.errorAt(pair.Key.Pos, CodeNotForAction, "`on_unknown` does not belong to `%s`", s.src.Uses.Text).Hint = "its outcome is always known"
+		c.errorAt(pair.Key.Pos, CodeNotForAction, "`on_unknown` does not belong to `%s`", s.src.Uses.Text).Hint = diag.Say("its outcome is always known")
 	case effect != plan.EffectOnce:
 		c.problems.Warnf(pair.Key.Pos, CodeNotForAction, "`on_unknown` says nothing here: the effect of `%s` is `%s`", s.src.Uses.Text, effect).Hint =
-			"such a call is sent again after a crash or a lost answer"
+			diag.Say("such a call is sent again after a crash or a lost answer")
 	}
 }

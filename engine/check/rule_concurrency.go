@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -51,7 +52,7 @@ func (c *checker) concurrencyKey(node *spec.Node, out *plan.Concurrency) {
 	if t := result.typ; result.plan.Kind == plan.ValueExpr && t != nil {
 		if t.MayBeNull() || !isA(t, schema.String, schema.Int, schema.Bool) {
 			c.errorAt(node.Pos, CodeType, "the key of `concurrency` must be text, got %s", t.Article()).Hint =
-				"runs with the same text share the places"
+				diag.Say("runs with the same text share the places")
 			return
 		}
 	}

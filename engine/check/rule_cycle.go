@@ -40,14 +40,14 @@ func (c *checker) cycle(s *step, e edge, circle []*step) {
 		names = append(names, step.title())
 	}
 	problem := c.errorAt(e.pos, CodeCycle, "the steps wait for each other: %s", strings.Join(names, " needs "))
-	problem.Hint = "take one of them out of `needs`"
+	problem.Hint = diag.Say("take one of them out of `needs`")
 	for _, at := range circle {
 		for _, next := range at.needs {
 			if !slices.Contains(circle, next.to) && next.to != s {
 				continue
 			}
 			if !next.written {
-				problem.Hint = "step " + at.title() + " follows the step above it, since it has no `needs`: write what it needs, or `needs: []`"
+				problem.Hint = diag.Say("step " + at.title() + " follows the step above it, since it has no `needs`: write what it needs, or `needs: []`")
 			}
 			problem.Related = append(problem.Related, diag.Related{Pos: next.pos, Message: at.title() + " follows " + next.to.title()})
 		}

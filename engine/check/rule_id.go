@@ -26,14 +26,14 @@ func (c *checker) writtenID(s *step, node *spec.Node) {
 	id := node.Text
 	if !idPattern.MatchString(id) {
 		problem := c.errorAt(node.Pos, CodeID, "`%s` is not an id", id)
-		problem.Hint = "an id starts with a small letter and has small letters, digits and `_`"
+		problem.Hint = diag.Say("an id starts with a small letter and has small letters, digits and `_`")
 		if fixed := strings.ReplaceAll(strings.ToLower(id), "-", "_"); idPattern.MatchString(fixed) {
-			problem.Hint = "write `" + fixed + "`: small letters, digits and `_`"
+			problem.Hint = diag.Say("write `" + fixed + "`: small letters, digits and `_`")
 		}
 	}
 	if earlier, taken := c.byID[id]; taken {
 		problem := c.errorAt(node.Pos, CodeDuplicateID, "the id `%s` is taken", id)
-		problem.Hint = "ids are unique in the file, inside loops and handlers too"
+		problem.Hint = diag.Say("ids are unique in the file, inside loops and handlers too")
 		problem.Related = []diag.Related{{Pos: earlier.src.ID.Pos, Message: "first used here"}}
 		return
 	}

@@ -110,7 +110,7 @@ func (r *inputReader) properties(node *spec.Node) (json.RawMessage, []string) {
 	for _, pair := range node.Pairs {
 		name := pair.Key.Text
 		if !fieldPattern.MatchString(name) {
-			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = fieldHint
+			r.c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for an input", name).Hint = diag.Say(fieldHint)
 			r.bad = true
 		}
 		if pair.Value.Bad {
@@ -132,7 +132,7 @@ func (r *inputReader) schema(node *spec.Node, what string) (json.RawMessage, boo
 	if node.Kind != spec.Mapping {
 		problem := r.problem(node.Pos, "the schema of %s must be a map, not a %s", what, node.Kind)
 		if node.Kind == spec.Scalar && slices.Contains(r.c.key(schemaMap, "type").Values, node.Text) {
-			problem.Hint = "write {type: " + node.Text + "}"
+			problem.Hint = diag.Say("write {type: " + node.Text + "}")
 		}
 		return anything, true
 	}
@@ -266,7 +266,7 @@ func (r *inputReader) kindWords(node *spec.Node) bool {
 		if types := key.Kinds; types != nil && !slices.Contains(types, kind.Text) {
 			found = true
 			r.problem(pair.Key.Pos, "`%s` does not belong to the type %s", pair.Key.Text, kind.Text).Hint =
-				"it belongs to " + strings.Join(types, " and ")
+				diag.Say("it belongs to " + strings.Join(types, " and "))
 		}
 	}
 	return found

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -19,7 +20,7 @@ func (c *checker) letStep(s *step) {
 		name := pair.Key.Text
 		if !fieldPattern.MatchString(name) {
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a value", name).Hint =
-				fieldHint
+				diag.Say(fieldHint)
 		}
 		v := valuer{c: c, scope: scope}
 		out := v.value(pair.Value, schema.Of(schema.Any), "", false)

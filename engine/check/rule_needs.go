@@ -60,11 +60,11 @@ func (c *checker) needed(s *step, node *spec.Node) *step {
 	problem := c.errorAt(node.Pos, CodeHiddenStep, "step `%s` does not stand in the same list", node.Text)
 	switch holder := target.within(s.list); {
 	case holder != nil && holder.id != "":
-		problem.Hint = "it is inside the loop `" + holder.id + "`: write `needs: " + holder.id + "`"
+		problem.Hint = diag.Say("it is inside the loop `" + holder.id + "`: write `needs: " + holder.id + "`")
 	case s.within(target.list) != nil:
-		problem.Hint = "the loop around this step follows it: write `needs` at the loop"
+		problem.Hint = diag.Say("the loop around this step follows it: write `needs` at the loop")
 	default:
-		problem.Hint = "`needs` names steps of its own list"
+		problem.Hint = diag.Say("`needs` names steps of its own list")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -25,14 +26,14 @@ func (c *checker) paginate(s *step, output *schema.Type) *schema.Type {
 	paging := s.action.plan.Paging
 	if paging == nil {
 		pair, _ := s.src.Node.Pair("paginate")
-		c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` has no pages", s.src.Uses.Text).Hint = "leave `paginate` out"
+		c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` has no pages", s.src.Uses.Text).Hint = diag.Say("leave `paginate` out")
 		return output
 	}
 	item, ok := itemType(output, paging.ItemsField)
 	if !ok {
 		pair, _ := s.src.Node.Pair("paginate")
 		c.errorAt(pair.Key.Pos, CodeNotForAction, "which list of `%s` a page consists of is not known", s.src.Uses.Text).Hint =
-			"the plugin must say which field holds the items"
+			diag.Say("the plugin must say which field holds the items")
 		return output
 	}
 	c.literalCursor(s, paging.CursorField)
@@ -57,7 +58,7 @@ func (c *checker) literalCursor(s *step, name string) {
 		return
 	}
 	c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` can't be written out beside `paginate`", name).Hint =
-		"`paginate` begins at the first page and sets it for the others"
+		diag.Say("`paginate` begins at the first page and sets it for the others")
 }
 
 // itemType is the type of what a page lists: the elements of the named field, of

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -24,10 +25,10 @@ func (c *checker) repeat(s *step, output *schema.Type) *schema.Type {
 	pair, _ := s.src.Node.Pair("repeat")
 	switch effect := s.action.plan.Effect; {
 	case s.action.builtin():
-		c.errorAt(pair.Key.Pos, CodeNotForAction, "`repeat` does not belong to `%s`", s.src.Uses.Text).Hint = "leave `repeat` out"
+		c.errorAt(pair.Key.Pos, CodeNotForAction, "`repeat` does not belong to `%s`", s.src.Uses.Text).Hint = diag.Say("leave `repeat` out")
 	case effect != plan.EffectRead && effect != plan.EffectIdempotent:
 		c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` can't be repeated: its effect is `%s`", s.src.Uses.Text, effect).Hint =
-			"only actions that read, or that may be sent twice, can be polled"
+			diag.Say("only actions that read, or that may be sent twice, can be polled")
 	}
 	s.plan.Repeat = out
 	return output

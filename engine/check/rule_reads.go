@@ -76,7 +76,7 @@ func (c *checker) literalRead(node *spec.Node, base int, r eval.Read) bool {
 		return true
 	}
 	c.errorAt(place(node, base, [2]int{r.Start, r.End}), CodeStepsWhole, "steps are read by their ids, such as `steps.fetch.outputs`").Hint =
-		"without a literal id it is not known which steps must come before"
+		diag.Say("without a literal id it is not known which steps must come before")
 	return false
 }
 
@@ -94,12 +94,12 @@ func (c *checker) visible(s *step, r read) *step {
 	problem := c.errorAt(r.pos, CodeHiddenStep, "step `%s` can't be seen from here", r.id)
 	switch {
 	case target.list.handler != handlerNone:
-		problem.Hint = "it is a step of `" + string(target.list.handler) + "`"
+		problem.Hint = diag.Say("it is a step of `" + string(target.list.handler) + "`")
 	case target.list.loop != nil && target.list.loop.id != "":
 		loop := target.list.loop.id
-		problem.Hint = "it is inside the loop `" + loop + "`: read what `collect` yields, `steps." + loop + ".outputs.items`"
+		problem.Hint = diag.Say("it is inside the loop `" + loop + "`: read what `collect` yields, `steps." + loop + ".outputs.items`")
 	default:
-		problem.Hint = "it is inside a loop: outside one sees only what the loop's `collect` yields"
+		problem.Hint = diag.Say("it is inside a loop: outside one sees only what the loop's `collect` yields")
 	}
 	return nil
 }
@@ -156,12 +156,12 @@ func (c *checker) inferredEdge(s *step, r *read) {
 	case target == s:
 		problem.Message = "a step can't read itself"
 		if s.src.Repeat != nil {
-			problem.Hint = "the outputs of a round are `result`"
+			problem.Hint = diag.Say("the outputs of a round are `result`")
 		}
 	case target == holder:
 		problem.Message = "the steps inside the loop `" + r.id + "` can't read its outputs"
 	default:
-		problem.Hint = "it follows this step; give it `needs` of its own, or move it up"
+		problem.Hint = diag.Say("it follows this step; give it `needs` of its own, or move it up")
 	}
 	r.target = nil
 }

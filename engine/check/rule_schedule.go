@@ -69,7 +69,7 @@ func location(name string) (*time.Location, bool) {
 }
 
 // zoneHint tries the usual spelling of a name, then the best known names.
-func zoneHint(name string) string {
+func zoneHint(name string) diag.Hint {
 	parts := strings.FieldsFunc(strings.ReplaceAll(name, " ", "_"), func(r rune) bool { return r == '/' })
 	for i, part := range parts {
 		words := strings.Split(strings.ToLower(part), "_")
@@ -83,13 +83,13 @@ func zoneHint(name string) string {
 	usual := strings.Join(parts, "/")
 	for _, try := range []string{usual, strings.ToUpper(name), "Europe/" + usual, "America/" + usual, "Asia/" + usual} {
 		if _, ok := location(try); ok {
-			return "did you mean `" + try + "`?"
+			return diag.Meant(try)
 		}
 	}
-	if near := diag.DidYouMean(usual, knownZones()); near != "" {
+	if near := diag.DidYouMean(usual, knownZones()); near.Text != "" {
 		return near
 	}
-	return "write a name such as Europe/Berlin or America/New_York; without `timezone` it is UTC"
+	return diag.Say("write a name such as Europe/Berlin or America/New_York; without `timezone` it is UTC")
 }
 
 // knownZones are the names that spelling mistakes are compared with.

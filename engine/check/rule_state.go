@@ -32,7 +32,7 @@ func (c *checker) stateSchema() {
 	for _, pair := range c.tree.State.Pairs {
 		name := pair.Key.Text
 		if !fieldPattern.MatchString(name) {
-			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a state value", name).Hint = fieldHint
+			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a state value", name).Hint = diag.Say(fieldHint)
 			r.bad = true
 		}
 		names = append(names, name)
@@ -44,7 +44,7 @@ func (c *checker) stateSchema() {
 		properties = append(properties, member{name, text})
 		if !hasDefault && !r.bad && !nullable(text) {
 			c.errorAt(pair.Key.Pos, CodeStateDefault, "the state value `%s` needs a default", name).Hint =
-				"the first run reads it: write `default: …`, or `nullable: true`"
+				diag.Say("the first run reads it: write `default: …`, or `nullable: true`")
 			r.bad = true
 		}
 	}
@@ -90,11 +90,11 @@ func (c *checker) setStateStep(s *step) {
 func (c *checker) setElsewhere(s *step, pos diag.Pos) {
 	if s.list.loop != nil {
 		c.errorAt(pos, CodeSetState, "`set_state` can't stand inside a loop").Hint =
-			"set it once, behind the loop, from what `collect` yields"
+			diag.Say("set it once, behind the loop, from what `collect` yields")
 		return
 	}
 	c.errorAt(pos, CodeSetState, "`set_state` can't stand in `%s`", s.list.handler).Hint =
-		"state is written together with the run's success, which is final before its handlers run"
+		diag.Say("state is written together with the run's success, which is final before its handlers run")
 }
 
 // stateField returns the declared type of a name that is set, nil for one that
@@ -103,21 +103,21 @@ func (c *checker) stateField(key *spec.Node) *schema.Type {
 	name := key.Text
 	if c.memory.state == nil {
 		c.errorAt(key.Pos, CodeStateName, "the workflow declares no state").Hint =
-			"declare it at the top: state: {" + name + ": {type: …, default: …}}"
+			diag.Say("declare it at the top: state: {" + name + ": {type: …, default: …}}")
 		return nil
 	}
 	t, known := c.memory.state.Field(name)
 	if !known && c.memory.state.Additional == nil {
 		problem := c.errorAt(key.Pos, CodeStateName, "there is no state `%s`", name)
-		if problem.Hint = diag.DidYouMean(name, c.memory.state.FieldNames()); problem.Hint == "" {
-			problem.Hint = "declare it under `state` at the top"
+		if problem.Hint = diag.DidYouMean(name, c.memory.state.FieldNames()); problem.Hint.Text == "" {
+			problem.Hint = diag.Say("declare it under `state` at the top")
 		}
 		return nil
 	}
 	if first, twice := c.memory.set[name]; twice {
 		problem := c.errorAt(key.Pos, CodeSetState, "the state `%s` is set twice", name)
 		problem.Related = []diag.Related{{Pos: first, Message: "first set here"}}
-		problem.Hint = "a run writes each value once, with its success"
+		problem.Hint = diag.Say("a run writes each value once, with its success")
 	} else {
 		c.memory.set[name] = key.Pos
 	}
@@ -136,13 +136,13 @@ func (c *checker) incremental(s *step) {
 	case s.action == nil:
 	case !s.action.plan.Incremental:
 		c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` can't read only what is new", s.src.Uses.Text).Hint =
-			"leave `incremental` out: the action has no watermark"
+			diag.Say("leave `incremental` out: the action has no watermark")
 	case s.list.handler != handlerNone:
 		c.errorAt(pair.Key.Pos, CodeSetState, "`incremental` can't stand in `%s`", s.list.handler).Hint =
-			"cursors move together with the run's success, which is final before its handlers run"
+			diag.Say("cursors move together with the run's success, which is final before its handlers run")
 	case s.action.plan.Paging != nil && !s.src.Written("paginate") && !s.misspelt("paginate"):
 		c.errorAt(pair.Key.Pos, CodeMissing, "`incremental` needs `paginate` beside it").Hint =
-			"`" + s.src.Uses.Text + "` answers in pages: after the first alone the cursor would pass over the rest"
+			diag.Say("`" + s.src.Uses.Text + "` answers in pages: after the first alone the cursor would pass over the rest")
 	}
 }
 
@@ -154,11 +154,11 @@ func (c *checker) cursorName(s *step, key *spec.Key, node *spec.Node) {
 	first, taken := c.memory.cursors[name]
 	switch {
 	case !namePattern.MatchString(name) || len([]rune(name)) > key.MaxRunes:
-		c.errorAt(node.Pos, CodeCursorName, "`%s` is not a name for a cursor", name).Hint = nameHint
+		c.errorAt(node.Pos, CodeCursorName, "`%s` is not a name for a cursor", name).Hint = diag.Say(nameHint)
 	case taken:
 		problem := c.errorAt(node.Pos, CodeCursorName, "two steps have the cursor `%s`", name)
 		problem.Related = []diag.Related{{Pos: first.Pos, Message: "the first one"}}
-		problem.Hint = "give each its own name"
+		problem.Hint = diag.Say("give each its own name")
 	default:
 		c.memory.cursors[name] = node
 		s.plan.Incremental = name
@@ -179,19 +179,19 @@ func (c *checker) cache(s *step) {
 		return
 	case s.action.builtin():
 		problem = c.errorAt(pair.Key.Pos, CodeNotForAction, "`cache` does not belong to `%s`", s.src.Uses.Text)
-		problem.Hint = "leave `cache` out"
+		problem.Hint = diag.Say("leave `cache` out")
 	case s.action.plan.Effect != plan.EffectRead:
 		problem = c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` can't be answered from a cache: its effect is `%s`", s.src.Uses.Text, s.action.plan.Effect)
-		problem.Hint = "only actions that read have a cache"
+		problem.Hint = diag.Say("only actions that read have a cache")
 	case s.action.output.HasSecret():
 		problem = c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` can't have a cache: its output holds a secret", s.src.Uses.Text)
-		problem.Hint = "leave `cache` out"
+		problem.Hint = diag.Say("leave `cache` out")
 	case s.src.Incremental != nil:
 		problem = c.errorAt(pair.Key.Pos, CodeNotForAction, "`cache` and `incremental` can't stand together")
-		problem.Hint = "what was read before is not what is new"
+		problem.Hint = diag.Say("what was read before is not what is new")
 	case s.src.Repeat != nil:
 		problem = c.errorAt(pair.Key.Pos, CodeNotForAction, "`cache` and `repeat` can't stand together")
-		problem.Hint = "each round would get the first one's answer"
+		problem.Hint = diag.Say("each round would get the first one's answer")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -22,7 +23,7 @@ func (c *checker) infer(p *part, scope *eval.Scope) (*schema.Type, []eval.Issue)
 func (c *checker) knownType(text *text, t *schema.Type) {
 	if c.strict && !t.Known() && t != eval.Faulty && !c.toldAtItsStep(text.whole) {
 		c.errorAt(text.node.Pos, eval.CodeAny, "the type of this value is not known").Hint =
-			"make one of it with string(x), int(x) or float(x); get(x, path) reads a part as it comes"
+			diag.Say("make one of it with string(x), int(x) or float(x); get(x, path) reads a part as it comes")
 	}
 }
 

@@ -22,7 +22,7 @@ type WorkflowCatalog interface {
 type WorkflowFault struct {
 	Code    string
 	Message string
-	Hint    string
+	Hint    diag.Hint
 	Related []diag.Related
 }
 
@@ -39,7 +39,7 @@ func (c *checker) workflowStep(s *step) {
 		key := pair.Key.Text
 		if table.KeyOf(string(spec.ActionStep), key) != nil && table.KeyOf(spec.WorkflowStep, key) == nil {
 			c.errorAt(pair.Key.Pos, CodeNotForAction, "`%s` does not belong to a workflow as a step", key).Hint =
-				"it takes `uses`, `with`, `timeout` and `on_error`; the workflow itself says the rest"
+				diag.Say("it takes `uses`, `with`, `timeout` and `on_error`; the workflow itself says the rest")
 		}
 	}
 	c.timeouts(s)
@@ -67,7 +67,7 @@ func (c *checker) workflowOf(s *step) *action {
 	node := s.src.Uses
 	catalog, ok := c.catalog.(WorkflowCatalog)
 	if !ok {
-		c.errorAt(node.Pos, CodeWorkflowFile, "workflows as steps can't be read here").Hint = "this check knows no files"
+		c.errorAt(node.Pos, CodeWorkflowFile, "workflows as steps can't be read here").Hint = diag.Say("this check knows no files")
 		return nil
 	}
 	if !c.static(node) {

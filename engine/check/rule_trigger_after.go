@@ -50,7 +50,7 @@ func (c *checker) followed(key *spec.Key, node *spec.Node, out *plan.After) *sch
 	name := node.Text
 	out.Workflow = name
 	if name == c.plan.Name {
-		c.errorAt(node.Pos, CodeTriggerAfter, "a workflow can't follow itself").Hint = "its runs would never end"
+		c.errorAt(node.Pos, CodeTriggerAfter, "a workflow can't follow itself").Hint = diag.Say("its runs would never end")
 		return unknown
 	}
 	known, ok := c.catalog.(ProjectCatalog)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -47,7 +48,7 @@ func (c *checker) polled(node *spec.Node, known map[string]*spec.Node, out *plan
 		return schema.Of(schema.Any)
 	}
 	if isWorkflowPath(uses) {
-		c.errorAt(uses.Pos, CodeNotForAction, "a workflow can't be polled").Hint = "a poll asks a plugin; `after` follows a workflow"
+		c.errorAt(uses.Pos, CodeNotForAction, "a workflow can't be polled").Hint = diag.Say("a poll asks a plugin; `after` follows a workflow")
 		return schema.Of(schema.Any)
 	}
 	roots := c.roots
@@ -64,11 +65,11 @@ func (c *checker) polled(node *spec.Node, known map[string]*spec.Node, out *plan
 	}
 	switch effect := s.action.plan.Effect; {
 	case s.action.builtin():
-		c.errorAt(uses.Pos, CodeNotForAction, "`%s` can't be polled", uses.Text).Hint = "a poll asks a plugin"
+		c.errorAt(uses.Pos, CodeNotForAction, "`%s` can't be polled", uses.Text).Hint = diag.Say("a poll asks a plugin")
 		return schema.Of(schema.Any)
 	case effect != plan.EffectRead && effect != plan.EffectIdempotent:
 		c.errorAt(uses.Pos, CodeNotForAction, "`%s` can't be polled: its effect is `%s`", uses.Text, effect).Hint =
-			"only actions that read, or that may be sent twice, can be polled"
+			diag.Say("only actions that read, or that may be sent twice, can be polled")
 	}
 	result := s.action.output
 	if narrowed := c.with(s); narrowed != nil {
@@ -83,12 +84,12 @@ func (c *checker) polled(node *spec.Node, known map[string]*spec.Node, out *plan
 // problem was reported.
 func (c *checker) pollExpr(node *spec.Node, key, example string, scope *eval.Scope, root string) (*schema.Type, plan.Expr) {
 	if node.Kind != spec.Scalar {
-		c.errorAt(node.Pos, CodeShape, "`%s` must be an expression, not a %s", key, node.Kind).Hint = "write `" + key + ": " + example + "`"
+		c.errorAt(node.Pos, CodeShape, "`%s` must be an expression, not a %s", key, node.Kind).Hint = diag.Say("write `" + key + ": " + example + "`")
 		return nil, plan.Expr{}
 	}
 	text := c.text(node)
 	if !text.bad && text.whole == nil {
-		c.errorAt(node.Pos, CodeTriggerItems, "`%s` must be one expression", key).Hint = "write `" + key + ": " + example + "`"
+		c.errorAt(node.Pos, CodeTriggerItems, "`%s` must be one expression", key).Hint = diag.Say("write `" + key + ": " + example + "`")
 		return nil, plan.Expr{}
 	}
 	c.triggerReads(node, root)
@@ -116,7 +117,7 @@ func (t *trigger) pollItems(node *spec.Node, result *schema.Type, out *plan.Poll
 	out.Items = expr
 	switch {
 	case typ.MayBeNull():
-		t.c.errorAt(node.Pos, CodeTriggerItems, "the items of a poll may be null here").Hint = "write `?? []` behind it"
+		t.c.errorAt(node.Pos, CodeTriggerItems, "the items of a poll may be null here").Hint = diag.Say("write `?? []` behind it")
 	case typ.Kind == schema.List:
 		return typ.Element()
 	case typ.Known():
@@ -139,8 +140,8 @@ func (t *trigger) pollKey(node *spec.Node, out *plan.Poll) {
 	case typ.HasSecret():
 		t.c.errorAt(node.Pos, CodeSecretText, "a secret can't be a key")
 	case typ.MayBeNull():
-		t.c.errorAt(node.Pos, CodeTriggerItems, "the key of an item may be null here").Hint = "give a value for that case with `??`"
+		t.c.errorAt(node.Pos, CodeTriggerItems, "the key of an item may be null here").Hint = diag.Say("give a value for that case with `??`")
 	case !isA(typ, schema.String, schema.Int):
-		t.c.errorAt(node.Pos, CodeTriggerItems, "the key of an item must be text or an integer, got %s", typ.Article()).Hint = "string(x) makes text of it"
+		t.c.errorAt(node.Pos, CodeTriggerItems, "the key of an item must be text or an integer, got %s", typ.Article()).Hint = diag.Say("string(x) makes text of it")
 	}
 }

@@ -46,10 +46,10 @@ func (c *checker) triggers() {
 		name := pair.Key.Text
 		switch names := c.tree.Language.Map("triggers"); {
 		case slices.Contains(names.Not, name):
-			c.errorAt(pair.Key.Pos, CodeName, "`manual` is the trigger that every workflow has").Hint = "give this one another name"
+			c.errorAt(pair.Key.Pos, CodeName, "`manual` is the trigger that every workflow has").Hint = diag.Say("give this one another name")
 		case !triggerPattern.MatchString(name) || len(name) > names.MaxName:
 			c.errorAt(pair.Key.Pos, CodeName, "`%s` is not a name for a trigger", name).Hint =
-				"it starts with a letter and has letters, digits, `_` and `-`"
+				diag.Say("it starts with a letter and has letters, digits, `_` and `-`")
 		}
 		if c.isMap(pair, &spec.Key{Name: name, What: c.tree.Language.Map(triggerKey).What, Example: name + ": {cron: …}"}) {
 			c.trigger(pair)
@@ -128,9 +128,9 @@ func (c *checker) triggerKind(node *spec.Node) (string, bool) {
 		default:
 			problem := c.errorAt(pair.Key.Pos, CodeTriggerKind, "a trigger can't be `%s` and `%s` at once", first.Text, key)
 			problem.Related = []diag.Related{{Pos: first.Pos, Message: "the first kind"}}
-			problem.Hint = "make two triggers of it"
+			problem.Hint = diag.Say("make two triggers of it")
 			if first.Text == "poll" && key == "every" || first.Text == "every" && key == "poll" {
-				problem.Hint = "the `every` of a poll stands inside it"
+				problem.Hint = diag.Say("the `every` of a poll stands inside it")
 			}
 			return first.Text, true
 		}
@@ -140,7 +140,7 @@ func (c *checker) triggerKind(node *spec.Node) (string, bool) {
 	}
 	if !unknown && !node.Partial {
 		c.errorAt(node.FirstKey(), CodeTriggerKind, "the trigger says nothing of when it fires").Hint =
-			"it has one of " + strings.Join(triggerKinds(), ", ")
+			diag.Say("it has one of " + strings.Join(triggerKinds(), ", "))
 	}
 	return "", false
 }
@@ -160,7 +160,7 @@ func (c *checker) looseTrigger(node *spec.Node) {
 func (c *checker) unknownTriggerKey(key *spec.Node, names []string) {
 	problem := c.unknownKey(key, "a trigger", names)
 	if key.Text == "schedule" {
-		problem.Hint = "did you mean `cron`?"
+		problem.Hint = diag.Say("did you mean `cron`?")
 	}
 }
 
@@ -173,10 +173,10 @@ func (c *checker) besideKeys(node *spec.Node, kind string) {
 		case slices.Contains(triggerKinds(), key), slices.Contains(own, key):
 		case inside != nil && inside.Key(key) != nil:
 			c.errorAt(pair.Key.Pos, CodeTriggerKey, "`%s` does not stand beside `%s`", key, kind).Hint =
-				"write it inside: `" + kind + ": {" + key + ": …}`"
+				diag.Say("write it inside: `" + kind + ": {" + key + ": …}`")
 		case c.isTriggerKey(key):
 			c.errorAt(pair.Key.Pos, CodeTriggerKey, "`%s` does not belong to a trigger that is `%s`", key, kind).Hint =
-				"beside `" + kind + "` stand " + strings.Join(own, ", ")
+				diag.Say("beside `" + kind + "` stand " + strings.Join(own, ", "))
 		default:
 			c.unknownTriggerKey(pair.Key, slices.Concat([]string{kind}, own))
 		}
@@ -216,9 +216,9 @@ func (c *checker) triggerReads(node *spec.Node, allowed ...string) {
 					continue
 				}
 				problem := c.errorAt(place(n, p.offset, r.Places[0]), CodeTriggerRoot, "`%s` can't be read here", root)
-				problem.Hint = "before a run there is nothing of it"
+				problem.Hint = diag.Say("before a run there is nothing of it")
 				if len(allowed) > 0 {
-					problem.Hint = "here one can read " + strings.Join(allowed, ", ")
+					problem.Hint = diag.Say("here one can read " + strings.Join(allowed, ", "))
 				}
 			}
 		}
@@ -241,7 +241,7 @@ func (t *trigger) inputs() {
 		for _, f := range accepted.Fields {
 			if f.Required && f.Type.Default == nil {
 				c.errorAt(t.node.FirstKey(), CodeMissingField, "the trigger gives no value for the input `%s`", f.Name).Hint =
-					"write `inputs: {" + f.Name + ": …}`, or give the input a default"
+					diag.Say("write `inputs: {" + f.Name + ": …}`, or give the input a default")
 			}
 		}
 		return

@@ -58,7 +58,7 @@ func (c *checker) stepRetry(s *step) {
 	if s.action != nil && s.action.inside() {
 		if pair, ok := s.src.Node.Pair("retry"); ok && node != nil {
 			c.errorAt(pair.Key.Pos, CodeNotForAction, "`retry` does not belong to `%s`", s.src.Uses.Text).Hint =
-				"it runs inside the engine, where nothing passes by waiting"
+				diag.Say("it runs inside the engine, where nothing passes by waiting")
 		}
 		return
 	}
@@ -110,7 +110,7 @@ func (c *checker) nothingWritten(s *step, input *schema.Type) bool {
 		}
 		fine = false
 		c.errorAt(s.src.Node.FirstKey(), CodeMissingField, "`%s` needs `with: {%s: …}`", s.src.Uses.Text, f.Name).Hint =
-			"it takes " + f.Type.Article()
+			diag.Takes(f.Type.Article())
 	}
 	return fine && c.oneOf(s)
 }
@@ -124,7 +124,7 @@ func (c *checker) oneOf(s *step) bool {
 	until, isUntil := s.src.With.Pair("until")
 	switch {
 	case isFor && isUntil:
-		c.errorAt(until.Key.Pos, CodeNoneOrTooMany, "`for` and `until` can't stand together").Hint = "give one of the two"
+		c.errorAt(until.Key.Pos, CodeNoneOrTooMany, "`for` and `until` can't stand together").Hint = diag.Say("give one of the two")
 	case !isFor && !isUntil:
 		pos := s.src.Node.FirstKey()
 		if s.src.With != nil {
@@ -141,7 +141,7 @@ func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
 	validation, err := c.catalog.Validate(c.ctx, s.src.Uses.Text, input, unknown)
 	if err != nil {
 		c.problems.Warnf(s.src.Uses.Pos, CodeNotAsked, "the plugin can't be asked about this input: %s", err.Error()).Hint =
-			"the input is checked when the step runs"
+			diag.Say("the input is checked when the step runs")
 		return nil
 	}
 	for _, found := range validation.Problems {
@@ -150,7 +150,7 @@ func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
 			at = find(s.src.With, found.Pointer)
 		}
 		problem := c.errorAt(at.Pos, CodeRefused, "%s", found.Summary)
-		problem.Hint = found.Detail
+		problem.Hint = diag.Say(found.Detail)
 		if found.Severity == diag.Warning {
 			problem.Severity = diag.Warning
 		}

@@ -144,7 +144,7 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 	}
 	if name, secret := secretName(text.whole, result); secret {
 		if t != nil && !t.Secret && !in {
-			v.problem(node.Pos, CodeSecretText, "a secret can't stand here").Hint = v.secretHint()
+			v.problem(node.Pos, CodeSecretText, "a secret can't stand here").Hint = diag.Say(v.secretHint())
 			return anyValue()
 		}
 		return value{plan: plan.Value{Kind: plan.ValueSecret, Secret: name}, typ: result}
@@ -155,7 +155,7 @@ func (v *valuer) whole(node *spec.Node, text *text, t *schema.Type, in bool) val
 	v.c.knownType(text, result)
 	switch {
 	case readsSecrets(text.whole):
-		v.problem(node.Pos, CodeSecretText, "secrets are read by their names, one at a time").Hint = "write ${{ secrets.NAME }} as the whole value"
+		v.problem(node.Pos, CodeSecretText, "secrets are read by their names, one at a time").Hint = diag.Say("write ${{ secrets.NAME }} as the whole value")
 		return anyValue()
 	case t == nil || in && result.Secret:
 		return out
@@ -215,7 +215,7 @@ func (v *valuer) mixed(node *spec.Node, text *text, t *schema.Type) value {
 		if v.c.strict && !result.Known() && !result.HasSecret() {
 			ok = false
 			v.problem(node.Span(p.offset, p.offset+len(p.source)), eval.CodeAny, "the type of this value is not known, so that it may not be able to stand inside text").Hint =
-				"string(x) makes text of it, toJSON(x) of any value"
+				diag.Say("string(x) makes text of it, toJSON(x) of any value")
 		}
 		if misfit := eval.FitsText(result); misfit != nil {
 			code := eval.CodeText
@@ -236,9 +236,9 @@ func (v *valuer) mixed(node *spec.Node, text *text, t *schema.Type) value {
 	if misfit := out.typ.Fits(t); misfit != nil {
 		problem := v.problem(node.Pos, CodeType, "%s", misfit.Message)
 		if problem.Hint = misfit.Hint; t.Secret {
-			problem.Hint = "a secret stands only as the whole value, never inside text"
-		} else if text.parts[0].literal == "" || problem.Hint == "" {
-			problem.Hint = "a value that is exactly one ${{ }} keeps its type; with more around it, it is text"
+			problem.Hint = diag.Say("a secret stands only as the whole value, never inside text")
+		} else if text.parts[0].literal == "" || problem.Hint.Text == "" {
+			problem.Hint = diag.Say("a value that is exactly one ${{ }} keeps its type; with more around it, it is text")
 		}
 	}
 	return out
@@ -314,7 +314,7 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 		return anyValue()
 	}
 	if pair, ok := node.Pair("$secret"); ok && len(node.Pairs) == 1 {
-		v.problem(pair.Key.Pos, CodeForgedSecret, "a secret reference can't be written out").Hint = "write ${{ secrets.NAME }}"
+		v.problem(pair.Key.Pos, CodeForgedSecret, "a secret reference can't be written out").Hint = diag.Say("write ${{ secrets.NAME }}")
 		return anyValue()
 	}
 	in = in || t != nil && t.Secret
@@ -363,11 +363,11 @@ func (v *valuer) fieldType(node *spec.Node, pair spec.Pair, t *schema.Type) (*sc
 	names := t.FieldNames()
 	problem.Hint = diag.DidYouMean(pair.Key.Text, names)
 	switch {
-	case problem.Hint != "":
+	case problem.Hint.Text != "":
 	case len(names) == 0:
-		problem.Hint = "it takes no fields"
+		problem.Hint = diag.Say("it takes no fields")
 	case len(names) <= 12:
-		problem.Hint = "it takes " + strings.Join(names, ", ")
+		problem.Hint = diag.Say("it takes " + strings.Join(names, ", "))
 	}
 	return nil, false
 }
@@ -382,7 +382,7 @@ func (v *valuer) missing(node *spec.Node, t *schema.Type) {
 		if _, written := node.Pair(f.Name); written || !f.Required || f.Type.Default != nil || v.misspelt(node, t, f.Name) {
 			continue
 		}
-		v.problem(node.FirstKey(), CodeMissingField, "field `%s` is missing", f.Name).Hint = "it takes " + f.Type.Article()
+		v.problem(node.FirstKey(), CodeMissingField, "field `%s` is missing", f.Name).Hint = diag.Takes(f.Type.Article())
 	}
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"regexp"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -70,7 +71,7 @@ func (c *checker) webhookAuth(node *spec.Node, out *plan.Webhook) {
 		c.errorAt(second.Key.Pos, CodeTriggerKind, "a webhook has one `auth`: `hmac_sha256` or `token`")
 		return
 	case len(node.Pairs) == 0: // another key is told as such
-		c.errorAt(node.FirstKey(), CodeMissing, "`auth` needs `hmac_sha256` or `token`").Hint = "a webhook without a secret could be called by anybody"
+		c.errorAt(node.FirstKey(), CodeMissing, "`auth` needs `hmac_sha256` or `token`").Hint = diag.Say("a webhook without a secret could be called by anybody")
 	}
 	c.fields(node, "auth", map[string]reader{
 		"hmac_sha256": func(_ *spec.Key, n *spec.Node) { c.hmac(n, out) },
@@ -102,7 +103,7 @@ func (c *checker) header(key *spec.Key, node *spec.Node, place *string) {
 		return
 	}
 	if !headerPattern.MatchString(node.Text) {
-		c.errorAt(node.Pos, CodeName, "`%s` is not the name of a header", node.Text).Hint = "write one such as X-Signature"
+		c.errorAt(node.Pos, CodeName, "`%s` is not the name of a header", node.Text).Hint = diag.Say("write one such as X-Signature")
 		return
 	}
 	*place = node.Text
@@ -111,7 +112,7 @@ func (c *checker) header(key *spec.Key, node *spec.Node, place *string) {
 // triggerSecret checks a value that is a secret reference.
 func (c *checker) triggerSecret(node *spec.Node) *plan.Value {
 	if node.Kind != spec.Scalar {
-		c.errorAt(node.Pos, CodeShape, "a secret is expected, not a %s", node.Kind).Hint = "write ${{ secrets.NAME }}"
+		c.errorAt(node.Pos, CodeShape, "a secret is expected, not a %s", node.Kind).Hint = diag.Say("write ${{ secrets.NAME }}")
 		return nil
 	}
 	c.triggerReads(node)
@@ -122,7 +123,7 @@ func (c *checker) triggerSecret(node *spec.Node) *plan.Value {
 		return nil
 	}
 	if out.plan.Kind != plan.ValueSecret {
-		c.errorAt(node.Pos, CodeForgedSecret, "a secret is expected here, not a value").Hint = "write ${{ secrets.NAME }}"
+		c.errorAt(node.Pos, CodeForgedSecret, "a secret is expected here, not a value").Hint = diag.Say("write ${{ secrets.NAME }}")
 		return nil
 	}
 	return &out.plan
@@ -131,7 +132,7 @@ func (c *checker) triggerSecret(node *spec.Node) *plan.Value {
 // dedupe checks the key that makes two requests one run.
 func (t *trigger) dedupe(node *spec.Node, out *plan.Webhook) {
 	if node.Kind != spec.Scalar {
-		t.c.errorAt(node.Pos, CodeShape, "`dedupe` must be text, not a %s", node.Kind).Hint = "write `dedupe: ${{ request.headers[\"x-event-id\"] ?? \"\" }}`"
+		t.c.errorAt(node.Pos, CodeShape, "`dedupe` must be text, not a %s", node.Kind).Hint = diag.Say("write `dedupe: ${{ request.headers[\"x-event-id\"] ?? \"\" }}`")
 		return
 	}
 	t.c.triggerReads(node, requestKey)

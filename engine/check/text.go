@@ -106,13 +106,13 @@ func (c *checker) bare(node *spec.Node) *text {
 		t.bad = true
 		at := strings.Index(source, "${{") + offset
 		c.errorAt(node.Span(at, at+3), CodeStatic, "`${{ }}` can't stand inside a condition").Hint =
-			"a condition is one expression: write it without `${{ }}`"
+			diag.Say("a condition is one expression: write it without `${{ }}`")
 		return t
 	}
 	if meant, ok := foreignCondition(source); ok {
 		t.bad = true
 		c.errorAt(node.Span(offset, offset+len(source)), CodeForeign, "`%s` is no condition", source).Hint =
-			"a condition is one expression: write `" + meant + "`"
+			diag.Say("a condition is one expression: write `" + meant + "`")
 		return t
 	}
 	t.parts = []part{c.parse(t, source, offset)}
@@ -144,7 +144,7 @@ func (c *checker) issue(node *spec.Node, base int, issue eval.Issue) {
 		problem.Severity = diag.Warning
 	}
 	if node.CutByComment() && (issue.Code == eval.CodeUnclosed || issue.Code == eval.CodeSyntax) {
-		problem.Hint = "a ` #` starts a comment in YAML: put the whole value into quotes"
+		problem.Hint = diag.Say("a ` #` starts a comment in YAML: put the whole value into quotes")
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *checker) static(node *spec.Node) bool {
 			at += 3 + strings.Index(node.Text[at+3:], "${{")
 		}
 		c.errorAt(node.Span(at, at+3), CodeStatic, "an expression can't stand here").Hint =
-			"the value must be known before the run"
+			diag.Say("the value must be known before the run")
 		return false
 	}
 	return true

@@ -55,18 +55,18 @@ type Related struct {
 // stop; Hint says what to do next.
 type Problem struct {
 	Pos
-	Code     string    `json:"code"`
-	Severity Severity  `json:"severity"`
-	Message  string    `json:"message"`
-	Hint     string    `json:"hint,omitempty"`
-	Related  []Related `json:"related,omitempty"`
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
+	Hint
+	Related []Related `json:"related,omitempty"`
 }
 
 // String renders the problem on one line.
 func (p Problem) String() string {
 	text := fmt.Sprintf("%s: %s[%s]: %s", p.Pos, p.Severity, p.Code, p.Message)
-	if p.Hint != "" {
-		text += "; " + p.Hint
+	if p.Hint.Text != "" {
+		text += "; " + p.Hint.Text
 	}
 	return text
 }

@@ -27,21 +27,21 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// DidYouMean returns "did you mean `x`?" for the nearest candidate, else "".
-func DidYouMean(word string, candidates []string) string {
+// DidYouMean is the hint "did you mean `x`?" for the nearest candidate, else none.
+func DidYouMean(word string, candidates []string) Hint {
 	if near := Nearest(word, candidates); near != "" {
-		return "did you mean `" + near + "`?"
+		return Meant(near)
 	}
-	return ""
+	return Hint{}
 }
+
+// Meant is the hint that a word was probably meant.
+func Meant(near string) Hint { return Hint{Text: "did you mean `" + near + "`?", Near: near} }
 
 // MeantOr is DidYouMean where one candidate is near, else lead with all of them:
 // "its keys are a, b".
-func MeantOr(word string, candidates []string, lead string) string {
-	if near := DidYouMean(word, candidates); near != "" {
-		return near
-	}
-	return lead + strings.Join(candidates, ", ")
+func MeantOr(word string, candidates []string, lead string) Hint {
+	return DidYouMean(word, candidates).Or(Say(lead + strings.Join(candidates, ", ")))
 }
 
 // editDistance is the optimal string alignment distance, cut off at limit.

@@ -47,8 +47,8 @@ func (r Renderer) problem(b *strings.Builder, p Problem, lines *sourceLines) {
 	fmt.Fprintf(b, "%s%s\n", r.paint(color, fmt.Sprintf("%s[%s]", p.Severity, p.Code)), r.paint("1", ": "+clean(p.Message)))
 	margin := strings.Repeat(" ", len(strconv.Itoa(p.Line)))
 	r.snippet(b, p.Pos, margin, color, lines)
-	if p.Hint != "" {
-		fmt.Fprintf(b, "%s %s\n", margin, r.paint("36", "= help: ")+clean(p.Hint))
+	if p.Hint.Text != "" {
+		fmt.Fprintf(b, "%s %s\n", margin, r.paint("36", "= help: ")+clean(p.Hint.Text))
 	}
 	for _, related := range p.Related {
 		fmt.Fprintf(b, "%s %s\n", margin, r.paint("36", "= note: ")+clean(related.Message+" ("+related.Pos.String()+")"))

@@ -27,7 +27,7 @@ func TestWriteShowsThePlaceWithCarets(t *testing.T) {
 	got := render(t, false,
 		Problem{
 			Pos: Pos{File: "b.yaml", Line: 2, Column: 15, EndLine: 2, EndColumn: 21}, Code: "FR2004", Severity: Error,
-			Message: "no step has the id `reprot`", Hint: "did you mean `report`?",
+			Message: "no step has the id `reprot`", Hint: Say("did you mean `report`?"),
 		},
 		Problem{
 			Pos: Pos{File: "b.yaml", Line: 3, Column: 8}, Code: "FR2001", Severity: Warning, Message: "narrow", // after wide characters
@@ -58,7 +58,7 @@ func TestWriteLooksLikeTheInterface(t *testing.T) {
 	var b strings.Builder
 	if err := r.Write(&b, List{{
 		Pos:  Pos{File: "workflows/morning-brief.yaml", Line: 11, Column: 15, EndLine: 11, EndColumn: 21},
-		Code: "FR2004", Severity: Error, Message: "no step has the id `reprot`", Hint: "did you mean `report`?",
+		Code: "FR2004", Severity: Error, Message: "no step has the id `reprot`", Hint: Say("did you mean `report`?"),
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestWriteColorOnlyWhenAsked(t *testing.T) {
 func TestWriteJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteJSON(&b, List{{
-		Pos: Pos{File: "a", Line: 1, Column: 2, EndLine: 1, EndColumn: 5}, Code: "FR1", Severity: Error, Message: "<m>", Hint: "h",
+		Pos: Pos{File: "a", Line: 1, Column: 2, EndLine: 1, EndColumn: 5}, Code: "FR1", Severity: Error, Message: "<m>", Hint: Say("h"),
 		Related: []Related{{Pos: Pos{File: "a", Line: 3, Column: 4}, Message: "r"}},
 	}}, 2); err != nil {
 		t.Fatal(err)

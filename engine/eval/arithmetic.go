@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -38,7 +39,7 @@ func (m *machine) arithmetic(operator string, a, b any) (any, error) {
 	}
 	failure := failf("`%s` is not defined on %s and %s", operator, article(a), article(b))
 	if a == nil || b == nil {
-		failure.Hint = "give a value for null with `??`"
+		failure.Hint = diag.Say("give a value for null with `??`")
 	}
 	return nil, failure
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 func (c *compiler) call(n *ast.CallNode) code {
@@ -113,9 +114,9 @@ func notList(name string, v any) error {
 	failure := failf("%s expects a list, got %s", name, article(v))
 	switch v.(type) {
 	case nil:
-		failure.Hint = "give a value for that case with `?? []`"
+		failure.Hint = diag.Say("give a value for that case with `?? []`")
 	case map[string]any:
-		failure.Hint = "values(x) and toPairs(x) make lists of an object"
+		failure.Hint = diag.Say("values(x) and toPairs(x) make lists of an object")
 	}
 	return failure
 }

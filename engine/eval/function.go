@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -210,7 +211,7 @@ func (f *function) take(args []any) error {
 		if kind := schema.KindOf(arg); !p.kinds.has(kind) {
 			failure := failf("%s expects %s, got %s", f.name, p.text, article(arg))
 			if arg == nil {
-				failure.Hint = "give a value for that case with `??`"
+				failure.Hint = diag.Say("give a value for that case with `??`")
 			}
 			return failure
 		}

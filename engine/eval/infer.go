@@ -227,16 +227,16 @@ func (c *checker) name(n *ast.IdentifierNode, scope *Scope) *schema.Type {
 	issue := c.issueAt(n, CodeName, "unknown name `%s`", n.Value)
 	switch n.Value {
 	case "null", "None", "undefined":
-		issue.Hint = "the value that is nothing is written `nil`"
+		issue.Hint = diag.Say("the value that is nothing is written `nil`")
 	case "True", "False":
-		issue.Hint = "write `" + strings.ToLower(n.Value) + "`"
+		issue.Hint = diag.Say("write `" + strings.ToLower(n.Value) + "`")
 	default:
 		names := scope.visible()
 		issue.Hint = diag.DidYouMean(n.Value, names)
 		if slices.Contains(FunctionNames(), n.Value) {
-			issue.Hint = "`" + n.Value + "` is a function: write `" + n.Value + "(…)`"
-		} else if issue.Hint == "" && len(names) > 0 && len(names) <= 12 {
-			issue.Hint = "here one can read " + strings.Join(names, ", ")
+			issue.Hint = diag.Say("`" + n.Value + "` is a function: write `" + n.Value + "(…)`")
+		} else if issue.Hint.Text == "" && len(names) > 0 && len(names) <= 12 {
+			issue.Hint = diag.Say("here one can read " + strings.Join(names, ", "))
 		}
 	}
 	return c.report(issue)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -124,15 +125,15 @@ func (c *checker) argument(f *function, arg ast.Node, p param, scope *Scope) *sc
 	issue := c.issueOver(arg, CodeArgument, "%s expects %s, got %s", f.name, p.text, wrong.Article())
 	switch {
 	case p.kinds.has(schema.String) && (wrong.Kind == schema.List || wrong.Kind == schema.Object):
-		issue.Hint = "toJSON(x) makes text of it"
+		issue.Hint = diag.Say("toJSON(x) makes text of it")
 	case p.kinds.has(schema.String) && wrong.Kind == schema.Time:
-		issue.Hint = `formatTime(t, "2006-01-02") makes text of a time`
+		issue.Hint = diag.Say(`formatTime(t, "2006-01-02") makes text of a time`)
 	case p.kinds.has(schema.Time) && wrong.Kind == schema.String:
-		issue.Hint = "date(x) makes a time of text"
+		issue.Hint = diag.Say("date(x) makes a time of text")
 	case p.kinds.has(schema.Int) && wrong.Kind == schema.Number:
-		issue.Hint = "int(x) makes an integer of a number"
+		issue.Hint = diag.Say("int(x) makes an integer of a number")
 	case p.kinds.has(schema.List) && wrong.Kind == schema.Object:
-		issue.Hint = "values(x) and toPairs(x) make lists of an object"
+		issue.Hint = diag.Say("values(x) and toPairs(x) make lists of an object")
 	}
 	return c.report(issue)
 }
@@ -370,8 +371,9 @@ func (k *call) rowsOf() *schema.Type {
 		field, known := follow(elem, name, k.c.strict)
 		switch {
 		case !known:
-			return k.c.report(k.c.issueOver(k.args[1], CodeField, "unknown field `%s`", name).
-				hint("%s", nearName(name, elem.FieldNames())))
+			issue := k.c.issueOver(k.args[1], CodeField, "unknown field `%s`", name)
+			issue.Hint = diag.DidYouMean(name, elem.FieldNames())
+			return k.c.report(issue)
 		case field.HasSecret():
 			return k.c.report(k.c.issueOver(k.args[1], CodeSecret, "`%s` is a secret, which can't be compared", name))
 		}

@@ -94,12 +94,12 @@ func (c *checker) readable(n *ast.MemberNode, base *schema.Type, short *bool) (*
 	issue := c.issueAt(n.Property, CodeNull, "%s may be absent here", c.text(n.Node))
 	if name, ok := n.Property.(*ast.StringNode); ok {
 		start, end := c.x.span(n.Node)
-		issue.Hint = "read it with `" + c.x.source[start:end] + "?." + name.Value + "`, and give a value for that case with `??`"
+		issue.Hint = diag.Say("read it with `" + c.x.source[start:end] + "?." + name.Value + "`, and give a value for that case with `??`")
 		if len(c.x.source[start:end]) > 60 {
-			issue.Hint = "read it with `?.`, and give a value for that case with `??`"
+			issue.Hint = diag.Say("read it with `?.`, and give a value for that case with `??`")
 		}
 	} else {
-		issue.Hint = "read it with `?.[`, and give a value for that case with `??`"
+		issue.Hint = diag.Say("read it with `?.[`, and give a value for that case with `??`")
 	}
 	c.report(issue)
 	return nil, false
@@ -342,8 +342,8 @@ func (c *checker) unknownField(n *ast.MemberNode, name string, base *schema.Type
 	issue := c.issueAt(n.Property, CodeField, "unknown field `%s`%s", name, of)
 	names := base.FieldNames()
 	issue.Hint = diag.DidYouMean(name, names)
-	if issue.Hint == "" && len(names) > 0 && len(names) <= 8 {
-		issue.Hint = "it has " + joinNames(names)
+	if issue.Hint.Text == "" && len(names) > 0 && len(names) <= 8 {
+		issue.Hint = diag.Say("it has " + joinNames(names))
 	}
 	return issue
 }

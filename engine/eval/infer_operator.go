@@ -6,6 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -100,9 +101,9 @@ func (c *checker) equality(n *ast.BinaryNode, left, right *schema.Type) {
 		issue := c.issueAt(n, CodeOperator, "can't compare %s with %s", left.Article(), right.Article())
 		switch {
 		case left.Kind == schema.Time || right.Kind == schema.Time:
-			issue.Hint = "date(x) makes a time of text"
+			issue.Hint = diag.Say("date(x) makes a time of text")
 		case left.Kind == schema.String || right.Kind == schema.String:
-			issue.Hint = "string(x) makes text of a value, int(x) an integer of text"
+			issue.Hint = diag.Say("string(x) makes text of a value, int(x) an integer of text")
 		}
 		c.report(issue)
 		return
@@ -141,7 +142,7 @@ func (c *checker) neverEqual(n *ast.BinaryNode, left, right *schema.Type) {
 	if misfit == nil {
 		return
 	}
-	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: the value %s", misfit.Message).hint("%s", misfit.Hint))
+	c.report(c.issueAt(n, CodeNeverEqual, "this is never equal: the value %s", misfit.Message).hint("%s", misfit.Hint.Text))
 }
 
 // canEqual reports whether values of two types can be equal at all.
@@ -216,11 +217,11 @@ func (c *checker) ordering(n *ast.BinaryNode, left, right *schema.Type) {
 	issue := c.issueAt(n, CodeOperator, "`%s` can't compare %s with %s", n.Operator, left.Article(), right.Article())
 	switch {
 	case left.Kind == schema.Time && right.Kind == schema.String, left.Kind == schema.String && right.Kind == schema.Time:
-		issue.Hint = "date(x) makes a time of text"
+		issue.Hint = diag.Say("date(x) makes a time of text")
 	case left.Kind == schema.List && isNumber(right), isNumber(left) && right.Kind == schema.List:
-		issue.Hint = "len(x) counts the elements"
+		issue.Hint = diag.Say("len(x) counts the elements")
 	case left.Kind == schema.String && isNumber(right), isNumber(left) && right.Kind == schema.String:
-		issue.Hint = "int(x) makes an integer of text"
+		issue.Hint = diag.Say("int(x) makes an integer of text")
 	}
 	c.report(issue)
 }
@@ -245,7 +246,7 @@ func (c *checker) textTest(n *ast.BinaryNode, left, right *schema.Type) {
 		}
 		issue := c.issueAt(n, CodeOperator, "`%s` needs text on both sides, got %s", n.Operator, side.Article())
 		if i < len(left.Each()) && side.Kind == schema.List && n.Operator == "contains" {
-			issue.Hint = "`x in list` looks into a list"
+			issue.Hint = diag.Say("`x in list` looks into a list")
 		}
 		c.report(issue)
 		return
@@ -280,11 +281,11 @@ func (c *checker) arithmetic(n *ast.BinaryNode, left, right *schema.Type) *schem
 	issue := c.issueAt(n, CodeOperator, "`%s` is not defined on %s and %s", n.Operator, left.Article(), right.Article())
 	switch {
 	case n.Operator == "+" && (left.Kind == schema.String || right.Kind == schema.String):
-		issue.Hint = "string(x) makes text of a value"
+		issue.Hint = diag.Say("string(x) makes text of a value")
 	case n.Operator == "+" && left.Kind == schema.List && right.Kind == schema.List:
-		issue.Hint = "concat(a, b) joins lists"
+		issue.Hint = diag.Say("concat(a, b) joins lists")
 	case left.Kind == schema.Time && isNumber(right):
-		issue.Hint = `write the number as a duration, such as duration("24h")`
+		issue.Hint = diag.Say(`write the number as a duration, such as duration("24h")`)
 	}
 	return c.report(issue)
 }

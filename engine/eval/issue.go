@@ -1,6 +1,10 @@
 package eval
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/flowrun/flowrun/engine/diag"
+)
 
 // Issue is something wrong in an expression. Start and End are byte offsets in
 // its source; Code is one of Codes. Message is one lower-case sentence, Hint
@@ -9,16 +13,16 @@ type Issue struct {
 	Start, End int
 	Code       string
 	Message    string
-	Hint       string
+	Hint       diag.Hint
 	Warning    bool // it may go well: the strict check makes an error of it
 }
 
 // Error returns the message and the hint on one line.
 func (i *Issue) Error() string {
-	if i.Hint == "" {
+	if i.Hint.Text == "" {
 		return i.Message
 	}
-	return i.Message + "; " + i.Hint
+	return i.Message + "; " + i.Hint.Text
 }
 
 // The codes of issues.
@@ -81,6 +85,6 @@ func issuef(start, end int, code, format string, args ...any) *Issue {
 }
 
 func (i *Issue) hint(format string, args ...any) *Issue {
-	i.Hint = fmt.Sprintf(format, args...)
+	i.Hint = diag.Sayf(format, args...)
 	return i
 }

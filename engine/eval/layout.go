@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -104,7 +105,7 @@ func (k *call) layoutAndZone() *schema.Type {
 	sign, translated := foreignLayout(layout)
 	switch {
 	case sign != "" && translated != "" && !isConstant(translated):
-		issue.Message, issue.Hint = "`"+sign+"` stands for itself in a layout", "write "+shorten(translated)+": "+way
+		issue.Message, issue.Hint = "`"+sign+"` stands for itself in a layout", diag.Say("write "+shorten(translated)+": "+way)
 	case sign != "":
 		issue.Message = "`" + sign + "` stands for itself in a layout"
 	case !isConstant(layout):

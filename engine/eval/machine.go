@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -81,7 +82,7 @@ func failf(format string, args ...any) *RunError {
 }
 
 func (e *RunError) hint(format string, args ...any) *RunError {
-	e.Hint = fmt.Sprintf(format, args...)
+	e.Hint = diag.Sayf(format, args...)
 	return e
 }
 

@@ -101,9 +101,9 @@ func (c *checker) methodOf(n *ast.CallNode, callee *ast.MemberNode, name string,
 	found, ok := methods[name]
 	if !ok {
 		issue := c.issueAt(callee.Property, CodeFunction, "%s has no method `%s`", base.Article(), name)
-		if issue.Hint = diag.DidYouMean(name, slices.Sorted(maps.Keys(methods))); issue.Hint == "" {
+		if issue.Hint = diag.DidYouMean(name, slices.Sorted(maps.Keys(methods))); issue.Hint.Text == "" {
 			if _, isFunction := functionTable()[name]; isFunction {
-				issue.Hint = "functions are called as `" + name + "(x)` or `x | " + name + "()`"
+				issue.Hint = diag.Say("functions are called as `" + name + "(x)` or `x | " + name + "()`")
 			}
 		}
 		return c.report(issue)
@@ -190,5 +190,3 @@ func stepInto(t *schema.Type, part string) (*schema.Type, bool) {
 	}
 	return found, declared
 }
-
-func nearName(name string, candidates []string) string { return diag.DidYouMean(name, candidates) }

@@ -92,18 +92,18 @@ func reword(issue *Issue) {
 	case strings.Contains(text, "exceeds maximum allowed nodes"):
 		issue.Code = CodeParts
 		issue.Message = fmt.Sprintf("the expression has more than %d parts", maxNodes)
-		issue.Hint = "split it with a `let` step"
+		issue.Hint = diag.Say("split it with a `let` step")
 	case token == "EOF", text == "unexpected end of expression":
 		issue.Message = "the expression ends too early"
 	case unexpected:
 		issue.Message = "unexpected " + tokenText(token)
-		issue.Hint = tokenHint(tokenText(token))
+		issue.Hint = diag.Say(tokenHint(tokenText(token)))
 	case strings.HasPrefix(text, "Operator ("):
 		issue.Message = "`??` needs parentheses beside another operator"
-		issue.Hint = "write `(a ?? b) == c`"
+		issue.Hint = diag.Say("write `(a ?? b) == c`")
 	case text == "expected name":
 		issue.Message = "a name is missing after the dot"
-		issue.Hint = `a name with other characters is read by ["…"]`
+		issue.Hint = diag.Say(`a name with other characters is read by ["…"]`)
 	case strings.HasPrefix(text, "unrecognized character: "):
 		issue.Message = "unexpected character " + strings.TrimPrefix(text, "unrecognized character: ")
 	case strings.HasPrefix(text, "a map key must be"):
@@ -116,7 +116,7 @@ func reword(issue *Issue) {
 		issue.Message = "put the predicate into { and }"
 	case strings.Contains(text, "unescape"), text == "invalid char escape":
 		issue.Message = "the escape in this text is unknown"
-		issue.Hint = "a backslash is written `\\\\`, or put the text in backticks"
+		issue.Hint = diag.Say("a backslash is written `\\\\`, or put the text in backticks")
 	}
 }
 
@@ -148,9 +148,11 @@ type allowed struct {
 	reduce []bool // for each predicate around: whether it is reduce's
 }
 
-func (w *allowed) refuse(node ast.Node, code, hint, format string, args ...any) {
+func (w *allowed) refuse(node ast.Node, code string, hint diag.Hint, format string, args ...any) {
 	start, end := w.x.at(node)
-	w.issues = append(w.issues, *issuef(start, end, code, format, args...).hint("%s", hint))
+	issue := issuef(start, end, code, format, args...)
+	issue.Hint = hint
+	w.issues = append(w.issues, *issue)
 }
 
 func (w *allowed) walk(node ast.Node) {
@@ -160,7 +162,7 @@ func (w *allowed) walk(node ast.Node) {
 	case *ast.VariableDeclaratorNode:
 		w.name(n, n.Name)
 	case *ast.BytesNode:
-		w.refuse(n, CodeForbidden, "write text without the b", "byte texts are not part of the language")
+		w.refuse(n, CodeForbidden, diag.Say("write text without the b"), "byte texts are not part of the language")
 	case *ast.PointerNode:
 		w.pointer(n)
 	case *ast.CallNode:
@@ -176,9 +178,9 @@ func (w *allowed) walk(node ast.Node) {
 func (w *allowed) name(node ast.Node, name string) {
 	switch {
 	case strings.HasPrefix(name, "$"):
-		w.refuse(node, CodeForbidden, "", "`%s` is not part of the language", name)
+		w.refuse(node, CodeForbidden, diag.Hint{}, "`%s` is not part of the language", name)
 	case strings.HasPrefix(name, "__"):
-		w.refuse(node, CodeForbidden, "", "names that begin with `__` are reserved")
+		w.refuse(node, CodeForbidden, diag.Hint{}, "names that begin with `__` are reserved")
 	}
 }
 
@@ -187,9 +189,9 @@ func (w *allowed) pointer(n *ast.PointerNode) {
 	switch {
 	case n.Name == "", n.Name == "index", n.Name == "acc" && inReduce:
 	case n.Name == "acc":
-		w.refuse(n, CodeName, "", "`#acc` has a value only in reduce")
+		w.refuse(n, CodeName, diag.Hint{}, "`#acc` has a value only in reduce")
 	default:
-		w.refuse(n, CodeName, "`#` is the element, `#index` its place, `#acc` reduce's result so far", "unknown name `#%s`", n.Name)
+		w.refuse(n, CodeName, diag.Say("`#` is the element, `#index` its place, `#acc` reduce's result so far"), "unknown name `#%s`", n.Name)
 	}
 }
 
@@ -202,7 +204,7 @@ func (w *allowed) call(n *ast.CallNode) {
 	case *ast.MemberNode:
 		w.walk(callee.Node)
 	default:
-		w.refuse(n, CodeForbidden, "", "only functions can be called")
+		w.refuse(n, CodeForbidden, diag.Hint{}, "only functions can be called")
 	}
 	visitAll(n.Arguments, w.walk)
 }
@@ -238,10 +240,7 @@ func (w *allowed) unknownFunction(node ast.Node, name string) {
 		"toString":  "string(x) makes text of a value",
 		"length":    "len(x) counts",
 	}
-	hint, ok := hints[name]
-	if !ok {
-		hint = diag.DidYouMean(name, FunctionNames())
-	}
+	hint := diag.Say(hints[name]).Or(diag.DidYouMean(name, FunctionNames()))
 	if name == "uniq" || name == "timezone" {
 		w.refuse(node, CodeForbidden, hint, "the function `%s` is not part of the language", name)
 		return

@@ -3,6 +3,7 @@ package eval
 import (
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -80,7 +81,7 @@ func (c *checker) elements(n *ast.BuiltinNode, scope *Scope) (list, elem *schema
 	if wrong := misfit(list, lists); wrong != nil {
 		issue := c.issueOver(node, CodeArgument, "%s expects a list, got %s", n.Name, wrong.Article())
 		if wrong.Kind == schema.Object {
-			issue.Hint = "values(x) and toPairs(x) make lists of an object"
+			issue.Hint = diag.Say("values(x) and toPairs(x) make lists of an object")
 		}
 		return Faulty, c.report(issue)
 	}

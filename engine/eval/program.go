@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // RunError says why an expression gave no value. Reason is "expression" or, for
@@ -14,17 +15,17 @@ import (
 // offsets in the source.
 type RunError struct {
 	Message    string
-	Hint       string
+	Hint       diag.Hint
 	Reason     string
 	Start, End int
 }
 
 // Error returns the message and the hint on one line.
 func (e *RunError) Error() string {
-	if e.Hint == "" {
+	if e.Hint.Text == "" {
 		return e.Message
 	}
-	return e.Message + "; " + e.Hint
+	return e.Message + "; " + e.Hint.Text
 }
 
 // Program is a compiled expression. It gives the same result whatever ran
@@ -147,7 +148,7 @@ func tooLarge(err error) error {
 	var failure *RunError
 	if errors.As(err, &failure) && failure.Reason == reasonLimit && failure.Message == "the value is too large" {
 		failure.Message = fmt.Sprintf("the result is too large (at most %d KiB)", maxResult>>10)
-		failure.Hint = "take less, or read it where it is needed"
+		failure.Hint = diag.Say("take less, or read it where it is needed")
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -119,11 +120,11 @@ func Text(v any) (string, error) {
 	err := &RunError{Message: fmt.Sprintf("%s can't stand inside text", schema.TypeOf(v)), Reason: reasonExpression}
 	switch {
 	case v == nil:
-		err.Hint = "give a value for that case with `??`"
+		err.Hint = diag.Say("give a value for that case with `??`")
 	case schema.IsSecretRef(v):
 		err.Message = "a secret can't stand inside text"
 	default:
-		err.Hint = "toJSON(x) makes text of it"
+		err.Hint = diag.Say("toJSON(x) makes text of it")
 	}
 	return "", err
 }
@@ -135,11 +136,11 @@ func FitsText(t *schema.Type) *schema.Misfit {
 	case t.HasSecret():
 		return &schema.Misfit{Message: "a secret can't stand inside text"}
 	case t.MayBeNull():
-		return &schema.Misfit{Message: "this may be null, which can't stand inside text", Hint: "give a value for that case with `??`"}
+		return &schema.Misfit{Message: "this may be null, which can't stand inside text", Hint: diag.Say("give a value for that case with `??`")}
 	}
 	for _, one := range t.Each() {
 		if one.Kind == schema.List || one.Kind == schema.Object {
-			return &schema.Misfit{Message: one.Article() + " can't stand inside text", Hint: "toJSON(x) makes text of it"}
+			return &schema.Misfit{Message: one.Article() + " can't stand inside text", Hint: diag.Say("toJSON(x) makes text of it")}
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // ErrRunNotFound says that the store holds no run of that id.
@@ -43,7 +45,7 @@ type StoreError struct {
 	Fault StoreFault
 	Path  string
 	Err   error
-	Hint  string // what to do; "" = nothing is known
+	Hint  diag.Hint // what to do; "" = nothing is known
 }
 
 func (e *StoreError) Error() string {
@@ -59,7 +61,7 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // ConflictError says that the run's state does not allow the request.
 type ConflictError struct {
 	Message string
-	Hint    string
+	Hint    diag.Hint
 }
 
 func (e *ConflictError) Error() string { return e.Message }
@@ -70,7 +72,7 @@ type InputError struct {
 	Input   string
 	Pointer string // JSON pointer of what is wrong, in the object of all inputs; "" = none, or Input alone
 	Message string
-	Hint    string
+	Hint    diag.Hint
 	// Others are what else is wrong, where all that was given has been looked at.
 	Others []*InputError
 }
@@ -115,7 +117,7 @@ func PointerTo(input, part string) string {
 type UnknownError struct {
 	What string
 	Name string
-	Hint string
+	Hint diag.Hint
 }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s `%s`", e.What, e.Name) }

@@ -279,7 +279,7 @@ func (f *WorkflowFile) clashWith(name string, holder *WorkflowFile) {
 		place = at
 	}
 	problem := f.clash.Errorf(place, check.CodeName, "the name `%s` is that of the workflow in %s", name, holder.File)
-	problem.Hint = "give one of the two another `name`"
+	problem.Hint = diag.Say("give one of the two another `name`")
 	if at := holder.look.named; at.Line > 0 {
 		problem.Related = []diag.Related{{Pos: at, Message: "the other workflow"}}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -122,8 +123,8 @@ func (s *step) crashLoop() {
 	s.err = s.complete(&runs.Error{
 		Kind: plan.KindCrashed, Reason: reasonCrashLoop, Applied: runs.AppliedUnknown,
 		Message: s.crashText(),
-		Hint: fmt.Sprintf("`flowrun runs resume %s` tries it again and counts anew, `flowrun runs cancel %s` ends the run; its logs may tell why",
-			m.begun.RunID, m.begun.RunID),
+		Hint: diag.Sayf("%s tries it again and counts anew, %s ends the run; its logs may tell why",
+			diag.Command{"runs", "resume", m.begun.RunID}, diag.Command{"runs", "cancel", m.begun.RunID}).Plain(),
 		Details: json.RawMessage(fmt.Sprintf(`{"crashes":%d}`, s.action.crashes)),
 	})
 	if s.code.action.action.Effect == plan.EffectRead {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/schema"
 )
@@ -62,7 +63,7 @@ func (a *outputText) read() (any, error) {
 	if a.weigh(); a.weight > mostRead && a.m.since(4) {
 		return nil, &eval.RunError{
 			Reason: reasonLimit, Message: fmt.Sprintf("outputs of %d MiB are too large to be read: decoded they take more than %d MiB", (len(a.raw)+1<<20-1)>>20, mostRead>>20),
-			Hint: "read less of the service at a time: a filter, fewer fields, or smaller max_items",
+			Hint: diag.Say("read less of the service at a time: a filter, fewer fields, or smaller max_items"),
 		}
 	}
 	kept.shrink(a)

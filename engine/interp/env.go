@@ -87,7 +87,7 @@ func errorValue(failure *runs.Error) map[string]any {
 		"attempt": failure.Attempt,
 		"message": failure.Message,
 		"reason":  failure.Reason,
-		"hint":    failure.Hint,
+		"hint":    failure.Hint.Text,
 		"details": nil,
 	}
 	if len(failure.Details) > 0 {

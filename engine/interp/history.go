@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -65,7 +66,7 @@ func (m *Machine) checkHistory() {
 		Kind:    plan.KindInvalid,
 		Reason:  reasonLimit,
 		Message: message,
-		Hint:    "split the work into several runs, or bound `repeat` with `max`",
+		Hint:    diag.Say("split the work into several runs, or bound `repeat` with `max`"),
 		Details: json.RawMessage(`{"limit":"history"}`),
 	}})
 }

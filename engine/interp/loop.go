@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -105,7 +106,7 @@ func (l *loop) nameItems() *runs.Error {
 		}
 		if first, double := places[text]; double {
 			failure := m.exprFailure(keyExpr(key), fmt.Errorf("items %d and %d have the same key %q", first, i, text))
-			failure.Reason, failure.Hint = "duplicate_key", "keys must be unique; uniqueBy(rows, \"field\") drops repeated rows"
+			failure.Reason, failure.Hint = "duplicate_key", diag.Say("keys must be unique; uniqueBy(rows, \"field\") drops repeated rows")
 			return failure
 		}
 		places[text] = i

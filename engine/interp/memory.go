@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -219,7 +220,7 @@ func (m *Machine) readState() *runs.Error {
 			return &runs.Error{
 				Kind: plan.KindInvalid, Reason: "state", Applied: runs.NotApplied,
 				Message: fmt.Sprintf("the stored state `%s` does not fit its declaration: %v", field.Name, err),
-				Hint:    fmt.Sprintf("`flowrun state reset %s %s` puts the default in its place", m.program.workflow.Name, field.Name),
+				Hint:    diag.Sayf("%s puts the default in its place", diag.Command{"state", "reset", m.program.workflow.Name, field.Name}).Plain(),
 			}
 		}
 		values[field.Name] = value

@@ -98,7 +98,7 @@ func TestRule14AStoredValueThatDoesNotFitFailsTheRun(t *testing.T) {
 	m := newMachine(t, w)
 	commands := apply(t, m, begin(map[string]string{"total": `"many"`}, nil))
 	finish := finishOf(commands)
-	if finish == nil || finish.Status != runs.RunFailed || finish.Error.Reason != "state" || !strings.Contains(finish.Error.Hint, "state reset") {
+	if finish == nil || finish.Status != runs.RunFailed || finish.Error.Reason != "state" || !strings.Contains(finish.Error.Hint.Text, "state reset") {
 		t.Fatalf("finish %+v", finish)
 	}
 	if call := finishedCall(t, commands); call.Step != "finally:end" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -248,7 +249,7 @@ func (s *step) pagesDone(next string, truncated bool) {
 			Kind:    plan.KindInvalid,
 			Reason:  reasonLimit,
 			Message: fmt.Sprintf("`paginate` cut the reading off after %d pages, so the cursor would pass over the rest", p.pages),
-			Hint:    "raise max_pages or max_items",
+			Hint:    diag.Say("raise max_pages or max_items"),
 		})
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -106,7 +107,7 @@ func repeatedItem(name string, at, before pagePlace) *runs.Error {
 		Reason: "repeated_item",
 		Message: fmt.Sprintf("%s has an item %sagain that %s gave (item %d there, item %d here): it would count twice",
 			at.pageIn(before), name, before.pageIn(at), before.item, at.item),
-		Hint: "the service starts again, or what it lists moved while it was read; a resume reads this page once more, and larger pages make it rarer",
+		Hint: diag.Say("the service starts again, or what it lists moved while it was read; a resume reads this page once more, and larger pages make it rarer"),
 	}
 }
 

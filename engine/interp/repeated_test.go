@@ -51,8 +51,8 @@ func TestRepeatedItems(t *testing.T) {
 				t.Errorf("%v", failure)
 			case c.message != "" && (failure == nil || !strings.Contains(failure.Message, c.message)):
 				t.Errorf("got %v, want %s", failure, c.message)
-			case failure != nil && (failure.Kind != plan.KindUnexpectedResponse || failure.Reason != "repeated_item" || failure.Hint == ""):
-				t.Errorf("kind %s, reason %s, hint %q", failure.Kind, failure.Reason, failure.Hint)
+			case failure != nil && (failure.Kind != plan.KindUnexpectedResponse || failure.Reason != "repeated_item" || failure.Hint.Text == ""):
+				t.Errorf("kind %s, reason %s, hint %q", failure.Kind, failure.Reason, failure.Hint.Text)
 			}
 		})
 	}

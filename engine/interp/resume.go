@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -103,7 +104,7 @@ func (s *step) asksAgain() bool {
 	}
 	delete(m.unknown, s.path)
 	cause := *s.err
-	cause.Kind, cause.Reason, cause.Hint = plan.KindCrashed, "", ""
+	cause.Kind, cause.Reason, cause.Hint = plan.KindCrashed, "", diag.Hint{}
 	s.action.crashes, s.parked, s.err, s.endedAt, s.decision = 0, "", nil, time.Time{}, nil
 	s.reconcile(loss{cause: &cause, mayRetry: true, again: true})
 	return true

@@ -48,12 +48,12 @@ func (m *Machine) exprFailure(x *plan.Expr, err error) *runs.Error {
 	var mismatch *schema.Mismatch
 	switch {
 	case errors.As(err, &run):
-		failure.Message, failure.Hint = run.Message, run.Hint
+		failure.Message, failure.Hint = run.Message, run.Hint.Plain()
 		if run.Reason != "" {
 			failure.Reason = run.Reason
 		}
 	case errors.As(err, &mismatch):
-		failure.Message, failure.Hint, failure.Pointer = mismatch.Message, mismatch.Hint, mismatch.Pointer
+		failure.Message, failure.Hint, failure.Pointer = mismatch.Message, mismatch.Hint.Plain(), mismatch.Pointer
 	}
 	failure.Message = m.place(x.Pos) + failure.Message
 	return failure
@@ -196,7 +196,7 @@ func (m *Machine) inputFailure(s *step, err error) *runs.Error {
 	if !errors.As(err, &mismatch) {
 		return failure
 	}
-	failure.Message, failure.Hint, failure.Pointer = mismatch.Message, mismatch.Hint, mismatch.Pointer
+	failure.Message, failure.Hint, failure.Pointer = mismatch.Message, mismatch.Hint.Plain(), mismatch.Pointer
 	pos := s.code.step.Pos
 	if x := exprAt(s.code.step.With, mismatch.Pointer); x != nil {
 		pos = x.Pos

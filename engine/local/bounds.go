@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/quota"
@@ -80,9 +81,9 @@ func (e *TooLargeError) Error() string {
 }
 
 // Hint says what can be done about it.
-func (e *TooLargeError) Hint() string {
-	return fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or remove it with `flowrun runs rm %s`; to go on with it, allow %s in flowrun.yaml first: `limits: {journal: SIZE}`",
-		e.RunID, e.RunID, "half of its size")
+func (e *TooLargeError) Hint() diag.Hint {
+	return diag.Sayf("start it anew with %s, or remove it with %s; to go on with it, allow %s in flowrun.yaml first: `limits: {journal: SIZE}`",
+		diag.Command{"runs", "rerun", e.RunID}, diag.Command{"runs", "rm", e.RunID}, "half of its size")
 }
 
 // firstRecord refuses a run whose first record finds no room.
@@ -252,7 +253,7 @@ func (r *run) fullError(field string) *runs.Error {
 	failure := &runs.Error{
 		Kind: plan.KindInvalid, Reason: quota.ReasonLimit,
 		Message: fmt.Sprintf("the run's journal is full: it holds %s at most, with its log", quota.SizeText(bound)),
-		Hint:    "split the work into several runs, or read less at a time; `limits: {journal: SIZE}` in flowrun.yaml gives more room",
+		Hint:    diag.Say("split the work into several runs, or read less at a time; `limits: {journal: SIZE}` in flowrun.yaml gives more room"),
 	}
 	details := map[string]string{"limit": "journal"}
 	if field != "" {

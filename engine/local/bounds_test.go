@@ -250,7 +250,7 @@ func TestIssue13_02AJournalThatIsTooLargeIsParked(t *testing.T) {
 		t.Errorf("it is taken up: %v", err)
 	}
 	result, err := b.driver.Snapshot(t.Context(), id)
-	if err != nil || result.Run.Status != runs.RunPaused || result.Run.Paused != runs.PausedTooLarge || !strings.Contains(result.Run.Error.Hint, "runs rerun "+id) {
+	if err != nil || result.Run.Status != runs.RunPaused || result.Run.Paused != runs.PausedTooLarge || !strings.Contains(result.Run.Error.Hint.Text, "runs rerun "+id) {
 		t.Fatalf("the run is %+v (%v)", result, err)
 	}
 	b.close()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -66,7 +67,7 @@ func (r *run) moved(cause *journal.MovedError, event journal.Event, answered *jo
 	r.row = *row
 	r.take(journal.Event{Kind: journal.Moved, At: event.At, Failed: &runs.Error{
 		Kind: plan.KindConflict, Reason: "moved", Message: cause.Error() + ": nothing of it was written",
-		Hint: fmt.Sprintf("start it anew with `flowrun runs rerun %s`, or end it without its writes: `flowrun runs resume %s --discard-writes`", r.row.ID, r.row.ID),
+		Hint: diag.Sayf("start it anew with %s, or end it without its writes: %s", diag.Command{"runs", "rerun", r.row.ID}, diag.Command{"runs", "resume", r.row.ID, "--discard-writes"}),
 	}}, nil)
 	r.take(event, answered)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -143,7 +144,7 @@ func parked(id string, cause error) (paused string, why *runs.Error) {
 	case errors.As(cause, &mismatch):
 		return runs.PausedReplayMismatch, &runs.Error{
 			Kind: plan.KindInternal, Reason: runs.PausedReplayMismatch, Message: mismatch.Error(),
-			Hint: "resume it with the version of flowrun that started it, or start it anew with `flowrun runs rerun " + id + "`",
+			Hint: diag.Sayf("resume it with the version of flowrun that started it, or start it anew with %s", diag.Command{"runs", "rerun", id}),
 		}
 	case errors.As(cause, &large):
 		return runs.PausedTooLarge, &runs.Error{

@@ -149,15 +149,12 @@ func unknownState(workflow, name string, items []StateItem) error {
 	for _, item := range items {
 		names = append(names, item.Name)
 	}
-	hint := diag.DidYouMean(name, names)
-	if hint == "" {
-		hint = fmt.Sprintf("`flowrun state get %s` lists what there is", workflow)
-	}
+	hint := diag.DidYouMean(name, names).Or(diag.Sayf("%s lists what there is", diag.Command{"state", "get", workflow}))
 	return &fault.UnknownError{What: "state of workflow " + workflow, Name: name, Hint: hint}
 }
 
 func (m *Memory) unknownWorkflow(workflow string) error {
-	return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: "give the `name` of a workflow of this project, or of one that has run here"}
+	return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: diag.Say("give the `name` of a workflow of this project, or of one that has run here")}
 }
 
 // SetState sets a value by a person's word, typed by its declaration. A run that
@@ -207,7 +204,7 @@ func (m *Memory) SetState(ctx context.Context, request StateRequest) (*StateItem
 }
 
 func wrongState(name string, t *schema.Type, err error) error {
-	return &fault.InputError{Input: name, Message: fmt.Sprintf("state `%s`: %v", name, err), Hint: "it takes " + t.Article()}
+	return &fault.InputError{Input: name, Message: fmt.Sprintf("state `%s`: %v", name, err), Hint: diag.Takes(t.Article())}
 }
 
 // ResetState puts the default in the place of a value, and lets a cursor begin

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -37,7 +38,7 @@ func (s *Sender) run(ctx context.Context, target Target, message Message, key st
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	if err := command.Start(); err != nil {
 		failure := refused(fmt.Sprintf("the command of %s does not start: %v", target.Name, startFault(err)))
-		failure.Hint = "a path is relative to the project; there is no shell"
+		failure.Hint = diag.Say("a path is relative to the project; there is no shell")
 		return failure
 	}
 	if s.Started != nil {

@@ -102,7 +102,7 @@ func TestAnAddressStandsInNoError(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		failed := (&notify.Sender{}).Send(ctx, notify.Target{Name: "ops", Webhook: c.webhook}, message(), "k")
 		cancel()
-		if failed == nil || failed.Kind != c.want.Kind || failed.Applied != c.want.Applied || strings.Contains(failed.Error()+failed.Hint, "s3cret") {
+		if failed == nil || failed.Kind != c.want.Kind || failed.Applied != c.want.Applied || strings.Contains(failed.Error()+failed.Hint.Text, "s3cret") {
 			t.Errorf("%s: %+v", name, failed)
 		}
 	}

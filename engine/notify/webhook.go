@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -31,7 +32,7 @@ func (s *Sender) post(ctx context.Context, target Target, message Message, key s
 	address, err := url.Parse(target.Webhook)
 	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
 		failure := refused(fmt.Sprintf("the webhook of %s is not an http or https address", target.Name))
-		failure.Hint = "look at the value under `notify` in flowrun.yaml, or of the secret that it names"
+		failure.Hint = diag.Say("look at the value under `notify` in flowrun.yaml, or of the secret that it names")
 		return failure
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(body))
@@ -93,7 +94,7 @@ func judge(target Target, response *http.Response) *runs.Error {
 		failure.Kind, failure.Applied = plan.KindUnavailable, runs.AppliedUnknown
 		failure.RetryAfterS = retryAfter(response.Header.Get("Retry-After"))
 	case status/100 == 3:
-		failure.Hint = "redirects are not followed: give the address that it points to"
+		failure.Hint = diag.Say("redirects are not followed: give the address that it points to")
 	}
 	return failure
 }

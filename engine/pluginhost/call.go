@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -34,8 +35,8 @@ func (h *Host) dress(failure *runs.Error, req runs.Request) *runs.Error {
 	if failure.Applied == "" {
 		failure.Applied = runs.AppliedUnknown
 	}
-	if failure.Hint == "" {
-		failure.Hint = hintOf(failure, req.Connection)
+	if failure.Hint.Text == "" {
+		failure.Hint = diag.Say(hintOf(failure, req.Connection))
 	}
 	failure.Details = withPlace(failure.Details, req.Action)
 	failure.Message = h.gate.Text(failure.Message)

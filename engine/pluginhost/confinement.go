@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
@@ -86,7 +87,7 @@ func (h *Host) lacksSandbox(plugin string) *PluginError {
 			return &PluginError{
 				Plugin: plugin, Reason: ReasonSandbox,
 				Message: fmt.Sprintf("`limits.sandbox: require` asks for a sandbox, and this system does not hold %s: %s", part.Name, part.Why),
-				Hint:    "`flowrun doctor` shows each part; run it where the kernel has them (Linux 6.12 or newer has all), or take `sandbox: require` out of flowrun.yaml",
+				Hint:    diag.Sayf("%s shows each part; run it where the kernel has them (Linux 6.12 or newer has all), or take `sandbox: require` out of flowrun.yaml", diag.Command{"doctor"}),
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
 	if json.Unmarshal(failure.Details, &fields) != nil {
 		return failure
 	}
-	if json.Unmarshal(fields["hint"], &failure.Hint) == nil && failure.Hint != "" {
+	if json.Unmarshal(fields["hint"], &failure.Hint.Text) == nil && failure.Hint.Text != "" {
 		delete(fields, "hint")
 		failure.Details = nil
 		if len(fields) > 0 {
@@ -283,8 +283,8 @@ func wireError(e *runs.Error) *pluginv1.Error {
 	}
 	details := map[string]any{}
 	_ = json.Unmarshal(e.Details, &details) // not known, or an object
-	if e.Hint != "" {
-		details["hint"] = e.Hint
+	if e.Hint.Text != "" {
+		details["hint"] = e.Hint.Text
 	}
 	if len(details) > 0 {
 		failure.Details, _ = json.Marshal(details) // came from JSON

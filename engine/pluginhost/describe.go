@@ -96,10 +96,10 @@ func (u *unit) describe(ctx context.Context) (*contract, error) {
 func (u *unit) wrongDescription(err error) *PluginError {
 	failure := &PluginError{
 		Plugin: u.source.Name, Reason: ReasonDescribe, Message: "what it says of itself is wrong: " + u.host.gate.Text(err.Error()),
-		Hint: "this is for the author of the plugin",
+		Hint: diag.Say("this is for the author of the plugin"),
 	}
 	if fault := faultIn(err); fault != nil && fault.Secret {
-		failure.Hint = "a description is the same for everybody; where the secret is a common word, take a longer one"
+		failure.Hint = diag.Say("a description is the same for everybody; where the secret is a common word, take a longer one")
 	}
 	return failure
 }

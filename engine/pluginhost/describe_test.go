@@ -72,7 +72,7 @@ func TestUnknownPluginHasAHint(t *testing.T) {
 	w := newWorld(t, "good", nil)
 	_, err := w.host.Describe(context.Background(), "evli")
 	var failure *PluginError
-	if !errors.As(err, &failure) || failure.Reason != ReasonUnknownPlugin || failure.Hint != "did you mean `evil`?" {
+	if !errors.As(err, &failure) || failure.Reason != ReasonUnknownPlugin || failure.Hint.Text != "did you mean `evil`?" {
 		t.Errorf("error = %+v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -37,7 +38,7 @@ type PluginError struct {
 	Plugin  string
 	Reason  string
 	Message string
-	Hint    string
+	Hint    diag.Hint
 	Stderr  string    // tail of what the process wrote, masked
 	Until   time.Time // with backoff and circuit_open: when it is tried again
 }
@@ -169,7 +170,7 @@ func (p *process) sizeFailure(state *status.Status) *runs.Error {
 	failure := &runs.Error{
 		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown, Reason: "too_large",
 		Message: fmt.Sprintf("the answer of plugin %s is larger than the limit of %d bytes", p.unit.source.Name, limit),
-		Hint:    "ask for less at a time",
+		Hint:    diag.Say("ask for less at a time"),
 	}
 	if match != nil && match[1] != "" {
 		failure.Message = fmt.Sprintf("the answer of plugin %s has %s bytes, the limit is %d", p.unit.source.Name, match[1], limit)

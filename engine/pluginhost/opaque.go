@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -51,7 +52,7 @@ func (h *Host) openBytes(plugin, connection, field string, stored []byte) ([]byt
 	if err != nil {
 		return nil, &runs.Error{
 			Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: fmt.Sprintf("the stored %s of plugin %s can't be read: %v", field, plugin, err),
-			Hint: "put the key file back that belongs to this store; a reading begins anew after `flowrun state reset`",
+			Hint: diag.Sayf("put the key file back that belongs to this store; a reading begins anew after %s", diag.Command{"state", "reset"}),
 		}
 	}
 	return clear, nil

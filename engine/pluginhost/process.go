@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 	"github.com/flowrun/flowrun/proto/handshake"
@@ -225,7 +226,7 @@ func (p *process) startFailure(err error, late bool, limit time.Duration) *Plugi
 	switch {
 	case why == nil && greeting.line != "" && greeting.version != handshake.ProtocolVersion:
 		failure.Message = fmt.Sprintf("it speaks protocol version %d; this flowrun speaks %d", greeting.version, handshake.ProtocolVersion)
-		failure.Hint = "install a version of the plugin that is made for this flowrun"
+		failure.Hint = diag.Say("install a version of the plugin that is made for this flowrun")
 	case late:
 		failure.Message = fmt.Sprintf("it was not ready within %s", limit)
 	case why != nil:

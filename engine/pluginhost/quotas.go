@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -33,7 +34,7 @@ func (e *excess) failure(plugin string, applied runs.Applied) *runs.Error {
 	failure := &runs.Error{
 		Kind: plan.KindInvalid, Reason: quota.ReasonLimit, Applied: applied,
 		Message: fmt.Sprintf("plugin %s gave %v", plugin, e),
-		Hint:    "the plugin should keep less in it; `limits: {" + e.quota + ": ...}` in flowrun.yaml allows more",
+		Hint:    diag.Say("the plugin should keep less in it; `limits: {" + e.quota + ": ...}` in flowrun.yaml allows more"),
 	}
 	failure.Details, _ = json.Marshal(map[string]any{"limit": e.quota, "field": e.field, "size": e.size, "max": e.limit}) // texts and numbers
 	return failure

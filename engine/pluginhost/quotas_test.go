@@ -159,7 +159,7 @@ func TestIssue13_02WhatTookEffectStands(t *testing.T) {
 
 func isLimit(answer runs.Answer, field, name string) bool {
 	f := answer.Failed
-	return f != nil && f.Reason == quota.ReasonLimit && strings.Contains(f.Message, " "+field+" of ") && strings.Contains(f.Hint, "limits: {"+name+":") &&
+	return f != nil && f.Reason == quota.ReasonLimit && strings.Contains(f.Message, " "+field+" of ") && strings.Contains(f.Hint.Text, "limits: {"+name+":") &&
 		strings.Contains(string(f.Details), `"field":"`+field+`"`) && strings.Contains(string(f.Details), `"limit":"`+name+`"`)
 }
 

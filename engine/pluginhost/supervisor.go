@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // State is what a plugin's process is doing.
@@ -228,9 +230,9 @@ func (u *unit) open() (executable, *code, *PluginError) {
 }
 
 func (u *unit) executableError(err error) *PluginError {
-	failure := &PluginError{Plugin: u.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: "look at `plugins` in flowrun.yaml"}
+	failure := &PluginError{Plugin: u.source.Name, Reason: ReasonExecutable, Message: err.Error(), Hint: diag.Say("look at `plugins` in flowrun.yaml")}
 	if foreign := (*foreignCode)(nil); errors.As(err, &foreign) {
-		failure.Hint = "somebody writes into the folder of flowrun's private copies: see who may (`flowrun doctor`), and start again"
+		failure.Hint = diag.Sayf("somebody writes into the folder of flowrun's private copies: see who may (%s), and start again", diag.Command{"doctor"})
 	}
 	return failure
 }

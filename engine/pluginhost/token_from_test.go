@@ -190,7 +190,7 @@ func TestTokenFromPassesOnThatALoginIsNeeded(t *testing.T) {
 	service.gone.Store(true)
 	for _, answer := range w.use(conn, 3) {
 		f := answer.Failed
-		if f == nil || f.Kind != plan.KindAuthRequired || f.Reason != "invalid_grant" || f.Hint != "log in" || f.Applied != runs.NotApplied ||
+		if f == nil || f.Kind != plan.KindAuthRequired || f.Reason != "invalid_grant" || f.Hint.Text != "log in" || f.Applied != runs.NotApplied ||
 			!strings.Contains(f.Message, "the grant of login is gone") {
 			t.Errorf("failure = %+v", f)
 		}

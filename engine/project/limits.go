@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -69,9 +70,9 @@ func (p *parser) quota(limit quota.Quota, v *spec.Node) {
 	switch {
 	case v.Kind != spec.Scalar || err != nil:
 		problem := p.problems.Errorf(v.Pos, "FR5008", "`%s` must be %s of at most %s", limit.Name, kindOf(limit), most)
-		problem.Hint = "write it as " + exampleOf(limit)
+		problem.Hint = diag.Say("write it as " + exampleOf(limit))
 	case value > limit.Ceiling:
-		p.problems.Errorf(v.Pos, "FR5008", "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = "its ceiling keeps one plugin or run from filling the store"
+		p.problems.Errorf(v.Pos, "FR5008", "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = diag.Say("its ceiling keeps one plugin or run from filling the store")
 	default:
 		if p.project.Limits.Quotas == nil {
 			p.project.Limits.Quotas = quota.Values{}

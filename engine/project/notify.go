@@ -63,10 +63,10 @@ func (p *parser) notifyTarget(name, value *spec.Node) {
 	}
 	switch {
 	case webhook && command:
-		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has both a `webhook` and a `command`", name.Text).Hint = "make two targets of it"
+		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has both a `webhook` and a `command`", name.Text).Hint = diag.Say("make two targets of it")
 	case !webhook && !command:
 		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has neither a `webhook` nor a `command`", name.Text).Hint =
-			"write `webhook: \"${{ secrets.OPS_HOOK }}\"` or `command: [./tell.sh]`"
+			diag.Say("write `webhook: \"${{ secrets.OPS_HOOK }}\"` or `command: [./tell.sh]`")
 	}
 	p.project.Notify = append(p.project.Notify, target)
 }
@@ -91,7 +91,7 @@ func (p *parser) command(n *spec.Node, target *Notify) {
 	case n.Kind == spec.Sequence && len(n.Items) == 0:
 		p.problems.Errorf(n.Pos, "FR5001", "`command` must name a program")
 	case slices.ContainsFunc(target.Command, func(text string) bool { return strings.Contains(text, "${{") }):
-		p.problems.Errorf(n.Pos, "FR5019", "a command takes no expressions").Hint = "it gets the message as JSON on its standard input"
+		p.problems.Errorf(n.Pos, "FR5019", "a command takes no expressions").Hint = diag.Say("it gets the message as JSON on its standard input")
 	}
 }
 

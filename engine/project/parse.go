@@ -90,7 +90,7 @@ func (p *parser) named(node *spec.Node, what string, read func(name, value *spec
 	for _, pair := range node.Pairs {
 		if !namePattern.MatchString(pair.Key.Text) {
 			problem := p.problems.Errorf(pair.Key.Pos, "FR5003", "`%s` is not a %s name", pair.Key.Text, what)
-			problem.Hint = "use lower-case letters, digits, _ and -, at most 63, a letter first"
+			problem.Hint = diag.Say("use lower-case letters, digits, _ and -, at most 63, a letter first")
 			continue
 		}
 		read(pair.Key, pair.Value)
@@ -117,7 +117,7 @@ func (p *parser) rate(n *spec.Node) {
 			return
 		}
 	}
-	p.problems.Errorf(n.Pos, "FR5004", "`%s` is not a rate", n.Text).Hint = "write requests/duration, such as 60/1m"
+	p.problems.Errorf(n.Pos, "FR5004", "`%s` is not a rate", n.Text).Hint = diag.Say("write requests/duration, such as 60/1m")
 }
 
 func (p *parser) plugin(name, value *spec.Node) {
@@ -131,7 +131,7 @@ func (p *parser) plugin(name, value *spec.Node) {
 		},
 	})
 	if plugin.Source == "" && !granted && value.Kind == spec.Mapping {
-		p.problems.Errorf(firstKey(value, name), "FR5005", "plugin `%s` has no `source`", name.Text).Hint = "name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text
+		p.problems.Errorf(firstKey(value, name), "FR5005", "plugin `%s` has no `source`", name.Text).Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text)
 	}
 	p.project.Plugins = append(p.project.Plugins, plugin)
 }
@@ -147,7 +147,7 @@ func (p *parser) secrets(n *spec.Node) {
 	p.project.Secrets = nil
 	for _, item := range p.items(n, "`secrets`") {
 		if item.Text != "env" && item.Text != "store" {
-			p.problems.Errorf(item.Pos, "FR5006", "there is no secret provider `%s`", item.Text).Hint = "the providers are env and store"
+			p.problems.Errorf(item.Pos, "FR5006", "there is no secret provider `%s`", item.Text).Hint = diag.Say("the providers are env and store")
 			continue
 		}
 		p.project.Secrets = append(p.project.Secrets, item.Text)

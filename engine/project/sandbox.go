@@ -33,7 +33,7 @@ func (p *parser) simulator(name, value *spec.Node) {
 	})
 	if !written && value.Kind == spec.Mapping {
 		p.problems.Errorf(firstKey(value, name), "FR5031", "the simulator of connection `%s` has no `command`", name.Text).Hint =
-			"name the program that stands for the service: command: [./bin/" + name.Text + "-sim]"
+			diag.Say("name the program that stands for the service: command: [./bin/" + name.Text + "-sim]")
 	}
 	p.project.Sandbox = append(p.project.Sandbox, simulator)
 }
@@ -49,8 +49,8 @@ func (p *parser) checkSimulators() {
 			continue
 		}
 		problem := p.problems.Errorf(simulator.Pos, "FR5031", "`sandbox`: there is no connection `%s`", simulator.Connection)
-		if problem.Hint = diag.DidYouMean(simulator.Connection, names); problem.Hint == "" {
-			problem.Hint = "declare it under `connections`"
+		if problem.Hint = diag.DidYouMean(simulator.Connection, names); problem.Hint.Text == "" {
+			problem.Hint = diag.Say("declare it under `connections`")
 		}
 	}
 }

@@ -85,7 +85,7 @@ func errorValue(e *runs.Error) any {
 	value := map[string]any{
 		"kind": string(e.Kind), "action": textOrNull(e.Action), "step": textOrNull(e.Step), "attempt": e.Attempt, "message": e.Message,
 		"reason": textOrNull(e.Reason), "http_status": nil, "applied": textOrNull(string(e.Applied)), "pointer": textOrNull(e.Pointer),
-		"retry_after_s": e.RetryAfterS, "hint": textOrNull(e.Hint), "limiter": textOrNull(e.Limiter), "details": anyJSON(e.Details),
+		"retry_after_s": e.RetryAfterS, "hint": textOrNull(e.Hint.Text), "limiter": textOrNull(e.Limiter), "details": anyJSON(e.Details),
 	}
 	if e.HTTPStatus != 0 {
 		value["http_status"] = e.HTTPStatus

@@ -54,7 +54,7 @@ func (e *QueryError) Error() string {
 }
 
 // Hint says what to do about the first problem, "" where nothing is known.
-func (e *QueryError) Hint() string { return e.Problems[0].Hint }
+func (e *QueryError) Hint() diag.Hint { return e.Problems[0].Hint }
 
 // Check returns what is wrong with RunFilter.Query as a *QueryError.
 func Check(text string) error {
@@ -118,7 +118,7 @@ func (q *Query) Selects(ctx context.Context, row *runs.Run) (bool, error) {
 	if !boolean { // of an expression of which nothing was known
 		return false, q.failed(row.ID, &eval.RunError{
 			Message: "it must be true or false, and here it is neither", Reason: "expression", End: len(q.text),
-			Hint: "compare it with something, or write `?? false` behind it",
+			Hint: diag.Say("compare it with something, or write `?? false` behind it"),
 		})
 	}
 	return selected, nil
@@ -135,7 +135,7 @@ func (q *Query) failed(run string, err error) error {
 }
 
 // add adds a problem at a part of the expression, given in bytes.
-func (e *QueryError) add(start, end int, code, message, hint string) {
+func (e *QueryError) add(start, end int, code, message string, hint diag.Hint) {
 	pos := diag.Pos{File: QueryFile}
 	pos.Line, pos.Column = placeIn(e.Query, start)
 	pos.EndLine, pos.EndColumn = placeIn(e.Query, end)
@@ -158,13 +158,13 @@ func queryWords(message string) string {
 }
 
 // queryHint leaves out what only a workflow can do, and names the fields.
-func queryHint(issue eval.Issue) string {
+func queryHint(issue eval.Issue) diag.Hint {
 	switch {
-	case strings.Contains(issue.Hint, "`let` step"):
-		return "make it shorter"
-	case issue.Code == eval.CodeName && issue.Hint == "":
+	case issue.Code == eval.CodeTooLarge, issue.Code == eval.CodeParts:
+		return diag.Say("make it shorter")
+	case issue.Code == eval.CodeName && issue.Hint.Text == "":
 		if strings.Contains(issue.Message, "`run`") || strings.Contains(issue.Message, "unknown name") {
-			return "a query reads the fields of a run: " + strings.Join(runScope().Names(), ", ")
+			return diag.Say("a query reads the fields of a run: " + strings.Join(runScope().Names(), ", "))
 		}
 	}
 	return issue.Hint

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -28,7 +29,7 @@ func queried() runs.Run {
 		DurationMS: 3_600_000, PlanHash: "p", LatestPlan: "q", Closed: true, Asks: 1, Undriven: true,
 		Error: &runs.Error{
 			Kind: plan.KindUnavailable, Action: "tasks.list", Step: "fetch", Attempt: 4, Message: "the service is down", Reason: "status",
-			HTTPStatus: 503, Applied: runs.NotApplied, Pointer: "/limit", RetryAfterS: 2.5, Hint: "wait", Limiter: "tasks",
+			HTTPStatus: 503, Applied: runs.NotApplied, Pointer: "/limit", RetryAfterS: 2.5, Hint: diag.Say("wait"), Limiter: "tasks",
 			Details: json.RawMessage(`{"region":"eu"}`),
 		},
 		Slot:   &runs.Slot{Key: "k", Limit: 2, State: runs.SlotHeld},
@@ -133,7 +134,7 @@ func TestAWrongQueryIsToldWithItsPlaceCodeAndHint(t *testing.T) {
 			continue
 		}
 		first := wrong.Problems[0]
-		if got := first.Code + " " + first.Message + "; " + first.Hint; !strings.HasPrefix(got, want) || strings.TrimSpace(first.Message) == "" {
+		if got := first.Code + " " + first.Message + "; " + first.Hint.Text; !strings.HasPrefix(got, want) || strings.TrimSpace(first.Message) == "" {
 			t.Errorf("%s:\n got %s\nwant %s", marked, got, want)
 		}
 		line, column := placeIn(text, start)

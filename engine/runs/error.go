@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
+
 	"github.com/flowrun/flowrun/engine/plan"
 )
 
@@ -21,19 +23,19 @@ const (
 // Error is the failure of a call, a step or a run. Message is safe to show and
 // store. Pointer is a JSON Pointer into the step's `with`.
 type Error struct {
-	Kind        plan.ErrorKind  `json:"kind"`
-	Action      string          `json:"action,omitempty"`
-	Step        string          `json:"step,omitempty"`
-	Attempt     int             `json:"attempt,omitempty"`
-	Message     string          `json:"message"`
-	Reason      string          `json:"reason,omitempty"`
-	HTTPStatus  int             `json:"http_status,omitempty"`
-	Applied     Applied         `json:"applied,omitempty"`
-	Pointer     string          `json:"pointer,omitempty"`
-	RetryAfterS float64         `json:"retry_after_s,omitempty"` // seconds
-	Hint        string          `json:"hint,omitempty"`
-	Limiter     string          `json:"limiter,omitempty"` // with rate_limited: the limiter that is closed
-	Details     json.RawMessage `json:"details,omitempty"`
+	Kind        plan.ErrorKind `json:"kind"`
+	Action      string         `json:"action,omitempty"`
+	Step        string         `json:"step,omitempty"`
+	Attempt     int            `json:"attempt,omitempty"`
+	Message     string         `json:"message"`
+	Reason      string         `json:"reason,omitempty"`
+	HTTPStatus  int            `json:"http_status,omitempty"`
+	Applied     Applied        `json:"applied,omitempty"`
+	Pointer     string         `json:"pointer,omitempty"`
+	RetryAfterS float64        `json:"retry_after_s,omitempty"` // seconds
+	diag.Hint
+	Limiter string          `json:"limiter,omitempty"` // with rate_limited: the limiter that is closed
+	Details json.RawMessage `json:"details,omitempty"`
 }
 
 // Error returns kind and message on one line.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 func (t *Type) checkRange(p path, value float64, shown string) error {
@@ -74,7 +76,7 @@ func (t *Type) checkEnum(p path, v any) error {
 	}
 	m := mismatchf(p, "must be one of %s; got %s", showEnum(t.Enum), show(v))
 	if text, ok := v.(string); ok {
-		m.Hint = nearHint(text, enumTexts(t.Enum))
+		m.Hint = diag.DidYouMean(text, enumTexts(t.Enum))
 	}
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 )
 
@@ -129,13 +130,13 @@ func (c *coercion) wrongKind(t *Type, v any) error {
 	m := mismatchf(c.path, "expects %s, got %s", t.Article(), TypeOf(v))
 	switch {
 	case t.Kind == Int && KindOf(v) == Number && !c.json:
-		m.Hint = "int(x) or int(round(x)) makes an integer of a number"
+		m.Hint = diag.Say("int(x) or int(round(x)) makes an integer of a number")
 	case t.Kind == String && KindOf(v) == Time:
-		m.Hint = `formatTime(t, "2006-01-02") makes text of a time`
+		m.Hint = diag.Say(`formatTime(t, "2006-01-02") makes text of a time`)
 	case t.Kind == String && (KindOf(v) == Int || KindOf(v) == Number || KindOf(v) == Bool) && !c.json:
-		m.Hint = "string(x) makes text of it"
+		m.Hint = diag.Say("string(x) makes text of it")
 	case t.Kind == String && (KindOf(v) == List || KindOf(v) == Object) && !c.json:
-		m.Hint = "toJSON(x) makes text of it"
+		m.Hint = diag.Say("toJSON(x) makes text of it")
 	}
 	return m
 }
@@ -347,7 +348,9 @@ func (c *coercion) part(t *Type, name string) (*Type, error) {
 		part = t.Additional
 	case c.exact:
 		c.path.push(name)
-		return nil, mismatchf(c.path, "unknown field `%s`", name).hint("%s", nearHint(name, t.FieldNames()))
+		unknown := mismatchf(c.path, "unknown field `%s`", name)
+		unknown.Hint = diag.DidYouMean(name, t.FieldNames())
+		return nil, unknown
 	default:
 		part = &Type{}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // Fits reports whether a value of type t may stand where `into` is expected, as
@@ -30,7 +32,7 @@ type fitting struct {
 	inSecret int // objects around that are secret as a whole
 }
 
-func (f *fitting) misfit(hint, format string, args ...any) *Misfit {
+func (f *fitting) misfit(hint diag.Hint, format string, args ...any) *Misfit {
 	return &Misfit{Pointer: f.path.pointer(), Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
@@ -40,13 +42,13 @@ func (f *fitting) fits(t, into *Type) *Misfit {
 	}
 	switch {
 	case !t.Known() && f.sure && into.Known() && len(f.path) > 0 && !f.secretsAround(into):
-		return f.misfit("make one of it with string(x), int(x) or float(x)", "expects %s, but nothing is known of this", into.Article())
+		return f.misfit(diag.Say("make one of it with string(x), int(x) or float(x)"), "expects %s, but nothing is known of this", into.Article())
 	case !t.Known():
 		return nil
 	case t.Kind == Null && !into.AcceptsNull():
-		return f.misfit("", "expects %s, got null", into.Article())
+		return f.misfit(diag.Hint{}, "expects %s, got null", into.Article())
 	case t.Nullable && !into.AcceptsNull():
-		return f.misfit("give a value for that case with `??`, such as `x ?? "+exampleOf(into)+"`",
+		return f.misfit(diag.Say("give a value for that case with `??`, such as `x ?? "+exampleOf(into)+"`"),
 			"expects %s, but this may be null", into.Article())
 	case t.Kind == Null, into.Kind == Any:
 		return nil
@@ -65,11 +67,11 @@ func (f *fitting) secrets(t, into *Type) *Misfit {
 	const hint = "secrets go only into fields that are marked secret"
 	switch {
 	case into.Secret && !t.Secret && into.Kind != Object && t.Kind != Any && f.inSecret == 0:
-		return f.misfit("write ${{ secrets.NAME }} as the whole value", "expects a secret, got %s", t.Article())
+		return f.misfit(diag.Say("write ${{ secrets.NAME }} as the whole value"), "expects a secret, got %s", t.Article())
 	case t.Secret && !into.Secret && f.inSecret == 0:
-		return f.misfit(hint, "a secret can't stand here")
+		return f.misfit(diag.Say(hint), "a secret can't stand here")
 	case !t.Secret && into.Kind == Any && !into.Secret && f.inSecret == 0 && t.HasSecret():
-		return f.misfit(hint, "this %s has a secret in it, which can't stand here", t.baseName())
+		return f.misfit(diag.Say(hint), "this %s has a secret in it, which can't stand here", t.baseName())
 	}
 	return nil
 }
@@ -119,7 +121,7 @@ func (f *fitting) kinds(t, into *Type) *Misfit {
 	case t.Kind == String && into.Kind == Number:
 		hint = "float(x) makes a number of text"
 	}
-	return f.misfit(hint, "expects %s, got %s", into.Article(), t.Article())
+	return f.misfit(diag.Say(hint), "expects %s, got %s", into.Article(), t.Article())
 }
 
 // known checks the values that t can have when they are few and known.
@@ -148,9 +150,9 @@ func (f *fitting) objects(t, into *Type) *Misfit {
 		switch {
 		case declared && want.Required && !have.Required && (t.Additional == nil || f.sure),
 			!declared && want.Required && t.Additional != nil && f.sure:
-			return f.misfit("", "field `%s` may be missing", want.Name)
+			return f.misfit(diag.Hint{}, "field `%s` may be missing", want.Name)
 		case !declared && want.Required && t.Additional == nil:
-			return f.misfit(nearHint(want.Name, t.FieldNames()), "field `%s` is missing", want.Name)
+			return f.misfit(diag.DidYouMean(want.Name, t.FieldNames()), "field `%s` is missing", want.Name)
 		case declared:
 			if m := f.part(want.Name, have.Type, want.Type); m != nil {
 				return m
@@ -171,7 +173,7 @@ func (f *fitting) extras(t, into *Type) *Misfit {
 			continue
 		}
 		if into.Additional == nil {
-			return f.misfit(nearHint(field.Name, into.FieldNames()), "unknown field `%s`", field.Name)
+			return f.misfit(diag.DidYouMean(field.Name, into.FieldNames()), "unknown field `%s`", field.Name)
 		}
 		if m := f.part(field.Name, field.Type, into.Additional); m != nil {
 			return m
@@ -182,7 +184,7 @@ func (f *fitting) extras(t, into *Type) *Misfit {
 	case into.Additional != nil:
 		return f.part("*", t.Others(), into.Additional)
 	case f.sure:
-		return f.misfit("write the fields out, such as {a: x.a}", "takes only the fields that are declared, and this may have others")
+		return f.misfit(diag.Say("write the fields out, such as {a: x.a}"), "takes only the fields that are declared, and this may have others")
 	}
 	return nil
 }

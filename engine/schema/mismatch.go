@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // Mismatch says where and why a value does not have its type. Pointer is the
@@ -11,7 +13,7 @@ import (
 type Mismatch struct {
 	Pointer string
 	Message string
-	Hint    string
+	Hint    diag.Hint
 }
 
 // Error returns the place, the message and the hint on one line.
@@ -20,8 +22,8 @@ func (m *Mismatch) Error() string {
 	if m.Pointer != "" {
 		text = m.Pointer + ": " + text
 	}
-	if m.Hint != "" {
-		text += "; " + m.Hint
+	if m.Hint.Text != "" {
+		text += "; " + m.Hint.Text
 	}
 	return text
 }
@@ -31,7 +33,7 @@ func (m *Mismatch) Error() string {
 type Misfit struct {
 	Pointer string
 	Message string
-	Hint    string
+	Hint    diag.Hint
 }
 
 // Error returns the place, the message and the hint on one line.
@@ -58,6 +60,6 @@ func mismatchf(p path, format string, args ...any) *Mismatch {
 }
 
 func (m *Mismatch) hint(format string, args ...any) *Mismatch {
-	m.Hint = fmt.Sprintf(format, args...)
+	m.Hint = diag.Sayf(format, args...)
 	return m
 }

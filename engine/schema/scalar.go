@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"regexp"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
@@ -59,7 +61,7 @@ func (t *Type) nullScalar(text string) (json.RawMessage, error) {
 	}
 	m := &Mismatch{Message: "expects " + t.Article() + ", got " + shown}
 	if t.Kind == String {
-		m.Hint = `write "` + text + `" in quotes for that text`
+		m.Hint = diag.Say(`write "` + text + `" in quotes for that text`)
 	}
 	return nil, m
 }
@@ -81,13 +83,13 @@ func (t *Type) refuseScalar(text string, plain bool) error {
 	switch {
 	case !plain && t.takesPlain(text):
 		m.Message = "expects " + t.Article() + ", got text in quotes"
-		m.Hint = "write it without quotes"
+		m.Hint = diag.Say("write it without quotes")
 	case t.Kind == Bool:
-		m.Hint = "write true or false"
+		m.Hint = diag.Say("write true or false")
 	case t.Kind == Int:
-		m.Hint = "write digits only, such as 42"
+		m.Hint = diag.Say("write digits only, such as 42")
 	case t.Kind == Number:
-		m.Hint = "write a number such as 42 or 0.5"
+		m.Hint = diag.Say("write a number such as 42 or 0.5")
 	}
 	return m
 }

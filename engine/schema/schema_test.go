@@ -224,7 +224,7 @@ func TestEnumsShowWordsThatDifferOnlyInCaseOnce(t *testing.T) {
 	if !errors.As(err, &mismatch) {
 		t.Fatalf("got %v", err)
 	}
-	if want := `must be one of "A", "AAAA", "MX"; got "AAA"`; mismatch.Message != want || mismatch.Hint != "did you mean `AAAA`?" {
-		t.Errorf("got %q, %q", mismatch.Message, mismatch.Hint)
+	if want := `must be one of "A", "AAAA", "MX"; got "AAA"`; mismatch.Message != want || mismatch.Hint.Text != "did you mean `AAAA`?" {
+		t.Errorf("got %q, %q", mismatch.Message, mismatch.Hint.Text)
 	}
 }

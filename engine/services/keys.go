@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
 )
@@ -85,7 +86,7 @@ func (s *Services) RotateKey(ctx context.Context, reached func(step string)) (*K
 	case errors.As(err, &lost):
 		return nil, &fault.ConflictError{
 			Message: fmt.Sprintf("the key is not rotated: %s: %s", lost, listSealed(sealedValues(lost.Places))),
-			Hint:    "put the key file back that belongs to this store; or give these values up: `flowrun secrets rm NAME`, `flowrun connections logout NAME`, `flowrun runs rm RUN`",
+			Hint:    diag.Sayf("put the key file back that belongs to this store; or give these values up: %s, %s, %s", diag.Command{"secrets", "rm", "NAME"}, diag.Command{"connections", "logout", "NAME"}, diag.Command{"runs", "rm", "RUN"}),
 		}
 	case errors.Is(err, secret.ErrBadKey):
 		return nil, &fault.StoreError{Fault: fault.StoreCorrupt, Path: path, Err: err}

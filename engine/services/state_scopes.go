@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/quota"
 )
@@ -94,7 +95,7 @@ func (s *Services) RemoveState(request PluginStateRequest) (*RemovedState, error
 		return nil, err
 	}
 	if len(states) == 0 {
-		return nil, &fault.UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: "`flowrun state plugins list` shows what plugins keep"}
+		return nil, &fault.UnknownError{What: "state of plugin", Name: strings.TrimSuffix(request.Plugin+" "+request.Scope, " "), Hint: diag.Sayf("%s shows what plugins keep", diag.Command{"state", "plugins", "list"})}
 	}
 	for _, state := range states {
 		if err := s.removeScope(stateScope{state.Plugin, state.Scope}); err != nil {

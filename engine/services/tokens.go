@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -78,10 +78,10 @@ func endLease(tokens *secret.Tokens, lease string, failure *runs.Error) (usable 
 func lostInCrash(connection string, cause error) *runs.Error {
 	failed := &runs.Error{
 		Kind: plan.KindAuthRequired, Reason: "lost in crash", Applied: runs.NotApplied, Message: cause.Error(),
-		Hint: "log in again: the renewed token was lost in a crash",
+		Hint: diag.Say("log in again: the renewed token was lost in a crash"),
 	}
 	if connection != "" {
-		failed.Hint = fmt.Sprintf("log in again with `flowrun connections login %s`: the renewed token was lost in a crash", connection)
+		failed.Hint = diag.Sayf("log in again with %s: the renewed token was lost in a crash", diag.Command{"connections", "login", connection})
 	}
 	return failed
 }

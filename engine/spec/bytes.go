@@ -18,7 +18,7 @@ func checkBytes(s *source, limits Limits, problems *diag.List) {
 	}
 	if bytes.HasPrefix(s.text, []byte{0xFF, 0xFE}) || bytes.HasPrefix(s.text, []byte{0xFE, 0xFF}) ||
 		(len(s.text) > 1 && (s.text[0] == 0 || s.text[1] == 0)) {
-		problems.Errorf(start, CodeEncoding, "the file is UTF-16").Hint = "save it as UTF-8"
+		problems.Errorf(start, CodeEncoding, "the file is UTF-16").Hint = diag.Say("save it as UTF-8")
 		return
 	}
 	if len(bytes.TrimSpace(s.text)) == 0 {
@@ -34,14 +34,14 @@ func checkCharacters(s *source, problems *diag.List) {
 		r, size := utf8.DecodeRune(s.text[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			problems.Errorf(s.pos(i), CodeEncoding, "the byte 0x%02X is not UTF-8", s.text[i]).Hint = "save the file as UTF-8"
+			problems.Errorf(s.pos(i), CodeEncoding, "the byte 0x%02X is not UTF-8", s.text[i]).Hint = diag.Say("save the file as UTF-8")
 			return
 		case r == '\r' && !bytes.HasPrefix(s.text[i:], []byte("\r\n")):
-			problems.Errorf(s.pos(i), CodeEncoding, "a carriage return stands without a line feed").Hint = "end lines with a line feed"
+			problems.Errorf(s.pos(i), CodeEncoding, "a carriage return stands without a line feed").Hint = diag.Say("end lines with a line feed")
 			return
 		case forbidden(r):
 			problems.Errorf(s.span(i, i+size), CodeEncoding, "the character U+%04X may not stand in the file", r).
-				Hint = "write it as an escape in double quotes"
+				Hint = diag.Say("write it as an escape in double quotes")
 			return
 		}
 		i += size

@@ -88,6 +88,6 @@ func checkEnd(s *source, decoder *yaml.Decoder, problems *diag.List) {
 	default:
 		at := s.offset(second.Line, second.Column)
 		problems.Errorf(s.span(at, at+3), CodeDocuments, "the file has a second YAML document").Hint =
-			"put every workflow into a file of its own"
+			diag.Say("put every workflow into a file of its own")
 	}
 }

@@ -3,6 +3,7 @@ package spec
 import (
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"gopkg.in/yaml.v3"
 )
 
@@ -58,7 +59,7 @@ func (w *walker) skipSpace(at int) int {
 
 func (w *walker) anchor(n *Node, at, end int) {
 	w.problems.Errorf(w.source.span(at, end), CodeAnchor, "anchors and aliases are not allowed").Hint =
-		"write the value out where it is used, or name it in a `let` step"
+		diag.Say("write the value out where it is used, or name it in a `let` step")
 	n.Bad = true
 }
 
@@ -76,7 +77,7 @@ func (w *walker) tag(n *Node, from *yaml.Node, at, end int) {
 	problem := w.problems.Errorf(w.source.span(at, end), CodeTag, "YAML tags such as `%s` are not allowed", name)
 	if from.Kind == yaml.ScalarNode && !strings.HasPrefix(name, "!!") && !strings.HasPrefix(name, "!<") {
 		negated := strings.TrimSpace(strings.TrimPrefix(name, "!") + " " + from.Value)
-		problem.Hint = "for the opposite of a condition write `not " + negated + "`; a text that starts with `!` needs quotes"
+		problem.Hint = diag.Say("for the opposite of a condition write `not " + negated + "`; a text that starts with `!` needs quotes")
 	}
 	n.Bad = true
 }

@@ -93,7 +93,7 @@ func expressionEnd(text string, from int) int {
 func (f syntaxFault) needsQuotes(r region, message string) (diag.Problem, region) {
 	problem := f.problem(r.from, message)
 	problem.Pos = f.source.span(r.from, r.to)
-	problem.Hint = quoted(string(f.source.text[r.from:r.to]))
+	problem.Hint = diag.Say(quoted(string(f.source.text[r.from:r.to])))
 	return problem, r
 }
 

@@ -14,10 +14,10 @@ import (
 // restUnchecked says what a text that is not YAML means for the rest of its
 // file.
 func restUnchecked(problem diag.Problem) diag.Problem {
-	if problem.Hint != "" {
-		problem.Hint += "; "
+	if problem.Hint.Text != "" {
+		problem.Hint = problem.Hint.Then("; ")
 	}
-	problem.Hint += "until then nothing else in this file is checked"
+	problem.Hint = problem.Hint.Then("until then nothing else in this file is checked")
 	return problem
 }
 
@@ -46,7 +46,7 @@ func syntaxProblem(s *source, err error) (diag.Problem, region) {
 		}
 	}
 	problem := fault.problem(fault.at, plainMessage(fault.message))
-	problem.Hint = fault.hint()
+	problem.Hint = diag.Say(fault.hint())
 	return problem, region{}
 }
 
@@ -80,7 +80,7 @@ func unknownAlias(f syntaxFault) (diag.Problem, bool) {
 		return diag.Problem{}, false
 	}
 	problem := f.problem(f.at, "anchors and aliases are not allowed")
-	problem.Code, problem.Hint = CodeAnchor, "a text that starts with `*` needs quotes"
+	problem.Code, problem.Hint = CodeAnchor, diag.Say("a text that starts with `*` needs quotes")
 	return problem, true
 }
 
@@ -96,7 +96,7 @@ func flowExpression(f syntaxFault) (diag.Problem, region, bool) {
 	}
 	from := f.opening + at
 	problem := f.problem(from, "an expression inside `{ }` or `[ ]` needs quotes")
-	problem.Hint = "write \"${{ … }}\": YAML takes the braces and commas for its own"
+	problem.Hint = diag.Say("write \"${{ … }}\": YAML takes the braces and commas for its own")
 	text := string(f.source.text)
 	unreadable := region{}
 	if strings.HasPrefix(text[from:], "${{") {
@@ -185,7 +185,7 @@ func ternary(f syntaxFault) (diag.Problem, region, bool) {
 	if name, like, deeper := f.deeperKey(); deeper {
 		problem := f.problem(start+indentOf(text), "`"+name+"` is indented deeper than the key above it, which has a value already")
 		problem.Pos = f.source.span(start+indentOf(text), f.at)
-		problem.Hint = "indent it like `" + like + "`"
+		problem.Hint = diag.Say("indent it like `" + like + "`")
 		return problem, region{}, true
 	}
 	if found := expressionAt(text, column); !found.empty() {
@@ -193,9 +193,9 @@ func ternary(f syntaxFault) (diag.Problem, region, bool) {
 		return problem, region{start + found.from, start + len(text)}, true
 	}
 	problem := f.problem(f.at, "`: ` inside an unquoted text starts a new key, which can't stand here")
-	problem.Hint = "quote the whole value"
+	problem.Hint = diag.Say("quote the whole value")
 	if ternaryBefore.MatchString(text[:min(column, len(text))]) {
-		problem.Hint = "put an expression with `a ? b : c` into quotes"
+		problem.Hint = diag.Say("put an expression with `a ? b : c` into quotes")
 	}
 	return problem, region{f.at, start + len(text)}, true
 }
@@ -208,9 +208,9 @@ func missingColon(f syntaxFault) (diag.Problem, bool) {
 	rest := string(f.source.text[f.opening:])
 	switch {
 	case strings.HasPrefix(rest, "-") && !strings.HasPrefix(rest, "- "):
-		problem.Hint = "a list item is `- ` with a space"
+		problem.Hint = diag.Say("a list item is `- ` with a space")
 	default:
-		problem.Hint = "a key needs a colon and a space after it; text over several lines is indented deeper than its key"
+		problem.Hint = diag.Say("a key needs a colon and a space after it; text over several lines is indented deeper than its key")
 	}
 	return problem, true
 }
@@ -221,9 +221,9 @@ func badStart(f syntaxFault) (diag.Problem, bool) {
 	}
 	sign := f.source.text[f.at]
 	problem := f.problem(f.at, "a text can't start with `"+string(rune(sign))+"` without quotes")
-	problem.Hint = "quote the value"
+	problem.Hint = diag.Say("quote the value")
 	if sign == '\t' {
-		problem.Message, problem.Hint = "a tab can't indent a line", "indent with spaces"
+		problem.Message, problem.Hint = "a tab can't indent a line", diag.Say("indent with spaces")
 	}
 	return problem, true
 }
@@ -238,7 +238,7 @@ func negation(f syntaxFault) (diag.Problem, bool) {
 	}
 	start := f.source.lines[f.source.pos(f.at).Line-1]
 	problem := f.problem(start+at+2, "YAML takes `!` at the start of a text for a tag")
-	problem.Code, problem.Hint = CodeTag, "write `not` instead of `!`, or quote the value"
+	problem.Code, problem.Hint = CodeTag, diag.Say("write `not` instead of `!`, or quote the value")
 	return problem, true
 }
 
@@ -262,7 +262,7 @@ func unlocated(s *source, err error) (diag.Problem, region) {
 		}
 		if at := nameSign.FindStringIndex(s.lineText(line)); at != nil {
 			problem = fault.problem(s.lines[line-1]+at[1]-1, "anchors and aliases are not allowed")
-			problem.Code, problem.Hint = CodeAnchor, "a text that starts with `&` or `*` needs quotes"
+			problem.Code, problem.Hint = CodeAnchor, diag.Say("a text that starts with `&` or `*` needs quotes")
 			return problem, region{}
 		}
 	}

@@ -18,7 +18,7 @@ func (l *Language) Parse(file string, src []byte) (*Workflow, diag.List) {
 		return nil, problems
 	}
 	if root.Kind != Mapping {
-		problems.Errorf(root.Pos, CodeShape, "a workflow must be a map, not a %s", root.Kind).Hint = "start with `flowrun: v1`"
+		problems.Errorf(root.Pos, CodeShape, "a workflow must be a map, not a %s", root.Kind).Hint = diag.Say("start with `flowrun: v1`")
 		return nil, problems
 	}
 	r := &reader{problems: &problems, step: l.Map("step")}
@@ -54,7 +54,7 @@ func (r *reader) workflow(w *Workflow) {
 		r.problems.Errorf(w.Root.FirstKey(), CodeMissingKey, "the workflow has no `steps`")
 	}
 	if w.Triggers != nil && len(w.Triggers.Pairs) == 0 {
-		r.problems.Errorf(w.Triggers.Pos, CodeNoElements, "`triggers` needs at least one trigger").Hint = "leave it out: a run by hand always works"
+		r.problems.Errorf(w.Triggers.Pos, CodeNoElements, "`triggers` needs at least one trigger").Hint = diag.Say("leave it out: a run by hand always works")
 	}
 }
 
@@ -62,10 +62,10 @@ func (r *reader) version(w *Workflow) {
 	pair, ok := w.Root.Pair("flowrun")
 	switch {
 	case !ok:
-		r.problems.Errorf(w.Root.FirstKey(), CodeVersion, "the language version is missing").Hint = "start the file with `flowrun: " + Version + "`"
+		r.problems.Errorf(w.Root.FirstKey(), CodeVersion, "the language version is missing").Hint = diag.Say("start the file with `flowrun: " + Version + "`")
 	case w.Version == nil || w.Version.Text == Version:
 	default:
-		r.problems.Errorf(pair.Value.Pos, CodeVersion, "the language version `%s` is not known", w.Version.Text).Hint = "write `flowrun: " + Version + "`"
+		r.problems.Errorf(pair.Value.Pos, CodeVersion, "the language version `%s` is not known", w.Version.Text).Hint = diag.Say("write `flowrun: " + Version + "`")
 	}
 }
 
@@ -76,7 +76,7 @@ func (r *reader) key(node *Node, m *Map) *Key {
 		problem := r.problems.Errorf(node.Pos, CodeUnknownKey, "the key `%s` is not known here", node.Text)
 		problem.Hint = diag.DidYouMean(node.Text, m.KeyNames(""))
 		if foreign, ok := foreignWords()[node.Text]; ok {
-			problem.Hint = foreign
+			problem.Hint = diag.Say(foreign)
 		}
 	}
 	return found
@@ -90,7 +90,7 @@ func (r *reader) shape(pair Pair, key *Key) bool {
 		return false
 	case value.IsNull() && !key.Null:
 		problem := r.problems.Errorf(emptyPos(pair), CodeShape, "`%s` has no value", pair.Key.Text)
-		problem.Hint = "it must be " + want.String() + "; leave the key out if it is not wanted"
+		problem.Hint = diag.Say("it must be " + want.String() + "; leave the key out if it is not wanted")
 		return false
 	case want.Allows(value.Kind):
 		return true
@@ -118,7 +118,7 @@ func (r *reader) steps(pair Pair) []*Step {
 		case item.Kind == Mapping:
 			steps = append(steps, r.read(item))
 		case !item.Bad:
-			r.problems.Errorf(item.Pos, CodeShape, "a step must be a map, not a %s", item.Kind).Hint = "write `- uses: plugin.action`"
+			r.problems.Errorf(item.Pos, CodeShape, "a step must be a map, not a %s", item.Kind).Hint = diag.Say("write `- uses: plugin.action`")
 			fallthrough
 		default:
 			// Kept as a place in the list: the step after it must not be taken
@@ -156,7 +156,7 @@ func (r *reader) read(node *Node) *Step {
 	}
 	if step.Kind == NoKind && !unknown && !node.Bad {
 		r.problems.Errorf(node.FirstKey(), CodeNoKind, "the step does nothing").Hint =
-			"a step has one of `uses`, `let`, `set_state`, or `foreach` with `steps`"
+			diag.Say("a step has one of `uses`, `let`, `set_state`, or `foreach` with `steps`")
 	}
 	r.required(step)
 	return step
@@ -179,9 +179,9 @@ func (r *reader) kind(step *Step) (second StepKind) {
 			second = kind
 			problem := r.problems.Errorf(pair.Key.Pos, CodeTwoKinds, "a step can't be %s and %s at once", step.Kind, kind)
 			problem.Related = []diag.Related{{Pos: first.Pos, Message: "the first kind"}}
-			problem.Hint = "split it into two steps"
+			problem.Hint = diag.Say("split it into two steps")
 			if step.Kind == LoopStep || kind == LoopStep {
-				problem.Hint = "put the work of one item into the loop's `steps`"
+				problem.Hint = diag.Say("put the work of one item into the loop's `steps`")
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (r *reader) allowed(kind, second StepKind, key *Node) bool {
 	}
 	problem := r.problems.Errorf(key.Pos, CodeKeyOfKind, "`%s` does not belong to a step that is %s", key.Text, kind)
 	if kind == LoopStep {
-		problem.Hint = "write it at the steps inside the loop"
+		problem.Hint = diag.Say("write it at the steps inside the loop")
 	}
 	return false
 }

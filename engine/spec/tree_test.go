@@ -51,8 +51,8 @@ func TestParseReportsWordsWithPlaces(t *testing.T) {
 			if diff := cmp.Diff(test.want, places(problems)); diff != "" {
 				t.Fatalf("places (-want +got):\n%s%v", diff, problems)
 			}
-			if len(problems) > 0 && !strings.Contains(problems[0].Hint, test.hint) {
-				t.Errorf("hint %q lacks %q", problems[0].Hint, test.hint)
+			if len(problems) > 0 && !strings.Contains(problems[0].Hint.Text, test.hint) {
+				t.Errorf("hint %q lacks %q", problems[0].Hint.Text, test.hint)
 			}
 		})
 	}

@@ -99,7 +99,7 @@ func (w *walker) scalar(n *Node, from *yaml.Node, indent int) {
 		w.source.setEnd(&n.Pos, n.start, n.end)
 	}
 	if n.IsPlain() && notANumber.MatchString(n.Text) {
-		w.problems.Errorf(n.Pos, CodeNotANumber, "`%s` is not a value", n.Text).Hint = "quote it if the text is meant"
+		w.problems.Errorf(n.Pos, CodeNotANumber, "`%s` is not a value", n.Text).Hint = diag.Say("quote it if the text is meant")
 		n.Bad = true
 	}
 }
@@ -134,7 +134,7 @@ func (w *walker) mapping(n *Node, from *yaml.Node, indent, depth int) {
 		}
 		if earlier, ok := first[key.Text]; ok {
 			problem := w.problems.Errorf(key.Pos, CodeDuplicateKey, "the key `%s` is written twice in this map", key.Text)
-			problem.Hint = "remove one of them"
+			problem.Hint = diag.Say("remove one of them")
 			problem.Related = []diag.Related{{Pos: earlier.Pos, Message: "first written here"}}
 			continue
 		}
@@ -150,16 +150,16 @@ func (w *walker) key(key *Node, from, value *yaml.Node) bool {
 		return false
 	case key.Kind != Scalar:
 		problem := w.problems.Errorf(key.Pos, CodeKeyType, "a %s can't be a key", key.Kind)
-		problem.Hint = "put `${{ }}` and braces into quotes"
+		problem.Hint = diag.Say("put `${{ }}` and braces into quotes")
 		if key.Flow && key.start > 0 && w.source.text[key.start-1] == '{' {
-			problem.Message, problem.Hint = "`{{ }}` is a map in a map to YAML", "an expression is written \"${{ … }}\""
+			problem.Message, problem.Hint = "`{{ }}` is a map in a map to YAML", diag.Say("an expression is written \"${{ … }}\"")
 		}
 		return false
 	case key.Style != Plain:
 		return true
 	case key.Text == "<<":
 		if value.Kind != yaml.AliasNode {
-			w.problems.Errorf(key.Pos, CodeAnchor, "merge keys are not allowed").Hint = "write the keys out"
+			w.problems.Errorf(key.Pos, CodeAnchor, "merge keys are not allowed").Hint = diag.Say("write the keys out")
 		}
 		return false
 	case key.IsNull():
@@ -169,7 +169,7 @@ func (w *walker) key(key *Node, from, value *yaml.Node) bool {
 	switch from.ShortTag() {
 	case "!!int", "!!float", "!!bool":
 		w.problems.Errorf(key.Pos, CodeKeyType, "the key `%s` is not text", key.Text).Hint =
-			"quote it: \"" + key.Text + "\""
+			diag.Say("quote it: \"" + key.Text + "\"")
 		return false
 	}
 	return true

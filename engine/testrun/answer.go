@@ -51,12 +51,12 @@ func (b *binder) answersOfStep(pair spec.Pair) *answers {
 	}
 	if !info.mocked() {
 		problem := b.problems.Errorf(pair.Key.Pos, CodeNotMockable, "the step `%s` is run for real: it takes no answer", pair.Key.Text)
-		problem.Hint = "answers are for steps that call a plugin: " + strings.Join(b.steps.paths((*stepInfo).mocked), ", ")
+		problem.Hint = diag.Say("answers are for steps that call a plugin: " + strings.Join(b.steps.paths((*stepInfo).mocked), ", "))
 		switch info.step.Uses {
 		case "core.approve":
-			problem.Hint = "let a person decide: events: [{approve: " + info.path + "}]"
+			problem.Hint = diag.Say("let a person decide: events: [{approve: " + info.path + "}]")
 		case "core.wait":
-			problem.Hint = "let the signal come: events: [{signal: NAME, payload: {…}}]"
+			problem.Hint = diag.Say("let the signal come: events: [{signal: NAME, payload: {…}}]")
 		}
 		return nil
 	}
@@ -86,11 +86,11 @@ func (b *binder) noStep(key *spec.Node, what string, which func(*stepInfo) bool)
 }
 
 // nearSteps says what may be meant by a path that names no step.
-func (b *binder) nearSteps(path string, which func(*stepInfo) bool) string {
+func (b *binder) nearSteps(path string, which func(*stepInfo) bool) diag.Hint {
 	paths := b.steps.paths(which)
 	hint := diag.DidYouMean(templateOf(path), paths)
-	if hint == "" && len(paths) > 0 {
-		hint = "its steps are " + strings.Join(paths, ", ")
+	if hint.Text == "" && len(paths) > 0 {
+		hint = diag.Say("its steps are " + strings.Join(paths, ", "))
 	}
 	return hint
 }
@@ -111,7 +111,7 @@ func (b *binder) answer(node *spec.Node, info *stepInfo) *answer {
 	if len(kinds) != 1 && !node.Partial {
 		problem := b.problems.Errorf(node.FirstKey(), CodeAnswer, "an answer has exactly one of %s", strings.Join(answerKinds, ", "))
 		if _, looksLike := b.looksLikeOutputs(node, info); looksLike {
-			problem.Hint = "put the fields under `outputs:`"
+			problem.Hint = diag.Say("put the fields under `outputs:`")
 		}
 		return nil
 	}
@@ -153,7 +153,9 @@ func (b *binder) looksLikeOutputs(node *spec.Node, info *stepInfo) (string, bool
 }
 
 // staleHint says what to do with a recording that does not fit any more.
-const staleHint = "the recording is stale: record it anew with `flowrun test --record RUN`, or mend it here"
+func staleHint() diag.Hint {
+	return diag.Sayf("the recording is stale: record it anew with %s, or mend it here", diag.Command{"test", "--record", "RUN"})
+}
 
 // converted reads outputs by the schema. In a recorded file what does not fit is
 // the answer's own problem, told when the case runs.
@@ -186,7 +188,7 @@ func (b *binder) outputs(a *answer, completed *runs.Completed, node *spec.Node, 
 func (b *binder) pages(a *answer, node *spec.Node, info *stepInfo) {
 	itemsField, paged := info.itemsField()
 	if !paged {
-		b.problems.Errorf(node.Pos, CodeAnswer, "%s does not answer in pages", info.step.Uses).Hint = "write `outputs:`"
+		b.problems.Errorf(node.Pos, CodeAnswer, "%s does not answer in pages", info.step.Uses).Hint = diag.Say("write `outputs:`")
 		return
 	}
 	items := b.items(node, "`pages`")
@@ -205,13 +207,13 @@ func (b *binder) pages(a *answer, node *spec.Node, info *stepInfo) {
 			if info.nextField() == "" {
 				page.answer.Completed.NextCursor = next
 			} else {
-				b.problems.Errorf(item.Pos, CodeAnswer, "page %d names no next page, but there is one", i+1).Hint = "leave `" + info.nextField() + "` out: it is filled in"
+				b.problems.Errorf(item.Pos, CodeAnswer, "page %d names no next page, but there is one", i+1).Hint = diag.Say("leave `" + info.nextField() + "` out: it is filled in")
 			}
 		}
 		a.pages = append(a.pages, page)
 	}
 	if node.Kind == spec.Sequence && len(items) == 0 {
-		b.problems.Errorf(node.Pos, CodeAnswer, "there is no page").Hint = "an empty answer is one page without items: pages: [[]]"
+		b.problems.Errorf(node.Pos, CodeAnswer, "there is no page").Hint = diag.Say("an empty answer is one page without items: pages: [[]]")
 	}
 }
 
@@ -288,7 +290,7 @@ func (b *binder) pageOf(node *spec.Node, info *stepInfo, fields map[string]json.
 	}
 	out.WriteByte('}')
 	if len(lacking) > 0 {
-		b.problems.Errorf(node.Pos, CodeOutput, "a page of %s needs %s too", info.step.Uses, strings.Join(lacking, ", ")).Hint = "write the page as a map"
+		b.problems.Errorf(node.Pos, CodeOutput, "a page of %s needs %s too", info.step.Uses, strings.Join(lacking, ", ")).Hint = diag.Say("write the page as a map")
 		return nil
 	}
 	return out.Bytes()
@@ -303,7 +305,7 @@ func (b *binder) failure(node *spec.Node, info *stepInfo) *runs.Error {
 		field{"kind", func(n *spec.Node) { b.kind(n, failure) }},
 		field{"message", func(n *spec.Node) { b.text(n, &failure.Message) }},
 		field{"reason", func(n *spec.Node) { b.text(n, &failure.Reason) }},
-		field{"hint", func(n *spec.Node) { b.text(n, &failure.Hint) }},
+		field{"hint", func(n *spec.Node) { b.text(n, &failure.Hint.Text) }},
 		field{"http_status", func(n *spec.Node) { b.status(n, failure) }},
 		field{"retry_after", func(n *spec.Node) { failure.RetryAfterS = b.duration(n).Seconds() }},
 		field{"applied", func(n *spec.Node) {
@@ -315,7 +317,7 @@ func (b *binder) failure(node *spec.Node, info *stepInfo) *runs.Error {
 		return nil
 	}
 	if failure.Kind == "" && node.Kind == spec.Mapping && node.Get("kind") == nil {
-		b.problems.Errorf(node.FirstKey(), CodeMissingKey, "the error has no `kind`").Hint = "such as kind: unavailable"
+		b.problems.Errorf(node.FirstKey(), CodeMissingKey, "the error has no `kind`").Hint = diag.Say("such as kind: unavailable")
 	}
 	if failure.Applied == "" {
 		failure.Applied = appliedBy(failure)

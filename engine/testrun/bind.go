@@ -118,7 +118,7 @@ func (b *binder) inputs(c *caseNode, shared *spec.Node, trigger plan.Trigger) js
 		b.unknownInputs(node, t)
 	}
 	if len(missing) > 0 && trigger.Name != "" { // else the trigger that may give them is wrong
-		b.problems.Errorf(c.pos, CodeInput, "the case lacks the inputs %s", strings.Join(missing, ", ")).Hint = "write them under `inputs:`"
+		b.problems.Errorf(c.pos, CodeInput, "the case lacks the inputs %s", strings.Join(missing, ", ")).Hint = diag.Say("write them under `inputs:`")
 	}
 	return out.Bytes()
 }
@@ -190,7 +190,7 @@ func (b *binder) event(node *spec.Node) (event, bool) {
 		field{"comment", func(n *spec.Node) { b.text(n, &e.text) }},
 	)
 	if e.kind == "resolve" && node.Get("outcome") == nil {
-		b.problems.Errorf(node.FirstKey(), CodeMissingKey, "the key `outcome` is missing").Hint = "outcome: happened, did_not or skip"
+		b.problems.Errorf(node.FirstKey(), CodeMissingKey, "the key `outcome` is missing").Hint = diag.Say("outcome: happened, did_not or skip")
 	}
 	return e, true
 }

@@ -151,9 +151,9 @@ func (d *driver) listFor(step string) *answers {
 }
 
 func (d *driver) stale(a *answer) {
-	hint := staleHint
-	if a.problem.Hint != "" {
-		hint = a.problem.Hint + "; " + hint
+	hint := staleHint().Text
+	if a.problem.Hint.Text != "" {
+		hint = a.problem.Hint.Text + "; " + hint
 	}
 	for _, failure := range d.failures {
 		if failure.Pos == a.problem.Pos {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -20,7 +21,7 @@ func (b *binder) wantedThat(w *wanted, node *spec.Node) {
 	for _, n := range nodes {
 		if !b.scalar(n, "an expression") {
 			if n.Kind == spec.Mapping {
-				b.problems[len(b.problems)-1].Hint = "put an expression with `: ` in it in quotes"
+				b.problems[len(b.problems)-1].Hint = diag.Say("put an expression with `: ` in it in quotes")
 			}
 			continue
 		}
@@ -31,7 +32,7 @@ func (b *binder) wantedThat(w *wanted, node *spec.Node) {
 		}
 		parsed, issues := eval.Parse(source)
 		if parsed == nil && n.CutByComment() {
-			b.problems.Errorf(n.Pos, CodeExpression, "a ` #` cuts the expression off").Hint = "put the expression in quotes"
+			b.problems.Errorf(n.Pos, CodeExpression, "a ` #` cuts the expression off").Hint = diag.Say("put the expression in quotes")
 			continue
 		}
 		if parsed != nil {
@@ -52,8 +53,8 @@ func (b *binder) wantedThat(w *wanted, node *spec.Node) {
 func (b *binder) issue(n *spec.Node, offset int, issue eval.Issue) {
 	problem := b.problems.Errorf(n.Span(offset+issue.Start, offset+issue.End), CodeExpression, "%s", issue.Message)
 	problem.Hint = issue.Hint
-	if issue.Hint == "" && n.IsPlain() && contains(issue.Message, "not closed") {
-		problem.Hint = "inside { } and [ ] of YAML a comma ends the text: put the expression in quotes"
+	if issue.Hint.Text == "" && n.IsPlain() && contains(issue.Message, "not closed") {
+		problem.Hint = diag.Say("inside { } and [ ] of YAML a comma ends the text: put the expression in quotes")
 	}
 }
 

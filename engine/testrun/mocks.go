@@ -44,7 +44,7 @@ func LoadMocks(ctx context.Context, host Host, file string, src []byte, caseName
 	}
 	workflow, found, err := host.Workflow(ctx, path.Join(path.Dir(file), suite.workflow.Text))
 	if err != nil {
-		problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err).Hint = "the path is read as seen from the test file's folder"
+		problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err).Hint = diag.Say("the path is read as seen from the test file's folder")
 		return nil, problems
 	}
 	if problems = append(problems, found...); workflow == nil {
@@ -65,7 +65,7 @@ func LoadMocks(ctx context.Context, host Host, file string, src []byte, caseName
 	for _, key := range sortedKeys(bound) {
 		for _, a := range bound[key].list {
 			if a.stale() {
-				problems.Errorf(a.pos, CodeOutput, "the recorded answer of step `%s` does not fit any more", key).Hint = staleHint
+				problems.Errorf(a.pos, CodeOutput, "the recorded answer of step `%s` does not fit any more", key).Hint = staleHint()
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (r *reader) time(node *spec.Node) time.Time {
 	}
 	at, err := schema.ParseTime(node.Text)
 	if err != nil {
-		r.problems.Errorf(node.Pos, CodeValue, "`%s` is no RFC 3339 time", node.Text).Hint = "write 2026-11-16T07:00:00+01:00"
+		r.problems.Errorf(node.Pos, CodeValue, "`%s` is no RFC 3339 time", node.Text).Hint = diag.Say("write 2026-11-16T07:00:00+01:00")
 		return time.Time{}
 	}
 	return at

@@ -40,13 +40,13 @@ func readSuite(file string, src []byte) (*suite, diag.List) {
 		return nil, r.problems
 	}
 	if version == nil {
-		r.problems.Errorf(root.FirstKey(), CodeVersion, "the test file does not say its version").Hint = "begin it with `flowrun_test: " + Version + "`"
+		r.problems.Errorf(root.FirstKey(), CodeVersion, "the test file does not say its version").Hint = diag.Say("begin it with `flowrun_test: " + Version + "`")
 	}
 	if _, written := root.Pair("workflow"); !written {
-		r.problems.Errorf(root.FirstKey(), CodeMissingKey, "the key `workflow` is missing").Hint = "name the workflow's file, as seen from this one: workflow: report.yaml"
+		r.problems.Errorf(root.FirstKey(), CodeMissingKey, "the key `workflow` is missing").Hint = diag.Say("name the workflow's file, as seen from this one: workflow: report.yaml")
 	}
 	if cases == nil {
-		r.problems.Errorf(root.FirstKey(), CodeMissingKey, "the key `cases` is missing").Hint = "cases: [{name: …, answers: …, expect: …}]"
+		r.problems.Errorf(root.FirstKey(), CodeMissingKey, "the key `cases` is missing").Hint = diag.Say("cases: [{name: …, answers: …, expect: …}]")
 	} else {
 		r.cases(s, cases)
 	}
@@ -55,7 +55,7 @@ func readSuite(file string, src []byte) (*suite, diag.List) {
 
 func (r *reader) version(n *spec.Node) {
 	if n.Kind != spec.Scalar || n.Text != Version {
-		r.problems.Errorf(n.Pos, CodeVersion, "this version of flowrun reads test files of version %s", Version).Hint = "write `flowrun_test: " + Version + "`"
+		r.problems.Errorf(n.Pos, CodeVersion, "this version of flowrun reads test files of version %s", Version).Hint = diag.Say("write `flowrun_test: " + Version + "`")
 	}
 }
 

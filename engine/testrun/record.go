@@ -167,7 +167,7 @@ func (r *recorder) answer(step string, ev journal.Event) error {
 
 func failureOf(e *runs.Error) any {
 	value := map[string]any{"kind": string(e.Kind), "message": e.Message}
-	for name, text := range map[string]string{"reason": e.Reason, "hint": e.Hint, "applied": string(e.Applied)} {
+	for name, text := range map[string]string{"reason": e.Reason, "hint": e.Hint.Text, "applied": string(e.Applied)} {
 		if text != "" {
 			value[name] = text
 		}

@@ -53,7 +53,7 @@ func Run(ctx context.Context, host Host, file string, src []byte, options Option
 	result.Workflow = path.Join(path.Dir(file), suite.workflow.Text)
 	workflow, found, err := host.Workflow(ctx, result.Workflow)
 	if err != nil {
-		result.Problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err).Hint = "the path is read as seen from the test file's folder"
+		result.Problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err).Hint = diag.Say("the path is read as seen from the test file's folder")
 		return result.finished()
 	}
 	for _, p := range found {
@@ -111,9 +111,9 @@ func (f *FileResult) outdated(suite *suite, problems diag.List) {
 	for _, c := range suite.cases {
 		result := CaseResult{Name: c.name, Line: c.pos.Line, Status: Stale, Failures: []Failure{}}
 		for _, p := range problems {
-			hint := staleHint
-			if p.Hint != "" {
-				hint = p.Hint + "; " + hint
+			hint := staleHint().Text
+			if p.Hint.Text != "" {
+				hint = p.Hint.Text + "; " + hint
 			}
 			result.Failures = append(result.Failures, Failure{Pos: p.Pos, Kind: FailStale, Message: p.Message, Hint: hint})
 		}

@@ -106,7 +106,7 @@ func run(t *testing.T, workflow, cases string) testrun.FileResult {
 func said(result testrun.FileResult) []string {
 	lines := []string{}
 	for _, p := range result.Problems {
-		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%d:%d %s %s; %s", p.Line, p.Column, p.Code, p.Message, p.Hint), "; "))
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%d:%d %s %s; %s", p.Line, p.Column, p.Code, p.Message, p.Hint.Text), "; "))
 	}
 	for _, c := range result.Cases {
 		for _, f := range c.Failures {

@@ -31,7 +31,7 @@ func (c converter) convert(node *spec.Node, t *schema.Type) (json.RawMessage, bo
 	if _, err := t.Decode(raw); err != nil {
 		var mismatch *schema.Mismatch
 		if !errors.As(err, &mismatch) {
-			c.wrong(node.Pos, err.Error(), "")
+			c.wrong(node.Pos, err.Error(), diag.Hint{})
 			return nil, false
 		}
 		c.wrong(nodeAt(node, mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
@@ -40,7 +40,7 @@ func (c converter) convert(node *spec.Node, t *schema.Type) (json.RawMessage, bo
 	return raw, true
 }
 
-func (c converter) wrong(pos diag.Pos, message, hint string) {
+func (c converter) wrong(pos diag.Pos, message string, hint diag.Hint) {
 	c.r.problems.Errorf(pos, c.code, "%s", message).Hint = hint
 }
 
@@ -67,7 +67,7 @@ func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
 	if errors.As(err, &mismatch) {
 		c.wrong(node.Pos, mismatch.Message, mismatch.Hint)
 	} else {
-		c.wrong(node.Pos, err.Error(), "")
+		c.wrong(node.Pos, err.Error(), diag.Hint{})
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func secretOf(node *spec.Node) json.RawMessage {
 
 func (c converter) object(node *spec.Node, t *schema.Type) json.RawMessage {
 	if t.Kind != schema.Object {
-		c.wrong(node.Pos, "expects "+t.Article()+", got a map", "")
+		c.wrong(node.Pos, "expects "+t.Article()+", got a map", diag.Hint{})
 		return nil
 	}
 	var b bytes.Buffer
@@ -124,8 +124,8 @@ func writeMember(b *bytes.Buffer, name string, raw json.RawMessage) {
 
 func (c converter) unknown(key *spec.Node, t *schema.Type) {
 	hint := diag.DidYouMean(key.Text, t.FieldNames())
-	if hint == "" && len(t.Fields) > 0 {
-		hint = "its fields are " + strings.Join(t.FieldNames(), ", ")
+	if hint.Text == "" && len(t.Fields) > 0 {
+		hint = diag.Say("its fields are " + strings.Join(t.FieldNames(), ", "))
 	}
 	c.wrong(key.Pos, "the schema has no field `"+key.Text+"`", hint)
 }
@@ -144,12 +144,12 @@ func (c converter) missing(node *spec.Node, t *schema.Type) {
 	if len(names) > 1 {
 		verb = " are missing"
 	}
-	c.wrong(node.FirstKey(), strings.Join(names, ", ")+verb, "")
+	c.wrong(node.FirstKey(), strings.Join(names, ", ")+verb, diag.Hint{})
 }
 
 func (c converter) list(node *spec.Node, t *schema.Type) json.RawMessage {
 	if t.Kind != schema.List {
-		c.wrong(node.Pos, "expects "+t.Article()+", got a list", "")
+		c.wrong(node.Pos, "expects "+t.Article()+", got a list", diag.Hint{})
 		return nil
 	}
 	var b bytes.Buffer

@@ -53,7 +53,7 @@ func (d *driver) world() map[string]any {
 func errorValue(e *runs.Error) map[string]any {
 	return map[string]any{
 		"kind": string(e.Kind), "action": e.Action, "step": e.Step, "attempt": e.Attempt, "message": e.Message, "reason": e.Reason,
-		"http_status": e.HTTPStatus, "applied": string(e.Applied), "pointer": e.Pointer, "hint": e.Hint, "details": decodeJSON(e.Details),
+		"http_status": e.HTTPStatus, "applied": string(e.Applied), "pointer": e.Pointer, "hint": e.Hint.Text, "details": decodeJSON(e.Details),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -43,7 +44,7 @@ func (tr *Triggers) Backfill(ctx context.Context, id string, r BackfillRequest) 
 		return nil, err
 	}
 	if found.trigger.Kind == plan.TriggerPoll {
-		return nil, &fault.InputError{Message: fmt.Sprintf("%s is a poll: it has no slots", id), Hint: "`flowrun schedules trigger " + id + "` polls now"}
+		return nil, &fault.InputError{Message: fmt.Sprintf("%s is a poll: it has no slots", id), Hint: diag.Sayf("%s polls now", diag.Command{"schedules", "trigger", id})}
 	}
 	t, err := found.read()
 	if err != nil {
@@ -76,7 +77,7 @@ func (tr *Triggers) Backfill(ctx context.Context, id string, r BackfillRequest) 
 func checkBackfill(r BackfillRequest, now time.Time) error {
 	var wrong []*fault.InputError
 	note := func(input, message, hint string) {
-		wrong = append(wrong, &fault.InputError{Input: input, Pointer: fault.PointerTo(input, ""), Message: message, Hint: hint})
+		wrong = append(wrong, &fault.InputError{Input: input, Pointer: fault.PointerTo(input, ""), Message: message, Hint: diag.Say(hint)})
 	}
 	switch {
 	case r.From.IsZero():
@@ -101,7 +102,7 @@ func backfillSlots(t *schedule.Trigger, r BackfillRequest, now time.Time) ([]tim
 	until := backfillEnd(r, now)
 	slots, more := t.Slots(r.From, until, maxBackfill)
 	if more {
-		return nil, &fault.InputError{Input: "until", Message: fmt.Sprintf("there are more than %d slots from %s until %s", maxBackfill, r.From.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), Hint: "take a part of it"}
+		return nil, &fault.InputError{Input: "until", Message: fmt.Sprintf("there are more than %d slots from %s until %s", maxBackfill, r.From.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)), Hint: diag.Say("take a part of it")}
 	}
 	return slots, nil
 }

@@ -236,7 +236,7 @@ func TestWhoDoesNotKnowTheSecretGetsNothing(t *testing.T) {
 	}
 	for _, path := range [][2]string{{"site report", "nothing"}, {"nothing", "signed"}, {"", ""}} {
 		var unknown *fault.UnknownError
-		if _, err := e.Hook(t.Context(), path[0], path[1], signedRequest(body)); !errors.As(err, &unknown) || unknown.Hint != "" {
+		if _, err := e.Hook(t.Context(), path[0], path[1], signedRequest(body)); !errors.As(err, &unknown) || unknown.Hint.Text != "" {
 			t.Errorf("%v: %v", path, err)
 		}
 	}

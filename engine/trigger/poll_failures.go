@@ -63,8 +63,8 @@ func (p *onePoll) pause(failures int, text string) error {
 
 func failureText(failure *runs.Error) string {
 	text := string(failure.Kind) + ": " + failure.Message
-	if failure.Hint != "" {
-		text += "; " + failure.Hint
+	if failure.Hint.Text != "" {
+		text += "; " + failure.Hint.Text
 	}
 	return text
 }

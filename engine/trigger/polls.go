@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -225,7 +226,7 @@ func (tr *Triggers) pollNow(ctx context.Context, rev *inforce.Revision, t *plan.
 	case len(rows) == 0:
 		return nil, &fault.ConflictError{
 			Message: fmt.Sprintf("the poll of %s found nothing new", runs.TriggerID(rev.Name(), t.Name)),
-			Hint:    "it starts a run for each new or changed item; the first poll only notes what is there",
+			Hint:    diag.Say("it starts a run for each new or changed item; the first poll only notes what is there"),
 		}
 	}
 	return rows, nil

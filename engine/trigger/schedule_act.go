@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -195,7 +196,7 @@ func (tr *Triggers) freeSlot(found namedTrigger, t *schedule.Trigger, at time.Ti
 func slotConflict(id string, slot time.Time, run string) error {
 	return &fault.ConflictError{
 		Message: fmt.Sprintf("the slot %s of %s has its run already: %s", slot.Format(time.RFC3339), id, run),
-		Hint:    "`flowrun runs rerun " + run + "` starts another run with its inputs",
+		Hint:    diag.Sayf("%s starts another run with its inputs", diag.Command{"runs", "rerun", run}),
 	}
 }
 

@@ -80,14 +80,14 @@ func scheduleIn(ctx context.Context, r *inforce.Revisions, id string) (namedTrig
 	}
 	if !isSchedule(t.Kind) {
 		return namedTrigger{}, &fault.UnknownError{
-			What: "schedule", Name: id, Hint: "`" + name + "` is a trigger of kind " + string(t.Kind) + "; schedules are cron, every and poll",
+			What: "schedule", Name: id, Hint: diag.Say("`" + name + "` is a trigger of kind " + string(t.Kind) + "; schedules are cron, every and poll"),
 		}
 	}
 	return namedTrigger{id, rev, t, &r.Reads}, nil
 }
 
 func unknownScheduleIn(ctx context.Context, r *inforce.Revisions, id string) error {
-	unknown := &fault.UnknownError{What: "schedule", Name: id, Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"}
+	unknown := &fault.UnknownError{What: "schedule", Name: id, Hint: diag.Sayf("an id is WORKFLOW/TRIGGER; %s lists them", diag.Command{"schedules"})}
 	known, err := schedulesIn(ctx, r)
 	if err != nil {
 		return unknown // that there is none is said all the same
@@ -96,9 +96,7 @@ func unknownScheduleIn(ctx context.Context, r *inforce.Revisions, id string) err
 	for i := range known {
 		ids[i] = known[i].id
 	}
-	if near := diag.DidYouMean(id, ids); near != "" {
-		unknown.Hint = near
-	}
+	unknown.Hint = diag.DidYouMean(id, ids).Or(unknown.Hint)
 	return unknown
 }
 
@@ -296,7 +294,7 @@ func (tr *Triggers) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string,
 	if f.Trigger != "" && f.Workflow == "" {
 		workflow, trigger, ok := runs.SplitTriggerID(f.Trigger)
 		if !ok {
-			return nil, "", &fault.InputError{Message: "a trigger is asked for with its workflow", Hint: "an id is WORKFLOW/TRIGGER"}
+			return nil, "", &fault.InputError{Message: "a trigger is asked for with its workflow", Hint: diag.Say("an id is WORKFLOW/TRIGGER")}
 		}
 		f.Workflow, f.Trigger = workflow, trigger
 	}
@@ -305,7 +303,7 @@ func (tr *Triggers) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string,
 	})
 	stopped := errors.Is(err, store.ErrFailed) || errors.Is(err, store.ErrCorrupt)
 	if err != nil && f.Cursor != "" && !stopped {
-		return nil, "", &fault.InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: "take the next_cursor of the list before"}
+		return nil, "", &fault.InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: diag.Say("take the next_cursor of the list before")}
 	}
 	return fires, next, tr.fault(err)
 }

@@ -151,7 +151,7 @@ func TestASchedulesIDIsChecked(t *testing.T) {
 	} {
 		_, err := s.PauseSchedule(t.Context(), id, trigger.PauseRequest{})
 		var unknown *fault.UnknownError
-		if !errors.As(err, &unknown) || !strings.Contains(unknown.Hint, want) {
+		if !errors.As(err, &unknown) || !strings.Contains(unknown.Hint.Text, want) {
 			t.Errorf("%q: %#v, want %q", id, err, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
@@ -70,7 +71,7 @@ func (u *Upkeep) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 }
 
 func backupExists(path string) error {
-	return &fault.ConflictError{Message: fmt.Sprintf("the backup is not written: %s exists", path), Hint: "name another file, or a folder"}
+	return &fault.ConflictError{Message: fmt.Sprintf("the backup is not written: %s exists", path), Hint: diag.Say("name another file, or a folder")}
 }
 
 // backupPath settles the file's name, which no file has yet.
@@ -96,7 +97,7 @@ func (u *Upkeep) backupPath(path string) (string, error) {
 		return freeName(path, "flowrun-"+config.Now().UTC().Format("20060102T150405Z"))
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return "", &fault.InputError{Input: "path", Message: fmt.Sprintf("there is no folder %s for the backup", filepath.Dir(path)), Hint: "make it first"}
+		return "", &fault.InputError{Input: "path", Message: fmt.Sprintf("there is no folder %s for the backup", filepath.Dir(path)), Hint: diag.Say("make it first")}
 	}
 	return path, nil
 }

@@ -3,56 +3,58 @@ package upkeep
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // storeHint says what to do about a store that can't be used.
-func storeHint(cause fault.StoreFault, stateDir string, err error) string {
+func storeHint(cause fault.StoreFault, stateDir string, err error) diag.Hint {
 	switch cause {
 	case fault.StoreCorrupt:
 		return corruptHint(stateDir)
 	case fault.StoreRolledBack:
-		return "put the newer file back where you have it; or take this one with --accept-rollback, given once: schedules may start slots again that ran since, " +
-			"runs of since are gone, what they did may be done again, calls of effect `once` too; what was open then is paused"
+		return diag.Say("put the newer file back where you have it; or take this one with --accept-rollback, given once: schedules may start slots again that ran since, " +
+			"runs of since are gone, what they did may be done again, calls of effect `once` too; what was open then is paused")
 	case fault.StoreNewer:
-		return "use that version or a newer one; or go back with `flowrun db restore` and a backup that an older one made; or name another folder with --state"
+		return diag.Sayf("use that version or a newer one; or go back with %s and a backup that an older one made; or name another folder with --state", diag.Command{"db", "restore"})
 	case fault.StoreFull:
-		return fullHint
+		return fullHint()
 	}
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return "the disk is mounted read-only: mount it for writing (after an error of the disk the system makes it so: look at its log), or name another folder with --state"
+		return diag.Say("the disk is mounted read-only: mount it for writing (after an error of the disk the system makes it so: look at its log), or name another folder with --state")
 	case errors.Is(err, fs.ErrPermission):
-		return "give this user the right to read and write the state folder and the files in it, or name another folder with --state"
+		return diag.Say("give this user the right to read and write the state folder and the files in it, or name another folder with --state")
 	case errors.Is(err, syscall.EIO):
-		return "the disk reported an error: look at the system's log; `flowrun db check` tells whether the store is whole"
+		return diag.Sayf("the disk reported an error: look at the system's log; %s tells whether the store is whole", diag.Command{"db", "check"})
 	}
-	return ""
+	return diag.Hint{}
 }
 
 // fullHint says what to do about a full disk or store.
-const fullHint = "free space on that disk; `flowrun db stats` shows what the store holds, a shorter `retention` in flowrun.yaml lets old runs go, " +
-	"`flowrun db compact` gives their room back"
+func fullHint() diag.Hint {
+	return diag.Sayf("free space on that disk; %s shows what the store holds, a shorter `retention` in flowrun.yaml lets old runs go, %s gives their room back",
+		diag.Command{"db", "stats"}, diag.Command{"db", "compact"})
+}
 
-func corruptHint(stateDir string) string {
+func corruptHint(stateDir string) diag.Hint {
 	if stateDir == "" {
-		return ""
+		return diag.Hint{}
 	}
 	if backup := NewestBackup(stateDir); backup != nil {
-		return fmt.Sprintf("the newest good backup is of %s: `flowrun db restore %s` puts it in its place and keeps the damaged file beside",
-			backup.At.Format(time.RFC3339), backup.Path)
+		return diag.Sayf("the newest good backup is of %s: %s puts it in its place and keeps the damaged file beside",
+			backup.At.Format(time.RFC3339), diag.Command{"db", "restore", backup.Path})
 	}
-	return fmt.Sprintf("`flowrun db check` lists the damage; there is no good backup in %s: put one back with `flowrun db restore FILE`",
-		filepath.Join(stateDir, BackupFolder))
+	return diag.Sayf("%s lists the damage; there is no good backup in %s: put one back with %s",
+		diag.Command{"db", "check"}, filepath.Join(stateDir, BackupFolder), diag.Command{"db", "restore", "FILE"})
 }
 
 // PressureFault is the refusal of a run for want of space, without what it was
@@ -62,7 +64,7 @@ func PressureFault(stateDir string, err error) error {
 	if errors.As(err, &pressure) {
 		err = pressure
 	}
-	return &fault.StoreError{Fault: fault.StoreFull, Path: stateDir, Err: err, Hint: fullHint}
+	return &fault.StoreError{Fault: fault.StoreFull, Path: stateDir, Err: err, Hint: fullHint()}
 }
 
 // owner is what owner.json says of the process that holds the store.

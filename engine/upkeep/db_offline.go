@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/engine/services"
@@ -160,7 +161,7 @@ func restoreFault(c workspace.Config, backup, path string, err error) error {
 	if good := NewestBackup(c.StateDir); good != nil && good.Path != backup {
 		hint += fmt.Sprintf("; the newest good one is %s", good.Path)
 	}
-	return &fault.StoreError{Fault: fault.StoreCorrupt, Path: backup, Err: corrupt, Hint: hint}
+	return &fault.StoreError{Fault: fault.StoreCorrupt, Path: backup, Err: corrupt, Hint: diag.Say(hint)}
 }
 
 // sealedOf counts the sealed values of a store file, and those that a key file

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -41,7 +42,7 @@ func (u *Upkeep) RemoveRun(ctx context.Context, id string, request RemoveRequest
 	if row.Parent != nil {
 		if _, err := u.store.Run(row.Parent.Run); err == nil {
 			return nil, &fault.ConflictError{
-				Message: fmt.Sprintf("run %s is a part of run %s", id, row.Parent.Run), Hint: "remove that one: `flowrun runs rm " + row.Parent.Run + "`",
+				Message: fmt.Sprintf("run %s is a part of run %s", id, row.Parent.Run), Hint: diag.Sayf("remove that one: %s", diag.Command{"runs", "rm", row.Parent.Run}),
 			}
 		}
 	}
@@ -77,11 +78,11 @@ func (u *Upkeep) removable(row *runs.Run, request RemoveRequest) error {
 	case row.Status == runs.RunPaused:
 		return &fault.ConflictError{
 			Message: fmt.Sprintf("run %s is paused (%s): somebody may still resume it", row.ID, row.Paused),
-			Hint:    "`flowrun runs rm --force " + row.ID + "` removes it all the same",
+			Hint:    diag.Sayf("%s removes it all the same", diag.Command{"runs", "rm", "--force", row.ID}),
 		}
 	}
 	return &fault.ConflictError{
-		Message: fmt.Sprintf("run %s is %s: only runs that have ended are removed", row.ID, row.Status), Hint: "`flowrun runs cancel " + row.ID + "` ends it first",
+		Message: fmt.Sprintf("run %s is %s: only runs that have ended are removed", row.ID, row.Status), Hint: diag.Sayf("%s ends it first", diag.Command{"runs", "cancel", row.ID}),
 	}
 }
 
@@ -96,7 +97,7 @@ func (u *Upkeep) remove(id string) error {
 	case errors.Is(err, store.ErrRunNotFound):
 		return nil
 	case errors.Is(err, store.ErrRunOpen):
-		return &fault.ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: "`flowrun runs cancel " + id + "` ends it first"}
+		return &fault.ConflictError{Message: fmt.Sprintf("run %s goes on: only runs that have ended are removed", id), Hint: diag.Sayf("%s ends it first", diag.Command{"runs", "cancel", id})}
 	case err != nil:
 		return u.Fault(fmt.Errorf("remove run %s: %w", id, err))
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -148,7 +149,7 @@ func (u *Upkeep) expire(ctx context.Context, now time.Time) ([]string, error) {
 // RunNotFoundError is ErrRunNotFound with the reason, where one is likely.
 type RunNotFoundError struct {
 	ID   string
-	Hint string
+	Hint diag.Hint
 }
 
 func (e *RunNotFoundError) Error() string {
@@ -174,11 +175,11 @@ func (u *Upkeep) RunFault(id string, err error) error {
 	case at.After(now):
 		return cause
 	case now.Sub(at) > keep.Keep:
-		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
+		return &RunNotFoundError{ID: id, Hint: diag.Sayf(
 			"it would be of %s: runs older than %s are removed when they have ended (`retention` in flowrun.yaml)", at.Format(time.DateOnly), keep.KeepText())}
 	case u.olderThanAll(at), u.cutSince(at):
-		return &RunNotFoundError{ID: id, Hint: fmt.Sprintf(
-			"it may have been removed: of each workflow %d runs are kept (`retention` in flowrun.yaml), and `flowrun runs rm` removes others", keep.MaxRuns)}
+		return &RunNotFoundError{ID: id, Hint: diag.Sayf(
+			"it may have been removed: of each workflow %d runs are kept (`retention` in flowrun.yaml), and %s removes others", keep.MaxRuns, diag.Command{"runs", "rm"})}
 	}
 	return cause
 }

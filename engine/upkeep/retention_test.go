@@ -99,7 +99,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		}
 	}
 	var gone *upkeep.RunNotFoundError
-	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "22 runs are kept") {
+	if _, err := e.Get(t.Context(), ids[0]); !errors.As(err, &gone) || !strings.Contains(gone.Hint.Text, "22 runs are kept") {
 		t.Errorf("a run above the number: %v %+v", err, gone)
 	}
 	if ids, err := e.Project().Services().OutputOwners(); err != nil || len(ids) != 0 {
@@ -118,7 +118,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	if rows, _, err := e.List(t.Context(), engine.RunFilter{}); err != nil || len(rows) != workspace.KeptRuns {
 		t.Errorf("%d runs are left after two days: %v", len(rows), err)
 	}
-	if _, err := e.Get(t.Context(), ids[3]); !errors.As(err, &gone) || !strings.Contains(gone.Hint, "older than 1d") {
+	if _, err := e.Get(t.Context(), ids[3]); !errors.As(err, &gone) || !strings.Contains(gone.Hint.Text, "older than 1d") {
 		t.Errorf("a run that is too old: %v %+v", err, gone)
 	}
 	if cuts, err := e.HistoryCuts(); err != nil || len(cuts) != 0 {

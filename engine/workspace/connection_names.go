@@ -26,9 +26,7 @@ func (p *Workspace) FindConnection(name string) (NamedConnection, error) {
 		names = append(names, connection.Name)
 	}
 	unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
-	if unknown.Hint == "" {
-		unknown.Hint = "`flowrun connections` lists the connections"
-	}
+	unknown.Hint = unknown.Hint.Or(diag.Sayf("%s lists the connections", diag.Command{"connections"}))
 	return NamedConnection{}, unknown
 }
 

@@ -228,8 +228,8 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 					names[i] = field.Name
 				}
 				problem := c.problems.Errorf(pair.Key.Pos, "FR5010", "connection `%s` has no setting `%s`", c.connection, pair.Key.Text)
-				if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint == "" {
-					problem.Hint = "its settings are " + strings.Join(names, ", ")
+				if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint.Text == "" {
+					problem.Hint = diag.Say("its settings are " + strings.Join(names, ", "))
 				}
 				continue
 			}

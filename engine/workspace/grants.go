@@ -94,7 +94,10 @@ func (p *Workspace) MissingConfinement() []Confinement {
 
 // UnconfinedError says that the project requires a sandbox for its plugins
 // (`limits.sandbox: require`) that this system does not hold.
-type UnconfinedError struct{ Message, Hint string }
+type UnconfinedError struct {
+	Message string
+	Hint    diag.Hint
+}
 
 func (e *UnconfinedError) Error() string { return e.Message }
 
@@ -249,8 +252,8 @@ func (p *Workspace) checkGranted() diag.List {
 	for _, plugin := range p.file.Plugins {
 		if plugin.Source == "" && !bundled[plugin.Name] {
 			problem := problems.Errorf(plugin.Pos, "FR5005", "plugin `%s` has no `source`, and is not bundled", plugin.Name)
-			if problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled); problem.Hint == "" {
-				problem.Hint = "name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name
+			if problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled); problem.Hint.Text == "" {
+				problem.Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name)
 			}
 		}
 	}

@@ -48,8 +48,8 @@ func UnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[strin
 			continue
 		}
 		hint := diag.DidYouMean(name, inputs.FieldNames())
-		if names := inputs.FieldNames(); hint == "" && len(names) > 0 {
-			hint = "its inputs are " + strings.Join(names, ", ")
+		if names := inputs.FieldNames(); hint.Text == "" && len(names) > 0 {
+			hint = diag.Say("its inputs are " + strings.Join(names, ", "))
 		}
 		unknown = append(unknown, &fault.InputError{
 			Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("workflow %s has no input `%s`", workflow.Name, name), Hint: hint,
@@ -72,7 +72,7 @@ func ConvertInput(field schema.Field, given map[string]Input) (value json.RawMes
 			Input:   field.Name,
 			Pointer: fault.PointerTo(field.Name, ""),
 			Message: fmt.Sprintf("input `%s` is missing: it takes %s", field.Name, field.Type.Article()),
-			Hint:    fmt.Sprintf("give it with -i %s=VALUE", field.Name),
+			Hint:    diag.Hint{Text: "give it with -i " + field.Name + "=VALUE", Flag: "-i"},
 		}}
 	}
 	value = input.JSON
@@ -107,7 +107,7 @@ func WrongInput(what string, field schema.Field, err error) *fault.InputError {
 		Input:   field.Name,
 		Pointer: fault.PointerTo(field.Name, ""),
 		Message: fmt.Sprintf("%s `%s`: %v", what, field.Name, err),
-		Hint:    "it takes " + field.Type.Article(),
+		Hint:    diag.Takes(field.Type.Article()),
 	}
 	var mismatch *schema.Mismatch
 	if errors.As(err, &mismatch) {

@@ -75,8 +75,8 @@ func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Targe
 			names = append(names, target.Name)
 		}
 		err := fmt.Errorf("no notify target has the name %q", name)
-		if hint := diag.DidYouMean(name, names); hint != "" {
-			err = fmt.Errorf("%w; %s", err, hint)
+		if hint := diag.DidYouMean(name, names); hint.Text != "" {
+			err = fmt.Errorf("%w; %s", err, hint.Text)
 		}
 		return notify.Target{}, err
 	}

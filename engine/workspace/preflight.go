@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -266,9 +265,9 @@ func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawM
 			continue
 		}
 		problem := problems.Errorf(place, "FR5016", "connection `%s` of plugin %s needs the setting `%s`", u.Name, u.Plugin, field.Name)
-		problem.Hint = fmt.Sprintf("write it into %s: connections: {%s: {plugin: %s, config: {%s: …}}}", project.FileName, u.Name, u.Plugin, field.Name)
+		problem.Hint = diag.Sayf("write it into %s: connections: {%s: {plugin: %s, config: {%s: …}}}", project.FileName, u.Name, u.Plugin, field.Name)
 		if slices.Contains(p.config.Bundled, u.Plugin) {
-			problem.Hint += "; or try the workflow with --sandbox"
+			problem.Hint = problem.Hint.Then("; or try the workflow with --sandbox")
 		}
 	}
 }
@@ -317,8 +316,8 @@ func (p *Workspace) checkPlugins() diag.List {
 			continue
 		}
 		problem := problems.Errorf(connection.Pos, "FR5015", "connection `%s`: there is no plugin `%s`", connection.Name, connection.Plugin)
-		if problem.Hint = diag.DidYouMean(connection.Plugin, names); problem.Hint == "" {
-			problem.Hint = "the plugins are " + strings.Join(names, ", ") + "; name others under `plugins`"
+		if problem.Hint = diag.DidYouMean(connection.Plugin, names); problem.Hint.Text == "" {
+			problem.Hint = diag.Say("the plugins are " + strings.Join(names, ", ") + "; name others under `plugins`")
 		}
 	}
 	return problems

@@ -77,11 +77,11 @@ func (p *Workspace) CheckLive() error {
 			unknown.What = "notify target"
 		}
 		switch {
-		case unknown.Hint != "":
+		case unknown.Hint.Text != "":
 		case len(names) == 0:
-			unknown.Hint = "none is declared in " + project.FileName
+			unknown.Hint = diag.Say("none is declared in " + project.FileName)
 		default:
-			unknown.Hint = "one of " + strings.Join(names, ", ")
+			unknown.Hint = diag.Say("one of " + strings.Join(names, ", "))
 		}
 		return unknown
 	}
@@ -151,7 +151,8 @@ func (p *Workspace) simulatedPlugins() []string {
 // SandboxError says that a connection is neither simulated nor live in a sandbox.
 type SandboxError struct {
 	Connection, Plugin string
-	Message, Hint      string
+	Message            string
+	Hint               diag.Hint
 }
 
 func (e *SandboxError) Error() string { return e.Message }
@@ -175,24 +176,21 @@ func (p *Workspace) refusal(plugin, connection string) *SandboxError {
 	declared, ok := p.file.Connection(connection)
 	switch {
 	case !ok && connection != plugin:
-		hint := diag.DidYouMean(connection, p.namesOf(plugin))
-		if hint == "" {
-			hint = "declare it under `connections` of " + project.FileName
-		}
+		hint := diag.DidYouMean(connection, p.namesOf(plugin)).Or(diag.Say("declare it under `connections` of " + project.FileName))
 		return &SandboxError{
 			Connection: connection, Plugin: plugin, Hint: hint,
 			Message: fmt.Sprintf("there is no connection `%s`, and no simulator of plugin %s", connection, plugin),
 		}
 	case ok && declared.Plugin != plugin:
 		return &SandboxError{
-			Connection: connection, Plugin: plugin, Hint: "name one of plugin " + plugin,
+			Connection: connection, Plugin: plugin, Hint: diag.Say("name one of plugin " + plugin),
 			Message: fmt.Sprintf("connection `%s` belongs to plugin %s, not to %s", connection, declared.Plugin, plugin),
 		}
 	}
 	return &SandboxError{
 		Connection: connection, Plugin: plugin,
 		Message: fmt.Sprintf("nothing stands for connection `%s` of plugin %s in the sandbox", connection, plugin),
-		Hint: fmt.Sprintf("let it send real requests: --live %s; or answer its steps from a test file: --mocks FILE.test.yaml; or bring a simulator: "+
+		Hint: diag.Sayf("let it send real requests: --live %s; or answer its steps from a test file: --mocks FILE.test.yaml; or bring a simulator: "+
 			"`sandbox: {%s: {command: [./SIMULATOR]}}` in %s", connection, connection, project.FileName),
 	}
 }
@@ -203,6 +201,6 @@ func (p *Workspace) ownerRefusal(connection, owner, plugin string) *SandboxError
 	return &SandboxError{
 		Connection: owner, Plugin: plugin,
 		Message: fmt.Sprintf("connection `%s` is live and takes its token from `%s`, which is not", connection, owner),
-		Hint:    fmt.Sprintf("name both: --live %s --live %s; or neither", connection, owner),
+		Hint:    diag.Sayf("name both: --live %s --live %s; or neither", connection, owner),
 	}
 }

@@ -140,7 +140,7 @@ func (c mockedCaller) refused(ctx context.Context, request runs.Request) *runs.E
 	}
 	return &runs.Error{
 		Kind: plan.KindInvalid, Action: request.Action, Step: request.Step, Attempt: request.Attempt, Applied: runs.NotApplied,
-		Message: refusals[0].Summary, Hint: refusals[0].Detail, Pointer: refusals[0].Pointer,
+		Message: refusals[0].Summary, Hint: diag.Say(refusals[0].Detail), Pointer: refusals[0].Pointer,
 	}
 }
 
@@ -179,7 +179,7 @@ func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor stri
 		return runs.Answer{Failed: &runs.Error{
 			Kind: plan.KindInternal, Applied: runs.NotApplied, Reason: "mocks",
 			Message: fmt.Sprintf("%s has no answer more for step %s", m.File, step),
-			Hint:    "add one more answer to the list of case `" + m.Case + "`, or write a single answer for all calls",
+			Hint:    diag.Say("add one more answer to the list of case `" + m.Case + "`, or write a single answer for all calls"),
 		}}
 	}
 	var over <-chan time.Time

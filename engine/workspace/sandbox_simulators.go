@@ -76,11 +76,8 @@ func (p *Workspace) CheckSimulator(c SimulatorCommand, config json.RawMessage) e
 	}
 	for name := range fields {
 		if _, known := t.Field(name); !known && t.Additional == nil {
-			hint := diag.DidYouMean(name, t.FieldNames())
-			if hint == "" {
-				hint = "its settings are " + strings.Join(t.FieldNames(), ", ")
-			}
-			return fmt.Errorf("the simulator of %s gives the setting `%s`, which plugin %s does not have; %s", c.Name(), name, c.Plugin, hint)
+			hint := diag.MeantOr(name, t.FieldNames(), "its settings are ")
+			return fmt.Errorf("the simulator of %s gives the setting `%s`, which plugin %s does not have; %s", c.Name(), name, c.Plugin, hint.Text)
 		}
 	}
 	if _, err := t.WithoutSecrets().Decode(config); err != nil {

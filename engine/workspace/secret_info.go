@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -32,11 +31,9 @@ func (p *Workspace) ListSecrets(ctx context.Context) []SecretInfo {
 func (p *Workspace) UnknownSecret(name string, stored []string) error {
 	unknown := &fault.UnknownError{What: "stored secret", Name: name, Hint: diag.DidYouMean(name, stored)}
 	if _, set, _ := p.SecretEnv().Lookup(context.Background(), name); set {
-		unknown.Hint = fmt.Sprintf("it comes from the environment variable %s", p.SecretEnv().VariableOf(name))
+		unknown.Hint = diag.Sayf("it comes from the environment variable %s", p.SecretEnv().VariableOf(name))
 	}
-	if unknown.Hint == "" {
-		unknown.Hint = "`flowrun secrets` lists the secrets"
-	}
+	unknown.Hint = unknown.Hint.Or(diag.Sayf("%s lists the secrets", diag.Command{"secrets"}))
 	return unknown
 }
 

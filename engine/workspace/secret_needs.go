@@ -185,10 +185,10 @@ func (p *Workspace) missingSecret(ctx context.Context, from, name, who string, p
 }
 
 // secretHint says how a secret is set.
-func (p *Workspace) secretHint(from, name string) string {
-	hint := "set the environment variable " + p.secretVariable(from, name)
+func (p *Workspace) secretHint(from, name string) diag.Hint {
+	variable := p.secretVariable(from, name)
 	if slices.Contains(p.file.Secrets, services.SecretFromStore) {
-		hint += ", or keep it with `flowrun secrets set " + name + "`"
+		return diag.Sayf("set the environment variable %s, or keep it with %s", variable, diag.Command{"secrets", "set", name})
 	}
-	return hint
+	return diag.Say("set the environment variable " + variable)
 }

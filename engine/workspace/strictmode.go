@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/strictmode"
 )
@@ -55,5 +56,5 @@ func strictError(stateDir string, faults []FolderFault) error {
 	if len(fixes) > 0 {
 		hint = "`" + strings.Join(fixes, " && ") + "`, or " + hint
 	}
-	return &fault.StoreError{Fault: fault.StoreIO, Path: stateDir, Err: errors.New(text), Hint: hint}
+	return &fault.StoreError{Fault: fault.StoreIO, Path: stateDir, Err: errors.New(text), Hint: diag.Say(hint)}
 }

@@ -78,7 +78,7 @@ func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {
 	if len(chain) > maxSubflows {
 		return subflow{fault: &check.WorkflowFault{
 			Code: check.CodeWorkflowDepth, Message: fmt.Sprintf("workflows call each other more than %d deep here", maxSubflows),
-			Hint: c.chainText(append(chain, target)),
+			Hint: diag.Say(c.chainText(append(chain, target))),
 		}}
 	}
 	name, src, fault := c.readWorkflow(uses, target)
@@ -99,7 +99,7 @@ func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {
 }
 
 func (c *catalog) circle(chain []string) *check.WorkflowFault {
-	fault := &check.WorkflowFault{Code: check.CodeWorkflowCycle, Message: "workflows call each other in a circle", Hint: c.chainText(chain)}
+	fault := &check.WorkflowFault{Code: check.CodeWorkflowCycle, Message: "workflows call each other in a circle", Hint: diag.Say(c.chainText(chain))}
 	if len(chain) > 1 && chain[len(chain)-1] == chain[len(chain)-2] {
 		fault.Message = "the workflow calls itself"
 	}
@@ -118,14 +118,14 @@ func (c *catalog) chainText(chain []string) string {
 // readWorkflow reads a file inside the project: links that lead out of it count
 // as outside.
 func (c *catalog) readWorkflow(uses, target string) (name string, src []byte, fault *check.WorkflowFault) {
-	refuse := func(hint, format string, args ...any) *check.WorkflowFault {
+	refuse := func(hint diag.Hint, format string, args ...any) *check.WorkflowFault {
 		return &check.WorkflowFault{Code: check.CodeWorkflowFile, Message: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	root, err := filepath.EvalSymlinks(c.project.config.Dir)
 	if err != nil {
-		return "", nil, refuse("", "the project's folder can't be read: %v", err)
+		return "", nil, refuse(diag.Hint{}, "the project's folder can't be read: %v", err)
 	}
-	outside := refuse("a workflow calls files of its own project", "`%s` lies outside the project", uses)
+	outside := refuse(diag.Say("a workflow calls files of its own project"), "`%s` lies outside the project", uses)
 	if !lexicallyInside(target, c.project.config.Dir, root) {
 		return "", nil, outside
 	}
@@ -134,7 +134,7 @@ func (c *catalog) readWorkflow(uses, target string) (name string, src []byte, fa
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, refuse(nearWorkflow(uses, target), "there is no file `%s`", uses)
 	case err != nil:
-		return "", nil, refuse("", "`%s` can't be read", uses)
+		return "", nil, refuse(diag.Hint{}, "`%s` can't be read", uses)
 	}
 	inside, err := filepath.Rel(root, real)
 	if err != nil || !filepath.IsLocal(inside) {
@@ -143,14 +143,14 @@ func (c *catalog) readWorkflow(uses, target string) (name string, src []byte, fa
 	info, err := os.Stat(real)
 	switch {
 	case err != nil:
-		return "", nil, refuse("", "`%s` can't be read", uses)
+		return "", nil, refuse(diag.Hint{}, "`%s` can't be read", uses)
 	case !info.Mode().IsRegular():
-		return "", nil, refuse("", "`%s` is not a file", uses)
+		return "", nil, refuse(diag.Hint{}, "`%s` is not a file", uses)
 	case info.Size() > MaxWorkflowFile:
-		return "", nil, refuse("", "`%s` is larger than %d bytes", uses, MaxWorkflowFile)
+		return "", nil, refuse(diag.Hint{}, "`%s` is larger than %d bytes", uses, MaxWorkflowFile)
 	}
 	if src, err = os.ReadFile(real); err != nil {
-		return "", nil, refuse("", "`%s` can't be read", uses)
+		return "", nil, refuse(diag.Hint{}, "`%s` can't be read", uses)
 	}
 	return filepath.ToSlash(inside), src, nil
 }
@@ -165,10 +165,11 @@ func lexicallyInside(target string, folders ...string) bool {
 }
 
 // nearWorkflow suggests a file of the folder that was meant.
-func nearWorkflow(uses, target string) string {
+func nearWorkflow(uses, target string) diag.Hint {
+	other := diag.Say("the path is relative to the file that says it")
 	entries, err := os.ReadDir(filepath.Dir(target))
 	if err != nil {
-		return "the path is relative to the file that says it"
+		return other
 	}
 	var names []string
 	for _, entry := range entries {
@@ -176,17 +177,14 @@ func nearWorkflow(uses, target string) string {
 			names = append(names, strings.TrimSuffix(uses, path.Base(uses))+entry.Name())
 		}
 	}
-	if hint := diag.DidYouMean(uses, names); hint != "" {
-		return hint
-	}
-	return "the path is relative to the file that says it"
+	return diag.DidYouMean(uses, names).Or(other)
 }
 
 // maxRelated is how many problems of a sub-workflow are named at its caller.
 const maxRelated = 5
 
 func brokenWorkflow(uses, shown string, problems diag.List) *check.WorkflowFault {
-	fault := &check.WorkflowFault{Code: check.CodeWorkflowBroken, Hint: "`flowrun validate " + shown + "` shows them"}
+	fault := &check.WorkflowFault{Code: check.CodeWorkflowBroken, Hint: diag.Sayf("%s shows them", diag.Command{"validate", shown})}
 	errorCount := 0
 	for _, problem := range problems {
 		if problem.Severity != diag.Error {
@@ -198,7 +196,7 @@ func brokenWorkflow(uses, shown string, problems diag.List) *check.WorkflowFault
 	}
 	fault.Message = fmt.Sprintf("`%s` has %d errors", uses, errorCount)
 	if errorCount == 1 {
-		fault.Message, fault.Hint = fmt.Sprintf("`%s` has an error", uses), "`flowrun validate "+shown+"` shows it"
+		fault.Message, fault.Hint = fmt.Sprintf("`%s` has an error", uses), diag.Sayf("%s shows it", diag.Command{"validate", shown})
 	}
 	return fault
 }

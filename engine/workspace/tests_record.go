@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -47,7 +48,7 @@ func (p *Workspace) RecordTest(ctx context.Context, request RecordRequest) ([]by
 	if line := p.secretLine(ctx, workflow, string(text)); line > 0 {
 		return nil, &fault.ConflictError{
 			Message: fmt.Sprintf("the recording would hold the value of a secret in its line %d, so it is not written", line),
-			Hint:    "the service sent the secret back in a field that its plugin does not mark as secret: write the test by hand",
+			Hint:    diag.Say("the service sent the secret back in a field that its plugin does not mark as secret: write the test by hand"),
 		}
 	}
 	return text, nil
@@ -55,7 +56,7 @@ func (p *Workspace) RecordTest(ctx context.Context, request RecordRequest) ([]by
 
 func recordError(err error) error {
 	if refused, ok := err.(*testrun.RefusedError); ok { //nolint:errorlint // Record wraps nothing
-		return &fault.ConflictError{Message: refused.Message, Hint: refused.Hint}
+		return &fault.ConflictError{Message: refused.Message, Hint: diag.Say(refused.Hint)}
 	}
 	return err
 }

@@ -31,8 +31,8 @@ func (p *Workspace) tokenOwner(connection, name string) (*pluginhost.Connection,
 	declared, ok := p.file.Connection(name)
 	if !ok {
 		err := fmt.Errorf("token_from of connection `%s`: there is no connection `%s`", connection, name)
-		if hint := diag.DidYouMean(name, p.declaredConnections()); hint != "" {
-			err = fmt.Errorf("%w; %s", err, hint)
+		if hint := diag.DidYouMean(name, p.declaredConnections()); hint.Text != "" {
+			err = fmt.Errorf("%w; %s", err, hint.Text)
 		}
 		return nil, err
 	}

@@ -231,14 +231,29 @@ func (p *Workspace) Plugins(context.Context) []PluginInfo {
 // ErrUnknownPlugin says that there is no plugin of that name.
 var ErrUnknownPlugin = errors.New("unknown plugin")
 
+// UnknownPluginError is ErrUnknownPlugin with the plugin that was probably meant.
+type UnknownPluginError struct {
+	Plugin string
+	Hint   diag.Hint
+}
+
+func (e *UnknownPluginError) Error() string {
+	if e.Hint.Text != "" {
+		return e.Unhinted() + "; " + e.Hint.Text
+	}
+	return e.Unhinted()
+}
+
+// Unhinted is the error's text without its hint.
+func (e *UnknownPluginError) Unhinted() string { return "unknown plugin " + e.Plugin }
+
+// Unwrap returns ErrUnknownPlugin.
+func (e *UnknownPluginError) Unwrap() error { return ErrUnknownPlugin }
+
 // Actions returns the actions of one plugin, or of all of them ("").
 func (p *Workspace) Actions(_ context.Context, plugin string) ([]*plan.Action, error) {
 	if plugin != "" && plugin != "core" && !slices.Contains(p.PluginNames(), plugin) {
-		err := fmt.Errorf("%w %s", ErrUnknownPlugin, plugin)
-		if hint := diag.DidYouMean(plugin, p.PluginNames()); hint != "" {
-			err = fmt.Errorf("%w; %s", err, hint)
-		}
-		return nil, err
+		return nil, &UnknownPluginError{Plugin: plugin, Hint: diag.DidYouMean(plugin, p.PluginNames())}
 	}
 	var actions []*plan.Action
 	for _, name := range p.PluginNames() {

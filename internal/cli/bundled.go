@@ -37,7 +37,7 @@ func servePlugin(args []string, stderr io.Writer) int {
 	construct, known := bundled()[args[0]]
 	if !known {
 		fmt.Fprintf(stderr, "error: there is no bundled plugin %q\n", args[0])
-		if hint := diag.DidYouMean(args[0], bundledNames()); hint != "" {
+		if hint := diag.DidYouMean(args[0], bundledNames()).Text; hint != "" {
 			fmt.Fprintf(stderr, "help: %s\n", hint)
 		}
 		return exitNotFound

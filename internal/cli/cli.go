@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -169,7 +168,7 @@ func (a *app) prepare() error {
 	switch mode {
 	case "auto", "always", "never":
 	default:
-		return usageError(fmt.Errorf("%s: color takes auto, always or never, not %q", a.find("color").Source, mode), diag.DidYouMean(mode, []string{"auto", "always", "never"}))
+		return usageError(fmt.Errorf("%s: color takes auto, always or never, not %q", a.find("color").Source, mode), diag.DidYouMean(mode, []string{"auto", "always", "never"}).Text)
 	}
 	a.style = a.styleOf(a.sys.Stderr)
 	return nil
@@ -240,18 +239,6 @@ func (a *app) placeFlags() []string {
 	return words
 }
 
-// quotedCommand is a command in a hint of the engine, which knows nothing of the
-// flags that this command was given.
-var quotedCommand = regexp.MustCompile("`flowrun ([^`]+)`")
-
-// localCommands adds this command's global flags to the commands in a hint.
-func (a *app) localCommands(hint string) string {
-	return quotedCommand.ReplaceAllStringFunc(hint, func(quoted string) string {
-		words := strings.Fields(quotedCommand.FindStringSubmatch(quoted)[1])
-		return "`" + a.commandText(words...) + "`"
-	})
-}
-
 // note prints a line of the command itself on stderr, of a server whose log is
 // JSON as a line of that.
 func (a *app) note(format string, args ...any) {
@@ -282,19 +269,19 @@ func (a *app) printError(err error) {
 	text, hint := err.Error(), ""
 	if errors.Is(err, workspace.ErrUnknownPlugin) {
 		hint = "`flowrun plugins` lists the plugins"
-		if before, near, found := strings.Cut(text, "; did you mean "); found {
-			text, hint = before, "did you mean "+near
+		if unknown := (*workspace.UnknownPluginError)(nil); errors.As(err, &unknown) && unknown.Hint.Text != "" {
+			text, hint = unknown.Unhinted(), unknown.Hint.Text
 		}
 	}
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(text))
 	if problem != nil {
-		hint = a.localCommands(problem.Hint)
+		hint = problem.Hint.Typed(a.commandText).Text
 		if hint == "" && problem.Code == web.CodeNotFound {
 			hint = "`" + a.commandText("runs") + "` lists the runs"
 		}
 	}
 	if store := (*fault.StoreError)(nil); errors.As(err, &store) && problem == nil {
-		hint = a.localCommands(store.Hint)
+		hint = store.Hint.Typed(a.commandText).Text
 	}
 	if coded != nil && coded.hint != "" {
 		hint = coded.hint

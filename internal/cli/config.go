@@ -157,7 +157,7 @@ func (a *app) explainConfig(key, output string) error {
 		for i, setting := range settings {
 			keys[i] = setting.Key
 		}
-		hint := diag.DidYouMean(key, keys)
+		hint := diag.DidYouMean(key, keys).Text
 		if hint == "" {
 			hint = "`flowrun config show` lists the settings"
 		}

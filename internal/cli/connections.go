@@ -182,7 +182,7 @@ func (a *app) printTests(tests []engine.ConnectionTest, output string) error {
 	}
 	for i := range tests {
 		if tests[i].Error != nil {
-			tests[i].Error.Hint = a.localCommands(tests[i].Error.Hint)
+			tests[i].Error.Hint = tests[i].Error.Hint.Typed(a.commandText)
 		}
 	}
 	a.page(a.sys.Stdout).ConnectionTests(a.sys.Stdout, tests)

@@ -46,7 +46,7 @@ func (a *app) dbStatsCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("by") {
 				if !slices.Contains(upkeep.DBOwnerKinds(), by) {
-					return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(upkeep.DBOwnerKinds(), ", "), by), diag.DidYouMean(by, upkeep.DBOwnerKinds()))
+					return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(upkeep.DBOwnerKinds(), ", "), by), diag.DidYouMean(by, upkeep.DBOwnerKinds()).Text)
 				}
 				return a.dbOwners(c.Context(), by, output)
 			}
@@ -161,7 +161,7 @@ func (a *app) backupDB(ctx context.Context, path, output string) error {
 func inputAsUsage(err error) error {
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		return usageError(errors.New(problem.Detail), problem.Hint)
+		return usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	return err
 }

@@ -121,7 +121,7 @@ func (a *app) checkFile(ctx context.Context, at place, path string) (report *upk
 // damagedLive is the refusal of an owner to copy its damaged store.
 func damagedLive(err error) error {
 	var problem *web.Problem
-	if !errors.As(err, &problem) || problem.Code != web.CodeStoreCorrupt || problem.Hint == "" {
+	if !errors.As(err, &problem) || problem.Code != web.CodeStoreCorrupt || problem.Hint.Text == "" {
 		return err
 	}
 	return &codedError{code: exitStoreCorrupt, err: err, hint: "stop the process that owns the store; then `flowrun db check` lists all damage"}

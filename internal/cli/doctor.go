@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -57,7 +56,7 @@ func (a *app) doctor(ctx context.Context, fix bool, output string) error {
 		return killed(err)
 	}
 	for i, finding := range report.Items {
-		report.Items[i].Hint = a.localCommands(cmp.Or(finding.Hint, hintOf(finding.Err)))
+		report.Items[i].Hint = finding.Hint.Or(hintOf(finding.Err)).Typed(a.commandText)
 	}
 	if output == "json" {
 		err = view.JSON(a.sys.Stdout, report)
@@ -118,7 +117,7 @@ func exitOfFinding(f *doctor.Finding) int {
 }
 
 // hintOf is what an error says of its remedy.
-func hintOf(err error) string {
+func hintOf(err error) diag.Hint {
 	var (
 		coded   *codedError
 		problem *web.Problem
@@ -127,7 +126,7 @@ func hintOf(err error) string {
 	)
 	switch {
 	case errors.As(err, &coded) && coded.hint != "":
-		return coded.hint
+		return diag.Say(coded.hint)
 	case errors.As(err, &problem):
 		return problem.Hint
 	case errors.As(err, &store):
@@ -135,7 +134,7 @@ func hintOf(err error) string {
 	case errors.As(err, &loose):
 		return loose.Hint
 	}
-	return ""
+	return diag.Hint{}
 }
 
 // summarize says how much is wrong, and whether --fix would help.

@@ -108,7 +108,7 @@ func unknownTopic(name, near string, actions []*plan.Action) error {
 	if near != "" {
 		names = append(names, near)
 	}
-	hint := diag.DidYouMean(name, names)
+	hint := diag.DidYouMean(name, names).Text
 	if hint == "" {
 		hint = "`flowrun plugins actions` lists the actions"
 	}
@@ -122,7 +122,7 @@ func (a *app) explainProblem(code, output string) error {
 		for _, page := range diag.Pages() {
 			codes = append(codes, page.Code)
 		}
-		return notFoundError(fmt.Errorf("there is no code %s", code), cmp.Or(diag.DidYouMean(code, codes), "codes look like FR2004, as `flowrun validate` prints them"))
+		return notFoundError(fmt.Errorf("there is no code %s", code), cmp.Or(diag.DidYouMean(code, codes).Text, "codes look like FR2004, as `flowrun validate` prints them"))
 	}
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, map[string]string{"code": code, "text": text})

@@ -11,8 +11,8 @@ import (
 // githubLine is a problem as a workflow command of GitHub Actions.
 func githubLine(p diag.Problem) string {
 	message := p.Message
-	if p.Hint != "" {
-		message += "; " + p.Hint
+	if p.Hint.Text != "" {
+		message += "; " + p.Hint.Text
 	}
 	text := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -43,8 +43,8 @@ func sarif(problems diag.List, version string) any {
 			rules = append(rules, sarifRule(p.Code, pages[p.Code]))
 		}
 		text := p.Message
-		if p.Hint != "" {
-			text += "; " + p.Hint
+		if p.Hint.Text != "" {
+			text += "; " + p.Hint.Text
 		}
 		result := object{
 			"ruleId": p.Code, "ruleIndex": known[p.Code], "level": string(p.Severity), "message": object{"text": text},

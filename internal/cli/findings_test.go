@@ -14,7 +14,7 @@ func findings() diag.List {
 	return diag.List{
 		{
 			Pos: diag.Pos{File: "work flows/a.yaml", Line: 3, Column: 5, EndLine: 3, EndColumn: 9}, Code: "FR2004", Severity: diag.Error,
-			Message: "100% of `x`\nis, gone", Hint: "did you mean `y`?",
+			Message: "100% of `x`\nis, gone", Hint: diag.Say("did you mean `y`?"),
 			Related: []diag.Related{{Pos: diag.Pos{File: "b.yaml", Line: 1, Column: 2}, Message: "the other"}},
 		},
 		{Pos: diag.Pos{File: "a,b:c.yaml"}, Code: "FR2004", Severity: diag.Warning, Message: "m"},

@@ -29,7 +29,7 @@ func (a *app) graphCommand() *cobra.Command {
 
 func (a *app) graph(ctx context.Context, file, format string) error {
 	if !slices.Contains(graphFormats, format) {
-		return usageError(fmt.Errorf("-f takes text, mermaid, svg or dot, not %q", format), diag.DidYouMean(format, graphFormats))
+		return usageError(fmt.Errorf("-f takes text, mermaid, svg or dot, not %q", format), diag.DidYouMean(format, graphFormats).Text)
 	}
 	source, err := a.readWorkflow(file)
 	if err != nil {

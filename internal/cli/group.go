@@ -31,7 +31,7 @@ func subcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := diag.DidYouMean(args[0], subcommandNames(c))
+	hint := diag.DidYouMean(args[0], subcommandNames(c)).Text
 	if hint == "" {
 		hint = fmt.Sprintf("`%s --help` lists the commands", c.CommandPath())
 	}
@@ -126,7 +126,7 @@ func outputFlag(c *cobra.Command, into *string, choices ...string) {
 	check := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		if !slices.Contains(choices, *into) {
-			return usageError(fmt.Errorf("-o takes %s, not %q", strings.Join(choices, ", "), *into), diag.DidYouMean(*into, choices))
+			return usageError(fmt.Errorf("-o takes %s, not %q", strings.Join(choices, ", "), *into), diag.DidYouMean(*into, choices).Text)
 		}
 		if check != nil {
 			return check(c, args)

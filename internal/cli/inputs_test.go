@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -53,7 +54,7 @@ func TestCommandsAreSuggestedWithTheFlagsOfThisOne(t *testing.T) {
 	if got, want := a.commandText("runs", "show", "01x"), "flowrun runs show 01x --sandbox --state 'my state'"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := a.localCommands("try `flowrun runs rerun 01x`, or not"), "try `flowrun runs rerun 01x --sandbox --state 'my state'`, or not"; got != want {
+	if got, want := diag.Sayf("try %s, or not", diag.Command{"runs", "rerun", "01x"}).Typed(a.commandText).Text, "try `flowrun runs rerun 01x --sandbox --state 'my state'`, or not"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -147,7 +147,7 @@ func (a *app) printLogin(name string, result engine.CallResult, output string) e
 	page := a.page(a.sys.Stderr)
 	if result.Error != nil {
 		shown := *result.Error
-		shown.Hint = a.localCommands(shown.Hint)
+		shown.Hint = shown.Hint.Typed(a.commandText)
 		shown.Applied = "" // a login that failed changed nothing that one could undo
 		page.FailureOf(a.sys.Stderr, "the login", &shown)
 		return nil
@@ -206,7 +206,7 @@ func (a *app) printLogout(name string, result engine.LogoutResult, output string
 		}{name, result})
 	}
 	if result.Error != nil {
-		result.Error.Hint = a.localCommands(result.Error.Hint)
+		result.Error.Hint = result.Error.Hint.Typed(a.commandText)
 		a.page(a.sys.Stderr).FailureOf(a.sys.Stderr, "the logout", result.Error)
 	}
 	out := a.sys.Stdout

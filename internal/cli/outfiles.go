@@ -78,7 +78,7 @@ func nearOutput(name string, names []string) string {
 	if len(names) == 0 {
 		return "it has no outputs at all"
 	}
-	if near := diag.DidYouMean(name, names); near != "" {
+	if near := diag.DidYouMean(name, names).Text; near != "" {
 		return near
 	}
 	return "its outputs are " + strings.Join(names, ", ")

@@ -73,7 +73,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	var wrong *fault.InputError
 	switch {
 	case errors.As(err, &wrong):
-		return usageError(err, wrong.Hint)
+		return usageError(err, wrong.Hint.Text)
 	case err != nil:
 		return err
 	case flags.output == "json":

@@ -177,7 +177,7 @@ func nearFile(path string) string {
 	if strings.HasPrefix(filepath.Base(path), ".") {
 		return ""
 	}
-	return diag.DidYouMean(filepath.Base(path), names)
+	return diag.DidYouMean(filepath.Base(path), names).Text
 }
 
 // startError prints the problems of a workflow with its lines.
@@ -198,9 +198,8 @@ func (a *app) startError(err error, request engine.StartRequest) error {
 
 // inputError names the flag of the input.
 func inputError(problem *web.Problem) error {
-	hint := problem.Hint
-	unknown := strings.HasPrefix(hint, "did you mean") // the input is to be renamed, not given
-	if problem.Input != "" && !unknown && !strings.Contains(hint, "-i ") {
+	hint := problem.Hint.Text
+	if problem.Input != "" && problem.Hint.Near == "" && problem.Hint.Flag == "" { // a misspelt one is to be renamed, not given
 		hint = strings.TrimPrefix(hint+"; give it with -i "+problem.Input+"=VALUE", "; ")
 	}
 	return usageError(errors.New(problem.Detail), hint)

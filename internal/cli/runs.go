@@ -148,7 +148,7 @@ func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
 		Workflow: flags.workflow, Status: runs.Status(flags.status), Attention: flags.attention, Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
 	}
 	if flags.status != "" && !slices.Contains(runStatuses(), flags.status) {
-		hint := diag.DidYouMean(flags.status, runStatuses())
+		hint := diag.DidYouMean(flags.status, runStatuses()).Text
 		if hint == "" {
 			hint = "one of " + strings.Join(runStatuses(), ", ")
 		}
@@ -282,7 +282,7 @@ func (a *app) findStep(id, path string, steps []runs.Step) (int, error) {
 	for i, step := range steps {
 		paths[i] = step.Path
 	}
-	hint := diag.DidYouMean(path, paths)
+	hint := diag.DidYouMean(path, paths).Text
 	if hint == "" {
 		hint = "`" + a.commandText("runs", "show", id) + "` lists the steps"
 	}

@@ -185,7 +185,7 @@ func (a *app) decide(ctx context.Context, id, step string, act engine.Act, reque
 	})
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		err = usageError(errors.New(problem.Detail), problem.Hint)
+		err = usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	if err := errors.Join(err, session.close(nil)); err != nil {
 		return err

@@ -178,7 +178,7 @@ func (s *session) joinSandbox(info *web.Owner) error {
 func (a *app) refusedSandbox(err error) error {
 	var unknown *fault.UnknownError
 	if errors.As(err, &unknown) {
-		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, diag.ShellWord(unknown.Name)), unknown.Hint)
+		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, diag.ShellWord(unknown.Name)), unknown.Hint.Text)
 	}
 	return err
 }

@@ -221,7 +221,7 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 	for _, item := range items {
 		workflows = append(workflows, item.Workflow)
 	}
-	hint := diag.DidYouMean(which, append(workflows, ids...))
+	hint := diag.DidYouMean(which, append(workflows, ids...)).Text
 	if hint == "" {
 		hint = "`flowrun schedules` lists the schedules"
 	}
@@ -232,7 +232,7 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 // the API's have.
 func scheduleError(err error) error {
 	if unknown := (*fault.UnknownError)(nil); errors.As(err, &unknown) {
-		return notFoundError(unknown, unknown.Hint)
+		return notFoundError(unknown, unknown.Hint.Text)
 	}
 	return err
 }

@@ -178,7 +178,7 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 	})
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		err = usageError(errors.New(problem.Detail), problem.Hint)
+		err = usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	if err != nil {
 		return session.abandon(err)

@@ -252,7 +252,7 @@ func (a *app) noSecret(ctx context.Context, name string) error {
 	defer project.Close()
 	var unknown *fault.UnknownError
 	if err := project.UnknownSecret(name, nil); errors.As(err, &unknown) {
-		return notFoundError(unknown, unknown.Hint)
+		return notFoundError(unknown, unknown.Hint.Text)
 	}
 	return err
 }

@@ -99,9 +99,7 @@ func unknownUserKeys(values []workspace.Setting) diag.List {
 		}
 		problem := problems.Errorf(value.Pos, "FR5002", "the user's config file has no key `%s`", value.Key)
 		problem.Hint = diag.DidYouMean(value.Key, keys)
-		if problem.Hint == "" {
-			problem.Hint = "its keys are " + strings.Join(keys, ", ") + "; all others belong into flowrun.yaml"
-		}
+		problem.Hint = problem.Hint.Or(diag.Say("its keys are " + strings.Join(keys, ", ") + "; all others belong into flowrun.yaml"))
 	}
 	return problems
 }

@@ -112,7 +112,7 @@ func (a *app) setState(ctx context.Context, workflow, name, text, output string)
 	})
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		err = usageError(errors.New(problem.Detail), problem.Hint)
+		err = usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	if err := errors.Join(err, session.close(nil)); err != nil {
 		return err

@@ -298,7 +298,7 @@ func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequ
 func (a *app) recordRefused(err error) error {
 	var conflict *fault.ConflictError
 	if errors.As(err, &conflict) {
-		return &codedError{code: exitConflict, err: err, hint: conflict.Hint}
+		return &codedError{code: exitConflict, err: err, hint: conflict.Hint.Text}
 	}
 	return err
 }

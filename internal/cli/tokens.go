@@ -120,7 +120,7 @@ func serves(ctx context.Context, stateDir string) bool {
 func (a *app) tokenError(err error) error {
 	var problem *web.Problem
 	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		return usageError(errors.New(problem.Detail), problem.Hint)
+		return usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	return err
 }
@@ -228,7 +228,7 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 	if err != nil {
 		var problem *web.Problem
 		if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, access.TokenScopes()))
+			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, access.TokenScopes()).Text)
 		}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -141,7 +142,7 @@ func (e *examination) checkTriggers(ctx context.Context) {
 	case len(page.Items) == 0:
 		return
 	case !serving:
-		e.warn(check, "", count(len(page.Items), "schedule")+", and no process acts on them", "start `flowrun serve`")
+		e.warn(check, "", count(len(page.Items), "schedule")+", and no process acts on them", "start %s", diag.Command{"serve"})
 	default:
 		e.ok(check, "", "%s, the server acts on them", count(len(page.Items), "schedule"))
 	}
@@ -150,6 +151,6 @@ func (e *examination) checkTriggers(ctx context.Context) {
 		if schedule.PausedReason != "" {
 			detail += ": " + schedule.PausedReason
 		}
-		e.add(Finding{Check: "schedule", Subject: schedule.ID, Status: Warn, Detail: detail, Hint: "`flowrun schedules resume " + schedule.ID + "`"})
+		e.add(Finding{Check: "schedule", Subject: schedule.ID, Status: Warn, Detail: detail, Hint: diag.Sayf("%s", diag.Command{"schedules", "resume", schedule.ID})})
 	}
 }

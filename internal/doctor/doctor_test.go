@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -97,11 +99,11 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 				t.Fatalf("findings %+v, want one", e.findings)
 			}
 			got := e.findings[0]
-			if test.want.Status != OK && got.Err == nil && got.Hint == "" {
+			if test.want.Status != OK && got.Err == nil && got.Hint.Text == "" {
 				t.Error("nothing is said of the remedy")
 			}
-			got.Hint = ""
-			if got != test.want {
+			got.Hint = diag.Hint{}
+			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("found %+v, want %+v", got, test.want)
 			}
 		})
@@ -130,17 +132,17 @@ func TestOnlyWhatIsAskedForIsMended(t *testing.T) {
 	mended, broken := 0, errors.New("not ours")
 	mend := func() error { mended++; return nil }
 	e := &examination{}
-	e.mend(Finding{Check: "a", Status: Fail, Hint: "chmod it"}, mend)
-	if f := e.findings[0]; mended != 0 || f.Status != Fail || !f.CanFix || f.Fixed || f.Hint != "chmod it; `flowrun doctor --fix` does it" {
+	e.mend(Finding{Check: "a", Status: Fail, Hint: diag.Say("chmod it")}, mend)
+	if f := e.findings[0]; mended != 0 || f.Status != Fail || !f.CanFix || f.Fixed || f.Hint.Text != "chmod it; `flowrun doctor --fix` does it" {
 		t.Errorf("without --fix: mended %d times, %+v", mended, f)
 	}
 	e.Fix = true
-	e.mend(Finding{Check: "b", Status: Fail, Hint: "chmod it"}, mend)
-	if f := e.findings[1]; mended != 1 || f.Status != OK || !f.Fixed || f.Hint != "" {
+	e.mend(Finding{Check: "b", Status: Fail, Hint: diag.Say("chmod it")}, mend)
+	if f := e.findings[1]; mended != 1 || f.Status != OK || !f.Fixed || f.Hint.Text != "" {
 		t.Errorf("with --fix: mended %d times, %+v", mended, f)
 	}
-	e.mend(Finding{Check: "c", Status: Fail, Hint: "chmod it"}, func() error { return broken })
-	if f := e.findings[2]; f.Status != Fail || f.Fixed || !strings.Contains(f.Hint, "not ours; chmod it") {
+	e.mend(Finding{Check: "c", Status: Fail, Hint: diag.Say("chmod it")}, func() error { return broken })
+	if f := e.findings[2]; f.Status != Fail || f.Fixed || !strings.Contains(f.Hint.Text, "not ours; chmod it") {
 		t.Errorf("where it can't be mended: %+v", f)
 	}
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // The statuses of a finding.
@@ -29,13 +31,13 @@ const (
 
 // Finding is one thing that the doctor looked at.
 type Finding struct {
-	Check   string `json:"check"`             // what was looked at: store, plugin, connection
-	Subject string `json:"subject,omitempty"` // which one: the plugin's name
-	Status  string `json:"status"`            // ok, warn, fail, skipped
-	Detail  string `json:"detail"`
-	Hint    string `json:"hint,omitempty"`  // what to do; that of Err where it is empty
-	Fixed   bool   `json:"fixed,omitempty"` // it was mended
-	CanFix  bool   `json:"can_fix,omitempty"`
+	Check     string `json:"check"`             // what was looked at: store, plugin, connection
+	Subject   string `json:"subject,omitempty"` // which one: the plugin's name
+	Status    string `json:"status"`            // ok, warn, fail, skipped
+	Detail    string `json:"detail"`
+	diag.Hint        // that of Err where it is empty
+	Fixed     bool   `json:"fixed,omitempty"` // it was mended
+	CanFix    bool   `json:"can_fix,omitempty"`
 
 	Cause Cause `json:"-"` // of a failure; "" = Err tells
 	Err   error `json:"-"` // what was said where something was asked; nil = nothing
@@ -85,16 +87,24 @@ func (e *examination) ok(check, subject, format string, args ...any) {
 	e.add(Finding{Check: check, Subject: subject, Status: OK, Detail: fmt.Sprintf(format, args...)})
 }
 
-func (e *examination) warn(check, subject, detail, hint string) {
-	e.add(Finding{Check: check, Subject: subject, Status: Warn, Detail: detail, Hint: hint})
+func (e *examination) warn(check, subject, detail, hint string, commands ...diag.Command) {
+	e.add(Finding{Check: check, Subject: subject, Status: Warn, Detail: detail, Hint: sayWith(hint, commands)})
+}
+
+// sayWith is a hint whose verbs are its commands, where it has some.
+func sayWith(hint string, commands []diag.Command) diag.Hint {
+	if len(commands) == 0 {
+		return diag.Say(hint)
+	}
+	return diag.Hint{}.Then(hint, commands...)
 }
 
 func (e *examination) skip(check, subject, why string) {
 	e.add(Finding{Check: check, Subject: subject, Status: Skipped, Detail: why})
 }
 
-func (e *examination) fail(check, subject string, cause Cause, detail, hint string) {
-	e.add(Finding{Check: check, Subject: subject, Status: Fail, Cause: cause, Detail: detail, Hint: hint})
+func (e *examination) fail(check, subject string, cause Cause, detail, hint string, commands ...diag.Command) {
+	e.add(Finding{Check: check, Subject: subject, Status: Fail, Cause: cause, Detail: detail, Hint: sayWith(hint, commands)})
 }
 
 // failWith is fail for an error, with the cause and the hint that it may carry.
@@ -106,15 +116,15 @@ func (e *examination) failWith(check, subject string, err error) {
 func (e *examination) mend(f Finding, mend func() error) {
 	f.CanFix = true
 	if !e.Fix {
-		if f.Hint == "" {
-			f.Hint = "`flowrun doctor --fix` mends it"
+		if f.Hint.Text == "" {
+			f.Hint = diag.Sayf("%s mends it", diag.Command{"doctor", "--fix"})
 		} else {
-			f.Hint += "; `flowrun doctor --fix` does it"
+			f.Hint = f.Hint.Then("; %s does it", diag.Command{"doctor", "--fix"})
 		}
 	} else if err := mend(); err != nil {
-		f.Hint = fmt.Sprintf("it could not be mended: %v; %s", err, f.Hint)
+		f.Hint = diag.Sayf("it could not be mended: %v; %s", err, f.Hint.Text)
 	} else {
-		f.Status, f.Fixed, f.Hint = OK, true, ""
+		f.Status, f.Fixed, f.Hint = OK, true, diag.Hint{}
 	}
 	e.add(f)
 }

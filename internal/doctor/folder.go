@@ -30,7 +30,7 @@ func (e *examination) checkStrict(context.Context) {
 		e.refused = true
 		inside := fault.Path == e.Config.StateDir || strings.HasPrefix(fault.Path, e.Config.StateDir+string(filepath.Separator))
 		if inside && strings.HasPrefix(fault.Fix, "chmod ") {
-			e.mend(Finding{Check: check, Status: Fail, Cause: StoreIO, Detail: fault.Error(), Hint: fault.Fix}, func() error { return closeMode(fault.Path) })
+			e.mend(Finding{Check: check, Status: Fail, Cause: StoreIO, Detail: fault.Error(), Hint: diag.Say(fault.Fix)}, func() error { return closeMode(fault.Path) })
 			continue
 		}
 		e.fail(check, "", StoreIO, fault.Error(), fault.Fix)
@@ -113,7 +113,7 @@ func (e *examination) checkMode(check, path string, forbidden, wanted fs.FileMod
 	}
 	e.mend(Finding{
 		Check: check, Status: Fail, Cause: StoreIO, Detail: fmt.Sprintf("%s has the mode %04o: others may look into it", e.Words.Path(path), info.Mode().Perm()),
-		Hint: fmt.Sprintf("chmod %04o %s", wanted, diag.ShellWord(path)),
+		Hint: diag.Sayf("chmod %04o %s", wanted, diag.ShellWord(path)),
 	}, func() error { return os.Chmod(path, wanted) })
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -76,7 +77,7 @@ func (e *examination) checkDeadSocket(check string) {
 		e.fail(check, "", Locked, "a process"+pid+" holds the store and does not answer", "look at that process; it can be ended: nothing that was acknowledged is lost")
 	default:
 		e.mend(Finding{
-			Check: check, Status: Warn, Detail: "a process that was killed left its socket behind", Hint: "the next owner replaces it",
+			Check: check, Status: Warn, Detail: "a process that was killed left its socket behind", Hint: diag.Say("the next owner replaces it"),
 		}, func() error {
 			var errs []error
 			for _, path := range left {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -134,7 +135,7 @@ func (e *examination) checkOrphans(ctx context.Context) {
 		names = append(names, fmt.Sprintf("%s (%d)", orphan.Plugin, orphan.PID))
 	}
 	e.mend(Finding{
-		Check: check, Status: Warn, Detail: "plugins of a process that was killed still run: " + strings.Join(names, ", "), Hint: "the next owner ends them",
+		Check: check, Status: Warn, Detail: "plugins of a process that was killed still run: " + strings.Join(names, ", "), Hint: diag.Say("the next owner ends them"),
 	}, func() error {
 		_, err := e.project.EndOrphanedPlugins(ctx)
 		return err

@@ -31,7 +31,7 @@ func (e *examination) checkProject(ctx context.Context) {
 	switch {
 	case errors.As(err, &list):
 		e.fail(check, "", Invalid, fmt.Sprintf("%s: %s: %s", e.Words.Path(e.Config.ProjectFile), count(len(list), "problem"), list[0].Message),
-			"`flowrun validate` shows them all")
+			"%s shows them all", diag.Command{"validate"})
 		return
 	case err != nil:
 		e.failWith(check, "", err)
@@ -39,7 +39,7 @@ func (e *examination) checkProject(ctx context.Context) {
 	}
 	e.project = project
 	if e.Config.ProjectFile == "" {
-		e.warn(check, "", "there is no "+projectFileName+" here or above: "+e.Config.Dir+" is taken as it is", "`flowrun init` makes a project")
+		e.warn(check, "", "there is no "+projectFileName+" here or above: "+e.Config.Dir+" is taken as it is", "%s makes a project", diag.Command{"init"})
 		return
 	}
 	e.ok(check, "", "%s", e.Words.Path(e.Config.ProjectFile))
@@ -77,11 +77,11 @@ func (e *examination) checkWorkflows(ctx context.Context) {
 	}
 	switch {
 	case len(files) == 0:
-		e.warn(check, "", "the project has none", "`flowrun new workflow NAME` makes one")
+		e.warn(check, "", "the project has none", "%s makes one", diag.Command{"new", "workflow", "NAME"})
 	case len(broken) > 0:
-		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run: %s", len(broken), count(len(files), "workflow"), listed(broken)), "`flowrun validate` shows why")
+		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run: %s", len(broken), count(len(files), "workflow"), listed(broken)), "%s shows why", diag.Command{"validate"})
 	case len(unready) > 0:
-		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run here: %s: %s", len(unready), count(len(files), "workflow"), listed(unready), why), "`flowrun validate` shows what each lacks; --sandbox tries them with simulators")
+		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run here: %s: %s", len(unready), count(len(files), "workflow"), listed(unready), why), "%s shows what each lacks; --sandbox tries them with simulators", diag.Command{"validate"})
 	default:
 		e.ok(check, "", "%s, all can run", count(len(files), "workflow"))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -34,11 +35,12 @@ func (e *examination) checkStore(ctx context.Context) {
 	case err != nil:
 		e.failWith(check, "", err)
 	case len(report.Problems) > 0:
-		hint := "`flowrun db check` lists them; `flowrun db restore FILE` puts a backup in its place"
+		hint := diag.Sayf("%s lists them; %s puts a backup in its place", diag.Command{"db", "check"}, diag.Command{"db", "restore", "FILE"})
 		if report.Backup != nil {
-			hint = "put the newest good backup in its place (the damaged file is kept): `flowrun db restore " + e.Words.Path(report.Backup.Path) + "`"
+			hint = diag.Sayf("put the newest good backup in its place (the damaged file is kept): %s", diag.Command{"db", "restore", e.Words.Path(report.Backup.Path)})
 		}
-		e.fail(check, "", StoreCorrupt, fmt.Sprintf("%s is damaged: %s", e.Words.Path(path), count(len(report.Problems)+report.More, "problem")), hint)
+		detail := fmt.Sprintf("%s is damaged: %s", e.Words.Path(path), count(len(report.Problems)+report.More, "problem"))
+		e.add(Finding{Check: check, Status: Fail, Cause: StoreCorrupt, Detail: detail, Hint: hint})
 	default:
 		e.ok(check, "", "%s is whole: %s, %s", e.Words.Path(path), count(report.Runs, "run"), e.Words.Size(report.Bytes))
 		e.open(ctx)
@@ -66,7 +68,7 @@ func (e *examination) checkContents(ctx context.Context) {
 		return
 	}
 	if stats.Pressure != "" {
-		e.fail("space", "", StoreFull, "no run is accepted: "+stats.Pressure, "free the disk, shorten `retention`, or `flowrun db compact` when nothing runs")
+		e.fail("space", "", StoreFull, "no run is accepted: "+stats.Pressure, "free the disk, shorten `retention`, or %s when nothing runs", diag.Command{"db", "compact"})
 	} else if stats.MaxBytes > 0 && stats.UsedBytes > stats.MaxBytes/2 {
 		e.warn("space", "", fmt.Sprintf("the store holds %s of at most %s", e.Words.Size(stats.UsedBytes), e.Words.Size(stats.MaxBytes)), "shorten `retention` in "+projectFileName)
 	}
@@ -75,11 +77,11 @@ func (e *examination) checkContents(ctx context.Context) {
 			fmt.Sprintf("`retention.%s` is %d: raise it in %s, or shorten `keep`", cut.By, cut.Limit, projectFileName))
 	}
 	if paused := stats.Runs["paused"]; paused > 0 {
-		e.warn("runs", "", count(paused, "run")+" wait for somebody to resume them", "`flowrun runs list --status paused`")
+		e.warn("runs", "", count(paused, "run")+" wait for somebody to resume them", "%s", diag.Command{"runs", "list", "--status", "paused"})
 	}
 	if e.owner == nil || !e.owner.Serve {
 		if open := stats.Runs["running"] + stats.Runs["waiting"] + stats.Runs["queued"]; open > 0 && e.owner == nil {
-			e.warn("runs", "", count(open, "run")+" have not ended, and no process drives them", "`flowrun runs resume RUN`, or start `flowrun serve`, which goes on with all")
+			e.warn("runs", "", count(open, "run")+" have not ended, and no process drives them", "%s, or start %s, which goes on with all", diag.Command{"runs", "resume", "RUN"}, diag.Command{"serve"})
 		}
 	}
 }
@@ -96,9 +98,9 @@ func (e *examination) checkKey(ctx context.Context) {
 		e.failWith(check, "", err)
 	case len(report.Lost) > 0:
 		e.fail(check, "", StoreCorrupt, fmt.Sprintf("%s does not open %d of %s", e.Words.Path(report.File), len(report.Lost), count(report.Values, "sealed value")),
-			"put the key file back that belongs to this store; `flowrun key check` names the values")
+			"put the key file back that belongs to this store; %s names the values", diag.Command{"key", "check"})
 	case report.Keys > 1:
-		e.warn(check, "", "a rotation of the key was interrupted", "`flowrun key rotate` finishes it")
+		e.warn(check, "", "a rotation of the key was interrupted", "%s finishes it", diag.Command{"key", "rotate"})
 	default:
 		e.ok(check, "", "it opens all of %s; keep a copy of %s apart from the backups", count(report.Values, "sealed value"), e.Words.Path(report.File))
 	}
@@ -117,11 +119,11 @@ func (e *examination) checkBackup(ctx context.Context) {
 	last := stats.LastBackup
 	switch {
 	case last == nil:
-		e.warn(check, "", "none was made yet", "`flowrun db backup`")
+		e.warn(check, "", "none was made yet", "%s", diag.Command{"db", "backup"})
 	case !exists(last.Path):
-		e.warn(check, "", fmt.Sprintf("the last one, of %s, is not at %s any more", e.Words.Time(last.At), e.Words.Path(last.Path)), "`flowrun db backup`, unless it was moved")
+		e.warn(check, "", fmt.Sprintf("the last one, of %s, is not at %s any more", e.Words.Time(last.At), e.Words.Path(last.Path)), "%s, unless it was moved", diag.Command{"db", "backup"})
 	case e.Config.Now().Sub(last.At) > backupAge:
-		e.warn(check, "", "the last one is of "+e.Words.Time(last.At), "`flowrun db backup`, best every night")
+		e.warn(check, "", "the last one is of "+e.Words.Time(last.At), "%s, best every night", diag.Command{"db", "backup"})
 	default:
 		e.ok(check, "", "the last one is of %s", e.Words.Time(last.At))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -77,7 +78,7 @@ type ConnectionRef struct {
 // check refuses a name that no connection can have.
 func (r ConnectionRef) check() *Problem {
 	if !ValidConnection(r.Name) {
-		return problemOf(&fault.UnknownError{What: "connection", Name: shorten(r.Name), Hint: "`flowrun connections` lists the connections"})
+		return problemOf(&fault.UnknownError{What: "connection", Name: shorten(r.Name), Hint: diag.Sayf("%s lists the connections", diag.Command{"connections"})})
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -75,10 +76,10 @@ func TestEventsComeInPages(t *testing.T) {
 }
 
 func TestARefusalIsAProblem(t *testing.T) {
-	client := newTestClient(t, &fakeRuns{err: &fault.ConflictError{Message: "it runs", Hint: "watch it"}})
+	client := newTestClient(t, &fakeRuns{err: &fault.ConflictError{Message: "it runs", Hint: diag.Say("watch it")}})
 	_, err := client.Resume(t.Context(), knownRun, engine.ResumeRequest{})
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeConflict || problem.Hint != "watch it" || err.Error() != "it runs" {
+	if !errors.As(err, &problem) || problem.Code != CodeConflict || problem.Hint.Text != "watch it" || err.Error() != "it runs" {
 		t.Errorf("error %#v", err)
 	}
 }

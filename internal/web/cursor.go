@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // boundSize is how much of the digest of its list a cursor holds.
@@ -27,7 +29,7 @@ func readCursor(text string, list ...string) (uint64, *Problem) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != 8+boundSize || !bytes.Equal(raw[8:], boundTo(list)) {
 		problem := newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of this list", shorten(text)))
-		problem.Hint = "a cursor is good with the path and the filters that it was made with"
+		problem.Hint = diag.Say("a cursor is good with the path and the filters that it was made with")
 		return 0, problem
 	}
 	return binary.BigEndian.Uint64(raw), nil

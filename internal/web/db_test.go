@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/upkeep"
@@ -97,20 +98,20 @@ func TestTheStoreIsLookedAfterThroughTheAPI(t *testing.T) {
 
 func TestRefusalsOfTheStoreReachTheClient(t *testing.T) {
 	ctx := t.Context()
-	full := &fault.StoreError{Fault: fault.StoreFull, Path: "x", Err: errors.New("no room"), Hint: "make some"}
+	full := &fault.StoreError{Fault: fault.StoreFull, Path: "x", Err: errors.New("no room"), Hint: diag.Say("make some")}
 	_, err := upkeepClient(&fakeUpkeep{err: full}).Backup(ctx, upkeep.BackupRequest{})
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeStoreFull || problem.Hint != "make some" {
+	if !errors.As(err, &problem) || problem.Code != CodeStoreFull || problem.Hint.Text != "make some" {
 		t.Errorf("full: %+v", err)
 	}
-	gone := &upkeep.RunNotFoundError{ID: knownRun, Hint: "it is too old"}
+	gone := &upkeep.RunNotFoundError{ID: knownRun, Hint: diag.Say("it is too old")}
 	for name, err := range map[string]error{
 		"export": upkeepClient(&fakeUpkeep{err: gone}).ExportRun(ctx, knownRun, func(upkeep.ExportLine) error { return nil }),
 		"export after its first line": upkeepClient(&fakeUpkeep{err: fmt.Errorf("wrapped: %w", gone), breakAt: 1}).ExportRun(ctx, knownRun, func(upkeep.ExportLine) error {
 			return nil
 		}),
 	} {
-		if !errors.As(err, &problem) || problem.Code != CodeNotFound || problem.Hint != "it is too old" || !strings.Contains(problem.Detail, knownRun) {
+		if !errors.As(err, &problem) || problem.Code != CodeNotFound || problem.Hint.Text != "it is too old" || !strings.Contains(problem.Detail, knownRun) {
 			t.Errorf("%s: %+v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // maxStepPath bounds the path of a step in a request.
@@ -51,8 +52,8 @@ type DecideBody struct {
 func (b DecideBody) check(act engine.Act) *Problem {
 	refuse := func(field, hint string) *Problem {
 		answer := newProblem(CodeBadRequest, fmt.Sprintf("the body is not what this path takes: %s is not for %s", field, act))
-		answer.Input, answer.Hint = field, hint
-		answer.Faults = []InputFault{{Input: field, Pointer: "/" + field, Detail: answer.Detail, Hint: hint}}
+		answer.Input, answer.Hint = field, diag.Say(hint)
+		answer.Faults = []InputFault{{Input: field, Pointer: "/" + field, Detail: answer.Detail, Hint: diag.Say(hint)}}
 		return answer
 	}
 	switch {

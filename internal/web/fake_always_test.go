@@ -36,7 +36,7 @@ func (f *fakeWorkflows) Workflow(_ context.Context, name string) (*engine.Workfl
 	case "broken":
 		detail.Problems.Errorf(diag.Pos{File: "b.yaml", Line: 1, Column: 1}, "FR1001", "it is wrong")
 	default:
-		return nil, &fault.UnknownError{What: "workflow", Name: name, Hint: "did you mean `w`?"}
+		return nil, &fault.UnknownError{What: "workflow", Name: name, Hint: diag.Say("did you mean `w`?")}
 	}
 	return detail, f.err
 }
@@ -63,7 +63,7 @@ type fakeSchedules struct {
 
 func (f *fakeSchedules) known(id string) error {
 	if id != scheduleKnown {
-		return &fault.UnknownError{What: "schedule", Name: id, Hint: "look"}
+		return &fault.UnknownError{What: "schedule", Name: id, Hint: diag.Say("look")}
 	}
 	return f.err
 }
@@ -124,7 +124,7 @@ type fakeHooks struct {
 
 func (f *fakeHooks) Hook(_ context.Context, workflow, trigger string, r trigger.HookRequest) (*trigger.HookAnswer, error) {
 	if f.err == nil && runs.TriggerID(workflow, trigger) != scheduleKnown {
-		return nil, &fault.UnknownError{What: "webhook", Name: "secret things", Hint: "did you mean `other`?"}
+		return nil, &fault.UnknownError{What: "webhook", Name: "secret things", Hint: diag.Say("did you mean `other`?")}
 	}
 	f.requests = append(f.requests, r)
 	return &f.answer, f.err

@@ -277,7 +277,7 @@ type fakeAccess struct {
 
 func (f *fakeAccess) known(name string) error {
 	if name != "work" {
-		return &fault.UnknownError{What: "connection", Name: name, Hint: "did you mean `work`?"}
+		return &fault.UnknownError{What: "connection", Name: name, Hint: diag.Say("did you mean `work`?")}
 	}
 	return nil
 }
@@ -327,7 +327,7 @@ func (f *fakeAccess) SetSecret(_ context.Context, name, value string) (*workspac
 
 func (f *fakeAccess) RemoveSecret(_ context.Context, name string) error {
 	if name != "T" {
-		return &fault.UnknownError{What: "stored secret", Name: name, Hint: "did you mean `T`?"}
+		return &fault.UnknownError{What: "stored secret", Name: name, Hint: diag.Say("did you mean `T`?")}
 	}
 	return nil
 }

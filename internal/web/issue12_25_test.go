@@ -124,7 +124,7 @@ func TestIssue12_25WhatIsWrongIsNamed(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
 				t.Fatal(err)
 			}
-			if problem.Input != c.want[0] || !strings.Contains(problem.Detail+problem.Hint, c.want[2]) || strings.Contains(w.Body.String(), "with_latest") {
+			if problem.Input != c.want[0] || !strings.Contains(problem.Detail+problem.Hint.Text, c.want[2]) || strings.Contains(w.Body.String(), "with_latest") {
 				t.Errorf("%s", w.Body)
 			}
 			if c.want[1] != "" && (len(problem.Faults) == 0 || problem.Faults[0].Pointer != c.want[1]) {

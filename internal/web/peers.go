@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/peer"
 )
 
@@ -49,7 +50,7 @@ func admitted(next http.Handler) http.Handler {
 		if c, _ := r.Context().Value(connectedKey{}).(connected); c.refused != "" {
 			w.Header().Set("Connection", "close")
 			answer := newProblem(CodeForbidden, "this process may not use the socket: "+c.refused)
-			answer.Hint = "a plugin acts through its host services; what has to act from outside uses `flowrun serve` with a token"
+			answer.Hint = diag.Sayf("a plugin acts through its host services; what has to act from outside uses %s with a token", diag.Command{"serve"})
 			writeProblem(w, answer)
 			return
 		}

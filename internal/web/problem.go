@@ -78,8 +78,8 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Code   Code   `json:"code"`
-	Hint   string `json:"hint,omitempty"`
-	Input  string `json:"input,omitempty"`
+	diag.Hint
+	Input string `json:"input,omitempty"`
 	// Problems are those of a workflow or a query, Faults those of the request: both
 	// are sent as `problems`.
 	Problems diag.List    `json:"-"`
@@ -133,7 +133,7 @@ func problemOf(err error) *Problem {
 		return inputProblem(input)
 	case errors.As(err, &reused):
 		answer := newProblem(CodeReusedKey, reused.Error())
-		answer.Hint = "another request needs another key; the same one again is answered with its run"
+		answer.Hint = diag.Say("another request needs another key; the same one again is answered with its run")
 		return answer
 	case errors.As(err, &query):
 		answer := newProblem(CodeBadRequest, query.Error())

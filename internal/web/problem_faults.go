@@ -18,7 +18,7 @@ type InputFault struct {
 	Input   string `json:"input,omitempty" doc:"The input, the field or the parameter that is wrong."`
 	Pointer string `json:"pointer,omitempty" doc:"A JSON pointer (RFC 6901) to the place in the body of the request; not of parameters."`
 	Detail  string `json:"detail" doc:"What is wrong with it."`
-	Hint    string `json:"hint,omitempty" doc:"What to do."`
+	diag.Hint
 }
 
 // inputProblem tells all that is wrong with inputs. Detail, Input and Hint are those

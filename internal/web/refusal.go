@@ -87,7 +87,7 @@ func pointerOf(place string) string {
 }
 
 // parameterHint names the parameters that an operation has in its query.
-func parameterHint(op *huma.Operation, wrong string) string {
+func parameterHint(op *huma.Operation, wrong string) diag.Hint {
 	var names []string
 	for _, p := range op.Parameters {
 		if p.In == "query" {
@@ -98,7 +98,7 @@ func parameterHint(op *huma.Operation, wrong string) string {
 }
 
 // fieldHint names the fields that the body of an operation has beside a wrong one.
-func fieldHint(op *huma.Operation, wrong string) string {
+func fieldHint(op *huma.Operation, wrong string) diag.Hint {
 	var names []string
 	if op.RequestBody != nil && !strings.ContainsAny(wrong, ".[") {
 		if media := op.RequestBody.Content["application/json"]; media != nil && media.Schema != nil {
@@ -108,14 +108,14 @@ func fieldHint(op *huma.Operation, wrong string) string {
 	return nameHint(wrong, names, "its body has no fields")
 }
 
-func nameHint(wrong string, names []string, none string) string {
-	if hint := diag.DidYouMean(wrong, names); hint != "" {
-		return hint + "; there are " + strings.Join(names, ", ")
+func nameHint(wrong string, names []string, none string) diag.Hint {
+	if hint := diag.DidYouMean(wrong, names); hint.Text != "" {
+		return hint.Then("; there are " + strings.Join(names, ", "))
 	}
 	if len(names) == 0 {
-		return none
+		return diag.Say(none)
 	}
-	return "there are " + strings.Join(names, ", ")
+	return diag.Say("there are " + strings.Join(names, ", "))
 }
 
 // oneOf is how huma begins the list of an enumeration.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runquery"
 )
@@ -124,7 +125,7 @@ func TestAWrongQueryIsToldOverHTTP(t *testing.T) {
 	problem.Problems = nil
 	want := Problem{
 		Type: "about:blank", Title: "Bad Request", Status: 400, Code: CodeBadRequest,
-		Detail: "the query is wrong: column 1: unknown name `statuss` [FR3005]", Hint: "did you mean `status`?",
+		Detail: "the query is wrong: column 1: unknown name `statuss` [FR3005]", Hint: diag.Meant("status"),
 	}
 	if diff := cmp.Diff(want, problem); diff != "" || w.Code != 400 || w.Header().Get("Content-Type") != problemType {
 		t.Errorf("%d (-want +got):\n%s", w.Code, diff)
@@ -139,7 +140,7 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 		err  error
 		want Code
 	}{
-		"conflict":     {&fault.ConflictError{Message: "it runs", Hint: "wait"}, CodeConflict},
+		"conflict":     {&fault.ConflictError{Message: "it runs", Hint: diag.Say("wait")}, CodeConflict},
 		"input":        {&fault.InputError{Input: "site", Message: "missing"}, CodeInvalidInput},
 		"store full":   {&fault.StoreError{Fault: fault.StoreFull, Err: fmt.Errorf("x")}, CodeStoreFull},
 		"store broken": {&fault.StoreError{Fault: fault.StoreCorrupt, Err: fmt.Errorf("x")}, CodeStoreCorrupt},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -54,7 +55,7 @@ const maxScheduleID = 1024
 
 func (r ScheduleRef) check() *Problem {
 	if _, _, ok := runs.SplitTriggerID(r.ID); !ok || len(r.ID) > maxScheduleID {
-		return problemOf(&fault.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: "an id is WORKFLOW/TRIGGER; `flowrun schedules` lists them"})
+		return problemOf(&fault.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: diag.Sayf("an id is WORKFLOW/TRIGGER; %s lists them", diag.Command{"schedules"})})
 	}
 	return nil
 }

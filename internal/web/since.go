@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 )
 
@@ -22,7 +23,7 @@ func (s *server) readMoment(name, text string) (time.Time, *Problem) {
 	ago, err := duration.Parse(text)
 	if err != nil || ago < 0 || s.Now == nil {
 		problem := newProblem(CodeBadRequest, fmt.Sprintf("%s %q is neither an RFC 3339 time nor a duration", name, shorten(text)))
-		problem.Input, problem.Hint = name, "such as 2026-03-01T09:00:00Z, or 24h"
+		problem.Input, problem.Hint = name, diag.Say("such as 2026-03-01T09:00:00Z, or 24h")
 		return time.Time{}, problem
 	}
 	return s.Now().Add(-ago), nil

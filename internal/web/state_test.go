@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/services"
@@ -19,7 +20,7 @@ const oddName = "über ./? &"
 
 func (f *fakeMemory) known(workflow string) error {
 	if workflow != oddName {
-		return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: "look"}
+		return &fault.UnknownError{What: "workflow with state", Name: workflow, Hint: diag.Say("look")}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/flowrun/flowrun/engine/access"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
@@ -90,7 +91,7 @@ func (s *server) loginLink(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	if !guard.Admin.Allows(scope) {
 		answer := newProblem(CodeInvalidInput, "this is not a scope")
-		answer.Hint = "it is one of viewer, operator, admin"
+		answer.Hint = diag.Say("it is one of viewer, operator, admin")
 		return answer
 	}
 	link, err := "", error(nil)
@@ -106,7 +107,7 @@ func (s *server) loginLink(w http.ResponseWriter, r *http.Request) *Problem {
 		return problemOf(err)
 	case link == "":
 		answer := newProblem(CodeConflict, "the process that owns the store serves no web page")
-		answer.Hint = "`flowrun serve` does"
+		answer.Hint = diag.Sayf("%s does", diag.Command{"serve"})
 		return answer
 	}
 	writeJSON(w, http.StatusOK, LinkAnswer{URL: link})

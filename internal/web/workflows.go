@@ -36,7 +36,7 @@ const maxWorkflowName = 400
 
 func (r WorkflowRef) check() *Problem {
 	if r.Name == "" || len(r.Name) > maxWorkflowName {
-		return problemOf(&fault.UnknownError{What: "workflow", Name: shorten(r.Name), Hint: "GET /api/v1/workflows lists them"})
+		return problemOf(&fault.UnknownError{What: "workflow", Name: shorten(r.Name), Hint: diag.Say("GET /api/v1/workflows lists them")})
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func TestWorkflowsAreFoundByTheirNames(t *testing.T) {
 	}
 	_, err = client.Workflow(ctx, "v")
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeNotFound || problem.Hint != "did you mean `w`?" {
+	if !errors.As(err, &problem) || problem.Code != CodeNotFound || problem.Hint.Text != "did you mean `w`?" {
 		t.Errorf("an unknown one: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package cron
 import (
 	"fmt"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // kind is one of the five fields.
@@ -80,7 +82,7 @@ func (s *Schedule) part(f kind, w word) *Error {
 		case n >= size && f.name != dayOfWeek || n > 6 && f.name == dayOfWeek:
 			problem := f.problem(at, "the step %d is longer than the %s goes", n, f.name)
 			if f.name == "minute" || f.name == "hour" {
-				problem.Hint = fmt.Sprintf("write the trigger `every: %d%s`", n, f.name[:1])
+				problem.Hint = diag.Sayf("write the trigger `every: %d%s`", n, f.name[:1])
 			}
 			return problem
 		}
@@ -148,11 +150,11 @@ func (f kind) value(w word) (int, *Error) {
 	case w.text == "":
 		problem.Message = "a value is missing in the " + f.name
 	case w.text == "?":
-		problem.Hint = "write `*`"
+		problem.Hint = diag.Say("write `*`")
 	case f.names != nil:
-		problem.Hint = fmt.Sprintf("it is a number from %d to %d or one of %s", f.least, f.most, strings.Join(f.names, ", "))
+		problem.Hint = diag.Sayf("it is a number from %d to %d or one of %s", f.least, f.most, strings.Join(f.names, ", "))
 	default:
-		problem.Hint = fmt.Sprintf("it is a number from %d to %d", f.least, f.most)
+		problem.Hint = diag.Sayf("it is a number from %d to %d", f.least, f.most)
 	}
 	return 0, problem
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // maxText is the most bytes that a schedule may have.
@@ -36,19 +38,19 @@ type Schedule struct {
 type Error struct {
 	Start, End int
 	Message    string
-	Hint       string
+	Hint       diag.Hint
 }
 
 // Error returns the message and the hint on one line.
 func (e *Error) Error() string {
-	if e.Hint == "" {
+	if e.Hint.Text == "" {
 		return e.Message
 	}
-	return e.Message + "; " + e.Hint
+	return e.Message + "; " + e.Hint.Text
 }
 
 func (e *Error) hint(format string, args ...any) *Error {
-	e.Hint = fmt.Sprintf(format, args...)
+	e.Hint = diag.Sayf(format, args...)
 	return e
 }
 

@@ -101,8 +101,8 @@ func (p Page) ConnectionTests(out io.Writer, tests []engine.ConnectionTest) {
 			if facts := errorFacts(test.Error); facts != "" {
 				fmt.Fprintf(out, "  %s\n", p.Style.Dim(facts))
 			}
-			if test.Error.Hint != "" {
-				fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(test.Error.Hint))
+			if test.Error.Hint.Text != "" {
+				fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(test.Error.Hint.Text))
 			}
 			continue
 		}

@@ -23,8 +23,8 @@ func (p Page) Diagnosis(out io.Writer, found doctor.Report) {
 			detail += " " + p.Style.Green("(mended)")
 		}
 		fmt.Fprintf(out, "%s %s  %s\n", p.findingMark(finding.Status), name, detail)
-		if finding.Hint != "" {
-			fmt.Fprintf(out, "       %s %s\n", p.Style.Cyan("help:"), term.CleanText(finding.Hint))
+		if finding.Hint.Text != "" {
+			fmt.Fprintf(out, "       %s %s\n", p.Style.Cyan("help:"), term.CleanText(finding.Hint.Text))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -247,7 +248,7 @@ e           x       -                  -      error: there is no
 	page().ConnectionTests(&out, []engine.ConnectionTest{
 		{Name: "work", Plugin: "tasks", OK: true, Account: "ann", DurationMS: 12},
 		{Name: "c", Plugin: "x", OK: true, NotTried: true, Note: "the plugin has no test", DurationMS: 12},
-		{Name: "b", Plugin: "x", Error: &runs.Error{Kind: plan.KindUnauthorized, Message: "401", HTTPStatus: 401, Hint: "look at token"}},
+		{Name: "b", Plugin: "x", Error: &runs.Error{Kind: plan.KindUnauthorized, Message: "401", HTTPStatus: 401, Hint: diag.Say("look at token")}},
 	})
 	want = `✓ work  tasks  ok · ann · 12ms
 ✓ c     x      opened; the plugin has no test · 12ms

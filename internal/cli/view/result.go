@@ -301,8 +301,8 @@ func (p Page) errorBox(out io.Writer, where string, err *runs.Error) {
 	if facts := errorFacts(err); facts != "" {
 		fmt.Fprintf(out, "  %s\n", p.Style.Dim(facts))
 	}
-	if err.Hint != "" {
-		fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(err.Hint))
+	if err.Hint.Text != "" {
+		fmt.Fprintf(out, "  %s %s\n", p.Style.Cyan("help:"), term.Clean(err.Hint.Text))
 	}
 }
 

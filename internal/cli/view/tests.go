@@ -184,8 +184,8 @@ func junitProblems(file workspace.TestResult) junitCase {
 	c := junitCase{Name: "the file is valid", Class: file.File, File: file.File, Time: seconds(0)}
 	for _, problem := range file.Problems {
 		text := problem.Pos.String() + ": " + problem.Message
-		if problem.Hint != "" {
-			text += "\nhelp: " + problem.Hint
+		if problem.Hint.Text != "" {
+			text += "\nhelp: " + problem.Hint.Text
 		}
 		c.Error = append(c.Error, junitNote{Message: problem.Message, Type: problem.Code, Text: term.CleanText(text)})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -233,7 +234,7 @@ func TestErrorsSayWhereWhatAndWhatToDo(t *testing.T) {
 	var out bytes.Buffer
 	page().Error(&out, &runs.Result{Error: &runs.Error{
 		Kind: plan.KindRateLimited, Message: "too many\nrequests", Step: "domains[a.org].whois", Action: "netinfo.whois", Attempt: 4,
-		HTTPStatus: 429, Applied: runs.NotApplied, RetryAfterS: 90, Hint: "lower max_parallel",
+		HTTPStatus: 429, Applied: runs.NotApplied, RetryAfterS: 90, Hint: diag.Say("lower max_parallel"),
 	}})
 	want := `✗ error in step domains[a.org].whois (netinfo.whois, attempt 4)
   rate_limited: too many

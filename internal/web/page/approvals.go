@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -156,7 +157,7 @@ func (s *site) decideApproval(r *http.Request) (*outcome, error) {
 	}
 	asked := data.find(run, path)
 	if asked == nil {
-		return nil, &fault.ConflictError{Message: "step " + path + " of run " + shortID(run) + " does not wait for an approval any more", Hint: "somebody may have answered it, or its time is over"}
+		return nil, &fault.ConflictError{Message: "step " + path + " of run " + shortID(run) + " does not wait for an approval any more", Hint: diag.Say("somebody may have answered it, or its time is over")}
 	}
 	asked.Comment = r.PostFormValue("comment")
 	request := engine.DecideRequest{Comment: asked.Comment, By: by(r)}

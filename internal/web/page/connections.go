@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -154,7 +155,7 @@ func (s *site) beginLogin(r *http.Request) (*outcome, error) {
 		return nil, err
 	}
 	if s.Go == nil {
-		return nil, &fault.ConflictError{Message: "this server does not log in from the page", Hint: "use `flowrun connections login " + row.Name + "`"}
+		return nil, &fault.ConflictError{Message: "this server does not log in from the page", Hint: diag.Sayf("use %s", diag.Command{"connections", "login", row.Name})}
 	}
 	s.logins.begin(row.Name)
 	return &outcome{to: row.URL}, nil

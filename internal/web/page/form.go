@@ -163,15 +163,15 @@ func (f *form) fail(err error) bool {
 			return true
 		}
 	}
-	f.Error, f.Hint = wrong.Message, wrong.Hint
+	f.Error, f.Hint = wrong.Message, wrong.Hint.Text
 	return true
 }
 
 // refuse notes what is wrong with a field. A hint for the command line says
 // nothing here.
 func (f *field) refuse(wrong *fault.InputError) {
-	f.Error, f.Hint = wrong.Message, wrong.Hint
-	if strings.Contains(f.Hint, "-i ") || strings.Contains(f.Error, strings.TrimPrefix(f.Hint, "it takes ")) {
+	f.Error, f.Hint = wrong.Message, wrong.Hint.Text
+	if wrong.Hint.Flag != "" || wrong.Hint.Takes != "" && strings.Contains(f.Error, wrong.Hint.Takes) {
 		f.Hint = ""
 	}
 	if f.Kind != workspace.FieldList {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -309,7 +310,7 @@ func TestAnAnswerThatIsNoObjectIsOneField(t *testing.T) {
 
 func TestARefusalOfTheEngineStandsBesideItsField(t *testing.T) {
 	f := newForm(json.RawMessage(allKinds), nil)
-	if !f.fail(fmt.Errorf("start: %w", &fault.InputError{Input: "ratio", Message: "too much", Hint: "give it with -i ratio=VALUE"})) {
+	if !f.fail(fmt.Errorf("start: %w", &fault.InputError{Input: "ratio", Message: "too much", Hint: diag.Hint{Text: "give it with -i ratio=VALUE", Flag: "-i"}})) {
 		t.Fatal("it is not taken")
 	}
 	if got := errorsOf(f); got != "ratio: too much" || f.Fields[2].Hint != "" {

@@ -38,25 +38,25 @@ func (s *site) problem(r *http.Request, err error) *screen {
 	case own != nil:
 		status, shown.Hint = own.status, own.hint
 	case errors.As(err, &gone):
-		status, shown.Message, shown.Hint = http.StatusNotFound, "there is no such run", gone.Hint
+		status, shown.Message, shown.Hint = http.StatusNotFound, "there is no such run", gone.Hint.Text
 	case errors.Is(err, fault.ErrRunNotFound):
 		status, shown.Message = http.StatusNotFound, "there is no such run"
 	case errors.Is(err, workspace.ErrUnknownPlugin):
 		status = http.StatusNotFound
 	case errors.As(err, &unknown):
-		status, shown.Hint = http.StatusNotFound, unknown.Hint
+		status, shown.Hint = http.StatusNotFound, unknown.Hint.Text
 	case errors.As(err, &conflict):
-		status, shown.Message, shown.Hint = http.StatusConflict, conflict.Message, conflict.Hint
+		status, shown.Message, shown.Hint = http.StatusConflict, conflict.Message, conflict.Hint.Text
 	case errors.As(err, &plugin):
-		status, shown.Message, shown.Hint = http.StatusConflict, plugin.Message, plugin.Hint
+		status, shown.Message, shown.Hint = http.StatusConflict, plugin.Message, plugin.Hint.Text
 	case errors.As(err, &input):
-		status, shown.Message, shown.Hint = http.StatusUnprocessableEntity, input.Error(), input.Hint
+		status, shown.Message, shown.Hint = http.StatusUnprocessableEntity, input.Error(), input.Hint.Text
 	case errors.As(err, &list):
 		status, shown.Message, shown.Problems = http.StatusUnprocessableEntity, "the workflow has problems", list
 	case errors.Is(err, engine.ErrClosing):
 		status, shown.Message = http.StatusServiceUnavailable, "the server is about to end; nothing was done"
 	case errors.As(err, &store):
-		shown.Hint = store.Hint
+		shown.Hint = store.Hint.Text
 	default:
 		s.Log.Error("page failed", "path", r.URL.Path, "error", err)
 	}

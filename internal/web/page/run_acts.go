@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -228,7 +229,7 @@ func isWrongInput(err error) bool {
 // decided tells the engine. The outputs of a resolve must be JSON.
 func (s *site) decided(r *http.Request, id, step string, act engine.Act, request engine.DecideRequest) (*engine.DecideResult, error) {
 	if len(request.Payload) > 0 && !json.Valid(request.Payload) {
-		return nil, &fault.InputError{Message: "the outputs are not JSON", Hint: `write them like {"id": 7}`}
+		return nil, &fault.InputError{Message: "the outputs are not JSON", Hint: diag.Say(`write them like {"id": 7}`)}
 	}
 	return s.Engine.Decide(r.Context(), id, step, act, request)
 }
@@ -254,7 +255,7 @@ func (s *site) stepAgain(r *http.Request, found *seen, step string, typed *waiti
 	data := made.Data.(stepData)
 	if data.Waits == nil {
 		return &outcome{screen: s.problem(r, &fault.ConflictError{
-			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: "look at the run: " + runURL(found.result.Run.ID),
+			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: diag.Say("look at the run: " + runURL(found.result.Run.ID)),
 		})}
 	}
 	if typed.Form != nil {

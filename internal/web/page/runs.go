@@ -132,10 +132,10 @@ func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
 // queryText is what is wrong with a query, and what to do about it.
 func queryText(err error) string {
 	var wrong *runquery.QueryError
-	if !errors.As(err, &wrong) || wrong.Hint() == "" {
+	if !errors.As(err, &wrong) || wrong.Hint().Text == "" {
 		return err.Error()
 	}
-	return wrong.Error() + ": " + wrong.Hint()
+	return wrong.Error() + ": " + wrong.Hint().Text
 }
 
 // runs is the list of runs. Its filter stands in the URL.

@@ -667,7 +667,19 @@ type BadRequestProblem struct {
 	Code   BadRequestProblemCode `json:"code"`
 	Detail string                `json:"detail"`
 	Hint   *string               `json:"hint,omitempty"`
-	Input  *string               `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]BadRequestProblem_Problems_Item `json:"problems,omitempty"`
@@ -721,7 +733,19 @@ type ConflictProblem struct {
 	Code   ConflictProblemCode `json:"code"`
 	Detail string              `json:"detail"`
 	Hint   *string             `json:"hint,omitempty"`
-	Input  *string             `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]ConflictProblem_Problems_Item `json:"problems,omitempty"`
@@ -836,13 +860,25 @@ type Decision struct {
 
 // Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
 type Error struct {
-	Action     *string     `json:"action,omitempty"`
-	Applied    *string     `json:"applied,omitempty"`
-	Attempt    *int64      `json:"attempt,omitempty"`
-	Details    interface{} `json:"details,omitempty"`
-	Hint       *string     `json:"hint,omitempty"`
-	HttpStatus *int64      `json:"http_status,omitempty"`
-	Kind       string      `json:"kind"`
+	Action  *string     `json:"action,omitempty"`
+	Applied *string     `json:"applied,omitempty"`
+	Attempt *int64      `json:"attempt,omitempty"`
+	Details interface{} `json:"details,omitempty"`
+	Hint    *string     `json:"hint,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes  *string `json:"hint_takes,omitempty"`
+	HttpStatus *int64  `json:"http_status,omitempty"`
+	Kind       string  `json:"kind"`
 
 	// Limiter with rate_limited: the limiter that is closed
 	Limiter *string `json:"limiter,omitempty"`
@@ -871,12 +907,24 @@ type Fault struct {
 
 // Finding Problem is one finding. Code is stable (FR and four digits) and has a page under `flowrun explain`. Message is one lower-case sentence without a full stop; Hint says what to do next.
 type Finding struct {
-	Code      string     `json:"code"`
-	Column    int64      `json:"column"`
-	EndColumn *int64     `json:"end_column,omitempty"`
-	EndLine   *int64     `json:"end_line,omitempty"`
-	File      string     `json:"file"`
-	Hint      *string    `json:"hint,omitempty"`
+	Code      string  `json:"code"`
+	Column    int64   `json:"column"`
+	EndColumn *int64  `json:"end_column,omitempty"`
+	EndLine   *int64  `json:"end_line,omitempty"`
+	File      string  `json:"file"`
+	Hint      *string `json:"hint,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string    `json:"hint_takes,omitempty"`
 	Line      int64      `json:"line"`
 	Message   string     `json:"message"`
 	Related   *[]Related `json:"related,omitempty"`
@@ -931,7 +979,19 @@ type ForbiddenProblem struct {
 	Code   ForbiddenProblemCode `json:"code"`
 	Detail string               `json:"detail"`
 	Hint   *string              `json:"hint,omitempty"`
-	Input  *string              `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]ForbiddenProblem_Problems_Item `json:"problems,omitempty"`
@@ -982,10 +1042,20 @@ type HourSummary struct {
 // InputFault InputFault is one thing that is wrong with what was sent.
 type InputFault struct {
 	// Detail What is wrong with it.
-	Detail string `json:"detail"`
+	Detail string  `json:"detail"`
+	Hint   *string `json:"hint,omitempty"`
 
-	// Hint What to do.
-	Hint *string `json:"hint,omitempty"`
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
 
 	// Input The input, the field or the parameter that is wrong.
 	Input *string `json:"input,omitempty"`
@@ -1058,7 +1128,19 @@ type MisdirectedRequestProblem struct {
 	Code   MisdirectedRequestProblemCode `json:"code"`
 	Detail string                        `json:"detail"`
 	Hint   *string                       `json:"hint,omitempty"`
-	Input  *string                       `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]MisdirectedRequestProblem_Problems_Item `json:"problems,omitempty"`
@@ -1111,7 +1193,19 @@ type NotFoundProblem struct {
 	Code   NotFoundProblemCode `json:"code"`
 	Detail string              `json:"detail"`
 	Hint   *string             `json:"hint,omitempty"`
-	Input  *string             `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]NotFoundProblem_Problems_Item `json:"problems,omitempty"`
@@ -1357,7 +1451,19 @@ type Problem struct {
 	Code   ProblemCode `json:"code"`
 	Detail string      `json:"detail"`
 	Hint   *string     `json:"hint,omitempty"`
-	Input  *string     `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]Problem_Problems_Item `json:"problems,omitempty"`
@@ -1417,7 +1523,19 @@ type RequestEntityTooLargeProblem struct {
 	Code   RequestEntityTooLargeProblemCode `json:"code"`
 	Detail string                           `json:"detail"`
 	Hint   *string                          `json:"hint,omitempty"`
-	Input  *string                          `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]RequestEntityTooLargeProblem_Problems_Item `json:"problems,omitempty"`
@@ -1724,7 +1842,19 @@ type TooManyRequestsProblem struct {
 	Code   TooManyRequestsProblemCode `json:"code"`
 	Detail string                     `json:"detail"`
 	Hint   *string                    `json:"hint,omitempty"`
-	Input  *string                    `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]TooManyRequestsProblem_Problems_Item `json:"problems,omitempty"`
@@ -1768,7 +1898,19 @@ type UnauthorizedProblem struct {
 	Code   UnauthorizedProblemCode `json:"code"`
 	Detail string                  `json:"detail"`
 	Hint   *string                 `json:"hint,omitempty"`
-	Input  *string                 `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]UnauthorizedProblem_Problems_Item `json:"problems,omitempty"`
@@ -1790,7 +1932,19 @@ type UnprocessableEntityProblem struct {
 	Code   UnprocessableEntityProblemCode `json:"code"`
 	Detail string                         `json:"detail"`
 	Hint   *string                        `json:"hint,omitempty"`
-	Input  *string                        `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]UnprocessableEntityProblem_Problems_Item `json:"problems,omitempty"`
@@ -1812,7 +1966,19 @@ type UnsupportedMediaTypeProblem struct {
 	Code   UnsupportedMediaTypeProblemCode `json:"code"`
 	Detail string                          `json:"detail"`
 	Hint   *string                         `json:"hint,omitempty"`
-	Input  *string                         `json:"input,omitempty"`
+
+	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
+
+	// HintFlag The flag of the command line that the hint asks for.
+	HintFlag *string `json:"hint_flag,omitempty"`
+
+	// HintNear The word that was probably meant.
+	HintNear *string `json:"hint_near,omitempty"`
+
+	// HintTakes What is taken there.
+	HintTakes *string `json:"hint_takes,omitempty"`
+	Input     *string `json:"input,omitempty"`
 
 	// Problems All that is wrong: with a workflow or a query, or with what was sent.
 	Problems *[]UnsupportedMediaTypeProblem_Problems_Item `json:"problems,omitempty"`
