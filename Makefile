@@ -2,7 +2,7 @@ GO ?= go
 LINT = $(GO) -C tools tool golangci-lint
 
 .PHONY: check build test race fuzz lint gen gen-check golden bench examples peers browser oidc slow
-.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants
+.PHONY: sound sound-mutants faults power syscalls full-disk corruption kill crash triggers schedules backups soak sim sim-driver replay timers tokens evil canary growth swaps cgroup shutdown hostile row-mutants mutants walks
 .PHONY: licences vulnerabilities release reproduce
 
 check: build lint gen-check test examples ## everything that a change must pass
@@ -66,6 +66,10 @@ examples: ## the plugins of third parties build and pass
 FAULT = $(GO) test -count=1 -v
 
 faults: power syscalls full-disk corruption kill crash triggers schedules backups sim replay timers tokens evil swaps shutdown hostile ## all but the soak: some hours
+
+walks: ## how many packages a run, an answer, a fire and a webhook enter, as ARCHITECTURE.md says
+	$(GO) build -cover -covermode=atomic -coverpkg=./engine/...,./internal/...,./sdk/...,./proto/...,./test/walks -o bin/walks ./test/walks
+	GOCOVERDIR=$$(mktemp -d) bin/walks
 
 sound: ## what --strict accepts fails by no type, null or missing field: expressions, workflows, mutants of the rules
 	FLOWRUN_SOUND_PROGRAMS=$(or $(PROGRAMS),1000000) FLOWRUN_SOUND_WORKFLOWS=$(or $(WORKFLOWS),100000) $(FAULT) -timeout 6h -run 'TestSoundExpressions|TestSoundWorkflows' ./test/sound
