@@ -60,11 +60,7 @@ func (a *app) dbStatsCommand() *cobra.Command {
 }
 
 func (a *app) dbOwners(ctx context.Context, by, output string) error {
-	var owners []upkeep.DBOwner
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		owners, err = c.DBOwners(ctx, by)
-		return err
-	})
+	owners, err := ask(ctx, a, func(c *web.Client) ([]upkeep.DBOwner, error) { return c.DBOwners(ctx, by) })
 	switch {
 	case err != nil:
 		return a.noDB(err)
@@ -79,11 +75,7 @@ func (a *app) dbOwners(ctx context.Context, by, output string) error {
 }
 
 func (a *app) dbStats(ctx context.Context, output string) error {
-	var stats *upkeep.DBStats
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		stats, err = c.DBStats(ctx)
-		return err
-	})
+	stats, err := ask(ctx, a, func(c *web.Client) (*upkeep.DBStats, error) { return c.DBStats(ctx) })
 	if err != nil {
 		return a.noDB(err)
 	}

@@ -35,11 +35,7 @@ func (a *app) keyCheckCommand() *cobra.Command {
 }
 
 func (a *app) checkKey(ctx context.Context, output string) error {
-	var report *services.KeyReport
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		report, err = c.CheckKey(ctx)
-		return err
-	})
+	report, err := ask(ctx, a, func(c *web.Client) (*services.KeyReport, error) { return c.CheckKey(ctx) })
 	if err != nil {
 		return a.noDB(err)
 	}

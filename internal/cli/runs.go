@@ -68,6 +68,15 @@ func (a *app) visit(ctx context.Context, ask func(*web.Client) error) error {
 	return errors.Join(err, session.close(nil))
 }
 
+// ask is visit for a question that has an answer.
+func ask[T any](ctx context.Context, a *app, question func(*web.Client) (T, error)) (answer T, err error) {
+	err = a.visit(ctx, func(c *web.Client) (err error) {
+		answer, err = question(c)
+		return err
+	})
+	return answer, err
+}
+
 // visitRun is visit for what is asked of one run.
 func (a *app) visitRun(ctx context.Context, id string, ask func(*web.Client) error) error {
 	return a.noRun(id, a.visit(ctx, ask))

@@ -31,10 +31,8 @@ func (a *app) runsSummaryCommand() *cobra.Command {
 }
 
 func (a *app) summarise(ctx context.Context, workflow, output string) error {
-	var summary *engine.RunsSummary
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		summary, err = c.Summary(ctx, engine.SummaryRequest{Workflow: workflow, Limit: summaryRuns})
-		return err
+	summary, err := ask(ctx, a, func(c *web.Client) (*engine.RunsSummary, error) {
+		return c.Summary(ctx, engine.SummaryRequest{Workflow: workflow, Limit: summaryRuns})
 	})
 	if errors.Is(err, errNoStore) {
 		summary, err = engine.NoRuns(), nil

@@ -289,11 +289,7 @@ func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) er
 		}
 		filter.Since = since
 	}
-	var page *web.Page[runs.Fire]
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		page, err = c.Fires(ctx, filter)
-		return err
-	})
+	page, err := ask(ctx, a, func(c *web.Client) (*web.Page[runs.Fire], error) { return c.Fires(ctx, filter) })
 	if errors.Is(err, errNoStore) {
 		page, err = &web.Page[runs.Fire]{Items: []runs.Fire{}}, nil
 	}

@@ -52,11 +52,7 @@ func (a *app) secretsListCommand() *cobra.Command {
 }
 
 func (a *app) listSecrets(ctx context.Context, output string) error {
-	var secrets []workspace.SecretInfo
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		secrets, err = c.Secrets(ctx)
-		return err
-	})
+	secrets, err := ask(ctx, a, func(c *web.Client) ([]workspace.SecretInfo, error) { return c.Secrets(ctx) })
 	if errors.Is(err, errNoStore) {
 		var project *workspace.Workspace
 		if project, err = a.loadProject(ctx); err == nil {

@@ -48,11 +48,7 @@ func second(args []string) string {
 }
 
 func (a *app) getState(ctx context.Context, workflow, name, output string) error {
-	var items []memory.StateItem
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		items, err = c.State(ctx, workflow, name)
-		return err
-	})
+	items, err := ask(ctx, a, func(c *web.Client) ([]memory.StateItem, error) { return c.State(ctx, workflow, name) })
 	switch {
 	case err != nil:
 		return a.noState(workflow, err)
@@ -139,10 +135,8 @@ func (a *app) stateResetCommand() *cobra.Command {
 }
 
 func (a *app) resetState(ctx context.Context, workflow, name, output string) error {
-	var answer *web.ResetAnswer
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		answer, err = c.ResetState(ctx, memory.StateRequest{Workflow: workflow, Name: name, By: a.user()})
-		return err
+	answer, err := ask(ctx, a, func(c *web.Client) (*web.ResetAnswer, error) {
+		return c.ResetState(ctx, memory.StateRequest{Workflow: workflow, Name: name, By: a.user()})
 	})
 	switch {
 	case err != nil:
@@ -206,11 +200,7 @@ func (a *app) stateHistoryCommand() *cobra.Command {
 }
 
 func (a *app) stateHistory(ctx context.Context, workflow, name, output string) error {
-	var changes []memory.StateChange
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		changes, err = c.StateHistory(ctx, workflow, name)
-		return err
-	})
+	changes, err := ask(ctx, a, func(c *web.Client) ([]memory.StateChange, error) { return c.StateHistory(ctx, workflow, name) })
 	switch {
 	case err != nil:
 		return a.noState(workflow, err)

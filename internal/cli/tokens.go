@@ -157,11 +157,7 @@ func (a *app) tokensListCommand() *cobra.Command {
 }
 
 func (a *app) listTokens(ctx context.Context, output string) error {
-	var tokens []access.TokenInfo
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		tokens, err = c.Tokens(ctx)
-		return err
-	})
+	tokens, err := ask(ctx, a, func(c *web.Client) ([]access.TokenInfo, error) { return c.Tokens(ctx) })
 	if err != nil && !errors.Is(err, errNoStore) {
 		return err
 	}

@@ -142,11 +142,7 @@ func (s *server) logout(ctx context.Context, in *connectionInput) (engine.Logout
 
 func (s *server) secrets(w http.ResponseWriter, r *http.Request) *Problem {
 	list, err := s.Access.ListSecrets(r.Context())
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(list, ""))
-	return nil
+	return replyWith(w, newPage(list, ""), err)
 }
 
 // secretPath returns the name in the path, which is not told again where it can
@@ -170,11 +166,7 @@ func (s *server) setSecret(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	info, err := s.Access.SetSecret(r.Context(), name, body.Value)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, info)
-	return nil
+	return replyWith(w, info, err)
 }
 
 func (s *server) removeSecret(w http.ResponseWriter, r *http.Request) *Problem {

@@ -75,6 +75,15 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(data) // the client is gone: nobody is left to tell
 }
 
+// replyWith is the end of a handler that asked the engine: its answer, or what err says.
+func replyWith(w http.ResponseWriter, value any, err error) *Problem {
+	if err != nil {
+		return problemOf(err)
+	}
+	writeJSON(w, http.StatusOK, value)
+	return nil
+}
+
 // encodeJSON encodes a value as answers hold it: text as it is, and a line feed.
 func encodeJSON(value any) ([]byte, error) {
 	var buffer bytes.Buffer

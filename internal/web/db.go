@@ -26,20 +26,12 @@ type Upkeep interface {
 
 func (s *server) dbStats(w http.ResponseWriter, r *http.Request) *Problem {
 	stats, err := s.Upkeep.DBStats(r.Context())
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, stats)
-	return nil
+	return replyWith(w, stats, err)
 }
 
 func (s *server) dbOwners(w http.ResponseWriter, r *http.Request) *Problem {
 	owners, err := s.Upkeep.DBOwners(r.Context(), r.PathValue("by"))
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(owners, ""))
-	return nil
+	return replyWith(w, newPage(owners, ""), err)
 }
 
 // dbBackup takes a path: only the socket has this route, whose callers are the
@@ -59,11 +51,7 @@ func (s *server) dbBackup(w http.ResponseWriter, r *http.Request) *Problem {
 
 func (s *server) checkKey(w http.ResponseWriter, r *http.Request) *Problem {
 	report, err := s.Upkeep.CheckKey(r.Context())
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, report)
-	return nil
+	return replyWith(w, report, err)
 }
 
 func (s *server) rotateKey(w http.ResponseWriter, r *http.Request) *Problem {
@@ -71,11 +59,7 @@ func (s *server) rotateKey(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	rotation, err := s.Upkeep.RotateKey(r.Context())
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, rotation)
-	return nil
+	return replyWith(w, rotation, err)
 }
 
 func (s *server) removeRun(w http.ResponseWriter, r *http.Request) *Problem {

@@ -51,11 +51,7 @@ func (s *server) state(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	items, err := s.Memory.State(r.Context(), workflow, name)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(items, ""))
-	return nil
+	return replyWith(w, newPage(items, ""), err)
 }
 
 func (s *server) setState(w http.ResponseWriter, r *http.Request) *Problem {
@@ -65,11 +61,7 @@ func (s *server) setState(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	request.By = by(r.Context(), request.By)
 	item, err := s.Memory.SetState(r.Context(), request)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, item)
-	return nil
+	return replyWith(w, item, err)
 }
 
 func (s *server) resetState(w http.ResponseWriter, r *http.Request) *Problem {
@@ -79,11 +71,7 @@ func (s *server) resetState(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	request.By = by(r.Context(), request.By)
 	names, err := s.Memory.ResetState(r.Context(), request)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, ResetAnswer{Workflow: request.Workflow, Reset: names})
-	return nil
+	return replyWith(w, ResetAnswer{Workflow: request.Workflow, Reset: names}, err)
 }
 
 func (s *server) stateCursors(w http.ResponseWriter, r *http.Request) *Problem {
@@ -92,11 +80,7 @@ func (s *server) stateCursors(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	items, err := s.Memory.StateCursors(r.Context(), workflow)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(items, ""))
-	return nil
+	return replyWith(w, newPage(items, ""), err)
 }
 
 func (s *server) stateHistory(w http.ResponseWriter, r *http.Request) *Problem {
@@ -105,11 +89,7 @@ func (s *server) stateHistory(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	changes, err := s.Memory.StateHistory(r.Context(), workflow, name)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(changes, ""))
-	return nil
+	return replyWith(w, newPage(changes, ""), err)
 }
 
 func (s *server) pluginStates(w http.ResponseWriter, r *http.Request) *Problem {
@@ -118,11 +98,7 @@ func (s *server) pluginStates(w http.ResponseWriter, r *http.Request) *Problem {
 		return problem
 	}
 	states, err := s.Memory.PluginStates(r.Context(), plugin)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(states, ""))
-	return nil
+	return replyWith(w, newPage(states, ""), err)
 }
 
 func (s *server) removePluginState(w http.ResponseWriter, r *http.Request) *Problem {
@@ -131,11 +107,7 @@ func (s *server) removePluginState(w http.ResponseWriter, r *http.Request) *Prob
 		return problem
 	}
 	removed, err := s.Memory.RemovePluginState(r.Context(), request)
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, removed)
-	return nil
+	return replyWith(w, removed, err)
 }
 
 // PluginStates lists what plugins keep, all or one.

@@ -44,11 +44,7 @@ type nameRequest struct {
 
 func (s *server) tokens(w http.ResponseWriter, r *http.Request) *Problem {
 	tokens, err := s.Tokens.ListAccessTokens(r.Context())
-	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, newPage(tokens, ""))
-	return nil
+	return replyWith(w, newPage(tokens, ""), err)
 }
 
 func (s *server) createToken(w http.ResponseWriter, r *http.Request) *Problem {
