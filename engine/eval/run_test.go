@@ -210,12 +210,12 @@ func TestTemplateKeepsTypesAndWritesText(t *testing.T) {
 		"${{ inputs.n }}": 7, "${{ inputs.days }}\n": []any{3, 1, 2}, " ${{ inputs.n }}": " 7", "plain": "plain", "": "", "$${{ x }}": "${{ x }}", "n=${{ inputs.n }}, ${{ at }}!": "n=7, 2026-03-28T10:30:15.0000005Z!",
 		"a $${{ b }} ${{ inputs.site }}": "a ${{ b }} äpfel", "${{ 0.1 }}${{ true }}": "0.1true", "${{ duration(\"90m\") }} long": "1h30m long", "${{ inputs.huge }}x": "123456789012345678901234567890x",
 	} {
-		template, err := CompileTemplate(text, NewCache().Compile)
+		template, err := compileTemplate(text, NewCache().Compile)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		got, err := template.Run(testEnv(t), testTime)
+		got, err := template.run(testEnv(t), testTime)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -226,16 +226,16 @@ func TestTemplateKeepsTypesAndWritesText(t *testing.T) {
 	for text, want := range map[string]string{
 		"x ${{ inputs.note }}": "null can't stand inside text; give a value for that case with `??`", "x ${{ rows }}": "a list can't stand inside text; toJSON(x) makes text of it", "x ${{ secrets.KEY }}": "a secret can't stand inside text",
 	} {
-		template, err := CompileTemplate(text, Compile)
+		template, err := compileTemplate(text, Compile)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := template.Run(testEnv(t), testTime); err == nil || err.Error() != want {
+		if _, err := template.run(testEnv(t), testTime); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	var issue *Issue
-	if _, err := CompileTemplate("äx ${{ 1 + }}", Compile); !errors.As(err, &issue) || issue.Start < 7 || issue.Start > 10 {
+	if _, err := compileTemplate("äx ${{ 1 + }}", Compile); !errors.As(err, &issue) || issue.Start < 7 || issue.Start > 10 {
 		t.Errorf("a broken expression: %+v", err)
 	}
 }

@@ -7,9 +7,6 @@ package secret
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"log/slog"
 )
 
 // Redacted stands where a secret would be shown.
@@ -43,34 +40,3 @@ func ParseReference(data []byte) (name string, ok bool) {
 	}
 	return name, true
 }
-
-// Value is a clear secret that no formatting shows: fmt with any verb, JSON and
-// slog print [redacted]. Only Clear gives it out. The zero Value is empty.
-type Value struct{ clear string }
-
-// NewValue wraps a clear secret.
-func NewValue(clear string) Value { return Value{clear: clear} }
-
-// Clear returns the secret itself.
-func (v Value) Clear() string { return v.clear }
-
-// IsZero reports whether there is no secret.
-func (v Value) IsZero() bool { return v.clear == "" }
-
-// String returns [redacted].
-func (v Value) String() string { return Redacted }
-
-// GoString returns [redacted].
-func (v Value) GoString() string { return Redacted }
-
-// Format writes [redacted], whatever the verb.
-func (v Value) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, Redacted) }
-
-// MarshalJSON returns "[redacted]".
-func (v Value) MarshalJSON() ([]byte, error) { return []byte(`"` + Redacted + `"`), nil }
-
-// MarshalText returns [redacted].
-func (v Value) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
-
-// LogValue returns [redacted].
-func (v Value) LogValue() slog.Value { return slog.StringValue(Redacted) }
