@@ -34,23 +34,19 @@ func goTime(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-// protoError converts an error. The wire has no hint: it travels in details,
-// with the service and the action.
+// protoError converts an error; its details name the service and the action.
 func (c *core) protoError(e *Error) *pluginv1.Error {
 	e = c.masks.now().error(e)
 	details := map[string]any{"service": c.plugin.name}
 	if c.action != nil {
 		details["action"] = c.action.name
 	}
-	if e.Hint != "" {
-		details["hint"] = e.Hint
-	}
 	for key, value := range e.Details {
 		details[key] = value
 	}
 	encoded, err := marshalJSON(details)
 	if err != nil || len(encoded) > maxLogText {
-		encoded, _ = json.Marshal(map[string]string{"service": c.plugin.name, "hint": cut(e.Hint, 1024)})
+		encoded, _ = json.Marshal(map[string]string{"service": c.plugin.name})
 	}
 	code := e.Code
 	if code == 0 {
@@ -66,6 +62,7 @@ func (c *core) protoError(e *Error) *pluginv1.Error {
 		Pointer:    e.Pointer,
 		Details:    encoded,
 		Limiter:    c.limiterOf(e),
+		Hint:       cut(plain(e.Hint), 4096),
 	}
 }
 

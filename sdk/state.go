@@ -139,10 +139,12 @@ func errorInStatus(err error) *Error {
 func goError(e *pluginv1.Error) *Error {
 	failure := &Error{
 		Code: Code(e.GetCode()), Message: e.GetMessage(), Reason: e.GetReason(), HTTPStatus: int(e.GetHttpStatus()),
-		RetryAfter: e.GetRetryAfter().AsDuration(), Applied: Applied(e.GetApplied()), Pointer: e.GetPointer(), Limiter: e.GetLimiter(),
+		RetryAfter: e.GetRetryAfter().AsDuration(), Applied: Applied(e.GetApplied()), Pointer: e.GetPointer(), Limiter: e.GetLimiter(), Hint: e.GetHint(),
 	}
-	if json.Unmarshal(e.GetDetails(), &failure.Details) == nil {
+	_ = json.Unmarshal(e.GetDetails(), &failure.Details) // none, or an object
+	if failure.Hint == "" {                              // a host of before says it there
 		failure.Hint, _ = failure.Details["hint"].(string)
 	}
+	delete(failure.Details, "hint")
 	return failure
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
@@ -54,8 +55,8 @@ func effectOf(effect pluginv1.Effect) plan.Effect {
 	return ""
 }
 
-// errorOf turns a plugin's error into ours. A hint inside the details becomes
-// the error's hint. A limiter is named that is one of these, or none.
+// errorOf turns a plugin's error into ours. A hint inside the details, as older
+// plugins have it, becomes the error's hint where that is empty. A limiter is named that is one of these, or none.
 func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
 	failure := &runs.Error{
 		Kind:       kindOf(e.GetCode()),
@@ -63,6 +64,7 @@ func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
 		Reason:     e.GetReason(),
 		HTTPStatus: int(e.GetHttpStatus()),
 		Applied:    appliedOf(e.GetApplied()),
+		Hint:       diag.Say(e.GetHint()),
 	}
 	if slices.ContainsFunc(limiters, func(l plan.Limiter) bool { return l.Name == e.GetLimiter() }) {
 		failure.Limiter = e.GetLimiter()
@@ -81,7 +83,9 @@ func errorOf(e *pluginv1.Error, limiters []plan.Limiter) *runs.Error {
 	if json.Unmarshal(failure.Details, &fields) != nil {
 		return failure
 	}
-	if json.Unmarshal(fields["hint"], &failure.Hint.Text) == nil && failure.Hint.Text != "" {
+	var hint string
+	if json.Unmarshal(fields["hint"], &hint) == nil && hint != "" {
+		failure.Hint = failure.Hint.Or(diag.Say(hint))
 		delete(fields, "hint")
 		failure.Details = nil
 		if len(fields) > 0 {
@@ -276,7 +280,7 @@ func wireStored(t StoredToken) *pluginv1.StoredToken {
 func wireError(e *runs.Error) *pluginv1.Error {
 	failure := &pluginv1.Error{
 		Code: codeOf(e.Kind), Message: e.Message, Reason: e.Reason, Applied: pluginv1.Error_NOT_APPLIED,
-		HttpStatus: uint32(max(e.HTTPStatus, 0)), Limiter: e.Limiter, //nolint:gosec // an HTTP status
+		HttpStatus: uint32(max(e.HTTPStatus, 0)), Limiter: e.Limiter, Hint: e.Hint.Text, //nolint:gosec // an HTTP status
 	}
 	if e.RetryAfterS > 0 {
 		failure.RetryAfter = durationpb.New(time.Duration(e.RetryAfterS * float64(time.Second)))
@@ -284,7 +288,7 @@ func wireError(e *runs.Error) *pluginv1.Error {
 	details := map[string]any{}
 	_ = json.Unmarshal(e.Details, &details) // not known, or an object
 	if e.Hint.Text != "" {
-		details["hint"] = e.Hint.Text
+		details["hint"] = e.Hint.Text // plugins of before know no field for it
 	}
 	if len(details) > 0 {
 		failure.Details, _ = json.Marshal(details) // came from JSON

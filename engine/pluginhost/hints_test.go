@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
 // Every failure that can reach a person says what to do; what was refused before
@@ -50,5 +51,28 @@ func TestDetailsNameServiceAndAction(t *testing.T) {
 	}
 	if got := withPlace(nil, ""); got != nil {
 		t.Errorf("without an action: %s", got)
+	}
+}
+
+func TestAHintIsAFieldOfTheWire(t *testing.T) {
+	for name, c := range map[string]struct {
+		error         *pluginv1.Error
+		hint, details string
+	}{
+		"the field":            {&pluginv1.Error{Hint: "log in"}, "log in", ""},
+		"an older plugin's":    {&pluginv1.Error{Details: []byte(`{"hint":"log in","a":1}`)}, "log in", `{"a":1}`},
+		"the field goes first": {&pluginv1.Error{Hint: "log in", Details: []byte(`{"hint":"no"}`)}, "log in", ""},
+		"none":                 {&pluginv1.Error{Details: []byte(`{"a":1}`)}, "", `{"a":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := errorOf(c.error, nil)
+			if got.Hint.Text != c.hint || string(got.Details) != c.details {
+				t.Errorf("hint %q, details %s", got.Hint.Text, got.Details)
+			}
+			sent := wireError(got)
+			if back := errorOf(sent, nil); sent.GetHint() != c.hint || back.Hint.Text != c.hint || string(back.Details) != c.details {
+				t.Errorf("sent %v, which is read as %+v", sent, back)
+			}
+		})
 	}
 }

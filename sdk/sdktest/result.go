@@ -81,17 +81,16 @@ func sdkPending(p *pluginv1.Pending) *sdk.Pending {
 	return pending
 }
 
-// sdkError reads an error off the wire; the hint is lifted out of its details.
+// sdkError reads an error off the wire.
 func sdkError(e *pluginv1.Error) *sdk.Error {
 	if e == nil {
 		return nil
 	}
 	failure := &sdk.Error{
 		Code: sdk.Code(e.GetCode()), Message: e.GetMessage(), Reason: e.GetReason(), HTTPStatus: int(e.GetHttpStatus()),
-		RetryAfter: e.GetRetryAfter().AsDuration(), Applied: sdk.Applied(e.GetApplied()), Pointer: e.GetPointer(), Limiter: e.GetLimiter(),
+		RetryAfter: e.GetRetryAfter().AsDuration(), Applied: sdk.Applied(e.GetApplied()), Pointer: e.GetPointer(), Limiter: e.GetLimiter(), Hint: e.GetHint(),
 	}
 	_ = json.Unmarshal(e.GetDetails(), &failure.Details)
-	failure.Hint, _ = failure.Details["hint"].(string)
 	return failure
 }
 

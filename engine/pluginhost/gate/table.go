@@ -94,7 +94,7 @@ func answerRows(add adder) {
 	add("Pending", Row{Field: "checkpoint", Kind: Opaque}, text("message", maxText))
 	add("Prompt", text("title", 0), text("url", 0), text("user_code", 0), text("message", 0))
 	add("Error", text("message", maxText), text("reason", maxWord), text("pointer", maxPointer),
-		Row{Field: "details", Kind: Said, Shown: true}, text("limiter", maxWord))
+		Row{Field: "details", Kind: Said, Shown: true}, text("limiter", maxWord), text("hint", maxText))
 	add("ReconcileResponse", text("note", maxText))
 }
 

@@ -2237,6 +2237,7 @@ type Error struct {
 	Pointer       string                 `protobuf:"bytes,7,opt,name=pointer,proto3" json:"pointer,omitempty"` // JSON Pointer into the input
 	Details       []byte                 `protobuf:"bytes,8,opt,name=details,proto3" json:"details,omitempty"` // JSON
 	Limiter       string                 `protobuf:"bytes,9,opt,name=limiter,proto3" json:"limiter,omitempty"` // with RATE_LIMITED: which one is closed
+	Hint          string                 `protobuf:"bytes,10,opt,name=hint,proto3" json:"hint,omitempty"`      // what to do about it, one sentence; a plugin of before says it in `details`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2330,6 +2331,13 @@ func (x *Error) GetDetails() []byte {
 func (x *Error) GetLimiter() string {
 	if x != nil {
 		return x.Limiter
+	}
+	return ""
+}
+
+func (x *Error) GetHint() string {
+	if x != nil {
+		return x.Hint
 	}
 	return ""
 }
@@ -3398,7 +3406,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\tuser_code\x18\x03 \x01(\tR\buserCode\x129\n" +
 	"\n" +
 	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"\x97\x03\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"\xab\x03\n" +
 	"\x05Error\x12+\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x17.flowrun.plugin.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12:\n" +
@@ -3410,7 +3418,9 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"httpStatus\x12\x18\n" +
 	"\apointer\x18\a \x01(\tR\apointer\x12\x18\n" +
 	"\adetails\x18\b \x01(\fR\adetails\x12\x18\n" +
-	"\alimiter\x18\t \x01(\tR\alimiter\"H\n" +
+	"\alimiter\x18\t \x01(\tR\alimiter\x12\x12\n" +
+	"\x04hint\x18\n" +
+	" \x01(\tR\x04hint\"H\n" +
 	"\aApplied\x12\x13\n" +
 	"\x0fAPPLIED_UNKNOWN\x10\x00\x12\x0f\n" +
 	"\vNOT_APPLIED\x10\x01\x12\v\n" +
