@@ -86,7 +86,7 @@ func (e *Engine) readEvents(t *testing.T, id string, want int) error {
 		}
 		size := 0
 		for _, event := range events {
-			size += len(event)
+			size += len(event.JSON)
 		}
 		if size > eventsBytes+1<<20 {
 			t.Errorf("one part has %d records of %d bytes", len(events), size)

@@ -115,7 +115,7 @@ var errPageFull = errors.New("the page is full")
 // limit of them and about 4 MiB, at least one; next is the sequence number of what
 // follows, 0 at the end. Of what plugins leave for themselves they show size and
 // digest.
-func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error) {
+func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) (events []workspace.Event, next uint64, err error) {
 	if _, err := e.store.Run(id); err != nil {
 		return nil, 0, e.RunFault(id, err)
 	}
@@ -128,11 +128,11 @@ func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) 
 			next = record.Seq
 			return errPageFull
 		}
-		encoded, err := json.Marshal(e.project.Shown(record))
+		event, err := e.project.EventOf(record)
 		if err != nil {
 			return fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
 		}
-		events, size = append(events, encoded), size+len(encoded)
+		events, size = append(events, event), size+len(event.JSON)
 		return nil
 	})
 	switch {

@@ -157,7 +157,7 @@ func (b *bench) texts(t *testing.T, result *runs.Result) string {
 			t.Fatal(err)
 		}
 		for _, event := range events {
-			all = append(all, string(event))
+			all = append(all, string(event.JSON))
 		}
 		next = follows
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/journal"
@@ -93,6 +94,29 @@ type (
 	}
 )
 
+// Event is a record of a run as people see it. JSON is its form in the API, which
+// it is encoded as and was read from.
+type Event struct {
+	shownRecord
+	JSON json.RawMessage
+}
+
+// MarshalJSON returns JSON.
+func (e Event) MarshalJSON() ([]byte, error) { return e.JSON, nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	e.JSON = slices.Clone(data)
+	return json.Unmarshal(data, &e.shownRecord)
+}
+
+// EventOf is a record for people, with its JSON.
+func (p *Workspace) EventOf(record *journal.Record) (Event, error) {
+	shown := p.Shown(record)
+	encoded, err := json.Marshal(shown)
+	return Event{shownRecord: shown, JSON: encoded}, err
+}
+
 // Shown is a record for people.
 func (p *Workspace) Shown(record *journal.Record) shownRecord {
 	seen := shownRecord{Seq: record.Seq, Event: shownEvent{Event: record.Event}}
@@ -125,13 +149,10 @@ func (p *Workspace) shownCommand(command *journal.Command) shownCommand {
 	return seen
 }
 
-// recordOf reads a record that people were shown. What was opaque in it is the text
-// that they saw.
-func recordOf(raw json.RawMessage) (*journal.Record, error) {
-	var seen shownRecord
-	if err := json.Unmarshal(raw, &seen); err != nil {
-		return nil, err
-	}
+// record is what a person was shown as a record again. What was opaque in it is the
+// text that they saw.
+func (e Event) record() *journal.Record {
+	seen := e.shownRecord
 	record := &journal.Record{Seq: seen.Seq, Event: seen.Event.Event}
 	if c := seen.Event.Completed; c != nil && c.Completed != nil {
 		record.Event.Completed = c.Completed
@@ -153,5 +174,5 @@ func recordOf(raw json.RawMessage) (*journal.Record, error) {
 		}
 		record.Commands = append(record.Commands, own)
 	}
-	return record, nil
+	return record
 }

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -16,8 +15,8 @@ import (
 // RecordRequest asks for the test that a stored run gives.
 type RecordRequest struct {
 	Result   *runs.Result
-	Records  []json.RawMessage // its whole journal
-	File     string            // of the workflow, as problems shall name it
+	Records  []Event // its whole journal
+	File     string  // of the workflow, as problems shall name it
 	Source   []byte
 	TestFile string // that is to be written
 }
@@ -34,12 +33,8 @@ func (p *Workspace) RecordTest(ctx context.Context, request RecordRequest) ([]by
 	recording := testrun.Recording{
 		Run: request.Result.Run, Error: request.Result.Error, Outputs: request.Result.Outputs, Workflow: workflow, File: request.TestFile,
 	}
-	for _, raw := range request.Records {
-		record, err := recordOf(raw)
-		if err != nil {
-			return nil, fmt.Errorf("read the journal of run %s: %w", request.Result.Run.ID, err)
-		}
-		recording.Records = append(recording.Records, *record)
+	for _, event := range request.Records {
+		recording.Records = append(recording.Records, *event.record())
 	}
 	text, err := testrun.Record(recording)
 	if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -324,7 +324,7 @@ func (a *app) runsEventsCommand() *cobra.Command {
 const eventsPage = 500
 
 func (a *app) showEvents(ctx context.Context, id string, from uint64, output string) error {
-	var records []json.RawMessage
+	var records []workspace.Event
 	err := a.visitRun(ctx, id, func(c *web.Client) (err error) {
 		records, err = allEvents(ctx, c, id, from)
 		return err
@@ -333,10 +333,10 @@ func (a *app) showEvents(ctx context.Context, id string, from uint64, output str
 	case err != nil:
 		return err
 	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[json.RawMessage]{Items: records})
+		return view.JSON(a.sys.Stdout, web.Page[workspace.Event]{Items: records})
 	case output == "jsonl":
 		for _, record := range records {
-			fmt.Fprintf(a.sys.Stdout, "%s\n", record)
+			fmt.Fprintf(a.sys.Stdout, "%s\n", record.JSON)
 		}
 	default:
 		a.page(a.sys.Stdout).Events(a.sys.Stdout, records)
@@ -344,8 +344,8 @@ func (a *app) showEvents(ctx context.Context, id string, from uint64, output str
 	return nil
 }
 
-func allEvents(ctx context.Context, c *web.Client, id string, from uint64) ([]json.RawMessage, error) {
-	records := []json.RawMessage{}
+func allEvents(ctx context.Context, c *web.Client, id string, from uint64) ([]workspace.Event, error) {
+	records := []workspace.Event{}
 	for {
 		page, err := c.Events(ctx, id, from, eventsPage)
 		if err != nil {

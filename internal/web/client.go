@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // Client speaks the API. Its errors are *Problem (the owner refused) or
@@ -95,9 +96,9 @@ func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[runs.Run],
 }
 
 // Events returns stored records from sequence number from on, at most limit.
-func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) (*Page[json.RawMessage], error) {
+func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) (*Page[workspace.Event], error) {
 	query := url.Values{"cursor": {strconv.FormatUint(from, 10)}, "limit": {strconv.Itoa(limit)}}
-	page := new(Page[json.RawMessage])
+	page := new(Page[workspace.Event])
 	return page, c.get(ctx, runPath(id, "/events")+"?"+query.Encode(), page)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -68,6 +69,13 @@ func TestEventsComeInPages(t *testing.T) {
 	page, err := client.Events(t.Context(), knownRun, 2, 3)
 	if err != nil || len(page.Items) != 3 || page.NextCursor == nil || *page.NextCursor != "5" {
 		t.Fatalf("first page %+v, %v", page, err)
+	}
+	const sent = `{"seq":2,"event":{"kind":"completed","later":1}}`
+	if first := page.Items[0]; first.Seq != 2 || first.Event.Kind != journal.Completed || string(first.JSON) != sent {
+		t.Errorf("a record is %+v with %s, want %s", first, first.JSON, sent)
+	}
+	if encoded, err := json.Marshal(page.Items[0]); err != nil || string(encoded) != sent {
+		t.Errorf("a record is passed on as %s (%v), want %s", encoded, err, sent)
 	}
 	page, err = client.Events(t.Context(), knownRun, 5, 3)
 	if err != nil || len(page.Items) != 1 || page.NextCursor != nil {

@@ -96,16 +96,20 @@ func (f *fakeRuns) Steps(_ context.Context, id string) ([]runs.Step, error) {
 	return []runs.Step{{Path: "b"}, {Path: "a"}}, f.fail(id)
 }
 
-func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) ([]json.RawMessage, uint64, error) {
+func (f *fakeRuns) Events(_ context.Context, id string, from uint64, limit int) ([]workspace.Event, uint64, error) {
 	if err := f.fail(id); err != nil {
 		return nil, 0, err
 	}
-	var records []json.RawMessage
+	var records []workspace.Event
 	for seq := from; seq <= 5; seq++ {
 		if len(records) == limit {
 			return records, seq, nil
 		}
-		records = append(records, json.RawMessage(fmt.Sprintf(`{"seq":%d}`, seq)))
+		var record workspace.Event
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"seq":%d,"event":{"kind":"completed","later":1}}`, seq), &record); err != nil {
+			return nil, 0, err
+		}
+		records = append(records, record)
 	}
 	return records, 0, nil
 }

@@ -125,7 +125,11 @@ func (s *server) events(ctx context.Context, in *eventsQuery) (Page[json.RawMess
 	if follows > 0 {
 		next = strconv.FormatUint(follows, 10)
 	}
-	return newPage(records, next), nil
+	items := make([]json.RawMessage, len(records))
+	for i := range records {
+		items[i] = records[i].JSON
+	}
+	return newPage(items, next), nil
 }
 
 func newPage[T any](items []T, next string) Page[T] {

@@ -29,7 +29,7 @@ type Runs interface {
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Steps(ctx context.Context, id string) ([]runs.Step, error)
-	Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error)
+	Events(ctx context.Context, id string, from uint64, limit int) (events []workspace.Event, next uint64, err error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)
 	WatchRuns(ctx context.Context, from uint64) (<-chan engine.RunsUpdate, error)

@@ -115,37 +115,15 @@ func firstLine(text string) string {
 }
 
 // Events prints stored records, one a line.
-func (p Page) Events(out io.Writer, records []json.RawMessage) {
+func (p Page) Events(out io.Writer, records []workspace.Event) {
 	table := Table{Head: []string{"SEQ", "TIME", "EVENT", "STEP", "DETAILS"}}
-	for _, raw := range records {
-		table.Rows = append(table.Rows, p.eventRow(raw))
+	for _, record := range records {
+		table.Rows = append(table.Rows, p.eventRow(record))
 	}
 	table.Write(out)
 }
 
-func (p Page) eventRow(raw json.RawMessage) []string {
-	var record struct {
-		Seq   uint64
-		Event struct {
-			Kind      string
-			At        time.Time
-			Path      string
-			By        string
-			Failed    *runs.Error
-			Pending   *runs.Pending
-			Completed *runs.Completed
-			Outcome   *runs.Outcome
-			Replan    *struct {
-				Hash string `json:"plan_hash"`
-			}
-
-			Interrupted, Unsent []string
-		}
-		Commands []struct{ Kind, Path string }
-	}
-	if err := json.Unmarshal(raw, &record); err != nil {
-		return []string{"?", "", "", "", term.Clean(err.Error())}
-	}
+func (p Page) eventRow(record workspace.Event) []string {
 	event := record.Event
 	var details []string
 	switch {
@@ -158,7 +136,7 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 	}
 	details = append(details, recoveryDetails(event.Interrupted, event.Unsent, event.Outcome)...)
 	if event.Replan != nil {
-		details = append(details, "plan "+event.Replan.Hash[:min(12, len(event.Replan.Hash))])
+		details = append(details, "plan "+event.Replan.PlanHash[:min(12, len(event.Replan.PlanHash))])
 	}
 	if event.By != "" {
 		details = append(details, "by "+event.By)
@@ -168,10 +146,10 @@ func (p Page) eventRow(raw json.RawMessage) []string {
 			details = append(details, fmt.Sprintf("… %d more", len(record.Commands)-i))
 			break
 		}
-		details = append(details, strings.TrimSpace("→ "+command.Kind+" "+command.Path))
+		details = append(details, strings.TrimSpace("→ "+string(command.Kind)+" "+command.Path))
 	}
 	return []string{
-		fmt.Sprint(record.Seq), p.Times.Clock(event.At), event.Kind, term.Clean(event.Path),
+		fmt.Sprint(record.Seq), p.Times.Clock(event.At), string(event.Kind), term.Clean(event.Path),
 		term.Truncate(term.Clean(strings.Join(details, ", ")), 100),
 	}
 }

@@ -6,7 +6,6 @@ package page
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/packed"
 )
@@ -34,7 +34,7 @@ type Runs interface {
 	Steps(ctx context.Context, id string) ([]runs.Step, error)
 	LogPage(ctx context.Context, id string, q engine.LogQuery) (*engine.LogPage, error)
 	LogSteps(ctx context.Context, id string, most int) ([]string, error)
-	Events(ctx context.Context, id string, from uint64, limit int) (events []json.RawMessage, next uint64, err error)
+	Events(ctx context.Context, id string, from uint64, limit int) (events []workspace.Event, next uint64, err error)
 	Definition(ctx context.Context, id string) (*engine.RunDefinition, error)
 	FollowHistory(id, step string) *engine.HistoryReader
 	Watch(ctx context.Context, id string, from uint64) (<-chan engine.Update, error)

@@ -83,8 +83,8 @@ func TestARunIsStartedOnceByItsForm(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	events, _, err := d.engine.Events(t.Context(), run.ID, 0, 1)
-	if err != nil || len(events) != 1 || !strings.Contains(string(events[0]), "page of ann from 127.0.0.1") || !strings.Contains(string(events[0]), `"times":2`) {
-		t.Errorf("%s (%v)", events, err)
+	if err != nil || len(events) != 1 || !strings.Contains(string(events[0].JSON), "page of ann from 127.0.0.1") || !strings.Contains(string(events[0].JSON), `"times":2`) {
+		t.Errorf("%+v (%v)", events, err)
 	}
 	has(t, d.get("/workflows/greet%20us", 200), "Runs", "succeeded", to)
 	d.post("/workflows/none/runs", nil, 404)

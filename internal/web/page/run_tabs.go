@@ -109,8 +109,8 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 		return nil, err
 	}
 	data := eventsData{runHead: s.head(found, "/events")}
-	for _, raw := range records {
-		data.Events = append(data.Events, newEventRow(raw, run.StartedAt))
+	for _, record := range records {
+		data.Events = append(data.Events, newEventRow(record, run.StartedAt))
 	}
 	path := runURL(run.ID) + "/events"
 	if from > 1 {
@@ -128,26 +128,9 @@ var eventTones = map[string]string{
 	"resolved": "hold", "replanned": "hold", "refused": "bad", "moved": "bad", "limited": "bad",
 }
 
-func newEventRow(raw json.RawMessage, start time.Time) eventRow {
-	var record struct {
-		Seq   uint64
-		Event struct {
-			Kind   string
-			At     time.Time
-			Path   string
-			By     string
-			Failed *runs.Error
-		}
-		Commands []struct {
-			Kind string
-			Path string
-		}
-	}
-	if err := json.Unmarshal(raw, &record); err != nil {
-		return eventRow{Kind: "?", Tone: "calm", JSON: template.HTML(escapeText(string(raw)))} //nolint:gosec // escaped
-	}
+func newEventRow(record workspace.Event, start time.Time) eventRow {
 	ev := record.Event
-	row := eventRow{Seq: record.Seq, At: ev.At, Kind: ev.Kind, Tone: eventTones[ev.Kind], Path: ev.Path, By: ev.By}
+	row := eventRow{Seq: record.Seq, At: ev.At, Kind: string(ev.Kind), Tone: eventTones[string(ev.Kind)], Path: ev.Path, By: ev.By}
 	if row.Tone == "" {
 		row.Tone = "calm"
 	}
@@ -163,11 +146,11 @@ func newEventRow(raw json.RawMessage, start time.Time) eventRow {
 			parts = append(parts, plural(len(record.Commands)-i, "more command"))
 			break
 		}
-		parts = append(parts, strings.TrimSpace(command.Kind+" "+command.Path))
+		parts = append(parts, strings.TrimSpace(string(command.Kind)+" "+command.Path))
 	}
 	row.Text = strings.Join(parts, " · ")
 	row.Text = oneLine(row.Text)
-	row.JSON = template.HTML(escapeText(recordText(raw))) //nolint:gosec // escaped
+	row.JSON = template.HTML(escapeText(recordText(record.JSON))) //nolint:gosec // escaped
 	return row
 }
 
