@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -46,7 +47,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*r
 	if err != nil {
 		return nil, nil, err
 	}
-	options.rerunOf, options.from, options.by = id, request.From, request.By
+	options.rerunOf, options.from, options.By = id, request.From, request.By
 	if options.edited, err = interp.EditedInputs(old, inputs); err != nil {
 		return nil, nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -55,7 +56,7 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*r
 			return nil, nil, err
 		}
 	}
-	options.requestID, options.digest = request.RequestID, request.Digest
+	options.RequestID, options.Digest = request.RequestID, request.Digest
 	started, err := e.startAsked(asked, func() (string, bool, error) { return e.begin(ctx, workspace.NewChecked(workflow), inputs, options) })
 	return started, nil, err
 }
@@ -71,10 +72,9 @@ func (e *Engine) triggeredLike(row *runs.Run) (startOptions, error) {
 		return startOptions{}, nil // by hand
 	}
 	old := records[0].Event.Start
-	return startOptions{
-		scheduledAt: old.ScheduledAt, trigger: old.Trigger, triggerKind: old.TriggerKind, triggerAt: old.TriggerAt,
-		item: old.TriggerItem, outputs: old.TriggerOutputs,
-	}, nil
+	return startOptions{Start: trigger.Start{
+		ScheduledAt: old.ScheduledAt, Trigger: old.Trigger, Kind: old.TriggerKind, At: old.TriggerAt, Item: old.TriggerItem, Outputs: old.TriggerOutputs,
+	}}, nil
 }
 
 // definition returns the plan that a run goes by and its inputs.

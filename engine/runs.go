@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -33,9 +34,9 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, di
 	if lacking := e.project.Preflight(ctx, found.Workflow); lacking.HasErrors() {
 		return nil, append(problems, lacking...), nil
 	}
-	row, err := e.start(ctx, found, inputs, startOptions{
-		scheduledAt: request.ScheduledAt, requestID: request.RequestID, by: request.By,
-	})
+	row, err := e.start(ctx, found, inputs, startOptions{Start: trigger.Start{
+		ScheduledAt: request.ScheduledAt, RequestID: request.RequestID, By: request.By,
+	}})
 	return row, problems, err
 }
 

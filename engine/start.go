@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/interp"
@@ -13,27 +13,17 @@ import (
 	"github.com/flowrun/flowrun/engine/local"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // startOptions say what a new run is besides its plan and inputs.
 type startOptions struct {
-	scheduledAt time.Time // zero = the time of acceptance
-	requestID   string
-	digest      string // of what the request asks for
-	by          string // who asked for it; "" = nobody did
-	rerunOf     string
-	edited      []string // of a rerun: the inputs that differ
-	from        string   // of a rerun: the step that it begins at
-	taken       map[string]*journal.Taken
-
-	// What the run's `trigger` holds: item and outputs as interp.EncodeValue
-	// writes them. trigger "" is a start by hand.
-	trigger       string
-	triggerKind   plan.TriggerKind
-	triggerAt     time.Time // zero = scheduledAt
-	item, outputs json.RawMessage
-	fire          *runs.Fire // stored in one transaction with the run; nil = none
+	trigger.Start // Trigger "" is a start by hand
+	rerunOf       string
+	edited        []string // of a rerun: the inputs that differ
+	from          string   // of a rerun: the step that it begins at
+	taken         map[string]*journal.Taken
 }
 
 // start is begin for those who show the run.
@@ -78,12 +68,12 @@ func (e *Engine) admitted(options startOptions) (id string, err error) {
 	if busy == nil {
 		return "", nil
 	}
-	if options.requestID != "" {
-		if id, err = e.store.Requested(options.requestID); id != "" || err != nil {
+	if options.RequestID != "" {
+		if id, err = e.store.Requested(options.RequestID); id != "" || err != nil {
 			return id, e.Fault(err)
 		}
 	}
-	if fire := options.fire; fire != nil && fire.Kind.Scheduled() {
+	if fire := options.Fire; fire != nil && fire.Kind.Scheduled() {
 		stored, err := e.store.Fire(fire.Workflow, fire.Trigger, fire.Slot)
 		if err != nil {
 			return "", e.Fault(err)
@@ -107,27 +97,24 @@ func (e *Engine) newRun(checked *workspace.Checked, inputs json.RawMessage, opti
 	if err != nil {
 		return nil, err
 	}
-	scheduledAt := options.scheduledAt.UTC()
+	scheduledAt := options.ScheduledAt.UTC()
 	if scheduledAt.IsZero() {
 		scheduledAt = now
 	}
-	trigger := options.trigger
-	if trigger == "" {
-		trigger = string(plan.TriggerManual)
-	}
+	name := cmp.Or(options.Trigger, string(plan.TriggerManual))
 	row := runs.Run{
-		ID: id, Workflow: workflow.Name, Status: runs.RunRunning, Attempt: 1, Trigger: trigger,
+		ID: id, Workflow: workflow.Name, Status: runs.RunRunning, Attempt: 1, Trigger: name,
 		Labels: workflow.Labels, RerunOf: options.rerunOf, RerunFrom: options.from, Edited: options.edited,
-		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.Hash, Fire: fireOf(options.fire, id),
+		ScheduledAt: scheduledAt, StartedAt: now, PlanHash: stored.Hash, Fire: fireOf(options.Fire, id),
 	}
 	return &local.StartRequest{
-		Row: row, Workflow: workflow, PlanBytes: stored.Encoded, RequestID: options.requestID, By: options.by,
+		Row: row, Workflow: workflow, PlanBytes: stored.Encoded, RequestID: options.RequestID, By: options.By,
 		Start: journal.Start{
-			RunID: id, Inputs: inputs, Trigger: trigger, ScheduledAt: scheduledAt,
+			RunID: id, Inputs: inputs, Trigger: name, ScheduledAt: scheduledAt,
 			Interpreter: interp.Version, PlanHash: stored.Hash, RerunOf: options.rerunOf, Plugins: pinsOf(workflow),
 			EditedInputs: options.edited, From: options.from, Taken: options.taken,
-			RequestDigest: options.digest,
-			TriggerKind:   options.triggerKind, TriggerAt: options.triggerAt.UTC(), TriggerItem: options.item, TriggerOutputs: options.outputs,
+			RequestDigest: options.Digest,
+			TriggerKind:   options.Kind, TriggerAt: options.At.UTC(), TriggerItem: options.Item, TriggerOutputs: options.Outputs,
 		},
 	}, nil
 }

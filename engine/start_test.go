@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -34,7 +35,7 @@ func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 	e.config.Observer = &runs.Observer{Fire: func(f *runs.Fire) { told = append(told, *f) }}
 	checked := checkedText(t, e, helloWorkflow)
 	slot := time.Date(2026, 3, 2, 8, 0, 0, 0, time.FixedZone("CET", 3600))
-	options := startOptions{trigger: "nightly", triggerKind: plan.TriggerCron, scheduledAt: slot, fire: cronFire(slot)}
+	options := startOptions{Start: trigger.Start{Trigger: "nightly", Kind: plan.TriggerCron, ScheduledAt: slot, Fire: cronFire(slot)}}
 	id, existing, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options)
 	if err != nil || existing {
 		t.Fatal(id, existing, err)
@@ -55,7 +56,7 @@ func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 	if err := e.store.PutFires([]runs.Fire{*late}, "hello", "nightly", nil); err != nil {
 		t.Fatal(err)
 	}
-	options.fire = cronFire(slot.Add(time.Hour))
+	options.Fire = cronFire(slot.Add(time.Hour))
 	if _, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options); !errors.Is(err, store.ErrSlotTaken) {
 		t.Errorf("a skipped slot: %v", err)
 	}
@@ -86,9 +87,9 @@ func TestARerunSeesTheTriggerOfTheOldRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), startOptions{
-		trigger: "nightly", triggerKind: plan.TriggerCron, triggerAt: slot, scheduledAt: slot, item: item, fire: cronFire(slot),
-	})
+	id, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), startOptions{Start: trigger.Start{
+		Trigger: "nightly", Kind: plan.TriggerCron, At: slot, ScheduledAt: slot, Item: item, Fire: cronFire(slot),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,7 @@ var _ trigger.Runs = triggerRuns{}
 
 // Begin stores a run and drives it.
 func (r triggerRuns) Begin(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, s trigger.Start) (id string, existing bool, err error) {
-	return r.begin(ctx, checked, inputs, startOptions{
-		requestID: s.RequestID, digest: s.Digest, by: s.By, scheduledAt: s.ScheduledAt, trigger: s.Trigger, triggerKind: s.Kind, triggerAt: s.At,
-		item: s.Item, outputs: s.Outputs, fire: s.Fire,
-	})
+	return r.begin(ctx, checked, inputs, startOptions{Start: s})
 }
 
 // Requested returns the run that a request has made before.

@@ -142,7 +142,7 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*ru
 		return nil, lacking, nil
 	}
 	row, err := e.startAsked(asked, func() (string, bool, error) {
-		return e.begin(ctx, rev.Checked, inputs, startOptions{scheduledAt: r.ScheduledAt, requestID: r.RequestID, digest: r.Digest, by: r.By})
+		return e.begin(ctx, rev.Checked, inputs, startOptions{Start: trigger.Start{ScheduledAt: r.ScheduledAt, RequestID: r.RequestID, Digest: r.Digest, By: r.By}})
 	})
 	return row, nil, err
 }
