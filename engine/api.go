@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/local"
@@ -76,27 +75,6 @@ const (
 	UpdateWait     = local.UpdateWait
 	UpdateEnd      = local.UpdateEnd
 )
-
-// CallRequest asks for one action, outside a workflow. Input may hold
-// `${{ secrets.NAME }}` texts; clear values in secret fields are accepted only
-// when LiteralSecrets is set.
-type CallRequest struct {
-	Action         string          `json:"action"`
-	Connection     string          `json:"connection,omitempty"`
-	Input          json.RawMessage `json:"input,omitempty"`
-	LiteralSecrets bool            `json:"literal_secrets,omitempty"`
-	Attempts       int             `json:"attempts,omitempty"` // 0 = 1
-	// IdempotencyKey, where it is set, stands for the key that each call has of its
-	// own: the same request under the same key is the same request once more.
-	IdempotencyKey string `json:"idempotency_key,omitempty"`
-}
-
-// CallResult is what `flowrun call -o json` prints: outputs and meta, or error.
-type CallResult struct {
-	Outputs json.RawMessage `json:"outputs,omitempty"`
-	Meta    json.RawMessage `json:"meta,omitempty"`
-	Error   *runs.Error     `json:"error,omitempty"`
-}
 
 // JSONFault says what is wrong with a JSON text in words for people.
 func JSONFault(err error) string { return schema.JSONFault(err) }

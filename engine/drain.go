@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/local"
@@ -34,7 +33,7 @@ func (e *Engine) DrainLimit() time.Duration {
 
 // InFlight returns how many calls, of runs and outside of them, have been sent
 // and not answered.
-func (e *Engine) InFlight() int { return e.driver.InFlight() + e.outside.count() }
+func (e *Engine) InFlight() int { return e.driver.InFlight() + e.calls.Running() }
 
 // Drain begins a graceful stop (P17): no run is started or resumed any more, no
 // call is sent, and those in flight are waited for. When ctx ends, what is left is
@@ -44,7 +43,7 @@ func (e *Engine) InFlight() int { return e.driver.InFlight() + e.outside.count()
 func (e *Engine) Drain(ctx context.Context) error {
 	e.always.stop()
 	waited := make(chan error, 1)
-	go func() { waited <- e.outside.drain(ctx) }()
+	go func() { waited <- e.calls.Drain(ctx, KillGrace) }()
 	err := e.driver.Drain(ctx)
 	return errors.Join(err, <-waited)
 }
@@ -72,102 +71,4 @@ func (e *Engine) Halt(ctx context.Context) error {
 	err := e.Drain(now)
 	e.project.EndPlugins(ctx)
 	return err
-}
-
-// outsideCalls are the calls that belong to no run: `flowrun call`, logins. Safe
-// for concurrent use.
-type outsideCalls struct {
-	mu      sync.Mutex
-	closed  bool
-	running int
-	idle    chan struct{} // closed when closed and the last one has ended
-
-	admission, life context.Context // end when a stop begins, and when it has waited enough
-	refuse, cancel  context.CancelFunc
-}
-
-func newOutsideCalls() *outsideCalls {
-	o := &outsideCalls{idle: make(chan struct{})}
-	o.admission, o.refuse = context.WithCancel(context.Background())
-	o.life, o.cancel = context.WithCancel(context.Background())
-	return o
-}
-
-// enter counts a call and bounds its context by the engine's life; leave must be
-// called. ErrClosing.
-func (o *outsideCalls) enter(ctx context.Context) (bounded context.Context, leave func(), err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, nil, ErrClosing
-	}
-	o.running++
-	bounded, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(o.life, cancel)
-	return bounded, func() {
-		stop()
-		cancel()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.running--; o.running == 0 && o.closed {
-			close(o.idle)
-		}
-	}, nil
-}
-
-func (o *outsideCalls) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.running
-}
-
-// drain refuses calls, waits for those that run and cancels them when ctx ends.
-func (o *outsideCalls) drain(ctx context.Context) error {
-	o.mu.Lock()
-	if !o.closed {
-		o.closed = true
-		if o.running == 0 {
-			close(o.idle)
-		}
-	}
-	o.mu.Unlock()
-	o.refuse()
-	select {
-	case <-o.idle:
-		return nil
-	case <-ctx.Done():
-	}
-	o.cancel()
-	select {
-	case <-o.idle:
-		return nil
-	case <-time.After(KillGrace):
-		return errors.New("a call outside of runs does not end")
-	}
-}
-
-// pauseBetween waits before the next attempt, or poll, of a call outside of runs.
-// A stop ends the wait: nothing is in flight.
-func (o *outsideCalls) pauseBetween(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-o.admission.Done():
-		return ErrClosing
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// whileOpen bounds a wait that comes before a call is sent: it ends when a stop
-// begins.
-func (o *outsideCalls) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
-	bounded, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(o.admission, cancel)
-	return bounded, func() {
-		stop()
-		cancel()
-	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/inforce"
 	"github.com/flowrun/flowrun/engine/local"
@@ -48,13 +50,14 @@ type Engine struct {
 	*upkeep.Upkeep
 	*memory.Memory
 	*access.Control
+	*connections.Connections
 
 	project   *workspace.Workspace
 	config    workspace.Config // the project's
 	store     store.Store
 	driver    *local.Driver
 	limiter   *ports.Limiter
-	outside   *outsideCalls
+	calls     *calls.Caller
 	revisions *inforce.Revisions
 	feed      *runsFeed
 	always    *always
@@ -90,7 +93,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		}
 	}
 	e := &Engine{
-		project: p, config: p.Config(), outside: newOutsideCalls(), revisions: inforce.New(p), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
+		project: p, config: p.Config(), revisions: inforce.New(p), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
 		failed: make(chan error, 1),
 	}
 	path := filepath.Join(p.Config().StateDir, workspace.StoreFile)
@@ -107,13 +110,13 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	if e.limiter, err = ports.NewLimiter(p, ratelimit.New(p.Config().Now, time.After), e.store.KV(), around); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
-	calls := workspace.NewMockedCaller(p, e.store)
+	sent := workspace.NewMockedCaller(p, e.store)
 	e.driver = local.New(local.Options{
 		Journal:       e.store,
-		Caller:        ports.NewObservedCaller(calls, p.Config().Observer),
+		Caller:        ports.NewObservedCaller(sent, p.Config().Observer),
 		Observer:      p.Config().Observer,
-		Reconciler:    calls,
-		Children:      calls,
+		Reconciler:    sent,
+		Children:      sent,
 		Limiter:       e.limiter,
 		Now:           p.Config().Now,
 		Log:           p.Config().Log,
@@ -136,6 +139,8 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	e.Upkeep = upkeep.New(upkeep.Options{Project: p, Store: e.store, Files: filesOf(e.config), Runs: keptRuns{e}, After: time.After})
+	e.calls = calls.New(calls.Options{Project: p, Limiter: e.limiter, NewID: e.newID, Forget: e.ForgetCall, Closed: ErrClosing})
+	e.Connections = connections.New(p, e.calls, e.Fault)
 	e.Control = access.New(e.store, e.config.Now, e.config.Entropy, e.config.Log, e.Fault)
 	e.Memory = memory.New(p, e.store, e.Fault)
 	return e, nil
@@ -162,6 +167,13 @@ func (e *Engine) storeOptions() boltstore.Options {
 	options.OnCommit, options.OnRuns = ports.CommitStages(surroundingsOf(config)), e.feed.changed
 	options.OnOutbox = e.feed.wake
 	return options
+}
+
+// Call makes one call of an action outside a workflow, with the checks, the limiter
+// and the redaction of a step. Pending answers are followed. What the call says of
+// itself comes in the result; err is a failure of the engine.
+func (e *Engine) Call(ctx context.Context, request calls.Request, sink runs.Sink) (calls.Result, error) {
+	return e.calls.Call(ctx, request, sink)
 }
 
 // Project returns the project that the engine serves.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -41,14 +42,14 @@ func (r triggerRuns) NoteUndriven(row *runs.Run) { r.noteUndriven(row) }
 
 // CallAction calls an action until it is done.
 func (r triggerRuns) CallAction(ctx context.Context, c trigger.Call, sink runs.Sink) (json.RawMessage, *runs.Error, error) {
-	request := CallRequest{Action: c.Action.FullName(), Connection: c.Connection, Attempts: c.Attempts}
-	result, err := r.callUntilDone(ctx, c.Action, request, c.Input, sink)
+	request := calls.Request{Action: c.Action.FullName(), Connection: c.Connection, Attempts: c.Attempts}
+	result, err := r.calls.UntilDone(ctx, c.Action, request, c.Input, sink)
 	return result.Outputs, result.Error, err
 }
 
 // UnknownAction is the failure of a call whose action is not known.
 func (r triggerRuns) UnknownAction(name string, err error) *runs.Error {
-	return r.unknownAction(name, err)
+	return r.calls.Unknown(name, err)
 }
 
 // NewID returns a new run id.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -136,7 +137,7 @@ func (c *canaryBench) exercise(t *testing.T, what string) {
 		{"auth.device_start", "basic"}, {"auth.deployments_list", "auth"}, {"auth.scim_users_list", "auth"},
 	} {
 		input := json.RawMessage(map[string]string{"auth.device_start": `{"scopes":["openid"]}`, "analytics.current_visitors": `{"site_id":"ABCDEFGH"}`}[call.action])
-		result, err := c.engine.Call(t.Context(), engine.CallRequest{Action: call.action, Connection: call.connection, Input: input}, c.hay)
+		result, err := c.engine.Call(t.Context(), calls.Request{Action: call.action, Connection: call.connection, Input: input}, c.hay)
 		if err != nil {
 			t.Fatal(err)
 		}

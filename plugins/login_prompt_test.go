@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -30,7 +30,7 @@ func TestIssue12_13_TheSecondPromptSaysWhyTheFirstEnded(t *testing.T) {
 	b := openBench(t, lines, lineSecrets())
 	cells[0].server.poll = &cells[0].fault
 	sink := &promptsOnly{}
-	result, err := b.engine.Login(t.Context(), "l0", engine.LoginRequest{}, sink)
+	result, err := b.engine.Login(t.Context(), "l0", connections.LoginRequest{}, sink)
 	if err != nil || result.Error != nil {
 		t.Fatalf("log in: %v, %+v", err, result.Error)
 	}

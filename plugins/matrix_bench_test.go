@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -128,13 +129,13 @@ func (b *bench) wait(t *testing.T, id string) *runs.Result {
 }
 
 // call makes one call outside a workflow.
-func (b *bench) call(t *testing.T, action, connection string, input any) engine.CallResult {
+func (b *bench) call(t *testing.T, action, connection string, input any) calls.Result {
 	t.Helper()
 	encoded, err := json.Marshal(input)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := b.engine.Call(t.Context(), engine.CallRequest{
+	result, err := b.engine.Call(t.Context(), calls.Request{
 		Action: action, Connection: connection, Input: encoded, LiteralSecrets: true,
 	}, silent{})
 	if err != nil {
@@ -212,7 +213,7 @@ func (b *bench) tryLogin(l *line) error {
 	if err != nil {
 		return err
 	}
-	result, err := b.engine.Call(context.Background(), engine.CallRequest{
+	result, err := b.engine.Call(context.Background(), calls.Request{
 		Action: "auth.device_wait", Connection: l.name, Input: json.RawMessage(`{"flow_id":"` + flow + `"}`),
 	}, silent{})
 	if err == nil && result.Error != nil {
@@ -223,7 +224,7 @@ func (b *bench) tryLogin(l *line) error {
 
 // startFlow begins a device login, lets the person approve it and returns its id.
 func (b *bench) startFlow(l *line) (string, error) {
-	result, err := b.engine.Call(context.Background(), engine.CallRequest{
+	result, err := b.engine.Call(context.Background(), calls.Request{
 		Action: "auth.device_start", Connection: l.name, Input: json.RawMessage(`{"scopes":["openid","email"]}`),
 	}, silent{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -101,7 +101,7 @@ func (b *bench) tokenCall(c *tokenCell, action string, input any) (map[string]an
 	if err != nil {
 		return nil, &runs.Error{Message: err.Error()}
 	}
-	result, err := b.engine.Call(context.Background(), engine.CallRequest{
+	result, err := b.engine.Call(context.Background(), calls.Request{
 		Action: c.line.plugin + "." + action, Connection: c.line.name, Input: encoded,
 	}, silent{})
 	if err != nil {

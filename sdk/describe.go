@@ -22,6 +22,9 @@ func (p *Plugin) describe() (*pluginv1.DescribeResponse, error) {
 		TokenAction:   p.tokenAction,
 		Simulator:     p.simulator,
 	}
+	if l := p.login; l != nil {
+		response.Login = &pluginv1.Login{Start: l.Start, Wait: l.Wait, Status: l.Status, Revoke: l.Revoke, Scopes: l.Scopes}
+	}
 	for _, a := range p.actions {
 		described, err := a.describe()
 		if err != nil {

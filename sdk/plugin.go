@@ -27,6 +27,7 @@ type Plugin struct {
 	grants   *pluginv1.Grants
 
 	tokenAction    string
+	login          *Login
 	simulator      []string
 	defaultBaseURL string
 
@@ -123,6 +124,9 @@ func (p *Plugin) finish() {
 	if p.tokenAction != "" && p.action(p.tokenAction) == nil {
 		p.failf("token action %q is not an action of the plugin", p.tokenAction)
 	}
+	if p.login != nil {
+		p.login.check(p)
+	}
 }
 
 func (p *Plugin) hasLimiter(name string) bool {
@@ -153,6 +157,28 @@ func CheckConnection[C any](fn func(c *Call[C]) (account string, err error)) Par
 // connection's `token_from` calls.
 func TokenAction(name string) Part {
 	return partFunc(func(p *Plugin) { p.tokenAction = name })
+}
+
+// Login is a part that names the actions by which a person logs in to a connection
+// and out again: what `flowrun connections login` and `logout` call. What each takes
+// and gives stands in the README of the protocol, under "Logins"; the host refuses a
+// plugin whose actions have another shape.
+type Login struct {
+	Start  string   // begins a login, with a code for a person
+	Wait   string   // answers Pending until the person has decided
+	Status string   // what is known of the login; "" = the plugin can't tell
+	Revoke string   // has the service withdraw the login; "" = it can't
+	Scopes []string // asked for where neither the person nor the config's `scopes` names any
+}
+
+func (l Login) addTo(p *Plugin) { p.login = &l }
+
+func (l Login) check(p *Plugin) {
+	for part, name := range map[string]string{"start": l.Start, "wait": l.Wait, "status": l.Status, "revoke": l.Revoke} {
+		if needed := part == "start" || part == "wait"; p.action(name) == nil && (needed || name != "") {
+			p.failf("the login's %s %q is not an action of the plugin", part, name)
+		}
+	}
 }
 
 // Simulator names the program that stands for the service in a sandbox, with its

@@ -81,6 +81,9 @@ func TestNewFindsMistakes(t *testing.T) {
 		`range field "from" is not a field`:            sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.RangeMax("from", "what", time.Hour))),
 		`is not whole hours`:                           sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.RangeMax("what", "what", time.Minute))),
 		`token action "t" is not an action`:            sdk.New("p", "1", "", sdk.TokenAction("t")),
+		`the login's start "s" is not an action`:       sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Login{Start: "s", Wait: "a"}),
+		`the login's wait "" is not an action`:         sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Login{Start: "a"}),
+		`the login's revoke "r" is not an action`:      sdk.New("p", "1", "", sdk.Read("a", "", read), sdk.Login{Start: "a", Wait: "a", Revoke: "r"}),
 		`the simulator has no program`:                 sdk.New("p", "1", "", sdk.Simulator("")),
 		`default base URL: must start with http`:       sdk.New("p", "1", "", sdk.BaseURL("ftp://x")),
 		`example e: invalid: there is no field`:        sdk.New("p", "1", "", sdk.Read("a", "", read, sdk.Example("e", map[string]any{"what": "x", "no": 1}, nil))),
@@ -108,7 +111,7 @@ func TestDescribe(t *testing.T) {
 	list := func(*sdk.Call[httpConfig], pageIn) ([]string, error) { return nil, nil }
 	open := func() *sdktest.Plugin {
 		return sdktest.Open(t, sdk.New("p", "1.0.0", "A plugin",
-			sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("P_DEBUG"), sdk.TokenAction("list"), sdk.Simulator("p-sim", "--quiet"),
+			sdk.BaseURL("https://api.example.com/"), sdk.Hosts("cdn.example.com"), sdk.Env("P_DEBUG"), sdk.TokenAction("list"), sdk.Login{Start: "list", Wait: "list", Scopes: []string{"all"}}, sdk.Simulator("p-sim", "--quiet"),
 			sdk.Limit("all", 60, time.Minute, sdk.FixedWindow(), sdk.MaxConcurrent(4), sdk.Scope("base_url", "token")),
 			sdk.Idempotent("list", "List", list, sdk.Limits("all"), sdk.Paged("cursor", "", "next"), sdk.RangeMax("from", "to", 48*time.Hour),
 				sdk.Incremental(), sdk.Timeout(time.Minute), sdk.Deprecated("use other"), sdk.Fault(sdk.CodeNotFound, "gone", "It is gone"),
@@ -121,7 +124,7 @@ func TestDescribe(t *testing.T) {
 	for _, part := range []string{
 		want, `effect:EFFECT_IDEMPOTENT`, `default_timeout:{seconds:60}`, `limiters:"all"`, `cursor_field:"cursor"`, `max:{seconds:172800}`, `incremental:true`,
 		`deprecated:"use other"`, `code:NOT_FOUND`, `fixed_window:true max_concurrent:4 scope:"base_url" scope:"token"`, `env:"P_DEBUG" hosts:"cdn.example.com"`,
-		`token_action:"list"`, `simulator:"p-sim" simulator:"--quiet"`, `output_schema:"{\"type\": \"array\"}"`, `\"default\":\"https://api.example.com/\"`, `sdk:"go/`,
+		`token_action:"list"`, `login:{start:"list" wait:"list" scopes:"all"}`, `simulator:"p-sim" simulator:"--quiet"`, `output_schema:"{\"type\": \"array\"}"`, `\"default\":\"https://api.example.com/\"`, `sdk:"go/`,
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the description lacks %s:\n%s", part, text)

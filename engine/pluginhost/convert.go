@@ -180,6 +180,9 @@ func descriptionOf(r *pluginv1.DescribeResponse, digest string) *Description {
 		ConfigSchema: orEmptySchema(r.GetConfigSchema()), TokenAction: r.GetTokenAction(), Simulator: r.GetSimulator(),
 		Wants: Wants{Env: r.GetWants().GetEnv(), Hosts: r.GetWants().GetHosts(), State: r.GetWants().GetState()},
 	}
+	if l := r.GetLogin(); l != nil {
+		d.Login = &Login{Start: l.GetStart(), Wait: l.GetWait(), Status: l.GetStatus(), Revoke: l.GetRevoke(), Scopes: l.GetScopes()}
+	}
 	limiters := map[string]plan.Limiter{}
 	for _, l := range r.GetLimiters() {
 		limiter := plan.Limiter{

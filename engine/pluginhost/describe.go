@@ -19,7 +19,7 @@ import (
 
 // describeFormat is the version of the cached record: a record of another one
 // is asked for again.
-const describeFormat = 2
+const describeFormat = 3
 
 const nameRule = "lower-case letters, digits, _ and -, at most 63, a letter first"
 
@@ -213,6 +213,9 @@ func (u *unit) check(d *Description) (*contract, error) {
 	}
 	if d.TokenAction != "" && c.actions[d.TokenAction] == nil {
 		return nil, fmt.Errorf("its token action %q does not exist", d.TokenAction)
+	}
+	if err := c.checkLogin(); err != nil {
+		return nil, fmt.Errorf("its login: %w", err)
 	}
 	return c, nil
 }

@@ -25,6 +25,7 @@ type Description struct {
 	Actions       []*plan.Action  `json:"actions"`
 	Limiters      []plan.Limiter  `json:"limiters,omitempty"`
 	TokenAction   string          `json:"token_action,omitempty"`
+	Login         *Login          `json:"login,omitempty"`     // nil = nobody logs in to its connections
 	Simulator     []string        `json:"simulator,omitempty"` // command; its program is relative to the executable
 	Wants         Wants           `json:"wants,omitzero"`
 }
@@ -34,6 +35,16 @@ type Wants struct {
 	Env   []string `json:"env,omitempty"`
 	Hosts []string `json:"hosts,omitempty"`
 	State bool     `json:"state,omitempty"`
+}
+
+// Login names the actions of a plugin by which a person logs in to a connection
+// and out; what they take and give was checked (proto's Login says what).
+type Login struct {
+	Start  string   `json:"start"`
+	Wait   string   `json:"wait"`
+	Status string   `json:"status,omitempty"` // "" = the plugin can't tell
+	Revoke string   `json:"revoke,omitempty"` // "" = the service withdraws none
+	Scopes []string `json:"scopes,omitempty"` // asked for where nobody names any
 }
 
 // Action returns the action of that name, which is without the plugin's.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -116,10 +117,6 @@ func (u *Upkeep) ForgetCall(id string) {
 	}
 }
 
-// CallPrefix begins the id by which a single call, which is no run, seals its
-// secret outputs.
-const CallPrefix = "call-"
-
 // callOutputsKept is how long those are kept that a call left when its process
 // died.
 const callOutputsKept = 24 * time.Hour
@@ -154,7 +151,7 @@ func (u *Upkeep) sweepOutputs(ctx context.Context, now time.Time) (swept int, er
 // ownerIsGone reports whether what a run or a single call left belongs to nothing
 // any more.
 func (u *Upkeep) ownerIsGone(id string, now time.Time) (bool, error) {
-	if call, ok := strings.CutPrefix(id, CallPrefix); ok {
+	if call, ok := strings.CutPrefix(id, calls.Prefix); ok {
 		at, ok := timeOf(call)
 		return ok && now.Sub(at) > callOutputsKept, nil
 	}

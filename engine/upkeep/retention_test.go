@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -196,7 +197,7 @@ func TestOutputsOfNothingAreSwept(t *testing.T) {
 	defer closeEngine(t, e)
 	kept := runHello(t, e)
 	fresh := strings.ToLower(ulid.Make().String())
-	for _, id := range []string{kept, "01k8zq4c0vdx3y6t7k9m2n5p8r", upkeep.CallPrefix + "01k8zq4c0vdx3y6t7k9m2n5p8r", upkeep.CallPrefix + fresh} {
+	for _, id := range []string{kept, "01k8zq4c0vdx3y6t7k9m2n5p8r", calls.Prefix + "01k8zq4c0vdx3y6t7k9m2n5p8r", calls.Prefix + fresh} {
 		if _, err := e.Project().Services().Seal(t.Context(), pluginhost.SealRequest{RunID: id, Value: []byte(`"canary"`)}); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestOutputsOfNothingAreSwept(t *testing.T) {
 	if err != nil || swept != 2 {
 		t.Errorf("swept %d: %v", swept, err)
 	}
-	if ids, err := e.Project().Services().OutputOwners(); err != nil || !slices.Equal(ids, []string{kept, upkeep.CallPrefix + fresh}) {
+	if ids, err := e.Project().Services().OutputOwners(); err != nil || !slices.Equal(ids, []string{kept, calls.Prefix + fresh}) {
 		t.Errorf("left: %v %v", ids, err)
 	}
 }

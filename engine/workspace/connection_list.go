@@ -31,7 +31,7 @@ type ConnectionStatus struct {
 // LoginState is what is known of a connection's token without asking the
 // service.
 type LoginState struct {
-	State            string     `json:"state"`     // none, valid (also when a refresh token gets a new access token), expired, auth_required; unknown with Error
+	State            string     `json:"state"`     // none, valid (also when a refresh token gets a new access token), expired, auth_required; unknown where the plugin can't tell, or with Error
 	Renewable        bool       `json:"renewable"` // it renews itself: there is a refresh token
 	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
 	RefreshExpiresAt *time.Time `json:"refresh_expires_at,omitempty"`
@@ -39,6 +39,12 @@ type LoginState struct {
 	Reason           string     `json:"reason,omitempty"`
 	Error            string     `json:"error,omitempty"`
 }
+
+// States of a login that are not the plugin's word.
+const (
+	LoginNone    = "none" // nobody is logged in; a plugin may say so too
+	LoginUnknown = "unknown"
+)
 
 // ListConnections is Engine.ListConnections where there is no store yet, so that
 // nobody is logged in.
@@ -69,8 +75,8 @@ func (p *Workspace) ConnectionStatus(found NamedConnection) ConnectionStatus {
 	}
 	status.Rate = cmp.Or(connection.rate, status.Rate)
 	status.TokenFrom = p.TokenSource(found)
-	if description.TokenAction != "" && p.HasAction(found.Plugin, ActionStatus) && status.TokenFrom == "" {
-		status.Login = &LoginState{State: "none"}
+	if description.Login != nil && status.TokenFrom == "" {
+		status.Login = &LoginState{State: LoginNone}
 	}
 	configType, err := schema.FromJSON(description.ConfigSchema)
 	if err != nil {

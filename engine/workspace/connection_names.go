@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/pluginhost"
 )
 
 // NamedConnection is a connection as a command names it.
@@ -46,14 +47,14 @@ func (p *Workspace) ConnectionNames() []NamedConnection {
 	return all
 }
 
-// HasAction reports whether a plugin has an action.
-func (p *Workspace) HasAction(plugin, action string) bool {
+// Login returns the actions that a person logs in with to connections of a plugin; nil
+// where there are none, or nothing can be told of the plugin.
+func (p *Workspace) Login(plugin string) *pluginhost.Login {
 	description, err := p.Describe(plugin)
 	if err != nil {
-		return false
+		return nil
 	}
-	_, found := description.Action(action)
-	return found
+	return description.Login
 }
 
 // ConnectionSettings returns a connection's config as an object; nil where it is wrong.
@@ -79,12 +80,3 @@ func (p *Workspace) TokenSource(found NamedConnection) string {
 	}
 	return source.Connection
 }
-
-// The actions of a plugin that a person logs in with. A plugin has a login when
-// it has the first two.
-const (
-	ActionDeviceStart = "device_start"
-	ActionDeviceWait  = "device_wait"
-	ActionStatus      = "status"
-	ActionRevoke      = "revoke"
-)

@@ -131,9 +131,11 @@ func roomRules() map[string][]string {
 		"engine/inforce": {
 			"engine/check", "engine/diag", "engine/eval", "engine/fault", "engine/interp", "engine/plan", "engine/schedule", "engine/spec", "engine/workspace",
 		},
-		"engine/access": {"engine/diag", "engine/fault", "engine/store"},
-		"engine/memory": {"engine/check", "engine/diag", "engine/fault", "engine/plan", "engine/runs", "engine/schema", "engine/spec", "engine/store", "engine/workspace"},
-		"engine/upkeep": {"engine/diag", "engine/fault", "engine/journal", "engine/runs", "engine/secret", "engine/services", "engine/store", "engine/workspace"},
+		"engine/access":      {"engine/diag", "engine/fault", "engine/store"},
+		"engine/calls":       {"engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
+		"engine/connections": {"engine/calls", "engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
+		"engine/memory":      {"engine/check", "engine/diag", "engine/fault", "engine/plan", "engine/runs", "engine/schema", "engine/spec", "engine/store", "engine/workspace"},
+		"engine/upkeep":      {"engine/calls", "engine/diag", "engine/fault", "engine/journal", "engine/runs", "engine/secret", "engine/services", "engine/store", "engine/workspace"},
 		"engine/trigger": {
 			"engine/diag", "engine/fault", "engine/inforce", "engine/interp", "engine/notify", "engine/plan", "engine/project", "engine/runs", "engine/schedule",
 			"engine/schema", "engine/secret", "engine/store", "engine/workspace",
@@ -158,7 +160,7 @@ func parts() []string {
 // rooms are the parts of the engine that those who use it may name too: their types
 // are in its API.
 func rooms() []string {
-	return []string{"engine/access", "engine/fault", "engine/inforce", "engine/memory", "engine/preview", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
+	return []string{"engine/access", "engine/calls", "engine/connections", "engine/fault", "engine/inforce", "engine/memory", "engine/preview", "engine/runquery", "engine/services", "engine/trigger", "engine/upkeep", "engine/vitals", "engine/workspace"}
 }
 
 // soleImporters are the libraries that one part of the product alone may import.

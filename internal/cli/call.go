@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
@@ -74,8 +75,8 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 }
 
 // callRequest reads --with.
-func (a *app) callRequest(action string, flags *callFlags) (engine.CallRequest, error) {
-	request := engine.CallRequest{Action: action, Connection: flags.connection, Attempts: 1 + max(flags.retries, 0)}
+func (a *app) callRequest(action string, flags *callFlags) (calls.Request, error) {
+	request := calls.Request{Action: action, Connection: flags.connection, Attempts: 1 + max(flags.retries, 0)}
 	if plugin, name, found := strings.Cut(action, "."); !found || plugin == "" || name == "" {
 		return request, usageError(fmt.Errorf("%s is not PLUGIN.ACTION", diag.ShellWord(action)), "`flowrun plugins actions` lists the actions")
 	}
@@ -114,7 +115,7 @@ func noObject(text []byte, err error) string {
 	return cmp.Or(engine.WhyNoJSON(text), engine.JSONFault(err))
 }
 
-func (a *app) printCall(result engine.CallResult, output string) error {
+func (a *app) printCall(result calls.Result, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, callJSON(result))
 	}
@@ -127,7 +128,7 @@ func (a *app) printCall(result engine.CallResult, output string) error {
 }
 
 // callJSON is what call -o json prints: outputs and meta, or the error.
-func callJSON(result engine.CallResult) any {
+func callJSON(result calls.Result) any {
 	if result.Error != nil {
 		return map[string]any{"error": result.Error}
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -14,7 +14,7 @@ import (
 // askForSecrets asks on a terminal for the secret inputs that an action needs and
 // --with does not give. Without a terminal, and for an action that is not known,
 // the call itself says what is wrong.
-func (a *app) askForSecrets(ctx context.Context, request *engine.CallRequest) error {
+func (a *app) askForSecrets(ctx context.Context, request *calls.Request) error {
 	if !term.IsTerminalInput(a.sys.Stdin) || !term.IsTerminal(a.sys.Stderr) {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
@@ -149,8 +149,8 @@ func (s *session) connectionNames(ctx context.Context) ([]string, error) {
 }
 
 // test tries connections side by side and returns what came out in their order.
-func (s *session) test(ctx context.Context, names []string) ([]engine.ConnectionTest, error) {
-	tests, errs := make([]engine.ConnectionTest, len(names)), make([]error, len(names))
+func (s *session) test(ctx context.Context, names []string) ([]connections.Test, error) {
+	tests, errs := make([]connections.Test, len(names)), make([]error, len(names))
 	slots := make(chan struct{}, testsAtOnce)
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -169,12 +169,12 @@ func (s *session) test(ctx context.Context, names []string) ([]engine.Connection
 	return tests, nil
 }
 
-func (a *app) printTests(tests []engine.ConnectionTest, output string) error {
+func (a *app) printTests(tests []connections.Test, output string) error {
 	if output == "json" {
 		if tests == nil {
-			tests = []engine.ConnectionTest{}
+			tests = []connections.Test{}
 		}
-		return view.JSON(a.sys.Stdout, web.Page[engine.ConnectionTest]{Items: tests})
+		return view.JSON(a.sys.Stdout, web.Page[connections.Test]{Items: tests})
 	}
 	if len(tests) == 0 {
 		a.note("no connections: they are declared under `connections` of %s", projectFileName)
@@ -190,7 +190,7 @@ func (a *app) printTests(tests []engine.ConnectionTest, output string) error {
 }
 
 // exitOfTests is the exit code of the failures, 5 when they are of several kinds.
-func exitOfTests(tests []engine.ConnectionTest) int {
+func exitOfTests(tests []connections.Test) int {
 	code := exitOK
 	for _, test := range tests {
 		if test.Error == nil {

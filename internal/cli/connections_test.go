@@ -6,27 +6,27 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestExitCodeOfConnectionTests(t *testing.T) {
-	fail := func(kind plan.ErrorKind, applied runs.Applied) engine.ConnectionTest {
-		return engine.ConnectionTest{Error: &runs.Error{Kind: kind, Applied: applied}}
+	fail := func(kind plan.ErrorKind, applied runs.Applied) connections.Test {
+		return connections.Test{Error: &runs.Error{Kind: kind, Applied: applied}}
 	}
-	fine := engine.ConnectionTest{OK: true}
+	fine := connections.Test{OK: true}
 	invalid, login, down := fail(plan.KindInvalid, runs.NotApplied), fail(plan.KindAuthRequired, runs.NotApplied), fail(plan.KindUnavailable, runs.NotApplied)
 	for name, test := range map[string]struct {
-		tests []engine.ConnectionTest
+		tests []connections.Test
 		want  int
 	}{
 		"none":             {nil, exitOK},
-		"all are well":     {[]engine.ConnectionTest{fine, fine}, exitOK},
-		"a wrong config":   {[]engine.ConnectionTest{fine, invalid, invalid}, exitInvalid},
-		"a login":          {[]engine.ConnectionTest{login, fine}, exitLogin},
-		"a service":        {[]engine.ConnectionTest{down}, exitFailed},
-		"of several kinds": {[]engine.ConnectionTest{login, invalid}, exitFailed},
+		"all are well":     {[]connections.Test{fine, fine}, exitOK},
+		"a wrong config":   {[]connections.Test{fine, invalid, invalid}, exitInvalid},
+		"a login":          {[]connections.Test{login, fine}, exitLogin},
+		"a service":        {[]connections.Test{down}, exitFailed},
+		"of several kinds": {[]connections.Test{login, invalid}, exitFailed},
 	} {
 		if got := exitOfTests(test.tests); got != test.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, test.want)

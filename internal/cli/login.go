@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
@@ -33,7 +34,7 @@ func (a *app) loginCommand() *cobra.Command {
 			return a.login(c.Context(), args[0], splitScopes(scopes), output)
 		},
 	}
-	c.Flags().StringArrayVar(&scopes, "scope", nil, "scopes to ask for, in one or several (default: `scopes` of the connection's config, else openid email profile)")
+	c.Flags().StringArrayVar(&scopes, "scope", nil, "scopes to ask for, in one or several (default: `scopes` of the connection's config, else the usual ones of its plugin)")
 	outputFlag(c, &output, "text", "json")
 	a.liveFlags(c)
 	return c
@@ -59,9 +60,9 @@ func (a *app) login(ctx context.Context, name string, scopes []string, output st
 	session.announceSandbox()
 	ctx, killed, end := a.untilSignal(ctx)
 	defer end()
-	result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (result engine.CallResult, err error) {
+	result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (result calls.Result, err error) {
 		err = session.tryAnyway(ctx, func(c *web.Client) error { // asked twice, a login is the same one
-			result, err = c.Login(ctx, name, engine.LoginRequest{Scopes: scopes}, sink)
+			result, err = c.Login(ctx, name, connections.LoginRequest{Scopes: scopes}, sink)
 			return err
 		})
 		return result, err
@@ -91,7 +92,7 @@ func canceledLogin(err error) error {
 }
 
 // watchLogin shows a login and ends it when a key says so.
-func (a *app) watchLogin(ctx context.Context, login func(context.Context, web.Prompter) (engine.CallResult, error)) (engine.CallResult, error) {
+func (a *app) watchLogin(ctx context.Context, login func(context.Context, web.Prompter) (calls.Result, error)) (calls.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keys, restore, hasKeys := a.keys()
@@ -129,7 +130,7 @@ func (a *app) keys() (keys <-chan term.Key, stop func() error, ok bool) {
 // hasLiveErr reports whether stderr can be drawn on.
 func (a *app) hasLiveErr() bool { return term.IsTerminal(a.sys.Stderr) && a.env("TERM") != "dumb" }
 
-// loginAnswer is what device_wait answers.
+// loginAnswer is what the wait of a login answers.
 type loginAnswer struct {
 	State         string     `json:"state"`
 	Scopes        []string   `json:"scopes"`
@@ -137,11 +138,11 @@ type loginAnswer struct {
 	ExpiresAt     *time.Time `json:"expires_at"`
 }
 
-func (a *app) printLogin(name string, result engine.CallResult, output string) error {
+func (a *app) printLogin(name string, result calls.Result, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, struct {
 			Connection string `json:"connection"`
-			engine.CallResult
+			calls.Result
 		}{name, result})
 	}
 	page := a.page(a.sys.Stderr)
@@ -198,11 +199,11 @@ func (a *app) logout(ctx context.Context, name, output string) error {
 	return exitWith(exitOfCall(result.Error))
 }
 
-func (a *app) printLogout(name string, result engine.LogoutResult, output string) error {
+func (a *app) printLogout(name string, result connections.LogoutResult, output string) error {
 	if output == "json" {
 		return view.JSON(a.sys.Stdout, struct {
 			Connection string `json:"connection"`
-			engine.LogoutResult
+			connections.LogoutResult
 		}{name, result})
 	}
 	if result.Error != nil {

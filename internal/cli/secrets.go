@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -254,7 +255,7 @@ func (a *app) noSecret(ctx context.Context, name string) error {
 }
 
 // readOutputs decodes what a call answered.
-func readOutputs[T any](result engine.CallResult) (answer T, err error) {
+func readOutputs[T any](result calls.Result) (answer T, err error) {
 	if err = json.Unmarshal(result.Outputs, &answer); err != nil {
 		err = fmt.Errorf("read the answer: %w", err)
 	}

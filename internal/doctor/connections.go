@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -70,8 +71,8 @@ func (e *examination) checkConnections(ctx context.Context) {
 // tryConnections asks the owner of the store; where there is no store yet, an
 // engine on a folder that is thrown away. One that does not answer in time has
 // failed so.
-func (e *examination) tryConnections(ctx context.Context, names []string) ([]engine.ConnectionTest, error) {
-	ask := func(ctx context.Context, name string) (engine.ConnectionTest, error) {
+func (e *examination) tryConnections(ctx context.Context, names []string) ([]connections.Test, error) {
+	ask := func(ctx context.Context, name string) (connections.Test, error) {
 		return e.store.TestConnection(ctx, name)
 	}
 	if e.store == nil {
@@ -82,7 +83,7 @@ func (e *examination) tryConnections(ctx context.Context, names []string) ([]eng
 		defer remove()
 		ask = opened.TestConnection
 	}
-	tests, slots := make([]engine.ConnectionTest, len(names)), make(chan struct{}, atOnce)
+	tests, slots := make([]connections.Test, len(names)), make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
@@ -94,7 +95,7 @@ func (e *examination) tryConnections(ctx context.Context, names []string) ([]eng
 				if ctx.Err() != nil {
 					failure.Kind, failure.Message = plan.KindTimeout, fmt.Sprintf("no answer within %s", servicePatience)
 				}
-				test = engine.ConnectionTest{Name: name, Error: failure}
+				test = connections.Test{Name: name, Error: failure}
 			}
 			tests[i] = test
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -65,7 +66,7 @@ type Store interface {
 
 // Tester lets a connection make one harmless request.
 type Tester interface {
-	TestConnection(ctx context.Context, name string) (engine.ConnectionTest, error)
+	TestConnection(ctx context.Context, name string) (connections.Test, error)
 }
 
 // Examine looks at one thing after the other; later ones need what earlier ones

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
@@ -41,8 +42,8 @@ func (a *answers) Schedules(context.Context) (*web.SchedulePage, error) {
 	page.Items = a.schedules
 	return page, a.err
 }
-func (a *answers) TestConnection(context.Context, string) (engine.ConnectionTest, error) {
-	return engine.ConnectionTest{}, a.err
+func (a *answers) TestConnection(context.Context, string) (connections.Test, error) {
+	return connections.Test{}, a.err
 }
 func (a *answers) Leave() error { a.left++; return a.err }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -19,9 +21,9 @@ import (
 // Access is what the API needs of an engine to act on connections and secrets.
 type Access interface {
 	ListConnections(ctx context.Context) []workspace.ConnectionStatus
-	TestConnection(ctx context.Context, connection string) (engine.ConnectionTest, error)
-	Login(ctx context.Context, connection string, r engine.LoginRequest, sink runs.Sink) (engine.CallResult, error)
-	Logout(ctx context.Context, connection string) (engine.LogoutResult, error)
+	TestConnection(ctx context.Context, connection string) (connections.Test, error)
+	Login(ctx context.Context, connection string, r connections.LoginRequest, sink runs.Sink) (calls.Result, error)
+	Logout(ctx context.Context, connection string) (connections.LogoutResult, error)
 	ListSecrets(ctx context.Context) ([]workspace.SecretInfo, error)
 	SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error)
 	RemoveSecret(ctx context.Context, name string) error
@@ -91,9 +93,9 @@ type connectionInput struct {
 	Body *NoBody
 }
 
-func (s *server) testConnection(ctx context.Context, in *connectionInput) (engine.ConnectionTest, *Problem) {
+func (s *server) testConnection(ctx context.Context, in *connectionInput) (connections.Test, *Problem) {
 	if problem := in.check(); problem != nil {
-		return engine.ConnectionTest{}, problem
+		return connections.Test{}, problem
 	}
 	test, err := s.Access.TestConnection(ctx, in.Name)
 	if err != nil {
@@ -104,7 +106,7 @@ func (s *server) testConnection(ctx context.Context, in *connectionInput) (engin
 
 type loginInput struct {
 	ConnectionRef
-	Body *engine.LoginRequest
+	Body *connections.LoginRequest
 }
 
 // login streams as a call does: an unknown connection is told before the stream
@@ -129,9 +131,9 @@ func (s *server) login(ctx context.Context, in *loginInput) (*streamed, *Problem
 	}}, nil
 }
 
-func (s *server) logout(ctx context.Context, in *connectionInput) (engine.LogoutResult, *Problem) {
+func (s *server) logout(ctx context.Context, in *connectionInput) (connections.LogoutResult, *Problem) {
 	if problem := in.check(); problem != nil {
-		return engine.LogoutResult{}, problem
+		return connections.LogoutResult{}, problem
 	}
 	result, err := s.Access.Logout(ctx, in.Name)
 	if err != nil {

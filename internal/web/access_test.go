@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -26,7 +26,7 @@ func accessClient(t *testing.T, access *fakeAccess) *Client {
 
 func TestALoginShowsItsPromptAndEnds(t *testing.T) {
 	access, sink := new(fakeAccess), &promptSink{make(chan runs.Prompt, 1)}
-	result, err := accessClient(t, access).Login(t.Context(), "work", engine.LoginRequest{Scopes: []string{"a", "b"}}, sink)
+	result, err := accessClient(t, access).Login(t.Context(), "work", connections.LoginRequest{Scopes: []string{"a", "b"}}, sink)
 	if err != nil || string(result.Outputs) != `{"state":"granted"}` {
 		t.Fatalf("%s, %v", result.Outputs, err)
 	}
@@ -43,7 +43,7 @@ func TestACanceledLoginEndsInTheOwner(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := client.Login(ctx, "work", engine.LoginRequest{}, sink)
+		_, err := client.Login(ctx, "work", connections.LoginRequest{}, sink)
 		done <- err
 	}()
 	<-sink.prompts
@@ -59,7 +59,7 @@ func TestACanceledLoginEndsInTheOwner(t *testing.T) {
 func TestAnUnknownConnectionIsNotFoundWithANearMatch(t *testing.T) {
 	client := accessClient(t, new(fakeAccess))
 	_, testErr := client.TestConnection(t.Context(), "wrok")
-	_, loginErr := client.Login(t.Context(), "wrok", engine.LoginRequest{}, &promptSink{})
+	_, loginErr := client.Login(t.Context(), "wrok", connections.LoginRequest{}, &promptSink{})
 	_, logoutErr := client.Logout(t.Context(), "wrok")
 	for name, err := range map[string]error{"test": testErr, "login": loginErr, "logout": logoutErr, "rm": client.RemoveSecret(t.Context(), "S")} {
 		var problem *Problem

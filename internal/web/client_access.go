@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -17,21 +18,21 @@ func (c *Client) Connections(ctx context.Context) ([]workspace.ConnectionStatus,
 }
 
 // TestConnection lets the plugin of a connection try it.
-func (c *Client) TestConnection(ctx context.Context, name string) (engine.ConnectionTest, error) {
-	var test engine.ConnectionTest
+func (c *Client) TestConnection(ctx context.Context, name string) (connections.Test, error) {
+	var test connections.Test
 	err := c.post(ctx, connectionPath(name, "/test"), struct{}{}, &test)
 	return test, err
 }
 
 // Login runs a login and tells sink what it says meanwhile. It ends with ctx:
 // nothing is sent to the service afterwards.
-func (c *Client) Login(ctx context.Context, name string, r engine.LoginRequest, sink Prompter) (engine.CallResult, error) {
+func (c *Client) Login(ctx context.Context, name string, r connections.LoginRequest, sink Prompter) (calls.Result, error) {
 	return c.follow(ctx, connectionPath(name, "/login"), r, sink)
 }
 
 // Logout withdraws a connection's token and forgets it.
-func (c *Client) Logout(ctx context.Context, name string) (engine.LogoutResult, error) {
-	var result engine.LogoutResult
+func (c *Client) Logout(ctx context.Context, name string) (connections.LogoutResult, error) {
+	var result connections.LogoutResult
 	err := c.post(ctx, connectionPath(name, "/logout"), struct{}{}, &result)
 	return result, err
 }

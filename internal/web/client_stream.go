@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -67,15 +68,15 @@ type Prompter interface {
 }
 
 // Call runs one action and tells sink what it says meanwhile.
-func (c *Client) Call(ctx context.Context, r engine.CallRequest, sink Prompter) (engine.CallResult, error) {
+func (c *Client) Call(ctx context.Context, r calls.Request, sink Prompter) (calls.Result, error) {
 	return c.follow(ctx, "/local/call", r, sink)
 }
 
 // follow posts a request whose answer tells what happens until its result.
-func (c *Client) follow(ctx context.Context, path string, r any, sink Prompter) (engine.CallResult, error) {
+func (c *Client) follow(ctx context.Context, path string, r any, sink Prompter) (calls.Result, error) {
 	response, err := c.send(ctx, http.MethodPost, path, r, nil)
 	if err != nil {
-		return engine.CallResult{}, err
+		return calls.Result{}, err
 	}
 	defer response.Body.Close()
 	decoder := json.NewDecoder(response.Body)
@@ -85,7 +86,7 @@ func (c *Client) follow(ctx context.Context, path string, r any, sink Prompter) 
 			if errors.Is(err, io.EOF) {
 				err = errors.New("it ended before the call did")
 			}
-			return engine.CallResult{}, goneError(ctx, err)
+			return calls.Result{}, goneError(ctx, err)
 		}
 		switch {
 		case line.Log != nil:
@@ -95,9 +96,9 @@ func (c *Client) follow(ctx context.Context, path string, r any, sink Prompter) 
 		case line.Prompt != nil:
 			sink.Prompt(*line.Prompt)
 		case line.Problem != nil && ctx.Err() != nil:
-			return engine.CallResult{}, ctx.Err() // what the owner says of our own end
+			return calls.Result{}, ctx.Err() // what the owner says of our own end
 		case line.Problem != nil:
-			return engine.CallResult{}, line.Problem
+			return calls.Result{}, line.Problem
 		case line.Result != nil:
 			return *line.Result, nil
 		}

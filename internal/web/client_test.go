@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/journal"
@@ -184,7 +185,7 @@ func (s *said) Prompt(prompt runs.Prompt) { s.lines = append(s.lines, "prompt "+
 
 func TestACallSaysWhatItDoes(t *testing.T) {
 	sink := new(said)
-	result, err := newTestClient(t, new(fakeRuns)).Call(t.Context(), engine.CallRequest{Action: "a.b"}, sink)
+	result, err := newTestClient(t, new(fakeRuns)).Call(t.Context(), calls.Request{Action: "a.b"}, sink)
 	if err != nil || string(result.Outputs) != `{"n":9007199254740993}` {
 		t.Errorf("result %s, %v", result.Outputs, err)
 	}
@@ -195,7 +196,7 @@ func TestACallSaysWhatItDoes(t *testing.T) {
 
 func TestACallThatCannotRunIsAProblem(t *testing.T) {
 	client := newTestClient(t, &fakeRuns{err: &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("full")}})
-	_, err := client.Call(t.Context(), engine.CallRequest{Action: "a.b"}, new(said))
+	_, err := client.Call(t.Context(), calls.Request{Action: "a.b"}, new(said))
 	var problem *Problem
 	if !errors.As(err, &problem) || problem.Code != CodeStoreFull {
 		t.Errorf("error %v", err)
@@ -209,7 +210,7 @@ func TestACanceledRequestEndsItsHandler(t *testing.T) {
 	client := newTestClient(t, runs)
 	go func() {
 		defer close(ended)
-		_, err := client.Call(ctx, engine.CallRequest{Action: "a.b"}, new(said))
+		_, err := client.Call(ctx, calls.Request{Action: "a.b"}, new(said))
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -74,6 +75,10 @@ func schemaName(t reflect.Type, hint string) string {
 	switch {
 	case strings.HasSuffix(t.PkgPath(), "/preview") && name != "Preview":
 		return "Preview" + name
+	case strings.HasSuffix(t.PkgPath(), "/calls"):
+		return "Call" + name
+	case t == reflect.TypeFor[connections.Test]():
+		return "ConnectionTest"
 	case t == reflect.TypeFor[runs.Step]():
 		return "RunStep"
 	case t == reflect.TypeFor[trigger.Info](), t == reflect.TypeFor[trigger.Request]():

@@ -22,7 +22,7 @@ const textsFile = "document_texts.go"
 // the types that the document shows. UPDATE=1 writes it; the document follows.
 func TestTheTextsAreThoseOfTheTypes(t *testing.T) {
 	comments := map[string]string{}
-	for _, dir := range []string{".", "../../engine", "../../engine/preview", "../../engine/services", "../../engine/memory", "../../engine/trigger", "../../engine/upkeep", "../../engine/workspace", "../../engine/plan", "../../engine/runs", "../../engine/quota", "../../engine/diag", "../../engine/local", "../../engine/pluginhost"} {
+	for _, dir := range []string{".", "../../engine", "../../engine/preview", "../../engine/services", "../../engine/calls", "../../engine/connections", "../../engine/memory", "../../engine/trigger", "../../engine/upkeep", "../../engine/workspace", "../../engine/plan", "../../engine/runs", "../../engine/quota", "../../engine/diag", "../../engine/local", "../../engine/pluginhost"} {
 		readComments(t, dir, comments)
 	}
 	texts := map[string]string{}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -217,9 +219,9 @@ func (f *fakeRuns) Rerun(_ context.Context, id string, _ engine.RerunRequest) (*
 	return &row, nil, f.fail(id)
 }
 
-func (f *fakeRuns) Call(ctx context.Context, _ engine.CallRequest, sink runs.Sink) (engine.CallResult, error) {
+func (f *fakeRuns) Call(ctx context.Context, _ calls.Request, sink runs.Sink) (calls.Result, error) {
 	if err := f.fail(knownRun); err != nil {
-		return engine.CallResult{}, err
+		return calls.Result{}, err
 	}
 	sink.Log(runs.Log{Message: "hello <you>"})
 	sink.Progress(runs.Progress{Fraction: 0.5})
@@ -228,10 +230,10 @@ func (f *fakeRuns) Call(ctx context.Context, _ engine.CallRequest, sink runs.Sin
 		select {
 		case <-f.calls:
 		case <-ctx.Done():
-			return engine.CallResult{}, ctx.Err()
+			return calls.Result{}, ctx.Err()
 		}
 	}
-	return engine.CallResult{Outputs: json.RawMessage(`{"n":9007199254740993}`)}, nil
+	return calls.Result{Outputs: json.RawMessage(`{"n":9007199254740993}`)}, nil
 }
 
 // fakeCatalog is a project with one plugin.
@@ -290,13 +292,13 @@ func (f *fakeAccess) ListConnections(context.Context) []workspace.ConnectionStat
 	return []workspace.ConnectionStatus{{Name: "work", Plugin: "auth", Login: &workspace.LoginState{State: "valid"}}}
 }
 
-func (f *fakeAccess) TestConnection(_ context.Context, name string) (engine.ConnectionTest, error) {
-	return engine.ConnectionTest{Name: name, OK: true, Account: "ann"}, f.known(name)
+func (f *fakeAccess) TestConnection(_ context.Context, name string) (connections.Test, error) {
+	return connections.Test{Name: name, OK: true, Account: "ann"}, f.known(name)
 }
 
-func (f *fakeAccess) Login(ctx context.Context, name string, r engine.LoginRequest, sink runs.Sink) (engine.CallResult, error) {
+func (f *fakeAccess) Login(ctx context.Context, name string, r connections.LoginRequest, sink runs.Sink) (calls.Result, error) {
 	if err := f.known(name); err != nil {
-		return engine.CallResult{}, err
+		return calls.Result{}, err
 	}
 	f.scopes = r.Scopes
 	sink.(Prompter).Prompt(runs.Prompt{Title: "log in", UserCode: "WDJB-MJHT"})
@@ -305,14 +307,14 @@ func (f *fakeAccess) Login(ctx context.Context, name string, r engine.LoginReque
 		case <-f.loggedIn:
 		case <-ctx.Done():
 			f.ended <- ctx.Err()
-			return engine.CallResult{}, ctx.Err()
+			return calls.Result{}, ctx.Err()
 		}
 	}
-	return engine.CallResult{Outputs: json.RawMessage(`{"state":"granted"}`)}, nil
+	return calls.Result{Outputs: json.RawMessage(`{"state":"granted"}`)}, nil
 }
 
-func (f *fakeAccess) Logout(_ context.Context, name string) (engine.LogoutResult, error) {
-	return engine.LogoutResult{Revoked: true, Forgotten: true}, f.known(name)
+func (f *fakeAccess) Logout(_ context.Context, name string) (connections.LogoutResult, error) {
+	return connections.LogoutResult{Revoked: true, Forgotten: true}, f.known(name)
 }
 
 func (f *fakeAccess) ListSecrets(context.Context) ([]workspace.SecretInfo, error) {

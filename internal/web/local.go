@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -37,7 +38,7 @@ func (s *server) startLocal(w http.ResponseWriter, r *http.Request) *Problem {
 }
 
 func (s *server) callLocal(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.CallRequest
+	var request calls.Request
 	if problem := decodeBody(w, r, localBodyCap, false, &request); problem != nil {
 		return problem
 	}

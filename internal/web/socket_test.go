@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -172,7 +173,7 @@ func TestTheGateWaitsForWhatIsInFlight(t *testing.T) {
 	heard, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		if _, err := client.Call(t.Context(), engine.CallRequest{}, heardSink{new(said), heard}); err != nil {
+		if _, err := client.Call(t.Context(), calls.Request{}, heardSink{new(said), heard}); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
@@ -37,7 +38,7 @@ type Runs interface {
 	Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error)
 	Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error)
 	Rerun(ctx context.Context, id string, r engine.RerunRequest) (*runs.Run, diag.List, error)
-	Call(ctx context.Context, r engine.CallRequest, sink runs.Sink) (engine.CallResult, error)
+	Call(ctx context.Context, r calls.Request, sink runs.Sink) (calls.Result, error)
 }
 
 // Catalog is what the API needs of a project: what can run.
@@ -151,11 +152,11 @@ func NewActionItem(a *plan.Action) ActionItem {
 // CallLine is one line of the answer to a call: what it says while it runs, and
 // last its result or the problem that kept it from running.
 type CallLine struct {
-	Log      *runs.Log          `json:"log,omitempty"`
-	Progress *runs.Progress     `json:"progress,omitempty"`
-	Prompt   *runs.Prompt       `json:"prompt,omitempty"`
-	Result   *engine.CallResult `json:"result,omitempty"`
-	Problem  *Problem           `json:"problem,omitempty"`
+	Log      *runs.Log      `json:"log,omitempty"`
+	Progress *runs.Progress `json:"progress,omitempty"`
+	Prompt   *runs.Prompt   `json:"prompt,omitempty"`
+	Result   *calls.Result  `json:"result,omitempty"`
+	Problem  *Problem       `json:"problem,omitempty"`
 }
 
 var runIDPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)

@@ -52,6 +52,7 @@ func NewWith(o Options) *sdk.Plugin {
 		}),
 		sdk.CheckConnection(p.checkConnection),
 		sdk.TokenAction("token"),
+		sdk.Login{Start: "device_start", Wait: "device_wait", Status: "status", Revoke: "revoke", Scopes: []string{"openid", "email", "profile"}},
 		sdk.UsesState(),
 	}
 	parts = append(parts, p.deviceActions()...)

@@ -66,6 +66,7 @@ func describeRows(add adder) {
 	}
 	add("Capabilities", name("features"))
 	add("DescribeResponse", name("name"), name("version"), name("sdk"), text("doc"), Row{Field: "config_schema", Kind: Schema, Shown: true}, name("token_action"), name("simulator"))
+	add("Login", name("start"), name("wait"), name("status"), name("revoke"), name("scopes"))
 	add("Grants", name("env"), name("hosts"))
 	add("Limiter", name("name"), name("scope"))
 	add("Action", name("name"), text("doc"), Row{Field: "input_schema", Kind: Schema, Shown: true}, Row{Field: "output_schema", Kind: Schema, Shown: true}, name("limiters"), text("deprecated"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -89,7 +89,7 @@ func (p Page) paintLogin(c workspace.ConnectionStatus, cell string) string {
 
 // ConnectionTests prints what the tests of connections gave: a line each, with
 // the error and what to do below it.
-func (p Page) ConnectionTests(out io.Writer, tests []engine.ConnectionTest) {
+func (p Page) ConnectionTests(out io.Writer, tests []connections.Test) {
 	names, plugins := 0, 0
 	for _, test := range tests {
 		names, plugins = max(names, term.Width(term.Clean(test.Name))), max(plugins, term.Width(term.Clean(test.Plugin)))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -245,7 +246,7 @@ e           x       -                  -      error: there is no
 		t.Error("(-want +got)", diff)
 	}
 	out.Reset()
-	page().ConnectionTests(&out, []engine.ConnectionTest{
+	page().ConnectionTests(&out, []connections.Test{
 		{Name: "work", Plugin: "tasks", OK: true, Account: "ann", DurationMS: 12},
 		{Name: "c", Plugin: "x", OK: true, NotTried: true, Note: "the plugin has no test", DurationMS: 12},
 		{Name: "b", Plugin: "x", Error: &runs.Error{Kind: plan.KindUnauthorized, Message: "401", HTTPStatus: 401, Hint: diag.Say("look at token")}},

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -27,8 +27,8 @@ type connectionRow struct {
 	Settings  string // its config as JSON
 	Soon      bool   // its login ends within expiresSoon
 	Flow      *loginView
-	Test      *engine.ConnectionTest
-	Logout    *engine.LogoutResult
+	Test      *connections.Test
+	Logout    *connections.LogoutResult
 	Failed    *runs.Error // of the last test or logout
 
 	now time.Time

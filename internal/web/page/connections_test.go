@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -14,14 +14,14 @@ import (
 // tested is an engine with one connection, whose test was made before.
 type tested struct {
 	Engine
-	test engine.ConnectionTest
+	test connections.Test
 }
 
 func (e tested) ListConnections(context.Context) []workspace.ConnectionStatus {
 	return []workspace.ConnectionStatus{{Name: e.test.Name, Plugin: e.test.Plugin}}
 }
 
-func (e tested) TestConnection(context.Context, string) (engine.ConnectionTest, error) {
+func (e tested) TestConnection(context.Context, string) (connections.Test, error) {
 	return e.test, nil
 }
 
@@ -30,11 +30,11 @@ func (e tested) TestConnection(context.Context, string) (engine.ConnectionTest, 
 func TestIssue12_31_ThePageTellsWhatWasNotTried(t *testing.T) {
 	d := newDesk(t, nil)
 	for _, c := range []struct {
-		test      engine.ConnectionTest
+		test      connections.Test
 		has, lack string
 	}{
-		{engine.ConnectionTest{Name: "a", Plugin: "x", OK: true, NotTried: true, Note: "the plugin has no test"}, "The connection was opened; the plugin has no test", "works"},
-		{engine.ConnectionTest{Name: "a", Plugin: "x", OK: true, DurationMS: 12}, "The connection works (12", "opened"},
+		{connections.Test{Name: "a", Plugin: "x", OK: true, NotTried: true, Note: "the plugin has no test"}, "The connection was opened; the plugin has no test", "works"},
+		{connections.Test{Name: "a", Plugin: "x", OK: true, DurationMS: 12}, "The connection works (12", "opened"},
 	} {
 		mux := http.NewServeMux()
 		for _, route := range Routes(Options{Engine: tested{d.engine, c.test}, Now: time.Now, Version: "test"}) {

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -92,13 +93,13 @@ func (l *logins) begin(connection string) {
 		if stopped {
 			return
 		}
-		result, err := l.engine.Login(ctx, connection, engine.LoginRequest{}, &loginSink{l, flow})
+		result, err := l.engine.Login(ctx, connection, connections.LoginRequest{}, &loginSink{l, flow})
 		l.finish(flow, result, err)
 	})
 }
 
 // finish notes how a login ended, unless it was stopped before.
-func (l *logins) finish(flow *loginFlow, result engine.CallResult, err error) {
+func (l *logins) finish(flow *loginFlow, result calls.Result, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !flow.ended.IsZero() {

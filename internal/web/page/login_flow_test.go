@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -17,11 +18,11 @@ import (
 type loginScript struct {
 	Connections
 	shown  chan struct{}
-	answer chan engine.CallResult
+	answer chan calls.Result
 	calls  int
 }
 
-func (l *loginScript) Login(ctx context.Context, connection string, _ engine.LoginRequest, sink runs.Sink) (engine.CallResult, error) {
+func (l *loginScript) Login(ctx context.Context, connection string, _ connections.LoginRequest, sink runs.Sink) (calls.Result, error) {
 	l.calls++
 	sink.Log(runs.Log{Level: "debug", Message: "noise"})
 	sink.Log(runs.Log{Level: "info", Message: "asking " + connection})
@@ -34,14 +35,14 @@ func (l *loginScript) Login(ctx context.Context, connection string, _ engine.Log
 	case result := <-l.answer:
 		return result, nil
 	case <-ctx.Done():
-		return engine.CallResult{}, ctx.Err()
+		return calls.Result{}, ctx.Err()
 	}
 }
 
 // newScriptedLogins returns logins and what waits for their goroutines.
 func newScriptedLogins(t *testing.T) (*logins, *loginScript, func()) {
 	t.Helper()
-	script := &loginScript{shown: make(chan struct{}), answer: make(chan engine.CallResult, 1)}
+	script := &loginScript{shown: make(chan struct{}), answer: make(chan calls.Result, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	l := &logins{engine: script, now: func() time.Time { return noon }, start: func(work func(context.Context)) { running.Go(func() { work(ctx) }) }}
@@ -62,7 +63,7 @@ func TestALoginGoesOnWhileNobodyLooks(t *testing.T) {
 		t.Fatalf("%+v", view)
 	}
 	view.Prompt.UserCode = "changed"
-	script.answer <- engine.CallResult{}
+	script.answer <- calls.Result{}
 	wait()
 	if view = l.view("auth"); view.Running || view.Failed != nil || view.Prompt.UserCode != "ABCD-EFGH" || script.calls != 1 {
 		t.Errorf("%+v, %d calls", view, script.calls)
@@ -77,7 +78,7 @@ func TestALoginTellsWhyItFailed(t *testing.T) {
 	l, script, wait := newScriptedLogins(t)
 	l.begin("auth")
 	<-script.shown
-	script.answer <- engine.CallResult{Error: &runs.Error{Kind: plan.KindDenied, Message: "refused"}}
+	script.answer <- calls.Result{Error: &runs.Error{Kind: plan.KindDenied, Message: "refused"}}
 	wait()
 	if view := l.view("auth"); view.Running || view.Failed == nil || view.Failed.Kind != plan.KindDenied {
 		t.Errorf("%+v", view)
@@ -97,12 +98,12 @@ func TestALoginIsStoppedByHandAndByTheEnd(t *testing.T) {
 
 	l, script, _ = newScriptedLogins(t)
 	flow := &loginFlow{began: noon}
-	l.finish(flow, engine.CallResult{}, context.Canceled)
+	l.finish(flow, calls.Result{}, context.Canceled)
 	if flow.failed.Kind != plan.KindCanceled {
 		t.Errorf("%+v", flow.failed)
 	}
 	flow = &loginFlow{began: noon}
-	l.finish(flow, engine.CallResult{}, errors.New("no such service"))
+	l.finish(flow, calls.Result{}, errors.New("no such service"))
 	if flow.failed.Message != "no such service" || script.calls != 0 {
 		t.Errorf("%+v", flow.failed)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -49,9 +51,9 @@ type Schedules interface {
 // Connections are the connections to services and their logins.
 type Connections interface {
 	ListConnections(ctx context.Context) []workspace.ConnectionStatus
-	TestConnection(ctx context.Context, connection string) (engine.ConnectionTest, error)
-	Login(ctx context.Context, connection string, r engine.LoginRequest, sink runs.Sink) (engine.CallResult, error)
-	Logout(ctx context.Context, connection string) (engine.LogoutResult, error)
+	TestConnection(ctx context.Context, connection string) (connections.Test, error)
+	Login(ctx context.Context, connection string, r connections.LoginRequest, sink runs.Sink) (calls.Result, error)
+	Logout(ctx context.Context, connection string) (connections.LogoutResult, error)
 }
 
 // Store is what the engine keeps its runs in.

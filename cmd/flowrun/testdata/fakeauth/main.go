@@ -77,6 +77,7 @@ type tokenOut struct {
 func main() {
 	sdk.New("fakeauth", "1.0.0", "A login without a service",
 		sdk.UsesState(), sdk.TokenAction("token"),
+		sdk.Login{Start: "device_start", Wait: "device_wait", Status: "status", Revoke: "revoke", Scopes: []string{"openid", "email", "profile"}},
 		sdk.CheckConnection(func(c *call) (string, error) {
 			ask(c, "check")
 			if read(c, "decision") == "broken" {

@@ -227,7 +227,7 @@ func (x Diagnostic_Severity) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Diagnostic_Severity.Descriptor instead.
 func (Diagnostic_Severity) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12, 0}
 }
 
 type Log_Level int32
@@ -282,7 +282,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type Error_Applied int32
@@ -334,7 +334,7 @@ func (x Error_Applied) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Applied.Descriptor instead.
 func (Error_Applied) EnumDescriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26, 0}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27, 0}
 }
 
 // A JSON document. Bytes are UTF-8 JSON (RFC 8259), numbers kept as written.
@@ -508,6 +508,7 @@ type DescribeResponse struct {
 	Wants         *Grants                `protobuf:"bytes,11,opt,name=wants,proto3" json:"wants,omitempty"`                                // what the plugin asks for; the lock file records what was granted
 	TokenAction   string                 `protobuf:"bytes,12,opt,name=token_action,json=tokenAction,proto3" json:"token_action,omitempty"` // action whose output is an access token: what token_from calls; "" = none
 	Simulator     []string               `protobuf:"bytes,13,rep,name=simulator,proto3" json:"simulator,omitempty"`                        // command that stands for the service in a sandbox, its program relative to the plugin's executable; empty = none
+	Login         *Login                 `protobuf:"bytes,14,opt,name=login,proto3" json:"login,omitempty"`                                // how a person logs in to a connection; absent = there is no login
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -626,6 +627,89 @@ func (x *DescribeResponse) GetSimulator() []string {
 	return nil
 }
 
+func (x *DescribeResponse) GetLogin() *Login {
+	if x != nil {
+		return x.Login
+	}
+	return nil
+}
+
+type Login struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         string                 `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`   // begins one, with a code for a person
+	Wait          string                 `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`     // pending until the person has decided
+	Status        string                 `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"` // what is known of the login; "" = the plugin can't tell
+	Revoke        string                 `protobuf:"bytes,4,opt,name=revoke,proto3" json:"revoke,omitempty"` // has the service withdraw the login; "" = it can't
+	Scopes        []string               `protobuf:"bytes,5,rep,name=scopes,proto3" json:"scopes,omitempty"` // asked for where neither the person nor the config's `scopes` names any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Login) Reset() {
+	*x = Login{}
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Login) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Login) ProtoMessage() {}
+
+func (x *Login) ProtoReflect() protoreflect.Message {
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Login.ProtoReflect.Descriptor instead.
+func (*Login) Descriptor() ([]byte, []int) {
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Login) GetStart() string {
+	if x != nil {
+		return x.Start
+	}
+	return ""
+}
+
+func (x *Login) GetWait() string {
+	if x != nil {
+		return x.Wait
+	}
+	return ""
+}
+
+func (x *Login) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Login) GetRevoke() string {
+	if x != nil {
+		return x.Revoke
+	}
+	return ""
+}
+
+func (x *Login) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
 type Grants struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Env           []string               `protobuf:"bytes,1,rep,name=env,proto3" json:"env,omitempty"`
@@ -637,7 +721,7 @@ type Grants struct {
 
 func (x *Grants) Reset() {
 	*x = Grants{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +733,7 @@ func (x *Grants) String() string {
 func (*Grants) ProtoMessage() {}
 
 func (x *Grants) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[4]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +746,7 @@ func (x *Grants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grants.ProtoReflect.Descriptor instead.
 func (*Grants) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Grants) GetEnv() []string {
@@ -700,7 +784,7 @@ type Limiter struct {
 
 func (x *Limiter) Reset() {
 	*x = Limiter{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +796,7 @@ func (x *Limiter) String() string {
 func (*Limiter) ProtoMessage() {}
 
 func (x *Limiter) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[5]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +809,7 @@ func (x *Limiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limiter.ProtoReflect.Descriptor instead.
 func (*Limiter) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Limiter) GetName() string {
@@ -791,7 +875,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +887,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[6]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +900,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Action) GetName() string {
@@ -922,7 +1006,7 @@ type Paging struct {
 
 func (x *Paging) Reset() {
 	*x = Paging{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1018,7 @@ func (x *Paging) String() string {
 func (*Paging) ProtoMessage() {}
 
 func (x *Paging) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[7]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1031,7 @@ func (x *Paging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Paging.ProtoReflect.Descriptor instead.
 func (*Paging) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Paging) GetCursorField() string {
@@ -989,7 +1073,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1085,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[8]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1098,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Range) GetFromField() string {
@@ -1049,7 +1133,7 @@ type Example struct {
 
 func (x *Example) Reset() {
 	*x = Example{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1145,7 @@ func (x *Example) String() string {
 func (*Example) ProtoMessage() {}
 
 func (x *Example) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[9]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1158,7 @@ func (x *Example) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Example.ProtoReflect.Descriptor instead.
 func (*Example) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Example) GetName() string {
@@ -1109,7 +1193,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1205,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[10]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1218,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Fault) GetCode() Code {
@@ -1170,7 +1254,7 @@ type Diagnostic struct {
 
 func (x *Diagnostic) Reset() {
 	*x = Diagnostic{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1266,7 @@ func (x *Diagnostic) String() string {
 func (*Diagnostic) ProtoMessage() {}
 
 func (x *Diagnostic) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[11]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1279,7 @@ func (x *Diagnostic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnostic.ProtoReflect.Descriptor instead.
 func (*Diagnostic) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Diagnostic) GetSeverity() Diagnostic_Severity {
@@ -1237,7 +1321,7 @@ type ValidateRequest struct {
 
 func (x *ValidateRequest) Reset() {
 	*x = ValidateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1333,7 @@ func (x *ValidateRequest) String() string {
 func (*ValidateRequest) ProtoMessage() {}
 
 func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1346,7 @@ func (x *ValidateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateRequest.ProtoReflect.Descriptor instead.
 func (*ValidateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ValidateRequest) GetAction() string {
@@ -1296,7 +1380,7 @@ type ValidateResponse struct {
 
 func (x *ValidateResponse) Reset() {
 	*x = ValidateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1392,7 @@ func (x *ValidateResponse) String() string {
 func (*ValidateResponse) ProtoMessage() {}
 
 func (x *ValidateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1405,7 @@ func (x *ValidateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateResponse.ProtoReflect.Descriptor instead.
 func (*ValidateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ValidateResponse) GetDiagnostics() []*Diagnostic {
@@ -1349,7 +1433,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1445,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1458,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConnectRequest) GetConnection() string {
@@ -1407,7 +1491,7 @@ type ConnectResponse struct {
 
 func (x *ConnectResponse) Reset() {
 	*x = ConnectResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1503,7 @@ func (x *ConnectResponse) String() string {
 func (*ConnectResponse) ProtoMessage() {}
 
 func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1516,7 @@ func (x *ConnectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectResponse.ProtoReflect.Descriptor instead.
 func (*ConnectResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ConnectResponse) GetDiagnostics() []*Diagnostic {
@@ -1451,7 +1535,7 @@ type CheckConnectionRequest struct {
 
 func (x *CheckConnectionRequest) Reset() {
 	*x = CheckConnectionRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1547,7 @@ func (x *CheckConnectionRequest) String() string {
 func (*CheckConnectionRequest) ProtoMessage() {}
 
 func (x *CheckConnectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1560,7 @@ func (x *CheckConnectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckConnectionRequest.ProtoReflect.Descriptor instead.
 func (*CheckConnectionRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CheckConnectionRequest) GetConnection() string {
@@ -1498,7 +1582,7 @@ type CheckConnectionResponse struct {
 
 func (x *CheckConnectionResponse) Reset() {
 	*x = CheckConnectionResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1594,7 @@ func (x *CheckConnectionResponse) String() string {
 func (*CheckConnectionResponse) ProtoMessage() {}
 
 func (x *CheckConnectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1607,7 @@ func (x *CheckConnectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckConnectionResponse.ProtoReflect.Descriptor instead.
 func (*CheckConnectionResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CheckConnectionResponse) GetError() *Error {
@@ -1571,7 +1655,7 @@ type ExecuteRequest struct {
 
 func (x *ExecuteRequest) Reset() {
 	*x = ExecuteRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1667,7 @@ func (x *ExecuteRequest) String() string {
 func (*ExecuteRequest) ProtoMessage() {}
 
 func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1680,7 @@ func (x *ExecuteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteRequest.ProtoReflect.Descriptor instead.
 func (*ExecuteRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExecuteRequest) GetAction() string {
@@ -1677,7 +1761,7 @@ type RunContext struct {
 
 func (x *RunContext) Reset() {
 	*x = RunContext{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1773,7 @@ func (x *RunContext) String() string {
 func (*RunContext) ProtoMessage() {}
 
 func (x *RunContext) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1786,7 @@ func (x *RunContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunContext.ProtoReflect.Descriptor instead.
 func (*RunContext) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunContext) GetWorkflow() string {
@@ -1770,7 +1854,7 @@ type ExecuteEvent struct {
 
 func (x *ExecuteEvent) Reset() {
 	*x = ExecuteEvent{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1866,7 @@ func (x *ExecuteEvent) String() string {
 func (*ExecuteEvent) ProtoMessage() {}
 
 func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1879,7 @@ func (x *ExecuteEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteEvent.ProtoReflect.Descriptor instead.
 func (*ExecuteEvent) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExecuteEvent) GetEvent() isExecuteEvent_Event {
@@ -1896,7 +1980,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +1992,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2005,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -1962,7 +2046,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2058,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2071,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -2017,7 +2101,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2113,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2126,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Completed) GetOutput() *Value {
@@ -2093,7 +2177,7 @@ type Pending struct {
 
 func (x *Pending) Reset() {
 	*x = Pending{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2189,7 @@ func (x *Pending) String() string {
 func (*Pending) ProtoMessage() {}
 
 func (x *Pending) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2202,7 @@ func (x *Pending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pending.ProtoReflect.Descriptor instead.
 func (*Pending) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pending) GetRetryAfter() *durationpb.Duration {
@@ -2163,7 +2247,7 @@ type Prompt struct {
 
 func (x *Prompt) Reset() {
 	*x = Prompt{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +2259,7 @@ func (x *Prompt) String() string {
 func (*Prompt) ProtoMessage() {}
 
 func (x *Prompt) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +2272,7 @@ func (x *Prompt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prompt.ProtoReflect.Descriptor instead.
 func (*Prompt) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Prompt) GetTitle() string {
@@ -2244,7 +2328,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2340,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2353,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Error) GetCode() Code {
@@ -2355,7 +2439,7 @@ type ReconcileRequest struct {
 
 func (x *ReconcileRequest) Reset() {
 	*x = ReconcileRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2451,7 @@ func (x *ReconcileRequest) String() string {
 func (*ReconcileRequest) ProtoMessage() {}
 
 func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2464,7 @@ func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileRequest.ProtoReflect.Descriptor instead.
 func (*ReconcileRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReconcileRequest) GetAction() string {
@@ -2429,7 +2513,7 @@ type ReconcileResponse struct {
 
 func (x *ReconcileResponse) Reset() {
 	*x = ReconcileResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2525,7 @@ func (x *ReconcileResponse) String() string {
 func (*ReconcileResponse) ProtoMessage() {}
 
 func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[28]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2538,7 @@ func (x *ReconcileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileResponse.ProtoReflect.Descriptor instead.
 func (*ReconcileResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReconcileResponse) GetApplied() Error_Applied {
@@ -2488,7 +2572,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2584,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[29]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2597,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetStateRequest) GetScope() string {
@@ -2541,7 +2625,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2553,7 +2637,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[30]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2566,7 +2650,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetStateResponse) GetValue() []byte {
@@ -2604,7 +2688,7 @@ type PutStateRequest struct {
 
 func (x *PutStateRequest) Reset() {
 	*x = PutStateRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2700,7 @@ func (x *PutStateRequest) String() string {
 func (*PutStateRequest) ProtoMessage() {}
 
 func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[31]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2713,7 @@ func (x *PutStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateRequest.ProtoReflect.Descriptor instead.
 func (*PutStateRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{31}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PutStateRequest) GetScope() string {
@@ -2684,7 +2768,7 @@ type PutStateResponse struct {
 
 func (x *PutStateResponse) Reset() {
 	*x = PutStateResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2780,7 @@ func (x *PutStateResponse) String() string {
 func (*PutStateResponse) ProtoMessage() {}
 
 func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[32]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2793,7 @@ func (x *PutStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutStateResponse.ProtoReflect.Descriptor instead.
 func (*PutStateResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{32}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PutStateResponse) GetOk() bool {
@@ -2741,7 +2825,7 @@ type AcquireTokenRequest struct {
 
 func (x *AcquireTokenRequest) Reset() {
 	*x = AcquireTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2837,7 @@ func (x *AcquireTokenRequest) String() string {
 func (*AcquireTokenRequest) ProtoMessage() {}
 
 func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[33]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2850,7 @@ func (x *AcquireTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{33}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AcquireTokenRequest) GetConnection() string {
@@ -2818,7 +2902,7 @@ type AcquireTokenResponse struct {
 
 func (x *AcquireTokenResponse) Reset() {
 	*x = AcquireTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2914,7 @@ func (x *AcquireTokenResponse) String() string {
 func (*AcquireTokenResponse) ProtoMessage() {}
 
 func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[34]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2927,7 @@ func (x *AcquireTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokenResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{34}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AcquireTokenResponse) GetResult() isAcquireTokenResponse_Result {
@@ -2916,7 +3000,7 @@ type StoredToken struct {
 
 func (x *StoredToken) Reset() {
 	*x = StoredToken{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +3012,7 @@ func (x *StoredToken) String() string {
 func (*StoredToken) ProtoMessage() {}
 
 func (x *StoredToken) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[35]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3025,7 @@ func (x *StoredToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredToken.ProtoReflect.Descriptor instead.
 func (*StoredToken) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{35}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StoredToken) GetState() string {
@@ -2993,7 +3077,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3089,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[36]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3102,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{36}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Token) GetAccessToken() string {
@@ -3074,7 +3158,7 @@ type RefreshLease struct {
 
 func (x *RefreshLease) Reset() {
 	*x = RefreshLease{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3170,7 @@ func (x *RefreshLease) String() string {
 func (*RefreshLease) ProtoMessage() {}
 
 func (x *RefreshLease) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[37]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3183,7 @@ func (x *RefreshLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshLease.ProtoReflect.Descriptor instead.
 func (*RefreshLease) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{37}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RefreshLease) GetId() string {
@@ -3135,7 +3219,7 @@ type CommitTokenRequest struct {
 
 func (x *CommitTokenRequest) Reset() {
 	*x = CommitTokenRequest{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3231,7 @@ func (x *CommitTokenRequest) String() string {
 func (*CommitTokenRequest) ProtoMessage() {}
 
 func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[38]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3244,7 @@ func (x *CommitTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenRequest.ProtoReflect.Descriptor instead.
 func (*CommitTokenRequest) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{38}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CommitTokenRequest) GetLeaseId() string {
@@ -3194,7 +3278,7 @@ type CommitTokenResponse struct {
 
 func (x *CommitTokenResponse) Reset() {
 	*x = CommitTokenResponse{}
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3206,7 +3290,7 @@ func (x *CommitTokenResponse) String() string {
 func (*CommitTokenResponse) ProtoMessage() {}
 
 func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[39]
+	mi := &file_flowrun_plugin_v1_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3219,7 +3303,7 @@ func (x *CommitTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTokenResponse.ProtoReflect.Descriptor instead.
 func (*CommitTokenResponse) Descriptor() ([]byte, []int) {
-	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{39}
+	return file_flowrun_plugin_v1_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CommitTokenResponse) GetToken() *Token {
@@ -3242,7 +3326,7 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0fDescribeRequest\x12!\n" +
 	"\fhost_version\x18\x01 \x01(\tR\vhostVersion\x12%\n" +
 	"\x0eprotocol_minor\x18\x02 \x01(\rR\rprotocolMinor\x123\n" +
-	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xc8\x03\n" +
+	"\x04host\x18\x03 \x01(\v2\x1f.flowrun.plugin.v1.CapabilitiesR\x04host\"\xf8\x03\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -3256,7 +3340,14 @@ const file_flowrun_plugin_v1_plugin_proto_rawDesc = "" +
 	" \x03(\v2\x1a.flowrun.plugin.v1.LimiterR\blimiters\x12/\n" +
 	"\x05wants\x18\v \x01(\v2\x19.flowrun.plugin.v1.GrantsR\x05wants\x12!\n" +
 	"\ftoken_action\x18\f \x01(\tR\vtokenAction\x12\x1c\n" +
-	"\tsimulator\x18\r \x03(\tR\tsimulator\"F\n" +
+	"\tsimulator\x18\r \x03(\tR\tsimulator\x12.\n" +
+	"\x05login\x18\x0e \x01(\v2\x18.flowrun.plugin.v1.LoginR\x05login\"y\n" +
+	"\x05Login\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\tR\x05start\x12\x12\n" +
+	"\x04wait\x18\x02 \x01(\tR\x04wait\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
+	"\x06revoke\x18\x04 \x01(\tR\x06revoke\x12\x16\n" +
+	"\x06scopes\x18\x05 \x03(\tR\x06scopes\"F\n" +
 	"\x06Grants\x12\x10\n" +
 	"\x03env\x18\x01 \x03(\tR\x03env\x12\x14\n" +
 	"\x05hosts\x18\x02 \x03(\tR\x05hosts\x12\x14\n" +
@@ -3553,7 +3644,7 @@ func file_flowrun_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_flowrun_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_flowrun_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(Effect)(0),                     // 0: flowrun.plugin.v1.Effect
 	(Code)(0),                       // 1: flowrun.plugin.v1.Code
@@ -3564,124 +3655,126 @@ var file_flowrun_plugin_v1_plugin_proto_goTypes = []any{
 	(*Capabilities)(nil),            // 6: flowrun.plugin.v1.Capabilities
 	(*DescribeRequest)(nil),         // 7: flowrun.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),        // 8: flowrun.plugin.v1.DescribeResponse
-	(*Grants)(nil),                  // 9: flowrun.plugin.v1.Grants
-	(*Limiter)(nil),                 // 10: flowrun.plugin.v1.Limiter
-	(*Action)(nil),                  // 11: flowrun.plugin.v1.Action
-	(*Paging)(nil),                  // 12: flowrun.plugin.v1.Paging
-	(*Range)(nil),                   // 13: flowrun.plugin.v1.Range
-	(*Example)(nil),                 // 14: flowrun.plugin.v1.Example
-	(*Fault)(nil),                   // 15: flowrun.plugin.v1.Fault
-	(*Diagnostic)(nil),              // 16: flowrun.plugin.v1.Diagnostic
-	(*ValidateRequest)(nil),         // 17: flowrun.plugin.v1.ValidateRequest
-	(*ValidateResponse)(nil),        // 18: flowrun.plugin.v1.ValidateResponse
-	(*ConnectRequest)(nil),          // 19: flowrun.plugin.v1.ConnectRequest
-	(*ConnectResponse)(nil),         // 20: flowrun.plugin.v1.ConnectResponse
-	(*CheckConnectionRequest)(nil),  // 21: flowrun.plugin.v1.CheckConnectionRequest
-	(*CheckConnectionResponse)(nil), // 22: flowrun.plugin.v1.CheckConnectionResponse
-	(*ExecuteRequest)(nil),          // 23: flowrun.plugin.v1.ExecuteRequest
-	(*RunContext)(nil),              // 24: flowrun.plugin.v1.RunContext
-	(*ExecuteEvent)(nil),            // 25: flowrun.plugin.v1.ExecuteEvent
-	(*Log)(nil),                     // 26: flowrun.plugin.v1.Log
-	(*Progress)(nil),                // 27: flowrun.plugin.v1.Progress
-	(*Completed)(nil),               // 28: flowrun.plugin.v1.Completed
-	(*Pending)(nil),                 // 29: flowrun.plugin.v1.Pending
-	(*Prompt)(nil),                  // 30: flowrun.plugin.v1.Prompt
-	(*Error)(nil),                   // 31: flowrun.plugin.v1.Error
-	(*ReconcileRequest)(nil),        // 32: flowrun.plugin.v1.ReconcileRequest
-	(*ReconcileResponse)(nil),       // 33: flowrun.plugin.v1.ReconcileResponse
-	(*GetStateRequest)(nil),         // 34: flowrun.plugin.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 35: flowrun.plugin.v1.GetStateResponse
-	(*PutStateRequest)(nil),         // 36: flowrun.plugin.v1.PutStateRequest
-	(*PutStateResponse)(nil),        // 37: flowrun.plugin.v1.PutStateResponse
-	(*AcquireTokenRequest)(nil),     // 38: flowrun.plugin.v1.AcquireTokenRequest
-	(*AcquireTokenResponse)(nil),    // 39: flowrun.plugin.v1.AcquireTokenResponse
-	(*StoredToken)(nil),             // 40: flowrun.plugin.v1.StoredToken
-	(*Token)(nil),                   // 41: flowrun.plugin.v1.Token
-	(*RefreshLease)(nil),            // 42: flowrun.plugin.v1.RefreshLease
-	(*CommitTokenRequest)(nil),      // 43: flowrun.plugin.v1.CommitTokenRequest
-	(*CommitTokenResponse)(nil),     // 44: flowrun.plugin.v1.CommitTokenResponse
-	(*durationpb.Duration)(nil),     // 45: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 46: google.protobuf.Timestamp
+	(*Login)(nil),                   // 9: flowrun.plugin.v1.Login
+	(*Grants)(nil),                  // 10: flowrun.plugin.v1.Grants
+	(*Limiter)(nil),                 // 11: flowrun.plugin.v1.Limiter
+	(*Action)(nil),                  // 12: flowrun.plugin.v1.Action
+	(*Paging)(nil),                  // 13: flowrun.plugin.v1.Paging
+	(*Range)(nil),                   // 14: flowrun.plugin.v1.Range
+	(*Example)(nil),                 // 15: flowrun.plugin.v1.Example
+	(*Fault)(nil),                   // 16: flowrun.plugin.v1.Fault
+	(*Diagnostic)(nil),              // 17: flowrun.plugin.v1.Diagnostic
+	(*ValidateRequest)(nil),         // 18: flowrun.plugin.v1.ValidateRequest
+	(*ValidateResponse)(nil),        // 19: flowrun.plugin.v1.ValidateResponse
+	(*ConnectRequest)(nil),          // 20: flowrun.plugin.v1.ConnectRequest
+	(*ConnectResponse)(nil),         // 21: flowrun.plugin.v1.ConnectResponse
+	(*CheckConnectionRequest)(nil),  // 22: flowrun.plugin.v1.CheckConnectionRequest
+	(*CheckConnectionResponse)(nil), // 23: flowrun.plugin.v1.CheckConnectionResponse
+	(*ExecuteRequest)(nil),          // 24: flowrun.plugin.v1.ExecuteRequest
+	(*RunContext)(nil),              // 25: flowrun.plugin.v1.RunContext
+	(*ExecuteEvent)(nil),            // 26: flowrun.plugin.v1.ExecuteEvent
+	(*Log)(nil),                     // 27: flowrun.plugin.v1.Log
+	(*Progress)(nil),                // 28: flowrun.plugin.v1.Progress
+	(*Completed)(nil),               // 29: flowrun.plugin.v1.Completed
+	(*Pending)(nil),                 // 30: flowrun.plugin.v1.Pending
+	(*Prompt)(nil),                  // 31: flowrun.plugin.v1.Prompt
+	(*Error)(nil),                   // 32: flowrun.plugin.v1.Error
+	(*ReconcileRequest)(nil),        // 33: flowrun.plugin.v1.ReconcileRequest
+	(*ReconcileResponse)(nil),       // 34: flowrun.plugin.v1.ReconcileResponse
+	(*GetStateRequest)(nil),         // 35: flowrun.plugin.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 36: flowrun.plugin.v1.GetStateResponse
+	(*PutStateRequest)(nil),         // 37: flowrun.plugin.v1.PutStateRequest
+	(*PutStateResponse)(nil),        // 38: flowrun.plugin.v1.PutStateResponse
+	(*AcquireTokenRequest)(nil),     // 39: flowrun.plugin.v1.AcquireTokenRequest
+	(*AcquireTokenResponse)(nil),    // 40: flowrun.plugin.v1.AcquireTokenResponse
+	(*StoredToken)(nil),             // 41: flowrun.plugin.v1.StoredToken
+	(*Token)(nil),                   // 42: flowrun.plugin.v1.Token
+	(*RefreshLease)(nil),            // 43: flowrun.plugin.v1.RefreshLease
+	(*CommitTokenRequest)(nil),      // 44: flowrun.plugin.v1.CommitTokenRequest
+	(*CommitTokenResponse)(nil),     // 45: flowrun.plugin.v1.CommitTokenResponse
+	(*durationpb.Duration)(nil),     // 46: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 47: google.protobuf.Timestamp
 }
 var file_flowrun_plugin_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: flowrun.plugin.v1.DescribeRequest.host:type_name -> flowrun.plugin.v1.Capabilities
 	6,  // 1: flowrun.plugin.v1.DescribeResponse.plugin:type_name -> flowrun.plugin.v1.Capabilities
-	11, // 2: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
-	10, // 3: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
-	9,  // 4: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
-	45, // 5: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
-	0,  // 6: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
-	45, // 7: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
-	12, // 8: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
-	14, // 9: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
-	15, // 10: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
-	13, // 11: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
-	45, // 12: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
-	1,  // 13: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
-	2,  // 14: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
-	5,  // 15: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
-	16, // 16: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	5,  // 17: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
-	16, // 18: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
-	31, // 19: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
-	5,  // 20: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
-	24, // 21: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	46, // 22: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
-	26, // 23: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
-	27, // 24: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
-	28, // 25: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
-	29, // 26: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
-	31, // 27: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
-	3,  // 28: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
-	46, // 29: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
-	5,  // 30: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
-	45, // 31: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
-	30, // 32: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
-	46, // 33: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 34: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
-	45, // 35: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	4,  // 36: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 37: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
-	24, // 38: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
-	4,  // 39: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
-	5,  // 40: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
-	45, // 41: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
-	45, // 42: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
-	41, // 43: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	42, // 44: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
-	40, // 45: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
-	46, // 46: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
-	46, // 47: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	41, // 48: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
-	46, // 49: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
-	41, // 50: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
-	31, // 51: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
-	41, // 52: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
-	7,  // 53: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
-	17, // 54: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
-	19, // 55: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
-	21, // 56: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
-	23, // 57: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
-	32, // 58: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
-	34, // 59: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
-	36, // 60: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
-	38, // 61: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
-	43, // 62: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
-	8,  // 63: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
-	18, // 64: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
-	20, // 65: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
-	22, // 66: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
-	25, // 67: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
-	33, // 68: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
-	35, // 69: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
-	37, // 70: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
-	39, // 71: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
-	44, // 72: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
-	63, // [63:73] is the sub-list for method output_type
-	53, // [53:63] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	12, // 2: flowrun.plugin.v1.DescribeResponse.actions:type_name -> flowrun.plugin.v1.Action
+	11, // 3: flowrun.plugin.v1.DescribeResponse.limiters:type_name -> flowrun.plugin.v1.Limiter
+	10, // 4: flowrun.plugin.v1.DescribeResponse.wants:type_name -> flowrun.plugin.v1.Grants
+	9,  // 5: flowrun.plugin.v1.DescribeResponse.login:type_name -> flowrun.plugin.v1.Login
+	46, // 6: flowrun.plugin.v1.Limiter.window:type_name -> google.protobuf.Duration
+	0,  // 7: flowrun.plugin.v1.Action.effect:type_name -> flowrun.plugin.v1.Effect
+	46, // 8: flowrun.plugin.v1.Action.default_timeout:type_name -> google.protobuf.Duration
+	13, // 9: flowrun.plugin.v1.Action.paging:type_name -> flowrun.plugin.v1.Paging
+	15, // 10: flowrun.plugin.v1.Action.examples:type_name -> flowrun.plugin.v1.Example
+	16, // 11: flowrun.plugin.v1.Action.faults:type_name -> flowrun.plugin.v1.Fault
+	14, // 12: flowrun.plugin.v1.Action.range:type_name -> flowrun.plugin.v1.Range
+	46, // 13: flowrun.plugin.v1.Range.max:type_name -> google.protobuf.Duration
+	1,  // 14: flowrun.plugin.v1.Fault.code:type_name -> flowrun.plugin.v1.Code
+	2,  // 15: flowrun.plugin.v1.Diagnostic.severity:type_name -> flowrun.plugin.v1.Diagnostic.Severity
+	5,  // 16: flowrun.plugin.v1.ValidateRequest.input:type_name -> flowrun.plugin.v1.Value
+	17, // 17: flowrun.plugin.v1.ValidateResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	5,  // 18: flowrun.plugin.v1.ConnectRequest.config:type_name -> flowrun.plugin.v1.Value
+	17, // 19: flowrun.plugin.v1.ConnectResponse.diagnostics:type_name -> flowrun.plugin.v1.Diagnostic
+	32, // 20: flowrun.plugin.v1.CheckConnectionResponse.error:type_name -> flowrun.plugin.v1.Error
+	5,  // 21: flowrun.plugin.v1.ExecuteRequest.input:type_name -> flowrun.plugin.v1.Value
+	25, // 22: flowrun.plugin.v1.ExecuteRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	47, // 23: flowrun.plugin.v1.RunContext.scheduled_at:type_name -> google.protobuf.Timestamp
+	27, // 24: flowrun.plugin.v1.ExecuteEvent.log:type_name -> flowrun.plugin.v1.Log
+	28, // 25: flowrun.plugin.v1.ExecuteEvent.progress:type_name -> flowrun.plugin.v1.Progress
+	29, // 26: flowrun.plugin.v1.ExecuteEvent.completed:type_name -> flowrun.plugin.v1.Completed
+	30, // 27: flowrun.plugin.v1.ExecuteEvent.pending:type_name -> flowrun.plugin.v1.Pending
+	32, // 28: flowrun.plugin.v1.ExecuteEvent.failed:type_name -> flowrun.plugin.v1.Error
+	3,  // 29: flowrun.plugin.v1.Log.level:type_name -> flowrun.plugin.v1.Log.Level
+	47, // 30: flowrun.plugin.v1.Log.time:type_name -> google.protobuf.Timestamp
+	5,  // 31: flowrun.plugin.v1.Completed.output:type_name -> flowrun.plugin.v1.Value
+	46, // 32: flowrun.plugin.v1.Pending.retry_after:type_name -> google.protobuf.Duration
+	31, // 33: flowrun.plugin.v1.Pending.prompt:type_name -> flowrun.plugin.v1.Prompt
+	47, // 34: flowrun.plugin.v1.Prompt.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 35: flowrun.plugin.v1.Error.code:type_name -> flowrun.plugin.v1.Code
+	46, // 36: flowrun.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	4,  // 37: flowrun.plugin.v1.Error.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 38: flowrun.plugin.v1.ReconcileRequest.input:type_name -> flowrun.plugin.v1.Value
+	25, // 39: flowrun.plugin.v1.ReconcileRequest.run:type_name -> flowrun.plugin.v1.RunContext
+	4,  // 40: flowrun.plugin.v1.ReconcileResponse.applied:type_name -> flowrun.plugin.v1.Error.Applied
+	5,  // 41: flowrun.plugin.v1.ReconcileResponse.output:type_name -> flowrun.plugin.v1.Value
+	46, // 42: flowrun.plugin.v1.PutStateRequest.ttl:type_name -> google.protobuf.Duration
+	46, // 43: flowrun.plugin.v1.AcquireTokenRequest.min_ttl:type_name -> google.protobuf.Duration
+	42, // 44: flowrun.plugin.v1.AcquireTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	43, // 45: flowrun.plugin.v1.AcquireTokenResponse.lease:type_name -> flowrun.plugin.v1.RefreshLease
+	41, // 46: flowrun.plugin.v1.AcquireTokenResponse.stored:type_name -> flowrun.plugin.v1.StoredToken
+	47, // 47: flowrun.plugin.v1.StoredToken.expires_at:type_name -> google.protobuf.Timestamp
+	47, // 48: flowrun.plugin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	42, // 49: flowrun.plugin.v1.RefreshLease.stale:type_name -> flowrun.plugin.v1.Token
+	47, // 50: flowrun.plugin.v1.RefreshLease.until:type_name -> google.protobuf.Timestamp
+	42, // 51: flowrun.plugin.v1.CommitTokenRequest.token:type_name -> flowrun.plugin.v1.Token
+	32, // 52: flowrun.plugin.v1.CommitTokenRequest.error:type_name -> flowrun.plugin.v1.Error
+	42, // 53: flowrun.plugin.v1.CommitTokenResponse.token:type_name -> flowrun.plugin.v1.Token
+	7,  // 54: flowrun.plugin.v1.Plugin.Describe:input_type -> flowrun.plugin.v1.DescribeRequest
+	18, // 55: flowrun.plugin.v1.Plugin.Validate:input_type -> flowrun.plugin.v1.ValidateRequest
+	20, // 56: flowrun.plugin.v1.Plugin.Connect:input_type -> flowrun.plugin.v1.ConnectRequest
+	22, // 57: flowrun.plugin.v1.Plugin.CheckConnection:input_type -> flowrun.plugin.v1.CheckConnectionRequest
+	24, // 58: flowrun.plugin.v1.Plugin.Execute:input_type -> flowrun.plugin.v1.ExecuteRequest
+	33, // 59: flowrun.plugin.v1.Plugin.Reconcile:input_type -> flowrun.plugin.v1.ReconcileRequest
+	35, // 60: flowrun.plugin.v1.Host.GetState:input_type -> flowrun.plugin.v1.GetStateRequest
+	37, // 61: flowrun.plugin.v1.Host.PutState:input_type -> flowrun.plugin.v1.PutStateRequest
+	39, // 62: flowrun.plugin.v1.Host.AcquireToken:input_type -> flowrun.plugin.v1.AcquireTokenRequest
+	44, // 63: flowrun.plugin.v1.Host.CommitToken:input_type -> flowrun.plugin.v1.CommitTokenRequest
+	8,  // 64: flowrun.plugin.v1.Plugin.Describe:output_type -> flowrun.plugin.v1.DescribeResponse
+	19, // 65: flowrun.plugin.v1.Plugin.Validate:output_type -> flowrun.plugin.v1.ValidateResponse
+	21, // 66: flowrun.plugin.v1.Plugin.Connect:output_type -> flowrun.plugin.v1.ConnectResponse
+	23, // 67: flowrun.plugin.v1.Plugin.CheckConnection:output_type -> flowrun.plugin.v1.CheckConnectionResponse
+	26, // 68: flowrun.plugin.v1.Plugin.Execute:output_type -> flowrun.plugin.v1.ExecuteEvent
+	34, // 69: flowrun.plugin.v1.Plugin.Reconcile:output_type -> flowrun.plugin.v1.ReconcileResponse
+	36, // 70: flowrun.plugin.v1.Host.GetState:output_type -> flowrun.plugin.v1.GetStateResponse
+	38, // 71: flowrun.plugin.v1.Host.PutState:output_type -> flowrun.plugin.v1.PutStateResponse
+	40, // 72: flowrun.plugin.v1.Host.AcquireToken:output_type -> flowrun.plugin.v1.AcquireTokenResponse
+	45, // 73: flowrun.plugin.v1.Host.CommitToken:output_type -> flowrun.plugin.v1.CommitTokenResponse
+	64, // [64:74] is the sub-list for method output_type
+	54, // [54:64] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_flowrun_plugin_v1_plugin_proto_init() }
@@ -3689,14 +3782,14 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 	if File_flowrun_plugin_v1_plugin_proto != nil {
 		return
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[20].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[21].OneofWrappers = []any{
 		(*ExecuteEvent_Log)(nil),
 		(*ExecuteEvent_Progress)(nil),
 		(*ExecuteEvent_Completed)(nil),
 		(*ExecuteEvent_Pending)(nil),
 		(*ExecuteEvent_Failed)(nil),
 	}
-	file_flowrun_plugin_v1_plugin_proto_msgTypes[34].OneofWrappers = []any{
+	file_flowrun_plugin_v1_plugin_proto_msgTypes[35].OneofWrappers = []any{
 		(*AcquireTokenResponse_Token)(nil),
 		(*AcquireTokenResponse_Lease)(nil),
 		(*AcquireTokenResponse_Stored)(nil),
@@ -3707,7 +3800,7 @@ func file_flowrun_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flowrun_plugin_v1_plugin_proto_rawDesc), len(file_flowrun_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -145,6 +145,7 @@ func revoke(c *sdk.Call[config], _ none) (out revokeOut, err error) {
 func plugin() *sdk.Plugin {
 	parts := []sdk.Part{
 		sdk.TokenAction("token"),
+		sdk.Login{Start: "device_start", Wait: "device_wait", Revoke: "revoke"},
 		sdk.CheckConnection(func(c *sdk.Call[config]) (string, error) {
 			_, err := list(c, none{})
 			return "somebody", err

@@ -1,4 +1,4 @@
-package engine
+package connections
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
-// ConnectionTest is what `connections test` found.
-type ConnectionTest struct {
+// Test is what `connections test` found.
+type Test struct {
 	Name       string      `json:"name"`
 	Plugin     string      `json:"plugin"`
 	OK         bool        `json:"ok"`                  // nothing is wrong, as far as it was tried
@@ -25,45 +25,45 @@ type ConnectionTest struct {
 }
 
 // Opened says in words what is known of a connection that nothing was asked of.
-func (t ConnectionTest) Opened() string { return "opened; " + t.Note }
+func (t Test) Opened() string { return "opened; " + t.Note }
 
 // testTimeout bounds the test of one connection.
 const testTimeout = 30 * time.Second
 
 // TestConnection opens a connection and lets its plugin try it. The failure
-// comes in the result; an unknown connection is an *UnknownError.
-func (e *Engine) TestConnection(ctx context.Context, connection string) (ConnectionTest, error) {
-	found, err := e.project.FindConnection(connection)
+// comes in the result; an unknown connection is a *fault.UnknownError.
+func (c *Connections) TestConnection(ctx context.Context, connection string) (Test, error) {
+	found, err := c.project.FindConnection(connection)
 	if err != nil {
-		return ConnectionTest{}, err
+		return Test{}, err
 	}
-	test := ConnectionTest{Name: found.Name, Plugin: found.Plugin}
-	began := e.config.Now()
+	test := Test{Name: found.Name, Plugin: found.Plugin}
+	began := c.now()
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	tried, failure := e.tryConnection(bounded, found)
+	tried, failure := c.try(bounded, found)
 	test.Account, test.NotTried, test.Note, test.Error = tried.Account, tried.NotTried, tried.Note, failure
 	if ctx.Err() != nil {
-		return ConnectionTest{}, ctx.Err()
+		return Test{}, ctx.Err()
 	}
 	if failed := test.Error; failed != nil {
 		failed.Action, failed.Step, failed.Attempt = "", "", 0
 		if failed.Kind == plan.KindAuthRequired && failed.Hint.Text == "" {
-			failed.Hint = diag.Sayf("log in with %s", diag.Command{"connections", "login", cmp.Or(e.project.TokenSource(found), found.Name)})
+			failed.Hint = diag.Sayf("log in with %s", diag.Command{"connections", "login", cmp.Or(c.project.TokenSource(found), found.Name)})
 		}
 	}
 	test.OK = test.Error == nil
-	test.DurationMS = e.config.Now().Sub(began).Milliseconds()
+	test.DurationMS = c.now().Sub(began).Milliseconds()
 	return test, nil
 }
 
-func (e *Engine) tryConnection(ctx context.Context, found workspace.NamedConnection) (pluginhost.Test, *runs.Error) {
-	resolved, err := e.project.Connection(found.Plugin, found.Name)
+func (c *Connections) try(ctx context.Context, found workspace.NamedConnection) (pluginhost.Test, *runs.Error) {
+	resolved, err := c.project.Connection(found.Plugin, found.Name)
 	if err != nil {
 		return pluginhost.Test{}, workspace.ConfigError(err)
 	}
-	if lacking := e.lackingSettings(found.Plugin, found.Name); lacking != nil {
+	if lacking := c.calls.LackingSettings(found.Plugin, found.Name); lacking != nil {
 		return pluginhost.Test{}, lacking
 	}
-	return e.project.Host().Check(ctx, resolved.Connection)
+	return c.project.Host().Check(ctx, resolved.Connection)
 }
