@@ -307,8 +307,8 @@ func TestARunShowsALoginsPromptAndNoKey(t *testing.T) {
 	write(t, dir, "login.yaml", `flowrun: v1
 name: login
 steps:
-  - {id: start, uses: fakeauth.device_start, connection: work, with: {scopes: [a]}}
-  - {id: wait, uses: fakeauth.device_wait, connection: work, with: {flow_id: "${{ steps.start.outputs.flow_id }}"}}
+  - {id: start, uses: fakeauth.begin, connection: work, with: {scopes: [a]}}
+  - {id: wait, uses: fakeauth.confirm, connection: work, with: {flow_id: "${{ steps.start.outputs.flow_id }}"}}
 `)
 	term := openTerminal(t, 80, 24)
 	run := term.start(t, binary, dir, "run", "login.yaml")

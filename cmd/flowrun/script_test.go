@@ -41,6 +41,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	fakeauth := sync.OnceValue(func() string { return buildFakeAuth(t) })
+	ticket := sync.OnceValue(func() string { return buildPlugin(t, "ticket") })
 	things := sync.OnceValue(func() string {
 		path := filepath.Join(t.TempDir(), "things")
 		buildThings(t, path)
@@ -63,6 +64,7 @@ func TestScripts(t *testing.T) {
 					switch filepath.Base(folder) {
 					case "connections":
 						env.Setenv("FAKEAUTH", fakeauth())
+						env.Setenv("TICKET", ticket())
 					case "issue":
 						env.Setenv("THINGS", things())
 					}
@@ -77,8 +79,13 @@ func TestScripts(t *testing.T) {
 // service.
 func buildFakeAuth(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "fakeauth")
-	if err := testbuild.Program(path, "./testdata/fakeauth"); err != nil {
+	return buildPlugin(t, "fakeauth")
+}
+
+func buildPlugin(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := testbuild.Program(path, "./testdata/"+name); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -105,10 +112,10 @@ func exits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// places puts $WORK and $FAKEAUTH into a file: `places flowrun.yaml`.
+// places puts $WORK and the plugins into a file: `places flowrun.yaml`.
 func places(ts *testscript.TestScript, _ bool, args []string) {
 	for _, file := range args {
-		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH"), "$THINGS", ts.Getenv("THINGS")).Replace(ts.ReadFile(file))
+		text := strings.NewReplacer("$WORK", ts.Getenv("WORK"), "$FAKEAUTH", ts.Getenv("FAKEAUTH"), "$THINGS", ts.Getenv("THINGS"), "$TICKET", ts.Getenv("TICKET")).Replace(ts.ReadFile(file))
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
 	}
 }

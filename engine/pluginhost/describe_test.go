@@ -49,6 +49,7 @@ func TestWrongDescriptionsAreRefused(t *testing.T) {
 		"no-effect":    "does not say its effect",
 		"bad-schema":   "`actions.echo.output_schema`: it is no JSON",
 		"lost-limiter": `limiter "none" is not declared`,
+		"lost-login":   `its login: `,
 		"lost-field":   "",
 	} {
 		t.Run(mode, func(t *testing.T) {

@@ -187,6 +187,8 @@ func (s *evilServer) Describe(context.Context, *pluginv1.DescribeRequest) (*plug
 		first.OutputSchema = []byte(`{"type":`)
 	case "lost-limiter":
 		first.Limiters = []string{"none"}
+	case "lost-login":
+		response.Login = &pluginv1.Login{Start: "echo", Wait: "wait"}
 	case "lost-field":
 		first.Paging = &pluginv1.Paging{CursorField: "text", NextField: "next"}
 	}

@@ -710,11 +710,11 @@ type CallLine struct {
 	// Prompt Prompt is something that a person must do, such as a device login.
 	Prompt *Prompt `json:"prompt,omitempty"`
 
-	// Result CallResult is what `flowrun call -o json` prints: outputs and meta, or error.
+	// Result Result is what `flowrun call -o json` prints: outputs and meta, or error.
 	Result *CallResult `json:"result,omitempty"`
 }
 
-// CallResult CallResult is what `flowrun call -o json` prints: outputs and meta, or error.
+// CallResult Result is what `flowrun call -o json` prints: outputs and meta, or error.
 type CallResult struct {
 	// Error Error is the failure of a call, a step or a run. Message is safe to show and store. Pointer is a JSON Pointer into the step's `with`.
 	Error   *Error      `json:"error,omitempty"`
@@ -791,7 +791,7 @@ type ConnectionStatusPage struct {
 	NextCursor *string            `json:"next_cursor"`
 }
 
-// ConnectionTest ConnectionTest is what `connections test` found.
+// ConnectionTest Test is what `connections test` found.
 type ConnectionTest struct {
 	// Account "" = the plugin does not tell
 	Account    *string `json:"account,omitempty"`
@@ -1091,7 +1091,7 @@ type LogPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// LoginRequest LoginRequest asks for a login. Scopes empty means those of the connection's config, else the usual ones.
+// LoginRequest LoginRequest asks for a login. Scopes empty means those of the connection's config, else the usual ones of its plugin.
 type LoginRequest struct {
 	Scopes *[]string `json:"scopes,omitempty"`
 }
@@ -1107,7 +1107,7 @@ type LoginState struct {
 	Renewable bool      `json:"renewable"`
 	Scopes    *[]string `json:"scopes,omitempty"`
 
-	// State none, valid (also when a refresh token gets a new access token), expired, auth_required; unknown with Error
+	// State none, valid (also when a refresh token gets a new access token), expired, auth_required; unknown where the plugin can't tell, or with Error
 	State string `json:"state"`
 }
 

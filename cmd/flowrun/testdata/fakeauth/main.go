@@ -77,7 +77,7 @@ type tokenOut struct {
 func main() {
 	sdk.New("fakeauth", "1.0.0", "A login without a service",
 		sdk.UsesState(), sdk.TokenAction("token"),
-		sdk.Login{Start: "device_start", Wait: "device_wait", Status: "status", Revoke: "revoke", Scopes: []string{"openid", "email", "profile"}},
+		sdk.Login{Start: "begin", Wait: "confirm", Status: "known", Revoke: "leave", Scopes: []string{"openid", "email", "profile"}},
 		sdk.CheckConnection(func(c *call) (string, error) {
 			ask(c, "check")
 			if read(c, "decision") == "broken" {
@@ -88,10 +88,10 @@ func main() {
 			}
 			return "ann@example.com", nil
 		}),
-		sdk.Idempotent("device_start", "Begin a login", start),
-		sdk.Idempotent("device_wait", "Wait for the person", wait),
-		sdk.Idempotent("revoke", "Log out", revoke),
-		sdk.Read("status", "What is known of the token", func(c *call, _ none) (status, error) {
+		sdk.Idempotent("begin", "Begin a login", start),
+		sdk.Idempotent("confirm", "Wait for the person", wait),
+		sdk.Idempotent("leave", "Log out", revoke),
+		sdk.Read("known", "What is known of the token", func(c *call, _ none) (status, error) {
 			if read(c, "token") == "" {
 				return status{State: "none"}, nil
 			}
