@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -220,11 +219,11 @@ func answerBytes(span *Span) int {
 // waits notes the times before a call that it was held back in: the attempt begins
 // when the last one ends. A question that failed may have waited once more: it begins
 // when the first wait ends.
-func (h *historian) waits(call *Span, waits []runs.Wait) {
+func (h *historian) waits(call *Span, waits []runs.Hold) {
 	for i, wait := range waits {
 		h.held = append(h.held, Span{
 			Step: call.Step, Operation: call.Operation, Kind: SpanLimit, From: wait.From, To: wait.Until, End: EndOK, Due: wait.Until,
-			Message: wait.For, Action: call.Action, Connection: call.Connection,
+			Message: string(wait.For), Action: call.Action, Connection: call.Connection,
 		})
 		if wait.Until.After(call.From) && (call.Kind != SpanAsk || i == 0) {
 			call.From = wait.Until
@@ -378,10 +377,7 @@ func (h *historian) timer(command *journal.Command, at time.Time) {
 	if !kind.Waits() {
 		return
 	}
-	operation := command.Path
-	if i := strings.LastIndexByte(operation, '!'); i >= 0 {
-		operation = operation[:i]
-	}
+	operation := runs.OperationOf(command.Path)
 	step, known := h.steps[operation]
 	if !known {
 		step = operation

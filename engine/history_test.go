@@ -57,7 +57,7 @@ func TestIssue12_22AWaitForTheLimiterIsNoPartOfTheAttempt(t *testing.T) {
 	begin := records[0].Event.At
 	at := func(second int) time.Time { return begin.Add(time.Duration(second) * time.Second) }
 	records[2].Event.At = at(12)
-	records[2].Event.Waits = []runs.Wait{
+	records[2].Event.Waits = []runs.Hold{
 		{For: "disk almost full", From: at(0), Until: at(1)}, {For: runs.WaitRateLimit, From: at(1), Until: at(10)},
 	}
 	want := `get get limit 0 1 ok
@@ -85,12 +85,12 @@ func TestIssue12_22AQuestionOfALostCallWaitsToo(t *testing.T) {
 		waits.add(record)
 	}
 	since, until := at(2), at(9)
-	waits.live([]runs.Step{{Path: "get", Wait: runs.WaitRateLimit, WaitSince: &since, Until: &until}})
-	if span := waits.history.Spans[len(waits.history.Spans)-1]; span.Kind != SpanLimit || !span.From.Equal(since) || !span.Due.Equal(until) || span.Message != runs.WaitRateLimit {
+	waits.live([]runs.Step{{Path: "get", Wait: string(runs.WaitRateLimit), WaitSince: &since, Until: &until}})
+	if span := waits.history.Spans[len(waits.history.Spans)-1]; span.Kind != SpanLimit || !span.From.Equal(since) || !span.Due.Equal(until) || span.Message != string(runs.WaitRateLimit) {
 		t.Errorf("while it waits: %+v", span)
 	}
 	records[2].Event.At = at(20)
-	records[2].Event.Waits = []runs.Wait{{For: runs.WaitRateLimit, From: at(2), Until: at(9)}, {For: runs.WaitRateLimit, From: at(11), Until: at(18)}}
+	records[2].Event.Waits = []runs.Hold{{For: runs.WaitRateLimit, From: at(2), Until: at(9)}, {For: runs.WaitRateLimit, From: at(11), Until: at(18)}}
 	got := lines(historyOf("", records))
 	for _, want := range []string{"get get call 0 0 lost", "get#reconcile get limit 2 9 ok", "get#reconcile get ask 9 20 ok", "get#reconcile get limit 11 18 ok"} {
 		if !strings.Contains(got, want) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -31,7 +30,7 @@ func actionsOf(workflow *plan.Workflow) map[string]*plan.Action {
 
 // pinsOf returns the plugins that a workflow and its sub-workflows use.
 func pinsOf(workflow *plan.Workflow) []plan.PluginPin {
-	return plan.PinsOf(actionsOf(workflow), interp.CorePlugin)
+	return plan.PinsOf(actionsOf(workflow), runs.CorePlugin)
 }
 
 // checkPlugins compares the plugins that a run goes by with those there are now.
@@ -46,7 +45,7 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 	pinned := actionsOf(workflow)
 	current := map[string]*plan.Action{}
 	for name, action := range pinned {
-		if action.Plugin == interp.CorePlugin {
+		if action.Plugin == runs.CorePlugin {
 			continue
 		}
 		found, err := e.project.Action(name)
@@ -55,7 +54,7 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 		}
 		current[name] = found
 	}
-	then, now := plan.PinsOf(pinned, interp.CorePlugin), plan.PinsOf(current, interp.CorePlugin)
+	then, now := plan.PinsOf(pinned, runs.CorePlugin), plan.PinsOf(current, runs.CorePlugin)
 	var notes []runs.Log
 	for i, pin := range then {
 		switch {
@@ -95,8 +94,8 @@ func changedAction(plugin string, pinned, current map[string]*plan.Action) strin
 		if action.Plugin != plugin {
 			continue
 		}
-		then := plan.PinsOf(map[string]*plan.Action{name: action}, interp.CorePlugin)
-		now := plan.PinsOf(map[string]*plan.Action{name: current[name]}, interp.CorePlugin)
+		then := plan.PinsOf(map[string]*plan.Action{name: action}, runs.CorePlugin)
+		now := plan.PinsOf(map[string]*plan.Action{name: current[name]}, runs.CorePlugin)
 		if then[0].Contract != now[0].Contract && (first == "its actions" || name < first) {
 			first = name
 		}

@@ -172,7 +172,7 @@ func (e *Engine) takeOver(ctx context.Context, id, from string, edited []string)
 
 // unknownFrom says that a rerun can't begin at a step.
 func unknownFrom(from string, known []string) error {
-	if loop, _, inside := strings.Cut(from, "["); inside && slices.Contains(known, loop) {
+	if loop := runs.ParsePath(from).Top().String(); loop != from && slices.Contains(known, loop) {
 		return &fault.UnknownError{What: "main step", Name: from, Hint: diag.Say("a rerun begins at a whole step: --from " + loop)}
 	}
 	hint := diag.DidYouMean(from, known)

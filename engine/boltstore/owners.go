@@ -8,6 +8,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -73,7 +74,7 @@ func (s *Store) PluginBytes(id string) (by map[string]int64, err error) {
 			if err != nil {
 				return err
 			}
-			path, _, _ := strings.Cut(seen.Event.Path, "!")
+			path := runs.OperationOf(seen.Event.Path)
 			by[operations[path]] += size
 			for _, command := range seen.Commands {
 				if command.Call != nil {

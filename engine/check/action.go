@@ -6,6 +6,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -85,7 +86,7 @@ func (c *checker) unknownAction(node *spec.Node) {
 		problem.Hint = diag.Say("it has " + strings.Join(own, ", "))
 	}
 	problem.Hint = near.Or(problem.Hint)
-	if name == "core.http" {
+	if name == runs.CorePlugin+".http" {
 		problem.Hint = diag.Say("it is left out on purpose: a service is reached by a plugin of its own")
 	}
 }

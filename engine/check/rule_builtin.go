@@ -7,16 +7,9 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
-)
-
-// The built-in actions whose inputs say what their outputs are, and the one that
-// leaves the engine.
-const (
-	coreApprove = "core.approve"
-	coreWait    = "core.wait"
-	coreNotify  = "core.notify"
 )
 
 // NotifyCatalog is a Catalog that knows the targets of core.notify.
@@ -28,15 +21,15 @@ type NotifyCatalog interface {
 
 // inside reports whether the action runs in the engine itself: it takes no time,
 // but that of a wait.
-func (a *action) inside() bool { return a.builtin() && a.plan.FullName() != coreNotify }
+func (a *action) inside() bool { return a.builtin() && a.plan.FullName() != runs.CoreNotify }
 
 // builtinWith checks the `with` of an action whose inputs are schemas themselves,
 // and returns the type of its outputs; nil for all other actions.
 func (c *checker) builtinWith(s *step) *schema.Type {
 	switch s.src.Uses.Text {
-	case coreApprove:
+	case runs.CoreApprove:
 		return c.approve(s)
-	case coreWait:
+	case runs.CoreWait:
 		return c.wait(s)
 	}
 	return nil
@@ -124,7 +117,7 @@ func (c *checker) restOf(s *step, input *schema.Type, without string) {
 
 // notifyTarget checks the target of core.notify where it is written out.
 func (c *checker) notifyTarget(s *step) {
-	if s.src.Uses.Text != coreNotify {
+	if s.src.Uses.Text != runs.CoreNotify {
 		return
 	}
 	to := s.src.With.Get("to")

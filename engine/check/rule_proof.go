@@ -9,8 +9,6 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-const coreAssert = "core.assert"
-
 // proven adds to what s sees what is known whenever it runs: what `core.assert`
 // has let pass before, what the status of a step says of it, and that the one
 // step that a `run_if: failed` follows has an error. s is nil for the workflow's
@@ -75,7 +73,7 @@ func (c *checker) assertedBefore(s *step, seen map[*step]bool, found []*eval.Exp
 // assertion adds the condition of a step that let nothing else pass.
 func (c *checker) assertion(s *step, found []*eval.Expression) []*eval.Expression {
 	src := s.src
-	if src.Uses == nil || src.Uses.Text != coreAssert || src.If != nil || src.Written("if") || !s.runsOnOK() || s.continues() {
+	if src.Uses == nil || src.Uses.Text != runs.CoreAssert || src.If != nil || src.Written("if") || !s.runsOnOK() || s.continues() {
 		return found
 	}
 	node := src.With.Get("that")
@@ -147,6 +145,6 @@ func (c *checker) ifOf(s *step) *eval.Expression {
 // have none.
 func usesAssert(l *list) bool {
 	return slices.ContainsFunc(l.steps, func(s *step) bool {
-		return s.src.Uses != nil && s.src.Uses.Text == coreAssert || s.inner != nil && usesAssert(s.inner)
+		return s.src.Uses != nil && s.src.Uses.Text == runs.CoreAssert || s.inner != nil && usesAssert(s.inner)
 	})
 }

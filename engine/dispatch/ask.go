@@ -18,7 +18,7 @@ const (
 // Reply is how the question about a lost call ended.
 type Reply struct {
 	Outcome  runs.Outcome
-	Waits    []runs.Wait // what held the question up
+	Waits    []runs.Hold // what held the question up
 	Released bool        // the engine ended before it was answered: the next start asks
 }
 

@@ -133,7 +133,7 @@ type attempt struct {
 
 	since time.Time // of the wait at hand; zero = there is none
 	why   string
-	waits []runs.Wait
+	waits []runs.Hold
 }
 
 // execute waits for the gate and the limiter, then makes the call. The attempt's time

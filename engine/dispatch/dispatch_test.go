@@ -138,7 +138,7 @@ func TestWhatHeldACallUpStandsInItsAnswer(t *testing.T) {
 	}
 	d := dispatch.New(dispatch.Options{Caller: w, Limiter: w, Now: func() time.Time { return w.now }}, t.Context(), t.Context())
 	end := d.Call(t.Context(), dispatch.Call{Action: &plan.Action{}, Command: &journal.Call{}, Request: runs.Request{Timeout: time.Hour}, Listener: w})
-	want := []runs.Wait{{For: runs.WaitRateLimit, From: begin, Until: begin.Add(2 * time.Minute)}}
+	want := []runs.Hold{{For: runs.WaitRateLimit, From: begin, Until: begin.Add(2 * time.Minute)}}
 	if !slices.Equal(end.Answer.Waits, want) || left <= 0 {
 		t.Errorf("waits %+v, %s left", end.Answer.Waits, left)
 	}

@@ -20,7 +20,7 @@ func (a *attempt) passGate(ctx context.Context) error {
 
 // acquire waits for the limiter, and shows the wait.
 func (a *attempt) acquire(ctx context.Context) (done func(runs.Answer), err error) {
-	done, err = a.dispatcher.options.Limiter.Acquire(ctx, a.Action, a.Request.Connection, func(until time.Time) { a.wait(runs.WaitRateLimit, until) })
+	done, err = a.dispatcher.options.Limiter.Acquire(ctx, a.Action, a.Request.Connection, func(until time.Time) { a.wait(string(runs.WaitRateLimit), until) })
 	a.goOn()
 	return done, err
 }
@@ -43,7 +43,7 @@ func (a *attempt) goOn() {
 	if a.since.IsZero() {
 		return
 	}
-	a.waits = append(a.waits, runs.Wait{For: a.why, From: a.since, Until: a.dispatcher.options.Now()})
+	a.waits = append(a.waits, runs.Hold{For: runs.WaitKind(a.why), From: a.since, Until: a.dispatcher.options.Now()})
 	a.since = time.Time{}
 	a.Listener.Wait("", time.Time{}, time.Time{})
 }

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // Workflow makes a plan by hand, as the checker would: a step without Needs
@@ -75,7 +75,7 @@ func Do(id, uses string, with any, options ...Option) plan.Step {
 	if with != nil {
 		step.With = Value(with)
 	}
-	if !strings.HasPrefix(uses, "core.") {
+	if !runs.IsCore(uses) {
 		step.Timeout = time.Minute
 		step.Retry = &plan.Retry{
 			Attempts: 4, Delay: time.Second, Factor: 2, MaxDelay: 30 * time.Second, On: plan.DefaultRetryKinds(),

@@ -239,12 +239,12 @@ func replanCases() []*Case {
 			Name: "rule 21: the items of a loop that ended stay, the step that failed is another one",
 			Workflow: Workflow(Each("each", items, []plan.Step{
 				Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 1}),
-			}, Key("item"), Collecting()), Do("end", "core.assert", map[string]any{"that": false})),
+			}, Key("item"), Collecting()), Do("end", runs.CoreAssert, map[string]any{"that": false})),
 			Script: Script{
 				Answers: map[string][]Answer{},
 				Acts: Replan(time.Hour, Workflow(Each("each", items, []plan.Step{
 					Do("one", "svc.post", nil), Do("two", "svc.post", map[string]any{"value": 1}),
-				}, Key("item"), Collecting()), Do("end", "core.assert", map[string]any{"that": true}))),
+				}, Key("item"), Collecting()), Do("end", runs.CoreAssert, map[string]any{"that": true}))),
 			},
 			Want: Want{Status: runs.RunSucceeded, Count: 4},
 		},

@@ -8,7 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-func say(id, text string) plan.Step { return Do(id, "core.log", map[string]any{"text": text}) }
+func say(id, text string) plan.Step { return Do(id, runs.CoreLog, map[string]any{"text": text}) }
 
 func timeCases() []*Case {
 	slow := Workflow(Do("a", "svc.read", nil, Retry(100, time.Hour)), Do("b", "svc.read", nil))

@@ -175,11 +175,11 @@ func valueCases() []*Case {
 			},
 		},
 		{
-			Name: "core.log writes a line and completes at once; core.assert and core.fail fail",
+			Name: runs.CoreLog + " writes a line and completes at once; core.assert and core.fail fail",
 			Workflow: Workflow(
-				Do("log", "core.log", map[string]any{"text": "hello ${{ inputs.name }}", "level": "warn"}),
-				Do("assert", "core.assert", map[string]any{"that": "${{ inputs.name == 'x' }}", "message": "wrong name"}),
-				Do("fail", "core.fail", map[string]any{"message": "no", "kind": "conflict"}),
+				Do("log", runs.CoreLog, map[string]any{"text": "hello ${{ inputs.name }}", "level": "warn"}),
+				Do("assert", runs.CoreAssert, map[string]any{"that": "${{ inputs.name == 'x' }}", "message": "wrong name"}),
+				Do("fail", runs.CoreFail, map[string]any{"message": "no", "kind": "conflict"}),
 			),
 			Inputs: `{"name":"x"}`,
 			Want: Want{
@@ -188,13 +188,13 @@ func valueCases() []*Case {
 			},
 		},
 		{
-			Name:     "core.assert that does not hold is invalid with reason assertion",
-			Workflow: Workflow(Do("a", "core.assert", map[string]any{"that": false})),
+			Name:     runs.CoreAssert + " that does not hold is invalid with reason assertion",
+			Workflow: Workflow(Do("a", runs.CoreAssert, map[string]any{"that": false})),
 			Want:     Want{Status: runs.RunFailed, Error: &WantError{Kind: plan.KindInvalid, Step: "a", Reason: "assertion"}},
 		},
 		{
-			Name:     "core.sleep waits in virtual time",
-			Workflow: Workflow(Do("a", "core.sleep", map[string]any{"for": "6h"})),
+			Name:     runs.CoreSleep + " waits in virtual time",
+			Workflow: Workflow(Do("a", runs.CoreSleep, map[string]any{"for": "6h"})),
 			Want:     Want{Status: runs.RunSucceeded, Took: 6 * time.Hour},
 		},
 	}

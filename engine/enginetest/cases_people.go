@@ -58,7 +58,7 @@ func Timeout(d time.Duration) Option { return func(s *plan.Step) { s.Timeout = d
 const labelForm = `{"type":"object","properties":{"label":{"type":"string","default":"stale"},"count":{"type":["integer","null"]}},"additionalProperties":false}`
 
 func ask(options ...Option) plan.Step {
-	return Do("ask", "core.approve", map[string]any{"message": "Go on?"}, append([]Option{Form(labelForm)}, options...)...)
+	return Do("ask", runs.CoreApprove, map[string]any{"message": "Go on?"}, append([]Option{Form(labelForm)}, options...)...)
 }
 
 func approvalCases() []*Case {
@@ -158,16 +158,16 @@ const payment = `{"type":"object","properties":{"payload":{"type":"object","prop
 
 func signalCases() []*Case {
 	wait := func(id string, with map[string]any, options ...Option) plan.Step {
-		return Do(id, "core.wait", with, append([]Option{Form(payment)}, options...)...)
+		return Do(id, runs.CoreWait, with, append([]Option{Form(payment)}, options...)...)
 	}
 	paid := map[string]any{"signal": "paid"}
 	one := func(options ...Option) *plan.Workflow {
 		return Output(Workflow(wait("w", paid, options...)), "id", "${{ steps.w.outputs.payload.id + 1 }}")
 	}
 	late := func() *plan.Workflow {
-		return Output(Workflow(Do("first", "core.sleep", map[string]any{"for": "23h"}), wait("w", paid)), "id", "${{ steps.w.outputs.payload.id }}")
+		return Output(Workflow(Do("first", runs.CoreSleep, map[string]any{"for": "23h"}), wait("w", paid)), "id", "${{ steps.w.outputs.payload.id }}")
 	}
-	old := Workflow(Do("first", "core.sleep", map[string]any{"for": "25h"}), wait("w", paid, Timeout(time.Hour)))
+	old := Workflow(Do("first", runs.CoreSleep, map[string]any{"for": "25h"}), wait("w", paid, Timeout(time.Hour)))
 	old.Timeout = 100 * time.Hour
 	return []*Case{
 		{

@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -285,12 +284,12 @@ func (d *referenceRun) cancel(path string) {
 	if _, open := d.open[path]; !open || d.deaf[path] {
 		return
 	}
-	if strings.Contains(path, "!") { // a timer
+	if runs.IsTimer(path) { // a timer
 		delete(d.open, path)
 		return
 	}
 	delete(d.open, path) // its own answer no longer comes
-	if strings.HasSuffix(path, "#reconcile") {
+	if runs.IsQuestion(path) {
 		d.set(path, d.now, journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &runs.Outcome{Note: "canceled"}})
 		return
 	}

@@ -89,10 +89,10 @@ func (s *step) prepare() (*action, *runs.Error) {
 func (s *step) operation() string {
 	path := s.path
 	if s.revised > 0 {
-		path += "#plan" + strconv.Itoa(s.revised+1) // another request has another key
+		path = runs.PartPath(path, runs.PartPlan, s.revised+1) // another request has another key
 	}
 	if round := s.action.round; round > 1 {
-		path += "#round" + strconv.Itoa(round)
+		path = runs.PartPath(path, runs.PartRound, round)
 	}
 	return path + s.action.paging.suffix()
 }
@@ -104,7 +104,7 @@ func (s *step) send() {
 		s.interrupt()
 		return
 	}
-	s.status, s.wait, s.until = runs.StepRunning, "", time.Time{}
+	s.status, s.wait, s.until = runs.StepRunning, runs.Wait{}, time.Time{}
 	s.attempts = max(s.attempts, a.attempt)
 	s.op = s.operation()
 	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: s.callNow()})
@@ -307,14 +307,14 @@ func (s *step) pending(answer *runs.Pending) {
 		s.prompt = answer.Prompt
 	}
 	s.note = answer.Message
-	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), runs.StepWaiting, "poll")
+	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), runs.StepWaiting, runs.Wait{Kind: runs.WaitPoll})
 }
 
 // poll asks again.
 func (s *step) poll() { s.send() }
 
 // sleep waits for a durable timer before the operation goes on.
-func (s *step) sleep(reason, name string, delay time.Duration, status runs.StepStatus, wait string) {
+func (s *step) sleep(reason, name string, delay time.Duration, status runs.StepStatus, wait runs.Wait) {
 	m := s.list.m
 	if !s.list.live() {
 		s.interrupt()

@@ -11,12 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
-// What views show of a step that waits for an answer from outside.
-const (
-	WaitApproval = "approval"
-	WaitSignal   = "signal"
-)
-
 // awaiting is a step's wait for an approval or a signal. It is no operation of
 // the driver: nothing goes on by it until somebody answers.
 type awaiting struct {
@@ -28,7 +22,7 @@ type awaiting struct {
 // coreApprove asks a person; the form's fields are the step's outputs.
 func (s *step) coreApprove(input map[string]any) {
 	s.note = textField(input, "message", "")
-	s.await(&awaiting{}, WaitApproval)
+	s.await(&awaiting{}, runs.WaitApproval)
 }
 
 // coreWait waits for a signal. One that came within the last 24 hours and that
@@ -42,14 +36,14 @@ func (s *step) coreWait(input map[string]any) {
 		s.answeredBy(early)
 		return
 	}
-	s.await(wait, WaitSignal)
+	s.await(wait, runs.WaitSignal)
 }
 
 // await leaves the step waiting until it is answered, or for its timeout. Without
 // one it may wait as long as the run.
-func (s *step) await(wait *awaiting, shown string) {
+func (s *step) await(wait *awaiting, shown runs.WaitKind) {
 	m := s.list.m
-	s.awaiting, s.status, s.wait = wait, runs.StepWaiting, shown
+	s.awaiting, s.status, s.wait = wait, runs.StepWaiting, runs.Wait{Kind: shown}
 	m.awaiting = append(m.awaiting, s)
 	if wait.signal == "" {
 		m.asks++
@@ -93,7 +87,7 @@ func (m *Machine) forgetAwaiting(s *step) {
 // answeredBy ends the step by what a person, or whoever sent the signal, said.
 func (s *step) answeredBy(a *answer) {
 	m := s.list.m
-	approval := s.code.step.Uses == actionApprove
+	approval := s.code.step.Uses == runs.CoreApprove
 	m.forgetAwaiting(s)
 	s.decision = a.decision()
 	if approval && a.signal.Rejected {
@@ -257,7 +251,7 @@ func (s *step) describeAwait() Await {
 
 // answerType is the type of the answer to a step that waits for one.
 func (s *step) answerType() *schema.Type {
-	if s.code.step.Uses == actionApprove {
+	if s.code.step.Uses == runs.CoreApprove {
 		return s.code.output
 	}
 	if part, ok := s.code.output.Field("payload"); ok && part != nil {
@@ -333,7 +327,7 @@ func signalsOf(steps []plan.Step) (names []string, open bool) {
 			found, computed := signalsOf(step.Loop.Steps)
 			names, open = append(names, found...), open || computed
 		}
-		if step.Uses != actionWait || step.Kind != plan.StepAction {
+		if step.Uses != runs.CoreWait || step.Kind != plan.StepAction {
 			continue
 		}
 		if name, known := signalOf(step); known {
@@ -361,7 +355,7 @@ func (m *Machine) CheckOutcome(path string, output json.RawMessage) error {
 // the name.
 func (m *Machine) SignalOf(id string) (name string, known bool) {
 	steps := m.program.workflow.Steps
-	i := slices.IndexFunc(steps, func(s plan.Step) bool { return s.ID == id && s.Kind == plan.StepAction && s.Uses == actionWait })
+	i := slices.IndexFunc(steps, func(s plan.Step) bool { return s.ID == id && s.Kind == plan.StepAction && s.Uses == runs.CoreWait })
 	if i < 0 {
 		return "", false
 	}

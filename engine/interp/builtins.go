@@ -5,25 +5,8 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 )
-
-// CorePlugin is the plugin name of the built-in actions.
-const CorePlugin = "core"
-
-// The built-in actions that the Machine runs itself (docs/language.md, rule 20).
-const (
-	actionLog    = "core.log"
-	actionFail   = "core.fail"
-	actionAssert = "core.assert"
-	actionSleep  = "core.sleep"
-
-	actionApprove = "core.approve"
-	actionWait    = "core.wait"
-)
-
-// ActionNotify is the built-in action that the driver's caller runs: it leaves
-// the engine.
-const ActionNotify = "core.notify"
 
 const noOutputs = `{"type":"object","properties":{},"additionalProperties":false}`
 
@@ -126,7 +109,7 @@ func notifyAction() *plan.Action {
 
 func builtin(name, doc, input string) *plan.Action {
 	return &plan.Action{
-		Plugin: CorePlugin,
+		Plugin: runs.CorePlugin,
 		Name:   name,
 		Doc:    doc,
 		Effect: plan.EffectRead,

@@ -14,17 +14,17 @@ import (
 // does.
 func coreAction(name string) func(*step, map[string]any) {
 	switch name {
-	case actionLog:
+	case runs.CoreLog:
 		return (*step).coreLog
-	case actionFail:
+	case runs.CoreFail:
 		return (*step).coreFail
-	case actionAssert:
+	case runs.CoreAssert:
 		return (*step).coreAssert
-	case actionSleep:
+	case runs.CoreSleep:
 		return (*step).coreSleep
-	case actionApprove:
+	case runs.CoreApprove:
 		return (*step).coreApprove
-	case actionWait:
+	case runs.CoreWait:
 		return (*step).coreWait
 	}
 	return nil
@@ -82,7 +82,7 @@ func (s *step) coreSleep(input map[string]any) {
 	if hasFor == hasUntil {
 		s.fail(&runs.Error{
 			Kind: plan.KindInvalid, Reason: reasonExpression,
-			Message: m.place(s.code.step.Pos) + "core.sleep takes exactly one of `for` and `until`",
+			Message: m.place(s.code.step.Pos) + runs.CoreSleep + " takes exactly one of `for` and `until`",
 		})
 		return
 	}
@@ -98,7 +98,7 @@ func (s *step) coreSleep(input map[string]any) {
 		until = s.late.at
 	}
 	s.op = m.timerPath(s.path, timerSleep)
-	s.status, s.wait, s.until = runs.StepWaiting, "sleep", until.UTC()
+	s.status, s.wait, s.until = runs.StepWaiting, runs.Wait{Kind: runs.WaitSleep}, until.UTC()
 	m.timer(s, s.op, timerSleep, s.until)
 }
 

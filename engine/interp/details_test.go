@@ -8,16 +8,6 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-func TestKeysAreEscapedInPaths(t *testing.T) {
-	for key, want := range map[string]string{
-		"example.com": "example.com", "a[0]": "a%5B0%5D", "50%": "50%25", "a#b!c": "a%23b%21c", "a\nb": "a%0Ab", "ä ö": "ä ö",
-	} {
-		if got := escapeKey(key); got != want {
-			t.Errorf("escapeKey(%q) = %q, want %q", key, got, want)
-		}
-	}
-}
-
 func TestRangesAreCutIntoHalfOpenWindows(t *testing.T) {
 	limit := &plan.Range{FromField: "from", ToField: "to", Max: 7 * 24 * time.Hour}
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }

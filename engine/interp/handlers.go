@@ -1,8 +1,6 @@
 package interp
 
 import (
-	"strconv"
-
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -10,9 +8,9 @@ import (
 type handlerKind string
 
 const (
-	onSuccess handlerKind = "on_success"
-	onFailure handlerKind = "on_failure"
-	finally   handlerKind = "finally"
+	onSuccess handlerKind = runs.HandlerSuccess
+	onFailure handlerKind = runs.HandlerFailure
+	finally   handlerKind = runs.HandlerFinally
 )
 
 // queueHandlers notes which handlers follow the run's status.
@@ -44,11 +42,7 @@ func (m *Machine) nextHandler() bool {
 	}
 	kind := m.queued[0]
 	m.queued = m.queued[1:]
-	prefix := string(kind)
-	if m.ends > 1 {
-		prefix += "@" + strconv.Itoa(m.ends)
-	}
-	handler := m.newList(m.program.handlers[kind], prefix+":", m.handlerEnv())
+	handler := m.newList(m.program.handlers[kind], runs.HandlerPrefix(string(kind), m.ends), m.handlerEnv())
 	m.handlers = append(m.handlers, handler)
 	handler.enqueue()
 	return true

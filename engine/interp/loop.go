@@ -128,19 +128,6 @@ func keyExpr(key plan.Value) *plan.Expr {
 	return &plan.Expr{}
 }
 
-// escapeKey writes a key so that it can't be taken for another part of a path.
-func escapeKey(key string) string {
-	var b strings.Builder
-	for _, r := range key {
-		if r < 0x20 || r == 0x7f || strings.ContainsRune("[]#!%", r) {
-			fmt.Fprintf(&b, "%%%02X", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
 func (l *loop) enqueue() {
 	if !l.queued {
 		l.queued = true
@@ -177,7 +164,7 @@ func (it *item) start() {
 		return
 	}
 	s := l.step
-	prefix := s.path + "[" + escapeKey(it.key) + "]."
+	prefix := runs.ItemPrefix(s.path, it.key)
 	it.list = s.list.m.newList(s.code.loop.body, prefix, l.itemEnv(it.index))
 	it.list.item = it
 	it.list.advance()

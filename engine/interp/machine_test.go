@@ -277,7 +277,7 @@ func TestRule20BuiltinsHaveSchemasThatCanBeRead(t *testing.T) {
 				t.Errorf("%s: %v", action.FullName(), err)
 			}
 		}
-		if want := action.FullName() == interp.ActionNotify; (action.Effect == plan.EffectKeyed) != want || action.Doc == "" {
+		if want := action.FullName() == runs.CoreNotify; (action.Effect == plan.EffectKeyed) != want || action.Doc == "" {
 			t.Errorf("%s has effect %s and doc %q", action.FullName(), action.Effect, action.Doc)
 		}
 	}

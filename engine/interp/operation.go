@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/journal"
@@ -80,11 +79,7 @@ func (m *Machine) timer(s *step, path, reason string, at time.Time) {
 // stands behind it, so that an old timer's late firing is never taken for a new
 // one's.
 func (m *Machine) timerPath(operation, name string) string {
-	path := operation + "!" + name
-	if m.epoch > 1 {
-		path += "@" + strconv.Itoa(m.epoch)
-	}
-	return path
+	return runs.TimerPath(operation, name, m.epoch)
 }
 
 // forget closes an operation without a word to the driver.

@@ -3,7 +3,6 @@ package interp
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -82,13 +81,13 @@ type paging struct {
 func (p *paging) suffix() string {
 	path := ""
 	if p.window > 0 {
-		path += "#window" + strconv.Itoa(p.window+1)
+		path = runs.PartPath(path, runs.PartWindow, p.window+1)
 	}
 	if p.restarted == p.window+1 {
-		path += "#restart"
+		path = runs.PartPath(path, runs.PartRestart, 0)
 	}
 	if p.page > 1 {
-		path += "#page" + strconv.Itoa(p.page)
+		path = runs.PartPath(path, runs.PartPage, p.page)
 	}
 	return path
 }

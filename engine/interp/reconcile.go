@@ -12,10 +12,6 @@ import (
 // reconcileTimeout bounds one question to a plugin about a lost call.
 const reconcileTimeout = time.Minute
 
-// reconcileSuffix stands behind the operation path of the call that a question
-// is about.
-const reconcileSuffix = "#reconcile"
-
 // reasonOutputs is the reason of an unknown outcome that took effect and whose
 // outputs are not known.
 const reasonOutputs = "outputs"
@@ -45,11 +41,11 @@ func (s *step) reconcile(l loss) {
 	}
 	asked := s.operation()
 	s.action.loss = &l
-	s.status, s.wait, s.until = runs.StepRunning, "", time.Time{}
+	s.status, s.wait, s.until = runs.StepRunning, runs.Wait{}, time.Time{}
 	s.note = "asking whether it took effect: " + l.cause.Message
 	call := s.callNow()
 	call.Effect, call.Timeout, call.Cursor, call.Cache, call.Reconcile = plan.EffectRead, reconcileTimeout, "", 0, asked
-	s.op = asked + reconcileSuffix
+	s.op = runs.PartPath(asked, runs.PartReconcile, 0)
 	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: call})
 	m.touch(s)
 }

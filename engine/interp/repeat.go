@@ -3,7 +3,6 @@ package interp
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -50,7 +49,7 @@ func (s *step) waitForRound(repeat *plan.Repeat) {
 		s.interrupt()
 		return
 	}
-	s.sleep(timerRepeat, "round", repeat.Every, runs.StepWaiting, "round "+strconv.Itoa(a.round))
+	s.sleep(timerRepeat, "round", repeat.Every, runs.StepWaiting, runs.Wait{Kind: runs.WaitRound, Attempt: a.round})
 }
 
 func (s *step) nextRound() { s.send() }

@@ -3,7 +3,6 @@ package interp
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -129,7 +128,7 @@ func (m *Machine) resolveOutcome(ev journal.Event) error {
 	if ev.Resolution == nil {
 		return fmt.Errorf("apply resolved %s: it has no payload", ev.Path)
 	}
-	path, _, _ := strings.Cut(ev.Path, "#")
+	path := runs.StepOf(ev.Path)
 	s := m.unknown[path]
 	if s == nil {
 		return nil

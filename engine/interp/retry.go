@@ -111,7 +111,7 @@ func (s *step) retry(failure *runs.Error) {
 	next := a.attempt + 1
 	s.err = failure // shown while it waits
 	s.note = failure.Message
-	wait := fmt.Sprintf("retry %d of %d", next, policy.Attempts)
+	wait := runs.Wait{Kind: runs.WaitRetry, Attempt: next, Of: policy.Attempts}
 	s.sleep(timerRetry, "retry"+strconv.Itoa(next), s.backoff(policy, failure), runs.StepRetrying, wait)
 }
 

@@ -66,7 +66,7 @@ func (s *step) view() runs.Step {
 		Outputs:    s.outputs,
 		Error:      s.err,
 		Uses:       s.code.step.Uses,
-		Wait:       s.wait,
+		Wait:       s.wait.String(),
 		Until:      timeOrNil(s.until),
 		Message:    s.note,
 		Prompt:     s.prompt,
@@ -84,11 +84,11 @@ func (s *step) view() runs.Step {
 	}
 	switch s.parked {
 	case runs.PausedAuthRequired:
-		view.Wait = "login"
+		view.Wait = string(runs.WaitLogin)
 	case runs.PausedUnknownOutcome:
-		view.Wait = "resolve"
+		view.Wait = string(runs.WaitResolve)
 	case runs.PausedError, runs.PausedCrashLoop:
-		view.Wait = "resume"
+		view.Wait = string(runs.WaitResume)
 	}
 	if s.action != nil {
 		view.Crashes = s.action.crashes

@@ -21,7 +21,7 @@ func whole() *journal.Record {
 		Event: journal.Event{
 			Kind: journal.Completed, At: at, Path: "a#page2", By: "ann",
 			Completed: &runs.Completed{Output: json.RawMessage(`{"n":9007199254740993}`), NextCursor: "c", Watermark: []byte{0, 255}, PageNote: []byte("note")},
-			Waits:     []runs.Wait{{For: runs.WaitRateLimit, From: at, Until: at.Add(time.Second)}}, Unsent: []string{"b"}, Interrupted: []string{"c"},
+			Waits:     []runs.Hold{{For: runs.WaitRateLimit, From: at, Until: at.Add(time.Second)}}, Unsent: []string{"b"}, Interrupted: []string{"c"},
 		},
 		Commands: []journal.Command{
 			{Kind: journal.CommandCall, Path: "a#page3", Call: &journal.Call{

@@ -61,7 +61,7 @@ type Event struct {
 	// Waits, of the answer to a call, are the times in which it was held back before
 	// it was sent, for its rate limit above all. They stand in the record of the
 	// answer, so that a wait costs none of its own, and no decision follows from them.
-	Waits []runs.Wait `json:"waits,omitempty"`
+	Waits []runs.Hold `json:"waits,omitempty"`
 	// Unsent, of stopped, are the operation paths of the open calls that were
 	// certainly not sent; the others may have been.
 	Unsent []string `json:"unsent,omitempty"`

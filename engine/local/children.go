@@ -111,7 +111,7 @@ func (d *Driver) childRequest(parent runs.Run, workflow *plan.Workflow, command 
 		Start: journal.Start{
 			RunID: command.Child.RunID, Inputs: command.Child.Inputs, Trigger: triggerWorkflow,
 			ScheduledAt: parent.ScheduledAt, Interpreter: interp.Version, PlanHash: hash,
-			Plugins: plan.PinsOf(workflow.Actions, interp.CorePlugin),
+			Plugins: plan.PinsOf(workflow.Actions, runs.CorePlugin),
 		},
 	}
 }
@@ -207,7 +207,7 @@ func (r *run) childWaiting(told *childWaits) {
 func (r *run) withChild(step runs.Step) runs.Step {
 	for _, c := range r.children {
 		if c.waits && c.command.Child.Step == step.Path && step.Status == runs.StepRunning {
-			step.Status, step.Wait = runs.StepWaiting, interp.WaitApproval
+			step.Status, step.Wait = runs.StepWaiting, string(runs.WaitApproval)
 			step.Message = "its run " + c.command.Child.RunID + " waits for a person or a signal"
 		}
 	}

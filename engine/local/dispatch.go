@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/dispatch"
@@ -61,7 +60,7 @@ func (r *run) cancelCommand(path string) {
 	switch c := r.children[path]; {
 	case c != nil:
 		r.cancelChild(c)
-	case !strings.Contains(path, "!"): // no timer
+	case !runs.IsTimer(path): // no timer
 		r.dropped[path] = true // its start waits for a commit
 	}
 }

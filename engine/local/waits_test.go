@@ -86,7 +86,7 @@ func TestIssue12_22AWaitForTheLimiterIsJournaled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := steps[0]; s.Status != runs.StepWaiting || s.Wait != runs.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(limitBegin) ||
+			if s := steps[0]; s.Status != runs.StepWaiting || s.Wait != string(runs.WaitRateLimit) || s.WaitSince == nil || !s.WaitSince.Equal(limitBegin) ||
 				s.Until == nil || !s.Until.Equal(limitBegin.Add(9500*time.Millisecond)) {
 				t.Errorf("while it waits: %+v", s)
 			}
@@ -99,7 +99,7 @@ func TestIssue12_22AWaitForTheLimiterIsJournaled(t *testing.T) {
 			if len(records) != len(without) {
 				t.Errorf("%d records with a wait, %d without", len(records), len(without))
 			}
-			var waits []runs.Wait
+			var waits []runs.Hold
 			for _, record := range records {
 				waits = append(waits, record.Event.Waits...)
 			}
@@ -172,7 +172,7 @@ func TestIssue12_22TheQuestionOfALostCallWaitsLikeACall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := steps[0]; s.Status != runs.StepWaiting || s.Wait != runs.WaitRateLimit || s.WaitSince == nil || !s.WaitSince.Equal(since) {
+			if s := steps[0]; s.Status != runs.StepWaiting || s.Wait != string(runs.WaitRateLimit) || s.WaitSince == nil || !s.WaitSince.Equal(since) {
 				t.Errorf("question %d, while it waits: %+v", n, s)
 			}
 			limit.open <- struct{}{}
@@ -181,7 +181,7 @@ func TestIssue12_22TheQuestionOfALostCallWaitsLikeACall(t *testing.T) {
 		if result := b.wait(id); result.Run.Status != runs.RunSucceeded || result.Steps["a"].WaitedMS != want || result.Steps["a"].WaitSince != nil {
 			t.Errorf("%d questions: %s, %+v", questions, result.Run.Status, result.Steps["a"])
 		}
-		var waits []runs.Wait
+		var waits []runs.Hold
 		for _, record := range b.records(id) {
 			if record.Event.Kind == journal.Reconciled {
 				waits = record.Event.Waits

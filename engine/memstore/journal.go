@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -74,7 +75,7 @@ func (s *Store) PluginBytes(id string) (by map[string]int64, err error) {
 			if err != nil {
 				return err
 			}
-			path, _, _ := strings.Cut(record.Event.Path, "!")
+			path := runs.OperationOf(record.Event.Path)
 			by[operations[path]] += int64(len(encoded))
 			for _, command := range record.Commands {
 				if command.Call != nil {

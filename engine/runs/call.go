@@ -39,15 +39,12 @@ type Answer struct {
 	Completed *Completed
 	Pending   *Pending
 	Failed    *Error
-	Waits     []Wait // before it was sent, in order; they are no part of the attempt's time
+	Waits     []Hold // before it was sent, in order; they are no part of the attempt's time
 }
 
-// WaitRateLimit is what calls wait for that their service's limiter holds back.
-const WaitRateLimit = "rate limit"
-
-// Wait is a time in which a call was held back before it was sent.
-type Wait struct {
-	For   string    `json:"for"` // WaitRateLimit, or what the disk lacks
+// Hold is a time in which a call was held back before it was sent.
+type Hold struct {
+	For   WaitKind  `json:"for"` // WaitRateLimit, or what the disk lacks
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 }

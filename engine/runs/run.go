@@ -112,7 +112,7 @@ type Step struct {
 	Outputs    json.RawMessage `json:"outputs,omitempty"`
 	Error      *Error          `json:"error,omitempty"`
 	Uses       string          `json:"uses,omitempty"`
-	Wait       string          `json:"wait,omitempty"` // why it waits: "retry 2 of 4", "approval", "poll"
+	Wait       string          `json:"wait,omitempty"` // why it waits: the text of a Wait, such as "retry 2 of 4"
 	Until      *time.Time      `json:"until,omitempty"`
 	WaitSince  *time.Time      `json:"wait_since,omitempty"` // of a wait for the rate limit: when it began
 	WaitedMS   int64           `json:"waited_ms,omitempty"`  // how long its calls waited for the rate limit before they were sent: no part of their attempts

@@ -194,8 +194,8 @@ func (t *Traces) callSent(request *runs.Request) func(runs.Answer) {
 
 // pageOf names the page of a call: an operation of a step with pages ends in it.
 func pageOf(request *runs.Request) (page string, paged bool) {
-	_, page, paged = strings.Cut(request.Operation, "#")
-	return page, paged
+	page = runs.ParsePath(request.Operation).Part
+	return page, page != ""
 }
 
 func pageSpan(runID string, attempt int, operation string) trace.SpanID {
@@ -226,7 +226,7 @@ func (t *Traces) sendPage(runID string, r *tracedRun, operation string, failure 
 		return
 	}
 	delete(r.pages, operation)
-	_, name, _ := strings.Cut(operation, "#")
+	name := runs.ParsePath(operation).Part
 	span := t.start(r, pageSpan(runID, r.attempt, operation), stepSpan(runID, r.attempt, begun.step), name, begun.begun,
 		attribute.String("flowrun.run_id", runID), attribute.String("flowrun.step", begun.step))
 	end(span, failure, at)

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -158,8 +157,8 @@ func (t *Traces) stepStored(row *runs.Run, step *runs.Step) {
 		}
 	}
 	parent := runSpan(row.ID, r.attempt)
-	if loop, inLoop := loopOf(step.Path); inLoop {
-		parent = stepSpan(row.ID, r.attempt, loop)
+	if loop, inLoop := runs.ParsePath(step.Path).Loop(); inLoop {
+		parent = stepSpan(row.ID, r.attempt, loop.String())
 	}
 	attributes := []attribute.KeyValue{
 		attribute.String("flowrun.run_id", row.ID), attribute.String("flowrun.step", step.Path),
@@ -174,18 +173,4 @@ func (t *Traces) stepStored(row *runs.Run, step *runs.Step) {
 	}
 	span := t.start(r, stepSpan(row.ID, r.attempt, step.Path), parent, step.Path, *step.StartedAt, attributes...)
 	end(span, step.Error, *step.FinishedAt)
-}
-
-// loopOf returns the path of the loop that a step of an item belongs to:
-// domains of domains[example.com].whois.
-func loopOf(path string) (string, bool) {
-	item := strings.LastIndex(path, "].")
-	if item < 0 {
-		return "", false
-	}
-	open := strings.LastIndexByte(path[:item], '[')
-	if open < 0 {
-		return "", false
-	}
-	return path[:open], true
 }

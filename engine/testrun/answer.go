@@ -53,9 +53,9 @@ func (b *binder) answersOfStep(pair spec.Pair) *answers {
 		problem := b.problems.Errorf(pair.Key.Pos, CodeNotMockable, "the step `%s` is run for real: it takes no answer", pair.Key.Text)
 		problem.Hint = diag.Say("answers are for steps that call a plugin: " + strings.Join(b.steps.paths((*stepInfo).mocked), ", "))
 		switch info.step.Uses {
-		case "core.approve":
+		case runs.CoreApprove:
 			problem.Hint = diag.Say("let a person decide: events: [{approve: " + info.path + "}]")
-		case "core.wait":
+		case runs.CoreWait:
 			problem.Hint = diag.Say("let the signal come: events: [{signal: NAME, payload: {…}}]")
 		}
 		return nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -33,7 +32,7 @@ func (d *driver) call(command journal.Command) {
 		return
 	}
 	a := d.answerFor(c.Step, c.PageCursor)
-	if a == nil && c.Action == interp.ActionNotify && d.listFor(c.Step) == nil {
+	if a == nil && c.Action == runs.CoreNotify && d.listFor(c.Step) == nil {
 		a = notified
 	}
 	if a == nil {
@@ -166,7 +165,7 @@ func (d *driver) stale(a *answer) {
 // refused asks the plugin about the input, as it would be asked before a real
 // call; nil when it takes it.
 func (d *driver) refused(command journal.Command) *runs.Error {
-	if command.Call.Action == interp.ActionNotify {
+	if command.Call.Action == runs.CoreNotify {
 		return nil
 	}
 	refusals, err := d.host.Validate(d.ctx, command.Call.Action, command.Call.Input)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -166,7 +165,7 @@ func (d *driver) ripe(e event) bool {
 		return d.tooEarly(e) == ""
 	case "signal":
 		for _, view := range d.views {
-			if view.Uses == "core.wait" && view.Status == runs.StepWaiting {
+			if view.Uses == runs.CoreWait && view.Status == runs.StepWaiting {
 				return true
 			}
 		}
@@ -188,7 +187,7 @@ func (d *driver) tooEarly(e event) string {
 	status, _ := d.machine.Status()
 	switch e.kind {
 	case "approve", "reject":
-		if !begun || view.Form == nil || view.Uses != "core.approve" {
+		if !begun || view.Form == nil || view.Uses != runs.CoreApprove {
 			return "step `" + e.step + "` does not wait for a decision"
 		}
 	case "resolve":
@@ -351,7 +350,7 @@ func (d *driver) cancel(path string) {
 		return
 	}
 	delete(d.open, path)
-	if strings.Contains(path, "!") { // a timer
+	if runs.IsTimer(path) { // a timer
 		return
 	}
 	ev := failed(path, plan.KindCanceled, runs.AppliedUnknown, "canceled")

@@ -7,6 +7,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
 )
@@ -125,7 +126,7 @@ func (b *binder) stepsType(x *eval.Expression) *schema.Type {
 		}
 	}
 	for _, info := range b.steps.list {
-		if !info.loop && !strings.Contains(info.path, ":") {
+		if !info.loop && runs.ParsePath(info.path).Handler == "" {
 			add(info.path)
 		}
 	}

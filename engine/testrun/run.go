@@ -248,9 +248,9 @@ func (d *driver) wrongStatus(status string, want *wanted) {
 		}
 		asks := true
 		switch view.Uses {
-		case "core.approve":
+		case runs.CoreApprove:
 			hint = "let a person decide: events: [{approve: " + view.Path + "}]"
-		case "core.wait":
+		case runs.CoreWait:
 			hint = "let the signal come: events: [{signal: NAME, payload: {…}}]"
 		default:
 			asks = false

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -31,16 +31,8 @@ type stepIndex struct {
 	byPath   map[string]*stepInfo
 }
 
-// itemKeys are the keys of items in a path; keys have no brackets of their own.
-var itemKeys = regexp.MustCompile(`\[[^\]]*\]`)
-
-// handlerRun is the number of a handler's later run, behind a resume.
-var handlerRun = regexp.MustCompile(`^(on_success|on_failure|finally)@[0-9]+:`)
-
 // templateOf returns the path of the step in the plan that a run's step is of.
-func templateOf(path string) string {
-	return handlerRun.ReplaceAllString(itemKeys.ReplaceAllString(path, ""), "$1:")
-}
+func templateOf(path string) string { return runs.ParsePath(path).Written() }
 
 func indexSteps(w *plan.Workflow) (*stepIndex, error) {
 	index := &stepIndex{workflow: w.Name, children: w.Workflows, byPath: map[string]*stepInfo{}}
@@ -54,7 +46,10 @@ func indexSteps(w *plan.Workflow) (*stepIndex, error) {
 	for _, list := range []struct {
 		prefix string
 		steps  []plan.Step
-	}{{"", w.Steps}, {"on_success:", w.OnSuccess}, {"on_failure:", w.OnFailure}, {"finally:", w.Finally}} {
+	}{
+		{"", w.Steps}, {runs.HandlerPrefix(runs.HandlerSuccess, 0), w.OnSuccess}, {runs.HandlerPrefix(runs.HandlerFailure, 0), w.OnFailure},
+		{runs.HandlerPrefix(runs.HandlerFinally, 0), w.Finally},
+	} {
 		if err := index.add(list.prefix, list.steps, actions, false); err != nil {
 			return nil, err
 		}
@@ -104,7 +99,7 @@ func (i *stepInfo) setAction(action *plan.Action) error {
 // mocked reports whether a test answers the step: a plugin, a sub-workflow or the
 // one who is notified would. The Machine runs the other built-in actions itself.
 func (i *stepInfo) mocked() bool {
-	return i.step.Kind == plan.StepAction && (!strings.HasPrefix(i.step.Uses, "core.") || i.step.Uses == interp.ActionNotify)
+	return i.step.Kind == plan.StepAction && (!runs.IsCore(i.step.Uses) || i.step.Uses == runs.CoreNotify)
 }
 
 // paths lists the steps that a test answers.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -19,7 +18,7 @@ func NewCaller(p *Workspace) caller { return caller{p} }
 
 // Call resolves the connection and makes one attempt.
 func (c caller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
-	if request.Action == interp.ActionNotify {
+	if request.Action == runs.CoreNotify {
 		return c.project.notify(ctx, request, sink)
 	}
 	connection, err := c.resolve(&request)

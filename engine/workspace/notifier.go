@@ -9,7 +9,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine/check"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -103,7 +102,7 @@ func notifyTargets(workflow *plan.Workflow) map[string]plan.Pos {
 			if step.Loop != nil {
 				visit(step.Loop.Steps)
 			}
-			if step.Uses != interp.ActionNotify {
+			if step.Uses != runs.CoreNotify {
 				continue
 			}
 			if name, ok := literalField(step.With, "to"); ok {

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/secret"
 )
@@ -78,9 +79,9 @@ func eachStep(workflow *plan.Workflow, visit func(w *plan.Workflow, path string,
 		}
 	}
 	list("", workflow.Steps)
-	list("on_success:", workflow.OnSuccess)
-	list("on_failure:", workflow.OnFailure)
-	list("finally:", workflow.Finally)
+	list(runs.HandlerPrefix(runs.HandlerSuccess, 0), workflow.OnSuccess)
+	list(runs.HandlerPrefix(runs.HandlerFailure, 0), workflow.OnFailure)
+	list(runs.HandlerPrefix(runs.HandlerFinally, 0), workflow.Finally)
 }
 
 // checkSettings reports wrong settings of the connections that a workflow uses,

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -128,7 +127,7 @@ func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.
 
 // refused asks the plugin about the input, as it would be asked before a real call.
 func (c mockedCaller) refused(ctx context.Context, request runs.Request) *runs.Error {
-	if request.Action == interp.ActionNotify {
+	if request.Action == runs.CoreNotify {
 		return nil
 	}
 	refusals, err := (&testHost{project: c.project}).Validate(ctx, request.Action, request.Input)

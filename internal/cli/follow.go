@@ -156,27 +156,12 @@ func (f *follower) left(run runs.Run) bool {
 // onlyPeople reports whether nothing goes on without an approval or a signal.
 func (f *follower) onlyPeople() bool {
 	for _, step := range f.steps {
-		if step.Prompt != nil && step.Wait != "approval" {
+		if step.Prompt != nil && step.Waits().Kind != runs.WaitApproval {
 			return false // it is polled on
 		}
 	}
 	return len(f.steps) > 0 && len(f.others) == 0
 }
-
-// goesOn reports whether something happens in a step by itself: it is one of an
-// action, since a loop goes on by the steps of its items.
-func goesOn(step runs.Step) bool {
-	switch step.Status {
-	case runs.StepRunning, runs.StepRetrying:
-		return step.Uses != ""
-	case runs.StepWaiting:
-		return step.Uses != "" && !waitsForPerson(step) && !parkedWaits[step.Wait]
-	}
-	return false
-}
-
-// parkedWaits are the waits of steps that have stopped until a person acts.
-var parkedWaits = map[string]bool{"login": true, "resolve": true, "resume": true}
 
 // watch shows one feed. It reports false when the feed broke off before the
 // run was over.
@@ -296,21 +281,17 @@ func (f *follower) apply(update engine.Update) {
 	case engine.UpdateRun:
 		f.run = *update.Run
 	case engine.UpdateStep:
-		if waitsForPerson(*update.Step) {
+		if update.Step.ForPerson() {
 			f.steps[update.Step.Path] = *update.Step
 		} else {
 			delete(f.steps, update.Step.Path)
 		}
-		if goesOn(*update.Step) {
+		if update.Step.GoesOn() {
 			f.others[update.Step.Path] = true
 		} else {
 			delete(f.others, update.Step.Path)
 		}
 	}
-}
-
-func waitsForPerson(step runs.Step) bool {
-	return !step.Status.Ended() && (step.Prompt != nil || step.Wait == "approval" || step.Wait == "signal")
 }
 
 // needsPerson reports whether a step waits for somebody.

@@ -331,13 +331,13 @@ func (a *app) suggestFor(page view.Page, result *runs.Result) {
 		for _, path := range slices.Sorted(maps.Keys(result.Steps)) {
 			step := result.Steps[path]
 			switch {
-			case step.Run != "" && step.Wait == "approval":
+			case step.Run != "" && step.Waits().Kind == runs.WaitApproval:
 				page.Next(a.sys.Stderr, "its sub-workflow waits for a person:", "runs", "show", step.Run)
 				return
-			case step.Wait == "approval":
+			case step.Waits().Kind == runs.WaitApproval:
 				page.Next(a.sys.Stderr, "it waits for a person:", "runs", "approve", result.Run.ID, path)
 				return
-			case step.Wait == "signal":
+			case step.Waits().Kind == runs.WaitSignal:
 				page.Next(a.sys.Stderr, "it waits for a signal:", "runs", "signal", result.Run.ID, path)
 				return
 			}

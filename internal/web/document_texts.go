@@ -116,7 +116,7 @@ func documentTexts() map[string]string {
 		"runs.Step.Path":                       "domains[example.com].whois; handlers: finally:log",
 		"runs.Step.Run":                        "of a sub-workflow: the run's id",
 		"runs.Step.TakenFrom":                  "of a rerun: the run whose result this is",
-		"runs.Step.Wait":                       "why it waits: \"retry 2 of 4\", \"approval\", \"poll\"",
+		"runs.Step.Wait":                       "why it waits: the text of a Wait, such as \"retry 2 of 4\"",
 		"runs.Step.WaitSince":                  "of a wait for the rate limit: when it began",
 		"runs.Step.WaitedMS":                   "how long its calls waited for the rate limit before they were sent: no part of their attempts",
 		"trigger.BackfillResult":               "BackfillResult says what a backfill starts, or would. With DryRun no run has an id. Runs of one that is bounded start later: `runs list` shows them.",

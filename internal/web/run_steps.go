@@ -122,7 +122,7 @@ func (q *stepsQuery) matcher(since time.Time) func(*runs.Step) bool {
 	text := strings.ToLower(q.Text)
 	return func(step *runs.Step) bool {
 		switch {
-		case q.Step != "" && step.Path != q.Step && !strings.HasPrefix(step.Path, q.Step+"["):
+		case q.Step != "" && step.Path != q.Step && !runs.InLoop(step.Path, q.Step):
 		case q.Status != "" && step.Status != q.Status:
 		case !ofLevel(step.Status, q.Level):
 		case !since.IsZero() && !activeSince(step, since):

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -38,13 +37,8 @@ type limiterWait struct {
 func newModel() *model { return &model{index: map[string]*row{}} }
 
 // topOf returns the top-level step of a path: domains of
-// domains[example.com].whois. Keys have no brackets of their own.
-func topOf(path string) string {
-	if end := strings.IndexByte(path, '['); end >= 0 {
-		return path[:end]
-	}
-	return path
-}
+// domains[example.com].whois.
+func topOf(path string) string { return runs.ParsePath(path).Top().String() }
 
 // isTop reports whether path is a top-level step's own.
 func isTop(path string) bool { return topOf(path) == path }

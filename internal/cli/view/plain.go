@@ -169,13 +169,10 @@ func (p *Plain) rowLine(r *row) {
 	p.say(p.stepText(r.step.Path, status, r))
 }
 
-// pollWait is what a step waits for between two polls.
-const pollWait = "poll"
-
 // pollsOn reports whether a step does what it has done since its first poll: a
 // login takes minutes, with a poll every few seconds.
 func (p *Plain) pollsOn(r *row, status runs.StepStatus) bool {
-	path, polls := r.step.Path, status == runs.StepWaiting && r.step.Wait == pollWait
+	path, polls := r.step.Path, status == runs.StepWaiting && r.step.Waits().Kind == runs.WaitPoll
 	switch {
 	case polls && p.polling[path] == r.step.Attempts, status == runs.StepRunning && p.polling[path] > 0 && p.polling[path] == r.step.Attempts:
 		return true

@@ -250,14 +250,7 @@ func (p Page) people(out io.Writer, step runs.Step) {
 	if decision == nil {
 		return
 	}
-	word := "answered"
-	switch {
-	case decision.Rejected:
-		word = "rejected"
-	case step.Uses == "core.approve":
-		word = "approved"
-	}
-	line := word
+	line := step.Answer()
 	if decision.By != "" {
 		line += " by " + term.Clean(decision.By)
 	}

@@ -134,13 +134,13 @@ func (r *row) waiting(times Times) []string {
 
 func waitText(reason string, until time.Time, times Times) string {
 	if reason == "" {
-		reason = "rate limit"
+		reason = string(runs.WaitRateLimit)
 	}
 	reason = term.Clean(reason)
 	if until.IsZero() {
 		return "waiting (" + reason + ")"
 	}
-	if reason == "approval" || reason == "signal" { // nothing is tried again then: it ends
+	if runs.ParseWait(reason).Answered() { // nothing is tried again then: it ends
 		return fmt.Sprintf("waiting (%s, until %s)", reason, times.Short(until))
 	}
 	return fmt.Sprintf("waiting (%s, next %s)", reason, times.Clock(until))

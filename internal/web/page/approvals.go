@@ -16,15 +16,6 @@ import (
 // approvalRuns is how many waiting runs the page looks into.
 const approvalRuns = 100
 
-// The waits of steps that people end.
-const (
-	waitApproval = "approval"
-	waitSignal   = "signal"
-	waitResolve  = "resolve"
-	waitLogin    = "login"
-	waitResume   = "resume"
-)
-
 // approvalsData is what the page of approvals shows.
 type approvalsData struct {
 	Asked   []*approval // with a form each
@@ -102,13 +93,13 @@ func (s *site) addWaiting(ctx context.Context, data *approvalsData, run runs.Run
 	for _, step := range steps {
 		one := waitingStep{Run: run, Step: step, RunURL: runURL(run.ID), StepURL: stepURL(run.ID, step.Path)}
 		switch {
-		case step.Status == runs.StepWaiting && step.Wait == waitApproval && step.Decision == nil:
+		case step.Status == runs.StepWaiting && step.Waits().Kind == runs.WaitApproval && step.Decision == nil:
 			data.Asked = append(data.Asked, &approval{
 				waitingStep: one, ID: "a" + strconv.Itoa(len(data.Asked)), Form: s.approvalForm(step, len(data.Asked)), Says: s.message(run.ID, step),
 			})
-		case step.Status == runs.StepWaiting && step.Wait == waitSignal && step.Decision == nil:
+		case step.Status == runs.StepWaiting && step.Waits().Kind == runs.WaitSignal && step.Decision == nil:
 			data.Signals = append(data.Signals, one)
-		case step.Wait == waitResolve || step.Wait == waitLogin || step.Wait == waitResume:
+		case step.Waits().Parked():
 			data.Stuck = append(data.Stuck, one)
 		}
 	}
@@ -135,10 +126,10 @@ func (w waitingStep) Left() time.Time {
 
 // Why says what a stuck step needs.
 func (w waitingStep) Why() string {
-	switch w.Step.Wait {
-	case waitResolve:
+	switch w.Step.Waits().Kind {
+	case runs.WaitResolve:
 		return "say whether it took effect"
-	case waitLogin:
+	case runs.WaitLogin:
 		return "log in, then resume the run"
 	}
 	return "look at it, then resume the run"

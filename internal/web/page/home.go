@@ -223,7 +223,7 @@ func (s *site) runningOnes(ctx context.Context, data *homeData) error {
 func (r *running) count(steps []runs.Step) {
 	share := 0.0
 	for _, step := range steps {
-		if strings.ContainsAny(step.Path, "[:") {
+		if at := runs.ParsePath(step.Path); at.Handler != "" || len(at.Items) > 0 {
 			continue
 		}
 		r.Of++

@@ -137,7 +137,7 @@ func (m *rowMaker) wholeBar(step runs.Step) bar {
 	if step.FinishedAt != nil {
 		b.to = *step.FinishedAt
 	}
-	if step.Form != nil || step.Decision != nil || step.Uses == "core.approve" || step.Uses == "core.wait" {
+	if step.Form != nil || step.Decision != nil || step.Asks() {
 		b.kind, b.tone, b.title = "wait", "wait", "waits for an answer: "+duration(b.to.Sub(b.from))
 	}
 	return b
@@ -171,9 +171,6 @@ func barWords(step runs.Step, now time.Time) string {
 	}
 	return words
 }
-
-// rateLimitWait is what a call waits for that its limiter holds back.
-const rateLimitWait = runs.WaitRateLimit
 
 // shownWait is how many milliseconds of waiting are worth a word.
 const shownWait = 100
@@ -219,7 +216,7 @@ func stepDetail(step runs.Step) (text string, wrong bool) {
 		add("taken over from %s", shortID(step.TakenFrom))
 	}
 	if d := step.Decision; d != nil && d.By != "" {
-		add("%s by %s", decisionWord(step), d.By)
+		add("%s by %s", step.Answer(), d.By)
 	}
 	return strings.Join(parts, " · "), wrong
 }
@@ -235,36 +232,8 @@ func loopDetail(n *node) string {
 	return text + newLoopItems(n).words()
 }
 
-func decisionWord(step runs.Step) string {
-	switch {
-	case step.Decision.Rejected:
-		return "rejected"
-	case step.Uses == "core.approve":
-		return "approved"
-	}
-	return "answered"
-}
-
 // waitText says what a step waits for.
-func waitText(wait string) string {
-	switch wait {
-	case "approval":
-		return "waits for an approval"
-	case rateLimitWait:
-		return "waits for the rate limit"
-	case "signal":
-		return "waits for a signal"
-	case "login":
-		return "waits for a login"
-	case "resolve":
-		return "its outcome is not known"
-	case "resume":
-		return "waits for a resume"
-	case "poll":
-		return "asks again later"
-	}
-	return wait
-}
+func waitText(wait string) string { return runs.ParseWait(wait).Words() }
 
 // items adds the rows of a loop's items that are shown: of a long one those that
 // failed.

@@ -44,7 +44,7 @@ func (s *site) runValues(r *http.Request) (*screen, error) {
 	data := dataData{runHead: s.head(found, "/data"), Plugins: found.result.Plugins, Inputs: inputValues(found.result.Run.ID, found.def, space)}
 	data.Outputs = s.outputs(found.result, found.def.Workflow, space)
 	for _, step := range found.steps {
-		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && !strings.Contains(step.Path, "[") {
+		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && len(runs.ParsePath(step.Path).Items) == 0 {
 			one := stepValue{step, space.value("", step.Outputs)}
 			one.Value.Save = stepURL(found.result.Run.ID, step.Path) + "/outputs"
 			data.Steps = append(data.Steps, one)

@@ -239,7 +239,7 @@ func (s *site) stepCalls(data *stepData, n *node, history *engine.RunHistory, li
 		data.Input, data.InputOf = &v, strings.TrimPrefix(call.Operation, n.step.Path)
 	}
 	if d := n.step.Decision; d != nil {
-		data.Decision = decisionWord(n.step)
+		data.Decision = n.step.Answer()
 	}
 }
 
@@ -255,9 +255,7 @@ func lastInput(spans []engine.Span) *engine.Span {
 
 func newCallRow(run string, call engine.Span, now time.Time) callRow {
 	row := callRow{Span: call, Tone: spanBar(call, now).tone, Word: spanWord(call)}
-	if _, part, found := strings.Cut(call.Operation, "#"); found {
-		row.Part, _, _ = strings.Cut(part, "!")
-	}
+	row.Part = runs.ParsePath(call.Operation).Part
 	var to *time.Time
 	if !call.To.IsZero() {
 		to = &call.To

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // A time line is drawn row by row: each row is an SVG as wide as its cell, with
@@ -320,7 +321,7 @@ var spanWords = map[engine.SpanKind]string{
 
 // spanWord is what a span is called.
 func spanWord(span engine.Span) string {
-	if span.Kind == engine.SpanLimit && span.Message != "" && span.Message != rateLimitWait {
+	if span.Kind == engine.SpanLimit && span.Message != "" && span.Message != string(runs.WaitRateLimit) {
 		return "held back: " + oneLine(span.Message)
 	}
 	return spanWords[span.Kind]
@@ -331,7 +332,7 @@ func spanText(span engine.Span, now time.Time) string {
 	if span.Kind == engine.SpanCall && span.Attempt > 0 {
 		text = fmt.Sprintf("attempt %d", span.Attempt)
 	}
-	if _, page, found := strings.Cut(span.Operation, "#"); found {
+	if page := runs.ParsePath(span.Operation).Part; page != "" {
 		text += ", " + page
 	}
 	to := span.To

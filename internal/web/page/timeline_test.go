@@ -229,7 +229,7 @@ func TestAnItemIsAsItsStepsAre(t *testing.T) {
 // A wait for the rate limit has the look of a wait and says in words what it is: it
 // is not the call's time.
 func TestIssue12_22AWaitForTheLimiterLooksLikeAWait(t *testing.T) {
-	wait := engine.Span{Step: "get", Operation: "get", Kind: engine.SpanLimit, From: noon, To: noon.Add(9500 * time.Millisecond), End: engine.EndOK, Message: runs.WaitRateLimit}
+	wait := engine.Span{Step: "get", Operation: "get", Kind: engine.SpanLimit, From: noon, To: noon.Add(9500 * time.Millisecond), End: engine.EndOK, Message: string(runs.WaitRateLimit)}
 	if b := spanBar(wait, noon); b.kind != "wait" || b.tone != "wait" || b.title != "wait for the rate limit: 9.5s" {
 		t.Errorf("%+v", b)
 	}
@@ -244,7 +244,7 @@ func TestIssue12_22AWaitForTheLimiterLooksLikeAWait(t *testing.T) {
 	if text, _ := stepDetail(runs.Step{Path: "get", Status: runs.StepSucceeded, WaitedMS: 9500}); text != "of it 9.5s waiting for the rate limit" {
 		t.Error(text)
 	}
-	if text, _ := stepDetail(runs.Step{Path: "get", Status: runs.StepWaiting, Wait: runs.WaitRateLimit}); text != "waits for the rate limit" {
+	if text, _ := stepDetail(runs.Step{Path: "get", Status: runs.StepWaiting, Wait: string(runs.WaitRateLimit)}); text != "waits for the rate limit" {
 		t.Error(text)
 	}
 }

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/plan"
@@ -35,16 +33,17 @@ type group struct {
 func newTree(steps []runs.Step, w *plan.Workflow) []group {
 	t := &tree{steps: steps}
 	main := group{nodes: t.list(w.Steps, "", "")}
-	for len(t.steps) > 0 && !strings.Contains(t.steps[0].Path, ":") { // of a plan that is another one
+	for len(t.steps) > 0 && runs.ParsePath(t.steps[0].Path).Handler == "" { // of a plan that is another one
 		main.nodes = append(main.nodes, &node{step: t.steps[0], graph: t.steps[0].Path})
 		t.steps = t.steps[1:]
 	}
 	groups := []group{main}
 	for len(t.steps) > 0 {
-		name, _, found := strings.Cut(t.steps[0].Path, ":")
-		defs := map[string][]plan.Step{"finally": w.Finally, "on_failure": w.OnFailure, "on_success": w.OnSuccess}[name]
-		nodes := t.list(defs, name+":", name+".")
-		if !found || len(nodes) == 0 {
+		at := runs.ParsePath(t.steps[0].Path)
+		name, prefix := at.Handler, runs.HandlerPrefix(at.Handler, at.Again)
+		defs := map[string][]plan.Step{runs.HandlerFinally: w.Finally, runs.HandlerFailure: w.OnFailure, runs.HandlerSuccess: w.OnSuccess}[name]
+		nodes := t.list(defs, prefix, name+".")
+		if len(nodes) == 0 {
 			nodes = []*node{{step: t.steps[0]}}
 			t.steps = t.steps[1:]
 		}
@@ -76,25 +75,16 @@ func (t *tree) list(defs []plan.Step, prefix, drawn string) []*node {
 
 // loop takes the steps of a loop's items.
 func (t *tree) loop(n *node) {
-	open := n.step.Path + "["
-	for len(t.steps) > 0 && strings.HasPrefix(t.steps[0].Path, open) {
+	for len(t.steps) > 0 {
 		defs := n.def.Loop.Steps
-		prefix, found := strings.CutSuffix(t.steps[0].Path, "]."+defs[0].ID)
-		if !found {
+		path, key, inner := runs.ItemOf(t.steps[0].Path, n.step.Path)
+		if path == "" || inner != defs[0].ID {
 			return
 		}
-		one := &item{path: prefix + "]", key: plainKey(strings.TrimPrefix(prefix, open))}
-		one.nodes = t.list(defs, prefix+"].", n.graph+".")
+		one := &item{path: path, key: key}
+		one.nodes = t.list(defs, path+".", n.graph+".")
 		n.items = append(n.items, one)
 	}
-}
-
-// plainKey is a key as the workflow has it: in paths some letters are escaped.
-func plainKey(escaped string) string {
-	if key, err := url.PathUnescape(escaped); err == nil {
-		return key
-	}
-	return escaped
 }
 
 // statusOf is how an item is: what one of its steps does now, else the worst that

@@ -10,7 +10,7 @@ import (
 type waiting struct {
 	Run   runs.Run
 	Step  runs.Step
-	Kind  string // approve, signal, resolve, login, resume
+	Kind  string // a runs.Need
 	Form  *form  // of approve and signal
 	URL   string // of the step's page
 	Error string // what was wrong with what was sent
@@ -25,36 +25,25 @@ type waiting struct {
 // waitingFor returns what a step waits for; nil when it waits for nobody.
 func (s *site) waitingFor(run runs.Run, step runs.Step) *waiting {
 	made := &waiting{Run: run, Step: step, URL: stepURL(run.ID, step.Path), Says: s.message(run.ID, step)}
+	made.Kind = string(step.Needs())
 	switch {
-	case run.Status.Ended(), step.Decision != nil:
+	case run.Status.Ended(), step.Decision != nil, made.Kind == "", made.asks() && step.Run != "":
 		return nil
-	case step.Wait == "resolve":
-		made.Kind = "resolve"
-	case step.Prompt != nil && step.Status == runs.StepWaiting, step.Wait == "login":
-		made.Kind = "login"
-	case step.Wait == "resume":
-		made.Kind = "resume"
-	case step.Status != runs.StepWaiting || step.Run != "":
-		return nil
-	case step.Wait == "approval":
-		made.Kind = "approve"
-	case step.Wait == "signal":
-		made.Kind = "signal"
-	default:
-		return nil
-	}
-	if made.Kind == "approve" || made.Kind == "signal" {
+	case made.asks():
 		made.Form = newFormIn(s.Location, step.Form, map[string]json.RawMessage{})
 	}
 	return made
 }
 
+// asks reports whether it is an answer that the step waits for.
+func (w *waiting) asks() bool { return w.Kind == string(runs.NeedApprove) || w.Kind == string(runs.NeedSignal) }
+
 // command is the same on a terminal.
 func (w *waiting) Command() []any {
-	switch w.Kind {
-	case "resolve":
+	switch runs.Need(w.Kind) {
+	case runs.NeedResolve:
 		return []any{"runs", "resolve", w.Run.ID, w.Step.Path, "--happened"}
-	case "resume", "login":
+	case runs.NeedResume, runs.NeedLogin:
 		return []any{"runs", "resume", w.Run.ID}
 	}
 	args := []any{"runs", w.Kind, w.Run.ID, w.Step.Path}

@@ -1705,7 +1705,7 @@ type RunStep struct {
 	Until     *time.Time `json:"until,omitempty"`
 	Uses      *string    `json:"uses,omitempty"`
 
-	// Wait why it waits: "retry 2 of 4", "approval", "poll"
+	// Wait why it waits: the text of a Wait, such as "retry 2 of 4"
 	Wait *string `json:"wait,omitempty"`
 
 	// WaitSince of a wait for the rate limit: when it began
