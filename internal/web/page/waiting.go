@@ -36,7 +36,9 @@ func (s *site) waitingFor(run runs.Run, step runs.Step) *waiting {
 }
 
 // asks reports whether it is an answer that the step waits for.
-func (w *waiting) asks() bool { return w.Kind == string(runs.NeedApprove) || w.Kind == string(runs.NeedSignal) }
+func (w *waiting) asks() bool {
+	return w.Kind == string(runs.NeedApprove) || w.Kind == string(runs.NeedSignal)
+}
 
 // command is the same on a terminal.
 func (w *waiting) Command() []any {
