@@ -42,8 +42,8 @@ func held(act Act) Act {
 	return act
 }
 
-// drive is what a driver says after it has replayed a run with something held.
-func drive(after time.Duration) Act {
+// driven is what a driver says after it has replayed a run with something held.
+func driven(after time.Duration) Act {
 	return Act{After: after, Event: journal.Event{Kind: journal.Driven}}
 }
 
@@ -111,7 +111,7 @@ func approvalCases() []*Case {
 			Workflow: labeled(),
 			Script: Script{Acts: []Act{
 				held(Approve(time.Hour, "ask", `{"label":"old"}`)), held(Reject(2*time.Hour, "ask", "too late")),
-				{After: 3 * time.Hour, Crash: true}, drive(3 * time.Hour), drive(4 * time.Hour),
+				{After: 3 * time.Hour, Crash: true}, driven(3 * time.Hour), driven(4 * time.Hour),
 			}},
 			Want: Want{Status: runs.RunSucceeded, Took: 3 * time.Hour, Count: 1, Outputs: map[string]string{"label": `"old"`}, Check: decided},
 		},

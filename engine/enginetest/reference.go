@@ -2,12 +2,11 @@ package enginetest
 
 import (
 	"bytes"
-	"container/heap"
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -37,11 +36,12 @@ var _ Driver = (*Reference)(nil)
 // Run drives the run to its end.
 func (r *Reference) Run(t testing.TB, workflow *plan.Workflow, inputs json.RawMessage, script *Script) Result {
 	t.Helper()
-	d := &referenceRun{
-		t: t, driver: r, workflow: workflow, script: script, now: Begin(),
-		open: map[string]int{}, deaf: map[string]bool{}, steps: map[string]runs.Step{},
+	program, err := interp.Compile(workflow)
+	if err != nil {
+		t.Fatalf("compile workflow: %v", err)
 	}
-	d.machine = d.newMachine()
+	d := &referenceRun{Virtual: drive.NewVirtual(program, Begin()), t: t, driver: r, script: script, steps: map[string]runs.Step{}}
+	d.Begin, d.Order = d.begin, r.Shuffle
 	start := &journal.Start{
 		RunID: RunID, Inputs: inputs, Trigger: "manual", ScheduledAt: Begin(), Interpreter: interp.Version,
 	}
@@ -50,53 +50,20 @@ func (r *Reference) Run(t testing.TB, workflow *plan.Workflow, inputs json.RawMe
 	}
 	d.apply(journal.Event{Kind: journal.Started, Start: start})
 	for i, act := range script.Acts {
-		d.schedule(Begin().Add(act.After), happening{act: &script.Acts[i]})
+		d.Schedule(Begin().Add(act.After), func(at time.Time) { d.act(at, &script.Acts[i]) })
 	}
 	d.loop()
 	return d.result()
 }
 
 type referenceRun struct {
-	t        testing.TB
-	driver   *Reference
-	workflow *plan.Workflow
-	script   *Script
-	machine  *interp.Machine
-	now      time.Time
-	agenda   agenda
-	counter  int
-	open     map[string]int // what is open, by path: the number of its command
-	deaf     map[string]bool
-	records  []*journal.Record
-	calls    []Call
-	logs     []runs.Log
-	steps    map[string]runs.Step // as Changes told them
-}
-
-// happening is something on the agenda: an answer, a timer or an act.
-type happening struct {
-	at     time.Time
-	order  int
-	event  *journal.Event
-	number int // of the command that it answers
-	act    *Act
-}
-
-func (d *referenceRun) newMachine() *interp.Machine {
-	machine, err := interp.New(d.workflow)
-	if err != nil {
-		d.t.Fatalf("compile workflow: %v", err)
-	}
-	return machine
-}
-
-func (d *referenceRun) schedule(at time.Time, h happening) {
-	d.counter++
-	h.at, h.order = at, d.counter
-	if d.driver.Shuffle != nil && h.event != nil {
-		h.order = d.driver.Shuffle()
-	}
-	heap.Push(&d.agenda, h)
+	*drive.Virtual
+	t      testing.TB
+	driver *Reference
+	script *Script
+	calls  []Call
+	logs   []runs.Log
+	steps  map[string]runs.Step // as Changes told them
 }
 
 func (d *referenceRun) loop() {
@@ -105,76 +72,51 @@ func (d *referenceRun) loop() {
 		limit = 100_000
 	}
 	for range limit {
-		if len(d.agenda) == 0 {
+		turn, more, err := d.Next()
+		d.took(turn, err)
+		if !more {
 			return
 		}
-		next := heap.Pop(&d.agenda).(happening)
-		if d.stopped() && next.act == nil {
-			continue
-		}
-		if next.act != nil {
-			d.act(next)
-			continue
-		}
-		if d.open[next.event.Path] != next.number {
-			continue // it is no longer open
-		}
-		d.moveTo(next.at)
-		delete(d.open, next.event.Path)
-		d.apply(*next.event)
 	}
 	d.t.Fatalf("the run did not end within %d events", limit)
 }
 
-// stopped reports whether a driver would let the run go.
-func (d *referenceRun) stopped() bool {
-	status, _ := d.machine.Status()
-	return d.machine.Done() || status == runs.RunPaused
-}
-
-func (d *referenceRun) moveTo(at time.Time) {
-	if at.After(d.now) {
-		d.now = at
-	}
-}
-
-func (d *referenceRun) act(next happening) {
-	if !d.stopped() {
-		d.moveTo(next.at)
+func (d *referenceRun) act(at time.Time, act *Act) {
+	if !d.Stopped() {
+		d.Advance(at)
 	}
 	switch {
-	case next.act.Stop:
-		if !d.stopped() {
+	case act.Stop:
+		if !d.Stopped() {
 			d.apply(journal.Event{Kind: journal.Stopped})
 		}
 		d.crash()
-		return
-	case next.act.Crash:
+	case act.Crash:
 		d.crash()
-		return
+	default:
+		d.apply(act.Event)
 	}
-	d.apply(next.act.Event)
 }
 
-// apply folds an event into the Machine as a driver does: as the journal will
-// give it back.
-func (d *referenceRun) apply(event journal.Event) {
-	event.At = d.now
-	stored := recode(d.t, event)
-	commands, err := d.machine.Apply(stored)
+func (d *referenceRun) apply(event journal.Event) { d.took(d.Apply(event)) }
+
+// took looks at what came of an event.
+func (d *referenceRun) took(turn *drive.Turn, err error) {
 	if err != nil {
-		d.t.Fatalf("apply %s %s: %v", event.Kind, event.Path, err)
+		d.t.Fatal(err)
 	}
-	d.records = append(d.records, &journal.Record{Seq: uint64(len(d.records) + 1), Event: stored, Commands: commands})
-	for _, step := range d.machine.Changes() {
+	if turn == nil || turn.Record == nil {
+		return
+	}
+	for _, step := range turn.Changes {
 		d.steps[step.Path] = step
 	}
-	d.dispatch(commands)
+	d.logs = append(d.logs, turn.Logs()...)
 	if d.driver.Seen != nil {
-		d.driver.Seen(d.machine)
+		d.driver.Seen(d.Machine)
 	}
 	if d.driver.Hostile {
-		d.disturb(stored)
+		d.disturb(turn.Record.Event)
 	}
 }
 
@@ -185,19 +127,19 @@ func (d *referenceRun) disturb(last journal.Event) {
 		{Kind: journal.Completed, Path: "nowhere", Completed: &runs.Completed{Output: json.RawMessage("1")}},
 		{Kind: journal.TimerFired, Path: last.Path + "!late"},
 	} {
-		if _, open := d.open[event.Path]; open || event.Path == "" {
+		if d.At(event.Path) != nil || event.Path == "" {
 			continue
 		}
-		event.At = d.now
+		event.At = d.Now
 		before := d.snapshot()
-		commands, err := d.machine.Apply(event)
+		commands, err := d.Machine.Apply(event)
 		if err != nil || len(commands) > 0 || !bytes.Equal(before, d.snapshot()) {
 			d.t.Fatalf("a late %s for %q changed the run: commands %v, error %v", event.Kind, event.Path, commands, err)
 		}
 	}
 }
 
-func (d *referenceRun) snapshot() []byte { return Snapshot(d.t, d.machine) }
+func (d *referenceRun) snapshot() []byte { return Snapshot(d.t, d.Machine) }
 
 // Snapshot is all that a Machine shows, as bytes to compare.
 func Snapshot(t testing.TB, m *interp.Machine) []byte {
@@ -213,202 +155,70 @@ func Snapshot(t testing.TB, m *interp.Machine) []byte {
 	return data
 }
 
-func (d *referenceRun) dispatch(commands []journal.Command) {
-	for _, command := range commands {
-		switch command.Kind {
-		case journal.CommandCall:
-			d.call(command)
-		case journal.CommandTimer:
-			d.set(command.Path, command.Timer.At, journal.Event{Kind: journal.TimerFired, Path: command.Path})
-		case journal.CommandCancel:
-			d.cancel(command.Path)
-		case journal.CommandLog:
-			d.logs = append(d.logs, *command.Log)
-		}
-	}
-}
-
-// set opens a path and puts its answer on the agenda.
-func (d *referenceRun) set(path string, at time.Time, event journal.Event) {
-	if _, open := d.open[path]; open {
-		d.t.Fatalf("command %s is open already", path)
-	}
-	d.counter++
-	d.open[path] = d.counter
-	d.schedule(at, happening{event: &event, number: d.counter})
-}
-
-func (d *referenceRun) call(command journal.Command) {
-	call := command.Call
+// begin answers a call as the script says.
+func (d *referenceRun) begin(op *drive.Operation) {
+	path, call := op.Command.Path, op.Command.Call
 	if call.Reconcile != "" {
-		d.ask(command)
+		outcome, after := d.script.Outcome(call.Reconcile)
+		d.Answer(op, d.Now.Add(after), journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &outcome})
 		return
 	}
-	d.calls = append(d.calls, Call{
-		Path: command.Path, Attempt: call.Attempt, After: d.now.Sub(Begin()), Command: *call,
-	})
-	answer := d.script.Next(command.Path)
-	at := d.now.Add(answer.After)
-	event := eventOf(command.Path, answer.Answer)
-	d.deaf[command.Path] = answer.Never || answer.Deaf
+	d.calls = append(d.calls, Call{Path: path, Attempt: call.Attempt, After: d.Now.Sub(Begin()), Command: *call})
+	answer := d.script.Next(path)
+	at, event := d.Now.Add(answer.After), op.Answer(answer.Answer)
+	if answer.Never || answer.Deaf {
+		op.Stop = nil
+	}
 	switch {
 	case answer.Never:
-		at = d.now.Add(1000 * 24 * time.Hour)
+		at = d.Now.Add(1000 * 24 * time.Hour)
 	case answer.After > call.Timeout:
-		at = d.now.Add(call.Timeout)
-		event = journal.Event{Kind: journal.Failed, Path: command.Path, Failed: &runs.Error{
+		at = d.Now.Add(call.Timeout)
+		event = op.Answer(runs.Answer{Failed: &runs.Error{
 			Kind: plan.KindTimeout, Message: "no answer in time", Applied: runs.AppliedUnknown,
-		}}
+		}})
 	}
-	d.set(command.Path, at, event)
-}
-
-// ask answers a question about a lost call as the script says.
-func (d *referenceRun) ask(command journal.Command) {
-	outcome, after := d.script.Outcome(command.Call.Reconcile)
-	d.set(command.Path, d.now.Add(after), journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &outcome})
-}
-
-func eventOf(path string, answer runs.Answer) journal.Event {
-	switch {
-	case answer.Completed != nil:
-		return journal.Event{Kind: journal.Completed, Path: path, Completed: answer.Completed}
-	case answer.Pending != nil:
-		return journal.Event{Kind: journal.Pending, Path: path, Pending: answer.Pending}
-	}
-	return journal.Event{Kind: journal.Failed, Path: path, Failed: answer.Failed}
-}
-
-// cancel drops a timer; a canceled call answers so, unless it is deaf.
-func (d *referenceRun) cancel(path string) {
-	if _, open := d.open[path]; !open || d.deaf[path] {
-		return
-	}
-	if runs.IsTimer(path) { // a timer
-		delete(d.open, path)
-		return
-	}
-	delete(d.open, path) // its own answer no longer comes
-	if runs.IsQuestion(path) {
-		d.set(path, d.now, journal.Event{Kind: journal.Reconciled, Path: path, Outcome: &runs.Outcome{Note: "canceled"}})
-		return
-	}
-	d.set(path, d.now, journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{
-		Kind: plan.KindCanceled, Message: "canceled", Applied: runs.AppliedUnknown,
-	}})
+	d.Answer(op, at, event)
 }
 
 // crash replays the journal into a new Machine and sends again what was in
 // flight, as a driver does after a kill.
 func (d *referenceRun) crash() {
 	before := d.snapshot()
-	d.machine = d.newMachine()
-	Replay(d.t, d.machine, d.records)
+	if err := d.Crash(); err != nil {
+		d.t.Fatalf("replay: %v", err)
+	}
 	if !bytes.Equal(before, d.snapshot()) {
 		d.t.Fatalf("the replayed run differs:\n before %s\n after  %s", before, d.snapshot())
 	}
-	var kept agenda
-	for _, h := range d.agenda {
-		if h.act != nil {
-			kept = append(kept, h)
-		}
-	}
-	d.agenda, d.open = kept, map[string]int{}
-	heap.Init(&d.agenda)
-	d.recover()
-}
-
-// recover records that a process drives the run again, then sends once more what
-// is still in flight.
-func (d *referenceRun) recover() {
-	before := d.machine.InFlight()
-	if slices.ContainsFunc(before, func(c journal.Command) bool { return c.Kind == journal.CommandCall }) {
-		d.apply(journal.Event{Kind: journal.Driven, Interrupted: d.machine.Interrupted()})
-	}
-	for _, command := range d.machine.InFlight() {
-		if _, asked := d.open[command.Path]; !asked && slices.ContainsFunc(before, func(c journal.Command) bool { return c.Path == command.Path }) {
-			d.dispatch([]journal.Command{command})
-		}
-	}
+	d.took(d.GoOn())
 }
 
 // Replay applies records to a fresh Machine and fails the test when a record
 // leads to other commands than the stored ones.
 func Replay(t testing.TB, machine *interp.Machine, records []*journal.Record) {
 	t.Helper()
-	for _, record := range records {
-		commands, err := machine.Apply(record.Event)
-		if err != nil {
-			t.Fatalf("replay record %d: %v", record.Seq, err)
-		}
-		stored, now := encode(t, record.Commands), encode(t, commands)
-		if !bytes.Equal(stored, now) {
-			t.Fatalf("record %d leads to other commands:\n stored %s\n now    %s", record.Seq, stored, now)
-		}
+	if err := drive.New(machine).Rebuild(machine, drive.Each(records)); err != nil {
+		t.Fatalf("replay: %v", err)
 	}
-	machine.Changes()
-}
-
-func encode(t testing.TB, commands []journal.Command) []byte {
-	t.Helper()
-	if len(commands) == 0 {
-		return nil
-	}
-	data, err := json.Marshal(commands)
-	if err != nil {
-		t.Fatalf("encode commands: %v", err)
-	}
-	return data
-}
-
-func recode(t testing.TB, event journal.Event) journal.Event {
-	t.Helper()
-	data, err := json.Marshal(event)
-	if err != nil {
-		t.Fatalf("encode event: %v", err)
-	}
-	var stored journal.Event
-	if err := json.Unmarshal(data, &stored); err != nil {
-		t.Fatalf("decode event: %v", err)
-	}
-	return stored
 }
 
 func (d *referenceRun) result() Result {
-	status, paused := d.machine.Status()
+	status, paused := d.Machine.Status()
 	result := Result{
-		Status: status, Paused: paused, Attempt: d.machine.Attempt(), Error: d.machine.Error(),
-		Outputs: d.machine.Outputs(), Steps: map[string]runs.Step{}, Calls: d.calls, Logs: d.logs,
-		Took: d.now.Sub(Begin()), Records: d.records,
+		Status: status, Paused: paused, Attempt: d.Machine.Attempt(), Error: d.Machine.Error(),
+		Outputs: d.Machine.Outputs(), Steps: map[string]runs.Step{}, Calls: d.calls, Logs: d.logs,
+		Took: d.Now.Sub(Begin()), Records: d.Records,
 	}
-	for _, step := range d.machine.Steps() {
+	for _, step := range d.Machine.Steps() {
 		result.Steps[step.Path] = step
 		told, ok := d.steps[step.Path]
 		if ok && told.Status != step.Status {
 			d.t.Errorf("step %s is %s, but Changes told %s last", step.Path, step.Status, told.Status)
 		}
 	}
-	if !d.stopped() {
+	if !d.Stopped() {
 		d.t.Errorf("nothing is left to happen, but the run is %s", status)
 	}
 	return result
-}
-
-// agenda is a heap of happenings by time, then order.
-type agenda []happening
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	if !a[i].at.Equal(a[j].at) {
-		return a[i].at.Before(a[j].at)
-	}
-	return a[i].order < a[j].order
-}
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(happening)) }
-func (a *agenda) Pop() any {
-	old := *a
-	last := old[len(old)-1]
-	*a = old[:len(old)-1]
-	return last
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -22,13 +23,14 @@ const notAnswered = 1000 * 24 * time.Hour
 var notified = &answer{answer: runs.Answer{Completed: &runs.Completed{Output: json.RawMessage("{}")}}}
 
 // call answers a call with what the test says of its step.
-func (d *driver) call(command journal.Command) {
+func (d *driver) call(op *drive.Operation) {
+	command := op.Command
 	c := command.Call
-	d.calls = append(d.calls, call{path: command.Path, command: *c, at: d.now})
+	d.calls = append(d.calls, call{path: command.Path, command: *c, at: d.Now})
 	noted := &d.calls[len(d.calls)-1]
 	if refusal := d.refused(command); refusal != nil {
 		noted.answer = "error"
-		d.set(command.Path, d.now, journal.Event{Kind: journal.Failed, Path: command.Path, Failed: refusal}, false)
+		d.Answer(op, d.Now, op.Answer(runs.Answer{Failed: refusal}))
 		return
 	}
 	a := d.answerFor(c.Step, c.PageCursor)
@@ -38,43 +40,46 @@ func (d *driver) call(command journal.Command) {
 	if a == nil {
 		noted.answer = "none"
 		d.unanswered(c.Step, c.PageCursor)
-		d.set(command.Path, d.now, failed(command.Path, plan.KindInternal, runs.NotApplied, "the test has no answer"), false)
+		d.Answer(op, d.Now, failed(op, plan.KindInternal, runs.NotApplied, "the test has no answer"))
 		return
 	}
-	d.deliver(command.Path, c.Timeout, a, noted)
+	d.deliver(op, a, noted)
 }
 
-func (d *driver) deliver(path string, timeout time.Duration, a *answer, noted *call) {
+func (d *driver) deliver(op *drive.Operation, a *answer, noted *call) {
 	if a.problem != nil {
 		noted.answer = "none"
 		d.stale(a)
-		d.set(path, d.now, failed(path, plan.KindInternal, runs.NotApplied, "the recorded answer does not fit any more"), false)
+		d.Answer(op, d.Now, failed(op, plan.KindInternal, runs.NotApplied, "the recorded answer does not fit any more"))
 		return
 	}
-	ev := journal.Event{Kind: journal.Failed, Path: path, Failed: a.answer.Failed}
+	ev, timeout := op.Answer(a.answer), op.Command.Call.Timeout
 	noted.answer = "error"
 	switch {
 	case a.answer.Completed != nil:
 		noted.answer = "outputs"
-		ev = journal.Event{Kind: journal.Completed, Path: path, Completed: a.answer.Completed}
 	case a.answer.Pending != nil:
 		noted.answer = "pending"
-		ev = journal.Event{Kind: journal.Pending, Path: path, Pending: a.answer.Pending}
 	}
-	at := d.now.Add(a.after)
+	if a.never {
+		op.Stop = nil
+	}
+	at := d.Now.Add(a.after)
 	switch {
 	case a.crash:
 		noted.answer, d.crashing = "crash", true
-		at = d.now.Add(notAnswered)
+		at = d.Now.Add(notAnswered)
 	case a.never && timeout <= 0:
-		noted.answer, at = "never", d.now.Add(notAnswered)
-		d.deaf[path] = true
+		noted.answer, at = "never", d.Now.Add(notAnswered)
 	case a.never, timeout > 0 && a.after > timeout:
-		noted.answer, at = "never", d.now.Add(timeout)
-		ev = failed(path, plan.KindTimeout, runs.AppliedUnknown, "no answer within "+schema.FormatDuration(timeout))
-		d.deaf[path] = a.never
+		noted.answer, at = "never", d.Now.Add(timeout)
+		ev = failed(op, plan.KindTimeout, runs.AppliedUnknown, "no answer within "+schema.FormatDuration(timeout))
 	}
-	d.set(path, at, ev, false)
+	d.Answer(op, at, ev)
+}
+
+func failed(op *drive.Operation, kind plan.ErrorKind, applied runs.Applied, message string) journal.Event {
+	return op.Answer(runs.Answer{Failed: &runs.Error{Kind: kind, Message: message, Applied: applied}})
 }
 
 // answerFor takes the answer of a call: that of the very item, else that of the
@@ -215,11 +220,11 @@ func clip(text string) string {
 }
 
 // child answers the start of a sub-workflow with what the test says of its step.
-func (d *driver) child(command journal.Command) {
+func (d *driver) child(op *drive.Operation) {
+	command := op.Command
 	c := command.Child
-	d.calls = append(d.calls, call{path: command.Path, at: d.now, command: journal.Call{Step: c.Step, Action: c.Workflow, Input: c.Inputs, Attempt: 1}})
+	d.calls = append(d.calls, call{path: command.Path, at: d.Now, command: journal.Call{Step: c.Step, Action: c.Workflow, Input: c.Inputs, Attempt: 1}})
 	noted := &d.calls[len(d.calls)-1]
-	d.children[command.Path] = c.RunID
 	a := d.answerFor(c.Step, "")
 	end := &journal.Child{RunID: c.RunID}
 	wait := a.delay()
@@ -239,7 +244,7 @@ func (d *driver) child(command journal.Command) {
 	default:
 		end.Failed, noted.answer = a.answer.Failed, "error"
 	}
-	d.set(command.Path, d.now.Add(wait), journal.Event{Kind: journal.ChildEnded, Path: command.Path, Child: end}, false)
+	d.Answer(op, d.Now.Add(wait), journal.Event{Kind: journal.ChildEnded, Path: command.Path, Child: end})
 }
 
 func (a *answer) delay() time.Duration {

@@ -1,18 +1,15 @@
 package testrun
 
 import (
-	"bytes"
-	"container/heap"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -31,23 +28,14 @@ type call struct {
 	answer  string // outputs, error, pending, never, crash, none
 }
 
-// driver runs one case: single-threaded, by a virtual clock. Of what happens at
-// the same time the older command comes first.
+// driver runs one case.
 type driver struct {
-	ctx     context.Context
-	host    Host
-	program *interp.Program
-	steps   *stepIndex
-	test    *testCase
+	*drive.Virtual
+	ctx   context.Context
+	host  Host
+	steps *stepIndex
+	test  *testCase
 
-	machine  *interp.Machine
-	now      time.Time
-	agenda   agenda
-	counter  int
-	open     map[string]int // what is open, by path: the number of its command
-	deaf     map[string]bool
-	children map[string]string // runs of sub-workflows by the paths of their starts
-	records  []*journal.Record
 	views    map[string]runs.Step // as Changes told them
 	events   []event              // that are still to happen at a standstill
 	calls    []call
@@ -56,23 +44,16 @@ type driver struct {
 	failures []Failure
 	asked    map[string]bool // steps whose lack of an answer was told
 	crashing bool
-}
-
-// happening is something on the agenda: an answer, a timer or an act.
-type happening struct {
-	at     time.Time
-	order  int
-	event  *journal.Event
-	number int // of the command that it answers
-	act    *event
-	guard  bool // a timer that only watches over others
+	stuck    bool // an event with a time could not be applied
 }
 
 func newDriver(ctx context.Context, host Host, program *interp.Program, steps *stepIndex, test *testCase) *driver {
-	return &driver{
-		ctx: ctx, host: host, program: program, steps: steps, test: test, machine: program.NewMachine(), now: test.at.UTC(),
-		open: map[string]int{}, deaf: map[string]bool{}, children: map[string]string{}, views: map[string]runs.Step{}, asked: map[string]bool{},
+	d := &driver{
+		Virtual: drive.NewVirtual(program, test.at.UTC()), ctx: ctx, host: host, steps: steps, test: test,
+		views: map[string]runs.Step{}, asked: map[string]bool{},
 	}
+	d.Begin = d.begin
+	return d
 }
 
 // run drives the case to its end.
@@ -87,7 +68,7 @@ func (d *driver) run() {
 	for i := range d.test.events {
 		e := &d.test.events[i]
 		if e.timed {
-			d.schedule(d.test.at.Add(e.after), happening{act: e})
+			d.Schedule(d.test.at.Add(e.after), func(at time.Time) { d.onTime(at, *e) })
 		} else {
 			d.events = append(d.events, *e)
 		}
@@ -104,47 +85,28 @@ func (d *driver) fail(pos diag.Pos, kind, message, hint string, lines ...string)
 	d.failures = append(d.failures, Failure{Pos: pos, Kind: kind, Message: message, Hint: hint, Lines: lines})
 }
 
-func (d *driver) schedule(at time.Time, h happening) {
-	d.counter++
-	h.at, h.order = at, d.counter
-	heap.Push(&d.agenda, h)
-}
-
-// next lets one thing happen; false when nothing is left.
+// next lets one thing happen; false when nothing is left, or the case can't go on.
 func (d *driver) next() bool {
 	if d.personActs() {
 		return true
 	}
-	if len(d.agenda) == 0 {
-		return false
-	}
-	next := heap.Pop(&d.agenda).(happening)
-	switch {
-	case next.act != nil:
-		if d.over(next.act.kind) {
-			return true
-		}
-		d.moveTo(next.at)
-		return d.perform(*next.act)
-	case d.stopped(), d.open[next.event.Path] != next.number:
-		return true // a driver lets a stopped run go; others are no longer open
-	}
-	d.moveTo(next.at)
-	delete(d.open, next.event.Path)
-	return d.apply(*next.event)
+	turn, more, err := d.Next()
+	return d.took(turn, err) && more && !d.stuck
 }
 
-// stopped reports whether a driver would let the run go.
-func (d *driver) stopped() bool {
-	status, _ := d.machine.Status()
-	return d.machine.Done() || status == runs.RunPaused
+// onTime lets an event with a time happen, unless the run is over.
+func (d *driver) onTime(at time.Time, e event) {
+	if !d.over(e.kind) {
+		d.Advance(at)
+		d.stuck = !d.perform(e)
+	}
 }
 
 // over reports whether an event comes too late: of a run that has ended and did
 // not succeed only a resume makes more.
 func (d *driver) over(kind string) bool {
-	status, _ := d.machine.Status()
-	return d.machine.Done() && (kind != "resume" || status == runs.RunSucceeded)
+	status, _ := d.Machine.Status()
+	return d.Machine.Done() && (kind != "resume" || status == runs.RunSucceeded)
 }
 
 // personActs lets the next event without a time happen once its moment has come.
@@ -170,21 +132,13 @@ func (d *driver) ripe(e event) bool {
 			}
 		}
 	}
-	return d.stopped() || !slices.ContainsFunc(d.agenda, func(h happening) bool {
-		return h.act == nil && !h.guard && d.open[h.event.Path] == h.number
-	})
-}
-
-func (d *driver) moveTo(at time.Time) {
-	if at.After(d.now) {
-		d.now = at
-	}
+	return d.Stopped() || !slices.ContainsFunc(d.Open(), func(op *drive.Operation) bool { return !guards(op) })
 }
 
 // tooEarly says why an event can't happen now; "" when it can.
 func (d *driver) tooEarly(e event) string {
 	view, begun := d.views[e.step]
-	status, _ := d.machine.Status()
+	status, _ := d.Machine.Status()
 	switch e.kind {
 	case "approve", "reject":
 		if !begun || view.Form == nil || view.Uses != runs.CoreApprove {
@@ -195,7 +149,7 @@ func (d *driver) tooEarly(e event) string {
 			return "the outcome of step `" + e.step + "` is not unknown"
 		}
 	case "resume":
-		if !d.stopped() {
+		if !d.Stopped() {
 			return "the run is " + string(status)
 		}
 	}
@@ -207,15 +161,15 @@ func (d *driver) tooEarly(e event) string {
 func (d *driver) unfit(e event) error {
 	switch e.kind {
 	case "approve":
-		return d.machine.CheckAnswer(e.step, e.payload())
+		return d.Machine.CheckAnswer(e.step, e.payload())
 	case "resolve":
-		return d.machine.CheckOutcome(e.step, e.value)
+		return d.Machine.CheckOutcome(e.step, e.value)
 	case "signal":
 		payload := e.value
 		if len(payload) == 0 {
 			payload = json.RawMessage("null")
 		}
-		for _, await := range d.machine.AwaitingSignal(e.name) {
+		for _, await := range d.Machine.AwaitingSignal(e.name) {
 			if _, err := await.Type.DecodeExact(payload); err != nil {
 				return err
 			}
@@ -264,25 +218,25 @@ func (d *driver) perform(e event) bool {
 	return d.apply(journal.Event{Kind: journal.Signaled, By: "test", Signal: &journal.Signal{Name: e.name, Payload: e.value}})
 }
 
-// apply folds an event into the Machine as a driver does: as the journal would
-// give it back. It reports whether the run can go on.
-func (d *driver) apply(ev journal.Event) bool {
-	ev.At = d.now
-	stored, err := recoded(ev)
+// apply applies an event. It reports whether the run can go on.
+func (d *driver) apply(ev journal.Event) bool { return d.took(d.Apply(ev)) }
+
+// took looks at what came of an event, and reports whether the run can go on.
+func (d *driver) took(turn *drive.Turn, err error) bool {
 	if err != nil {
 		d.fail(d.test.pos, FailStuck, err.Error(), "")
 		return false
 	}
-	commands, err := d.machine.Apply(stored)
-	if err != nil {
-		d.fail(d.test.pos, FailStuck, err.Error(), "")
-		return false
+	if turn == nil {
+		return true
 	}
-	d.records = append(d.records, &journal.Record{Seq: uint64(len(d.records) + 1), Event: stored, Commands: commands})
-	for _, view := range d.machine.Changes() {
+	for _, view := range turn.Changes {
 		d.views[view.Path] = view
 	}
-	d.dispatch(commands)
+	d.logs = append(d.logs, turn.Logs()...)
+	if finish := turn.Finish(); finish != nil {
+		d.finish = finish
+	}
 	if d.crashing {
 		d.crashing = false
 		return d.crash()
@@ -290,153 +244,39 @@ func (d *driver) apply(ev journal.Event) bool {
 	return true
 }
 
-func recoded(ev journal.Event) (journal.Event, error) {
-	data, err := json.Marshal(ev)
-	if err != nil {
-		return ev, fmt.Errorf("encode event: %w", err)
-	}
-	var stored journal.Event
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return ev, fmt.Errorf("decode event: %w", err)
-	}
-	return stored, nil
-}
-
-func (d *driver) dispatch(commands []journal.Command) {
-	for _, command := range commands {
-		switch command.Kind {
-		case journal.CommandCall:
-			if command.Call.Reconcile != "" { // nobody is there to ask
-				d.set(command.Path, d.now, journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &runs.Outcome{
-					Applied: runs.AppliedUnknown, Note: "a test has no service to look into",
-				}}, false)
-				continue
-			}
-			d.call(command)
-		case journal.CommandChild:
-			d.child(command)
-		case journal.CommandTimer:
-			d.set(command.Path, command.Timer.At, journal.Event{Kind: journal.TimerFired, Path: command.Path}, guards(command.Timer.Reason))
-		case journal.CommandCancel:
-			d.cancel(command.Path)
-		case journal.CommandLog:
-			d.logs = append(d.logs, *command.Log)
-		case journal.CommandFinish:
-			d.finish = command.Finish
-		}
+// begin answers a call or the start of a sub-workflow.
+func (d *driver) begin(op *drive.Operation) {
+	switch {
+	case op.Command.Child != nil:
+		d.child(op)
+	case op.Command.Call.Reconcile != "": // nobody is there to ask
+		d.Answer(op, d.Now, journal.Event{Kind: journal.Reconciled, Path: op.Command.Path, Outcome: &runs.Outcome{
+			Applied: runs.AppliedUnknown, Note: "a test has no service to look into",
+		}})
+	default:
+		d.call(op)
 	}
 }
 
-// guards reports whether nothing goes on by a timer: it only ends what takes too
-// long.
-func guards(reason string) bool {
-	switch reason {
+// guards reports whether nothing goes on by an operation: it is a timer that only
+// ends what takes too long.
+func guards(op *drive.Operation) bool {
+	if op.Command.Timer == nil {
+		return false
+	}
+	switch op.Command.Timer.Reason {
 	case "retry", "poll", "repeat", "sleep":
 		return false
 	}
 	return true
 }
 
-// set opens a path and puts its answer on the agenda.
-func (d *driver) set(path string, at time.Time, ev journal.Event, guard bool) {
-	d.counter++
-	d.open[path] = d.counter
-	d.schedule(at, happening{event: &ev, number: d.counter, guard: guard})
-}
-
-// cancel drops a timer; a canceled call answers so, unless it never answers.
-func (d *driver) cancel(path string) {
-	if _, open := d.open[path]; !open || d.deaf[path] {
-		return
-	}
-	delete(d.open, path)
-	if runs.IsTimer(path) { // a timer
-		return
-	}
-	ev := failed(path, plan.KindCanceled, runs.AppliedUnknown, "canceled")
-	if run, child := d.children[path]; child {
-		ev = journal.Event{Kind: journal.ChildEnded, Path: path, Child: &journal.Child{RunID: run, Failed: ev.Failed}}
-	}
-	d.set(path, d.now, ev, false)
-}
-
-func failed(path string, kind plan.ErrorKind, applied runs.Applied, message string) journal.Event {
-	return journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{Kind: kind, Message: message, Applied: applied}}
-}
-
 // crash is the end of the process: its successor replays the journal, and sends
 // again what was in flight, as the engine does.
 func (d *driver) crash() bool {
-	machine := d.program.NewMachine()
-	for _, record := range d.records {
-		commands, err := machine.Apply(record.Event)
-		if err == nil && !sameCommands(record.Commands, commands) {
-			err = fmt.Errorf("record %d leads to other commands when it is replayed", record.Seq)
-		}
-		if err != nil {
-			d.fail(d.test.pos, FailStuck, "after the crash: "+err.Error(), "")
-			return false
-		}
+	if err := d.Crash(); err != nil {
+		d.fail(d.test.pos, FailStuck, "after the crash: "+err.Error(), "")
+		return false
 	}
-	machine.Changes()
-	d.machine = machine
-	var kept agenda
-	for _, h := range d.agenda {
-		if h.act != nil {
-			kept = append(kept, h)
-		}
-	}
-	d.agenda, d.open, d.deaf = kept, map[string]int{}, map[string]bool{}
-	heap.Init(&d.agenda)
-	return d.goOn()
-}
-
-// goOn sends again what was in flight at a crash, after the word that the run is
-// driven again.
-func (d *driver) goOn() bool {
-	before := d.machine.InFlight()
-	if interrupted := d.machine.Interrupted(); len(interrupted) > 0 {
-		if !d.apply(journal.Event{Kind: journal.Driven, Interrupted: interrupted}) {
-			return false
-		}
-	}
-	for _, command := range d.machine.InFlight() {
-		_, asked := d.open[command.Path]
-		if !asked && slices.ContainsFunc(before, func(c journal.Command) bool { return c.Path == command.Path }) {
-			d.dispatch([]journal.Command{command})
-		}
-	}
-	if d.crashing {
-		d.crashing = false
-		return d.crash()
-	}
-	return true
-}
-
-func sameCommands(a, b []journal.Command) bool {
-	if len(a) == 0 && len(b) == 0 {
-		return true
-	}
-	before, errBefore := json.Marshal(a)
-	now, errNow := json.Marshal(b)
-	return errBefore == nil && errNow == nil && bytes.Equal(before, now)
-}
-
-// agenda is a heap of happenings by time, then order.
-type agenda []happening
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	if !a[i].at.Equal(a[j].at) {
-		return a[i].at.Before(a[j].at)
-	}
-	return a[i].order < a[j].order
-}
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(happening)) }
-func (a *agenda) Pop() any {
-	old := *a
-	last := old[len(old)-1]
-	*a = old[:len(old)-1]
-	return last
+	return d.took(d.GoOn())
 }

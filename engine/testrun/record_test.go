@@ -123,7 +123,7 @@ func TestARecordingTellsTheRunAgain(t *testing.T) {
 		if len(d.failures) > 0 {
 			t.Fatalf("%+v\n%s", d.failures, file)
 		}
-		return d.records, d
+		return d.Records, d
 	}
 	first, d := drive(`flowrun_test: v1
 workflow: w.yaml
@@ -132,7 +132,7 @@ cases:
     answers: {a: [{error: {kind: unavailable, message: "no: way", http_status: 503, retry_after: 1500ms, details: {a: [1, "2"]}}}, {pending: {after: 3s, message: soon}}, {error: forbidden}, {outputs: {n: 3}}]}
     events: [{resume: true}]
 `)
-	status, _ := d.machine.Status()
+	status, _ := d.Machine.Status()
 	recording := Recording{Run: runs.Run{ID: "01r", Status: status}, Workflow: workflow, File: "flows/w.test.yaml"}
 	for _, record := range first {
 		recording.Records = append(recording.Records, *record)

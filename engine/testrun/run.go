@@ -143,13 +143,13 @@ func runCase(ctx context.Context, host Host, program *interp.Program, steps *ste
 	}
 	d := newDriver(ctx, host, program, steps, test)
 	d.run()
-	status, _ := d.machine.Status()
+	status, _ := d.Machine.Status()
 	result := CaseResult{
 		Name: test.name, Line: test.pos.Line, Status: Passed, Run: string(status), Calls: len(d.calls),
-		Took: d.now.Sub(test.at), Failures: []Failure{},
+		Took: d.Now.Sub(test.at), Failures: []Failure{},
 	}
 	result.TookMS = result.Took.Milliseconds()
-	for _, view := range d.machine.Steps() {
+	for _, view := range d.Machine.Steps() {
 		if began := view.Status; began != runs.StepPending && began != runs.StepSkipped && began != runs.StepBlocked {
 			ran[templateOf(view.Path)] = true
 		}
@@ -234,7 +234,7 @@ func (d *driver) missedEvents() {
 
 func (d *driver) wrongStatus(status string, want *wanted) {
 	lines := []string{"want " + want.status, "got  " + status}
-	if err := d.machine.Error(); err != nil {
+	if err := d.Machine.Error(); err != nil {
 		text := string(err.Kind) + ": " + err.Message
 		if err.Step != "" {
 			text = "in step " + err.Step + ": " + text
@@ -242,7 +242,7 @@ func (d *driver) wrongStatus(status string, want *wanted) {
 		lines = append(lines, "error "+clip(text))
 	}
 	hint := ""
-	for _, view := range d.machine.Steps() {
+	for _, view := range d.Machine.Steps() {
 		if view.Status != runs.StepWaiting && view.Status != runs.StepCanceled {
 			continue
 		}
@@ -280,7 +280,7 @@ func (d *driver) judgeError(value any, want *wanted) {
 
 // judgeThat evaluates one expectation.
 func (d *driver) judgeThat(x *expectation, world map[string]any) {
-	holds, err := evaluate(x.source, world, d.now)
+	holds, err := evaluate(x.source, world, d.Now)
 	if err == nil && holds == true {
 		return
 	}
@@ -293,11 +293,11 @@ func (d *driver) judgeThat(x *expectation, world map[string]any) {
 		if errors.As(err, &failure) && failure.End > failure.Start && failure.End <= len(source) {
 			pos = x.node.Span(x.offset+failure.Start, x.offset+failure.End)
 		}
-	} else if part := firstFalse(source, world, d.now); part != "" {
+	} else if part := firstFalse(source, world, d.Now); part != "" {
 		source = part
 		message += ": `" + clip(part) + "` does not hold"
 	}
-	d.fail(pos, FailExpectation, message, "", explain(source, x.parsed, world, d.now)...)
+	d.fail(pos, FailExpectation, message, "", explain(source, x.parsed, world, d.Now)...)
 }
 
 func evaluate(source string, world map[string]any, at time.Time) (any, error) {

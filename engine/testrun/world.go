@@ -10,9 +10,9 @@ import (
 
 // world is what expectations see: values as `run -o json` prints them.
 func (d *driver) world() map[string]any {
-	status, paused := d.machine.Status()
+	status, paused := d.Machine.Status()
 	var outputs any
-	if found := d.machine.Outputs(); found != nil {
+	if found := d.Machine.Outputs(); found != nil {
 		values := map[string]any{}
 		for name, raw := range found {
 			values[name] = decodeJSON(raw)
@@ -20,7 +20,7 @@ func (d *driver) world() map[string]any {
 		outputs = values
 	}
 	var failure any
-	if err := d.machine.Error(); err != nil {
+	if err := d.Machine.Error(); err != nil {
 		failure = errorValue(err)
 	}
 	state := map[string]any{}
@@ -42,7 +42,7 @@ func (d *driver) world() map[string]any {
 	return map[string]any{
 		"run": map[string]any{
 			"id": runID, "workflow": d.steps.workflow, "status": string(status), "paused": paused, "scheduled_at": at, "started_at": at,
-			"finished_at": schema.FormatTime(d.now), "duration_s": d.now.Sub(d.test.at).Seconds(), "attempt": d.machine.Attempt(),
+			"finished_at": schema.FormatTime(d.Now), "duration_s": d.Now.Sub(d.test.at).Seconds(), "attempt": d.Machine.Attempt(),
 			"trigger": d.test.trigger,
 		},
 		"inputs": decodeJSON(d.test.inputs), "outputs": outputs, "error": failure, "state": state, "cursors": cursors,
@@ -75,7 +75,7 @@ func (d *driver) stepValues() map[string]any {
 			}
 		}
 	}
-	for _, view := range d.machine.Steps() {
+	for _, view := range d.Machine.Steps() {
 		values[view.Path] = stepValue(view, made[view.Path])
 	}
 	return values

@@ -1,0 +1,103 @@
+package drive
+
+import (
+	"time"
+
+	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/runs"
+)
+
+// Results of reads are handed to the journal together: nothing waits for them
+// but watchers, and after a crash the reads just run again. They wait for company
+// at most FlushDelay, as long as fewer than FlushRecords have come together, and
+// only while other calls are in flight.
+const (
+	FlushDelay   = 10 * time.Millisecond
+	FlushRecords = 64
+)
+
+// Turn is one event that was applied, with what follows from it.
+type Turn struct {
+	Record   *journal.Record   // nil where Recover had nothing to say
+	Event    []byte            // of the record, as it is stored
+	Changes  []runs.Step       // the steps that views must show again
+	Commands []journal.Command // all that a driver does, in order
+
+	sentAgain int // so many of Commands, the first ones, are not the record's
+	careful   bool
+}
+
+// Split tells apart what is done at once and what waits until the record is durable,
+// as the intent of a call with an effect and the id of a sub-workflow's run must be.
+// Logs and the finish are part of the record itself, and need nothing more.
+func (t *Turn) Split() (now, intents []journal.Command) {
+	for i, command := range t.Commands {
+		switch {
+		case command.Kind == journal.CommandLog, command.Kind == journal.CommandFinish:
+		case i < t.sentAgain && isCall(command), i >= t.sentAgain && t.waits(command):
+			intents = append(intents, command)
+		default:
+			now = append(now, command)
+		}
+	}
+	return now, intents
+}
+
+func (t *Turn) waits(command journal.Command) bool {
+	return command.Kind == journal.CommandChild || isCall(command) && (command.Call.Effect.Writes() || t.careful)
+}
+
+// Logs are the lines of the run's log in the record.
+func (t *Turn) Logs() []runs.Log {
+	var logs []runs.Log
+	for _, command := range t.recorded() {
+		if command.Kind == journal.CommandLog {
+			logs = append(logs, *command.Log)
+		}
+	}
+	return logs
+}
+
+// Finish is how the record ends or pauses the run; nil where it does not.
+func (t *Turn) Finish() *journal.Finish {
+	var finish *journal.Finish
+	for _, command := range t.recorded() {
+		if command.Kind == journal.CommandFinish {
+			finish = command.Finish
+		}
+	}
+	return finish
+}
+
+// Writes reports whether the record ends the run with something to keep: it is
+// stored with that before anything is dispatched or told.
+func (t *Turn) Writes() bool {
+	finish := t.Finish()
+	return finish != nil && finish.Writes()
+}
+
+func (t *Turn) recorded() []journal.Command {
+	if t.Record == nil {
+		return nil
+	}
+	return t.Record.Commands
+}
+
+// Urgent reports whether the record is more than the answer to a read: it holds an
+// intent, the result of an effect or what a person did, and is stored at once.
+// answered is the operation that the event ended; nil = none.
+func (t *Turn) Urgent(answered *Operation) bool {
+	if answered != nil && answered.Command.Call != nil && answered.Command.Call.Effect.Writes() {
+		return true
+	}
+	if _, intents := t.Split(); len(intents) > 0 {
+		return true
+	}
+	switch t.Record.Event.Kind {
+	case journal.Completed, journal.Pending, journal.Failed, journal.TimerFired:
+		return false
+	}
+	return true
+}
+
+func isCall(command journal.Command) bool { return command.Kind == journal.CommandCall }
