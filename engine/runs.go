@@ -188,7 +188,7 @@ func (e *Engine) loadFault(id string, err error) error {
 	case errors.As(err, &large):
 		return &fault.ConflictError{Message: large.Error(), Hint: large.Hint()}
 	case errors.As(err, &mismatch):
-		return &fault.ConflictError{Message: mismatch.Error(), Hint: diag.Say("resume it with the version of flowrun that started it")}
+		return &fault.ConflictError{Message: "run " + id + ": " + mismatch.Error(), Hint: diag.Say("resume it with the version of flowrun that started it")}
 	case errors.Is(err, local.ErrDriven):
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s has just been taken up", id), Hint: diag.Sayf("follow it with %s", diag.Command{"runs", "watch", id})}
 	}

@@ -69,35 +69,11 @@ func (t *Turn) Finish() *journal.Finish {
 	return finish
 }
 
-// Writes reports whether the record ends the run with something to keep: it is
-// stored with that before anything is dispatched or told.
-func (t *Turn) Writes() bool {
-	finish := t.Finish()
-	return finish != nil && finish.Writes()
-}
-
 func (t *Turn) recorded() []journal.Command {
 	if t.Record == nil {
 		return nil
 	}
 	return t.Record.Commands
-}
-
-// Urgent reports whether the record is more than the answer to a read: it holds an
-// intent, the result of an effect or what a person did, and is stored at once.
-// answered is the operation that the event ended; nil = none.
-func (t *Turn) Urgent(answered *Operation) bool {
-	if answered != nil && answered.Command.Call != nil && answered.Command.Call.Effect.Writes() {
-		return true
-	}
-	if _, intents := t.Split(); len(intents) > 0 {
-		return true
-	}
-	switch t.Record.Event.Kind {
-	case journal.Completed, journal.Pending, journal.Failed, journal.TimerFired:
-		return false
-	}
-	return true
 }
 
 func isCall(command journal.Command) bool { return command.Kind == journal.CommandCall }

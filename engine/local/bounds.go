@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/quota"
@@ -49,7 +50,7 @@ type tally struct {
 // room is up to where the run's journal may grow now.
 func (r *run) room() int64 {
 	bound := r.driver.options.JournalBytes
-	if r.machine.InEnd() {
+	if r.Machine.InEnd() {
 		return bound + bound/reserveShare
 	}
 	return bound
@@ -113,7 +114,7 @@ func (r *run) countLog(line *runs.Log) {
 // takeLog queues a line for the run's log. Where it fills the journal, the run
 // ends; what handlers say after that is left out, with a word.
 func (r *run) takeLog(line *runs.Log) {
-	if r.machine.InEnd() && r.stored.bytes > r.room() {
+	if r.Machine.InEnd() && r.stored.bytes > r.room() {
 		if r.stored.mute {
 			return
 		}
@@ -140,7 +141,7 @@ func sizeOf(event []byte, commands []journal.Command) (int64, error) {
 // take applies an event, the answer to a command unless that is nil, and
 // dispatches what needs no durable intent. One that finds no room in the journal
 // is recorded as what it is: a failure for want of room.
-func (r *run) take(event journal.Event, answered *journal.Command) {
+func (r *run) take(event journal.Event, answered *drive.Operation) {
 	if event.At.IsZero() {
 		event.At = r.driver.now()
 	}
@@ -154,7 +155,12 @@ func (r *run) take(event journal.Event, answered *journal.Command) {
 		r.overflow(event, answered, "")
 		return
 	}
-	applied, err := r.applyEncoded(encoded)
+	turn, err := r.ApplyEncoded(encoded)
+	if err != nil {
+		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))
+		return
+	}
+	applied, err := r.batch(turn)
 	if err != nil {
 		r.fail(fmt.Errorf("run %s: apply %s %s: %w", r.row.ID, event.Kind, event.Path, err))
 		return
@@ -172,19 +178,19 @@ func (r *run) take(event journal.Event, answered *journal.Command) {
 
 // mustFit reports whether a record is stored in any case: what ends a run that
 // is ending, and is small.
-func (r *run) mustFit(size int) bool { return r.machine.Ending() && size <= smallRecord }
+func (r *run) mustFit(size int) bool { return r.Machine.Ending() && size <= smallRecord }
 
 // overflow takes an event that, with what follows from it, finds no room in the
 // journal: what is recorded in its place is small. The answer is a failure of its
 // step, then, where the run goes on all the same, comes its end. A replay reads
 // these events and counts nothing. follows is the largest part of what would
 // follow from the event.
-func (r *run) overflow(event journal.Event, answered *journal.Command, follows string) {
-	inEnd := r.machine.InEnd()
+func (r *run) overflow(event journal.Event, answered *drive.Operation, follows string) {
+	inEnd := r.Machine.InEnd()
 	small, field := r.withoutContent(event, answered)
 	if field != "" {
 		r.accept(small, answered)
-		if r.machine.InEnd() && r.stored.bytes <= r.room() {
+		if r.Machine.InEnd() && r.stored.bytes <= r.room() {
 			return // the run ends by it, or a handler's step has failed: handlers go on in the reserve
 		}
 	}
@@ -199,7 +205,7 @@ func (r *run) overflow(event journal.Event, answered *journal.Command, follows s
 }
 
 // accept applies an event whether there is room for it or not.
-func (r *run) accept(event journal.Event, answered *journal.Command) {
+func (r *run) accept(event journal.Event, answered *drive.Operation) {
 	if r.failed != nil {
 		return
 	}
@@ -224,13 +230,13 @@ func (r *run) goBack() error {
 
 // fullWhenOver ends a run whose log has filled its journal, by a line of the step.
 func (r *run) fullWhenOver(step string) {
-	if r.stored.bytes <= r.room() || r.machine.InEnd() || r.machine.Unstarted() {
+	if r.stored.bytes <= r.room() || r.Machine.InEnd() || r.Machine.Unstarted() {
 		return
 	}
 	limited := journal.Event{Kind: journal.Limited, At: r.driver.now(), Failed: r.fullError("log")}
-	for path, open := range r.calls {
-		if open.command.Call != nil && open.command.Call.Step == step {
-			limited.Path = path
+	for _, op := range r.Open() {
+		if op.Command.Call != nil && op.Command.Call.Step == step {
+			limited.Path = op.Command.Path
 		}
 	}
 	r.accept(limited, nil)
@@ -266,7 +272,7 @@ func (r *run) fullError(field string) *runs.Error {
 
 // withoutContent is an answer in its smallest form: that it came, and that what it
 // brought found no room. field is what was largest in it; "" for what is no answer.
-func (r *run) withoutContent(event journal.Event, answered *journal.Command) (small journal.Event, field string) {
+func (r *run) withoutContent(event journal.Event, answered *drive.Operation) (small journal.Event, field string) {
 	small = journal.Event{Kind: journal.Failed, At: event.At, Path: event.Path}
 	switch {
 	case event.Completed != nil:
@@ -283,7 +289,7 @@ func (r *run) withoutContent(event journal.Event, answered *journal.Command) (sm
 		field = largest(part{"error.details", len(event.Failed.Details)}, part{"error.message", len(event.Failed.Message)})
 		small.Failed = r.fullError(field)
 		small.Failed.Applied = event.Failed.Applied
-		if answered != nil && answered.Call != nil && answered.Call.Effect.Writes() {
+		if answered != nil && answered.Command.Call != nil && answered.Command.Call.Effect.Writes() {
 			small.Failed.Kind = event.Failed.Kind // what is known of the effect follows from it
 		}
 	case event.Outcome != nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -23,9 +24,9 @@ type ChildAnswerer interface {
 // child is a sub-workflow's run that a step waits for. Its id is in the parent's
 // journal before it starts.
 type child struct {
-	command journal.Command
-	begun   chan struct{} // closed when it was started, or could not be
-	waits   bool          // it waits for people alone
+	op    *drive.Operation
+	begun chan struct{} // closed when it was started, or could not be
+	waits bool          // it waits for people alone
 }
 
 // childWaits tells a run whether one of its children waits for people alone.
@@ -41,16 +42,14 @@ type childEnd struct {
 }
 
 // startChild starts the child's run, or goes on with it.
-func (r *run) startChild(command journal.Command) {
-	c := &child{command: command, begun: make(chan struct{})}
+func (r *run) startChild(op *drive.Operation) {
+	c, command := &child{op: op, begun: make(chan struct{})}, op.Command
 	r.children[command.Path] = c
-	if r.dropped[command.Path] {
-		delete(r.dropped, command.Path)
-		r.mail.put(message{child: &childEnd{path: command.Path, end: journal.Child{
-			RunID: command.Child.RunID, Failed: &runs.Error{Kind: plan.KindCanceled, Message: "it was canceled before it began"},
-		}}})
+	if op.Canceled {
+		r.mail.put(message{child: &childEnd{path: command.Path, end: *op.Unsent().Child}})
 		return
 	}
+	op.Stop = func() { r.cancelChild(c) }
 	parent, workflow := r.row, r.workflow.Workflows[command.Child.Workflow]
 	r.driver.workers.Go(func() {
 		defer close(c.begun)
@@ -141,11 +140,11 @@ func (d *Driver) goOnWithChild(id string, after int) (*journal.Child, error) {
 
 // asChild is the end of the run as its parent's step sees it.
 func (r *run) asChild() journal.Child {
-	end := journal.Child{RunID: r.row.ID, Attempt: r.machine.Attempt()}
-	status, paused := r.machine.Status()
+	end := journal.Child{RunID: r.row.ID, Attempt: r.Machine.Attempt()}
+	status, paused := r.Machine.Status()
 	switch status {
 	case runs.RunSucceeded:
-		outputs := r.machine.Outputs()
+		outputs := r.Machine.Outputs()
 		if outputs == nil {
 			outputs = map[string]json.RawMessage{}
 		}
@@ -156,9 +155,9 @@ func (r *run) asChild() journal.Child {
 		}
 		end.Outputs = encoded
 	case runs.RunPaused:
-		end.Paused, end.Failed = paused, r.machine.Error()
+		end.Paused, end.Failed = paused, r.Machine.Error()
 	default:
-		if end.Failed = r.machine.Error(); end.Failed == nil {
+		if end.Failed = r.Machine.Error(); end.Failed == nil {
 			end.Failed = &runs.Error{Kind: plan.KindInternal, Message: "it is " + string(status)}
 		}
 	}
@@ -180,7 +179,7 @@ func (d *Driver) tellParent(r *run) {
 // childEnded gives the Machine the end of a child that a step waits for.
 func (r *run) childEnded(end *childEnd) {
 	c := r.children[end.path]
-	if c == nil || c.command.Child.RunID != end.end.RunID {
+	if c == nil || c.op.Command.Child.RunID != end.end.RunID || !r.Settle(c.op) {
 		return
 	}
 	delete(r.children, end.path)
@@ -195,10 +194,10 @@ func (r *run) childWaiting(told *childWaits) {
 	}
 	c.waits = told.waits
 	r.noteWaits()
-	for _, step := range r.machine.Steps() {
+	for _, step := range r.Machine.Steps() {
 		if step.Path == told.step {
 			shown := r.withChild(step)
-			r.feed.send(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.seq, Step: &shown})
+			r.feed.send(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.Seq, Step: &shown})
 		}
 	}
 }
@@ -206,9 +205,9 @@ func (r *run) childWaiting(told *childWaits) {
 // withChild shows in a step that its sub-workflow waits for people alone.
 func (r *run) withChild(step runs.Step) runs.Step {
 	for _, c := range r.children {
-		if c.waits && c.command.Child.Step == step.Path && step.Status == runs.StepRunning {
+		if c.waits && c.op.Command.Child.Step == step.Path && step.Status == runs.StepRunning {
 			step.Status, step.Wait = runs.StepWaiting, string(runs.WaitApproval)
-			step.Message = "its run " + c.command.Child.RunID + " waits for a person or a signal"
+			step.Message = "its run " + c.op.Command.Child.RunID + " waits for a person or a signal"
 		}
 	}
 	return step
@@ -226,7 +225,7 @@ func (r *run) waitingChildren() int {
 
 // cancelChild cancels the run of a child; its end is told as always.
 func (r *run) cancelChild(c *child) {
-	id := c.command.Child.RunID
+	id := c.op.Command.Child.RunID
 	r.driver.workers.Go(func() {
 		<-c.begun
 		row, err := r.driver.options.Journal.Run(id)

@@ -49,7 +49,7 @@ type decision struct {
 
 // decided applies a decision on the run's worker; it is answered when durable.
 func (r *run) decided(asked *decision) {
-	event, err := asked.make(r.machine, false)
+	event, err := asked.make(r.Machine, false)
 	if err != nil {
 		asked.done <- err
 		return
@@ -64,7 +64,7 @@ func (d *Driver) decideUndriven(ctx context.Context, id string, hold bool, decid
 	if err != nil {
 		return false, err
 	}
-	event, err := decide(r.machine, hold)
+	event, err := decide(r.Machine, hold)
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func (r *run) record(event journal.Event) error {
 // catchUp lets take effect what was recorded while nobody drove the run. A
 // resumed event does so by itself.
 func (r *run) catchUp(event *journal.Event) {
-	if r.machine.Held() && (event == nil || event.Kind != journal.Resumed) {
+	if r.Releases(event) {
 		r.handle(message{event: &journal.Event{Kind: journal.Driven}})
 	}
 }
@@ -120,7 +120,7 @@ func (d *Driver) Busy() int {
 // noteWaits remembers whether only people can let the run go on, and tells the
 // parent's run of a change.
 func (r *run) noteWaits() {
-	now := r.machine.ForPeople(r.waitingChildren())
+	now := r.Machine.ForPeople(r.waitingChildren())
 	if now == r.forPeople.Load() {
 		return
 	}

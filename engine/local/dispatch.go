@@ -5,28 +5,14 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/dispatch"
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
-	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
-
-// call is a call in flight.
-type call struct {
-	command journal.Command
-	cancel  context.CancelFunc
-}
 
 // maxTimerSleep bounds how long a timer trusts the monotonic clock: the wall
 // clock is asked again at least this often (docs/reliability.md, P9).
 const maxTimerSleep = 30 * time.Second
-
-// timer is a durable timer: its command is in the journal, this is its clock.
-type timer struct {
-	command journal.Command
-	clock   *time.Timer
-}
-
-func (t *timer) stop() { t.clock.Stop() }
 
 // dispatch does what the commands say. Logs and the finish are part of the
 // record itself and need nothing more.
@@ -34,50 +20,28 @@ func (r *run) dispatch(commands []journal.Command) {
 	if r.driver.draining() {
 		commands = r.withhold(commands)
 	}
-	for _, command := range commands {
-		switch command.Kind {
-		case journal.CommandCall:
-			r.startCall(command)
-		case journal.CommandTimer:
-			r.startTimer(command)
-		case journal.CommandChild:
-			r.startChild(command)
-		case journal.CommandCancel:
-			r.cancelCommand(command.Path)
-		}
+	r.Do(commands, r.begin)
+}
+
+// begin starts what an operation asks for.
+func (r *run) begin(op *drive.Operation) {
+	switch {
+	case op.Command.Child != nil:
+		r.startChild(op)
+	case op.Command.Timer != nil:
+		r.startTimer(op)
+	case op.Canceled: // while its intent became durable
+		event := op.Unsent()
+		r.mail.put(message{event: &event, answerTo: op})
+	default:
+		r.startCall(op)
 	}
 }
 
-func (r *run) cancelCommand(path string) {
-	if t := r.timers[path]; t != nil {
-		t.stop()
-		delete(r.timers, path)
-	}
-	if c := r.calls[path]; c != nil {
-		c.cancel()
-		return
-	}
-	switch c := r.children[path]; {
-	case c != nil:
-		r.cancelChild(c)
-	case !runs.IsTimer(path): // no timer
-		r.dropped[path] = true // its start waits for a commit
-	}
-}
-
-func (r *run) startCall(command journal.Command) {
-	if r.dropped[command.Path] { // canceled while its intent became durable
-		delete(r.dropped, command.Path)
-		r.calls[command.Path] = &call{command: command, cancel: func() {}}
-		event := answerEvent(command.Path, dispatch.Failure(plan.KindCanceled, runs.NotApplied, "canceled before it was sent"))
-		if command.Call.Reconcile != "" {
-			event = journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &runs.Outcome{Note: "canceled before the question was sent"}}
-		}
-		r.mail.put(message{event: &event, answerTo: &command})
-		return
-	}
+func (r *run) startCall(op *drive.Operation) {
+	command := op.Command
 	ctx, cancel := context.WithCancel(r.driver.ctx)
-	r.calls[command.Path] = &call{command: command, cancel: cancel}
+	op.Stop = cancel
 	request := r.request(command)
 	one := dispatch.Call{
 		Action: r.workflow.Actions[command.Call.Action], Command: command.Call, Request: request, Listener: &sink{run: r, step: request.Step},
@@ -85,30 +49,30 @@ func (r *run) startCall(command journal.Command) {
 	r.driver.workers.Go(func() {
 		defer cancel()
 		if command.Call.Reconcile != "" {
-			r.ask(ctx, command, one)
+			r.ask(ctx, op, one)
 			return
 		}
 		end := r.driver.calls.Call(ctx, one)
 		if end.Released {
-			r.mail.put(message{released: &released{command: command, sent: end.Sent}})
+			r.mail.put(message{released: &released{op: op, sent: end.Sent}})
 			return
 		}
-		event := answerEvent(command.Path, end.Answer)
-		r.mail.put(message{event: &event, answerTo: &command})
+		event := op.Answer(end.Answer)
+		r.mail.put(message{event: &event, answerTo: op})
 	})
 }
 
 // ask asks about a lost call. What held the question up stands in the record of its
 // answer, as that of a call.
-func (r *run) ask(ctx context.Context, command journal.Command, question dispatch.Call) {
+func (r *run) ask(ctx context.Context, op *drive.Operation, question dispatch.Call) {
 	reply := r.driver.calls.Ask(ctx, question)
 	if reply.Released {
-		r.mail.put(message{released: &released{command: command}})
+		r.mail.put(message{released: &released{op: op}})
 		return
 	}
 	r.mail.put(message{
-		event:    &journal.Event{Kind: journal.Reconciled, Path: command.Path, Outcome: &reply.Outcome, Waits: reply.Waits},
-		answerTo: &command,
+		event:    &journal.Event{Kind: journal.Reconciled, Path: op.Command.Path, Outcome: &reply.Outcome, Waits: reply.Waits},
+		answerTo: op,
 	})
 }
 
@@ -136,65 +100,38 @@ func (r *run) request(command journal.Command) runs.Request {
 	}
 }
 
-func answerEvent(path string, answer runs.Answer) journal.Event {
-	event := eventOf(path, answer)
-	event.Waits = answer.Waits
-	return event
-}
-
-func eventOf(path string, answer runs.Answer) journal.Event {
-	switch {
-	case answer.Completed != nil:
-		return journal.Event{Kind: journal.Completed, Path: path, Completed: answer.Completed}
-	case answer.Pending != nil:
-		return journal.Event{Kind: journal.Pending, Path: path, Pending: answer.Pending}
-	case answer.Failed != nil:
-		return journal.Event{Kind: journal.Failed, Path: path, Failed: answer.Failed}
-	}
-	return journal.Event{Kind: journal.Failed, Path: path, Failed: &runs.Error{
-		Kind: plan.KindCrashed, Message: "the call ended without an answer", Applied: runs.AppliedUnknown,
-	}}
-}
-
-// settle takes an answered command from the open ones. A late answer for a
-// command that is no longer open is dropped.
-func (r *run) settle(command journal.Command, event *journal.Event) bool {
-	if event.Kind == journal.TimerFired {
-		t := r.timers[command.Path]
-		if t == nil || t.command.Timer != command.Timer {
-			return false
-		}
-		delete(r.timers, command.Path)
-		return true
-	}
-	c := r.calls[command.Path]
-	if c == nil || c.command.Call != command.Call {
+// settle takes an operation that has ended from the open ones; false where its end is
+// late.
+func (r *run) settle(op *drive.Operation) bool {
+	if !r.Settle(op) {
 		return false
 	}
-	delete(r.calls, command.Path)
-	delete(r.waits, command.Call.Step)
+	if call := op.Command.Call; call != nil {
+		delete(r.waits, call.Step)
+	}
 	return true
 }
 
-func (r *run) startTimer(command journal.Command) {
-	t := &timer{command: command}
-	r.timers[command.Path] = t
+func (r *run) startTimer(op *drive.Operation) {
+	at := op.Command.Timer.At
+	var clock *time.Timer
 	due := func() {
 		now := r.driver.now()
-		if left := command.Timer.At.Sub(now); left > 0 {
-			t.clock.Reset(min(left, maxTimerSleep))
+		if left := at.Sub(now); left > 0 {
+			clock.Reset(min(left, maxTimerSleep))
 			return
 		}
 		// The time that was found due is the one that is stored: a clock that is set
 		// back in between stores no firing before its time.
 		r.mail.put(message{
-			event:    &journal.Event{Kind: journal.TimerFired, At: now, Path: command.Path},
-			answerTo: &command,
+			event:    &journal.Event{Kind: journal.TimerFired, At: now, Path: op.Command.Path},
+			answerTo: op,
 		})
 	}
 	// A stopped clock is set before the callback can run, since it resets it.
-	t.clock = time.AfterFunc(time.Hour, due)
-	t.clock.Reset(max(0, min(command.Timer.At.Sub(r.driver.now()), maxTimerSleep)))
+	clock = time.AfterFunc(time.Hour, due)
+	op.Stop = func() { clock.Stop() }
+	clock.Reset(max(0, min(at.Sub(r.driver.now()), maxTimerSleep)))
 }
 
 // waiting notes or clears a limiter's wait and shows it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
 )
 
@@ -75,19 +76,14 @@ func (d *Driver) DrivenRuns() []string {
 // released tells a worker that a call ended with the engine, without an answer
 // for the journal.
 type released struct {
-	command journal.Command
-	sent    bool
+	op   *drive.Operation
+	sent bool
 }
 
 // letGo takes a call that ended with the engine from the open ones.
 func (r *run) letGo(end *released) {
-	c := r.calls[end.command.Path]
-	if c == nil || c.command.Call != end.command.Call {
-		return
-	}
-	delete(r.calls, end.command.Path)
-	if !end.sent {
-		r.unsent = append(r.unsent, end.command.Path)
+	if r.Settle(end.op) && !end.sent {
+		r.unsent = append(r.unsent, end.op.Command.Path)
 	}
 }
 
@@ -110,17 +106,13 @@ func (r *run) withhold(commands []journal.Command) []journal.Command {
 // flight and all is handed to the journal, whose last record says so where calls
 // are open.
 func (r *run) stopWhenDrained() {
-	if !r.driver.draining() || r.stopping || r.failed != nil || len(r.calls)+len(r.unstored)+len(r.logs)+r.uncommitted > 0 {
+	if !r.driver.draining() || r.stopping || r.failed != nil || r.OpenCalls()+len(r.unstored)+len(r.logs)+r.uncommitted > 0 {
 		return
 	}
-	if r.hasOpenCall() {
+	if r.CallsInFlight() {
 		slices.Sort(r.unsent)
 		r.take(journal.Event{Kind: journal.Stopped, Unsent: slices.Compact(r.unsent)}, nil)
 		r.store()
 	}
 	r.stopping = true
-}
-
-func (r *run) hasOpenCall() bool {
-	return slices.ContainsFunc(r.machine.InFlight(), func(c journal.Command) bool { return c.Kind == journal.CommandCall })
 }

@@ -3,15 +3,8 @@ package local
 import (
 	"time"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
-)
-
-// Results of reads are handed to the journal together: nothing waits for them
-// but watchers, and after a crash the reads just run again. They wait for
-// company at most flushDelay, and only while other calls are in flight.
-const (
-	flushDelay   = 10 * time.Millisecond
-	flushRecords = 64
 )
 
 // storeWhenDue hands what was applied to the journal, at once when something
@@ -27,13 +20,13 @@ func (r *run) storeWhenDue() {
 	}
 	if !r.flushing {
 		r.flushing = true
-		time.AfterFunc(flushDelay, func() { r.mail.put(message{flush: true}) })
+		time.AfterFunc(drive.FlushDelay, func() { r.mail.put(message{flush: true}) })
 	}
 }
 
 // due reports whether what was applied must be durable now.
 func (r *run) due() bool {
-	if r.stopping || r.flushNow || len(r.calls) == 0 || len(r.inspectors) > 0 || len(r.unstored) >= flushRecords {
+	if r.stopping || r.flushNow || r.OpenCalls() == 0 || len(r.inspectors) > 0 || len(r.unstored) >= drive.FlushRecords {
 		return true
 	}
 	for _, applied := range r.unstored {

@@ -36,7 +36,7 @@ func (d *Driver) rowAlone(id string) (*runs.Result, error) {
 func (d *Driver) Steps(ctx context.Context, id string) ([]runs.Step, error) {
 	var steps []runs.Step
 	err := d.inspect(ctx, id, false, func(r *run) {
-		for _, step := range r.machine.Steps() {
+		for _, step := range r.Machine.Steps() {
 			steps = append(steps, r.withWait(step))
 		}
 	})
@@ -84,15 +84,15 @@ func (d *Driver) inspect(ctx context.Context, id string, queued bool, look func(
 func (r *run) result() *runs.Result {
 	result := &runs.Result{
 		Run:     r.row,
-		Outputs: maps.Clone(r.machine.Outputs()),
+		Outputs: maps.Clone(r.Machine.Outputs()),
 		Steps:   map[string]runs.Step{},
-		Error:   r.machine.Error(),
-		Plugins: r.machine.Begun().Plugins,
+		Error:   r.Machine.Error(),
+		Plugins: r.Machine.Begun().Plugins,
 	}
 	if result.Outputs == nil {
 		result.Outputs = map[string]json.RawMessage{}
 	}
-	for _, step := range r.machine.Steps() {
+	for _, step := range r.Machine.Steps() {
 		result.Steps[step.Path] = r.withWait(step)
 	}
 	return result
@@ -119,14 +119,14 @@ func (d *Driver) Watch(ctx context.Context, id string, from uint64) (<-chan Upda
 	var joined *run
 	var stored uint64
 	err := d.inspect(ctx, id, true, func(r *run) {
-		stored = r.seq
+		stored = r.Seq
 		r.sendState(w)
 		if d.driven(id) == r {
 			joined = r
 			r.feed.add(w)
 			return
 		}
-		w.put(Update{Kind: UpdateEnd, RunID: id, Seq: r.seq})
+		w.put(Update{Kind: UpdateEnd, RunID: id, Seq: r.Seq})
 	})
 	if err != nil {
 		return nil, err
@@ -173,12 +173,12 @@ var errSent = errors.New("all is sent")
 
 // sendState gives a new watcher how the run and its steps are.
 func (r *run) sendState(w *watcher) {
-	for _, step := range r.machine.Steps() {
+	for _, step := range r.Machine.Steps() {
 		step = r.withChild(step)
-		w.put(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.seq, Step: &step})
+		w.put(Update{Kind: UpdateStep, RunID: r.row.ID, Seq: r.Seq, Step: &step})
 	}
 	row := r.row
-	w.put(Update{Kind: UpdateRun, RunID: r.row.ID, Seq: r.seq, Run: &row})
+	w.put(Update{Kind: UpdateRun, RunID: r.row.ID, Seq: r.Seq, Run: &row})
 	for _, wait := range r.waits {
 		w.put(Update{Kind: UpdateWait, RunID: r.row.ID, Path: wait.path, Wait: wait.reason, Until: wait.until})
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"sync"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -10,7 +11,7 @@ import (
 // message is what a run's worker is told: one of its fields is set.
 type message struct {
 	event      *journal.Event
-	answerTo   *journal.Command // with event: the command that it answers; dropped when that is no longer open
+	answerTo   *drive.Operation // with event: the operation that it answers; dropped when that is no longer open
 	committed  *commit
 	log        *runs.Log
 	wait       *limiterWait

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -32,7 +33,7 @@ func (b *batch) writes() bool {
 // nothing of it is told or dispatched before. When another has changed meanwhile
 // what the run read, the Machine goes back to where the journal ends and ends
 // the run as failed.
-func (r *run) commitWrites(applied *batch, answered *journal.Command) {
+func (r *run) commitWrites(applied *batch, answered *drive.Operation) {
 	r.store()
 	if r.failed != nil {
 		return
@@ -55,7 +56,7 @@ func (r *run) commitWrites(applied *batch, answered *journal.Command) {
 	}
 }
 
-func (r *run) moved(cause *journal.MovedError, event journal.Event, answered *journal.Command) {
+func (r *run) moved(cause *journal.MovedError, event journal.Event, answered *drive.Operation) {
 	row, err := r.driver.options.Journal.Run(r.row.ID)
 	if err == nil {
 		err = r.rebuild()
@@ -81,11 +82,9 @@ func (r *run) rebuild() error {
 	if err := r.weigh(); err != nil {
 		return err
 	}
-	r.machine, r.seq = r.driver.newMachine(code.program), 0
-	if err := r.driver.options.Journal.EachRecord(r.row.ID, 1, r.reapply); err != nil {
+	if err := r.reapply(r.driver.newMachine(code.program)); err != nil {
 		return fmt.Errorf("read journal of run %s: %w", r.row.ID, err)
 	}
-	r.machine.Changes()
 	return nil
 }
 
@@ -93,8 +92,8 @@ func (r *run) rebuild() error {
 // whether it has begun at all.
 func (d *Driver) ReadsOf(ctx context.Context, id string) (state, cursors map[string]uint64, begun bool, err error) {
 	err = d.inspect(ctx, id, false, func(r *run) {
-		state, cursors = r.machine.Reads()
-		begun = r.machine.HasBegun()
+		state, cursors = r.Machine.Reads()
+		begun = r.Machine.HasBegun()
 	})
 	return state, cursors, begun, err
 }

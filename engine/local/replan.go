@@ -14,7 +14,7 @@ import (
 // taken.
 func (r *run) replanned(event *journal.Event) {
 	if event.Kind == journal.Replanned {
-		r.workflow = r.machine.Workflow()
+		r.workflow = r.Machine.Workflow()
 		r.row.LatestPlan = event.Replan.PlanHash
 	}
 }
@@ -31,7 +31,7 @@ func (d *Driver) Replan(ctx context.Context, id string, prepare func(m *interp.M
 	if err != nil {
 		return err
 	}
-	replan, by, err := prepare(r.machine)
+	replan, by, err := prepare(r.Machine)
 	if err != nil {
 		return err
 	}
@@ -46,14 +46,14 @@ func (d *Driver) Replan(ctx context.Context, id string, prepare func(m *interp.M
 // Machine calls look with the Machine of a run as it is durable. It must not
 // change it, nor keep it.
 func (d *Driver) Machine(ctx context.Context, id string, look func(*interp.Machine)) error {
-	return d.inspect(ctx, id, false, func(r *run) { look(r.machine) })
+	return d.inspect(ctx, id, false, func(r *run) { look(r.Machine) })
 }
 
 // movedSince says that a state value or a cursor which the run has read so far
 // has another version now; nil when none has.
 func (r *run) movedSince() (*journal.MovedError, error) {
 	memory := r.driver.options.Memory
-	state, cursors := r.machine.Reads()
+	state, cursors := r.Machine.Reads()
 	if len(state) > 0 {
 		values, err := memory.State(r.workflow.Name)
 		if err != nil {

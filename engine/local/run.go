@@ -1,11 +1,11 @@
 package local
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -14,21 +14,17 @@ import (
 
 // run is one driven run. Its fields belong to its worker's goroutine.
 type run struct {
+	*drive.Run
 	driver   *Driver
 	workflow *plan.Workflow
-	machine  *interp.Machine
 	row      runs.Run
-	seq      uint64 // of the last record
-	stored   tally  // what the journal holds
+	stored   tally // what the journal holds
 	mail     *mailbox
 	feed     *feed
 	ended    chan struct{} // closed when the worker reads no more messages
 	hasSlot  atomic.Bool   // one of the driver's slots is taken
 
-	calls     map[string]*call  // by operation path
-	timers    map[string]*timer // by operation path
 	children  map[string]*child // by operation path
-	dropped   map[string]bool   // operation paths of calls and children that were canceled before they began
 	forPeople atomic.Bool       // nothing goes on in it without a person or a signal
 	waits     map[string]limiterWait
 
@@ -40,7 +36,6 @@ type run struct {
 	flushNow    bool // it has come
 	stopping    bool
 	unsent      []string // paths of calls that a graceful stop kept from being sent
-	careful     int      // answers to take until reads are sent before their records are durable
 	leaving     bool     // it was canceled while it waited for its place
 	failed      error    // of the journal
 }
@@ -75,17 +70,14 @@ type limiterWait struct {
 
 func (d *Driver) newRun(row runs.Run, workflow *plan.Workflow, machine *interp.Machine) *run {
 	return &run{
+		Run:      drive.New(machine),
 		driver:   d,
 		workflow: workflow,
-		machine:  machine,
 		row:      row,
 		mail:     newMailbox(),
 		feed:     newFeed(),
 		ended:    make(chan struct{}),
-		calls:    map[string]*call{},
-		timers:   map[string]*timer{},
 		children: map[string]*child{},
-		dropped:  map[string]bool{},
 		waits:    map[string]limiterWait{},
 	}
 }
@@ -151,21 +143,19 @@ func (r *run) idle() bool {
 	if len(r.unstored) > 0 || len(r.logs) > 0 || r.row.StateOf() == runs.SlotQueued {
 		return false
 	}
-	status, _ := r.machine.Status()
-	return r.machine.Done() || status == runs.RunPaused
+	return r.Stopped()
 }
 
 // halt ends what is still open and serves those who ask at the last moment.
 func (r *run) halt() {
-	for _, t := range r.timers {
-		t.stop()
-	}
-	for _, c := range r.calls {
-		c.cancel()
+	for _, op := range r.Open() {
+		if op.Stop != nil && op.Command.Child == nil {
+			op.Stop()
+		}
 	}
 	r.serveInspectors()
 	if r.failed == nil && !r.stopping {
-		r.feed.send(Update{Kind: UpdateEnd, RunID: r.row.ID, Seq: r.seq})
+		r.feed.send(Update{Kind: UpdateEnd, RunID: r.row.ID, Seq: r.Seq})
 	}
 }
 
@@ -196,30 +186,27 @@ func (r *run) handle(msg message) {
 	case msg.childWaits != nil:
 		r.childWaiting(msg.childWaits)
 	case msg.event != nil:
-		if msg.answerTo == nil || r.settle(*msg.answerTo, msg.event) {
+		if msg.answerTo == nil || r.settle(msg.answerTo) {
 			r.take(*msg.event, msg.answerTo)
 		}
 	}
 }
 
 // taken goes on with an event that was applied.
-func (r *run) taken(applied *batch, event journal.Event, answered *journal.Command) {
+func (r *run) taken(applied *batch, event journal.Event, answered *drive.Operation) {
 	before := r.row
-	r.leaving = r.leaving || event.Kind == journal.CancelRun || event.Kind == journal.Refused && !r.machine.HasBegun()
+	r.leaving = r.leaving || event.Kind == journal.CancelRun || event.Kind == journal.Refused && !r.Machine.HasBegun()
 	r.updateRow(event.At)
 	if !sameRow(before, r.row) {
 		row := r.row
 		applied.row = &row
-	}
-	if answered != nil && answered.Call != nil && r.careful > 0 {
-		r.careful--
 	}
 	if applied.writes() {
 		r.commitWrites(applied, answered)
 		r.noteWaits()
 		return
 	}
-	applied.effect = answered != nil && answered.Call != nil && answered.Call.Effect.Writes()
+	applied.effect = answered != nil && answered.Command.Call != nil && answered.Command.Call.Effect.Writes()
 	r.unstored = append(r.unstored, applied)
 	r.dispatch(applied.immediate)
 	r.noteWaits()
@@ -240,45 +227,25 @@ func (r *run) queue(applied *batch, at time.Time) {
 // applyEvent folds an event into the Machine: the event as the journal will
 // give it back, so that a live run and a replay see equal values.
 func (r *run) applyEvent(event journal.Event) (*batch, error) {
-	encoded, err := json.Marshal(&event)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s event: %w", event.Kind, err)
-	}
-	return r.applyEncoded(encoded)
-}
-
-// applyEncoded is applyEvent of an encoded event. It counts the record.
-func (r *run) applyEncoded(encoded []byte) (*batch, error) {
-	var stored journal.Event
-	if err := json.Unmarshal(encoded, &stored); err != nil {
-		return nil, fmt.Errorf("decode event: %w", err)
-	}
-	commands, err := r.machine.Apply(stored)
+	turn, err := r.Apply(event)
 	if err != nil {
 		return nil, err
 	}
-	size, err := sizeOf(encoded, commands)
+	return r.batch(turn)
+}
+
+// batch counts a record, and is what is done about it.
+func (r *run) batch(turn *drive.Turn) (*batch, error) {
+	size, err := sizeOf(turn.Event, turn.Record.Commands)
 	if err != nil {
 		return nil, err
 	}
 	r.stored.bytes += size
-	r.seq++
-	r.replanned(&stored)
-	applied := &batch{
-		record:  &journal.Record{Seq: r.seq, Event: stored, Commands: commands},
-		changes: r.machine.Changes(),
-		size:    size,
-	}
-	for _, command := range commands {
-		switch {
-		case command.Kind == journal.CommandLog:
-			applied.logs = append(applied.logs, *command.Log)
-			r.countLog(command.Log)
-		case command.Kind == journal.CommandChild, command.Kind == journal.CommandCall && (command.Call.Effect.Writes() || r.careful > 0):
-			applied.effects = append(applied.effects, command)
-		case command.Kind != journal.CommandFinish:
-			applied.immediate = append(applied.immediate, command)
-		}
+	r.replanned(&turn.Record.Event)
+	applied := &batch{record: turn.Record, changes: turn.Changes, logs: turn.Logs(), size: size}
+	applied.immediate, applied.effects = turn.Split()
+	for i := range applied.logs {
+		r.countLog(&applied.logs[i])
 	}
 	return applied, nil
 }
@@ -361,12 +328,12 @@ func (r *run) updateRow(at time.Time) {
 	if r.keepsRow() {
 		return
 	}
-	status, paused := r.machine.Status()
+	status, paused := r.Machine.Status()
 	r.row.Status, r.row.Paused = status, paused
-	r.row.Attempt = r.machine.Attempt()
-	r.row.Error = r.machine.Error()
-	r.row.Closed = r.machine.Done()
-	r.row.Asks = r.machine.Asks()
+	r.row.Attempt = r.Machine.Attempt()
+	r.row.Error = r.Machine.Error()
+	r.row.Closed = r.Machine.Done()
+	r.row.Asks = r.Machine.Asks()
 	r.updateSlot()
 	if !status.Ended() {
 		r.row.FinishedAt = nil

@@ -3,6 +3,7 @@ package local
 import (
 	"testing"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -11,19 +12,22 @@ import (
 // the mailbox before. It ends neither what waits under the same name now, nor
 // anything when nothing does.
 func TestP9AnOldTimerEndsNoOther(t *testing.T) {
-	command := func() journal.Command {
-		return journal.Command{Kind: journal.CommandTimer, Path: "a!retry", Timer: &journal.Timer{}}
+	r := &run{Run: drive.New(nil)}
+	var timers []*drive.Operation
+	begin := func() {
+		r.Do([]journal.Command{{Kind: journal.CommandTimer, Path: "a!retry", Timer: &journal.Timer{}}}, func(op *drive.Operation) { timers = append(timers, op) })
 	}
-	old, now := command(), command()
-	fired := &journal.Event{Kind: journal.TimerFired, Path: "a!retry"}
-	r := &run{timers: map[string]*timer{"a!retry": {command: now}}}
-	if r.settle(old, fired) || r.timers["a!retry"] == nil {
+	begin()
+	r.Do([]journal.Command{{Kind: journal.CommandCancel, Path: "a!retry"}}, nil)
+	begin()
+	old, now := timers[0], timers[1]
+	if r.settle(old) || r.At("a!retry") != now {
 		t.Error("the word of an older timer ends the one that runs")
 	}
-	if !r.settle(now, fired) || len(r.timers) != 0 {
+	if !r.settle(now) || r.At("a!retry") != nil {
 		t.Error("its own word does not end it")
 	}
-	if r.settle(now, fired) {
+	if r.settle(now) {
 		t.Error("it fires twice")
 	}
 }
@@ -58,11 +62,12 @@ func TestS9WhatIsStoredAtOnce(t *testing.T) {
 		"a read, and somebody looks":      {read, func(r *run) { r.inspectors = make([]func(*run), 1) }, true},
 		"a read, and the run stops":       {read, func(r *run) { r.stopping = true }, true},
 		"a read that has waited":          {read, func(r *run) { r.flushNow = true }, true},
-		"a read, and nothing is open":     {read, func(r *run) { r.calls = nil }, true},
+		"a read, and nothing is open":     {read, func(r *run) { r.Run = drive.New(nil) }, true},
 		"as many reads as make one group": {slicesOf(read[0], 64), nil, true},
 		"nearly as many":                  {slicesOf(read[0], 63), nil, false},
 	} {
-		r := &run{calls: map[string]*call{"other": {}}, unstored: test.unstored}
+		r := &run{Run: drive.New(nil), unstored: test.unstored}
+		r.Do([]journal.Command{{Kind: journal.CommandCall, Path: "other", Call: &journal.Call{}}}, func(*drive.Operation) {})
 		if test.change != nil {
 			test.change(r)
 		}

@@ -64,7 +64,7 @@ func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
 	}
 	var goOn runs.GoOn
 	switch {
-	case event == nil && r.machine.Held():
+	case event == nil && r.Machine.Held():
 		goOn = runs.GoOn{Resolved: true}
 	case event == nil:
 		return nil, nil
@@ -76,7 +76,7 @@ func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
 		if err := r.record(held); err != nil {
 			return nil, err
 		}
-		if !r.machine.Held() {
+		if !r.Machine.Held() {
 			return nil, nil // it changes nothing
 		}
 		goOn = runs.GoOn{Resolved: true, By: event.By}
@@ -96,7 +96,7 @@ func (r *run) takePlace(event *journal.Event) (*journal.Event, error) {
 func (r *run) awaitsPlace() bool {
 	slot := r.row.Slot
 	return slot != nil && r.driver.options.Memory != nil &&
-		(r.machine.Unstarted() || slot.State == runs.SlotQueued || slot.State == runs.SlotHeld && slot.GoOn != runs.GoOn{})
+		(r.Machine.Unstarted() || slot.State == runs.SlotQueued || slot.State == runs.SlotHeld && slot.GoOn != runs.GoOn{})
 }
 
 // launchBounded starts the worker of a run that begins or goes on with its
@@ -128,7 +128,7 @@ func (r *run) lineUp() {
 		return
 	}
 	ahead := queued[:max(0, slices.Index(queued, r.row.ID))]
-	if r.machine.Unstarted() && len(held)+len(ahead) > 0 {
+	if r.Machine.Unstarted() && len(held)+len(ahead) > 0 {
 		r.onFull(key, held, ahead)
 	}
 	if r.row.StateOf() == runs.SlotQueued {
@@ -186,23 +186,23 @@ func (r *run) enter() {
 		r.stopping = true
 		return
 	}
-	if !r.machine.Unstarted() {
+	if !r.Machine.Unstarted() {
 		slot := r.row.Slot
 		if slot.Resume && !slot.Discard && !r.stillFits() {
 			return
 		}
 		event := &journal.Event{Kind: journal.Resumed, By: slot.By, Discard: slot.Discard}
-		if slot.Resolved && r.machine.Held() {
+		if slot.Resolved && r.Machine.Held() {
 			event = nil // what was said takes effect now
 		}
 		r.recover(event)
-		if !r.machine.Unstarted() || r.failed != nil {
+		if !r.Machine.Unstarted() || r.failed != nil {
 			return
 		}
 		// It had ended before it began.
 	}
-	start := r.machine.Begun()
-	if names := r.machine.StateNames(); len(names) > 0 {
+	start := r.Machine.Begun()
+	if names := r.Machine.StateNames(); len(names) > 0 {
 		values, err := r.driver.options.Memory.State(r.workflow.Name)
 		if err != nil {
 			r.fail(fmt.Errorf("run %s: read the state: %w", r.row.ID, err))
@@ -242,11 +242,11 @@ func (r *run) admitted(row *runs.Run) {
 // keepsRow reports whether the row is not the Machine's: the run waits to begin,
 // or to go on, and only its place, or a cancel, changes that.
 func (r *run) keepsRow() bool {
-	if r.machine.Unstarted() {
+	if r.Machine.Unstarted() {
 		return true
 	}
-	status, _ := r.machine.Status()
-	return r.row.StateOf() == runs.SlotQueued && !r.leaving && (status == runs.RunPaused || r.machine.Done())
+	status, _ := r.Machine.Status()
+	return r.row.StateOf() == runs.SlotQueued && !r.leaving && (status == runs.RunPaused || r.Machine.Done())
 }
 
 // updateSlot derives the run's place from the Machine: one that is closed or
