@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/secret"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
@@ -248,17 +249,17 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-func tokenOf(t *pluginv1.Token) *Token {
+func tokenOf(t *pluginv1.Token) *secret.Token {
 	if t == nil {
 		return nil
 	}
-	return &Token{
+	return &secret.Token{
 		ID: t.GetId(), AccessToken: t.GetAccessToken(), TokenType: t.GetTokenType(), ExpiresAt: timeOf(t.GetExpiresAt()),
 		RefreshToken: t.GetRefreshToken(), Extra: t.GetExtra(),
 	}
 }
 
-func wireToken(t *Token) *pluginv1.Token {
+func wireToken(t *secret.Token) *pluginv1.Token {
 	if t == nil {
 		return nil
 	}
@@ -271,7 +272,7 @@ func wireToken(t *Token) *pluginv1.Token {
 	return token
 }
 
-func wireStored(t StoredToken) *pluginv1.StoredToken {
+func wireStored(t secret.Status) *pluginv1.StoredToken {
 	stored := &pluginv1.StoredToken{State: t.State, Extra: t.Extra, Reason: t.Reason, Renewable: t.Renewable}
 	if !t.ExpiresAt.IsZero() {
 		stored.ExpiresAt = timestamppb.New(t.ExpiresAt)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/secret"
 )
 
 // leaky is the connection whose secret the raw plugin tells everywhere.
@@ -98,18 +99,18 @@ type askedTokens struct {
 	peeks    int
 }
 
-func (a *askedTokens) Commit(_ context.Context, _, _ string, _ *Token, failure *runs.Error) (*Token, error) {
+func (a *askedTokens) Commit(_ context.Context, _, _ string, _ *secret.Token, failure *runs.Error) (*secret.Token, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.failures = append(a.failures, failure)
 	return nil, nil
 }
 
-func (a *askedTokens) Stored(context.Context, TokenRequest) (StoredToken, error) {
+func (a *askedTokens) Stored(context.Context, TokenRequest) (secret.Status, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.peeks++
-	return StoredToken{State: "valid"}, nil
+	return secret.Status{State: "valid"}, nil
 }
 
 // TestIssue13_08_TokensOfConnectionsThatAreNotOpenHere: a process gets no token of a

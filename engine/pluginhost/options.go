@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/secret"
 )
 
 // Source says where the executable of one plugin comes from.
@@ -177,51 +178,24 @@ type TokenRequest struct {
 	Reject     string
 }
 
-// Token is an access token in clear.
-type Token struct {
-	ID           string
-	AccessToken  string
-	TokenType    string
-	ExpiresAt    time.Time // zero = unknown
-	RefreshToken string
-	Extra        json.RawMessage
-}
-
-// Lease is the one right to refresh a credential.
-type Lease struct {
-	ID    string
-	Stale *Token // the token to refresh; nil when there was none
-	Until time.Time
-}
-
 // TokenStore keeps tokens and hands out ONE refresh lease at a time
 // (docs/reliability.md, P11). Exactly one result of Acquire is not nil.
 type TokenStore interface {
-	Acquire(ctx context.Context, r TokenRequest) (*Token, *Lease, error)
+	Acquire(ctx context.Context, r TokenRequest) (*secret.Token, *secret.Lease, error)
 	// Commit ends a lease. It is durable before it returns. failure is set
 	// when there is no new token; with kind auth_required the token is forgotten,
 	// unless its reason is ReasonTokenRefused. After any other failure usable is
 	// the stored token where the caller may go on with it. A *runs.Error says more
 	// exactly than failure why there is no token.
-	Commit(ctx context.Context, plugin, lease string, token *Token, failure *runs.Error) (usable *Token, err error)
+	Commit(ctx context.Context, plugin, lease string, token *secret.Token, failure *runs.Error) (usable *secret.Token, err error)
 	// Stored tells what is known of a token without using or renewing it.
-	Stored(ctx context.Context, r TokenRequest) (StoredToken, error)
+	Stored(ctx context.Context, r TokenRequest) (secret.Status, error)
 }
 
 // ReasonTokenRefused is the reason of an auth_required failure after which the
 // token is kept: a service has refused it, and nothing can renew it, but nobody
 // has said that the grant is gone.
 const ReasonTokenRefused = "token_refused"
-
-// StoredToken is the state of a token: "none", "valid", "expired" or
-// "auth_required".
-type StoredToken struct {
-	State     string
-	ExpiresAt time.Time // zero = unknown
-	Renewable bool      // there is a refresh token
-	Extra     json.RawMessage
-	Reason    string // with auth_required
-}
 
 // Connection is one configured instance of a plugin.
 type Connection struct {

@@ -16,8 +16,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/flowrun/flowrun/engine/runs"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/proto/handshake"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
 // maxStateKey bounds the key of a state value, in bytes.
@@ -192,7 +193,7 @@ func (s *services) AcquireToken(ctx context.Context, r *pluginv1.AcquireTokenReq
 }
 
 // acquire asks the store, or the owner of a connection with token_from.
-func (s *services) acquire(ctx context.Context, l *link, request TokenRequest) (*Token, *Lease, error) {
+func (s *services) acquire(ctx context.Context, l *link, request TokenRequest) (*secret.Token, *secret.Lease, error) {
 	h := s.process.unit.host
 	owner := l.tokenOwner()
 	if owner == nil || request.Key != "" {
@@ -231,7 +232,7 @@ func (s *services) CommitToken(ctx context.Context, r *pluginv1.CommitTokenReque
 	return &pluginv1.CommitTokenResponse{Token: wireToken(usable)}, nil
 }
 
-func (h *Host) learnToken(t *Token) {
+func (h *Host) learnToken(t *secret.Token) {
 	if t == nil || h.options.Redactor == nil {
 		return
 	}

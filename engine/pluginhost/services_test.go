@@ -10,6 +10,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/secret"
 )
 
 func TestStateKeepsToItsScopesAndToken(t *testing.T) {
@@ -30,18 +31,18 @@ func TestStateKeepsToItsScopesAndToken(t *testing.T) {
 // oneToken hands out "old" until it is rejected, then the lease.
 type oneToken struct {
 	requests  []TokenRequest
-	committed []*Token
+	committed []*secret.Token
 }
 
-func (o *oneToken) Acquire(_ context.Context, r TokenRequest) (*Token, *Lease, error) {
+func (o *oneToken) Acquire(_ context.Context, r TokenRequest) (*secret.Token, *secret.Lease, error) {
 	o.requests = append(o.requests, r)
 	if r.Reject == "" {
-		return &Token{ID: "old", AccessToken: "old-t0ken"}, nil, nil
+		return &secret.Token{ID: "old", AccessToken: "old-t0ken"}, nil, nil
 	}
-	return nil, &Lease{ID: "lease", Stale: &Token{ID: r.Reject}, Until: time.Unix(2e9, 0)}, nil
+	return nil, &secret.Lease{ID: "lease", Stale: &secret.Token{ID: r.Reject}, Until: time.Unix(2e9, 0)}, nil
 }
 
-func (o *oneToken) Commit(_ context.Context, _, _ string, token *Token, _ *runs.Error) (*Token, error) {
+func (o *oneToken) Commit(_ context.Context, _, _ string, token *secret.Token, _ *runs.Error) (*secret.Token, error) {
 	o.committed = append(o.committed, token)
 	return nil, nil
 }
@@ -78,6 +79,6 @@ func TestWrongLaunchTokenIsRefusedByThePlugin(t *testing.T) {
 	}
 }
 
-func (o *oneToken) Stored(context.Context, TokenRequest) (StoredToken, error) {
-	return StoredToken{State: "valid", Renewable: true}, nil
+func (o *oneToken) Stored(context.Context, TokenRequest) (secret.Status, error) {
+	return secret.Status{State: "valid", Renewable: true}, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/sdk"
 )
 
@@ -69,12 +70,12 @@ func userPlugin() *sdk.Plugin {
 // leaseStore keeps one token and gives one lease at a time.
 type leaseStore struct {
 	mu    sync.Mutex
-	token *Token
+	token *secret.Token
 	lease chan struct{} // closed when the lease ends; nil = none is out
 	err   error
 }
 
-func (s *leaseStore) Acquire(ctx context.Context, r TokenRequest) (*Token, *Lease, error) {
+func (s *leaseStore) Acquire(ctx context.Context, r TokenRequest) (*secret.Token, *secret.Lease, error) {
 	for {
 		s.mu.Lock()
 		switch {
@@ -84,7 +85,7 @@ func (s *leaseStore) Acquire(ctx context.Context, r TokenRequest) (*Token, *Leas
 		case s.lease == nil:
 			defer s.mu.Unlock()
 			s.lease = make(chan struct{})
-			return nil, &Lease{ID: "lease", Stale: s.token, Until: time.Unix(2e9, 0)}, nil
+			return nil, &secret.Lease{ID: "lease", Stale: s.token, Until: time.Unix(2e9, 0)}, nil
 		}
 		ended := s.lease
 		s.mu.Unlock()
@@ -102,7 +103,7 @@ func (s *leaseStore) Acquire(ctx context.Context, r TokenRequest) (*Token, *Leas
 	}
 }
 
-func (s *leaseStore) Commit(_ context.Context, _, _ string, token *Token, failure *runs.Error) (*Token, error) {
+func (s *leaseStore) Commit(_ context.Context, _, _ string, token *secret.Token, failure *runs.Error) (*secret.Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease == nil {
@@ -116,8 +117,8 @@ func (s *leaseStore) Commit(_ context.Context, _, _ string, token *Token, failur
 	return nil, nil
 }
 
-func (s *leaseStore) Stored(context.Context, TokenRequest) (StoredToken, error) {
-	return StoredToken{}, nil
+func (s *leaseStore) Stored(context.Context, TokenRequest) (secret.Status, error) {
+	return secret.Status{}, nil
 }
 
 // identityService takes the token of its last refresh only.

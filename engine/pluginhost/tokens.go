@@ -19,8 +19,9 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
-	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/engine/secret"
 	"github.com/flowrun/flowrun/proto/handshake"
+	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
 )
 
 // callTokens is which token one Execute has used, and which it must not get.
@@ -96,7 +97,7 @@ const defaultOwnerTimeout = time.Minute
 // ownerToken asks the plugin of another connection for an access token, by its
 // token action (token_from). The token does not touch the disk here: it is the
 // owner's to keep.
-func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest) (*Token, *runs.Error) {
+func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest) (*secret.Token, *runs.Error) {
 	u, c, err := h.contract(ctx, owner.Plugin)
 	if err != nil {
 		return nil, h.failureOf(ctx, err)
@@ -141,7 +142,7 @@ func ownerInput(a *actionContract, minTTL time.Duration) clearDocument {
 
 // ownerAnswer reads the output of a token action: `token` or `access_token`,
 // and `token_type` and `expires_at` where they are known.
-func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token, *runs.Error) {
+func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*secret.Token, *runs.Error) {
 	var fields struct {
 		Token       string    `json:"token"`
 		AccessToken string    `json:"access_token"`
@@ -162,7 +163,7 @@ func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*Token
 		sum := sha256.Sum256([]byte(fields.Token))
 		used = hex.EncodeToString(sum[:8])
 	}
-	return &Token{ID: used, AccessToken: fields.Token, TokenType: fields.TokenType, ExpiresAt: fields.ExpiresAt}, nil
+	return &secret.Token{ID: used, AccessToken: fields.Token, TokenType: fields.TokenType, ExpiresAt: fields.ExpiresAt}, nil
 }
 
 // failed answers a plugin: a failure that it should pass on travels whole, of

@@ -14,7 +14,7 @@ import (
 
 // Acquire returns a token that is good for long enough, or the one lease to
 // renew it (docs/reliability.md, P11).
-func (s *Services) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*pluginhost.Token, *pluginhost.Lease, error) {
+func (s *Services) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*secret.Token, *secret.Lease, error) {
 	tokens, err := s.openTokens()
 	if err != nil {
 		return nil, nil, err
@@ -24,18 +24,12 @@ func (s *Services) Acquire(ctx context.Context, r pluginhost.TokenRequest) (*plu
 	if errors.As(err, &refused) && refused.LostInCrash {
 		return nil, nil, lostInCrash(r.Connection, err)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if lease != nil {
-		return nil, &pluginhost.Lease{ID: lease.ID, Stale: hostToken(lease.Stale), Until: lease.Until}, nil
-	}
-	return hostToken(token), nil, nil
+	return token, lease, err
 }
 
 // Commit ends a lease; a new token is durable before it returns. After a failed
 // renewal usable is the stored token where the caller may go on with it.
-func (s *Services) Commit(_ context.Context, _, lease string, token *pluginhost.Token, failure *runs.Error) (usable *pluginhost.Token, err error) {
+func (s *Services) Commit(_ context.Context, _, lease string, token *secret.Token, failure *runs.Error) (usable *secret.Token, err error) {
 	tokens, err := s.openTokens()
 	if err != nil {
 		return nil, err
@@ -46,15 +40,12 @@ func (s *Services) Commit(_ context.Context, _, lease string, token *pluginhost.
 	if failure != nil {
 		return endLease(tokens, lease, failure)
 	}
-	return nil, tokens.Commit(lease, &secret.Token{
-		AccessToken: token.AccessToken, TokenType: token.TokenType, ExpiresAt: token.ExpiresAt,
-		RefreshToken: token.RefreshToken, Extra: token.Extra, ID: token.ID,
-	}, nil)
+	return nil, tokens.Commit(lease, token, nil)
 }
 
 // endLease ends a lease whose renewal failed. The word of the authorization
 // server that the grant is gone makes the token be forgotten, and nothing else.
-func endLease(tokens *secret.Tokens, lease string, failure *runs.Error) (usable *pluginhost.Token, err error) {
+func endLease(tokens *secret.Tokens, lease string, failure *runs.Error) (usable *secret.Token, err error) {
 	switch failure.Kind {
 	case plan.KindAuthRequired:
 		if failure.Reason == pluginhost.ReasonTokenRefused { // nobody has ended the grant
@@ -69,8 +60,7 @@ func endLease(tokens *secret.Tokens, lease string, failure *runs.Error) (usable 
 	case plan.KindCanceled, plan.KindTimeout:
 		return nil, tokens.Release(lease, failure.Applied != runs.NotApplied)
 	}
-	kept, err := tokens.Fail(lease, failure)
-	return hostToken(kept), err
+	return tokens.Fail(lease, failure)
 }
 
 // lostInCrash is the failure of a renewal whose refresh token may be gone since a
@@ -87,15 +77,12 @@ func lostInCrash(connection string, cause error) *runs.Error {
 }
 
 // Stored tells what is known of a token without using it.
-func (s *Services) Stored(_ context.Context, r pluginhost.TokenRequest) (pluginhost.StoredToken, error) {
+func (s *Services) Stored(_ context.Context, r pluginhost.TokenRequest) (secret.Status, error) {
 	tokens, err := s.openTokens()
 	if err != nil {
-		return pluginhost.StoredToken{}, err
+		return secret.Status{}, err
 	}
-	status, err := tokens.Stored(r.Plugin+"/"+r.Connection, r.Key)
-	return pluginhost.StoredToken{
-		State: status.State, ExpiresAt: status.ExpiresAt, Renewable: status.Renewable, Extra: status.Extra, Reason: status.Reason,
-	}, err
+	return tokens.Stored(r.Plugin+"/"+r.Connection, r.Key)
 }
 
 func (s *Services) openTokens() (*secret.Tokens, error) {
@@ -105,16 +92,6 @@ func (s *Services) openTokens() (*secret.Tokens, error) {
 		return nil, ErrNoStore
 	}
 	return s.tokens, nil
-}
-
-func hostToken(token *secret.Token) *pluginhost.Token {
-	if token == nil {
-		return nil
-	}
-	return &pluginhost.Token{
-		ID: token.ID, AccessToken: token.AccessToken, TokenType: token.TokenType,
-		ExpiresAt: token.ExpiresAt, RefreshToken: token.RefreshToken, Extra: token.Extra,
-	}
 }
 
 // ForgetToken removes a connection's only token.

@@ -94,7 +94,7 @@ func ProductRules() Rules {
 			"engine/memstore":      {"engine/journal", "engine/quota", "engine/runs", "engine/store"},
 			"engine/boltstore":     {"engine/diag", "engine/journal", "engine/plan", "engine/quota", "engine/runs", "engine/store"},
 			"engine/schedule":      {"engine/schedule/cron", "engine/plan", "engine/runs"},
-			"engine/pluginhost":    {"proto/**", "engine/peer", "engine/schema", "engine/plan", "engine/quota", "engine/runs", "engine/diag"},
+			"engine/pluginhost":    {"proto/**", "engine/peer", "engine/schema", "engine/secret", "engine/plan", "engine/quota", "engine/runs", "engine/diag"},
 			"engine/conformance":   {"engine/pluginhost", "proto/**", "engine/schema"},
 			"engine/telemetry":     {"engine/plan", "engine/runs", "engine/vitals"},
 			"engine/plan":          {},
