@@ -62,7 +62,7 @@ func BenchmarkTakeUp1000Runs(b *testing.B) {
 		}
 	}
 	for waiting := 0; waiting < count; {
-		rows, _, err := e.List(b.Context(), engine.RunFilter{Status: runs.RunWaiting, Limit: count})
+		rows, _, err := e.List(b.Context(), runs.Filter{Status: runs.RunWaiting, Limit: count})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -165,7 +165,7 @@ func TestAServerTakesUpSubWorkflows(t *testing.T) {
 		t.Fatal(err, problems)
 	}
 	child := func() (id string) {
-		rows, _, err := e.store.Runs(store.Filter{Workflow: "gate"})
+		rows, _, err := e.store.Runs(runs.Filter{Workflow: "gate"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestOldFiresGoWithTheSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Sweep(t.Context())
-	left, _, err := e.store.Fires(store.FireFilter{})
+	left, _, err := e.store.Fires(runs.FireFilter{})
 	if err != nil || len(left) != 2 || !left[1].Slot.Equal(rows[1].Slot) {
 		t.Errorf("left: %+v, %v", left, err)
 	}

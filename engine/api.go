@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/local"
-	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -43,20 +42,6 @@ type RerunRequest struct {
 	RequestID string `json:"request_id,omitempty"` // the same one again returns the first run
 	Digest    string `json:"-"`                    // as of NamedStart
 	Replayed  *bool  `json:"-"`
-}
-
-// RunFilter selects runs; the newest come first. Query is an expression that must
-// be true of a run's row (docs/commands.md, "Find runs").
-type RunFilter struct {
-	Workflow string      `json:"workflow,omitempty"`
-	Status   runs.Status `json:"status,omitempty"`
-	// Attention selects the runs that need somebody (see RunsSummary).
-	Attention bool              `json:"attention,omitempty"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Since     time.Time         `json:"since,omitzero"`
-	Query     string            `json:"query,omitempty"`
-	Limit     int               `json:"limit,omitempty"` // 0 = 50
-	Cursor    string            `json:"cursor,omitempty"`
 }
 
 // Update is one message of a run's feed.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 func TestAListWithAQueryHasTheRunsThatItSelects(t *testing.T) {
@@ -17,13 +18,13 @@ func TestAListWithAQueryHasTheRunsThatItSelects(t *testing.T) {
 	}
 	slices.Reverse(ids)
 	for name, test := range map[string]struct {
-		filter RunFilter
+		filter runs.Filter
 		want   []string
 	}{
-		"all of them":          {RunFilter{Query: `closed && !undriven && now() - started_at < duration("1h")`, Limit: 2}, ids},
-		"one of them":          {RunFilter{Query: `id == "` + ids[3] + `"`}, ids[3:4]},
-		"beside other filters": {RunFilter{Query: `true`, Workflow: "another"}, nil},
-		"none":                 {RunFilter{Query: `status == "failed"`, Limit: 1}, nil},
+		"all of them":          {runs.Filter{Query: `closed && !undriven && now() - started_at < duration("1h")`, Limit: 2}, ids},
+		"one of them":          {runs.Filter{Query: `id == "` + ids[3] + `"`}, ids[3:4]},
+		"beside other filters": {runs.Filter{Query: `true`, Workflow: "another"}, nil},
+		"none":                 {runs.Filter{Query: `status == "failed"`, Limit: 1}, nil},
 	} {
 		var got []string
 		for page := 0; page == 0 || test.filter.Cursor != ""; page++ {
@@ -41,10 +42,10 @@ func TestAListWithAQueryHasTheRunsThatItSelects(t *testing.T) {
 		}
 	}
 	var wrong *runquery.QueryError
-	if runs, next, err := e.List(t.Context(), RunFilter{Query: `statuss == ""`}); !errors.As(err, &wrong) || runs != nil || next != "" || wrong.Run != "" {
+	if runs, next, err := e.List(t.Context(), runs.Filter{Query: `statuss == ""`}); !errors.As(err, &wrong) || runs != nil || next != "" || wrong.Run != "" {
 		t.Errorf("a wrong query: %v %q %v", runs, next, err)
 	}
-	if _, _, err := e.List(t.Context(), RunFilter{Query: `int(workflow) > 1`}); !errors.As(err, &wrong) || wrong.Run != ids[0] {
+	if _, _, err := e.List(t.Context(), runs.Filter{Query: `int(workflow) > 1`}); !errors.As(err, &wrong) || wrong.Run != ids[0] {
 		t.Errorf("a query that fails at the newest run: %v", err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -78,22 +77,18 @@ func (e *Engine) Wait(ctx context.Context, id string) (*runs.Result, error) {
 // next page, "" at the end. With a query a page may be shorter than the limit,
 // and even empty, before the end: one call looks at 20,000 rows at most. What is
 // wrong with the query is a *QueryError, before anything is read.
-func (e *Engine) List(ctx context.Context, filter RunFilter) ([]runs.Run, string, error) {
-	asked := store.Filter{
-		Workflow: filter.Workflow, Status: filter.Status, Attention: filter.Attention, Labels: filter.Labels,
-		Since: filter.Since, Limit: filter.Limit, Cursor: filter.Cursor,
-	}
+func (e *Engine) List(ctx context.Context, filter runs.Filter) ([]runs.Run, string, error) {
 	if filter.Query != "" {
 		query, err := runquery.New(filter.Query, e.config.Now())
 		if err != nil {
 			return nil, "", err
 		}
-		asked.Match = func(row *runs.Run) (bool, error) {
+		filter.Match = func(row *runs.Run) (bool, error) {
 			e.noteUndriven(row)
 			return query.Selects(ctx, row)
 		}
 	}
-	rows, next, err := e.store.Runs(asked)
+	rows, next, err := e.store.Runs(filter)
 	for i := range rows {
 		e.noteUndriven(&rows[i])
 	}

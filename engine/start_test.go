@@ -60,7 +60,7 @@ func TestP10AStartTellsAFiredSlotFromANewOne(t *testing.T) {
 	if _, _, err := e.begin(t.Context(), checked, json.RawMessage(`{}`), options); !errors.Is(err, store.ErrSlotTaken) {
 		t.Errorf("a skipped slot: %v", err)
 	}
-	if rows, _, err := e.List(t.Context(), RunFilter{}); err != nil || len(rows) != 1 {
+	if rows, _, err := e.List(t.Context(), runs.Filter{}); err != nil || len(rows) != 1 {
 		t.Errorf("%d runs, %v", len(rows), err)
 	}
 }

@@ -65,7 +65,7 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 		return nil, e.Fault(err)
 	}
 	if r.Limit > 0 {
-		needy, _, err := e.store.Runs(store.Filter{Attention: true, Workflow: r.Workflow, Limit: r.Limit})
+		needy, _, err := e.store.Runs(runs.Filter{Attention: true, Workflow: r.Workflow, Limit: r.Limit})
 		if err != nil {
 			return nil, e.Fault(err)
 		}
@@ -144,7 +144,7 @@ func (e *Engine) Acknowledge(ctx context.Context, r AcknowledgeRequest) (int, er
 	}
 	total := 0
 	for cursor := ""; ; {
-		rows, next, err := e.store.Runs(store.Filter{Attention: true, Workflow: r.Workflow, Limit: acknowledgePage, Cursor: cursor})
+		rows, next, err := e.store.Runs(runs.Filter{Attention: true, Workflow: r.Workflow, Limit: acknowledgePage, Cursor: cursor})
 		if err != nil {
 			return total, e.Fault(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -57,7 +56,7 @@ func (e *Engine) workflowInfo(file *inforce.WorkflowFile) (WorkflowInfo, error) 
 	for i := range w.Triggers {
 		info.Triggers = append(info.Triggers, triggerInfo(w.Name, &w.Triggers[i]))
 	}
-	newest, _, err := e.store.Runs(store.Filter{Workflow: w.Name, Limit: 1})
+	newest, _, err := e.store.Runs(runs.Filter{Workflow: w.Name, Limit: 1})
 	if err != nil {
 		return info, e.Fault(fmt.Errorf("look for the last run of %s: %w", w.Name, err))
 	}

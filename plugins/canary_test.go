@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -161,7 +160,7 @@ func (c *canaryBench) collect(t *testing.T) {
 	}
 	c.hay.addJSON(t, "list of secrets", secrets)
 	c.hay.addJSON(t, "list of connections", c.engine.Project().Connections())
-	rows, _, err := c.engine.List(t.Context(), engine.RunFilter{Limit: 1000})
+	rows, _, err := c.engine.List(t.Context(), runs.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

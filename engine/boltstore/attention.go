@@ -206,7 +206,7 @@ func (s *Store) WorkflowHeads(workflow string) (heads []store.WorkflowHead, err 
 		}
 		for _, one := range all {
 			head := store.WorkflowHead{Workflow: one.Workflow, Runs: one.Runs, Attention: needs[one.Workflow]}
-			sc, err := newScan(store.Filter{Workflow: one.Workflow})
+			sc, err := newScan(runs.Filter{Workflow: one.Workflow})
 			if err != nil {
 				return err
 			}

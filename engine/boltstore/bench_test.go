@@ -63,7 +63,7 @@ func BenchmarkListRuns(b *testing.B) {
 		storetest.Create(b, s, storetest.Row(n), n)
 	}
 	for b.Loop() {
-		if _, _, err := s.Runs(store.Filter{}); err != nil {
+		if _, _, err := s.Runs(runs.Filter{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func BenchmarkListRunsOfNoMatch(b *testing.B) {
 	for n := range 2000 {
 		storetest.Create(b, s, storetest.Row(n), n)
 	}
-	none := store.Filter{Match: func(*runs.Run) (bool, error) { return false, nil }}
+	none := runs.Filter{Match: func(*runs.Run) (bool, error) { return false, nil }}
 	for b.Loop() {
 		if runs, _, err := s.Runs(none); err != nil || len(runs) > 0 {
 			b.Fatal(len(runs), err)

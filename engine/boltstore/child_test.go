@@ -19,6 +19,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/storetest"
 )
@@ -344,7 +345,7 @@ func TestChangedValuesAreFound(t *testing.T) { // P14
 	if _, err := s.Plan(storetest.PlanHash()); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("plan: %v", err)
 	}
-	if _, _, err := s.Runs(store.Filter{}); !errors.Is(err, store.ErrCorrupt) {
+	if _, _, err := s.Runs(runs.Filter{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("list: %v", err)
 	}
 	// A damaged row refuses its own run's changes; the store goes on.

@@ -76,7 +76,7 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 	empty := bucketKeys(t, s)
 	fillFixture(t, s)
 	var ids []string
-	rows, _, err := s.Runs(store.Filter{})
+	rows, _, err := s.Runs(runs.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

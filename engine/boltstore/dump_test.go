@@ -51,7 +51,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 		Runs: map[string]runs.Run{}, Records: map[string][]*journal.Record{}, Logs: map[string][]runs.Log{},
 		Plans: map[string]string{}, Rows: map[string]string{},
 	}
-	rows, _, err := s.Runs(store.Filter{Limit: 1000})
+	rows, _, err := s.Runs(runs.Filter{Limit: 1000})
 	must(err)
 	for _, row := range rows {
 		c.Runs[row.ID] = row
@@ -68,7 +68,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	for _, row := range open {
 		c.Open = append(c.Open, row.ID)
 	}
-	labeled, _, err := s.Runs(store.Filter{Labels: map[string]string{"team": "web"}})
+	labeled, _, err := s.Runs(runs.Filter{Labels: map[string]string{"team": "web"}})
 	must(err)
 	for _, row := range labeled {
 		c.Labels = append(c.Labels, row.ID)
@@ -76,7 +76,7 @@ func read(t *testing.T, s *boltstore.Store) *content {
 	c.Held, c.Queued, err = s.SlotRuns("weekly")
 	must(err)
 	readRows(t, s, c)
-	c.Fires, _, err = s.Fires(store.FireFilter{Limit: 1000})
+	c.Fires, _, err = s.Fires(runs.FireFilter{Limit: 1000})
 	must(err)
 	c.States, err = s.TriggerStates()
 	must(err)
@@ -91,7 +91,7 @@ func readCounts(t *testing.T, s *boltstore.Store, c *content) {
 	c.Heads, err = s.WorkflowHeads("")
 	c.All, err2 = s.Counts("")
 	c.Hours, err3 = s.HourCounts("", time.Time{})
-	rows, _, err4 := s.Runs(store.Filter{Attention: true, Limit: 1000})
+	rows, _, err4 := s.Runs(runs.Filter{Attention: true, Limit: 1000})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 const slotSize = 8
 
 // Fires is that of store.Fires.
-func (s *Store) Fires(filter store.FireFilter) (fires []runs.Fire, next string, err error) {
+func (s *Store) Fires(filter runs.FireFilter) (fires []runs.Fire, next string, err error) {
 	scans, err := s.fireScans(filter)
 	if err != nil {
 		return nil, "", fmt.Errorf("list fires: %w", err)

@@ -33,7 +33,7 @@ func torn(t *testing.T, s *boltstore.Store) (faults []string) {
 			faults = append(faults, fmt.Sprintf("the slot %s is not done", f.Slot))
 		}
 	}
-	rows, _, err := s.Runs(store.Filter{Limit: 1000})
+	rows, _, err := s.Runs(runs.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type fireScan struct {
 
 // fireScans returns the walks that a filter takes. Those of a workflow are one
 // for each of its triggers.
-func (s *Store) fireScans(filter store.FireFilter) (scans []fireScan, err error) {
+func (s *Store) fireScans(filter runs.FireFilter) (scans []fireScan, err error) {
 	var before, oldest []byte
 	if !filter.Until.IsZero() {
 		before = slotBytes(filter.Until)

@@ -15,7 +15,7 @@ import (
 // EachRunUse is that of store.Upkeep. Each run is measured in a transaction of its own.
 func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 	for cursor := ""; ; {
-		rows, next, err := s.Runs(store.Filter{Limit: scanRows, Cursor: cursor})
+		rows, next, err := s.Runs(runs.Filter{Limit: scanRows, Cursor: cursor})
 		if err != nil {
 			return err
 		}

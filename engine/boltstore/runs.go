@@ -30,7 +30,7 @@ func (s *Store) Run(id string) (row *runs.Run, err error) {
 }
 
 // Runs is that of store.Runs. It reads in short transactions.
-func (s *Store) Runs(filter store.Filter) (rows []runs.Run, next string, err error) {
+func (s *Store) Runs(filter runs.Filter) (rows []runs.Run, next string, err error) {
 	scan, err := newScan(filter)
 	if err != nil {
 		return nil, "", err
@@ -69,7 +69,7 @@ func (s *Store) Runs(filter store.Filter) (rows []runs.Run, next string, err err
 
 // nextRows is how many rows are to be read: those that are missing, and more and more
 // where Match takes few of them.
-func nextRows(f store.Filter, wanted, missing int) int {
+func nextRows(f runs.Filter, wanted, missing int) int {
 	if f.Match == nil {
 		return missing
 	}
@@ -116,14 +116,14 @@ const scanRows = 512
 
 // scan walks the best index of a filter from the newest run to older ones.
 type scan struct {
-	filter store.Filter
+	filter runs.Filter
 	bucket []byte
 	prefix []byte // of the index's keys; the run's key follows
 	before []byte // run key: rows are older than it; nil = from the newest
 	oldest []byte // run key: rows are not older than it; nil = no bound
 }
 
-func newScan(filter store.Filter) (*scan, error) {
+func newScan(filter runs.Filter) (*scan, error) {
 	sc := &scan{filter: filter, bucket: bucketRuns}
 	switch {
 	case filter.Workflow != "":

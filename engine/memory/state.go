@@ -354,7 +354,7 @@ func (m *Memory) declaredState(workflow string) (t *schema.Type, known bool, err
 			return t, true, err
 		}
 	}
-	rows, _, err := m.store.Runs(store.Filter{Workflow: workflow, Limit: 1})
+	rows, _, err := m.store.Runs(runs.Filter{Workflow: workflow, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return empty, false, m.fault(err)
 	}

@@ -62,7 +62,7 @@ func (d *data) topCounts() (all []store.WorkflowCounts) {
 // gone.
 func (e *expiry) oldest(workflow string) (rows []*runs.Run) {
 	kept := 0
-	for _, row := range e.selected(store.Filter{Workflow: workflow}) {
+	for _, row := range e.selected(runs.Filter{Workflow: workflow}) {
 		switch {
 		case row.Parent != nil:
 			if e.runs[row.Parent.Run] == nil {
@@ -109,7 +109,7 @@ func (e *expiry) family(row *runs.Run, cause store.Cause) {
 	}
 	e.removed = append(e.removed, store.Removal{ID: row.ID, Workflow: row.Workflow, Accepted: store.AcceptedAt(row.ID), Cause: cause, Child: row.Parent != nil})
 	e.delete(r)
-	for _, child := range e.selected(store.Filter{}) {
+	for _, child := range e.selected(runs.Filter{}) {
 		if child.Parent != nil && child.Parent.Run == row.ID && child.Closed {
 			e.family(child, cause)
 		}

@@ -60,7 +60,7 @@ func (t *tx) putFire(fire *runs.Fire) {
 }
 
 // Fires is that of store.Fires.
-func (s *Store) Fires(filter store.FireFilter) (fires []runs.Fire, next string, err error) {
+func (s *Store) Fires(filter runs.FireFilter) (fires []runs.Fire, next string, err error) {
 	after, err := readCursor(filter.Cursor)
 	if err != nil {
 		return nil, "", err

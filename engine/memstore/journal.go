@@ -96,7 +96,7 @@ func (s *Store) PluginBytes(id string) (by map[string]int64, err error) {
 func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 	var uses []store.RunUse
 	err := s.view(func(d *data) error {
-		for _, row := range d.selected(store.Filter{}) {
+		for _, row := range d.selected(runs.Filter{}) {
 			r := d.runs[row.ID]
 			uses = append(uses, store.RunUse{Run: clone(*row), Records: r.bytes, Logs: r.log.bytes()})
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // Runs is that of store.Runs.
-func (s *Store) Runs(filter store.Filter) (runs []runs.Run, next string, err error) {
+func (s *Store) Runs(filter runs.Filter) (runs []runs.Run, next string, err error) {
 	if filter.Cursor != "" {
 		if _, err := store.ParseID(filter.Cursor); err != nil {
 			return nil, "", fmt.Errorf("list runs: cursor %q is not valid", filter.Cursor)
@@ -58,7 +58,7 @@ func (s *Store) Runs(filter store.Filter) (runs []runs.Run, next string, err err
 }
 
 // selected returns the rows of a filter below its cursor, newest first.
-func (d *data) selected(filter store.Filter) (rows []*runs.Run) {
+func (d *data) selected(filter runs.Filter) (rows []*runs.Run) {
 	for id, r := range d.runs {
 		if filter.Cursor != "" && id >= filter.Cursor || filter.Attention && !d.needy[id] || !filter.Selects(&r.row) {
 			continue

@@ -10,7 +10,7 @@ import (
 )
 
 // count counts the runs that a filter selects, by a key.
-func count[K comparable](s *Store, filter store.Filter, key func(row *runs.Run) K) (counts map[K]store.Counts, err error) {
+func count[K comparable](s *Store, filter runs.Filter, key func(row *runs.Run) K) (counts map[K]store.Counts, err error) {
 	counts = map[K]store.Counts{}
 	err = s.view(func(d *data) error {
 		for _, r := range d.runs {
@@ -30,7 +30,7 @@ func count[K comparable](s *Store, filter store.Filter, key func(row *runs.Run) 
 
 // Counts is that of store.Totals.
 func (s *Store) Counts(workflow string) (store.Counts, error) {
-	counts, err := count(s, store.Filter{Workflow: workflow}, func(*runs.Run) bool { return true })
+	counts, err := count(s, runs.Filter{Workflow: workflow}, func(*runs.Run) bool { return true })
 	if err == nil && counts[true] == nil {
 		return store.Counts{}, nil
 	}
@@ -40,7 +40,7 @@ func (s *Store) Counts(workflow string) (store.Counts, error) {
 // HourCounts is that of store.Totals.
 func (s *Store) HourCounts(workflow string, since time.Time) (hours []store.HourCounts, err error) {
 	hour := func(row *runs.Run) time.Time { return store.AcceptedAt(row.ID).UTC().Truncate(time.Hour) }
-	counts, err := count(s, store.Filter{Workflow: workflow}, hour)
+	counts, err := count(s, runs.Filter{Workflow: workflow}, hour)
 	for at, runs := range counts {
 		if !at.Before(since.Truncate(time.Hour)) {
 			hours = append(hours, store.HourCounts{Hour: at, Runs: runs})
@@ -53,7 +53,7 @@ func (s *Store) HourCounts(workflow string, since time.Time) (hours []store.Hour
 // AttentionCount is that of store.Totals.
 func (s *Store) AttentionCount(workflow string) (n int, err error) {
 	err = s.view(func(d *data) error {
-		n = len(d.selected(store.Filter{Workflow: workflow, Attention: true}))
+		n = len(d.selected(runs.Filter{Workflow: workflow, Attention: true}))
 		return nil
 	})
 	return n, err
@@ -61,14 +61,14 @@ func (s *Store) AttentionCount(workflow string) (n int, err error) {
 
 // WorkflowHeads is that of store.Totals.
 func (s *Store) WorkflowHeads(workflow string) (heads []store.WorkflowHead, err error) {
-	counts, err := count(s, store.Filter{Workflow: workflow}, func(row *runs.Run) string { return row.Workflow })
+	counts, err := count(s, runs.Filter{Workflow: workflow}, func(row *runs.Run) string { return row.Workflow })
 	if err != nil {
 		return nil, err
 	}
 	err = s.view(func(d *data) error {
-		for name, runs := range counts {
-			head := store.WorkflowHead{Workflow: name, Runs: runs, Attention: len(d.selected(store.Filter{Workflow: name, Attention: true}))}
-			if rows := d.selected(store.Filter{Workflow: name}); len(rows) > 0 {
+		for name, counted := range counts {
+			head := store.WorkflowHead{Workflow: name, Runs: counted, Attention: len(d.selected(runs.Filter{Workflow: name, Attention: true}))}
+			if rows := d.selected(runs.Filter{Workflow: name}); len(rows) > 0 {
 				head.Newest = rows[0].ID
 			}
 			heads = append(heads, head)
@@ -86,7 +86,7 @@ func (s *Store) Census() (census store.Census, err error) {
 		return census, err
 	}
 	err = s.view(func(d *data) error {
-		if rows := d.selected(store.Filter{}); len(rows) > 0 {
+		if rows := d.selected(runs.Filter{}); len(rows) > 0 {
 			census.Oldest = rows[len(rows)-1].ID
 		}
 		return nil

@@ -17,8 +17,8 @@ import (
 
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/secret"
-	"github.com/flowrun/flowrun/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
 )
 
 // maxStateKey bounds the key of a state value, in bytes.

@@ -20,8 +20,8 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/secret"
-	"github.com/flowrun/flowrun/proto/handshake"
 	pluginv1 "github.com/flowrun/flowrun/proto/flowrun/plugin/v1"
+	"github.com/flowrun/flowrun/proto/handshake"
 )
 
 // callTokens is which token one Execute has used, and which it must not get.

@@ -56,7 +56,7 @@ func (e *QueryError) Error() string {
 // Hint says what to do about the first problem, "" where nothing is known.
 func (e *QueryError) Hint() diag.Hint { return e.Problems[0].Hint }
 
-// Check returns what is wrong with RunFilter.Query as a *QueryError.
+// Check returns what is wrong with runs.Filter.Query as a *QueryError.
 func Check(text string) error {
 	_, err := New(text, time.Time{})
 	return err

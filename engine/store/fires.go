@@ -11,7 +11,7 @@ type Fires interface {
 	// Fires returns the fires that the filter selects, the newest slot first, and the
 	// cursor of the next page ("" = none). A cursor that this method did not give is
 	// an error.
-	Fires(filter FireFilter) (fires []runs.Fire, next string, err error)
+	Fires(filter runs.FireFilter) (fires []runs.Fire, next string, err error)
 	// FiresBetween returns the fires of a trigger with slots in [from, until), the
 	// oldest first, at most limit (0 = all).
 	FiresBetween(workflow, trigger string, from, until time.Time, limit int) ([]runs.Fire, error)
@@ -21,16 +21,6 @@ type Fires interface {
 	// row that is there already is never overwritten. Without fires, or without edit,
 	// only the other one happens. edit must be quick and must not call the store.
 	PutFires(fires []runs.Fire, workflow, trigger string, edit func(*runs.TriggerState)) error
-}
-
-// FireFilter selects fires. A zero field selects all.
-type FireFilter struct {
-	Workflow string
-	Trigger  string    // of Workflow
-	Since    time.Time // by slot; inclusive
-	Until    time.Time // by slot; exclusive
-	Limit    int       // 0 = 50
-	Cursor   string    // of the page before
 }
 
 // Triggers are what is kept of each trigger.

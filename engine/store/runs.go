@@ -55,7 +55,7 @@ type Runs interface {
 	// cursor of the next page ("" = none): the last run that was looked at. A cursor
 	// that is not a run id is an error. A page may see a run's change that happened
 	// meanwhile, but never a run twice.
-	Runs(filter Filter) (runs []runs.Run, next string, err error)
+	Runs(filter runs.Filter) (runs []runs.Run, next string, err error)
 	// OpenRuns returns the runs that a start of the engine must take up, oldest
 	// first: those that are neither closed nor paused. One whose status is final but
 	// whose handlers have not ended is among them.
@@ -79,45 +79,6 @@ type Runs interface {
 	Look(ids []string, by string, at time.Time) (looked []string, err error)
 	// Looked returns who looked at a run, and whether it still needs somebody.
 	Looked(id string) (look *Look, needed bool, err error)
-}
-
-// Filter selects runs. A zero field selects all.
-type Filter struct {
-	Workflow string
-	Status   runs.Status
-	Labels   map[string]string // all of them
-	// Attention selects the runs that need somebody: see Look.
-	Attention bool
-	Since     time.Time // compared with the time in the run's id, its acceptance
-	Limit     int       // 0 = 50
-	Cursor    string    // of the page before
-	// Match has the last word on a row that the rest of the filter selects; it may
-	// change the row. It is called outside of transactions, in the order of the list.
-	// With ErrEnough, but not for the first row, the page ends before this row and the
-	// next one begins with it. Any other error is that of Runs. Nil selects all.
-	Match func(row *runs.Run) (bool, error)
-}
-
-// Selects reports whether a row is one of those that the fields of the filter ask
-// for, up to Labels.
-func (f Filter) Selects(row *runs.Run) bool {
-	if f.Workflow != "" && row.Workflow != f.Workflow || f.Status != "" && row.Status != f.Status {
-		return false
-	}
-	for name, value := range f.Labels {
-		if got, ok := row.Labels[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
-}
-
-// Matches asks Match, where there is one.
-func (f Filter) Matches(row *runs.Run) (bool, error) {
-	if f.Match == nil {
-		return true, nil
-	}
-	return f.Match(row)
 }
 
 // Look is who looked at a run that had failed, and when.

@@ -25,7 +25,7 @@ func finish(t *testing.T, s store.Store, n int, status runs.Status, edit func(*r
 
 func needing(t *testing.T, s store.Store, workflow string) (numbers []int) {
 	t.Helper()
-	rows, _, err := s.Runs(store.Filter{Attention: true, Workflow: workflow})
+	rows, _, err := s.Runs(runs.Filter{Attention: true, Workflow: workflow})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (m *model) compare(t *testing.T, s store.Store) {
 	}
 	wanted := slices.Sorted(maps.Keys(m.attention))
 	slices.Reverse(wanted)
-	rows, _, err := s.Runs(store.Filter{Attention: true, Limit: 1000})
+	rows, _, err := s.Runs(runs.Filter{Attention: true, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,7 @@ func expireTakesTheRunsOfSubWorkflowsWithTheirParents(t *testing.T, b Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, _, err := s.Runs(store.Filter{Limit: 1000})
+	left, _, err := s.Runs(runs.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

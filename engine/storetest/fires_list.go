@@ -43,7 +43,7 @@ func firesAreListedAsAPlainListWouldBe(t *testing.T, b Backend) {
 	}
 	for range 100 {
 		name := hostileTriggers()[random.IntN(len(hostileTriggers()))]
-		filter := store.FireFilter{Limit: 1 + random.IntN(40)}
+		filter := runs.FireFilter{Limit: 1 + random.IntN(40)}
 		if random.IntN(3) > 0 {
 			filter.Workflow = name[0]
 		}
@@ -68,7 +68,7 @@ func firesAreListedAsAPlainListWouldBe(t *testing.T, b Backend) {
 	}
 }
 
-func readFires(t *testing.T, s store.Store, filter store.FireFilter) []string {
+func readFires(t *testing.T, s store.Store, filter runs.FireFilter) []string {
 	t.Helper()
 	got := []string{}
 	for {
@@ -95,7 +95,7 @@ func slotOf(text string) string {
 	return slot
 }
 
-func plainList(all []runs.Fire, filter store.FireFilter) []string {
+func plainList(all []runs.Fire, filter runs.FireFilter) []string {
 	chosen := slices.DeleteFunc(slices.Clone(all), func(f runs.Fire) bool {
 		return filter.Workflow != "" && f.Workflow != filter.Workflow || filter.Trigger != "" && f.Trigger != filter.Trigger ||
 			!filter.Since.IsZero() && f.Slot.Before(filter.Since) || !filter.Until.IsZero() && !f.Slot.Before(filter.Until)
@@ -111,7 +111,7 @@ func plainList(all []runs.Fire, filter store.FireFilter) []string {
 func aCursorOfFiresThatNobodyGaveIsRefused(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	for _, cursor := range []string{"x", "!", "AAAA", "AAAAAAAAAAAAAAAB", ID(1)} {
-		if _, _, err := s.Fires(store.FireFilter{Cursor: cursor}); err == nil {
+		if _, _, err := s.Fires(runs.FireFilter{Cursor: cursor}); err == nil {
 			t.Errorf("cursor %q is taken", cursor)
 		}
 	}

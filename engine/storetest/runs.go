@@ -128,10 +128,10 @@ func indexesFollowTheRow(t *testing.T, b Backend) {
 	if diff := cmp.Diff([]string{ID(2), ID(3), ID(4)}, ids); diff != "" {
 		t.Errorf("open runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{ID(1)}, listed(t, s, store.Filter{Status: runs.RunPaused})); diff != "" {
+	if diff := cmp.Diff([]string{ID(1)}, listed(t, s, runs.Filter{Status: runs.RunPaused})); diff != "" {
 		t.Errorf("paused runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{ID(4), ID(3)}, listed(t, s, store.Filter{Status: runs.RunRunning})); diff != "" {
+	if diff := cmp.Diff([]string{ID(4), ID(3)}, listed(t, s, runs.Filter{Status: runs.RunRunning})); diff != "" {
 		t.Errorf("running runs (-want +got):\n%s", diff)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // listed follows the cursors and returns the ids of all pages.
-func listed(t *testing.T, s store.Store, filter store.Filter) (ids []string) {
+func listed(t *testing.T, s store.Store, filter runs.Filter) (ids []string) {
 	t.Helper()
 	for {
 		runs, next, err := s.Runs(filter)
@@ -59,18 +59,18 @@ func runsAreListedNewestFirst(t *testing.T, b Backend) {
 	}
 	since := Begin().Add((count - 10) * time.Second)
 	for name, test := range map[string]struct {
-		filter store.Filter
+		filter runs.Filter
 		want   []string
 	}{
-		"all":                 {store.Filter{}, want},
-		"small pages":         {store.Filter{Limit: 7}, want},
-		"a workflow":          {store.Filter{Workflow: "weekly"}, weekly},
-		"no such workflow":    {store.Filter{Workflow: "weekly2"}, nil},
-		"a status":            {store.Filter{Status: runs.RunFailed, Limit: 10}, failed},
-		"workflow and status": {store.Filter{Workflow: "weekly", Status: runs.RunFailed, Limit: 3}, weeklyFailed},
-		"a rare label":        {store.Filter{Labels: map[string]string{"team": "web"}, Limit: 5}, team},
-		"an unknown label":    {store.Filter{Labels: map[string]string{"team": "x"}}, nil},
-		"since":               {store.Filter{Since: since, Limit: 3}, want[:10]},
+		"all":                 {runs.Filter{}, want},
+		"small pages":         {runs.Filter{Limit: 7}, want},
+		"a workflow":          {runs.Filter{Workflow: "weekly"}, weekly},
+		"no such workflow":    {runs.Filter{Workflow: "weekly2"}, nil},
+		"a status":            {runs.Filter{Status: runs.RunFailed, Limit: 10}, failed},
+		"workflow and status": {runs.Filter{Workflow: "weekly", Status: runs.RunFailed, Limit: 3}, weeklyFailed},
+		"a rare label":        {runs.Filter{Labels: map[string]string{"team": "web"}, Limit: 5}, team},
+		"an unknown label":    {runs.Filter{Labels: map[string]string{"team": "x"}}, nil},
+		"since":               {runs.Filter{Since: since, Limit: 3}, want[:10]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, listed(t, s, test.filter)); diff != "" {
@@ -78,7 +78,7 @@ func runsAreListedNewestFirst(t *testing.T, b Backend) {
 			}
 		})
 	}
-	if _, _, err := s.Runs(store.Filter{Cursor: "../x"}); err == nil {
+	if _, _, err := s.Runs(runs.Filter{Cursor: "../x"}); err == nil {
 		t.Error("a cursor that is no run id was taken")
 	}
 }
@@ -102,18 +102,18 @@ func aMatchHasTheLastWordOnARow(t *testing.T, b Backend) {
 		Create(t, s, run, n)
 	}
 	for name, test := range map[string]struct {
-		filter store.Filter
+		filter runs.Filter
 		enough int // rows that a page looks at; 0 = all
 		want   []string
 	}{
-		"pages of fifty":                {store.Filter{Limit: 50}, 0, even},
-		"pages of one":                  {store.Filter{Limit: 1}, 0, even},
-		"pages as long as the list":     {store.Filter{Limit: len(even)}, 0, even},
-		"pages that end after one row":  {store.Filter{Limit: 10}, 1, even},
-		"pages that end after some":     {store.Filter{Limit: 10}, 7, even},
-		"pages that end late":           {store.Filter{Limit: 1000}, 700, even},
-		"an index is used first":        {store.Filter{Limit: 10, Status: runs.RunFailed}, 0, evenFailed},
-		"an index, and short pages too": {store.Filter{Limit: 10, Status: runs.RunFailed}, 3, evenFailed},
+		"pages of fifty":                {runs.Filter{Limit: 50}, 0, even},
+		"pages of one":                  {runs.Filter{Limit: 1}, 0, even},
+		"pages as long as the list":     {runs.Filter{Limit: len(even)}, 0, even},
+		"pages that end after one row":  {runs.Filter{Limit: 10}, 1, even},
+		"pages that end after some":     {runs.Filter{Limit: 10}, 7, even},
+		"pages that end late":           {runs.Filter{Limit: 1000}, 700, even},
+		"an index is used first":        {runs.Filter{Limit: 10, Status: runs.RunFailed}, 0, evenFailed},
+		"an index, and short pages too": {runs.Filter{Limit: 10, Status: runs.RunFailed}, 3, evenFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -153,7 +153,7 @@ func aMatchHasTheLastWordOnARow(t *testing.T, b Backend) {
 		})
 	}
 	broken := errors.New("broken")
-	if _, _, err := s.Runs(store.Filter{Match: func(*runs.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
+	if _, _, err := s.Runs(runs.Filter{Match: func(*runs.Run) (bool, error) { return false, broken }}); !errors.Is(err, broken) {
 		t.Errorf("a match that fails: %v", err)
 	}
 }
@@ -165,15 +165,15 @@ func labelsAreIndexed(t *testing.T, b Backend) {
 	accept(t, s, runRow("v", nil, map[string]string{"tea": "mweb"}))
 	both := accept(t, s, runRow("v", nil, map[string]string{"team": "web"}))
 	for _, c := range []struct {
-		filter store.Filter
+		filter runs.Filter
 		want   []string
 	}{
-		{store.Filter{Labels: map[string]string{"team": "web"}}, []string{both.ID, a.ID}},
-		{store.Filter{Labels: map[string]string{"team": "web"}, Limit: 1}, []string{both.ID}},
-		{store.Filter{Labels: map[string]string{"team": "web", "area": "x"}}, []string{a.ID}},
-		{store.Filter{Labels: map[string]string{"team": "web"}, Workflow: "v"}, []string{both.ID}},
-		{store.Filter{Labels: map[string]string{"team": "web"}, Status: runs.RunFailed}, nil},
-		{store.Filter{Labels: map[string]string{"team": "we"}}, nil},
+		{runs.Filter{Labels: map[string]string{"team": "web"}}, []string{both.ID, a.ID}},
+		{runs.Filter{Labels: map[string]string{"team": "web"}, Limit: 1}, []string{both.ID}},
+		{runs.Filter{Labels: map[string]string{"team": "web", "area": "x"}}, []string{a.ID}},
+		{runs.Filter{Labels: map[string]string{"team": "web"}, Workflow: "v"}, []string{both.ID}},
+		{runs.Filter{Labels: map[string]string{"team": "web"}, Status: runs.RunFailed}, nil},
+		{runs.Filter{Labels: map[string]string{"team": "we"}}, nil},
 	} {
 		rows, _, err := s.Runs(c.filter)
 		if err != nil {
@@ -201,7 +201,7 @@ func aListByWorkflowAndStatusReadsItsOwn(t *testing.T, b Backend) {
 		Create(t, s, run, n)
 	}
 	read := 0
-	runs, next, err := s.Runs(store.Filter{Workflow: "weekly", Status: runs.RunFailed, Match: func(*runs.Run) (bool, error) {
+	runs, next, err := s.Runs(runs.Filter{Workflow: "weekly", Status: runs.RunFailed, Match: func(*runs.Run) (bool, error) {
 		read++
 		return true, nil
 	}})

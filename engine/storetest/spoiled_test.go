@@ -65,7 +65,7 @@ func (s keepsRows) Append(id string, records []*journal.Record, _ *runs.Run, log
 	s.Store.Append(id, records, nil, logs, done)
 }
 
-func (s oldestFirst) Runs(filter store.Filter) ([]runs.Run, string, error) {
+func (s oldestFirst) Runs(filter runs.Filter) ([]runs.Run, string, error) {
 	runs, next, err := s.Store.Runs(filter)
 	slices.Reverse(runs)
 	return runs, next, err

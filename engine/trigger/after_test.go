@@ -10,7 +10,6 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -84,7 +83,7 @@ func runNamed(t *testing.T, e *engine.Engine, name string, inputs map[string]wor
 
 func runsOf(t *testing.T, e *engine.Engine, workflow string) []runs.Run {
 	t.Helper()
-	runs, _, err := e.Store().Runs(store.Filter{Workflow: workflow, Limit: 1000})
+	runs, _, err := e.Store().Runs(runs.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/trigger"
 )
 
@@ -139,7 +138,7 @@ func runOutputs(t *testing.T, e *engine.Engine, answer string) map[string]any {
 
 func firesOf(t *testing.T, e *engine.Engine, workflow, trigger string) []runs.Fire {
 	t.Helper()
-	fires, _, err := e.Store().Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
+	fires, _, err := e.Store().Fires(runs.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

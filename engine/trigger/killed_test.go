@@ -74,7 +74,7 @@ steps:
 // countRuns counts the closed runs of a workflow; open is how many are not.
 func countRuns(t *testing.T, e *engine.Engine, workflow string) (closed, open int) {
 	t.Helper()
-	rows, _, err := e.Store().Runs(store.Filter{Workflow: workflow, Limit: 1000})
+	rows, _, err := e.Store().Runs(runs.Filter{Workflow: workflow, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func newScheduler(tr *Triggers, after func(time.Duration) <-chan time.Time) (*sc
 type fireStore struct{ store.Store }
 
 func (s fireStore) NewestFire(workflow, trigger string) (*runs.Fire, error) {
-	rows, _, err := s.Fires(store.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1})
+	rows, _, err := s.Fires(runs.FireFilter{Workflow: workflow, Trigger: trigger, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -190,7 +190,7 @@ func (tr *Triggers) scheduleItem(n namedTrigger, state *runs.TriggerState) (*Sch
 	if next, ok := tr.nextPoll(n.workflow(), n.trigger.Name); ok && n.trigger.Kind == plan.TriggerPoll && !item.Paused {
 		item.Next = &next
 	}
-	last, _, err := tr.store.Fires(store.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
+	last, _, err := tr.store.Fires(runs.FireFilter{Workflow: n.workflow(), Trigger: n.trigger.Name, Limit: 1})
 	if err != nil {
 		return nil, tr.fault(err)
 	}
@@ -290,7 +290,7 @@ func polledFrom(first time.Time, every time.Duration, count int) []NextFire {
 
 // Fires returns what triggers did, the newest slot first, and the cursor of the
 // next page, "" at the end. *InputError.
-func (tr *Triggers) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string, error) {
+func (tr *Triggers) Fires(_ context.Context, f runs.FireFilter) ([]runs.Fire, string, error) {
 	if f.Trigger != "" && f.Workflow == "" {
 		workflow, trigger, ok := runs.SplitTriggerID(f.Trigger)
 		if !ok {
@@ -298,9 +298,7 @@ func (tr *Triggers) Fires(_ context.Context, f FireFilter) ([]runs.Fire, string,
 		}
 		f.Workflow, f.Trigger = workflow, trigger
 	}
-	fires, next, err := tr.store.Fires(store.FireFilter{
-		Workflow: f.Workflow, Trigger: f.Trigger, Since: f.Since, Until: f.Until, Limit: f.Limit, Cursor: f.Cursor,
-	})
+	fires, next, err := tr.store.Fires(f)
 	stopped := errors.Is(err, store.ErrFailed) || errors.Is(err, store.ErrCorrupt)
 	if err != nil && f.Cursor != "" && !stopped {
 		return nil, "", &fault.InputError{Input: "cursor", Message: "the cursor is not one of a list of fires", Hint: diag.Say("take the next_cursor of the list before")}

@@ -58,7 +58,7 @@ func (s *scheduled) open() {
 // fires tells what is stored of a trigger, the oldest slot first.
 func (s *scheduled) fires(name string) []string {
 	s.t.Helper()
-	rows, _, err := s.Fires(s.t.Context(), trigger.FireFilter{Workflow: "report", Trigger: name, Limit: 1000})
+	rows, _, err := s.Fires(s.t.Context(), runs.FireFilter{Workflow: "report", Trigger: name, Limit: 1000})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestABackfillOutlivesItsServer(t *testing.T) {
 		return e
 	}
 	open := func(e *engine.Engine) (ids []string) {
-		rows, _, err := e.List(t.Context(), engine.RunFilter{})
+		rows, _, err := e.List(t.Context(), runs.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +360,7 @@ func TestABackfillOutlivesItsServer(t *testing.T) {
 	if keys, err := e.Store().KV().List(trigger.BackfillBucket, ""); err != nil || len(keys) != 0 {
 		t.Errorf("%v %v", keys, err)
 	}
-	if rows, _, err := e.Fires(t.Context(), trigger.FireFilter{Workflow: "w"}); err != nil || len(rows) != 3 {
+	if rows, _, err := e.Fires(t.Context(), runs.FireFilter{Workflow: "w"}); err != nil || len(rows) != 3 {
 		t.Errorf("%v %v", err, rows)
 	}
 }
@@ -415,13 +415,13 @@ func TestFiresAreAskedForByTheirTrigger(t *testing.T) {
 	if _, err := s.TriggerSchedule(t.Context(), "report/daily", trigger.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []trigger.FireFilter{{}, {Workflow: "report"}, {Trigger: "report/daily"}, {Workflow: "report", Trigger: "daily"}} {
+	for _, f := range []runs.FireFilter{{}, {Workflow: "report"}, {Trigger: "report/daily"}, {Workflow: "report", Trigger: "daily"}} {
 		if rows, _, err := s.Fires(t.Context(), f); err != nil || len(rows) != 1 || rows[0].By != "somebody" {
 			t.Errorf("%+v: %v %v", f, err, rows)
 		}
 	}
 	var wrong *fault.InputError
-	for _, f := range []trigger.FireFilter{{Trigger: "daily"}, {Cursor: "no"}, {Cursor: "AAAAAAAAAAAAAAAAAAAA", Workflow: "report"}} {
+	for _, f := range []runs.FireFilter{{Trigger: "daily"}, {Cursor: "no"}, {Cursor: "AAAAAAAAAAAAAAAAAAAA", Workflow: "report"}} {
 		if _, _, err := s.Fires(t.Context(), f); !errors.As(err, &wrong) {
 			t.Errorf("%+v: %v", f, err)
 		}

@@ -56,16 +56,6 @@ type NextFires struct {
 	Paused   bool        `json:"paused,omitempty"`
 }
 
-// FireFilter selects fires, the newest first.
-type FireFilter struct {
-	Workflow string    `json:"workflow,omitempty"`
-	Trigger  string    `json:"trigger,omitempty"`
-	Since    time.Time `json:"since,omitzero"` // by slot
-	Until    time.Time `json:"until,omitzero"`
-	Limit    int       `json:"limit,omitempty"` // 0 = 50
-	Cursor   string    `json:"cursor,omitempty"`
-}
-
 // PauseRequest pauses or resumes a schedule.
 type PauseRequest struct {
 	Reason string `json:"reason,omitempty"`

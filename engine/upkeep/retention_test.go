@@ -116,7 +116,7 @@ func TestOldRunsAreRemoved(t *testing.T) {
 	ticks <- time.Now()
 	ticks <- time.Now() // the first pass is over
 	stop()
-	if rows, _, err := e.List(t.Context(), engine.RunFilter{}); err != nil || len(rows) != workspace.KeptRuns {
+	if rows, _, err := e.List(t.Context(), runs.Filter{}); err != nil || len(rows) != workspace.KeptRuns {
 		t.Errorf("%d runs are left after two days: %v", len(rows), err)
 	}
 	if _, err := e.Get(t.Context(), ids[3]); !errors.As(err, &gone) || !strings.Contains(gone.Hint.Text, "older than 1d") {

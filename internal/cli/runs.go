@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/engine/runquery"
@@ -152,8 +151,8 @@ func (a *app) listRuns(ctx context.Context, flags *listFlags) error {
 	return nil
 }
 
-func (a *app) runFilter(flags *listFlags) (engine.RunFilter, error) {
-	filter := engine.RunFilter{
+func (a *app) runFilter(flags *listFlags) (runs.Filter, error) {
+	filter := runs.Filter{
 		Workflow: flags.workflow, Status: runs.Status(flags.status), Attention: flags.attention, Limit: flags.limit, Cursor: flags.cursor, Labels: map[string]string{},
 	}
 	if flags.status != "" && !slices.Contains(runStatuses(), flags.status) {

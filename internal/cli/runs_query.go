@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -13,7 +12,7 @@ import (
 
 // fullPage asks on until a page is full or the list ends: with a query one answer
 // stands for as many runs as its work is bounded to.
-func fullPage(ctx context.Context, c *web.Client, filter engine.RunFilter) (*web.Page[runs.Run], error) {
+func fullPage(ctx context.Context, c *web.Client, filter runs.Filter) (*web.Page[runs.Run], error) {
 	full := web.Page[runs.Run]{Items: []runs.Run{}}
 	for limit := filter.Limit; ; {
 		filter.Limit = limit - len(full.Items)

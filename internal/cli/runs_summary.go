@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -92,7 +93,7 @@ func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.Acknow
 	n := 0
 	ask := func(client *web.Client) error {
 		if first == "" {
-			newest, err := client.Runs(ctx, engine.RunFilter{Workflow: r.Workflow, Attention: true, Limit: 1})
+			newest, err := client.Runs(ctx, runs.Filter{Workflow: r.Workflow, Attention: true, Limit: 1})
 			if err != nil || len(newest.Items) == 0 {
 				return err
 			}

@@ -278,7 +278,7 @@ func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) er
 	if flags.limit < 1 || flags.limit > 1000 {
 		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
 	}
-	filter := trigger.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
+	filter := runs.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
 	if workflow, trigger, ok := runs.SplitTriggerID(which); ok {
 		filter.Workflow, filter.Trigger = workflow, trigger
 	}

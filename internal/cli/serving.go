@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/web"
@@ -108,7 +109,7 @@ func (s *serving) alive() bool {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		_, _, _ = s.engine.List(s.background, engine.RunFilter{Limit: 1}) // an error is an answer
+		_, _, _ = s.engine.List(s.background, runs.Filter{Limit: 1}) // an error is an answer
 	}()
 	select {
 	case <-answered:

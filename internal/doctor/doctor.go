@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -58,7 +57,7 @@ type Store interface {
 	Tester
 	DBStats(ctx context.Context) (*upkeep.DBStats, error)
 	CheckKey(ctx context.Context) (*services.KeyReport, error)
-	Runs(ctx context.Context, filter engine.RunFilter) (*web.Page[runs.Run], error)
+	Runs(ctx context.Context, filter runs.Filter) (*web.Page[runs.Run], error)
 	Schedules(ctx context.Context) (*web.SchedulePage, error)
 	// Leave gives the store back where this process took it.
 	Leave() error

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -34,7 +33,7 @@ type answers struct {
 
 func (a *answers) DBStats(context.Context) (*upkeep.DBStats, error)      { return &a.stats, a.err }
 func (a *answers) CheckKey(context.Context) (*services.KeyReport, error) { return &a.key, a.err }
-func (a *answers) Runs(context.Context, engine.RunFilter) (*web.Page[runs.Run], error) {
+func (a *answers) Runs(context.Context, runs.Filter) (*web.Page[runs.Run], error) {
 	return &web.Page[runs.Run]{Items: a.runs}, a.err
 }
 func (a *answers) Schedules(context.Context) (*web.SchedulePage, error) {

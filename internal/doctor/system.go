@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/telemetry"
 )
 
@@ -42,7 +43,7 @@ func (e *examination) newestRun(ctx context.Context) (time.Time, bool) {
 	if e.store == nil {
 		return time.Time{}, false
 	}
-	page, err := e.store.Runs(ctx, engine.RunFilter{Limit: 1})
+	page, err := e.store.Runs(ctx, runs.Filter{Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return time.Time{}, false
 	}

@@ -68,7 +68,7 @@ func (c *Client) Result(ctx context.Context, id string) (*runs.Result, error) {
 }
 
 // Runs returns one page of runs, the newest first.
-func (c *Client) Runs(ctx context.Context, f engine.RunFilter) (*Page[runs.Run], error) {
+func (c *Client) Runs(ctx context.Context, f runs.Filter) (*Page[runs.Run], error) {
 	query := url.Values{}
 	set := func(name, value string) {
 		if value != "" {

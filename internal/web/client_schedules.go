@@ -31,7 +31,7 @@ func (c *Client) NextFires(ctx context.Context, id string, from time.Time, n int
 }
 
 // Fires returns one page of what triggers did, the newest slot first.
-func (c *Client) Fires(ctx context.Context, f trigger.FireFilter) (*Page[runs.Fire], error) {
+func (c *Client) Fires(ctx context.Context, f runs.FireFilter) (*Page[runs.Fire], error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"workflow": f.Workflow, "trigger": f.Trigger, "cursor": f.Cursor} {
 		if value != "" {

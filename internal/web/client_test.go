@@ -38,12 +38,12 @@ func TestTheClientAsksWhatItIsTold(t *testing.T) {
 		t.Errorf("result: %+v, %v", result, err)
 	}
 	since := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	filter := engine.RunFilter{Workflow: "w", Status: runs.RunFailed, Labels: map[string]string{"a": "1", "b": "x=y"}, Since: since, Query: `labels.a == "1&b" || "ü" == id`, Limit: 3, Cursor: "01k8zq4c0vdx3y6t7k9m2n5p8r"}
+	filter := runs.Filter{Workflow: "w", Status: runs.RunFailed, Labels: map[string]string{"a": "1", "b": "x=y"}, Since: since, Query: `labels.a == "1&b" || "ü" == id`, Limit: 3, Cursor: "01k8zq4c0vdx3y6t7k9m2n5p8r"}
 	page, err := client.Runs(ctx, filter)
 	if err != nil || len(page.Items) != 1 || page.NextCursor == nil || *page.NextCursor != "next" {
 		t.Errorf("runs: %+v, %v", page, err)
 	}
-	if want := []engine.RunFilter{filter}; !cmp.Equal(rows.filters, want) {
+	if want := []runs.Filter{filter}; !cmp.Equal(rows.filters, want) {
 		t.Error(cmp.Diff(want, rows.filters))
 	}
 	steps, err := client.Steps(ctx, knownRun)

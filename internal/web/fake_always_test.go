@@ -56,7 +56,7 @@ func (f *fakeWorkflows) Definition(context.Context, string) (*engine.RunDefiniti
 // fakeSchedules is an engine with the schedule scheduleKnown.
 type fakeSchedules struct {
 	asked   []any
-	filter  trigger.FireFilter
+	filter  runs.FireFilter
 	err     error
 	nothing bool // a trigger gives no run
 }
@@ -85,7 +85,7 @@ func (f *fakeSchedules) NextFires(_ context.Context, id string, from time.Time, 
 	return &trigger.NextFires{ID: id, Next: []time.Time{}, Fires: []trigger.NextFire{}}, f.known(id)
 }
 
-func (f *fakeSchedules) Fires(_ context.Context, filter trigger.FireFilter) ([]runs.Fire, string, error) {
+func (f *fakeSchedules) Fires(_ context.Context, filter runs.FireFilter) ([]runs.Fire, string, error) {
 	f.filter = filter
 	return []runs.Fire{{Workflow: "w", Trigger: "t", Run: knownRun}}, "more", f.err
 }

@@ -32,7 +32,7 @@ type fakeRuns struct {
 	err          error
 	started      []engine.StartRequest
 	canceled     []string
-	filters      []engine.RunFilter
+	filters      []runs.Filter
 	summaries    []engine.SummaryRequest
 	acknowledged []engine.AcknowledgeRequest
 	logQueries   []engine.LogQuery
@@ -84,7 +84,7 @@ func (f *fakeRuns) Get(_ context.Context, id string) (*runs.Result, error) {
 	return &runs.Result{Run: f.row(), Outputs: map[string]json.RawMessage{"big": json.RawMessage(`9007199254740993`)}}, nil
 }
 
-func (f *fakeRuns) List(_ context.Context, filter engine.RunFilter) ([]runs.Run, string, error) {
+func (f *fakeRuns) List(_ context.Context, filter runs.Filter) ([]runs.Run, string, error) {
 	f.mu.Lock()
 	f.filters = append(f.filters, filter)
 	f.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -68,7 +67,7 @@ func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], *Prob
 	if problem != nil {
 		return Page[runs.Run]{}, problem
 	}
-	filter := engine.RunFilter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
+	filter := runs.Filter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
 	if in.Cursor != "" && !ValidCursor(in.Cursor) {
 		return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
 	}

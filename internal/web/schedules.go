@@ -19,7 +19,7 @@ import (
 type Schedules interface {
 	Schedules(ctx context.Context) ([]trigger.ScheduleItem, error)
 	NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error)
-	Fires(ctx context.Context, f trigger.FireFilter) ([]runs.Fire, string, error)
+	Fires(ctx context.Context, f runs.FireFilter) ([]runs.Fire, string, error)
 	PauseSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
 	ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
 	TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error)
@@ -180,7 +180,7 @@ func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], *P
 	if problem != nil {
 		return Page[runs.Fire]{}, problem
 	}
-	fires, next, err := s.Schedules.Fires(ctx, trigger.FireFilter{
+	fires, next, err := s.Schedules.Fires(ctx, runs.FireFilter{
 		Workflow: in.Workflow, Trigger: in.Trigger, Since: since, Until: until, Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {

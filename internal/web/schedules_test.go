@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 )
 
@@ -49,7 +50,7 @@ func TestSchedulesGoThroughTheAPI(t *testing.T) {
 	if want := []any{request, backfill}; !cmp.Equal(a.schedules.asked, want) {
 		t.Error(cmp.Diff(want, a.schedules.asked))
 	}
-	filter := trigger.FireFilter{Workflow: "w", Trigger: "t", Since: at, Until: at.Add(time.Hour), Limit: 2, Cursor: "c"}
+	filter := runs.FireFilter{Workflow: "w", Trigger: "t", Since: at, Until: at.Add(time.Hour), Limit: 2, Cursor: "c"}
 	fires, err := client.Fires(ctx, filter)
 	if err != nil || len(fires.Items) != 1 || fires.NextCursor == nil || *fires.NextCursor != "more" || !cmp.Equal(a.schedules.filter, filter) {
 		t.Errorf("fires %+v, %v, asked %+v", fires, err, a.schedules.filter)

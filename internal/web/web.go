@@ -26,7 +26,7 @@ const Prefix = "/api/v1"
 type Runs interface {
 	Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error)
 	Get(ctx context.Context, id string) (*runs.Result, error)
-	List(ctx context.Context, f engine.RunFilter) ([]runs.Run, string, error)
+	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Steps(ctx context.Context, id string) ([]runs.Step, error)

@@ -11,7 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -84,7 +83,7 @@ func checkBackup(t *testing.T, path string, flows []flow, before []line) (parked
 		return 0
 	}
 	defer restored.Close()
-	rows, _, err := restored.Runs(store.Filter{Limit: 1_000_000})
+	rows, _, err := restored.Runs(runs.Filter{Limit: 1_000_000})
 	if err != nil {
 		t.Error(err)
 	}

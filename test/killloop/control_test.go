@@ -106,7 +106,7 @@ func (c *hostCaller) Call(ctx context.Context, request runs.Request, sink runs.S
 }
 
 func (d *lyingDriver) open(context.Context) ([]runs.Run, error) {
-	rows, _, err := d.store.Runs(store.Filter{Limit: 10_000})
+	rows, _, err := d.store.Runs(runs.Filter{Limit: 10_000})
 	var open []runs.Run
 	for _, row := range rows {
 		if !row.Closed {

@@ -61,7 +61,7 @@ func engineConfig(dir string, reached func()) workspace.Config {
 func (d *engineDriver) open(ctx context.Context) ([]runs.Run, error) {
 	var open []runs.Run
 	for cursor := ""; ; {
-		rows, next, err := d.engine.List(ctx, engine.RunFilter{Limit: 500, Cursor: cursor})
+		rows, next, err := d.engine.List(ctx, runs.Filter{Limit: 500, Cursor: cursor})
 		if err != nil {
 			return nil, fmt.Errorf("list runs: %w", err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/store"
 )
 
 // ledger is all that children have acknowledged on one store, and what the
@@ -113,7 +112,7 @@ type stored struct {
 // cycle. All runs are looked at again when all says so.
 func (l *ledger) check(file *boltstore.Store, service *counter, cycle int, all bool) (problems []string) {
 	problems, l.troubles = l.troubles, nil
-	rows, _, err := file.Runs(store.Filter{Limit: 1_000_000})
+	rows, _, err := file.Runs(runs.Filter{Limit: 1_000_000})
 	if err != nil {
 		return append(problems, fmt.Sprintf("P14: list runs: %v", err))
 	}
@@ -373,7 +372,7 @@ func (l *ledger) settle(run *stored, cycle int) {
 
 // checkEnd compares the effects and outputs of all runs, when all have ended.
 func (l *ledger) checkEnd(file *boltstore.Store, service *counter) (problems []string) {
-	rows, _, err := file.Runs(store.Filter{Limit: 1_000_000})
+	rows, _, err := file.Runs(runs.Filter{Limit: 1_000_000})
 	if err != nil {
 		return []string{fmt.Sprintf("P14: list runs: %v", err)}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
-	"github.com/flowrun/flowrun/engine/store"
+	"github.com/flowrun/flowrun/engine/runs"
 )
 
 // checkStore compares what was acknowledged with a copy of the store, so that
@@ -65,7 +65,7 @@ func checkFile(path string) (problems []string) {
 // holds compares a store with what was acknowledged before it was made: it may
 // hold more.
 func (l *ledger) holds(file *boltstore.Store) (problems []string, open int) {
-	rows, _, err := file.Runs(store.Filter{Limit: 1_000_000})
+	rows, _, err := file.Runs(runs.Filter{Limit: 1_000_000})
 	if err != nil {
 		return []string{fmt.Sprintf("P14: list runs: %v", err)}, 0
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/trigger"
 )
 
 // window is the catch-up window of all schedules here, most how many slots a
@@ -44,14 +43,14 @@ func look(t *testing.T, dir string) stored {
 func read(t *testing.T, e *engine.Engine) (s stored) {
 	t.Helper()
 	for cursor, more := "", true; more; {
-		page, next, err := e.Fires(context.Background(), trigger.FireFilter{Limit: 500, Cursor: cursor})
+		page, next, err := e.Fires(context.Background(), runs.FireFilter{Limit: 500, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.fires, cursor, more = append(s.fires, page...), next, next != ""
 	}
 	for cursor, more := "", true; more; {
-		page, next, err := e.List(context.Background(), engine.RunFilter{Limit: 500, Cursor: cursor})
+		page, next, err := e.List(context.Background(), runs.Filter{Limit: 500, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}

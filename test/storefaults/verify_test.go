@@ -289,14 +289,14 @@ func (v *verifier) briefRun(n, first int, row *runs.Run) {
 
 // lists compares the indexes with the rows.
 func (v *verifier) lists(expected map[string]*runs.Run) {
-	v.list("all runs", store.Filter{}, expected, func(*runs.Run) bool { return true })
-	v.list("runs with a label", store.Filter{Labels: map[string]string{"team": "web"}}, expected, func(*runs.Run) bool { return true })
+	v.list("all runs", runs.Filter{}, expected, func(*runs.Run) bool { return true })
+	v.list("runs with a label", runs.Filter{Labels: map[string]string{"team": "web"}}, expected, func(*runs.Run) bool { return true })
 	for n := range 2 {
 		workflow := fmt.Sprintf("weekly-%d", n)
-		v.list("runs of "+workflow, store.Filter{Workflow: workflow}, expected, func(r *runs.Run) bool { return r.Workflow == workflow })
+		v.list("runs of "+workflow, runs.Filter{Workflow: workflow}, expected, func(r *runs.Run) bool { return r.Workflow == workflow })
 	}
 	for _, status := range []runs.Status{runs.RunRunning, runs.RunSucceeded} {
-		v.list("runs that are "+string(status), store.Filter{Status: status}, expected, func(r *runs.Run) bool { return r.Status == status })
+		v.list("runs that are "+string(status), runs.Filter{Status: status}, expected, func(r *runs.Run) bool { return r.Status == status })
 	}
 	open, err := v.store.OpenRuns()
 	if err != nil {
@@ -306,7 +306,7 @@ func (v *verifier) lists(expected map[string]*runs.Run) {
 	v.sameRuns("open runs", open, expected, func(r *runs.Run) bool { return !r.Closed })
 }
 
-func (v *verifier) list(what string, filter store.Filter, expected map[string]*runs.Run, selects func(*runs.Run) bool) {
+func (v *verifier) list(what string, filter runs.Filter, expected map[string]*runs.Run, selects func(*runs.Run) bool) {
 	filter.Limit = 10_000
 	runs, _, err := v.store.Runs(filter)
 	if err != nil {

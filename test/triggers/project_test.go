@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -156,7 +156,7 @@ func count(t *testing.T, dir string) started {
 	}()
 	found := started{"hooked": {}, "next": {}, "watch": {}, "ids": {}}
 	for _, workflow := range []string{"hooked", "next", "watch"} {
-		runs, _, err := e.List(ctx, engine.RunFilter{Workflow: workflow, Limit: 10_000})
+		runs, _, err := e.List(ctx, runs.Filter{Workflow: workflow, Limit: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}

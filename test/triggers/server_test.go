@@ -130,7 +130,7 @@ func (r role) done(ctx context.Context, e *engine.Engine) bool {
 
 // count counts the runs of a workflow that have ended; -1 while one has not.
 func (r role) count(ctx context.Context, e *engine.Engine, workflow string) int {
-	rows, _, err := e.List(ctx, engine.RunFilter{Workflow: workflow, Limit: 10_000})
+	rows, _, err := e.List(ctx, runs.Filter{Workflow: workflow, Limit: 10_000})
 	if err != nil {
 		return -1
 	}

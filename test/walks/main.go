@@ -120,7 +120,7 @@ func open(t *work, dir string) *engine.Engine {
 // ended waits until a run of the workflow has ended well.
 func ended(t *work, e *engine.Engine) {
 	for ctx := context.Background(); ctx.Err() == nil; {
-		rows, _, err := e.List(ctx, engine.RunFilter{Status: runs.RunSucceeded})
+		rows, _, err := e.List(ctx, runs.Filter{Status: runs.RunSucceeded})
 		if err != nil {
 			t.fail(err)
 		}

@@ -66,7 +66,7 @@ func approvalsScreen(data *approvalsData) *screen {
 func (s *site) approvalsData(ctx context.Context) (*approvalsData, error) {
 	data := new(approvalsData)
 	for _, status := range []runs.Status{runs.RunWaiting, runs.RunPaused} {
-		runs, next, err := s.Engine.List(ctx, engine.RunFilter{Status: status, Limit: approvalRuns})
+		runs, next, err := s.Engine.List(ctx, runs.Filter{Status: status, Limit: approvalRuns})
 		if err != nil {
 			return nil, err
 		}

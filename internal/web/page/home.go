@@ -94,7 +94,7 @@ func (s *site) pulsesOf(ctx context.Context, workflows []engine.WorkflowSummary)
 		if len(list) == homeWorkflows {
 			break
 		}
-		rows, _, err := s.Engine.List(ctx, engine.RunFilter{Workflow: one.Workflow, Limit: pulseRuns})
+		rows, _, err := s.Engine.List(ctx, runs.Filter{Workflow: one.Workflow, Limit: pulseRuns})
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (s *site) endingLogins(ctx context.Context, data *homeData) {
 // runningOnes are the runs in progress, with how far they are.
 func (s *site) runningOnes(ctx context.Context, data *homeData) error {
 	for _, status := range []runs.Status{runs.RunRunning, runs.RunQueued, runs.RunWaiting} {
-		runs, _, err := s.Engine.List(ctx, engine.RunFilter{Status: status, Limit: homeRows})
+		runs, _, err := s.Engine.List(ctx, runs.Filter{Status: status, Limit: homeRows})
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -330,7 +330,7 @@ func assetBytes(t *testing.T) int {
 
 func TestNothingHostileIsTakenForMarkup(t *testing.T) {
 	d := crowd(t)
-	runs, _, err := d.engine.List(t.Context(), engine.RunFilter{Workflow: "hostile"})
+	runs, _, err := d.engine.List(t.Context(), runs.Filter{Workflow: "hostile"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type Engine interface {
 
 // Runs is what the pages of runs need.
 type Runs interface {
-	List(ctx context.Context, f engine.RunFilter) ([]runs.Run, string, error)
+	List(ctx context.Context, f runs.Filter) ([]runs.Run, string, error)
 	Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error)
 	Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error)
 	Acknowledged(ctx context.Context, id string) (engine.Acknowledgement, error)

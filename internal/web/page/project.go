@@ -41,7 +41,7 @@ type Workflows interface {
 type Schedules interface {
 	Schedules(ctx context.Context) ([]trigger.ScheduleItem, error)
 	NextFires(ctx context.Context, id string, from time.Time, n int) (*trigger.NextFires, error)
-	Fires(ctx context.Context, f trigger.FireFilter) ([]runs.Fire, string, error)
+	Fires(ctx context.Context, f runs.FireFilter) ([]runs.Fire, string, error)
 	PauseSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
 	ResumeSchedule(ctx context.Context, id string, r trigger.PauseRequest) (*trigger.ScheduleItem, error)
 	TriggerSchedule(ctx context.Context, id string, r trigger.Request) (*runs.Run, error)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -214,7 +214,7 @@ func TestABackfillIsShownAndThenStarted(t *testing.T) {
 	has(t, d.post(path, bad, 422), "runs at a time: 1 to 100", `value="lots"`)
 	page := d.post(path, asked("2026-01-05T00:00", "2026-01-05T01:00", "show"), 200)
 	has(t, page, "4 runs would start", "2026-01-05 00:00:00 UTC", "2026-01-05 00:45:00 UTC", "Start 4 runs", "--from 2026-01-05T00:00:00Z --until 2026-01-05T01:00:00Z")
-	if runs, _, err := d.engine.List(t.Context(), engine.RunFilter{}); err != nil || len(runs) != 0 {
+	if runs, _, err := d.engine.List(t.Context(), runs.Filter{}); err != nil || len(runs) != 0 {
 		t.Errorf("showing started %d runs (%v)", len(runs), err)
 	}
 	has(t, d.post(path, asked("2026-01-05T00:00", "2026-01-05T01:00", "start"), 200), "4 runs started")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -91,8 +90,8 @@ var runStatuses = []runs.Status{
 var cursorPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
 
 // asked turns the filter into the engine's; wrong says what can't be asked.
-func (f runFilter) asked(now time.Time) (asked engine.RunFilter, wrong string) {
-	asked = engine.RunFilter{Workflow: f.Workflow, Limit: pageRows}
+func (f runFilter) asked(now time.Time) (asked runs.Filter, wrong string) {
+	asked = runs.Filter{Workflow: f.Workflow, Limit: pageRows}
 	if f.Status == needsAttention {
 		asked.Attention = true
 	} else if f.Status != "" {

@@ -206,7 +206,7 @@ func (s *site) findSchedule(r *http.Request) (*trigger.ScheduleItem, error) {
 // readFires reads the page of fires that the URL asks for.
 func (s *site) readFires(r *http.Request, data *scheduleData, known *runsKnown) error {
 	cursor := r.URL.Query().Get("cursor")
-	fires, next, err := s.Engine.Fires(r.Context(), trigger.FireFilter{Workflow: data.Workflow, Trigger: data.Trigger, Limit: firesShown, Cursor: cursor})
+	fires, next, err := s.Engine.Fires(r.Context(), runs.FireFilter{Workflow: data.Workflow, Trigger: data.Trigger, Limit: firesShown, Cursor: cursor})
 	if err != nil {
 		return err
 	}

@@ -194,7 +194,7 @@ type quietEngine struct {
 	asks int
 }
 
-func (q *quietEngine) List(context.Context, engine.RunFilter) ([]runs.Run, string, error) {
+func (q *quietEngine) List(context.Context, runs.Filter) ([]runs.Run, string, error) {
 	q.asks++
 	return []runs.Run{{ID: "01k8zq4c0vdx3y6t7k9m2n5p8r", Workflow: "w", Status: runs.RunRunning, Attempt: q.asks}}, "", nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 )
@@ -43,14 +42,14 @@ func (k *runsKnown) of(ctx context.Context, workflow string) (*workflowStatuses,
 		return found, nil
 	}
 	found := &workflowStatuses{statuses: map[string]runs.Status{}}
-	list, next, err := k.runs.List(ctx, engine.RunFilter{Workflow: workflow, Since: k.since, Limit: stripRuns})
+	list, next, err := k.runs.List(ctx, runs.Filter{Workflow: workflow, Since: k.since, Limit: stripRuns})
 	if err != nil {
 		return nil, err
 	}
 	found.full = next != ""
 	if found.full {
 		for _, status := range []runs.Status{runs.RunFailed, runs.RunTimedOut} {
-			failed, _, err := k.runs.List(ctx, engine.RunFilter{Workflow: workflow, Status: status, Since: k.since, Limit: stripRuns})
+			failed, _, err := k.runs.List(ctx, runs.Filter{Workflow: workflow, Status: status, Since: k.since, Limit: stripRuns})
 			if err != nil {
 				return nil, err
 			}
@@ -103,23 +102,23 @@ func (s *site) strip(ctx context.Context, item *trigger.ScheduleItem, known *run
 // pastMarks are the marks of what a schedule did.
 func (s *site) pastMarks(ctx context.Context, item *trigger.ScheduleItem, known *runsKnown) ([]slotMark, error) {
 	begin := s.Now().Add(-stripHalf)
-	fires, _, err := s.Engine.Fires(ctx, trigger.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: begin, Limit: stripFires})
+	fires, _, err := s.Engine.Fires(ctx, runs.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: begin, Limit: stripFires})
 	if err != nil || len(fires) == 0 {
 		return nil, err
 	}
-	runs, err := known.of(ctx, item.Workflow)
+	statuses, err := known.of(ctx, item.Workflow)
 	if err != nil {
 		return nil, err
 	}
 	var marks []slotMark
 	for i := range fires {
-		marks = append(marks, runs.mark(&fires[i]))
+		marks = append(marks, statuses.mark(&fires[i]))
 	}
 	if len(fires) < stripFires {
 		return marks, nil
 	}
 	oldest := fires[len(fires)-1].Slot
-	for _, run := range runs.failed {
+	for _, run := range statuses.failed {
 		if run.Trigger == item.Trigger && run.ScheduledAt.Before(oldest) {
 			marks = append(marks, slotMark{from: run.ScheduledAt, to: run.ScheduledAt, kind: string(run.Status), count: 1})
 		}
@@ -129,12 +128,12 @@ func (s *site) pastMarks(ctx context.Context, item *trigger.ScheduleItem, known 
 		if until.After(oldest) {
 			until = oldest
 		}
-		sample, _, err := s.Engine.Fires(ctx, trigger.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: at, Until: until, Limit: 1})
+		sample, _, err := s.Engine.Fires(ctx, runs.FireFilter{Workflow: item.Workflow, Trigger: item.Trigger, Since: at, Until: until, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
 		if len(sample) == 1 {
-			one := runs.mark(&sample[0])
+			one := statuses.mark(&sample[0])
 			one.from, one.to, one.more = at, until, true
 			marks = append(marks, one)
 		}

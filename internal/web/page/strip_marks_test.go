@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 )
@@ -22,7 +21,7 @@ type busyEngine struct {
 	asked  int // fires
 }
 
-func (b *busyEngine) Fires(_ context.Context, f trigger.FireFilter) ([]runs.Fire, string, error) {
+func (b *busyEngine) Fires(_ context.Context, f runs.FireFilter) ([]runs.Fire, string, error) {
 	until := f.Until
 	if until.IsZero() {
 		until = noon
@@ -46,7 +45,7 @@ func (b *busyEngine) NextFires(_ context.Context, id string, from time.Time, n i
 	return next, nil
 }
 
-func (b *busyEngine) List(_ context.Context, f engine.RunFilter) ([]runs.Run, string, error) {
+func (b *busyEngine) List(_ context.Context, f runs.Filter) ([]runs.Run, string, error) {
 	switch f.Status {
 	case runs.RunFailed:
 		return []runs.Run{{ID: b.failed.Format(time.RFC3339), Status: runs.RunFailed, Trigger: "t", ScheduledAt: b.failed}}, "", nil

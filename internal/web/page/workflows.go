@@ -143,7 +143,7 @@ func (s *site) workflowScreen(r *http.Request, detail *engine.WorkflowDetail, in
 		WorkflowDetail: detail, URL: workflowURL(detail.Name), Runnable: detail.Hash != "", Broken: detail.Problems.HasErrors(), Form: inputs,
 		RunsURL: runFilter{Workflow: detail.Name}.path(), Lines: fileLines(detail), CLI: runCommand(detail, inputs),
 	}
-	rows, _, err := s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Limit: workflowRuns})
+	rows, _, err := s.Engine.List(r.Context(), runs.Filter{Workflow: detail.Name, Limit: workflowRuns})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *site) workflowScreen(r *http.Request, detail *engine.WorkflowDetail, in
 	}
 	data.Stored = summary.Runs
 	if summary.Runs[runs.RunFailed] > 0 {
-		if data.Failed, _, err = s.Engine.List(r.Context(), engine.RunFilter{Workflow: detail.Name, Status: runs.RunFailed, Limit: namedRuns}); err != nil {
+		if data.Failed, _, err = s.Engine.List(r.Context(), runs.Filter{Workflow: detail.Name, Status: runs.RunFailed, Limit: namedRuns}); err != nil {
 			return nil, err
 		}
 	}
