@@ -126,7 +126,11 @@ type HistoryReader struct {
 }
 
 // Read returns what the run did so far, as Engine.History.
-func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
+func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) { return r.ReadWith(ctx, nil) }
+
+// ReadWith is Read for who has a view of the run already: what its steps wait for is
+// taken from there. nil asks for it.
+func (r *HistoryReader) ReadWith(ctx context.Context, view *RunView) (*RunHistory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.readOn(ctx); err != nil {
@@ -138,7 +142,11 @@ func (r *HistoryReader) Read(ctx context.Context) (*RunHistory, error) {
 		history.Spans[i].PageCursor = r.engine.project.ShownCursor(history.Spans[i].PageCursor)
 	}
 	shown := historian{history: history, open: r.made.open, held: r.made.held}
-	if len(shown.open) > 0 && r.engine.driver.Driven(r.id) {
+	switch {
+	case len(shown.open) == 0 || !r.engine.driver.Driven(r.id):
+	case view != nil:
+		shown.live(view.Steps)
+	default:
 		steps, err := r.engine.driver.Steps(ctx, r.id)
 		if err != nil {
 			return nil, r.engine.RunFault(r.id, err)

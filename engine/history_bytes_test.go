@@ -86,7 +86,11 @@ func (e *Engine) readEvents(t *testing.T, id string, want int) error {
 		}
 		size := 0
 		for _, event := range events {
-			size += len(event.JSON)
+			encoded, err := event.MarshalJSON()
+			if err != nil {
+				return err
+			}
+			size += len(encoded)
 		}
 		if size > eventsBytes+1<<20 {
 			t.Errorf("one part has %d records of %d bytes", len(events), size)

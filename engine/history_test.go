@@ -213,7 +213,19 @@ func TestHistoryAndDefinitionOfARun(t *testing.T) {
 	if err != nil || found.Workflow.Name != "nap" || string(found.Inputs) != `{"n":3}` {
 		t.Errorf("%+v %v", found, err)
 	}
+	view, err := e.View(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := e.Get(t.Context(), run.ID)
+	steps, _ := e.Steps(t.Context(), run.ID)
+	want, _ := json.Marshal(&RunView{Result: result, Steps: steps, Definition: found})
+	got, _ := json.Marshal(view)
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("one moment is another than its parts (-parts +view)\n%s", diff)
+	}
 	for name, err := range map[string]error{
+		"view":       func() error { _, err := e.View(t.Context(), "01k8zq4c0vdx3y6t7k9m2n5p8r"); return err }(),
 		"history":    func() error { _, err := e.History(t.Context(), "01k8zq4c0vdx3y6t7k9m2n5p8r", ""); return err }(),
 		"definition": func() error { _, err := e.Definition(t.Context(), "01k8zq4c0vdx3y6t7k9m2n5p8r"); return err }(),
 	} {

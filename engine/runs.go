@@ -45,11 +45,40 @@ func (e *Engine) Get(ctx context.Context, id string) (*runs.Result, error) {
 	if err != nil {
 		return nil, e.RunFault(id, err)
 	}
+	e.notePaused(result)
+	return result, nil
+}
+
+// notePaused adds what only the row and the driver know.
+func (e *Engine) notePaused(result *runs.Result) {
 	e.noteUndriven(&result.Run)
 	if result.Error == nil && result.Run.Status == runs.RunPaused {
 		result.Error = result.Run.Error // of a restore, which the journal knows nothing of
 	}
-	return result, nil
+}
+
+// RunView is a run at one moment: its row, outputs and error, its steps in order,
+// what it goes by, and who has seen that it failed.
+type RunView struct {
+	Result     *runs.Result
+	Steps      []runs.Step
+	Definition *RunDefinition
+	Seen       Acknowledgement // of a run that failed
+}
+
+// View returns all of a run with one look through its journal. Get returns more of a
+// run whose journal is too large to be read.
+func (e *Engine) View(ctx context.Context, id string) (*RunView, error) {
+	view, err := e.driver.View(ctx, id)
+	if err != nil {
+		return nil, e.RunFault(id, err)
+	}
+	e.notePaused(view.Result)
+	shown := &RunView{Result: view.Result, Steps: view.Steps, Definition: &RunDefinition{Workflow: view.Workflow, Inputs: view.Inputs}}
+	if status := view.Result.Run.Status; status == runs.RunFailed || status == runs.RunTimedOut {
+		shown.Seen, err = e.acknowledged(id)
+	}
+	return shown, err
 }
 
 // Steps returns a run's steps in file order, those of a loop's items in input
@@ -124,11 +153,11 @@ func (e *Engine) Events(ctx context.Context, id string, from uint64, limit int) 
 			next = record.Seq
 			return errPageFull
 		}
-		event, err := e.project.EventOf(record)
+		event, bytes, err := e.project.EventOf(record)
 		if err != nil {
 			return fmt.Errorf("encode record %d of run %s: %w", record.Seq, id, err)
 		}
-		events, size = append(events, event), size+len(event.JSON)
+		events, size = append(events, event), size+bytes
 		return nil
 	})
 	switch {

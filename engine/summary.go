@@ -174,8 +174,7 @@ type Acknowledgement struct {
 	By     string
 }
 
-// Acknowledged tells of a run. ErrRunNotFound.
-func (e *Engine) Acknowledged(_ context.Context, id string) (Acknowledgement, error) {
+func (e *Engine) acknowledged(id string) (Acknowledgement, error) {
 	look, needed, err := e.store.Looked(id)
 	if err != nil {
 		return Acknowledgement{}, e.RunFault(id, err)

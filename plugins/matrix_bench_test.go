@@ -158,7 +158,11 @@ func (b *bench) texts(t *testing.T, result *runs.Result) string {
 			t.Fatal(err)
 		}
 		for _, event := range events {
-			all = append(all, string(event.JSON))
+			encoded, err := event.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(encoded))
 		}
 		next = follows
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/flowrun/flowrun/engine/journal"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -35,12 +36,29 @@ func (d *Driver) rowAlone(id string) (*runs.Result, error) {
 // in input order behind the loop, handlers last.
 func (d *Driver) Steps(ctx context.Context, id string) ([]runs.Step, error) {
 	var steps []runs.Step
-	err := d.inspect(ctx, id, false, func(r *run) {
-		for _, step := range r.Machine.Steps() {
-			steps = append(steps, r.withWait(step))
-		}
-	})
+	err := d.inspect(ctx, id, false, func(r *run) { steps = r.steps() })
 	return steps, err
+}
+
+// View is a run at one moment. Steps are as those of Driver.Steps, Inputs complete.
+// The workflow must not be changed.
+type View struct {
+	Result   *runs.Result
+	Steps    []runs.Step
+	Workflow *plan.Workflow
+	Inputs   json.RawMessage
+}
+
+// View reads all of a run at once.
+func (d *Driver) View(ctx context.Context, id string) (*View, error) {
+	view := new(View)
+	err := d.inspect(ctx, id, false, func(r *run) {
+		*view = View{Result: r.result(), Steps: r.steps(), Workflow: r.workflow, Inputs: r.Machine.Begun().Inputs}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return view, nil
 }
 
 // inspect calls look with the run as it is durable: on its worker when it is
@@ -92,10 +110,19 @@ func (r *run) result() *runs.Result {
 	if result.Outputs == nil {
 		result.Outputs = map[string]json.RawMessage{}
 	}
-	for _, step := range r.Machine.Steps() {
-		result.Steps[step.Path] = r.withWait(step)
+	for _, step := range r.steps() {
+		result.Steps[step.Path] = step
 	}
 	return result
+}
+
+// steps are the run's steps in order, with what holds them up.
+func (r *run) steps() []runs.Step {
+	steps := r.Machine.Steps()
+	for i := range steps {
+		steps[i] = r.withWait(steps[i])
+	}
+	return steps
 }
 
 // withWait shows a wait for the limiter or the gate in the step that it holds up.

@@ -94,27 +94,31 @@ type (
 	}
 )
 
-// Event is a record of a run as people see it. JSON is its form in the API, which
-// it is encoded as and was read from.
+// Event is a record of a run as people see it.
 type Event struct {
 	shownRecord
-	JSON json.RawMessage
+	read json.RawMessage // what it was read from; nil = it was not
 }
 
-// MarshalJSON returns JSON.
-func (e Event) MarshalJSON() ([]byte, error) { return e.JSON, nil }
+// MarshalJSON returns the event's form in the API: as it was read, byte for byte.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.read != nil {
+		return e.read, nil
+	}
+	return json.Marshal(e.shownRecord)
+}
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (e *Event) UnmarshalJSON(data []byte) error {
-	e.JSON = slices.Clone(data)
+	e.read = slices.Clone(data)
 	return json.Unmarshal(data, &e.shownRecord)
 }
 
-// EventOf is a record for people, with its JSON.
-func (p *Workspace) EventOf(record *journal.Record) (Event, error) {
-	shown := p.Shown(record)
-	encoded, err := json.Marshal(shown)
-	return Event{shownRecord: shown, JSON: encoded}, err
+// EventOf is a record for people, and how many bytes it takes in the API.
+func (p *Workspace) EventOf(record *journal.Record) (Event, int, error) {
+	event := Event{shownRecord: p.Shown(record)}
+	encoded, err := event.MarshalJSON()
+	return event, len(encoded), err
 }
 
 // Shown is a record for people.

@@ -335,7 +335,11 @@ func (a *app) showEvents(ctx context.Context, id string, from uint64, output str
 		return view.JSON(a.sys.Stdout, web.Page[workspace.Event]{Items: records})
 	case output == "jsonl":
 		for _, record := range records {
-			fmt.Fprintf(a.sys.Stdout, "%s\n", record.JSON)
+			line, err := record.MarshalJSON()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.sys.Stdout, "%s\n", line)
 		}
 	default:
 		a.page(a.sys.Stdout).Events(a.sys.Stdout, records)

@@ -72,8 +72,8 @@ func TestEventsComeInPages(t *testing.T) {
 		t.Fatalf("first page %+v, %v", page, err)
 	}
 	const sent = `{"seq":2,"event":{"kind":"completed","later":1}}`
-	if first := page.Items[0]; first.Seq != 2 || first.Event.Kind != journal.Completed || string(first.JSON) != sent {
-		t.Errorf("a record is %+v with %s, want %s", first, first.JSON, sent)
+	if first := page.Items[0]; first.Seq != 2 || first.Event.Kind != journal.Completed {
+		t.Errorf("a record is %+v", first)
 	}
 	if encoded, err := json.Marshal(page.Items[0]); err != nil || string(encoded) != sent {
 		t.Errorf("a record is passed on as %s (%v), want %s", encoded, err, sent)

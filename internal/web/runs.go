@@ -126,7 +126,9 @@ func (s *server) events(ctx context.Context, in *eventsQuery) (Page[json.RawMess
 	}
 	items := make([]json.RawMessage, len(records))
 	for i := range records {
-		items[i] = records[i].JSON
+		if items[i], err = records[i].MarshalJSON(); err != nil {
+			return Page[json.RawMessage]{}, problemOf(err)
+		}
 	}
 	return newPage(items, next), nil
 }

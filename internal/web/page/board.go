@@ -124,16 +124,16 @@ type histories map[[2]string]*engine.HistoryReader
 type historiesKey struct{}
 
 // history is what a run did so far. A board reads what is new of it.
-func (s *site) history(ctx context.Context, run, step string) (*engine.RunHistory, error) {
+func (s *site) history(ctx context.Context, view *engine.RunView, run, step string) (*engine.RunHistory, error) {
 	kept, followed := ctx.Value(historiesKey{}).(histories)
 	if !followed {
-		return s.Engine.FollowHistory(run, step).Read(ctx)
+		return s.Engine.FollowHistory(run, step).ReadWith(ctx, view)
 	}
 	key := [2]string{run, step}
 	if kept[key] == nil {
 		kept[key] = s.Engine.FollowHistory(run, step)
 	}
-	return kept[key].Read(ctx)
+	return kept[key].ReadWith(ctx, view)
 }
 
 // draw draws the page whenever something happens that may change it.

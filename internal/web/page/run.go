@@ -53,53 +53,27 @@ type count struct {
 	N      int
 }
 
-// seen is all that is read of a run for a page.
-type seen struct {
-	result *runs.Result
-	steps  []runs.Step
-	def    *engine.RunDefinition
-	ack    engine.Acknowledgement // of a run that failed
-}
-
 // look reads a run. One that does not exist is not asked for.
-func (s *site) look(ctx context.Context, id string) (*seen, error) {
+func (s *site) look(ctx context.Context, id string) (*engine.RunView, error) {
 	if !cursorPattern.MatchString(id) {
 		return nil, notFound("run", id)
 	}
-	result, err := s.Engine.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	steps, err := s.Engine.Steps(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	def, err := s.Engine.Definition(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	found := &seen{result: result, steps: steps, def: def}
-	if status := result.Run.Status; status == runs.RunFailed || status == runs.RunTimedOut {
-		if found.ack, err = s.Engine.Acknowledged(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+	return s.Engine.View(ctx, id)
 }
 
 // head makes what stands above every page of a run. tab is the path of the
 // current page below the run's own.
-func (s *site) head(found *seen, current string) runHead {
-	run := found.result.Run
+func (s *site) head(found *engine.RunView, current string) runHead {
+	run := found.Result.Run
 	head := runHead{Run: run, Actions: actsOf(run), Tabs: runTabs(run.ID, current), Undriven: run.Undriven}
-	head.Needed = found.ack.Needed && run.Asks == 0
-	if !found.ack.At.IsZero() {
-		head.Seen = &found.ack
+	head.Needed = found.Seen.Needed && run.Asks == 0
+	if !found.Seen.At.IsZero() {
+		head.Seen = &found.Seen
 	}
-	if found.result.Error != nil {
-		head.Error = newErrorBox(run.ID, found.result.Error)
+	if found.Result.Error != nil {
+		head.Error = newErrorBox(run.ID, found.Result.Error)
 	}
-	for _, step := range found.steps {
+	for _, step := range found.Steps {
 		if waits := s.waitingFor(run, step); waits != nil && len(head.Waiting) < maxWaiting {
 			head.Waiting = append(head.Waiting, waits)
 		}
@@ -140,8 +114,8 @@ func runTabs(id, current string) []tab {
 }
 
 // runScreen is a page of a run: it follows the run while it is open.
-func (s *site) runScreen(found *seen, name string, data any) *screen {
-	run := found.result.Run
+func (s *site) runScreen(found *engine.RunView, name string, data any) *screen {
+	run := found.Result.Run
 	made := &screen{Title: string(run.Status) + " · " + run.Workflow, Nav: "/runs", Template: name, Data: data}
 	if !run.Closed {
 		made.Live.Run = run.ID
@@ -175,13 +149,13 @@ func (s *site) run(r *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := found.result.Run
-	history, err := s.history(r.Context(), run.ID, "")
+	run := found.Result.Run
+	history, err := s.history(r.Context(), found, run.ID, "")
 	if err != nil {
 		return nil, err
 	}
 	now := s.Now()
-	groups := newTree(found.steps, found.def.Workflow)
+	groups := newTree(found.Steps, found.Definition.Workflow)
 	line := timeLine(found, history, now)
 	rows := rowMaker{
 		site: s, run: run, now: now, scale: line, spans: spansOf(history), gaps: history.Gaps,
@@ -189,7 +163,7 @@ func (s *site) run(r *http.Request) (*screen, error) {
 	}
 	data := runData{
 		runHead: s.head(found, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
-		Graph: s.graph(run, found.def.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(found.result, found.def.Workflow, newRoom()),
+		Graph: s.graph(run, found.Definition.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(found.Result, found.Definition.Workflow, newRoom()),
 	}
 	width := drawnWidth(string(data.Graph))
 	data.Fit, data.Wide = width <= shrinkWidth, width > besideWidth
@@ -208,8 +182,8 @@ func spansOf(history *engine.RunHistory) map[string][]engine.Span {
 }
 
 // timeLine is the axis of a run: from its start to its end, or to now.
-func timeLine(found *seen, history *engine.RunHistory, now time.Time) *scale {
-	run := found.result.Run
+func timeLine(found *engine.RunView, history *engine.RunHistory, now time.Time) *scale {
+	run := found.Result.Run
 	from, to, open := run.StartedAt, now, !run.Closed
 	if run.Closed || run.Undriven || run.Status == runs.RunPaused {
 		to, open = run.StartedAt, false
@@ -240,7 +214,7 @@ func timeLine(found *seen, history *engine.RunHistory, now time.Time) *scale {
 			busy = append(busy, interval{span.From, end})
 		}
 	}
-	for _, step := range found.steps {
+	for _, step := range found.Steps {
 		for _, at := range []*time.Time{step.StartedAt, step.FinishedAt} {
 			if at != nil {
 				reach(*at)

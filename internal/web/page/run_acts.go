@@ -116,19 +116,19 @@ func (s *site) rerunForm(r *http.Request) (*screen, error) {
 	return s.rerunScreen(found, r.URL.Query().Get("from"), s.formOf(found)), nil
 }
 
-func (s *site) formOf(found *seen) *form {
+func (s *site) formOf(found *engine.RunView) *form {
 	values := map[string]json.RawMessage{}
-	_ = json.Unmarshal(found.def.Inputs, &values) // what can't be read is not filled in
-	return newFormIn(s.Location, found.def.Workflow.Inputs, values)
+	_ = json.Unmarshal(found.Definition.Inputs, &values) // what can't be read is not filled in
+	return newFormIn(s.Location, found.Definition.Workflow.Inputs, values)
 }
 
-func (s *site) rerunScreen(found *seen, from string, inputs *form) *screen {
+func (s *site) rerunScreen(found *engine.RunView, from string, inputs *form) *screen {
 	data := rerunData{runHead: s.head(found, "/rerun"), Form: inputs, From: from}
 	data.Waiting = nil
-	for i := range found.def.Workflow.Steps {
-		data.Steps = append(data.Steps, found.def.Workflow.Steps[i].ID)
+	for i := range found.Definition.Workflow.Steps {
+		data.Steps = append(data.Steps, found.Definition.Workflow.Steps[i].ID)
 	}
-	return &screen{Title: "Rerun " + found.result.Run.Workflow, Nav: "/runs", Template: "rerun", Data: data}
+	return &screen{Title: "Rerun " + found.Result.Run.Workflow, Nav: "/runs", Template: "rerun", Data: data}
 }
 
 func (s *site) rerun(r *http.Request) (*outcome, error) {
@@ -235,8 +235,8 @@ func (s *site) decided(r *http.Request, id, step string, act engine.Act, request
 }
 
 // answer reads the form of a step that waits for an approval or a signal.
-func (s *site) answer(r *http.Request, found *seen, step string) (map[string]workspace.Input, *form, bool) {
-	for _, one := range found.steps {
+func (s *site) answer(r *http.Request, found *engine.RunView, step string) (map[string]workspace.Input, *form, bool) {
+	for _, one := range found.Steps {
 		if one.Path == step && len(one.Form) > 0 {
 			made := newFormIn(s.Location, one.Form, map[string]json.RawMessage{})
 			given, ok := made.read(r.PostForm)
@@ -247,7 +247,7 @@ func (s *site) answer(r *http.Request, found *seen, step string) (map[string]wor
 }
 
 // stepAgain shows the page of a step with a form that was refused.
-func (s *site) stepAgain(r *http.Request, found *seen, step string, typed *waiting) *outcome {
+func (s *site) stepAgain(r *http.Request, found *engine.RunView, step string, typed *waiting) *outcome {
 	made, err := s.stepScreen(r, found, step)
 	if err != nil {
 		return &outcome{screen: s.problem(r, err)}
@@ -255,7 +255,7 @@ func (s *site) stepAgain(r *http.Request, found *seen, step string, typed *waiti
 	data := made.Data.(stepData)
 	if data.Waits == nil {
 		return &outcome{screen: s.problem(r, &fault.ConflictError{
-			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: diag.Say("look at the run: " + runURL(found.result.Run.ID)),
+			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: diag.Say("look at the run: " + runURL(found.Result.Run.ID)),
 		})}
 	}
 	if typed.Form != nil {

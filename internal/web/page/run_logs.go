@@ -74,7 +74,7 @@ func (s *site) runLogs(r *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, asked := found.result.Run.ID, readLogsAsked(r.URL.Query())
+	run, asked := found.Result.Run.ID, readLogsAsked(r.URL.Query())
 	data := logsData{runHead: s.head(found, "/logs"), Levels: logLevels, Asked: asked}
 	lines, err := s.Engine.LogPage(r.Context(), run, engine.LogQuery{LogFilter: asked.LogFilter, Back: true, From: asked.Before, Limit: shownLines})
 	if err != nil {

@@ -41,12 +41,12 @@ func (s *site) runValues(r *http.Request) (*screen, error) {
 		return nil, err
 	}
 	space := newRoom()
-	data := dataData{runHead: s.head(found, "/data"), Plugins: found.result.Plugins, Inputs: inputValues(found.result.Run.ID, found.def, space)}
-	data.Outputs = s.outputs(found.result, found.def.Workflow, space)
-	for _, step := range found.steps {
+	data := dataData{runHead: s.head(found, "/data"), Plugins: found.Result.Plugins, Inputs: inputValues(found.Result.Run.ID, found.Definition, space)}
+	data.Outputs = s.outputs(found.Result, found.Definition.Workflow, space)
+	for _, step := range found.Steps {
 		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && len(runs.ParsePath(step.Path).Items) == 0 {
 			one := stepValue{step, space.value("", step.Outputs)}
-			one.Value.Save = stepURL(found.result.Run.ID, step.Path) + "/outputs"
+			one.Value.Save = stepURL(found.Result.Run.ID, step.Path) + "/outputs"
 			data.Steps = append(data.Steps, one)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := found.result.Run
+	run := found.Result.Run
 	from, err := strconv.ParseUint(r.URL.Query().Get("from"), 10, 64)
 	if err != nil || from == 0 {
 		from = 1
@@ -150,7 +150,9 @@ func newEventRow(record workspace.Event, start time.Time) eventRow {
 	}
 	row.Text = strings.Join(parts, " · ")
 	row.Text = oneLine(row.Text)
-	row.JSON = template.HTML(escapeText(recordText(record.JSON))) //nolint:gosec // escaped
+	if text, err := record.MarshalJSON(); err == nil { // it was encoded before
+		row.JSON = template.HTML(escapeText(recordText(text))) //nolint:gosec // escaped
+	}
 	return row
 }
 
@@ -178,13 +180,13 @@ func (s *site) runSource(r *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := found.def.Workflow
-	data := sourceData{runHead: s.head(found, "/source"), File: w.File, Hash: found.result.Run.PlanHash}
-	if latest := found.result.Run.LatestPlan; latest != "" {
+	w := found.Definition.Workflow
+	data := sourceData{runHead: s.head(found, "/source"), File: w.File, Hash: found.Result.Run.PlanHash}
+	if latest := found.Result.Run.LatestPlan; latest != "" {
 		data.Hash = latest
 	}
 	marked := map[int]string{}
-	for _, g := range newTree(found.steps, w) {
+	for _, g := range newTree(found.Steps, w) {
 		walk(g.nodes, func(n *node) {
 			if n.def == nil {
 				return
@@ -296,7 +298,7 @@ func (s *site) readStepInput(r *http.Request) (string, []byte, error) {
 		return "", nil, err
 	}
 	path := r.PathValue("step")
-	history, err := s.history(r.Context(), id, path)
+	history, err := s.history(r.Context(), nil, id, path)
 	if err != nil {
 		return "", nil, err
 	}

@@ -75,13 +75,13 @@ func (s *site) step(r *http.Request) (*screen, error) {
 	return s.stepScreen(r, found, r.PathValue("step"))
 }
 
-func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, error) {
+func (s *site) stepScreen(r *http.Request, found *engine.RunView, path string) (*screen, error) {
 	n, before, after := findStep(found, path)
 	if n == nil {
 		return nil, notFound("step", path)
 	}
-	run, step, now := found.result.Run, n.step, s.Now()
-	history, err := s.history(r.Context(), run.ID, path)
+	run, step, now := found.Result.Run, n.step, s.Now()
+	history, err := s.history(r.Context(), found, run.ID, path)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 	if data.Waits == nil && data.Fail == nil && step.Decision == nil && step.Status != runs.StepSucceeded {
 		data.Detail, _ = stepDetail(step)
 	}
-	s.describeStep(&data, n, found.def.Workflow)
+	s.describeStep(&data, n, found.Definition.Workflow)
 	s.listItems(&data, n, readItemsAsked(r.URL.Query()))
 	space := newRoom()
 	s.stepCalls(&data, n, history, timeLine(found, history, now), space)
@@ -119,23 +119,23 @@ func (s *site) stepScreen(r *http.Request, found *seen, path string) (*screen, e
 }
 
 // findStep looks for a step, and for those before and behind it.
-func findStep(found *seen, path string) (n *node, before, after *runs.Step) {
-	for i := range found.steps {
-		if found.steps[i].Path != path {
+func findStep(found *engine.RunView, path string) (n *node, before, after *runs.Step) {
+	for i := range found.Steps {
+		if found.Steps[i].Path != path {
 			continue
 		}
 		if i > 0 {
-			before = &found.steps[i-1]
+			before = &found.Steps[i-1]
 		}
-		if i+1 < len(found.steps) {
-			after = &found.steps[i+1]
+		if i+1 < len(found.Steps) {
+			after = &found.Steps[i+1]
 		}
-		n = &node{step: found.steps[i]}
+		n = &node{step: found.Steps[i]}
 	}
 	if n == nil {
 		return nil, nil, nil
 	}
-	for _, g := range newTree(found.steps, found.def.Workflow) {
+	for _, g := range newTree(found.Steps, found.Definition.Workflow) {
 		walk(g.nodes, func(one *node) {
 			if one.step.Path == path {
 				n = one
