@@ -1,11 +1,11 @@
 package simulation
 
 import (
-	"container/heap"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/drive"
 	"github.com/flowrun/flowrun/engine/interp"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -37,7 +37,7 @@ type sim struct {
 
 	clock   time.Time     // monotonic
 	jumped  time.Duration // how far the wall clock is from it
-	agenda  agenda
+	agenda  drive.Agenda[happening]
 	life    int // the engine's incarnation: what an earlier one waits for never comes
 	up      bool
 	goingOn bool // an event follows at once: nobody lets go meanwhile
@@ -72,10 +72,8 @@ type flight struct {
 }
 
 type happening struct {
-	at    time.Time
-	order int
-	life  int // 0 = whatever becomes of the engine
-	do    func()
+	life int // 0 = whatever becomes of the engine
+	do   func()
 }
 
 const runID = "01jzs1mu1ated000000000000a"
@@ -114,7 +112,7 @@ func (s *sim) in(d time.Duration, do func()) { s.schedule(d, s.life, do) }
 func (s *sim) outside(d time.Duration, do func()) { s.schedule(d, 0, do) }
 
 func (s *sim) schedule(d time.Duration, life int, do func()) {
-	heap.Push(&s.agenda, &happening{at: s.clock.Add(max(0, d)), order: s.r.IntN(1 << 30), life: life, do: do})
+	s.agenda.Put(s.clock.Add(max(0, d)), s.r.IntN(1<<30), happening{life, do})
 }
 
 // delay draws how long something takes.
@@ -135,13 +133,16 @@ func (s *sim) run() {
 	}
 	s.take(journal.Event{Kind: journal.Started, Start: start}, nil)
 	s.commitAll() // CreateRun returns after the commit
-	for len(s.agenda) > 0 {
-		next := heap.Pop(&s.agenda).(*happening)
+	for {
+		at, next, more := s.agenda.Next()
+		if !more {
+			break
+		}
 		if next.life != 0 && next.life != s.life {
 			continue
 		}
-		if next.at.After(s.clock) {
-			s.clock = next.at
+		if at.After(s.clock) {
+			s.clock = at
 		}
 		next.do()
 		s.misfortune()
@@ -349,23 +350,4 @@ func (s *sim) moved(ev journal.Event, answered *flight) {
 	s.take(journal.Event{Kind: journal.Moved, At: ev.At, Failed: &runs.Error{Kind: plan.KindConflict, Reason: "moved", Message: "moved"}}, nil)
 	s.goingOn = false
 	s.take(ev, answered)
-}
-
-// agenda is a heap by time.
-type agenda []*happening
-
-func (a agenda) Len() int { return len(a) }
-func (a agenda) Less(i, j int) bool {
-	if !a[i].at.Equal(a[j].at) {
-		return a[i].at.Before(a[j].at)
-	}
-	return a[i].order < a[j].order
-}
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(*happening)) }
-func (a *agenda) Pop() any {
-	old := *a
-	last := old[len(old)-1]
-	*a = old[:len(old)-1]
-	return last
 }
