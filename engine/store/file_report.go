@@ -3,30 +3,50 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// Report is what a check of a store file found. No Problems: the file is whole.
+// Report is what a check of a store file found.
 type Report struct {
-	Path             string
-	Bytes            int64
-	Pages, FreePages int
-	Schema           uint64
-	Epoch            uint64 // how often it was restored
-	Closed           bool   // its last program closed it
-	Runs             int
-	Records          int // of journals
-	Blobs            int
-	Problems         []Problem
-	More             int // problems that are not listed
+	Path      string    `json:"path"`
+	Bytes     int64     `json:"bytes"`
+	Pages     int       `json:"pages"`
+	FreePages int       `json:"free_pages"`
+	Schema    uint64    `json:"schema"`
+	Epoch     uint64    `json:"-"` // how often it was restored
+	Closed    bool      `json:"-"` // its last program closed it
+	Runs      int       `json:"runs"`
+	Records   int       `json:"records"` // of journals
+	Blobs     int       `json:"blobs"`
+	Problems  []Problem `json:"problems"`       // none: the file is whole
+	More      int       `json:"more,omitempty"` // problems that are not listed
 }
 
 // Problem is one fault of a file. Page is 0 and Bucket empty where it is not of
-// a page or a record. Key is in hex.
+// a page or a record.
 type Problem struct {
-	Page   uint64
-	Bucket string
-	Key    string
-	Detail string
+	Page   uint64 `json:"page,omitempty"`
+	Bucket string `json:"bucket,omitempty"`
+	Key    string `json:"key,omitempty"` // in hex
+	Detail string `json:"detail"`
+}
+
+// String names the place and the fault.
+func (p Problem) String() string {
+	var place []string
+	if p.Page != 0 {
+		place = append(place, fmt.Sprintf("page %d", p.Page))
+	}
+	if p.Bucket != "" {
+		place = append(place, p.Bucket)
+	}
+	if p.Key != "" {
+		place = append(place, "record "+p.Key)
+	}
+	if len(place) == 0 {
+		return p.Detail
+	}
+	return strings.Join(place, ", ") + ": " + p.Detail
 }
 
 // maxProblems bounds a report: one damaged page may spoil thousands of records.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,44 +25,9 @@ import (
 
 // CheckReport says whether a store file is whole.
 type CheckReport struct {
-	Path      string         `json:"path"`
-	Bytes     int64          `json:"bytes"`
-	Pages     int            `json:"pages"`
-	FreePages int            `json:"free_pages"`
-	Schema    uint64         `json:"schema"`
-	Runs      int            `json:"runs"`
-	Records   int            `json:"records"`
-	Blobs     int            `json:"blobs"`
-	Problems  []CheckProblem `json:"problems"`       // none: the file is whole
-	More      int            `json:"more,omitempty"` // problems that are not listed
-	Backup    *GoodBackup    `json:"newest_good_backup,omitempty"`
-	Kernel    string         `json:"kernel_warning,omitempty"`
-}
-
-// CheckProblem is one fault of a store file.
-type CheckProblem struct {
-	Page   uint64 `json:"page,omitempty"`
-	Bucket string `json:"bucket,omitempty"`
-	Key    string `json:"key,omitempty"` // in hex
-	Detail string `json:"detail"`
-}
-
-// String names the place and the fault.
-func (p CheckProblem) String() string {
-	var place []string
-	if p.Page != 0 {
-		place = append(place, fmt.Sprintf("page %d", p.Page))
-	}
-	if p.Bucket != "" {
-		place = append(place, p.Bucket)
-	}
-	if p.Key != "" {
-		place = append(place, "record "+p.Key)
-	}
-	if len(place) == 0 {
-		return p.Detail
-	}
-	return strings.Join(place, ", ") + ": " + p.Detail
+	store.Report
+	Backup *GoodBackup `json:"newest_good_backup,omitempty"`
+	Kernel string      `json:"kernel_warning,omitempty"`
 }
 
 // RestoreReport tells of a finished restore.
@@ -109,16 +73,12 @@ func CheckStore(ctx context.Context, files Files, c workspace.Config, path strin
 	if err != nil {
 		return nil, StoreError(path, filepath.Dir(path), err)
 	}
-	report := &CheckReport{
-		Path: path, Bytes: found.Bytes, Pages: found.Pages, FreePages: found.FreePages, Schema: found.Schema,
-		Runs: found.Runs, Records: found.Records, Blobs: found.Blobs, Problems: []CheckProblem{}, More: found.More, Kernel: files.KernelWarning(),
-	}
+	report := &CheckReport{Report: *found, Kernel: files.KernelWarning()}
+	report.Path, report.Problems = path, []store.Problem{}
 	if exists, same := compareSum(path); exists && !same {
-		report.Problems = append(report.Problems, CheckProblem{Detail: "its content has another SHA-256 than " + filepath.Base(path) + ".sha256 says"})
+		report.Problems = append(report.Problems, store.Problem{Detail: "its content has another SHA-256 than " + filepath.Base(path) + ".sha256 says"})
 	}
-	for _, problem := range found.Problems {
-		report.Problems = append(report.Problems, CheckProblem(problem))
-	}
+	report.Problems = append(report.Problems, found.Problems...)
 	if len(report.Problems) > 0 {
 		report.Backup = NewestBackup(c.StateDir)
 	}
