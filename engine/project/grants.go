@@ -23,7 +23,7 @@ func (p *parser) limitsSandbox(n *spec.Node) {
 			return
 		}
 	}
-	problem := p.problems.Errorf(n.Pos, "FR5024", "`sandbox` is one of %s", strings.Join(sandboxWords(), ", "))
+	problem := p.problems.Errorf(n.Pos, CodeGrant, "`sandbox` is one of %s", strings.Join(sandboxWords(), ", "))
 	problem.Hint = diag.DidYouMean(n.Text, sandboxWords())
 }
 
@@ -38,7 +38,7 @@ func (p *parser) grants(n *spec.Node, plugin *Plugin) {
 					continue
 				}
 				if wrong := valid(text); wrong != "" {
-					p.problems.Errorf(item.Pos, "FR5024", "`%s` can't be granted: %s", text, wrong)
+					p.problems.Errorf(item.Pos, CodeGrant, "`%s` can't be granted: %s", text, wrong)
 					continue
 				}
 				*into = append(*into, text)

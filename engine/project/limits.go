@@ -35,7 +35,7 @@ func (p *parser) drain(v *spec.Node) {
 		err = fmt.Errorf("`drain` must be more than 0 and at most %s, got %q", "10m", v.Text)
 	}
 	if err != nil {
-		p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+		p.problems.Errorf(v.Pos, CodeDuration, "%v", err)
 		return
 	}
 	p.project.Limits.Drain = drain
@@ -54,7 +54,7 @@ func (p *parser) stateUnused(v *spec.Node) {
 		err = fmt.Errorf("`state_unused` must be from 7d to 3650d, got %q", v.Text)
 	}
 	if err != nil {
-		p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+		p.problems.Errorf(v.Pos, CodeDuration, "%v", err)
 		return
 	}
 	p.project.Limits.StateUnused = unused
@@ -69,10 +69,10 @@ func (p *parser) quota(limit quota.Quota, v *spec.Node) {
 	value, err := read(v.Text)
 	switch {
 	case v.Kind != spec.Scalar || err != nil:
-		problem := p.problems.Errorf(v.Pos, "FR5008", "`%s` must be %s of at most %s", limit.Name, kindOf(limit), most)
+		problem := p.problems.Errorf(v.Pos, CodeNumber, "`%s` must be %s of at most %s", limit.Name, kindOf(limit), most)
 		problem.Hint = diag.Say("write it as " + exampleOf(limit))
 	case value > limit.Ceiling:
-		p.problems.Errorf(v.Pos, "FR5008", "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = diag.Say("its ceiling keeps one plugin or run from filling the store")
+		p.problems.Errorf(v.Pos, CodeNumber, "`%s` is at most %s, got %s", limit.Name, most, v.Text).Hint = diag.Say("its ceiling keeps one plugin or run from filling the store")
 	default:
 		if p.project.Limits.Quotas == nil {
 			p.project.Limits.Quotas = quota.Values{}

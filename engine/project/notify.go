@@ -38,7 +38,7 @@ func notifyWords() []string { return []string{"failed", "paused", "recovered"} }
 
 func (p *parser) notify(node *spec.Node) {
 	if node.Kind != spec.Mapping {
-		p.problems.Errorf(node.Pos, "FR5001", "`notify` must be a mapping of names")
+		p.problems.Errorf(node.Pos, CodeShape, "`notify` must be a mapping of names")
 		return
 	}
 	p.named(node, "notify target", p.notifyTarget)
@@ -63,9 +63,9 @@ func (p *parser) notifyTarget(name, value *spec.Node) {
 	}
 	switch {
 	case webhook && command:
-		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has both a `webhook` and a `command`", name.Text).Hint = diag.Say("make two targets of it")
+		p.problems.Errorf(firstKey(value, name), CodeTargetKind, "notify target `%s` has both a `webhook` and a `command`", name.Text).Hint = diag.Say("make two targets of it")
 	case !webhook && !command:
-		p.problems.Errorf(firstKey(value, name), "FR5021", "notify target `%s` has neither a `webhook` nor a `command`", name.Text).Hint =
+		p.problems.Errorf(firstKey(value, name), CodeTargetKind, "notify target `%s` has neither a `webhook` nor a `command`", name.Text).Hint =
 			diag.Say("write `webhook: \"${{ secrets.OPS_HOOK }}\"` or `command: [./tell.sh]`")
 	}
 	p.project.Notify = append(p.project.Notify, target)
@@ -82,16 +82,16 @@ func (p *parser) webhook(n *spec.Node, target *Notify) {
 		target.Webhook = text
 		return
 	}
-	p.problems.Errorf(n.Pos, "FR5019", "a webhook is an http or https address, or one ${{ secrets.NAME }}")
+	p.problems.Errorf(n.Pos, CodeTarget, "a webhook is an http or https address, or one ${{ secrets.NAME }}")
 }
 
 func (p *parser) command(n *spec.Node, target *Notify) {
 	target.Command = p.texts(n, "`command`")
 	switch {
 	case n.Kind == spec.Sequence && len(n.Items) == 0:
-		p.problems.Errorf(n.Pos, "FR5001", "`command` must name a program")
+		p.problems.Errorf(n.Pos, CodeShape, "`command` must name a program")
 	case slices.ContainsFunc(target.Command, func(text string) bool { return strings.Contains(text, "${{") }):
-		p.problems.Errorf(n.Pos, "FR5019", "a command takes no expressions").Hint = diag.Say("it gets the message as JSON on its standard input")
+		p.problems.Errorf(n.Pos, CodeTarget, "a command takes no expressions").Hint = diag.Say("it gets the message as JSON on its standard input")
 	}
 }
 
@@ -101,7 +101,7 @@ func (p *parser) notifyOn(n *spec.Node, target *Notify) {
 			target.On = append(target.On, item.Text)
 			continue
 		}
-		problem := p.problems.Errorf(item.Pos, "FR5020", "`%s` is nothing that a target can be told of", item.Text)
+		problem := p.problems.Errorf(item.Pos, CodeNotTold, "`%s` is nothing that a target can be told of", item.Text)
 		problem.Hint = diag.MeantOr(item.Text, notifyWords(), "it is one of ")
 	}
 }

@@ -40,7 +40,7 @@ type parser struct {
 // keys calls the reader of each key of a mapping and reports unknown ones.
 func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spec.Node)) {
 	if node.Kind != spec.Mapping {
-		p.problems.Errorf(node.Pos, "FR5001", "%s must be a mapping", what)
+		p.problems.Errorf(node.Pos, CodeShape, "%s must be a mapping", what)
 		return
 	}
 	for _, pair := range node.Pairs {
@@ -51,7 +51,7 @@ func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spe
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			problem := p.problems.Errorf(pair.Key.Pos, "FR5002", "%s has no key `%s`", what, pair.Key.Text)
+			problem := p.problems.Errorf(pair.Key.Pos, CodeUnknownKey, "%s has no key `%s`", what, pair.Key.Text)
 			problem.Hint = diag.MeantOr(pair.Key.Text, names, "its keys are ")
 			continue
 		}
@@ -73,7 +73,7 @@ func (p *parser) topLevel(root *spec.Node) {
 		"server":      p.server,
 		"sandbox": func(n *spec.Node) {
 			if n.Kind != spec.Mapping {
-				p.problems.Errorf(n.Pos, "FR5001", "`sandbox` must be a mapping of connections")
+				p.problems.Errorf(n.Pos, CodeShape, "`sandbox` must be a mapping of connections")
 				return
 			}
 			p.named(n, "connection", p.simulator)
@@ -84,12 +84,12 @@ func (p *parser) topLevel(root *spec.Node) {
 // named reads a mapping of names.
 func (p *parser) named(node *spec.Node, what string, read func(name, value *spec.Node)) {
 	if node.Kind != spec.Mapping {
-		p.problems.Errorf(node.Pos, "FR5001", "`%ss` must be a mapping of names", what)
+		p.problems.Errorf(node.Pos, CodeShape, "`%ss` must be a mapping of names", what)
 		return
 	}
 	for _, pair := range node.Pairs {
 		if !namePattern.MatchString(pair.Key.Text) {
-			problem := p.problems.Errorf(pair.Key.Pos, "FR5003", "`%s` is not a %s name", pair.Key.Text, what)
+			problem := p.problems.Errorf(pair.Key.Pos, CodeName, "`%s` is not a %s name", pair.Key.Text, what)
 			problem.Hint = diag.Say("use lower-case letters, digits, _ and -, at most 63, a letter first")
 			continue
 		}
@@ -117,7 +117,7 @@ func (p *parser) rate(n *spec.Node) {
 			return
 		}
 	}
-	p.problems.Errorf(n.Pos, "FR5004", "`%s` is not a rate", n.Text).Hint = diag.Say("write requests/duration, such as 60/1m")
+	p.problems.Errorf(n.Pos, CodeRate, "`%s` is not a rate", n.Text).Hint = diag.Say("write requests/duration, such as 60/1m")
 }
 
 func (p *parser) plugin(name, value *spec.Node) {
@@ -131,7 +131,7 @@ func (p *parser) plugin(name, value *spec.Node) {
 		},
 	})
 	if plugin.Source == "" && !granted && value.Kind == spec.Mapping {
-		p.problems.Errorf(firstKey(value, name), "FR5005", "plugin `%s` has no `source`", name.Text).Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text)
+		p.problems.Errorf(firstKey(value, name), CodeNoSource, "plugin `%s` has no `source`", name.Text).Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + name.Text)
 	}
 	p.project.Plugins = append(p.project.Plugins, plugin)
 }
@@ -147,7 +147,7 @@ func (p *parser) secrets(n *spec.Node) {
 	p.project.Secrets = nil
 	for _, item := range p.items(n, "`secrets`") {
 		if item.Text != "env" && item.Text != "store" {
-			p.problems.Errorf(item.Pos, "FR5006", "there is no secret provider `%s`", item.Text).Hint = diag.Say("the providers are env and store")
+			p.problems.Errorf(item.Pos, CodeProvider, "there is no secret provider `%s`", item.Text).Hint = diag.Say("the providers are env and store")
 			continue
 		}
 		p.project.Secrets = append(p.project.Secrets, item.Text)
@@ -159,7 +159,7 @@ func (p *parser) retention(n *spec.Node) {
 		"keep": func(v *spec.Node) {
 			keep, err := duration.Parse(v.Text)
 			if err != nil {
-				p.problems.Errorf(v.Pos, "FR5007", "%v", err)
+				p.problems.Errorf(v.Pos, CodeDuration, "%v", err)
 			}
 			p.project.Retention.Keep = keep
 		},
@@ -170,7 +170,7 @@ func (p *parser) retention(n *spec.Node) {
 
 func (p *parser) items(n *spec.Node, what string) []*spec.Node {
 	if n.Kind != spec.Sequence {
-		p.problems.Errorf(n.Pos, "FR5001", "%s must be a list", what)
+		p.problems.Errorf(n.Pos, CodeShape, "%s must be a list", what)
 		return nil
 	}
 	return n.Items
@@ -186,7 +186,7 @@ func (p *parser) texts(n *spec.Node, what string) []string {
 
 func (p *parser) text(n *spec.Node, what string) string {
 	if n.Kind != spec.Scalar || n.Text == "" {
-		p.problems.Errorf(n.Pos, "FR5001", "%s must be text", what)
+		p.problems.Errorf(n.Pos, CodeShape, "%s must be text", what)
 		return ""
 	}
 	return n.Text
@@ -195,7 +195,7 @@ func (p *parser) text(n *spec.Node, what string) string {
 func (p *parser) count(n *spec.Node, what string) int {
 	count, err := strconv.Atoi(n.Text)
 	if n.Kind != spec.Scalar || err != nil || count < 1 || strings.HasPrefix(n.Text, "+") || strings.HasPrefix(n.Text, "0") {
-		p.problems.Errorf(n.Pos, "FR5008", "`%s` must be a whole number of at least 1", what)
+		p.problems.Errorf(n.Pos, CodeNumber, "`%s` must be a whole number of at least 1", what)
 		return 0
 	}
 	return count

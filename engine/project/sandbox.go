@@ -25,14 +25,14 @@ func (p *parser) simulator(name, value *spec.Node) {
 			simulator.Command = p.texts(n, "`command`")
 			switch {
 			case n.Kind == spec.Sequence && len(n.Items) == 0:
-				p.problems.Errorf(n.Pos, "FR5001", "`command` must name a program")
+				p.problems.Errorf(n.Pos, CodeShape, "`command` must name a program")
 			case slices.ContainsFunc(simulator.Command, func(text string) bool { return strings.Contains(text, "${{") }):
-				p.problems.Errorf(n.Pos, "FR5031", "a simulator takes no expressions and no secrets")
+				p.problems.Errorf(n.Pos, CodeSimulator, "a simulator takes no expressions and no secrets")
 			}
 		},
 	})
 	if !written && value.Kind == spec.Mapping {
-		p.problems.Errorf(firstKey(value, name), "FR5031", "the simulator of connection `%s` has no `command`", name.Text).Hint =
+		p.problems.Errorf(firstKey(value, name), CodeSimulator, "the simulator of connection `%s` has no `command`", name.Text).Hint =
 			diag.Say("name the program that stands for the service: command: [./bin/" + name.Text + "-sim]")
 	}
 	p.project.Sandbox = append(p.project.Sandbox, simulator)
@@ -48,7 +48,7 @@ func (p *parser) checkSimulators() {
 		if slices.Contains(names, simulator.Connection) {
 			continue
 		}
-		problem := p.problems.Errorf(simulator.Pos, "FR5031", "`sandbox`: there is no connection `%s`", simulator.Connection)
+		problem := p.problems.Errorf(simulator.Pos, CodeSimulator, "`sandbox`: there is no connection `%s`", simulator.Connection)
 		if problem.Hint = diag.DidYouMean(simulator.Connection, names); problem.Hint.Text == "" {
 			problem.Hint = diag.Say("declare it under `connections`")
 		}

@@ -52,7 +52,7 @@ func (p *parser) server(n *spec.Node) {
 			}
 			server.Pos = v.Pos
 			if err := CheckListen(server.Listen); err != "" {
-				p.problems.Errorf(v.Pos, "FR5022", "`%s` is not an address to listen on: %s", server.Listen, err).Hint = diag.Say("write host:port, such as 127.0.0.1:7070")
+				p.problems.Errorf(v.Pos, CodeAddress, "`%s` is not an address to listen on: %s", server.Listen, err).Hint = diag.Say("write host:port, such as 127.0.0.1:7070")
 			}
 		},
 		"hosts":           func(v *spec.Node) { p.serverHosts(v) },
@@ -61,7 +61,7 @@ func (p *parser) server(n *spec.Node) {
 		"tls_key":         func(v *spec.Node) { server.TLSKey = p.optional(v, "`tls_key`") },
 	})
 	if (server.TLSCert == "") != (server.TLSKey == "") {
-		p.problems.Errorf(n.Pos, "FR5023", "`tls_cert` and `tls_key` belong together: one of them is missing")
+		p.problems.Errorf(n.Pos, CodeCertificate, "`tls_cert` and `tls_key` belong together: one of them is missing")
 	}
 }
 
@@ -76,7 +76,7 @@ func (p *parser) serverHosts(v *spec.Node) {
 			}
 		}
 		if text != "" && !isHost(name) {
-			p.problems.Errorf(item.Pos, "FR5022", "`%s` is not the name of a host", text).Hint = diag.Say("write name or name:port, such as flowrun.example.com; no scheme, no path, no *")
+			p.problems.Errorf(item.Pos, CodeAddress, "`%s` is not the name of a host", text).Hint = diag.Say("write name or name:port, such as flowrun.example.com; no scheme, no path, no *")
 			continue
 		}
 		p.project.Server.Hosts = append(p.project.Server.Hosts, strings.ToLower(text))
@@ -94,10 +94,10 @@ func (p *parser) trustedProxies(v *spec.Node) {
 		network, err := parseNetwork(text)
 		switch {
 		case err != nil:
-			p.problems.Errorf(item.Pos, "FR5022", "`%s` is not an address or a network", text).Hint = diag.Say("write an address, such as 127.0.0.1, or a network, such as 10.0.0.0/8")
+			p.problems.Errorf(item.Pos, CodeAddress, "`%s` is not an address or a network", text).Hint = diag.Say("write an address, such as 127.0.0.1, or a network, such as 10.0.0.0/8")
 			continue
 		case network.Bits() == 0:
-			p.problems.Errorf(item.Pos, "FR5022", "`%s` would believe everybody", text).Hint = diag.Say("name the addresses of the proxies: whoever is in the list says where requests come from")
+			p.problems.Errorf(item.Pos, CodeAddress, "`%s` would believe everybody", text).Hint = diag.Say("name the addresses of the proxies: whoever is in the list says where requests come from")
 			continue
 		}
 		p.project.Server.TrustedProxies = append(p.project.Server.TrustedProxies, network)

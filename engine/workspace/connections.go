@@ -140,7 +140,7 @@ func (p *Workspace) connectionConfig(c *project.Connection) (json.RawMessage, di
 	p.resolvePaths(value)
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		problems.Errorf(c.Pos, "FR5013", "connection `%s`: %v", c.Name, err)
+		problems.Errorf(c.Pos, project.CodeSetting, "connection `%s`: %v", c.Name, err)
 	}
 	return encoded, problems
 }
@@ -173,7 +173,7 @@ type configConverter struct {
 
 func (c configConverter) convert(node *spec.Node, t *schema.Type) any {
 	if !c.hasShape(node, t) {
-		c.problems.Errorf(node.Pos, "FR5013", "connection `%s`: this setting takes %s", c.connection, t.Article())
+		c.problems.Errorf(node.Pos, project.CodeSetting, "connection `%s`: this setting takes %s", c.connection, t.Article())
 		return nil
 	}
 	switch node.Kind {
@@ -227,7 +227,7 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 				for i, field := range t.Fields {
 					names[i] = field.Name
 				}
-				problem := c.problems.Errorf(pair.Key.Pos, "FR5010", "connection `%s` has no setting `%s`", c.connection, pair.Key.Text)
+				problem := c.problems.Errorf(pair.Key.Pos, project.CodeNoSetting, "connection `%s` has no setting `%s`", c.connection, pair.Key.Text)
 				if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint.Text == "" {
 					problem.Hint = diag.Say("its settings are " + strings.Join(names, ", "))
 				}
@@ -242,12 +242,12 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 	if match := SecretReference.FindStringSubmatch(strings.TrimSpace(node.Text)); match != nil {
 		if t != nil && t.Kind != schema.Any && !t.Secret && !c.secret {
-			c.problems.Errorf(node.Pos, "FR5011", "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
+			c.problems.Errorf(node.Pos, project.CodeSecretHere, "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
 		}
 		return map[string]string{"$secret": match[1]}
 	}
 	if strings.Contains(node.Text, "${{") {
-		c.problems.Errorf(node.Pos, "FR5012", "connection `%s`: a setting is literal text or exactly one ${{ secrets.NAME }}", c.connection)
+		c.problems.Errorf(node.Pos, project.CodeLiteral, "connection `%s`: a setting is literal text or exactly one ${{ secrets.NAME }}", c.connection)
 		return nil
 	}
 	plain := node.Style == spec.Plain
@@ -258,7 +258,7 @@ func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 	literal.Secret = false
 	value, err := literal.FromScalar(node.Text, plain)
 	if err != nil {
-		c.problems.Errorf(node.Pos, "FR5013", "connection `%s`: %v", c.connection, err)
+		c.problems.Errorf(node.Pos, project.CodeSetting, "connection `%s`: %v", c.connection, err)
 		return nil
 	}
 	return value

@@ -15,9 +15,6 @@ import (
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
-// codeSecretLacks is the problem of a secret that is needed and not set.
-const codeSecretLacks = "FR5017"
-
 // ConnectionUse is a connection that a step names, or takes by default.
 type ConnectionUse struct {
 	Plugin, Name string
@@ -149,7 +146,7 @@ func (p *Workspace) usable(ctx context.Context, u ConnectionUse, problems *diag.
 	place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
 	connection, err := p.Connection(u.Plugin, u.Name)
 	if outside := AsSandboxError(err); outside != nil {
-		problems.Errorf(place, codeSandbox, "%s", u.says(outside)).Hint = outside.Hint
+		problems.Errorf(place, project.CodeSandbox, "%s", u.says(outside)).Hint = outside.Hint
 	}
 	if err != nil {
 		return // the checker has said so
@@ -220,7 +217,7 @@ func (p *Workspace) TriggersLack(ctx context.Context, workflow *plan.Workflow) d
 			var missing *secret.NotFoundError
 			if clear, err := p.services.Reveal(ctx, name); errors.As(err, &missing) || err == nil && clear == "" {
 				place := diag.Pos{File: workflow.File, Line: t.Pos.Line, Column: t.Pos.Column}
-				problem := problems.Errorf(place, codeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
+				problem := problems.Errorf(place, project.CodeSecretLacks, "webhook `%s` needs the secret %s, which is not set: it takes no request", t.Name, name)
 				problem.Hint = p.secretHint("", name)
 			}
 		}
@@ -265,7 +262,7 @@ func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawM
 		if _, given := config[field.Name]; given || !field.Required || field.Type.Default != nil {
 			continue
 		}
-		problem := problems.Errorf(place, "FR5016", "connection `%s` of plugin %s needs the setting `%s`", u.Name, u.Plugin, field.Name)
+		problem := problems.Errorf(place, project.CodeSettingLacks, "connection `%s` of plugin %s needs the setting `%s`", u.Name, u.Plugin, field.Name)
 		problem.Hint = diag.Sayf("write it into %s: connections: {%s: {plugin: %s, config: {%s: …}}}", project.FileName, u.Name, u.Plugin, field.Name)
 		if slices.Contains(p.config.Bundled, u.Plugin) {
 			problem.Hint = problem.Hint.Then("; or try the workflow with --sandbox")
@@ -316,7 +313,7 @@ func (p *Workspace) checkPlugins() diag.List {
 		if slices.Contains(names, connection.Plugin) {
 			continue
 		}
-		problem := problems.Errorf(connection.Pos, "FR5015", "connection `%s`: there is no plugin `%s`", connection.Name, connection.Plugin)
+		problem := problems.Errorf(connection.Pos, project.CodeNoPlugin, "connection `%s`: there is no plugin `%s`", connection.Name, connection.Plugin)
 		if problem.Hint = diag.DidYouMean(connection.Plugin, names); problem.Hint.Text == "" {
 			problem.Hint = diag.Say("the plugins are " + strings.Join(names, ", ") + "; name others under `plugins`")
 		}

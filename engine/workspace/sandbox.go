@@ -14,9 +14,6 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// codeSandbox is the problem of a connection that nothing stands for in a sandbox.
-const codeSandbox = "FR5030"
-
 // LiveNotify begins the name of a notify target among Sandbox.Live.
 const LiveNotify = "notify:"
 

@@ -3,6 +3,8 @@ package workspace
 import (
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/project"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 )
@@ -105,6 +107,6 @@ func (p *Workspace) refusedUse(u ConnectionUse, problems *diag.List) {
 	_, err := p.Connection(u.Plugin, u.Name)
 	if outside := AsSandboxError(err); outside != nil {
 		place := diag.Pos{File: u.file, Line: u.pos.Line, Column: u.pos.Column}
-		problems.Errorf(place, codeSandbox, "%s", u.says(outside)).Hint = outside.Hint
+		problems.Errorf(place, project.CodeSandbox, "%s", u.says(outside)).Hint = outside.Hint
 	}
 }

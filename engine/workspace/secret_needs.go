@@ -181,7 +181,7 @@ func (p *Workspace) missingSecret(ctx context.Context, from, name, who string, p
 	if _, err := p.secretsOf(from).Reveal(ctx, name); !errors.As(err, &missing) {
 		return
 	}
-	problems.Errorf(place, codeSecretLacks, "%s needs the secret %s, which is not set", who, name).Hint = p.secretHint(from, name)
+	problems.Errorf(place, project.CodeSecretLacks, "%s needs the secret %s, which is not set", who, name).Hint = p.secretHint(from, name)
 }
 
 // secretHint says how a secret is set.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/project"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -18,7 +20,7 @@ func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
 		return nil, problems
 	}
 	if root.Kind != spec.Mapping {
-		problems.Errorf(root.Pos, "FR5001", "a file of inputs must be a mapping of names")
+		problems.Errorf(root.Pos, project.CodeShape, "a file of inputs must be a mapping of names")
 		return nil, problems
 	}
 	inputs := map[string]Input{}
@@ -29,7 +31,7 @@ func ReadInputs(file string, src []byte) (map[string]Input, diag.List) {
 		}
 		value, err := json.Marshal(plainValue(pair.Value))
 		if err != nil {
-			problems.Errorf(pair.Value.Pos, "FR5001", "input `%s`: %v", pair.Key.Text, err)
+			problems.Errorf(pair.Value.Pos, project.CodeShape, "input `%s`: %v", pair.Key.Text, err)
 			continue
 		}
 		inputs[pair.Key.Text] = Input{JSON: value}

@@ -72,7 +72,7 @@ func (p *Workspace) checkTokenFrom(declared *project.Connection, config json.Raw
 		if node := declared.Config.Get("token_from"); node != nil {
 			place = node.Pos
 		}
-		problems.Errorf(place, "FR5018", "%v", err)
+		problems.Errorf(place, project.CodeConnection, "%v", err)
 	}
 }
 

@@ -4,17 +4,13 @@ import (
 	"context"
 	"slices"
 
+	"github.com/flowrun/flowrun/engine/project"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
-)
-
-// The codes of what a workflow lacks on this machine.
-const (
-	codeSettingLacks = "FR5016"
-	codeSecretLacks  = "FR5017"
 )
 
 // readiness finds what workflows that are fine by themselves lack before they can
@@ -30,7 +26,7 @@ type readiness struct {
 // lacking reports what a run of the workflow would lack.
 func (r *readiness) lacking(ctx context.Context, workflow *plan.Workflow) diag.List {
 	found := r.project.Lacking(ctx, workflow, r.stored)
-	wantsSecret := func(p diag.Problem) bool { return p.Code == codeSecretLacks }
+	wantsSecret := func(p diag.Problem) bool { return p.Code == project.CodeSecretLacks }
 	if r.asked || !slices.ContainsFunc(found, wantsSecret) {
 		return found
 	}
@@ -59,7 +55,7 @@ func (a *app) storedSecrets(ctx context.Context) []string {
 // What a declared connection lacks stays an error, at its place in that file.
 func asWarnings(lacking diag.List, workflow *plan.Workflow) diag.List {
 	for i := range lacking {
-		if lacking[i].Code == codeSecretLacks || lacking[i].Code == codeSettingLacks && lacking[i].File == workflow.File {
+		if lacking[i].Code == project.CodeSecretLacks || lacking[i].Code == project.CodeSettingLacks && lacking[i].File == workflow.File {
 			lacking[i].Severity = diag.Warning
 		}
 	}
@@ -69,5 +65,5 @@ func asWarnings(lacking diag.List, workflow *plan.Workflow) diag.List {
 // ofThisMachine reports whether a warning is about this machine: --strict, which is
 // about files, does not fail for it.
 func ofThisMachine(p diag.Problem) bool {
-	return p.Severity == diag.Warning && (p.Code == codeSecretLacks || p.Code == codeSettingLacks)
+	return p.Severity == diag.Warning && (p.Code == project.CodeSecretLacks || p.Code == project.CodeSettingLacks)
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/project"
+
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -97,7 +99,7 @@ func unknownUserKeys(values []workspace.Setting) diag.List {
 		if slices.Contains(keys, value.Key) {
 			continue
 		}
-		problem := problems.Errorf(value.Pos, "FR5002", "the user's config file has no key `%s`", value.Key)
+		problem := problems.Errorf(value.Pos, project.CodeUnknownKey, "the user's config file has no key `%s`", value.Key)
 		problem.Hint = diag.DidYouMean(value.Key, keys)
 		problem.Hint = problem.Hint.Or(diag.Say("its keys are " + strings.Join(keys, ", ") + "; all others belong into flowrun.yaml"))
 	}
