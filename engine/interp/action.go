@@ -104,7 +104,7 @@ func (s *step) send() {
 		s.interrupt()
 		return
 	}
-	s.status, s.wait, s.until = runs.StepRunning, runs.Wait{}, time.Time{}
+	s.status, s.wait, s.until = runs.StepRunning, "", time.Time{}
 	s.attempts = max(s.attempts, a.attempt)
 	s.op = s.operation()
 	m.issue(s, journal.Command{Kind: journal.CommandCall, Path: s.op, Call: s.callNow()})
@@ -321,7 +321,7 @@ func (s *step) sleep(reason, name string, delay time.Duration, status runs.StepS
 		return
 	}
 	s.op = m.timerPath(s.operation(), name)
-	s.status, s.wait, s.until = status, wait, m.at.Add(delay)
+	s.status, s.wait, s.until = status, wait.String(), m.at.Add(delay)
 	m.timer(s, s.op, reason, s.until)
 	m.touch(s)
 }

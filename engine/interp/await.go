@@ -43,7 +43,7 @@ func (s *step) coreWait(input map[string]any) {
 // one it may wait as long as the run.
 func (s *step) await(wait *awaiting, shown runs.WaitKind) {
 	m := s.list.m
-	s.awaiting, s.status, s.wait = wait, runs.StepWaiting, runs.Wait{Kind: shown}
+	s.awaiting, s.status, s.wait = wait, runs.StepWaiting, string(shown)
 	m.awaiting = append(m.awaiting, s)
 	if wait.signal == "" {
 		m.asks++

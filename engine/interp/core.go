@@ -98,7 +98,7 @@ func (s *step) coreSleep(input map[string]any) {
 		until = s.late.at
 	}
 	s.op = m.timerPath(s.path, timerSleep)
-	s.status, s.wait, s.until = runs.StepWaiting, runs.Wait{Kind: runs.WaitSleep}, until.UTC()
+	s.status, s.wait, s.until = runs.StepWaiting, string(runs.WaitSleep), until.UTC()
 	m.timer(s, s.op, timerSleep, s.until)
 }
 

@@ -41,7 +41,7 @@ func (s *step) reconcile(l loss) {
 	}
 	asked := s.operation()
 	s.action.loss = &l
-	s.status, s.wait, s.until = runs.StepRunning, runs.Wait{}, time.Time{}
+	s.status, s.wait, s.until = runs.StepRunning, "", time.Time{}
 	s.note = "asking whether it took effect: " + l.cause.Message
 	call := s.callNow()
 	call.Effect, call.Timeout, call.Cursor, call.Cache, call.Reconcile = plan.EffectRead, reconcileTimeout, "", 0, asked

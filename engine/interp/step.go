@@ -36,7 +36,7 @@ type step struct {
 
 	attempts  int // of the operation that took the most
 	note      string
-	wait      runs.Wait
+	wait      string // the text of a runs.Wait
 	until     time.Time
 	prompt    *runs.Prompt
 	cached    bool
@@ -197,7 +197,7 @@ func (s *step) close() {
 		m.cancel(s.action.within)
 		s.action.within = ""
 	}
-	s.wait, s.until, s.prompt = runs.Wait{}, time.Time{}, nil
+	s.wait, s.until, s.prompt = "", time.Time{}, nil
 	s.endedAt = m.at
 }
 

@@ -66,7 +66,7 @@ func (s *step) view() runs.Step {
 		Outputs:    s.outputs,
 		Error:      s.err,
 		Uses:       s.code.step.Uses,
-		Wait:       s.wait.String(),
+		Wait:       s.wait,
 		Until:      timeOrNil(s.until),
 		Message:    s.note,
 		Prompt:     s.prompt,
