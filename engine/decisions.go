@@ -65,14 +65,14 @@ func (e *Engine) Decide(ctx context.Context, id, step string, act Act, request D
 		return nil, &fault.InputError{Message: "give the answer's fields one by one or as a whole, not both"}
 	}
 	result := &DecideResult{Step: step}
-	held, err := e.driver.Decide(ctx, id, request.Hold, func(m *interp.Machine, hold bool) (*journal.Event, error) {
+	ok, err := e.driver.Decide(ctx, id, request.Hold, func(m *interp.Machine, hold bool) (*journal.Event, error) {
 		made := decider{run: id, step: step, machine: m, request: request, hold: hold, result: result}
 		return made.event(act)
 	})
 	if err != nil {
 		return nil, e.loadFault(id, err)
 	}
-	result.Held = held && !result.Early
+	result.Held = ok && !result.Early
 	result.Run, err = e.storedRun(id)
 	return result, err
 }
@@ -196,7 +196,7 @@ func (d *decider) signal() (*journal.Event, error) {
 		return d.signaled(d.step, journal.Signal{Name: await.Signal, Payload: payload}), nil
 	}
 	names, open := d.machine.Signals()
-	if name, known := d.machine.SignalOf(d.step); known && !slices.Contains(names, d.step) {
+	if name, exists := d.machine.SignalOf(d.step); exists && !slices.Contains(names, d.step) {
 		return d.signalAhead(name)
 	}
 	return d.signalByName(d.step, names, open)
@@ -291,9 +291,9 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 	values := make(map[string]json.RawMessage, len(d.request.Form))
 	var wrong []*fault.InputError
 	for _, name := range slices.Sorted(maps.Keys(d.request.Form)) {
-		field, known := t.Field(name)
+		field, ok := t.Field(name)
 		switch {
-		case known:
+		case ok:
 		case t.Kind == schema.Any:
 			field = &schema.Type{}
 		case t.Additional != nil:

@@ -386,8 +386,8 @@ func (h *historian) timer(command *journal.Command, at time.Time) {
 		return
 	}
 	operation := runs.OperationOf(command.Path)
-	step, known := h.steps[operation]
-	if !known {
+	step, ok := h.steps[operation]
+	if !ok {
 		step = operation
 	}
 	h.begin(command.Path, Span{Step: step, Operation: operation, Kind: kind, From: at, Due: command.Timer.At})

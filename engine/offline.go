@@ -98,8 +98,8 @@ func CompactStore(ctx context.Context, c workspace.Config) (*upkeep.CompactRepor
 // HasRun reports whether the store of a state directory that nobody has open holds a
 // run. It changes nothing; a store that can't be read holds none for who asks.
 func HasRun(c workspace.Config, stateDir, id string) bool {
-	found, err := boltstore.HasRun(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, id)
-	return err == nil && found
+	ok, err := boltstore.HasRun(filepath.Join(stateDir, workspace.StoreFile), filesOf(c).options, id)
+	return err == nil && ok
 }
 
 // KernelWarning says that this kernel may damage a store, and what helps; "" when it
@@ -113,9 +113,9 @@ type storedRows struct {
 }
 
 // Get returns one row. *fault.LockedError, *fault.StoreError.
-func (r storedRows) Get(bucket, key string) (value []byte, found bool, err error) {
-	if value, found, err = boltstore.ReadRow(r.path, r.files.options, bucket, key); err != nil {
+func (r storedRows) Get(bucket, key string) (value []byte, ok bool, err error) {
+	if value, ok, err = boltstore.ReadRow(r.path, r.files.options, bucket, key); err != nil {
 		err = upkeep.StoreError(r.path, filepath.Dir(r.path), err)
 	}
-	return value, found, err
+	return value, ok, err
 }

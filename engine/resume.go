@@ -82,26 +82,26 @@ func (e *Engine) replan(ctx context.Context, row *runs.Run, request ResumeReques
 	if err != nil {
 		return err
 	}
-	found, problems := e.project.CheckedIn(ctx, now.File, dir, source)
-	if found == nil {
+	workflow, problems := e.project.CheckedIn(ctx, now.File, dir, source)
+	if workflow == nil {
 		return problems
 	}
-	if lacking := e.project.Preflight(ctx, found.Workflow); lacking.HasErrors() {
+	if lacking := e.project.Preflight(ctx, workflow.Workflow); lacking.HasErrors() {
 		return append(problems, lacking...)
 	}
-	stored, err := found.Stored()
+	stored, err := workflow.Stored()
 	if err != nil {
 		return err
 	}
 	if newest := row.LatestPlan; stored.Hash == newest || newest == "" && stored.Hash == row.PlanHash {
 		return nil // it is the plan that the run goes by
 	}
-	replan := &journal.Replan{PlanHash: stored.Hash, Plan: stored.Encoded, Plugins: pinsOf(found.Workflow)}
-	if replan.Inputs, err = latestInputs(found.Workflow, inputs); err != nil {
+	replan := &journal.Replan{PlanHash: stored.Hash, Plan: stored.Encoded, Plugins: pinsOf(workflow.Workflow)}
+	if replan.Inputs, err = latestInputs(workflow.Workflow, inputs); err != nil {
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s can't go on by %s: %v", row.ID, now.File, err), Hint: diag.Say("start a new run of it")}
 	}
 	err = e.driver.Replan(ctx, row.ID, func(m *interp.Machine) (*journal.Replan, string, error) {
-		return replan, request.By, m.CheckReplan(found.Workflow)
+		return replan, request.By, m.CheckReplan(workflow.Workflow)
 	})
 	var differs *interp.ReplanError
 	if errors.As(err, &differs) {
@@ -163,7 +163,7 @@ func latestInputs(workflow *plan.Workflow, stored json.RawMessage) (json.RawMess
 	}
 	given := map[string]workspace.Input{}
 	for name, value := range old {
-		if _, known := declared.Field(name); known {
+		if _, ok := declared.Field(name); ok {
 			given[name] = workspace.Input{JSON: value}
 		}
 	}

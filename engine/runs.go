@@ -22,18 +22,18 @@ import (
 // durable when Start returns. Problems of the workflow come as a list, those of
 // the inputs as an *InputError.
 func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, diag.List, error) {
-	found, problems := e.project.CheckedIn(ctx, request.File, request.Dir, request.Source)
-	if found == nil {
+	workflow, problems := e.project.CheckedIn(ctx, request.File, request.Dir, request.Source)
+	if workflow == nil {
 		return nil, problems, nil
 	}
-	inputs, err := workspace.ConvertInputs(found.Workflow, request.Inputs)
+	inputs, err := workspace.ConvertInputs(workflow.Workflow, request.Inputs)
 	if err != nil {
 		return nil, problems, err
 	}
-	if lacking := e.project.Preflight(ctx, found.Workflow); lacking.HasErrors() {
+	if lacking := e.project.Preflight(ctx, workflow.Workflow); lacking.HasErrors() {
 		return nil, append(problems, lacking...), nil
 	}
-	row, err := e.start(ctx, found, inputs, startOptions{Start: trigger.Start{
+	row, err := e.start(ctx, workflow, inputs, startOptions{Start: trigger.Start{
 		ScheduledAt: request.ScheduledAt, RequestID: request.RequestID, By: request.By,
 	}})
 	return row, problems, err

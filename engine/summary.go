@@ -99,12 +99,12 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 // summaries are those of each workflow, or of one: what needs somebody first, then
 // by the newest run.
 func (e *Engine) summaries(workflow string) ([]WorkflowSummary, error) {
-	found, err := e.store.WorkflowHeads(workflow)
+	heads, err := e.store.WorkflowHeads(workflow)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]WorkflowSummary, len(found))
-	for i, one := range found {
+	list := make([]WorkflowSummary, len(heads))
+	for i, one := range heads {
 		list[i] = WorkflowSummary{Workflow: one.Workflow, Runs: one.Runs, Attention: one.Attention, Newest: one.Newest}
 	}
 	slices.SortStableFunc(list, func(a, b WorkflowSummary) int {
@@ -179,11 +179,11 @@ func (e *Engine) acknowledged(id string) (Acknowledgement, error) {
 	if err != nil {
 		return Acknowledgement{}, e.RunFault(id, err)
 	}
-	found := Acknowledgement{Needed: needed}
+	acknowledgement := Acknowledgement{Needed: needed}
 	if look != nil {
-		found.At, found.By = look.At, look.By
+		acknowledgement.At, acknowledgement.By = look.At, look.By
 	}
-	return found, nil
+	return acknowledgement, nil
 }
 
 // NoRuns is the summary of a store that does not exist yet.

@@ -21,8 +21,8 @@ type origin struct{ scheme, host, port string }
 // one in Punycode are two.
 func originOf(u *url.URL) (o origin, ok bool) {
 	scheme := strings.ToLower(u.Scheme)
-	port, known := defaultPorts[scheme]
-	if !known || u.Hostname() == "" {
+	port, exists := defaultPorts[scheme]
+	if !exists || u.Hostname() == "" {
 		return origin{}, false
 	}
 	if text := u.Port(); text != "" {

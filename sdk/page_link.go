@@ -38,13 +38,13 @@ func NextLink(r *Response, link string) (string, error) {
 	if err != nil || target.User != nil || target.Host == "" {
 		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page can't be read")
 	}
-	there, known := originOf(target)
+	there, ok := originOf(target)
 	here, _ := originOf(r.url)
 	leads := target.Scheme + "://" + target.Host
-	if known {
+	if ok {
 		leads = there.String()
 	}
-	if !known || there != here {
+	if !ok || there != here {
 		return "", r.Fail(CodeUnexpectedResponse, "the link to the next page leads to %s, and the answer came from %s", r.Shown(leads, 128), here).
 			WithHint("the connection's credential would go there; check base_url")
 	}
@@ -56,8 +56,8 @@ func NextLink(r *Response, link string) (string, error) {
 func linkTo(headers []string, relation string) string {
 	for _, header := range headers {
 		for rest := header; ; {
-			_, after, found := strings.Cut(rest, "<")
-			if !found {
+			_, after, ok := strings.Cut(rest, "<")
+			if !ok {
 				break
 			}
 			target, parameters, closed := strings.Cut(after, ">")

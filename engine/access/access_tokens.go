@@ -258,11 +258,11 @@ func (c *Control) storedTokens() ([]storedToken, error) {
 
 // storedToken returns the row of a hash, nil when there is none.
 func (c *Control) storedToken(hash string) (*storedToken, uint64, error) {
-	data, version, found, err := c.store.KV().Get(tokenBucket, hash)
+	data, version, ok, err := c.store.KV().Get(tokenBucket, hash)
 	if err != nil {
 		return nil, 0, c.fault(fmt.Errorf("read a token: %w", err))
 	}
-	if !found {
+	if !ok {
 		return nil, 0, nil
 	}
 	row := new(storedToken)

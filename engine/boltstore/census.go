@@ -25,8 +25,8 @@ func (s *Store) Census() (census store.Census, err error) {
 			census.Oldest = runID(key)
 		}
 		return tx.Bucket(bucketByStatus).ForEach(func(key, _ []byte) error {
-			status, _, found := bytes.Cut(key, []byte{0})
-			if found {
+			status, _, ok := bytes.Cut(key, []byte{0})
+			if ok {
 				census.Runs[runs.Status(status)]++
 			}
 			return nil

@@ -17,16 +17,16 @@ type kvRows struct{ store *Store }
 func (s *Store) KV() store.KV { return &kvRows{s} }
 
 // Get is that of store.KV.
-func (kv *kvRows) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
+func (kv *kvRows) Get(bucket, key string) (value []byte, version uint64, exists bool, err error) {
 	err = kv.store.view(func(tx *bolt.Tx) error {
 		stored, at, ok, err := getKV(tx, bucket, key)
-		value, version, found = bytes.Clone(stored), at, ok
+		value, version, exists = bytes.Clone(stored), at, ok
 		return err
 	})
 	if err != nil {
 		return nil, 0, false, err
 	}
-	return value, version, found, nil
+	return value, version, exists, nil
 }
 
 // Put is that of store.KV.
@@ -105,7 +105,7 @@ func (kv *kvRows) Sizes(bucket, prefix string) (sizes []store.KVSize, err error)
 // found in another bucket is damaged.
 func kvName(bucket string) []byte { return []byte("kv/" + bucket) }
 
-func getKV(tx *bolt.Tx, bucket, key string) (value []byte, version uint64, found bool, err error) {
+func getKV(tx *bolt.Tx, bucket, key string) (value []byte, version uint64, ok bool, err error) {
 	b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
 	if b == nil || key == "" {
 		return nil, 0, false, nil

@@ -55,7 +55,7 @@ func getMark(tx *bolt.Tx) (m mark, err error) {
 
 // readBeside returns the mark beside a store; none where there is no such file, or one
 // that a power loss has left empty.
-func readBeside(path string) (m mark, found bool, err error) {
+func readBeside(path string) (m mark, ok bool, err error) {
 	data, err := os.ReadFile(path + markSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return mark{}, false, nil
@@ -130,25 +130,25 @@ func (s *Store) keepMarks(created bool) error {
 	}); err != nil {
 		return err
 	}
-	beside, found, err := readBeside(s.path)
+	beside, ok, err := readBeside(s.path)
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", s.path, err)
 	}
 	s.marks.current = stored
 	switch {
 	case created:
-		found = false
+		ok = false
 	case stored.Count == 0: // of a version without marks: whoever goes back to it does so on purpose
 		s.marks.current = beside
-	case found && stored.Count < beside.Count && !s.options.AcceptRollback:
+	case ok && stored.Count < beside.Count && !s.options.AcceptRollback:
 		return &store.RolledBackError{Path: s.path, Mark: s.path + markSuffix, Stored: stored.At, Beside: beside.At, Counts: [2]uint64{stored.Count, beside.Count}}
-	case found && stored.Count < beside.Count:
+	case ok && stored.Count < beside.Count:
 		if err := s.acceptRollback(stored, beside); err != nil {
 			return err
 		}
 	}
 	s.marks.kept = true
-	if found && beside.Count == s.marks.current.Count || s.marks.current.Count == 0 {
+	if ok && beside.Count == s.marks.current.Count || s.marks.current.Count == 0 {
 		return nil // the first change makes both
 	}
 	if err := writeBeside(s.path, s.marks.current); err != nil {

@@ -15,27 +15,27 @@ import (
 // ReadRow reads one row of a store file that no engine has open, and changes
 // nothing: not even that the file was opened. Errors: *LockedError, *NewerError,
 // ErrOlder, *CorruptError, those of the file system.
-func ReadRow(path string, o Options, bucket, key string) (value []byte, found bool, err error) {
+func ReadRow(path string, o Options, bucket, key string) (value []byte, exists bool, err error) {
 	err = readFile(path, o, func(tx *bolt.Tx) error {
 		stored, _, ok, err := getKV(tx, bucket, key)
-		value, found = bytes.Clone(stored), ok
+		value, exists = bytes.Clone(stored), ok
 		return err
 	})
-	return value, found, err
+	return value, exists, err
 }
 
 // HasRun is ReadRow for the question whether a run is stored.
-func HasRun(path string, o Options, id string) (found bool, err error) {
+func HasRun(path string, o Options, id string) (ok bool, err error) {
 	key, err := runKey(id)
 	if err != nil {
 		return false, err
 	}
 	err = readFile(path, o, func(tx *bolt.Tx) error {
 		row, err := getRow(tx, key)
-		found = row != nil
+		ok = row != nil
 		return err
 	})
-	return found, err
+	return ok, err
 }
 
 func readFile(path string, o Options, read func(*bolt.Tx) error) error {

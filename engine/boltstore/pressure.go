@@ -106,10 +106,10 @@ func (s *Store) Pressure() store.Pressure {
 
 // pressureOf compares with the watermarks; the worst counts.
 func pressureOf(u store.Usage, path string) store.Pressure {
-	var found store.Pressure
+	var pressure store.Pressure
 	worse := func(is bool, level store.Level, format string, args ...any) {
-		if is && level > found.Level {
-			found = store.Pressure{Level: level, Reason: fmt.Sprintf(format, args...)}
+		if is && level > pressure.Level {
+			pressure = store.Pressure{Level: level, Reason: fmt.Sprintf(format, args...)}
 		}
 	}
 	dir := filepath.Dir(path)
@@ -128,7 +128,7 @@ func pressureOf(u store.Usage, path string) store.Pressure {
 		worse(over(dispatchFull, dispatchRoom), store.PauseDispatch, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
 		worse(over(admissionFull, admissionRoom), store.StopAdmission, full, path, u.FileBytes, u.FreeBytes, u.MaxBytes)
 	}
-	return found
+	return pressure
 }
 
 // admits refuses a new run while space is short (P12). A request that was seen

@@ -128,19 +128,19 @@ func (s *Store) AdmitNext(key string) (row *runs.Run, err error) {
 		if err != nil || len(waiting) == 0 {
 			return false, err
 		}
-		found, err := indexedRow(tx, bucketSlots, waiting[0])
+		run, err := indexedRow(tx, bucketSlots, waiting[0])
 		if err != nil {
 			return false, err
 		}
-		held, err := slotRuns(tx, key, slotHeld, found.Slot.Limit)
-		if err != nil || len(held) >= found.Slot.Limit {
+		held, err := slotRuns(tx, key, slotHeld, run.Slot.Limit)
+		if err != nil || len(held) >= run.Slot.Limit {
 			return false, err
 		}
-		change, err := newRowChange(waiting[0], clone(found))
+		change, err := newRowChange(waiting[0], clone(run))
 		if err != nil {
 			return false, err
 		}
-		change.old = found
+		change.old = run
 		store.Queue(change.row, len(held), 0)
 		if err := change.encode(); err != nil {
 			return false, err

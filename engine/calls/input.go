@@ -66,7 +66,7 @@ func (c *Caller) learnClear(input json.RawMessage, t *schema.Type) {
 		return
 	}
 	for name, value := range fields {
-		if field, known := t.Field(name); known && (field.Secret || field.HasSecret()) {
+		if field, ok := t.Field(name); ok && (field.Secret || field.HasSecret()) {
 			c.learnTexts(value)
 		}
 	}
@@ -98,7 +98,7 @@ func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *runs.Error {
 		return nil // what is no object is refused later
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if _, known := t.Field(name); !known {
+		if _, ok := t.Field(name); !ok {
 			return &runs.Error{
 				Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name,
 				Message: fmt.Sprintf("there is no input `%s`", name), Hint: diag.DidYouMean(name, t.FieldNames()),
@@ -120,8 +120,8 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 		if json.Unmarshal(value, &text) != nil {
 			text = ""
 		}
-		field, known := t.Field(name)
-		secretField := known && field.Secret
+		field, ok := t.Field(name)
+		secretField := ok && field.Secret
 		if match := workspace.SecretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
 			if !secretField {
 				return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name, Message: fmt.Sprintf("`%s` is not a secret field, so it takes no secret", name)}

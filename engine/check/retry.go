@@ -49,9 +49,9 @@ func (c *checker) reactions(s *step, out *plan.Step) {
 	}
 	out.OnError = map[plan.ErrorKind]plan.Reaction{}
 	for _, pair := range node.Pairs {
-		kind, known := c.word(c.key("retry", "on"), pair.Key)
+		kind, exists := c.word(c.key("retry", "on"), pair.Key)
 		word, ok := c.word(key, pair.Value)
-		if known && ok {
+		if exists && ok {
 			out.OnError[plan.ErrorKind(kind)] = plan.Reaction(word)
 		}
 	}

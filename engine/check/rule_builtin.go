@@ -121,11 +121,11 @@ func (c *checker) notifyTarget(s *step) {
 		return
 	}
 	to := s.src.With.Get("to")
-	known, ok := c.catalog.(NotifyCatalog)
+	notifyCatalog, ok := c.catalog.(NotifyCatalog)
 	if to == nil || to.Bad || to.Kind != spec.Scalar || !ok {
 		return
 	}
-	text, targets := c.text(to), known.NotifyTargets()
+	text, targets := c.text(to), notifyCatalog.NotifyTargets()
 	if text.bad || text.hasExpr() || targets == nil || slices.Contains(targets, text.literal()) {
 		return
 	}

@@ -260,16 +260,16 @@ func (r *inputReader) kindWords(node *spec.Node) bool {
 	if kind == nil {
 		return false
 	}
-	found := false
+	ok := false
 	for _, pair := range node.Pairs {
 		key := r.c.key(schemaMap, pair.Key.Text)
 		if types := key.Kinds; types != nil && !slices.Contains(types, kind.Text) {
-			found = true
+			ok = true
 			r.problem(pair.Key.Pos, "`%s` does not belong to the type %s", pair.Key.Text, kind.Text).Hint =
 				diag.Say("it belongs to " + strings.Join(types, " and "))
 		}
 	}
-	return found
+	return ok
 }
 
 // typed reads the words whose values are of the schema's own type.

@@ -45,45 +45,45 @@ func (s *step) followsFailureOf(target *step) bool {
 // steps that it follows, directly or not, through steps that run only when all
 // went well.
 func (c *checker) asserted(s *step) []*eval.Expression {
-	var found []*eval.Expression
+	var expressions []*eval.Expression
 	if s == nil || s.src.Node == nil { // the place of the outputs: all steps ended well
 		for _, one := range c.main.steps {
-			found = c.assertion(one, found)
+			expressions = c.assertion(one, expressions)
 		}
-		return found
+		return expressions
 	}
 	seen := map[*step]bool{}
 	for at := s; at != nil; at = at.list.loop {
-		found = c.assertedBefore(at, seen, found)
+		expressions = c.assertedBefore(at, seen, expressions)
 	}
-	return found
+	return expressions
 }
 
-func (c *checker) assertedBefore(s *step, seen map[*step]bool, found []*eval.Expression) []*eval.Expression {
+func (c *checker) assertedBefore(s *step, seen map[*step]bool, expressions []*eval.Expression) []*eval.Expression {
 	if seen[s] || !s.runsOnOK() || !c.asserts {
-		return found
+		return expressions
 	}
 	seen[s] = true
 	for _, e := range s.needs {
-		found = c.assertedBefore(e.to, seen, c.assertion(e.to, found))
+		expressions = c.assertedBefore(e.to, seen, c.assertion(e.to, expressions))
 	}
-	return found
+	return expressions
 }
 
 // assertion adds the condition of a step that let nothing else pass.
-func (c *checker) assertion(s *step, found []*eval.Expression) []*eval.Expression {
+func (c *checker) assertion(s *step, expressions []*eval.Expression) []*eval.Expression {
 	src := s.src
 	if src.Uses == nil || src.Uses.Text != runs.CoreAssert || src.If != nil || src.Written("if") || !s.runsOnOK() || s.continues() {
-		return found
+		return expressions
 	}
 	node := src.With.Get("that")
 	if node == nil || node.Kind != spec.Scalar || node.Bad {
-		return found
+		return expressions
 	}
-	if text := c.text(node); text.whole != nil && text.whole.parsed != nil && !slices.Contains(found, text.whole.parsed) {
-		found = append(found, text.whole.parsed)
+	if text := c.text(node); text.whole != nil && text.whole.parsed != nil && !slices.Contains(expressions, text.whole.parsed) {
+		expressions = append(expressions, text.whole.parsed)
 	}
-	return found
+	return expressions
 }
 
 // impliesIf reports whether target's `if` holds whenever s runs: each of its

@@ -148,7 +148,7 @@ func (c *checker) readsType(s *step, reads []read, proven bool, wanted func(read
 		if !wanted(r) {
 			continue
 		}
-		if _, known := types[r.id]; !known {
+		if _, ok := types[r.id]; !ok {
 			ids = append(ids, r.id)
 			types[r.id] = c.stepType(s, r, proven)
 		}

@@ -106,8 +106,8 @@ func (c *checker) stateField(key *spec.Node) *schema.Type {
 			diag.Say("declare it at the top: state: {" + name + ": {type: …, default: …}}")
 		return nil
 	}
-	t, known := c.memory.state.Field(name)
-	if !known && c.memory.state.Additional == nil {
+	t, ok := c.memory.state.Field(name)
+	if !ok && c.memory.state.Additional == nil {
 		problem := c.errorAt(key.Pos, CodeStateName, "there is no state `%s`", name)
 		if problem.Hint = diag.DidYouMean(name, c.memory.state.FieldNames()); problem.Hint.Text == "" {
 			problem.Hint = diag.Say("declare it under `state` at the top")

@@ -53,11 +53,11 @@ func (c *checker) followed(key *spec.Key, node *spec.Node, out *plan.After) *sch
 		c.errorAt(node.Pos, CodeTriggerAfter, "a workflow can't follow itself").Hint = diag.Say("its runs would never end")
 		return unknown
 	}
-	known, ok := c.catalog.(ProjectCatalog)
+	projectCatalog, ok := c.catalog.(ProjectCatalog)
 	if !ok {
 		return unknown
 	}
-	names := known.WorkflowNames()
+	names := projectCatalog.WorkflowNames()
 	if names == nil {
 		return unknown
 	}
@@ -65,7 +65,7 @@ func (c *checker) followed(key *spec.Key, node *spec.Node, out *plan.After) *sch
 		c.errorAt(node.Pos, CodeTriggerAfter, "the project has no workflow `%s`", name).Hint = diag.DidYouMean(name, names)
 		return unknown
 	}
-	text := known.WorkflowOutputs(name)
+	text := projectCatalog.WorkflowOutputs(name)
 	if len(text) == 0 {
 		return unknown
 	}

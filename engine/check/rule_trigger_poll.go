@@ -12,17 +12,17 @@ import (
 func (t *trigger) poll(node *spec.Node) {
 	c, out := t.c, &plan.Poll{}
 	t.out.Poll = out
-	known := map[string]*spec.Node{}
-	read := func(key *spec.Key, n *spec.Node) { known[key.Name] = n }
+	nodes := map[string]*spec.Node{}
+	read := func(key *spec.Key, n *spec.Node) { nodes[key.Name] = n }
 	c.fields(node, "poll", map[string]reader{
 		"uses": read, "with": read, "connection": read, "every": into(&out.Every, c.duration), "items": read, "key": read,
 	})
 
-	result := c.polled(node, known, out)
-	elem := t.pollItems(known["items"], result, out)
+	result := c.polled(node, nodes, out)
+	elem := t.pollItems(nodes["items"], result, out)
 	t.reads = []string{itemKey}
 	t.scope = t.scope.With(itemKey, elem)
-	t.pollKey(known["key"], out)
+	t.pollKey(nodes["key"], out)
 	c.brought.item = joinedType(c.brought.item, elem)
 }
 
@@ -35,8 +35,8 @@ func joinedType(a, b *schema.Type) *schema.Type {
 
 // polled checks the action that is asked, as a step's call of it, and returns
 // the type of its outputs.
-func (c *checker) polled(node *spec.Node, known map[string]*spec.Node, out *plan.Poll) *schema.Type {
-	uses, with, connection := known["uses"], known["with"], known["connection"]
+func (c *checker) polled(node *spec.Node, nodes map[string]*spec.Node, out *plan.Poll) *schema.Type {
+	uses, with, connection := nodes["uses"], nodes["with"], nodes["connection"]
 	if connection != nil && connection.Kind != spec.Scalar {
 		c.errorAt(connection.Pos, CodeShape, "`connection` must be a single value, not a %s", connection.Kind)
 		connection = nil

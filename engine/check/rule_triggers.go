@@ -250,7 +250,7 @@ func (t *trigger) inputs() {
 	v := valuer{c: c, scope: t.scope}
 	out := v.value(node, accepted, "", false)
 	for _, pair := range node.Pairs {
-		if _, known := accepted.Field(pair.Key.Text); known || accepted.Additional != nil {
+		if _, ok := accepted.Field(pair.Key.Text); ok || accepted.Additional != nil {
 			t.out.Inputs = append(t.out.Inputs, plan.Binding{Name: pair.Key.Text, Value: partOf(out.plan, pair.Key.Text)})
 		}
 	}

@@ -144,14 +144,14 @@ func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
 			diag.Say("the input is checked when the step runs")
 		return nil
 	}
-	for _, found := range validation.Problems {
+	for _, validationProblem := range validation.Problems {
 		at := s.src.Uses
 		if s.src.With != nil {
-			at = find(s.src.With, found.Pointer)
+			at = find(s.src.With, validationProblem.Pointer)
 		}
-		problem := c.errorAt(at.Pos, CodeRefused, "%s", found.Summary)
-		problem.Hint = diag.Say(found.Detail)
-		if found.Severity == diag.Warning {
+		problem := c.errorAt(at.Pos, CodeRefused, "%s", validationProblem.Summary)
+		problem.Hint = diag.Say(validationProblem.Detail)
+		if validationProblem.Severity == diag.Warning {
 			problem.Severity = diag.Warning
 		}
 	}

@@ -258,14 +258,14 @@ func (v *valuer) list(node *spec.Node, t *schema.Type, pointer string, in bool) 
 	}
 	var joined *schema.Type
 	values := make([]plan.Value, 0, len(node.Items))
-	known := make([]json.RawMessage, 0, len(node.Items))
+	messages := make([]json.RawMessage, 0, len(node.Items))
 	for i, item := range node.Items {
 		part := v.value(item, elem, child(pointer, itoa(i)), in)
 		values = append(values, part.plan)
 		if part.json == nil {
 			part.json = json.RawMessage("null") // the places of the others must stay
 		}
-		known = append(known, part.json)
+		messages = append(messages, part.json)
 		if joined == nil {
 			joined = part.typ
 		} else {
@@ -277,7 +277,7 @@ func (v *valuer) list(node *spec.Node, t *schema.Type, pointer string, in bool) 
 	if joined != nil {
 		typ = schema.AtLeast(schema.ListOf(joined), len(node.Items))
 	}
-	out := value{plan: plan.Value{Kind: plan.ValueList, List: values}, json: encode(known), typ: typ}
+	out := value{plan: plan.Value{Kind: plan.ValueList, List: values}, json: encode(messages), typ: typ}
 	return folded(out, values)
 }
 
@@ -321,7 +321,7 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 	var bindings []plan.Binding
 	var parts []plan.Value
 	var fields []schema.Field
-	known := map[string]json.RawMessage{}
+	messages := map[string]json.RawMessage{}
 	for _, pair := range node.Pairs {
 		name := pair.Key.Text
 		fieldType, ok := v.fieldType(node, pair, t)
@@ -334,11 +334,11 @@ func (v *valuer) object(node *spec.Node, t *schema.Type, pointer string, in bool
 		parts = append(parts, part.plan)
 		fields = append(fields, schema.Required(name, part.typ))
 		if part.json != nil {
-			known[name] = part.json
+			messages[name] = part.json
 		}
 	}
 	v.missing(node, t)
-	out := value{plan: plan.Value{Kind: plan.ValueObject, Object: bindings}, json: encode(known), typ: schema.ObjectOf(fields...)}
+	out := value{plan: plan.Value{Kind: plan.ValueObject, Object: bindings}, json: encode(messages), typ: schema.ObjectOf(fields...)}
 	return folded(out, parts)
 }
 

@@ -59,15 +59,15 @@ func (c *Connections) ListConnections(ctx context.Context) []workspace.Connectio
 }
 
 // loginState asks the plugin what it knows of its login.
-func (c *Connections) loginState(ctx context.Context, found workspace.NamedConnection) *workspace.LoginState {
+func (c *Connections) loginState(ctx context.Context, connection workspace.NamedConnection) *workspace.LoginState {
 	state := &workspace.LoginState{State: workspace.LoginUnknown}
-	login := c.project.Login(found.Plugin)
+	login := c.project.Login(connection.Plugin)
 	if login == nil || login.Status == "" {
 		return state
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	result, err := c.calls.Call(ctx, calls.Request{Action: found.Plugin + "." + login.Status, Connection: found.Name}, quiet{})
+	result, err := c.calls.Call(ctx, calls.Request{Action: connection.Plugin + "." + login.Status, Connection: connection.Name}, quiet{})
 	if err == nil && result.Error != nil {
 		err = fmt.Errorf("%s: %s", result.Error.Kind, result.Error.Message)
 	}

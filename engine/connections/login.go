@@ -39,14 +39,14 @@ type LoginRequest struct {
 // off goes on with the same code, by its idempotency key. The failure comes in
 // the result; an unknown connection is a *fault.UnknownError.
 func (c *Connections) Login(ctx context.Context, connection string, request LoginRequest, sink runs.Sink) (calls.Result, error) {
-	found, err := c.project.FindConnection(connection)
+	namedConnection, err := c.project.FindConnection(connection)
 	if err != nil {
 		return calls.Result{}, err
 	}
-	if refusal := c.refuse(found, "in"); refusal != nil {
+	if refusal := c.refuse(namedConnection, "in"); refusal != nil {
 		return calls.Result{Error: refusal}, nil
 	}
-	l, refusal := c.login(found, request.Scopes)
+	l, refusal := c.login(namedConnection, request.Scopes)
 	if refusal != nil {
 		return calls.Result{Error: refusal}, nil
 	}
@@ -67,19 +67,19 @@ type login struct {
 // login works out what a login asks for: the scopes that a person names, else those of
 // the connection's config, else the plugin's usual ones; none where the plugin's start
 // takes none.
-func (c *Connections) login(found workspace.NamedConnection, asked []string) (*login, *runs.Error) {
-	l := &login{NamedConnection: found, actions: c.project.Login(found.Plugin)}
-	if !c.takes(found.Plugin, l.actions.Start, "scopes") {
+func (c *Connections) login(connection workspace.NamedConnection, asked []string) (*login, *runs.Error) {
+	l := &login{NamedConnection: connection, actions: c.project.Login(connection.Plugin)}
+	if !c.takes(connection.Plugin, l.actions.Start, "scopes") {
 		if len(asked) == 0 {
 			return l, nil
 		}
 		return nil, &runs.Error{
-			Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: fmt.Sprintf("the login of plugin %s takes no scopes", found.Plugin), Hint: diag.Say("log in without them"),
+			Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: fmt.Sprintf("the login of plugin %s takes no scopes", connection.Plugin), Hint: diag.Say("log in without them"),
 		}
 	}
 	l.scopes = asked
 	if len(asked) == 0 {
-		l.scopes = configuredScopes(c.project.ConnectionSettings(found)["scopes"])
+		l.scopes = configuredScopes(c.project.ConnectionSettings(connection)["scopes"])
 	}
 	if len(l.scopes) == 0 {
 		l.scopes = l.actions.Scopes
@@ -205,23 +205,23 @@ func (c *Connections) await(ctx context.Context, l *login, outputs json.RawMessa
 
 // refuse says why a connection has no login of its own to log in to, or out of; nil
 // where it has. way is "in" or "out".
-func (c *Connections) refuse(found workspace.NamedConnection, way string) *runs.Error {
-	if _, err := c.project.Describe(found.Plugin); err != nil {
+func (c *Connections) refuse(namedConnection workspace.NamedConnection, way string) *runs.Error {
+	if _, err := c.project.Describe(namedConnection.Plugin); err != nil {
 		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Message: err.Error()}
 	}
-	if c.project.Login(found.Plugin) != nil {
+	if c.project.Login(namedConnection.Plugin) != nil {
 		return nil
 	}
-	if source := c.project.TokenSource(found); source != "" {
+	if source := c.project.TokenSource(namedConnection); source != "" {
 		return &runs.Error{
 			Kind: plan.KindInvalid, Applied: runs.NotApplied,
-			Message: fmt.Sprintf("connection `%s` takes its token from `%s`: log %s there", found.Name, source, way),
+			Message: fmt.Sprintf("connection `%s` takes its token from `%s`: log %s there", namedConnection.Name, source, way),
 			Hint:    diag.Sayf("%s", diag.Command{"connections", "log" + way, source}),
 		}
 	}
 	refusal := &runs.Error{
 		Kind: plan.KindInvalid, Applied: runs.NotApplied,
-		Message: fmt.Sprintf("connection `%s` has no login: plugin %s takes its credentials from the connection's config", found.Name, found.Plugin),
+		Message: fmt.Sprintf("connection `%s` has no login: plugin %s takes its credentials from the connection's config", namedConnection.Name, namedConnection.Plugin),
 	}
 	var others []string
 	for _, connection := range c.project.ConnectionNames() {

@@ -23,29 +23,29 @@ type LogoutResult struct {
 // is forgotten even if the service does not withdraw it, which Error tells then.
 // An unknown connection is a *fault.UnknownError.
 func (c *Connections) Logout(ctx context.Context, connection string) (LogoutResult, error) {
-	found, err := c.project.FindConnection(connection)
+	namedConnection, err := c.project.FindConnection(connection)
 	if err != nil {
 		return LogoutResult{}, err
 	}
-	if refusal := c.refuse(found, "out"); refusal != nil {
+	if refusal := c.refuse(namedConnection, "out"); refusal != nil {
 		return LogoutResult{Error: refusal}, nil
 	}
-	revoke := c.project.Login(found.Plugin).Revoke
+	revoke := c.project.Login(namedConnection.Plugin).Revoke
 	if revoke == "" {
 		return LogoutResult{Error: &runs.Error{
-			Kind: plan.KindUnsupported, Applied: runs.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: its login names no action for it", found.Plugin),
+			Kind: plan.KindUnsupported, Applied: runs.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: its login names no action for it", namedConnection.Plugin),
 		}}, nil
 	}
-	if c.loginState(ctx, found).State == workspace.LoginNone {
+	if c.loginState(ctx, namedConnection).State == workspace.LoginNone {
 		return LogoutResult{Forgotten: true}, nil
 	}
-	answer, err := c.revoke(ctx, found, found.Plugin+"."+revoke)
+	answer, err := c.revoke(ctx, namedConnection, namedConnection.Plugin+"."+revoke)
 	if err != nil {
 		return LogoutResult{}, err
 	}
 	if !answer.Revoked { // whoever logs out is not logged in here any more, whatever the service says
-		if err := c.project.Services().ForgetToken(found.Plugin, found.Name); err != nil {
-			return answer, c.fault(fmt.Errorf("forget the token of connection %s: %w", found.Name, err))
+		if err := c.project.Services().ForgetToken(namedConnection.Plugin, namedConnection.Name); err != nil {
+			return answer, c.fault(fmt.Errorf("forget the token of connection %s: %w", namedConnection.Name, err))
 		}
 	}
 	answer.Forgotten = true
@@ -54,12 +54,12 @@ func (c *Connections) Logout(ctx context.Context, connection string) (LogoutResu
 
 // revoke calls the plugin's action, once: the token may be gone with the first
 // attempt.
-func (c *Connections) revoke(ctx context.Context, found workspace.NamedConnection, action string) (LogoutResult, error) {
+func (c *Connections) revoke(ctx context.Context, connection workspace.NamedConnection, action string) (LogoutResult, error) {
 	input := json.RawMessage("{}")
 	if plugin, name, _ := strings.Cut(action, "."); c.takes(plugin, name, "forget") {
 		input = json.RawMessage(`{"forget":true}`) // whatever the service says
 	}
-	result, err := c.calls.Call(ctx, calls.Request{Action: action, Connection: found.Name, Input: input}, quiet{})
+	result, err := c.calls.Call(ctx, calls.Request{Action: action, Connection: connection.Name, Input: input}, quiet{})
 	if err != nil || result.Error != nil {
 		return LogoutResult{Error: result.Error}, err
 	}

@@ -33,15 +33,15 @@ const testTimeout = 30 * time.Second
 // TestConnection opens a connection and lets its plugin try it. The failure
 // comes in the result; an unknown connection is a *fault.UnknownError.
 func (c *Connections) TestConnection(ctx context.Context, connection string) (Test, error) {
-	found, err := c.project.FindConnection(connection)
+	namedConnection, err := c.project.FindConnection(connection)
 	if err != nil {
 		return Test{}, err
 	}
-	test := Test{Name: found.Name, Plugin: found.Plugin}
+	test := Test{Name: namedConnection.Name, Plugin: namedConnection.Plugin}
 	began := c.now()
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	tried, failure := c.try(bounded, found)
+	tried, failure := c.try(bounded, namedConnection)
 	test.Account, test.NotTried, test.Note, test.Error = tried.Account, tried.NotTried, tried.Note, failure
 	if ctx.Err() != nil {
 		return Test{}, ctx.Err()
@@ -49,7 +49,7 @@ func (c *Connections) TestConnection(ctx context.Context, connection string) (Te
 	if failed := test.Error; failed != nil {
 		failed.Action, failed.Step, failed.Attempt = "", "", 0
 		if failed.Kind == plan.KindAuthRequired && failed.Hint.Text == "" {
-			failed.Hint = diag.Sayf("log in with %s", diag.Command{"connections", "login", cmp.Or(c.project.TokenSource(found), found.Name)})
+			failed.Hint = diag.Sayf("log in with %s", diag.Command{"connections", "login", cmp.Or(c.project.TokenSource(namedConnection), namedConnection.Name)})
 		}
 	}
 	test.OK = test.Error == nil
@@ -57,12 +57,12 @@ func (c *Connections) TestConnection(ctx context.Context, connection string) (Te
 	return test, nil
 }
 
-func (c *Connections) try(ctx context.Context, found workspace.NamedConnection) (pluginhost.Test, *runs.Error) {
-	resolved, err := c.project.Connection(found.Plugin, found.Name)
+func (c *Connections) try(ctx context.Context, connection workspace.NamedConnection) (pluginhost.Test, *runs.Error) {
+	resolved, err := c.project.Connection(connection.Plugin, connection.Name)
 	if err != nil {
 		return pluginhost.Test{}, workspace.ConfigError(err)
 	}
-	if lacking := c.calls.LackingSettings(found.Plugin, found.Name); lacking != nil {
+	if lacking := c.calls.LackingSettings(connection.Plugin, connection.Name); lacking != nil {
 		return pluginhost.Test{}, lacking
 	}
 	return c.project.Host().Check(ctx, resolved.Connection)

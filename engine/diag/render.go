@@ -84,8 +84,8 @@ type sourceLines struct {
 }
 
 func (s *sourceLines) line(pos Pos) (string, bool) {
-	lines, known := s.files[pos.File]
-	if !known && s.source != nil {
+	lines, exists := s.files[pos.File]
+	if !exists && s.source != nil {
 		if data, ok := s.source(pos.File); ok {
 			lines = strings.Split(strings.TrimPrefix(string(data), "\uFEFF"), "\n")
 		}

@@ -70,8 +70,8 @@ func (a *attempt) fromCache(ctx context.Context) runs.Answer {
 	if request.AllPages {
 		key += "#items" // a page of which only the items are kept is another answer
 	}
-	if found := options.Cache.Get(key, a.Command.Cache); found != nil {
-		answer := *found
+	if completed := options.Cache.Get(key, a.Command.Cache); completed != nil {
+		answer := *completed
 		answer.Cached = true
 		return runs.Answer{Completed: &answer}
 	}

@@ -139,12 +139,12 @@ func assumeDefaults(node ast.Node, truth bool, scope *Scope) *Scope {
 }
 
 // defaultsIn lists the `??` in a part whose default is written out.
-func defaultsIn(node ast.Node, found []*ast.BinaryNode) []*ast.BinaryNode {
+func defaultsIn(node ast.Node, nodes []*ast.BinaryNode) []*ast.BinaryNode {
 	if n, ok := node.(*ast.BinaryNode); ok && n.Operator == "??" && isLiteral(n.Right) {
-		return append(found, n)
+		return append(nodes, n)
 	}
-	eachChild(node, func(child ast.Node) { found = defaultsIn(child, found) })
-	return found
+	eachChild(node, func(child ast.Node) { nodes = defaultsIn(child, nodes) })
+	return nodes
 }
 
 // givesOnly reports whether a part with a default in the place of a choice is the

@@ -329,7 +329,7 @@ func (c *checker) weight(t *schema.Type) int {
 	if t == nil {
 		return 0
 	}
-	if w, known := c.weights[t]; known {
+	if w, ok := c.weights[t]; ok {
 		return w
 	}
 	w := 1 + c.weight(t.Elem) + c.weight(t.Additional)

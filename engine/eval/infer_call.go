@@ -368,9 +368,9 @@ func (k *call) rowsOf() *schema.Type {
 		return k.wrong(0, "%s expects a list of objects, got %s", k.f.name, k.typeOf(0).Article())
 	}
 	if name, ok := k.literal(1); ok && elem.Kind == schema.Object {
-		field, known := follow(elem, name, k.c.strict)
+		field, exists := follow(elem, name, k.c.strict)
 		switch {
-		case !known:
+		case !exists:
 			issue := k.c.issueOver(k.args[1], CodeField, "unknown field `%s`", name)
 			issue.Hint = diag.DidYouMean(name, elem.FieldNames())
 			return k.c.report(issue)
@@ -463,9 +463,9 @@ func (k *call) got() *schema.Type {
 		}
 		return anyType
 	}
-	t, known := follow(k.typeOf(0), path, k.c.strict)
+	t, exists := follow(k.typeOf(0), path, k.c.strict)
 	switch {
-	case !known:
+	case !exists:
 		return anyType
 	case t.Secret:
 		return k.c.report(k.c.issueOver(k.node, CodeSecret, "`%s` is a secret, which can't be used in an expression", path))

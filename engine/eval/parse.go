@@ -122,8 +122,8 @@ func reword(issue *Issue) {
 
 // tokenText turns `Operator("=")` into "`=`".
 func tokenText(token string) string {
-	_, quoted, found := strings.Cut(token, "(\"")
-	if !found {
+	_, quoted, ok := strings.Cut(token, "(\"")
+	if !ok {
 		return strings.ToLower(token)
 	}
 	return "`" + strings.TrimSuffix(quoted, "\")") + "`"

@@ -96,18 +96,18 @@ func Bare(text string) (source string, offset int, issue *Issue) {
 // type.
 func Whole(segments []Segment) (Segment, bool) {
 	var whole Segment
-	found := false
+	ok := false
 	for _, segment := range segments {
 		switch {
-		case segment.IsExpr && found:
+		case segment.IsExpr && ok:
 			return Segment{}, false
 		case segment.IsExpr:
-			whole, found = segment, true
-		case !found || strings.Trim(segment.Text, "\r\n") != "":
+			whole, ok = segment, true
+		case !ok || strings.Trim(segment.Text, "\r\n") != "":
 			return Segment{}, false
 		}
 	}
-	return whole, found
+	return whole, ok
 }
 
 func trimmed(text string, from, to int) Segment {

@@ -137,17 +137,17 @@ func (x *Expression) bracket(at int, open, unopened *int) int {
 func charSpan(node ast.Node) (from, to int) {
 	loc := node.Location()
 	from, to = loc.From, loc.To
-	known := to > 0
+	exists := to > 0
 	if conditional, ok := node.(*ast.ConditionalNode); ok && conditional.Ternary {
-		known = false // expr puts it behind its last part
+		exists = false // expr puts it behind its last part
 	}
 	eachChild(node, func(child ast.Node) {
 		childFrom, childTo := charSpan(child)
 		if childTo == 0 {
 			return
 		}
-		if !known {
-			from, to, known = childFrom, childTo, true
+		if !exists {
+			from, to, exists = childFrom, childTo, true
 			return
 		}
 		from, to = min(from, childFrom), max(to, childTo)

@@ -60,11 +60,11 @@ func bareFields(file string, text []byte, root *spec.Node) map[int]bool {
 	if workflow == nil {
 		return nil
 	}
-	found := map[int]bool{}
+	set := map[int]bool{}
 	add := func(node *spec.Node) {
 		if node != nil && node.Kind == spec.Scalar {
 			if start, _, ok := node.Range(); ok {
-				found[start] = true
+				set[start] = true
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func bareFields(file string, text []byte, root *spec.Node) map[int]bool {
 	for _, list := range [][]*spec.Step{workflow.Steps, workflow.OnSuccess, workflow.OnFailure, workflow.Finally} {
 		visit(list)
 	}
-	return found
+	return set
 }
 
 // same reports whether two trees say the same. a is the one before formatting.

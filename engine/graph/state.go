@@ -41,7 +41,7 @@ func (s State) tone() string {
 	if s.Warn {
 		return warnClass
 	}
-	if found, known := tags[s.Status]; known {
+	if found, ok := tags[s.Status]; ok {
 		return found.class
 	}
 	return "t-calm"

@@ -139,15 +139,15 @@ func (r *Revisions) File(ctx context.Context, name string) (*WorkflowFile, error
 	if err != nil {
 		return nil, err
 	}
-	found := loaded.find(name)
-	if found == nil && r.following.Load() { // a file that has just been written
+	file := loaded.find(name)
+	if file == nil && r.following.Load() { // a file that has just been written
 		if loaded, err = r.Refresh(ctx, false); err != nil {
 			return nil, err
 		}
-		found = loaded.find(name)
+		file = loaded.find(name)
 	}
-	if found != nil {
-		return found, nil
+	if file != nil {
+		return file, nil
 	}
 	var names []string
 	for known := range loaded.byName {

@@ -23,7 +23,7 @@ func (r *Revisions) Follow(ctx context.Context, after func(time.Duration) <-chan
 	}
 	r.following.Store(true)
 	defer r.following.Store(false)
-	told := r.tellLacks(ctx, nil)
+	set := r.tellLacks(ctx, nil)
 	last, wait := read, FollowEvery
 	for {
 		select {
@@ -40,7 +40,7 @@ func (r *Revisions) Follow(ctx context.Context, after func(time.Duration) <-chan
 			if _, err := r.Refresh(ctx, false); err != nil {
 				r.project.Config().Log.Warn("workflow files not read", "error", err)
 			}
-			told = r.tellLacks(ctx, told)
+			set = r.tellLacks(ctx, set)
 			read = now
 		}
 		last = now
@@ -50,7 +50,7 @@ func (r *Revisions) Follow(ctx context.Context, after func(time.Duration) <-chan
 // tellLacks says in the log which triggers can't start a run for want of a secret or
 // a setting, once for each revision. told are the hashes of those that were looked
 // at; it returns those in force.
-func (r *Revisions) tellLacks(ctx context.Context, told map[string]bool) map[string]bool {
+func (r *Revisions) tellLacks(ctx context.Context, set map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	loaded := r.Current.Load()
 	if loaded == nil {
@@ -62,7 +62,7 @@ func (r *Revisions) tellLacks(ctx context.Context, told map[string]bool) map[str
 			continue
 		}
 		now[rev.Hash] = true
-		if told[rev.Hash] {
+		if set[rev.Hash] {
 			continue
 		}
 		for _, lacking := range r.project.TriggersLack(ctx, rev.Workflow()) {
@@ -107,13 +107,13 @@ func (l *LoadedFiles) sameForce(other *LoadedFiles) bool {
 // report says in the log what a load has found.
 func (r *Revisions) report(before, now *LoadedFiles) {
 	log := r.project.Config().Log
-	known := map[string]*WorkflowFile{}
+	files := map[string]*WorkflowFile{}
 	for _, file := range before.Files {
-		known[file.File] = file
+		files[file.File] = file
 	}
 	for _, file := range now.Files {
-		old := known[file.File]
-		delete(known, file.File)
+		old := files[file.File]
+		delete(files, file.File)
 		broken := FirstError(file.AllProblems())
 		switch {
 		case broken != nil && (old == nil || FirstError(old.AllProblems()) == nil || FirstError(old.AllProblems()).String() != broken.String()):
@@ -124,7 +124,7 @@ func (r *Revisions) report(before, now *LoadedFiles) {
 			log.Info("workflow added", "workflow", file.InForce.Name(), "file", file.File)
 		}
 	}
-	for _, gone := range known {
+	for _, gone := range files {
 		log.Info("workflow file removed", "file", gone.File)
 	}
 }

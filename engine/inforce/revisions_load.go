@@ -194,20 +194,20 @@ func (r *Revisions) check(ctx context.Context, before *WorkflowFile) *WorkflowFi
 	if tree != nil && tree.Name != nil {
 		f.Name, f.look.named = tree.Name.Text, tree.Name.Pos
 	}
-	found, problems := r.project.CheckedIn(ctx, f.File, r.project.Root(), f.src)
+	workflow, problems := r.project.CheckedIn(ctx, f.File, r.project.Root(), f.src)
 	f.problems = problems
 	f.follows = tree != nil && followsOthers(tree)
-	f.hopeful = found == nil && slices.ContainsFunc(problems, dependsOnOthers)
-	f.look.others = r.calledFiles(f.File, tree, found)
-	if found == nil {
+	f.hopeful = workflow == nil && slices.ContainsFunc(problems, dependsOnOthers)
+	f.look.others = r.calledFiles(f.File, tree, workflow)
+	if workflow == nil {
 		return f
 	}
-	encoded, err := found.Workflow.Encode()
+	encoded, err := workflow.Workflow.Encode()
 	if err != nil {
 		f.problems.Errorf(diag.Pos{File: f.File, Line: 1, Column: 1}, check.CodeShape, "encode the plan: %v", err)
 		return f
 	}
-	f.fresh, f.hash, f.src = workspace.NewTransient(found.Workflow), plan.HashOf(encoded), nil
+	f.fresh, f.hash, f.src = workspace.NewTransient(workflow.Workflow), plan.HashOf(encoded), nil
 	return f
 }
 
@@ -230,15 +230,15 @@ func dependsOnOthers(p diag.Problem) bool {
 
 // calledFiles are the workflows that a file's steps call, and those that they call
 // in turn as far as they are known. One that is not there yet is among them.
-func (r *Revisions) calledFiles(file string, tree *spec.Workflow, found *workspace.Checked) map[string]workspace.Stamp {
+func (r *Revisions) calledFiles(file string, tree *spec.Workflow, workflow *workspace.Checked) map[string]workspace.Stamp {
 	paths := map[string]bool{}
 	if tree != nil {
 		for _, uses := range calledBy(tree) {
 			paths[filepath.Join(filepath.Dir(r.path(file)), filepath.FromSlash(uses))] = true
 		}
 	}
-	if found != nil {
-		workspace.EachWorkflow(found.Workflow, func(w *plan.Workflow) {
+	if workflow != nil {
+		workspace.EachWorkflow(workflow.Workflow, func(w *plan.Workflow) {
 			for name := range w.Workflows {
 				paths[r.path(name)] = true
 			}

@@ -235,13 +235,13 @@ func (m *Machine) Awaiting(path string) (Await, bool) {
 // AwaitingSignal returns the steps that wait for a signal of a name, in the
 // order in which they began to.
 func (m *Machine) AwaitingSignal(name string) []Await {
-	var found []Await
+	var awaits []Await
 	for _, s := range m.awaiting {
 		if s.awaiting.signal == name && name != "" {
-			found = append(found, s.describeAwait())
+			awaits = append(awaits, s.describeAwait())
 		}
 	}
-	return found
+	return awaits
 }
 
 func (s *step) describeAwait() Await {
@@ -330,7 +330,7 @@ func signalsOf(steps []plan.Step) (names []string, open bool) {
 		if step.Uses != runs.CoreWait || step.Kind != plan.StepAction {
 			continue
 		}
-		if name, known := signalOf(step); known {
+		if name, ok := signalOf(step); ok {
 			names = append(names, name)
 		} else {
 			open = true
@@ -351,9 +351,9 @@ func (m *Machine) CheckOutcome(path string, output json.RawMessage) error {
 }
 
 // SignalOf returns the name of the signal that a step outside of loops waits for,
-// or will wait for. known is false where there is no such step, or where it computes
+// or will wait for. ok is false where there is no such step, or where it computes
 // the name.
-func (m *Machine) SignalOf(id string) (name string, known bool) {
+func (m *Machine) SignalOf(id string) (name string, ok bool) {
 	steps := m.program.workflow.Steps
 	i := slices.IndexFunc(steps, func(s plan.Step) bool { return s.ID == id && s.Kind == plan.StepAction && s.Uses == runs.CoreWait })
 	if i < 0 {
@@ -363,15 +363,15 @@ func (m *Machine) SignalOf(id string) (name string, known bool) {
 }
 
 // signalOf reads the name out of a core.wait step.
-func signalOf(step *plan.Step) (name string, known bool) {
+func signalOf(step *plan.Step) (name string, ok bool) {
 	var with struct{ Signal string }
 	switch step.With.Kind {
 	case plan.ValueLiteral:
-		known = json.Unmarshal(step.With.Literal, &with) == nil
-		return with.Signal, known
+		ok = json.Unmarshal(step.With.Literal, &with) == nil
+		return with.Signal, ok
 	case plan.ValueObject:
 		value, _ := part(step.With, "signal")
-		known = value.Kind == plan.ValueLiteral && json.Unmarshal(value.Literal, &name) == nil
+		ok = value.Kind == plan.ValueLiteral && json.Unmarshal(value.Literal, &name) == nil
 	}
-	return name, known
+	return name, ok
 }

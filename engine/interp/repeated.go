@@ -57,17 +57,17 @@ func isScalar(value any) bool {
 
 // add notes the items of a page, or tells which of them an earlier page gave.
 // Items that are twice on one page are the service's own matter.
-func (known pageItems) add(values []any, by string, window, page int) *runs.Error {
+func (items pageItems) add(values []any, by string, window, page int) *runs.Error {
 	fresh := make(pageItems, len(values))
-	failure := known.look(fresh, values, by, pagePlace{window: int32(window), page: int32(page)})
+	failure := items.look(fresh, values, by, pagePlace{window: int32(window), page: int32(page)})
 	if failure == nil {
-		known.take(fresh)
+		items.take(fresh)
 	}
 	return failure
 }
 
 // look notes items of a page in fresh: those behind a place of it.
-func (known pageItems) look(fresh pageItems, values []any, by string, behind pagePlace) *runs.Error {
+func (items pageItems) look(fresh pageItems, values []any, by string, behind pagePlace) *runs.Error {
 	for i, item := range values {
 		digest, name, ok := identify(item, by)
 		if !ok {
@@ -75,7 +75,7 @@ func (known pageItems) look(fresh pageItems, values []any, by string, behind pag
 		}
 		at := behind
 		at.item += int32(i) + 1
-		if before, seen := known[digest]; seen {
+		if before, seen := items[digest]; seen {
 			return repeatedItem(name, at, before)
 		}
 		if _, twice := fresh[digest]; !twice {
@@ -86,17 +86,17 @@ func (known pageItems) look(fresh pageItems, values []any, by string, behind pag
 }
 
 // take adds the items of a page that was looked at.
-func (known pageItems) take(fresh pageItems) {
+func (items pageItems) take(fresh pageItems) {
 	for digest, at := range fresh {
-		known[digest] = at
+		items[digest] = at
 	}
 }
 
 // drop forgets the items of a page of a window, or of all its pages (0).
-func (known pageItems) drop(window, page int) {
-	for digest, at := range known {
+func (items pageItems) drop(window, page int) {
+	for digest, at := range items {
 		if int(at.window) == window && (page == 0 || int(at.page) == page) {
-			delete(known, digest)
+			delete(items, digest)
 		}
 	}
 }

@@ -75,8 +75,8 @@ func (c *TriggerCode) Expr(x plan.Expr, roots map[string]any, at time.Time) (any
 func (c *TriggerCode) Inputs(t *plan.Trigger, roots map[string]any, at time.Time) (map[string]json.RawMessage, *runs.Error) {
 	inputs := make(map[string]json.RawMessage, len(t.Inputs))
 	for _, binding := range t.Inputs {
-		accepts, known := c.program.inputs.Field(binding.Name)
-		if !known {
+		accepts, ok := c.program.inputs.Field(binding.Name)
+		if !ok {
 			accepts = anyType
 		}
 		value, failure := c.Value(binding.Value, accepts, roots, at)
@@ -114,7 +114,7 @@ func named(t *schema.Type, value any) any {
 		}
 		object := make(map[string]any, len(value))
 		for name, item := range value {
-			if part, known := t.Field(name); known {
+			if part, ok := t.Field(name); ok {
 				object[name] = named(part, item)
 			}
 		}

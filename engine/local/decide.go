@@ -17,7 +17,7 @@ type Decide func(m *interp.Machine, held bool) (*journal.Event, error)
 // driven run goes on by it at once. For a run that nobody drives, hold says that
 // it is only recorded, for the next Load to go by; else the run is driven. It
 // reports whether the event was only recorded.
-func (d *Driver) Decide(ctx context.Context, id string, hold bool, decide Decide) (held bool, err error) {
+func (d *Driver) Decide(ctx context.Context, id string, hold bool, decide Decide) (ok bool, err error) {
 	for {
 		r := d.driven(id)
 		if r == nil {

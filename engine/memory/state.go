@@ -90,7 +90,7 @@ type StateRequest struct {
 // State returns the values of a workflow's state, or one of them: as they are
 // declared, with what is stored, then what is stored and declared no more.
 func (m *Memory) State(_ context.Context, workflow, name string) ([]StateItem, error) {
-	declared, known, err := m.declaredState(workflow)
+	declared, ok, err := m.declaredState(workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (m *Memory) State(_ context.Context, workflow, name string) ([]StateItem, e
 	if err != nil {
 		return nil, m.fault(err)
 	}
-	if !known && len(stored) == 0 {
+	if !ok && len(stored) == 0 {
 		return nil, m.unknownWorkflow(workflow)
 	}
 	var items []StateItem
@@ -160,11 +160,11 @@ func (m *Memory) unknownWorkflow(workflow string) error {
 // SetState sets a value by a person's word, typed by its declaration. A run that
 // HasAction read the value before ends with a conflict if it sets it too.
 func (m *Memory) SetState(ctx context.Context, request StateRequest) (*StateItem, error) {
-	declared, known, err := m.declaredState(request.Workflow)
+	declared, exists, err := m.declaredState(request.Workflow)
 	if err != nil {
 		return nil, err
 	}
-	if !known {
+	if !exists {
 		return nil, m.unknownWorkflow(request.Workflow)
 	}
 	t, ok := declared.Field(request.Name)
@@ -219,19 +219,19 @@ func (m *Memory) ResetState(_ context.Context, request StateRequest) ([]string, 
 	if err != nil {
 		return nil, m.fault(err)
 	}
-	declared, known, err := m.declaredState(request.Workflow)
+	declared, ok, err := m.declaredState(request.Workflow)
 	if err != nil {
 		return nil, err
 	}
-	if !known && len(values)+len(cursors) == 0 {
+	if !ok && len(values)+len(cursors) == 0 {
 		return nil, m.unknownWorkflow(request.Workflow)
 	}
-	names, found := []string{}, request.Name == ""
+	names, exists := []string{}, request.Name == ""
 	for _, value := range append(values, cursors...) {
 		if request.Name != "" && value.Name != request.Name {
 			continue
 		}
-		found = true
+		exists = true
 		if _, err := m.store.Change(store.Change{
 			Workflow: request.Workflow, Name: value.Name, Key: value.Key, At: m.now().UTC(), By: request.By,
 		}); err != nil {
@@ -241,7 +241,7 @@ func (m *Memory) ResetState(_ context.Context, request StateRequest) ([]string, 
 			names = append(names, value.Name)
 		}
 	}
-	if _, isDeclared := declared.Field(request.Name); !found && !isDeclared {
+	if _, isDeclared := declared.Field(request.Name); !exists && !isDeclared {
 		return nil, unknownState(request.Workflow, request.Name, nil)
 	}
 	return names, nil
@@ -332,9 +332,9 @@ func shownWatermark(stored []byte) json.RawMessage {
 }
 
 // declaredState returns the declared state of a workflow: that of the project's
-// file of this name, else that of its newest run. known is false when there is
+// file of this name, else that of its newest run. exists is false when there is
 // neither. The type is never nil.
-func (m *Memory) declaredState(workflow string) (t *schema.Type, known bool, err error) {
+func (m *Memory) declaredState(workflow string) (t *schema.Type, exists bool, err error) {
 	empty := schema.ObjectOf()
 	files, err := m.project.Workflows()
 	if err != nil {

@@ -33,8 +33,8 @@ func (d *data) admitFire(fire *runs.Fire) (existing string, err error) {
 		return "", nil
 	}
 	for {
-		stored, found := d.fires[keyOfFire(fire)]
-		existing, free, err := store.AdmitFire(fire, pointer(stored, found))
+		stored, ok := d.fires[keyOfFire(fire)]
+		existing, free, err := store.AdmitFire(fire, pointer(stored, ok))
 		if err != nil || existing != "" || free {
 			return existing, err
 		}
@@ -121,7 +121,7 @@ func (s *Store) fireKeys(selects func(f *runs.Fire) bool) (keys []fireKey, err e
 func (s *Store) firesOf(keys []fireKey) (fires []runs.Fire, err error) {
 	err = s.view(func(d *data) error {
 		for _, key := range keys {
-			if fire, found := d.fires[key]; found {
+			if fire, ok := d.fires[key]; ok {
 				fires = append(fires, clone(fire))
 			}
 		}
@@ -148,8 +148,8 @@ func (s *Store) FiresBetween(workflow, trigger string, from, until time.Time, li
 // Fire is that of store.Fires.
 func (s *Store) Fire(workflow, trigger string, slot time.Time) (fire *runs.Fire, err error) {
 	err = s.view(func(d *data) error {
-		stored, found := d.fires[fireKey{workflow, trigger, slot.UnixNano()}]
-		fire = pointer(stored, found)
+		stored, ok := d.fires[fireKey{workflow, trigger, slot.UnixNano()}]
+		fire = pointer(stored, ok)
 		return nil
 	})
 	return fire, err
@@ -183,8 +183,8 @@ func (s *Store) PutFires(fires []runs.Fire, workflow, trigger string, edit func(
 // edit changes what is kept of a trigger.
 func (t *tx) edit(workflow, trigger string, edit func(*runs.TriggerState)) runs.TriggerState {
 	key := triggerKey{workflow, trigger}
-	stored, found := t.triggers[key]
-	state, changed, paused := store.EditState(pointer(stored, found), workflow, trigger, edit)
+	stored, ok := t.triggers[key]
+	state, changed, paused := store.EditState(pointer(stored, ok), workflow, trigger, edit)
 	if changed {
 		t.triggers[key] = clone(*state)
 		t.wrote = true
@@ -198,8 +198,8 @@ func (t *tx) edit(workflow, trigger string, edit func(*runs.TriggerState)) runs.
 // TriggerState is that of store.Triggers.
 func (s *Store) TriggerState(workflow, trigger string) (state *runs.TriggerState, err error) {
 	err = s.view(func(d *data) error {
-		stored, found := d.triggers[triggerKey{workflow, trigger}]
-		state = pointer(stored, found)
+		stored, ok := d.triggers[triggerKey{workflow, trigger}]
+		state = pointer(stored, ok)
 		return nil
 	})
 	return state, err

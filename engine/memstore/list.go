@@ -115,8 +115,8 @@ func (s *Store) Looked(id string) (look *store.Look, needed bool, err error) {
 		if _, err := store.ParseID(id); err != nil {
 			return err
 		}
-		one, found := d.looks[id]
-		look, needed = pointer(one, found), d.needy[id]
+		one, ok := d.looks[id]
+		look, needed = pointer(one, ok), d.needy[id]
 		return nil
 	})
 	return look, needed, err

@@ -22,8 +22,8 @@ func keyOf(value runs.StateValue) memoryKey {
 }
 
 func (d *data) value(key memoryKey) (runs.StateValue, bool) {
-	value, found := d.values[key]
-	return value, found
+	value, ok := d.values[key]
+	return value, ok
 }
 
 // putValue writes a value, or removes it when it is nil, with its entry in the history.
@@ -85,7 +85,7 @@ func (s *Store) Cursors(workflow, name string) ([]runs.StateValue, error) {
 func (s *Store) Change(c store.Change) (version uint64, err error) {
 	value := runs.StateValue{Workflow: c.Workflow, Name: c.Name, Key: c.Key, Value: c.Value, At: c.At, By: c.By}
 	err = s.update(func(t *tx) error {
-		if _, found := t.value(keyOf(value)); found || c.Value != nil {
+		if _, ok := t.value(keyOf(value)); ok || c.Value != nil {
 			version = t.putValue(value)
 		}
 		return nil

@@ -156,8 +156,8 @@ func clone[T any](value T) (copied T) {
 }
 
 // pointer returns a copy of what a map holds; nil where it holds nothing.
-func pointer[T any](value T, found bool) *T {
-	if !found {
+func pointer[T any](value T, ok bool) *T {
+	if !ok {
 		return nil
 	}
 	copied := clone(value)

@@ -31,20 +31,20 @@ func (s *Store) KV() store.KV { return kvRows{s} }
 
 func (d *data) row(name, key string) (row, bool) {
 	if b := d.rows[name]; b != nil {
-		r, found := b.rows[key]
-		return r, found
+		r, ok := b.rows[key]
+		return r, ok
 	}
 	return row{}, false
 }
 
-func (kv kvRows) Get(name, key string) (value []byte, version uint64, found bool, err error) {
+func (kv kvRows) Get(name, key string) (value []byte, version uint64, ok bool, err error) {
 	err = kv.store.view(func(d *data) error {
 		var r row
-		r, found = d.row(name, key)
+		r, ok = d.row(name, key)
 		value, version = bytes.Clone(r.value), r.version
 		return nil
 	})
-	return value, version, found, err
+	return value, version, ok, err
 }
 
 // matches is the condition of a write.
@@ -81,7 +81,7 @@ func (kv kvRows) Delete(name, key string, ifVersion *uint64) error {
 		if err := t.matches(name, key, ifVersion); err != nil {
 			return err
 		}
-		if _, found := t.row(name, key); found {
+		if _, ok := t.row(name, key); ok {
 			delete(t.rows[name].rows, key)
 			t.wrote = true
 		}
@@ -193,7 +193,7 @@ func (s *Store) Sessions(now time.Time) (sessions []store.Session, err error) {
 func (s *Store) DeleteSessions(hashes ...store.SessionHash) error {
 	return s.update(func(t *tx) error {
 		for _, hash := range hashes {
-			if _, found := t.sessions[hash]; found {
+			if _, ok := t.sessions[hash]; ok {
 				delete(t.sessions, hash)
 				t.wrote = true
 			}

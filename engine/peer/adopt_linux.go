@@ -69,9 +69,9 @@ func reap(self int) {
 	if len(orphans) == 0 {
 		return
 	}
-	held := heldChildren()
+	set := heldChildren()
 	for _, pid := range orphans {
-		if held[pid] {
+		if set[pid] {
 			continue
 		}
 		for {
@@ -112,7 +112,7 @@ func children(self int) (pids []int) {
 // heldChildren are the processes of which this one holds a descriptor: somebody here
 // has started them and waits, or will.
 func heldChildren() map[int]bool {
-	held := map[int]bool{}
+	set := map[int]bool{}
 	infos, _ := filepath.Glob("/proc/self/fdinfo/*")
 	for _, info := range infos {
 		data, err := os.ReadFile(info)
@@ -120,12 +120,12 @@ func heldChildren() map[int]bool {
 			continue
 		}
 		for line := range bytes.Lines(data) {
-			if text, found := bytes.CutPrefix(line, []byte("Pid:")); found {
+			if text, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
 				if pid, err := strconv.Atoi(string(bytes.TrimSpace(text))); err == nil {
-					held[pid] = true
+					set[pid] = true
 				}
 			}
 		}
 	}
-	return held
+	return set
 }

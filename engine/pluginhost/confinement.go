@@ -255,7 +255,7 @@ func (h *Host) ports(hosts []string) []uint16 {
 		ports = append(ports, portsOf(host)...)
 	}
 	for _, name := range passedOn() {
-		if proxy, found := lookup(h.options.Environ, name); found && strings.HasSuffix(strings.ToLower(name), "_proxy") && name != "NO_PROXY" && name != "no_proxy" {
+		if proxy, ok := lookup(h.options.Environ, name); ok && strings.HasSuffix(strings.ToLower(name), "_proxy") && name != "NO_PROXY" && name != "no_proxy" {
 			ports = append(ports, portsOf(proxy)...)
 		}
 	}

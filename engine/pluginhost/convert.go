@@ -22,8 +22,8 @@ func kindOf(code pluginv1.Code) plan.ErrorKind {
 		return plan.KindInternal
 	}
 	kind := plan.ErrorKind(strings.ToLower(strings.TrimPrefix(code.String(), "CODE_")))
-	for _, known := range plan.ErrorKinds() {
-		if kind == known {
+	for _, errorKind := range plan.ErrorKinds() {
+		if kind == errorKind {
 			return kind
 		}
 	}
@@ -301,7 +301,7 @@ func wireError(e *runs.Error) *pluginv1.Error {
 }
 
 func codeOf(kind plan.ErrorKind) pluginv1.Code {
-	if code, known := pluginv1.Code_value[strings.ToUpper(string(kind))]; known {
+	if code, ok := pluginv1.Code_value[strings.ToUpper(string(kind))]; ok {
 		return pluginv1.Code(code)
 	}
 	return pluginv1.Code_INTERNAL

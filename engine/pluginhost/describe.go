@@ -220,11 +220,11 @@ func (u *unit) check(d *Description) (*contract, error) {
 	return c, nil
 }
 
-func checkLimiter(l plan.Limiter, known map[string]bool) error {
+func checkLimiter(l plan.Limiter, set map[string]bool) error {
 	switch {
 	case !actionName.MatchString(l.Name):
 		return fmt.Errorf("limiter %q: the name has other characters than lower-case letters, digits and _", l.Name)
-	case known[l.Name]:
+	case set[l.Name]:
 		return fmt.Errorf("limiter %s stands there twice", l.Name)
 	case l.Requests > 0 && l.Window <= 0:
 		return fmt.Errorf("limiter %s has no window", l.Name)
@@ -292,7 +292,7 @@ func objectSchema(text json.RawMessage) (*schema.Type, error) {
 // checkFields looks up the fields that paging and range name.
 func checkFields(c *actionContract) error {
 	has := func(t *schema.Type, name, what string) error {
-		if _, found := t.Field(name); !found {
+		if _, ok := t.Field(name); !ok {
 			return fmt.Errorf("%s names the field %q, which does not exist", what, name)
 		}
 		return nil

@@ -34,7 +34,7 @@ func cleanEnviron(environ, granted []string, home, tmp string) []string {
 	}
 	clean := []string{"HOME=" + home, "TMPDIR=" + tmp}
 	for _, name := range names {
-		if value, found := lookup(environ, name); found {
+		if value, ok := lookup(environ, name); ok {
 			clean = append(clean, name+"="+value)
 		}
 	}
@@ -44,7 +44,7 @@ func cleanEnviron(environ, granted []string, home, tmp string) []string {
 // lookup returns the last value of name, as a process would see it.
 func lookup(environ []string, name string) (string, bool) {
 	for _, entry := range slices.Backward(environ) {
-		if value, found := strings.CutPrefix(entry, name+"="); found {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
 		}
 	}

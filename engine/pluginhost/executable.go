@@ -103,7 +103,7 @@ func (l *library) resolve(s Source) (executable, error) {
 // digest returns the sha256 of the file, from the record when its stamp is the
 // same. read is given the open file otherwise.
 func (l *library) digest(path string, read func(*os.File) (string, error)) (string, error) {
-	if sum, found := l.recorded(path); found {
+	if sum, ok := l.recorded(path); ok {
 		return sum, nil
 	}
 	file, err := os.Open(path)
@@ -124,7 +124,7 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	if err := l.load(); err != nil {
 		return "", err
 	}
-	if entry, found := l.known[path]; found && entry.fileStamp == stamp {
+	if entry, exists := l.known[path]; exists && entry.fileStamp == stamp {
 		return entry.SHA256, nil
 	}
 	at, err := fileTime()
@@ -176,8 +176,8 @@ func (l *library) recorded(path string) (string, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry, found := l.known[path]
-	return entry.SHA256, found && entry.fileStamp == stamp
+	entry, ok := l.known[path]
+	return entry.SHA256, ok && entry.fileStamp == stamp
 }
 
 func (l *library) forget(path string) {

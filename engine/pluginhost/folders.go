@@ -52,8 +52,8 @@ func (h *Host) socketDir() (string, error) {
 		h.sockets = dir
 		return dir, nil
 	}
-	tmp, found := lookup(h.options.Environ, "TMPDIR")
-	if !found || len(tmp)+len("/flowrun-1234567890")+socketRoom > maxSocketPath {
+	tmp, ok := lookup(h.options.Environ, "TMPDIR")
+	if !ok || len(tmp)+len("/flowrun-1234567890")+socketRoom > maxSocketPath {
 		tmp = "/tmp"
 	}
 	dir, err := os.MkdirTemp(tmp, shortPrefix)

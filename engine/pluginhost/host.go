@@ -67,8 +67,8 @@ func New(o Options) *Host {
 
 // unit returns the plugin's supervisor. It fails with *PluginError.
 func (h *Host) unit(plugin string) (*unit, error) {
-	u, found := h.units[plugin]
-	if !found {
+	u, ok := h.units[plugin]
+	if !ok {
 		return nil, &PluginError{
 			Plugin: plugin, Reason: ReasonUnknownPlugin, Message: "there is no such plugin", Hint: diag.DidYouMean(plugin, h.names),
 		}
@@ -90,8 +90,8 @@ func splitAction(full string) (plugin, action string) {
 
 // Status returns the state of a plugin; the zero Status for an unknown one.
 func (h *Host) Status(plugin string) Status {
-	u, found := h.units[plugin]
-	if !found {
+	u, ok := h.units[plugin]
+	if !ok {
 		return Status{}
 	}
 	return u.status()

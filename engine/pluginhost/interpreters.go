@@ -49,8 +49,8 @@ func (h *Host) interpretersOf(script io.ReaderAt, private []string, depth int) [
 func firstLine(script io.ReaderAt) []string {
 	head := make([]byte, 256) // as much as the kernel reads
 	n, _ := script.ReadAt(head, 0)
-	line, found := bytes.CutPrefix(head[:n], []byte("#!"))
-	if !found {
+	line, ok := bytes.CutPrefix(head[:n], []byte("#!"))
+	if !ok {
 		return nil
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))

@@ -36,8 +36,8 @@ type validation struct {
 func (a *answers) get(question string) (validation, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	v, found := a.known[question]
-	return v, found
+	v, ok := a.known[question]
+	return v, ok
 }
 
 func (a *answers) put(question string, v validation) {
@@ -68,7 +68,7 @@ func (h *Host) Validate(ctx context.Context, action string, input json.RawMessag
 		return nil, nil, fmt.Errorf("validate %s: %w", action, err)
 	}
 	question := questionKey(c.Digest, name, input, unknown)
-	if v, found := u.answers.get(question); found {
+	if v, ok := u.answers.get(question); ok {
 		return v.diagnostics, v.output, nil
 	}
 	v, err := u.validate(ctx, &pluginv1.ValidateRequest{Action: name, Input: &pluginv1.Value{Json: input}, Unknown: unknown})

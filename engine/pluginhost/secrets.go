@@ -140,19 +140,19 @@ func (h *Host) sealOutput(ctx context.Context, req runs.Request, doc json.RawMes
 	if err != nil {
 		return nil, &runs.Error{Kind: plan.KindUnexpectedResponse, Message: err.Error()}
 	}
-	found := false
+	ok := false
 	tree, err = visit(tree, t, "", func(v any, t *schema.Type, pointer string) (any, bool, error) {
 		if v == nil || !(t != nil && t.Secret) && !slices.Contains(sensitive, pointer) {
 			return v, false, nil
 		}
-		found = true
+		ok = true
 		ref, err := h.sealOne(ctx, req, pointer, v)
 		return schema.SecretRef(sealedPrefix + ref), true, err
 	})
 	if err != nil {
 		return nil, asFailure(err)
 	}
-	if !found {
+	if !ok {
 		return h.gate.Mask(doc), nil // as the plugin wrote it
 	}
 	sealed, err := schema.Encode(tree)

@@ -73,11 +73,11 @@ func (s *services) GetState(ctx context.Context, r *pluginv1.GetStateRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	value, version, found, err := s.process.unit.host.options.State.GetState(ctx, key)
+	value, version, ok, err := s.process.unit.host.options.State.GetState(ctx, key)
 	if err != nil {
 		return nil, s.internal("read state", err)
 	}
-	return &pluginv1.GetStateResponse{Value: value, Version: version, Found: found}, nil
+	return &pluginv1.GetStateResponse{Value: value, Version: version, Found: ok}, nil
 }
 
 // PutState writes or deletes one value when its version is the given one.

@@ -132,8 +132,8 @@ func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest)
 // ownerInput asks for a time that the token must be good for, where the action
 // can be asked so.
 func ownerInput(a *actionContract, minTTL time.Duration) clearDocument {
-	field, known := a.input.Field("min_ttl_s")
-	if minTTL <= 0 || !known || field.Kind != schema.Int {
+	field, ok := a.input.Field("min_ttl_s")
+	if minTTL <= 0 || !ok || field.Kind != schema.Int {
 		return clearDocument{json: json.RawMessage("{}")}
 	}
 	seconds := min(int64(math.Ceil(minTTL.Seconds())), math.MaxInt32)

@@ -50,8 +50,8 @@ func NewAnswerCache(rows store.KV, around Surroundings) *AnswerCache {
 
 // Get returns an answer that is not older than maxAge.
 func (c *AnswerCache) Get(key string, maxAge time.Duration) *runs.Completed {
-	stored, _, found, err := c.kv.Get(cacheBucket, key)
-	if err != nil || !found {
+	stored, _, ok, err := c.kv.Get(cacheBucket, key)
+	if err != nil || !ok {
 		return nil // what can't be read is asked for anew
 	}
 	var entry cached
@@ -92,8 +92,8 @@ func (c *AnswerCache) sweep(now time.Time) {
 	}
 	removed := 0
 	for _, key := range keys {
-		stored, version, found, err := c.kv.Get(cacheBucket, key)
-		if err != nil || !found {
+		stored, version, ok, err := c.kv.Get(cacheBucket, key)
+		if err != nil || !ok {
 			continue
 		}
 		var entry cached

@@ -62,11 +62,11 @@ func (l *Limiter) restore() error {
 	}
 	stored := map[string][]byte{}
 	for _, key := range keys {
-		value, _, found, err := l.rows.Get(limiterBucket, key)
+		value, _, ok, err := l.rows.Get(limiterBucket, key)
 		if err != nil {
 			return fmt.Errorf("read limiter row %s: %w", key, err)
 		}
-		if found {
+		if ok {
 			stored[key] = value
 		}
 	}

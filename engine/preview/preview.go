@@ -227,14 +227,14 @@ func (v *previewer) surroundings() {
 	r := v.result
 	r.Plugins, r.Connections, r.Secrets, r.Hosts = []Plugin{}, []Connection{}, []string{}, []string{}
 	for i := 0; i < len(v.used); i++ { // grows: a token may come from another connection
-		found := v.used[i]
-		if description, err := v.project.Describe(found.Plugin); err == nil {
-			r.Plugins = append(r.Plugins, Plugin{Name: found.Plugin, Version: description.Version})
+		namedConnection := v.used[i]
+		if description, err := v.project.Describe(namedConnection.Plugin); err == nil {
+			r.Plugins = append(r.Plugins, Plugin{Name: namedConnection.Plugin, Version: description.Version})
 		}
-		if found.Name == "" {
+		if namedConnection.Name == "" {
 			continue
 		}
-		connection := v.connection(found)
+		connection := v.connection(namedConnection)
 		r.Connections = append(r.Connections, connection)
 		v.secrets = append(v.secrets, connection.Secrets...)
 		if owner, ok := v.project.Declared().Connection(connection.TokenFrom); ok && connection.TokenFrom != "" {
@@ -255,13 +255,13 @@ func (v *previewer) surroundings() {
 
 // connection describes one connection and notes its hosts. In a sandbox the
 // simulators' addresses say nothing.
-func (v *previewer) connection(found workspace.NamedConnection) Connection {
-	status := v.project.ConnectionStatus(found)
+func (v *previewer) connection(namedConnection workspace.NamedConnection) Connection {
+	status := v.project.ConnectionStatus(namedConnection)
 	connection := Connection{
-		Name: found.Name, Plugin: found.Plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
+		Name: namedConnection.Name, Plugin: namedConnection.Plugin, URL: status.URL, Rate: status.Rate, TokenFrom: status.TokenFrom,
 		Error: status.Error,
 	}
-	if !v.project.Live(found.Name) {
+	if !v.project.Live(namedConnection.Name) {
 		connection.URL = ""
 		return connection
 	}
@@ -312,7 +312,7 @@ func (v *previewer) host(text string) {
 
 // use notes a plugin and a connection; "" = the connection is not known.
 func (v *previewer) use(plugin, connection string) {
-	if found := (workspace.NamedConnection{Name: connection, Plugin: plugin}); !slices.Contains(v.used, found) {
-		v.used = append(v.used, found)
+	if namedConnection := (workspace.NamedConnection{Name: connection, Plugin: plugin}); !slices.Contains(v.used, namedConnection) {
+		v.used = append(v.used, namedConnection)
 	}
 }

@@ -127,17 +127,17 @@ func (v *previewer) count(action *plan.Action, connection string, calls Calls) {
 		if b.Spec.Requests <= 0 || b.Spec.Window <= 0 {
 			continue
 		}
-		known := v.buckets[b.Key]
-		if known == nil {
-			known = &previewBucket{spec: b.Spec, limit: Limit{
+		bucket := v.buckets[b.Key]
+		if bucket == nil {
+			bucket = &previewBucket{spec: b.Spec, limit: Limit{
 				Plugin: action.Plugin, Name: b.Name, Rate: b.Spec.String(), Calls: Calls{Max: new(int)},
 			}}
-			v.buckets[b.Key] = known
+			v.buckets[b.Key] = bucket
 			v.order = append(v.order, b.Key)
 		}
-		known.limit.Calls = sum(known.limit.Calls, calls)
-		if !slices.Contains(known.limit.Connections, connection) {
-			known.limit.Connections = append(known.limit.Connections, connection)
+		bucket.limit.Calls = sum(bucket.limit.Calls, calls)
+		if !slices.Contains(bucket.limit.Connections, connection) {
+			bucket.limit.Connections = append(bucket.limit.Connections, connection)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (v *previewer) step(step *plan.Step, env map[string]any, path string, run t
 	}
 	if step.If != nil {
 		one.If = step.If.Source
-		if value, known := static(step.If.Source, env); known {
+		if value, exists := static(step.If.Source, env); exists {
 			if holds, ok := value.(bool); ok {
 				one.IfValue = &holds
 			}
@@ -126,9 +126,9 @@ func (v *previewer) values(one *Step, step *plan.Step, env map[string]any) {
 	outputs, shown := map[string]any{}, map[string]any{}
 	one.Static = true
 	for _, binding := range step.Let {
-		value, known := v.value(binding.Value, inside)
+		value, ok := v.value(binding.Value, inside)
 		shown[binding.Name] = value
-		if !known {
+		if !ok {
 			one.Static = false
 			delete(inside, binding.Name)
 			continue
@@ -146,11 +146,11 @@ func (v *previewer) values(one *Step, step *plan.Step, env map[string]any) {
 }
 
 func (v *previewer) loop(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {
-	list, known := v.value(step.Loop.Foreach, env)
+	list, ok := v.value(step.Loop.Foreach, env)
 	items, isList := list.([]any)
 	one.Values = encoded(map[string]any{"foreach": list})
 	each := times{least: 0, most: -1}
-	if one.Static = known && isList; one.Static {
+	if one.Static = ok && isList; one.Static {
 		n := len(items)
 		one.Items, each = &n, times{n, n}
 	}
@@ -170,8 +170,8 @@ func copyOf(from map[string]any) map[string]any {
 }
 
 func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {
-	with, known := v.value(step.With, env)
-	if one.Static = known; !step.With.IsZero() {
+	with, ok := v.value(step.With, env)
+	if one.Static = ok; !step.With.IsZero() {
 		one.With = encoded(with)
 	}
 	if step.Workflow != "" {
@@ -198,13 +198,13 @@ func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path 
 // connect notes the connection of a step and what its rate limits count. One that
 // an expression names from what is not known yet is shown as that expression.
 func (v *previewer) connect(one *Step, step *plan.Step, action *plan.Action, env map[string]any, calls Calls) {
-	known := false
+	ok := false
 	if step.Connection != nil {
 		var name any
-		name, known = v.value(*step.Connection, env)
+		name, ok = v.value(*step.Connection, env)
 		one.Connection, _ = name.(string)
 	}
-	if !known {
+	if !ok {
 		v.use(action.Plugin, "")
 		return
 	}
@@ -232,7 +232,7 @@ func (v *previewer) child(one *Step, step *plan.Step, inputs map[string]any, pat
 func (v *previewer) knownInputs(step *plan.Step, env map[string]any) map[string]any {
 	inputs := map[string]any{}
 	for _, binding := range step.With.Object {
-		if value, known := v.value(binding.Value, env); known {
+		if value, ok := v.value(binding.Value, env); ok {
 			inputs[binding.Name] = value
 		}
 	}
@@ -255,9 +255,9 @@ func encoded(value any) json.RawMessage {
 	return raw
 }
 
-// value computes a value, or shows its expressions. known is false where a part
+// value computes a value, or shows its expressions. exists is false where a part
 // of it is not known.
-func (v *previewer) value(value plan.Value, env map[string]any) (shown any, known bool) {
+func (v *previewer) value(value plan.Value, env map[string]any) (shown any, exists bool) {
 	switch value.Kind {
 	case plan.ValueLiteral:
 		decoded, err := (&schema.Type{}).Decode(value.Literal)

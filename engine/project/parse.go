@@ -44,8 +44,8 @@ func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spe
 		return
 	}
 	for _, pair := range node.Pairs {
-		read, known := readers[pair.Key.Text]
-		if !known {
+		read, ok := readers[pair.Key.Text]
+		if !ok {
 			names := make([]string, 0, len(readers))
 			for name := range readers {
 				names = append(names, name)

@@ -26,7 +26,7 @@ type Server struct {
 // isHost reports whether text is the name of a host, or an address, in brackets
 // where it is IPv6.
 func isHost(text string) bool {
-	if inner, found := strings.CutPrefix(text, "["); found {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
 		ip := net.ParseIP(strings.TrimSuffix(inner, "]"))
 		return ip != nil && strings.HasSuffix(inner, "]")
 	}

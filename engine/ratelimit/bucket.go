@@ -65,20 +65,20 @@ func (b *bucket) forget(spec Spec, now time.Time) {
 	b.answered = slices.Delete(b.answered, 0, old)
 }
 
-// free returns when the next permit is free for the first in line. known is
+// free returns when the next permit is free for the first in line. ok is
 // false when that hangs on an answer that is still to come; the time is then the
 // least that is possible.
-func (b *bucket) free(spec Spec, now time.Time) (at time.Time, known bool) {
-	at, known = b.closedUntil, true
+func (b *bucket) free(spec Spec, now time.Time) (at time.Time, ok bool) {
+	at, ok = b.closedUntil, true
 	if spec.MaxConcurrent > 0 && b.open >= spec.MaxConcurrent {
-		known = false
+		ok = false
 	}
 	switch {
 	case !spec.limitsRate():
 	case spec.Fixed:
 		b.forget(spec, now)
 		if over := b.open + len(b.answered) - spec.Requests; over >= len(b.answered) && over >= 0 {
-			at, known = later(at, now.Add(spec.Window)), false
+			at, ok = later(at, now.Add(spec.Window)), false
 		} else if over >= 0 {
 			at = later(at, b.answered[over].Add(spec.Window))
 		}
@@ -87,7 +87,7 @@ func (b *bucket) free(spec Spec, now time.Time) (at time.Time, known bool) {
 			at = later(at, b.lastGrant.Add(spec.interval()))
 		}
 	}
-	return at, known
+	return at, ok
 }
 
 // expect estimates when the waiter with this many others before it has a permit:

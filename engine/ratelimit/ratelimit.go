@@ -115,13 +115,13 @@ func (l *Limiter) try(b *bucket, w *waiter) (granted *permit, expected time.Time
 	now := l.now()
 	place := b.place(w)
 	if place == 0 {
-		free, known := b.free(w.spec, now)
-		if !free.After(now) && known {
+		free, ok := b.free(w.spec, now)
+		if !free.After(now) && ok {
 			b.queue = slices.Delete(b.queue, 0, 1)
 			b.signalFirst()
 			return b.grant(w.spec, now), time.Time{}, 0
 		}
-		if known {
+		if ok {
 			return nil, free, free.Sub(now)
 		}
 		return nil, later(free, now), 0

@@ -22,9 +22,9 @@ func Parse(text string) (Spec, error) {
 	wrong := func() (Spec, error) {
 		return Spec{}, fmt.Errorf("%q is not a rate; write requests/duration, such as 60/1m", text)
 	}
-	count, window, found := strings.Cut(text, "/")
+	count, window, ok := strings.Cut(text, "/")
 	requests, err := strconv.Atoi(count)
-	if !found || err != nil || requests <= 0 || strings.HasPrefix(count, "+") {
+	if !ok || err != nil || requests <= 0 || strings.HasPrefix(count, "+") {
 		return wrong()
 	}
 	length, err := duration.Parse(window)

@@ -151,7 +151,7 @@ func placeIn(text string, at int) (line, column int) {
 
 // queryWords calls the expression as a whole what it is here.
 func queryWords(message string) string {
-	if rest, found := strings.CutPrefix(message, "a condition must be"); found {
+	if rest, ok := strings.CutPrefix(message, "a condition must be"); ok {
 		return "a query must be" + rest
 	}
 	return strings.Replace(message, "and a condition must be", "and a query must be", 1)

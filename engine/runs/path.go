@@ -72,7 +72,7 @@ func parsePath(text string) (p Path, ok bool) {
 	}
 	p.Part = part
 	p.Timer, p.Epoch = cutNumber(timer)
-	if head, behind, found := strings.Cut(rest, ":"); found {
+	if head, behind, exists := strings.Cut(rest, ":"); exists {
 		switch name, again := cutNumber(head); name {
 		case HandlerSuccess, HandlerFailure, HandlerFinally:
 			p.Handler, p.Again, rest = name, again, behind
@@ -205,8 +205,8 @@ func ItemOf(step, loop string) (item, key, inner string) {
 	if !InLoop(step, loop) {
 		return "", "", ""
 	}
-	written, inner, found := strings.Cut(step[len(loop)+1:], "].")
-	if !found {
+	written, inner, ok := strings.Cut(step[len(loop)+1:], "].")
+	if !ok {
 		return "", "", ""
 	}
 	return step[:len(step)-len(inner)-1], plainKey(written), inner

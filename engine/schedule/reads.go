@@ -26,8 +26,8 @@ func (r *Reads) Read(id string, s plan.Schedule) (*Trigger, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := readKey{id, s}
-	if known := r.triggers[key]; known != nil {
-		return known, nil
+	if trigger := r.triggers[key]; trigger != nil {
+		return trigger, nil
 	}
 	t, err := Read(id, &s)
 	if err != nil {

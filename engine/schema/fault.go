@@ -38,7 +38,7 @@ func JSONFault(err error) string {
 	case errors.As(err, &binary):
 		return "bytes are written in base64"
 	}
-	if _, name, found := strings.Cut(err.Error(), `unknown field "`); found {
+	if _, name, ok := strings.Cut(err.Error(), `unknown field "`); ok {
 		return fmt.Sprintf("there is no field %s", strings.TrimSuffix(name, `"`))
 	}
 	return "it can't be read"

@@ -90,11 +90,11 @@ func joinEnums(a, b []any) []any {
 	}
 	joined := append([]any{}, a...)
 	for _, value := range b {
-		known := false
+		ok := false
 		for _, other := range a {
-			known = known || sameScalar(other, value)
+			ok = ok || sameScalar(other, value)
 		}
-		if !known {
+		if !ok {
 			joined = append(joined, value)
 		}
 	}

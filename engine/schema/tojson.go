@@ -62,11 +62,11 @@ func (t *Type) writeKind(w *schemaWriter) {
 		Null: "null", Bool: "boolean", Int: "integer", Number: "number", String: "string", Time: "string",
 		Duration: "string", List: "array", Object: "object",
 	}
-	name, known := names[t.Kind]
+	name, ok := names[t.Kind]
 	switch {
-	case known && t.Nullable && t.Kind != Null:
+	case ok && t.Nullable && t.Kind != Null:
 		w.raw("type", `["`+name+`","null"]`)
-	case known:
+	case ok:
 		w.text("type", name)
 	case t.Nullable:
 		w.raw("nullable", "true")

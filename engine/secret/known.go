@@ -44,9 +44,9 @@ func eachClear(kv *SealedKV, bucket, prefix string, visit func(clear []byte)) er
 		return err
 	}
 	for _, key := range keys {
-		clear, _, found, err := kv.Get(bucket, key)
+		clear, _, ok, err := kv.Get(bucket, key)
 		switch {
-		case errors.Is(err, ErrUnseal), err == nil && !found:
+		case errors.Is(err, ErrUnseal), err == nil && !ok:
 			continue
 		case err != nil:
 			return err

@@ -162,14 +162,14 @@ func (o *Opaque) read() error {
 		if err != nil {
 			return fmt.Errorf("data key %q has no number", name)
 		}
-		material, _, found, err := o.kv.Get(opaqueBucket, name)
+		material, _, ok, err := o.kv.Get(opaqueBucket, name)
 		switch {
 		case errors.Is(err, ErrUnseal): // of another key file: what it sealed stays closed, the rest goes on
 			o.last = max(o.last, uint32(number))
 			continue
 		case err != nil:
 			return fmt.Errorf("data key %s: %w", name, err)
-		case !found:
+		case !ok:
 			continue
 		}
 		o.last = max(o.last, uint32(number))

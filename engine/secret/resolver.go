@@ -42,11 +42,11 @@ func NewResolver(redactor *Redactor, providers ...Provider) *Resolver {
 // has it.
 func (r *Resolver) Reveal(ctx context.Context, name string) (string, error) {
 	for _, provider := range r.providers {
-		value, found, err := provider.Lookup(ctx, name)
+		value, ok, err := provider.Lookup(ctx, name)
 		if err != nil {
 			return "", fmt.Errorf("secret %s: %w", name, err)
 		}
-		if !found {
+		if !ok {
 			continue
 		}
 		if r.redactor != nil {
@@ -118,8 +118,8 @@ func (e *Env) Prefix() string { return e.prefix }
 
 // Lookup returns the variable's value.
 func (e *Env) Lookup(_ context.Context, name string) (string, bool, error) {
-	value, found := e.values[e.VariableOf(name)]
-	return value, found, nil
+	value, ok := e.values[e.VariableOf(name)]
+	return value, ok, nil
 }
 
 // storedBucket is the bucket of the secrets that a person stored.
@@ -137,8 +137,8 @@ func (s *Stored) Lookup(_ context.Context, name string) (string, bool, error) {
 	if name == "" {
 		return "", false, nil
 	}
-	value, _, found, err := s.kv.Get(storedBucket, name)
-	return string(value), found, err
+	value, _, ok, err := s.kv.Get(storedBucket, name)
+	return string(value), ok, err
 }
 
 // Set stores a secret.

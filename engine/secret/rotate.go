@@ -287,14 +287,14 @@ func CheckSealed(ctx context.Context, kv KV, sealer *Sealer, buckets []string) (
 			if err := ctx.Err(); err != nil {
 				return nil, 0, err
 			}
-			found, opened, err := checkRow(kv, sealer, bucket, key)
+			ok, opened, err := checkRow(kv, sealer, bucket, key)
 			switch {
 			case err != nil:
 				return nil, 0, err
-			case found && !opened:
+			case ok && !opened:
 				lost = append(lost, Place{Bucket: bucket, Key: key})
 			}
-			if found {
+			if ok {
 				values++
 			}
 		}
@@ -302,11 +302,11 @@ func CheckSealed(ctx context.Context, kv KV, sealer *Sealer, buckets []string) (
 	return lost, values, nil
 }
 
-func checkRow(kv KV, sealer *Sealer, bucket, key string) (found, opened bool, err error) {
+func checkRow(kv KV, sealer *Sealer, bucket, key string) (ok, opened bool, err error) {
 	sealer.ring.RLock()
 	defer sealer.ring.RUnlock()
-	sealed, _, found, err := kv.Get(bucket, key)
-	if err != nil || !found {
+	sealed, _, ok, err := kv.Get(bucket, key)
+	if err != nil || !ok {
 		return false, false, err // a row that went away meanwhile is none
 	}
 	_, _, err = sealer.open(bucket, key, sealed)

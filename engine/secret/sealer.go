@@ -196,11 +196,11 @@ type SealedKV struct {
 func Seal(kv KV, sealer *Sealer) *SealedKV { return &SealedKV{kv: kv, sealer: sealer} }
 
 // Get returns the clear value. ErrUnseal.
-func (s *SealedKV) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
+func (s *SealedKV) Get(bucket, key string) (value []byte, version uint64, ok bool, err error) {
 	s.sealer.ring.RLock()
 	defer s.sealer.ring.RUnlock()
-	sealed, version, found, err := s.kv.Get(bucket, key)
-	if err != nil || !found {
+	sealed, version, ok, err := s.kv.Get(bucket, key)
+	if err != nil || !ok {
 		return nil, 0, false, err
 	}
 	value, _, err = s.sealer.open(bucket, key, sealed)

@@ -34,8 +34,8 @@ func ParseReference(data []byte) (name string, ok bool) {
 	if json.Unmarshal(data, &object) != nil || len(object) != 1 {
 		return "", false
 	}
-	raw, found := object[referenceKey]
-	if !found || len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &name) != nil || name == "" {
+	raw, exists := object[referenceKey]
+	if !exists || len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &name) != nil || name == "" {
 		return "", false
 	}
 	return name, true

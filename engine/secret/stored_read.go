@@ -15,9 +15,9 @@ type readOnly struct{ rows Rows }
 
 var errReadOnly = errors.New("this store is only read")
 
-func (r readOnly) Get(bucket, key string) (value []byte, version uint64, found bool, err error) {
-	value, found, err = r.rows.Get(bucket, key)
-	return value, 0, found, err
+func (r readOnly) Get(bucket, key string) (value []byte, version uint64, ok bool, err error) {
+	value, ok, err = r.rows.Get(bucket, key)
+	return value, 0, ok, err
 }
 
 func (readOnly) Put(string, string, []byte, *uint64) (uint64, error) { return 0, errReadOnly }
@@ -26,7 +26,7 @@ func (readOnly) List(string, string) ([]string, error)               { return ni
 
 // ReadStored reads one stored secret of a store that is not open here. The key file
 // must be there.
-func ReadStored(rows Rows, keyFile string, entropy io.Reader, name string) (value string, found bool, err error) {
+func ReadStored(rows Rows, keyFile string, entropy io.Reader, name string) (value string, ok bool, err error) {
 	ring, err := readKeys(keyFile)
 	if err != nil {
 		return "", false, err
@@ -35,6 +35,6 @@ func ReadStored(rows Rows, keyFile string, entropy io.Reader, name string) (valu
 	if err != nil {
 		return "", false, err
 	}
-	stored, _, found, err := Seal(readOnly{rows}, sealer).Get(storedBucket, name)
-	return string(stored), found, err
+	stored, _, ok, err := Seal(readOnly{rows}, sealer).Get(storedBucket, name)
+	return string(stored), ok, err
 }

@@ -31,12 +31,12 @@ func (t *Tokens) newID() (string, error) {
 }
 
 func (t *Tokens) read(c *credential) (*tokenRow, uint64, error) {
-	stored, version, found, err := t.options.KV.Get(tokensBucket, c.row)
+	stored, version, ok, err := t.options.KV.Get(tokensBucket, c.row)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read token of %s: %w", c.connection, err)
 	}
 	row := new(tokenRow)
-	if found {
+	if ok {
 		if err := json.Unmarshal(stored, row); err != nil {
 			return nil, 0, fmt.Errorf("read token of %s: %w", c.connection, err)
 		}

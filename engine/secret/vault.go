@@ -33,7 +33,7 @@ func (v *Vault) Put(run, value string) (name string, err error) {
 		return "", err
 	}
 	name = runPrefix + run + "/" + hex.EncodeToString(print[:16])
-	if _, _, found, err := v.kv.Get(vaultBucket, name); err != nil || found {
+	if _, _, ok, err := v.kv.Get(vaultBucket, name); err != nil || ok {
 		return name, err
 	}
 	if _, err := v.kv.Put(vaultBucket, name, []byte(value), nil); err != nil {
@@ -47,8 +47,8 @@ func (v *Vault) Lookup(_ context.Context, name string) (string, bool, error) {
 	if !isRunReference(name) {
 		return "", false, nil
 	}
-	value, _, found, err := v.kv.Get(vaultBucket, name)
-	return string(value), found, err
+	value, _, ok, err := v.kv.Get(vaultBucket, name)
+	return string(value), ok, err
 }
 
 // DeleteRun removes all secret outputs of a run.

@@ -132,7 +132,7 @@ func sealedValue(place secret.Place) SealedValue {
 		return SealedValue{Kind: "plugin state", Name: parts[0]}
 	}
 	kind, name := secret.PlaceName(place)
-	if _, connection, found := strings.Cut(name, "/"); found && kind == "login" { // plugin/connection
+	if _, connection, ok := strings.Cut(name, "/"); ok && kind == "login" { // plugin/connection
 		name = connection
 	}
 	return SealedValue{Kind: kind, Name: name}

@@ -85,10 +85,10 @@ func (s *Real) Reveal(ctx context.Context, name string) (string, error) {
 type realStore struct{ of *Real }
 
 // Lookup returns a stored secret.
-func (r realStore) Lookup(_ context.Context, name string) (value string, found bool, err error) {
+func (r realStore) Lookup(_ context.Context, name string) (value string, ok bool, err error) {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	if value, found = r.of.values[name]; found {
+	if value, ok = r.of.values[name]; ok {
 		return value, true, nil
 	}
 	options := r.of.options
@@ -98,17 +98,17 @@ func (r realStore) Lookup(_ context.Context, name string) (value string, found b
 	if _, err := os.Stat(options.Store); errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
-	value, found, err = secret.ReadStored(options.Rows(options.Store), options.KeyFile, options.Entropy, name)
+	value, ok, err = secret.ReadStored(options.Rows(options.Store), options.KeyFile, options.Entropy, name)
 	var locked *fault.LockedError
 	switch {
 	case errors.As(err, &locked):
 		return "", false, fmt.Errorf("the store that keeps it is in use by another process: set %s, or keep it for the sandbox with `flowrun secrets set %s --sandbox`", secret.EnvName(name), name)
 	case err != nil:
 		return "", false, err
-	case found:
+	case ok:
 		r.of.values[name] = value
 	}
-	return value, found, nil
+	return value, ok, nil
 }
 
 // mockedSecrets stands for the secret values of mocked outputs, which a later step

@@ -199,8 +199,8 @@ func (s *Services) Open(ctx context.Context, ref string) (json.RawMessage, error
 	if s.vault == nil {
 		return nil, ErrNoStore
 	}
-	value, found, err := s.vault.Lookup(ctx, ref)
-	if err == nil && !found {
+	value, ok, err := s.vault.Lookup(ctx, ref)
+	if err == nil && !ok {
 		err = fmt.Errorf("secret output %s is not stored any more", ref)
 	}
 	return json.RawMessage(value), err
@@ -252,8 +252,8 @@ func (s *Services) GetState(_ context.Context, key pluginhost.StateKey) ([]byte,
 	if err != nil {
 		return nil, 0, false, err
 	}
-	stored, version, found, err := s.sealed.Get(StateBucket, name)
-	if err != nil || !found {
+	stored, version, ok, err := s.sealed.Get(StateBucket, name)
+	if err != nil || !ok {
 		return nil, 0, false, err
 	}
 	var row stateRow
@@ -316,8 +316,8 @@ func (s *Services) PutState(_ context.Context, key pluginhost.StateKey, value []
 
 // expiredVersion returns the version of a row that has expired, else 0.
 func (s *Services) expiredVersion(name string) (uint64, error) {
-	stored, version, found, err := s.sealed.Get(StateBucket, name)
-	if err != nil || !found {
+	stored, version, ok, err := s.sealed.Get(StateBucket, name)
+	if err != nil || !ok {
 		return 0, err
 	}
 	var row stateRow

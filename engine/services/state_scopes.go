@@ -68,7 +68,7 @@ func (s *Services) states(wanted stateScope) ([]PluginState, error) {
 		if state == nil {
 			state = &PluginState{Plugin: scope.Plugin, Scope: scope.Name, MaxKeys: quotas.Of(quota.StateKeys), MaxBytes: quotas.Of(quota.State)}
 			found[scope] = state
-			if at, known := s.lastUse(scope); known {
+			if at, exists := s.lastUse(scope); exists {
 				state.UsedAt = &at
 			}
 		}

@@ -55,12 +55,12 @@ func (u *stateUsage) of(scope stateScope) *scopeUsage {
 	if u.scopes == nil {
 		u.scopes = map[stateScope]*scopeUsage{}
 	}
-	found := u.scopes[scope]
-	if found == nil {
-		found = &scopeUsage{}
-		u.scopes[scope] = found
+	usage := u.scopes[scope]
+	if usage == nil {
+		usage = &scopeUsage{}
+		u.scopes[scope] = usage
 	}
-	return found
+	return usage
 }
 
 // forget lets a scope be measured anew.
@@ -152,8 +152,8 @@ func (s *Services) noteUse(scope stateScope) {
 	}
 	now := s.options.Now()
 	s.usage.mu.Lock()
-	noted, known := s.usage.used[scope]
-	if known && now.Sub(noted) < usedEvery && !now.Before(noted) {
+	noted, ok := s.usage.used[scope]
+	if ok && now.Sub(noted) < usedEvery && !now.Before(noted) {
 		s.usage.mu.Unlock()
 		return
 	}
@@ -162,7 +162,7 @@ func (s *Services) noteUse(scope stateScope) {
 	}
 	s.usage.used[scope] = now
 	s.usage.mu.Unlock()
-	if stored, found := s.lastUse(scope); found && now.Sub(stored) < usedEvery && !now.Before(stored) {
+	if stored, exists := s.lastUse(scope); exists && now.Sub(stored) < usedEvery && !now.Before(stored) {
 		return
 	}
 	if err := s.putUse(scope, now); err != nil {
@@ -180,13 +180,13 @@ func (s *Services) putUse(scope stateScope, at time.Time) error {
 }
 
 // lastUse returns when the scope was used, to a day.
-func (s *Services) lastUse(scope stateScope) (at time.Time, found bool) {
+func (s *Services) lastUse(scope stateScope) (at time.Time, ok bool) {
 	name, err := scope.prefix()
 	if err != nil {
 		return time.Time{}, false
 	}
-	stored, _, found, err := s.rows.Get(usedBucket, name)
-	if err != nil || !found {
+	stored, _, ok, err := s.rows.Get(usedBucket, name)
+	if err != nil || !ok {
 		return time.Time{}, false
 	}
 	at, err = time.Parse(time.RFC3339, string(stored))

@@ -70,11 +70,11 @@ func (m *model) compare(t *testing.T, s store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[time.Time]store.Counts{}
+	counts := map[time.Time]store.Counts{}
 	for _, hour := range listed {
-		found[hour.Hour] = hour.Runs
+		counts[hour.Hour] = hour.Runs
 	}
-	if diff := cmp.Diff(hours, found); diff != "" {
+	if diff := cmp.Diff(hours, counts); diff != "" {
 		t.Fatalf("hours (-want +got):\n%s", diff)
 	}
 	names := map[string]store.Counts{}

@@ -99,7 +99,7 @@ func aSlotHasOneRun(t *testing.T, b Backend) {
 func manyStartsOfOneSlotAtOnce(t *testing.T, b Backend) {
 	s := b.fresh(t)
 	var mu sync.Mutex
-	made, told := 0, map[string]bool{}
+	made, set := 0, map[string]bool{}
 	var all sync.WaitGroup
 	for n := 1; n <= 32; n++ {
 		all.Go(func() {
@@ -112,13 +112,13 @@ func manyStartsOfOneSlotAtOnce(t *testing.T, b Backend) {
 			case existing == "":
 				made++
 			default:
-				told[existing] = true
+				set[existing] = true
 			}
 		})
 	}
 	all.Wait()
-	if made != 1 || len(told) != 1 {
-		t.Errorf("%d runs were made, the others heard of %v", made, told)
+	if made != 1 || len(set) != 1 {
+		t.Errorf("%d runs were made, the others heard of %v", made, set)
 	}
 }
 

@@ -89,10 +89,10 @@ func kVFollowsItsModel(t *testing.T, b Backend) {
 			},
 			"": func(t *rapid.T) {
 				b, k := bucket.Draw(t, "bucket"), key.Draw(t, "key")
-				value, version, found, err := s.KV().Get(b, k)
+				value, version, exists, err := s.KV().Get(b, k)
 				want, ok := model.values[b+"|"+k]
-				if err != nil || found != ok || string(value) != want || version != model.versions[b+"|"+k] {
-					t.Fatalf("get = %q %d %v %v, want %q %v", value, version, found, err, want, ok)
+				if err != nil || exists != ok || string(value) != want || version != model.versions[b+"|"+k] {
+					t.Fatalf("get = %q %d %v %v, want %q %v", value, version, exists, err, want, ok)
 				}
 				keys, err := s.KV().List(b, "")
 				if err != nil || len(keys) != countOf(model.values, b+"|") || !slices.IsSorted(keys) {

@@ -74,7 +74,7 @@ func (l *ledger) stepEnded(runID string, step *runs.Step) bool {
 		delete(e.ended, step.Path)
 		return false
 	}
-	if _, known := e.ended[step.Path]; known {
+	if _, ok := e.ended[step.Path]; ok {
 		return false
 	}
 	if e.ended == nil {

@@ -73,7 +73,7 @@ func NewOTLP(ctx context.Context, environ []string, log *slog.Logger) (sdktrace.
 // variable returns a variable of an environment, "" when it is not set.
 func variable(environ []string, name string) string {
 	for i := len(environ) - 1; i >= 0; i-- {
-		if value, found := strings.CutPrefix(environ[i], name+"="); found {
+		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
 			return value
 		}
 	}

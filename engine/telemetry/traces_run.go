@@ -17,8 +17,8 @@ const maxDepth = 32
 // of returns the state of a run, which is made from its row where it is not
 // known; nil without a row. t.mu is held, and released while a row is read.
 func (t *Traces) of(runID string, row *runs.Run) *tracedRun {
-	if known := t.open[runID]; known != nil || runID == "" {
-		return known
+	if run := t.open[runID]; run != nil || runID == "" {
+		return run
 	}
 	row = t.rowOf(runID, row)
 	if row == nil {
@@ -53,11 +53,11 @@ func (t *Traces) rowOf(runID string, row *runs.Run) *runs.Run {
 	read := t.row
 	t.mu.Unlock()
 	defer t.mu.Lock()
-	found, err := read(runID)
+	run, err := read(runID)
 	if err != nil {
 		return nil // a call outside of a run, or a run that is gone
 	}
-	return found
+	return run
 }
 
 // rootOf finds the run whose trace a sub-workflow's run belongs to, and the

@@ -141,7 +141,7 @@ func (b *binder) unknownInputs(node *spec.Node, t *schema.Type) {
 		return
 	}
 	for _, pair := range node.Pairs {
-		if _, known := t.Field(pair.Key.Text); !known {
+		if _, ok := t.Field(pair.Key.Text); !ok {
 			problem := b.problems.Errorf(pair.Key.Pos, CodeInput, "workflow %s has no input `%s`", b.workflow.Name, pair.Key.Text)
 			problem.Hint = diag.DidYouMean(pair.Key.Text, t.FieldNames())
 		}
@@ -270,11 +270,11 @@ func (b *binder) wantedOutputs(w *wanted, node *spec.Node) {
 		names[i] = output.Name
 	}
 	for _, pair := range node.Pairs {
-		known := false
+		ok := false
 		for _, name := range names {
-			known = known || name == pair.Key.Text
+			ok = ok || name == pair.Key.Text
 		}
-		if !known {
+		if !ok {
 			b.unknown(pair.Key, "the workflow has no output", pair.Key.Text, names)
 			continue
 		}
@@ -316,7 +316,7 @@ func stepStatuses() []string {
 // state is what the run finds: the values of the case, of the file, then the
 // defaults.
 func (b *binder) state(c *caseNode, shared *spec.Node) map[string]json.RawMessage {
-	found := map[string]json.RawMessage{}
+	messages := map[string]json.RawMessage{}
 	t := &schema.Type{Kind: schema.Object}
 	if len(b.workflow.State) > 0 {
 		if parsed, err := schema.FromJSON(b.workflow.State); err == nil {
@@ -331,17 +331,17 @@ func (b *binder) state(c *caseNode, shared *spec.Node) map[string]json.RawMessag
 		if raw == nil {
 			raw = json.RawMessage("null")
 		}
-		found[f.Name] = raw
+		messages[f.Name] = raw
 	}
 	for _, node := range []*spec.Node{c.state, shared} {
 		if node == nil {
 			continue
 		}
 		for _, pair := range node.Pairs {
-			if _, known := t.Field(pair.Key.Text); !known {
+			if _, ok := t.Field(pair.Key.Text); !ok {
 				b.unknown(pair.Key, "the workflow has no state", pair.Key.Text, t.FieldNames())
 			}
 		}
 	}
-	return found
+	return messages
 }

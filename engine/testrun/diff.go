@@ -25,8 +25,8 @@ func (d *driver) compare(pos diag.Pos, what string, got, want any) {
 }
 
 func (d *driver) compareStep(path string, want *spec.Node, world map[string]any) {
-	step, known := world["steps"].(map[string]any)[path].(map[string]any)
-	if !known {
+	step, exists := world["steps"].(map[string]any)[path].(map[string]any)
+	if !exists {
 		d.fail(want.Pos, FailExpectation, "step "+path+" did not begin", "")
 		return
 	}
@@ -82,8 +82,8 @@ func walkDiff(path string, got, want any, tell func(path, line string)) {
 
 func diffObjects(path string, got, want map[string]any, tell func(path, line string)) {
 	for _, name := range sortedKeys(want) {
-		value, found := got[name]
-		if !found {
+		value, ok := got[name]
+		if !ok {
 			tell(path+"."+name, "want "+show(want[name])+", got nothing")
 			continue
 		}

@@ -118,10 +118,10 @@ func orAny(fields []schema.Field) *schema.Type {
 // paths, and for "did you mean" all that are not in a loop.
 func (b *binder) stepsType(x *eval.Expression) *schema.Type {
 	var fields []schema.Field
-	known := map[string]bool{}
+	set := map[string]bool{}
 	add := func(path string) {
-		if info := b.steps.find(path); info != nil && !known[path] {
-			known[path] = true
+		if info := b.steps.find(path); info != nil && !set[path] {
+			set[path] = true
 			fields = append(fields, schema.Required(path, stepType(info.outputsType())))
 		}
 	}
@@ -164,7 +164,7 @@ func (i *stepInfo) outputsType() *schema.Type {
 	}
 	items := schema.ListOf(any)
 	if name, ok := i.itemsField(); ok && name != "" {
-		if t, found := i.output.Field(name); found {
+		if t, exists := i.output.Field(name); exists {
 			items = relaxed(schema.NonNull(t))
 		}
 	}

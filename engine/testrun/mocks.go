@@ -118,8 +118,8 @@ type MockAnswer struct {
 func (m *Mocks) Take(runID, step, cursor string, history func() ([]*journal.Record, error)) (MockAnswer, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	taken, known := m.runs[runID]
-	if !known {
+	taken, ok := m.runs[runID]
+	if !ok {
 		records, err := history()
 		if err != nil {
 			return MockAnswer{}, false, err

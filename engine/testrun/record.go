@@ -255,7 +255,7 @@ func (r *recorder) write(rec Recording) ([]byte, error) {
 	writePair(&out, "recorded", map[string]any{"at": r.at, "run": rec.Run.ID}, 0)
 	out.WriteString("cases:\n")
 	out.WriteString("  - name: " + scalarYAML("as recorded from "+base) + "\n")
-	if known := slices.ContainsFunc(rec.Workflow.Triggers, func(t plan.Trigger) bool { return t.Name == r.start.Trigger }); known {
+	if ok := slices.ContainsFunc(rec.Workflow.Triggers, func(t plan.Trigger) bool { return t.Name == r.start.Trigger }); ok {
 		writePair(&out, "trigger", r.start.Trigger, 4)
 	}
 	if inputs := exact(r.start.Inputs); inputs != nil {

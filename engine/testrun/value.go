@@ -93,9 +93,9 @@ func (c converter) object(node *spec.Node, t *schema.Type) json.RawMessage {
 	b.WriteByte('{')
 	for _, pair := range node.Pairs {
 		var raw json.RawMessage
-		field, known := t.Field(pair.Key.Text)
+		field, ok := t.Field(pair.Key.Text)
 		switch {
-		case known:
+		case ok:
 			raw = c.value(pair.Value, field)
 		case c.lenient:
 			raw = pair.Value.JSON()

@@ -12,9 +12,9 @@ import (
 func (d *driver) world() map[string]any {
 	status, paused := d.Machine.Status()
 	var outputs any
-	if found := d.Machine.Outputs(); found != nil {
+	if messages := d.Machine.Outputs(); messages != nil {
 		values := map[string]any{}
-		for name, raw := range found {
+		for name, raw := range messages {
 			values[name] = decodeJSON(raw)
 		}
 		outputs = values

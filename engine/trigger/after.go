@@ -120,8 +120,8 @@ func (r *endedRun) decode(ctx context.Context) (any, error) {
 	}
 	outputs := make(map[string]any, len(result.Outputs))
 	for name, text := range result.Outputs {
-		part, known := t.Field(name)
-		if !known {
+		part, ok := t.Field(name)
+		if !ok {
 			part = schema.Of(schema.Any)
 		}
 		if outputs[name], err = part.Decode(text); err != nil {

@@ -310,11 +310,11 @@ func (tr *Triggers) resumeBackfills(ctx context.Context) {
 	}
 	for _, key := range keys {
 		b := &backfill{triggers: tr}
-		stored, _, found, err := tr.store.KV().Get(backfillBucket, key)
-		if err == nil && found {
+		stored, _, ok, err := tr.store.KV().Get(backfillBucket, key)
+		if err == nil && ok {
 			err = json.Unmarshal(stored, &b.backfillJob)
 		}
-		if err != nil || !found {
+		if err != nil || !ok {
 			log.Error("backfill not read", "id", key, "error", err)
 			continue
 		}

@@ -144,11 +144,11 @@ func refuseClosed(text json.RawMessage, value any, pointer string) error {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			part, known := s.Properties[name]
+			part, ok := s.Properties[name]
 			switch {
-			case !known && string(s.Additional) == "false":
+			case !ok && string(s.Additional) == "false":
 				return &schema.Mismatch{Pointer: pointer, Message: fmt.Sprintf("unknown field `%s`", name)}
-			case !known:
+			case !ok:
 				part = s.Additional
 			}
 			if len(part) == 0 {

@@ -66,8 +66,8 @@ func eventOr(known *hookEvent, event hookEvent) hookEvent {
 
 // signatureRow reads which event a signature belongs to; nil where it is new.
 func (tr *Triggers) signatureRow(row string) (*hookEvent, error) {
-	value, _, found, err := tr.store.KV().Get(signatureBucket, row)
-	if err != nil || !found {
+	value, _, ok, err := tr.store.KV().Get(signatureBucket, row)
+	if err != nil || !ok {
 		return nil, tr.fault(err)
 	}
 	kind, id, _ := strings.Cut(string(value), " ")

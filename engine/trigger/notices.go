@@ -58,23 +58,23 @@ func (n *notices) take(ctx context.Context, entry runs.OutboxEntry, skip string)
 	if entry.Trigger != nil {
 		workflow = entry.Trigger.Workflow
 	}
-	known, err := n.known(workflow)
-	if err != nil || entry.Seq <= known.Seq {
+	state, err := n.known(workflow)
+	if err != nil || entry.Seq <= state.Seq {
 		return err
 	}
-	kind := noticeOf(entry, known)
+	kind := noticeOf(entry, state)
 	if kind == "" {
 		return nil
 	}
 	next := noticeState{Seq: entry.Seq}
 	switch {
 	case entry.Trigger != nil:
-		next.Failing, next.Status = known.Failing, known.Status
+		next.Failing, next.Status = state.Failing, state.Status
 	case kind != noticeRecovered:
-		next.Failing, next.Status = known.Failing+1, kind
+		next.Failing, next.Status = state.Failing+1, kind
 	}
 	if skip == "" && slices.Contains(n.target.On, kind) {
-		if err := n.tell(ctx, n.message(kind, entry, known, next.Failing), entry.Seq); err != nil {
+		if err := n.tell(ctx, n.message(kind, entry, state, next.Failing), entry.Seq); err != nil {
 			return err
 		}
 	}
@@ -83,13 +83,13 @@ func (n *notices) take(ctx context.Context, entry runs.OutboxEntry, skip string)
 
 // noticeOf says what an entry is to somebody who knows what came before; "" =
 // nothing.
-func noticeOf(entry runs.OutboxEntry, known noticeState) string {
+func noticeOf(entry runs.OutboxEntry, state noticeState) string {
 	switch {
 	case entry.Kind == runs.OutboxPaused, entry.Kind == runs.OutboxTriggerPaused:
 		return noticePaused
 	case entry.Run.Status == runs.RunFailed, entry.Run.Status == runs.RunTimedOut:
 		return noticeFailed
-	case entry.Run.Status == runs.RunSucceeded && known.Failing > 0:
+	case entry.Run.Status == runs.RunSucceeded && state.Failing > 0:
 		return noticeRecovered
 	}
 	return ""
@@ -163,12 +163,12 @@ func mayHelp(failed *runs.Error) bool {
 
 // noticeText is a notice for people: what happened, why, and the command that
 // shows more.
-func noticeText(kind string, run *runs.Run, known noticeState, failing int) string {
+func noticeText(kind string, run *runs.Run, state noticeState, failing int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: run %s ", run.Workflow, run.ID)
 	switch kind {
 	case noticeRecovered:
-		fmt.Fprintf(&b, "succeeded, after %s\n", afterText(known))
+		fmt.Fprintf(&b, "succeeded, after %s\n", afterText(state))
 		return b.String() + "flowrun runs show " + run.ID
 	case noticePaused:
 		fmt.Fprintf(&b, "is paused (%s)", strings.ReplaceAll(run.Paused, "_", " "))
@@ -205,27 +205,27 @@ func shellWord(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-func afterText(known noticeState) string {
-	if known.Failing == 1 {
-		return "one that " + map[string]string{noticeFailed: "failed", noticePaused: "paused"}[known.Status]
+func afterText(state noticeState) string {
+	if state.Failing == 1 {
+		return "one that " + map[string]string{noticeFailed: "failed", noticePaused: "paused"}[state.Status]
 	}
-	return fmt.Sprintf("%d in a row that did not", known.Failing)
+	return fmt.Sprintf("%d in a row that did not", state.Failing)
 }
 
 // known returns what the target knows of a workflow.
-func (n *notices) known(workflow string) (known noticeState, err error) {
-	stored, _, found, err := n.triggers.store.KV().Get(noticesBucket, n.key(workflow))
-	if err != nil || !found {
+func (n *notices) known(workflow string) (state noticeState, err error) {
+	stored, _, ok, err := n.triggers.store.KV().Get(noticesBucket, n.key(workflow))
+	if err != nil || !ok {
 		return noticeState{}, err
 	}
-	if err := json.Unmarshal(stored, &known); err != nil {
+	if err := json.Unmarshal(stored, &state); err != nil {
 		return noticeState{}, fmt.Errorf("read what %s was told of %s: %w", n.target.Name, workflow, err)
 	}
-	return known, nil
+	return state, nil
 }
 
-func (n *notices) know(workflow string, known noticeState) error {
-	encoded, err := json.Marshal(known)
+func (n *notices) know(workflow string, state noticeState) error {
+	encoded, err := json.Marshal(state)
 	if err == nil {
 		_, err = n.triggers.store.KV().Put(noticesBucket, n.key(workflow), encoded, nil)
 	}

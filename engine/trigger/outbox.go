@@ -106,8 +106,8 @@ func (tr *Triggers) newestEntry() (newest uint64, err error) {
 }
 
 func (tr *Triggers) outboxPlace(name string) (uint64, error) {
-	value, _, found, err := tr.store.KV().Get(store.EngineBucket, name)
-	if err != nil || !found {
+	value, _, ok, err := tr.store.KV().Get(store.EngineBucket, name)
+	if err != nil || !ok {
 		return 0, err
 	}
 	place, err := strconv.ParseUint(string(value), 10, 64)

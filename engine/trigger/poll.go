@@ -111,8 +111,8 @@ func (p *onePoll) take(ctx context.Context, old *pollRow, items []polledItem, no
 	p.row.Failures = 0
 	var failed error
 	for _, item := range items {
-		seen, known := p.row.seen[item.key]
-		if !noting && (!known || seen.item != item.content) {
+		seen, ok := p.row.seen[item.key]
+		if !noting && (!ok || seen.item != item.content) {
 			if failed != nil {
 				continue // it stays new
 			}
@@ -259,7 +259,7 @@ func (p *onePoll) items(code *interp.TriggerCode, result any) ([]polledItem, *ru
 		return nil, wrongPoll("the poll gave %d items, and at most %d are looked at; ask for less", len(list), maxPolled)
 	}
 	items := make([]polledItem, 0, len(list))
-	known := make(map[digest]bool, len(list))
+	set := make(map[digest]bool, len(list))
 	for i, one := range list {
 		key, failure := code.Expr(p.t.Poll.Key, map[string]any{"item": one}, p.at)
 		if failure != nil {
@@ -269,10 +269,10 @@ func (p *onePoll) items(code *interp.TriggerCode, result any) ([]polledItem, *ru
 		if !ok {
 			return nil, wrongPoll("the key of item %d must be text or an integer, got %s", i, schema.TypeOf(key))
 		}
-		if known[digestOf([]byte(text))] {
+		if set[digestOf([]byte(text))] {
 			continue
 		}
-		known[digestOf([]byte(text))] = true
+		set[digestOf([]byte(text))] = true
 		encoded, err := interp.EncodeValue(one)
 		if err != nil {
 			return nil, wrongPoll("item %d: %v", i, err)

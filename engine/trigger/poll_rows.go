@@ -73,9 +73,9 @@ func (r *pollRow) encode() ([]byte, error) {
 var errPollRow = errors.New("what a poll has seen can't be read")
 
 func decodePollRow(data []byte) (*pollRow, error) {
-	head, rest, found := bytes.Cut(data, []byte{'\n'})
+	head, rest, ok := bytes.Cut(data, []byte{'\n'})
 	row := &pollRow{}
-	if !found || json.Unmarshal(head, row) != nil || row.Keys < 0 || len(rest) != row.Keys*seenSize {
+	if !ok || json.Unmarshal(head, row) != nil || row.Keys < 0 || len(rest) != row.Keys*seenSize {
 		return nil, errPollRow
 	}
 	row.seen = make(map[digest]seenKey, row.Keys)
@@ -109,11 +109,11 @@ func pollKey(workflow, trigger string) string { return workflow + "/" + trigger 
 // pollRow reads what a poll has seen; nil where it has seen nothing yet. A row that
 // can't be read counts as none: the next poll notes what is there.
 func (tr *Triggers) pollRow(workflow, trigger string) (*pollRow, error) {
-	data, _, found, err := tr.store.KV().Get(pollBucket, pollKey(workflow, trigger))
+	data, _, ok, err := tr.store.KV().Get(pollBucket, pollKey(workflow, trigger))
 	if err != nil {
 		return nil, tr.fault(fmt.Errorf("read what the poll %s/%s has seen: %w", workflow, trigger, err))
 	}
-	if !found {
+	if !ok {
 		return nil, nil
 	}
 	row, err := decodePollRow(data)

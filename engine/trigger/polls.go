@@ -113,8 +113,8 @@ func (p *polls) replan(list []pollTrigger, begin func(pollTrigger) time.Time) {
 	next := make(map[string]time.Time, len(list))
 	for _, trigger := range list {
 		key := pollKey(trigger.workflow, trigger.trigger)
-		at, known := p.next[key]
-		if !known {
+		at, ok := p.next[key]
+		if !ok {
 			at = begin(trigger)
 		}
 		next[key] = at

@@ -84,19 +84,19 @@ func resumed(s *runs.TriggerState, done time.Time) {
 
 // changeSchedule changes what is kept of a schedule while the loop decides
 // nothing, and returns the schedule as it is then.
-func (tr *Triggers) changeSchedule(found namedTrigger, change func(*runs.TriggerState) error) (item *ScheduleItem, err error) {
+func (tr *Triggers) changeSchedule(trigger namedTrigger, change func(*runs.TriggerState) error) (item *ScheduleItem, err error) {
 	err = tr.scheduler.loop.Exclusively(func() error {
-		state, err := tr.scheduleState(found)
+		state, err := tr.scheduleState(trigger)
 		if err != nil {
 			return err
 		}
 		if err := change(state); err != nil {
 			return tr.fault(err)
 		}
-		if state, err = tr.scheduleState(found); err != nil {
+		if state, err = tr.scheduleState(trigger); err != nil {
 			return err
 		}
-		item, err = tr.scheduleItem(found, state)
+		item, err = tr.scheduleItem(trigger, state)
 		return err
 	})
 	return item, err

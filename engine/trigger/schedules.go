@@ -88,13 +88,13 @@ func scheduleIn(ctx context.Context, r *inforce.Revisions, id string) (namedTrig
 
 func unknownScheduleIn(ctx context.Context, r *inforce.Revisions, id string) error {
 	unknown := &fault.UnknownError{What: "schedule", Name: id, Hint: diag.Sayf("an id is WORKFLOW/TRIGGER; %s lists them", diag.Command{"schedules"})}
-	known, err := schedulesIn(ctx, r)
+	triggers, err := schedulesIn(ctx, r)
 	if err != nil {
 		return unknown // that there is none is said all the same
 	}
-	ids := make([]string, len(known))
-	for i := range known {
-		ids[i] = known[i].id
+	ids := make([]string, len(triggers))
+	for i := range triggers {
+		ids[i] = triggers[i].id
 	}
 	unknown.Hint = diag.DidYouMean(id, ids).Or(unknown.Hint)
 	return unknown
@@ -139,7 +139,7 @@ func nextAfter(t *schedule.Trigger, state *runs.TriggerState, now time.Time) tim
 
 // Schedules returns all schedules and polls, by id.
 func (tr *Triggers) Schedules(ctx context.Context) ([]ScheduleItem, error) {
-	found, err := schedulesIn(ctx, tr.revisions)
+	triggers, err := schedulesIn(ctx, tr.revisions)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +151,8 @@ func (tr *Triggers) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 	for i := range kept {
 		states[runs.TriggerID(kept[i].Workflow, kept[i].Trigger)] = &kept[i]
 	}
-	items := make([]ScheduleItem, 0, len(found))
-	for _, n := range found {
+	items := make([]ScheduleItem, 0, len(triggers))
+	for _, n := range triggers {
 		item, err := tr.scheduleItem(n, states[n.id])
 		if err != nil {
 			return nil, err
@@ -165,12 +165,12 @@ func (tr *Triggers) Schedules(ctx context.Context) ([]ScheduleItem, error) {
 // SchedulesOf returns the schedules and polls as the files alone say: for where
 // there is no store yet.
 func SchedulesOf(ctx context.Context, project *workspace.Workspace) ([]ScheduleItem, error) {
-	found, err := schedulesIn(ctx, inforce.New(project))
+	triggers, err := schedulesIn(ctx, inforce.New(project))
 	if err != nil {
 		return nil, err
 	}
-	items := make([]ScheduleItem, 0, len(found))
-	for _, n := range found {
+	items := make([]ScheduleItem, 0, len(triggers))
+	for _, n := range triggers {
 		item, err := n.item(nil, project.Config().Now())
 		if err != nil {
 			return nil, err
@@ -230,11 +230,11 @@ func (tr *Triggers) NextFires(ctx context.Context, id string, from time.Time, n 
 
 // NextFiresOf returns the coming slots as the files alone say.
 func NextFiresOf(ctx context.Context, project *workspace.Workspace, id string, from time.Time, n int) (*NextFires, error) {
-	found, err := scheduleIn(ctx, inforce.New(project), id)
+	trigger, err := scheduleIn(ctx, inforce.New(project), id)
 	if err != nil {
 		return nil, err
 	}
-	return found.next(nil, from, project.Config().Now(), n)
+	return trigger.next(nil, from, project.Config().Now(), n)
 }
 
 func (n namedTrigger) next(state *runs.TriggerState, from, now time.Time, count int) (*NextFires, error) {

@@ -157,9 +157,9 @@ func (u *Upkeep) noteBackup(report *BackupReport) error {
 
 // LastBackup returns the last backup that was noted; nil = none was made.
 func (u *Upkeep) LastBackup() *BackupReport {
-	stored, _, found, err := u.store.KV().Get(store.EngineBucket, backupKey)
+	stored, _, ok, err := u.store.KV().Get(store.EngineBucket, backupKey)
 	report := new(BackupReport)
-	if err != nil || !found || json.Unmarshal(stored, report) != nil {
+	if err != nil || !ok || json.Unmarshal(stored, report) != nil {
 		return nil
 	}
 	return report

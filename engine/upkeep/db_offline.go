@@ -183,14 +183,14 @@ func NewestBackup(stateDir string) *GoodBackup {
 	if err != nil {
 		return nil // the pattern is ours
 	}
-	var found []GoodBackup
+	var backups []GoodBackup
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			found = append(found, GoodBackup{Path: path, At: info.ModTime().UTC()})
+			backups = append(backups, GoodBackup{Path: path, At: info.ModTime().UTC()})
 		}
 	}
-	slices.SortFunc(found, func(a, b GoodBackup) int { return b.At.Compare(a.At) })
-	for _, backup := range found {
+	slices.SortFunc(backups, func(a, b GoodBackup) int { return b.At.Compare(a.At) })
+	for _, backup := range backups {
 		if _, same := compareSum(backup.Path); same {
 			return &backup
 		}

@@ -57,8 +57,8 @@ func (u *Upkeep) HistoryCuts() ([]HistoryCut, error) {
 	cuts := []HistoryCut{}
 	now, keep := u.config.Now(), u.project.Retention()
 	for _, key := range keys {
-		stored, _, found, err := u.store.KV().Get(store.EngineBucket, key)
-		if err != nil || !found {
+		stored, _, ok, err := u.store.KV().Get(store.EngineBucket, key)
+		if err != nil || !ok {
 			if err != nil {
 				return nil, u.Fault(err)
 			}
@@ -83,12 +83,12 @@ func (u *Upkeep) forgetCuts(now time.Time) error {
 	}
 	keep := u.project.Retention()
 	for _, key := range keys {
-		stored, version, found, err := u.store.KV().Get(store.EngineBucket, key)
+		stored, version, ok, err := u.store.KV().Get(store.EngineBucket, key)
 		if err != nil {
 			return err
 		}
 		var cut HistoryCut
-		if !found || json.Unmarshal(stored, &cut) == nil && now.Sub(cut.UpTo) <= keep.Keep {
+		if !ok || json.Unmarshal(stored, &cut) == nil && now.Sub(cut.UpTo) <= keep.Keep {
 			continue
 		}
 		if err := u.store.KV().Delete(store.EngineBucket, key, &version); err != nil {

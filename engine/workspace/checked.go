@@ -45,11 +45,11 @@ func encodePlan(workflow *plan.Workflow) (storedPlan, error) {
 // Check parses and checks a workflow. The plan is nil when there are errors; it
 // is shared: do not change it.
 func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
-	found, problems := p.checked(ctx, file, src)
-	if found == nil {
+	workflow, problems := p.checked(ctx, file, src)
+	if workflow == nil {
 		return nil, problems
 	}
-	return found.Workflow, problems
+	return workflow.Workflow, problems
 }
 
 // checked is Check with what a run stores. A workflow without any problem is

@@ -57,9 +57,9 @@ func (p *Workspace) ListConnections(context.Context) []ConnectionStatus {
 }
 
 // ConnectionStatus tells what flowrun.yaml and the plugin say of a connection.
-func (p *Workspace) ConnectionStatus(found NamedConnection) ConnectionStatus {
-	status := ConnectionStatus{Name: found.Name, Plugin: found.Plugin}
-	description, err := p.Describe(found.Plugin)
+func (p *Workspace) ConnectionStatus(namedConnection NamedConnection) ConnectionStatus {
+	status := ConnectionStatus{Name: namedConnection.Name, Plugin: namedConnection.Plugin}
+	description, err := p.Describe(namedConnection.Plugin)
 	if err != nil {
 		status.Error = err.Error()
 		return status
@@ -68,22 +68,22 @@ func (p *Workspace) ConnectionStatus(found NamedConnection) ConnectionStatus {
 		limit := description.Limiters[0]
 		status.Rate = fmt.Sprintf("%d/%s", limit.Requests, schema.FormatDuration(limit.Window))
 	}
-	connection, err := p.Connection(found.Plugin, found.Name)
+	connection, err := p.Connection(namedConnection.Plugin, namedConnection.Name)
 	if err != nil {
 		status.Error = ConfigError(err).Message
 		return status
 	}
 	status.Rate = cmp.Or(connection.rate, status.Rate)
-	status.TokenFrom = p.TokenSource(found)
+	status.TokenFrom = p.TokenSource(namedConnection)
 	if description.Login != nil && status.TokenFrom == "" {
 		status.Login = &LoginState{State: LoginNone}
 	}
 	configType, err := schema.FromJSON(description.ConfigSchema)
 	if err != nil {
-		status.Error = fmt.Sprintf("config schema of plugin %s: %v", found.Plugin, err)
+		status.Error = fmt.Sprintf("config schema of plugin %s: %v", namedConnection.Plugin, err)
 		return status
 	}
-	status.URL = rootOf(p.ConnectionSettings(found), configType)
+	status.URL = rootOf(p.ConnectionSettings(namedConnection), configType)
 	status.Config = PublicConfig(connection.Config, configType)
 	return status
 }
@@ -93,7 +93,7 @@ func (p *Workspace) ConnectionStatus(found NamedConnection) ConnectionStatus {
 func rootOf(settings map[string]json.RawMessage, configType *schema.Type) string {
 	for _, name := range []string{"base_url", "auth_url", "issuer", "management_url"} {
 		raw := settings[name]
-		if field, known := configType.Field(name); known && raw == nil {
+		if field, ok := configType.Field(name); ok && raw == nil {
 			raw = field.Default
 		}
 		var text string
@@ -157,7 +157,7 @@ func partOf(t *schema.Type, name string) *schema.Type {
 	if t == nil {
 		return nil
 	}
-	if field, known := t.Field(name); known {
+	if field, ok := t.Field(name); ok {
 		return field
 	}
 	return t.Additional

@@ -58,8 +58,8 @@ func (p *Workspace) Login(plugin string) *pluginhost.Login {
 }
 
 // ConnectionSettings returns a connection's config as an object; nil where it is wrong.
-func (p *Workspace) ConnectionSettings(found NamedConnection) map[string]json.RawMessage {
-	connection, err := p.Connection(found.Plugin, found.Name)
+func (p *Workspace) ConnectionSettings(namedConnection NamedConnection) map[string]json.RawMessage {
+	connection, err := p.Connection(namedConnection.Plugin, namedConnection.Name)
 	if err != nil {
 		return nil
 	}
@@ -71,11 +71,11 @@ func (p *Workspace) ConnectionSettings(found NamedConnection) map[string]json.Ra
 }
 
 // TokenSource returns the connection that the token comes from, "" for none.
-func (p *Workspace) TokenSource(found NamedConnection) string {
+func (p *Workspace) TokenSource(connection NamedConnection) string {
 	var source struct {
 		Connection string `json:"connection"`
 	}
-	if json.Unmarshal(p.ConnectionSettings(found)["token_from"], &source) != nil {
+	if json.Unmarshal(p.ConnectionSettings(connection)["token_from"], &source) != nil {
 		return ""
 	}
 	return source.Connection

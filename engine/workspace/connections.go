@@ -221,8 +221,8 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 	for _, pair := range node.Pairs {
 		var fieldType *schema.Type
 		if t != nil && t.Kind == schema.Object {
-			var known bool
-			if fieldType, known = t.Field(pair.Key.Text); !known && t.Additional == nil {
+			var ok bool
+			if fieldType, ok = t.Field(pair.Key.Text); !ok && t.Additional == nil {
 				names := make([]string, len(t.Fields))
 				for i, field := range t.Fields {
 					names[i] = field.Name

@@ -44,7 +44,7 @@ func ConvertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMes
 func UnknownInputs(workflow *plan.Workflow, inputs *schema.Type, given map[string]Input) []*fault.InputError {
 	var unknown []*fault.InputError
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if _, known := inputs.Field(name); known {
+		if _, ok := inputs.Field(name); ok {
 			continue
 		}
 		hint := diag.DidYouMean(name, inputs.FieldNames())

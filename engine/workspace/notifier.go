@@ -94,7 +94,7 @@ func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Targe
 // notifyTargets lists the targets that a workflow's core.notify steps name in
 // their text, with the place of the first step.
 func notifyTargets(workflow *plan.Workflow) map[string]plan.Pos {
-	found := map[string]plan.Pos{}
+	pos := map[string]plan.Pos{}
 	var visit func(steps []plan.Step)
 	visit = func(steps []plan.Step) {
 		for i := range steps {
@@ -106,8 +106,8 @@ func notifyTargets(workflow *plan.Workflow) map[string]plan.Pos {
 				continue
 			}
 			if name, ok := literalField(step.With, "to"); ok {
-				if _, known := found[name]; !known {
-					found[name] = step.Pos
+				if _, exists := pos[name]; !exists {
+					pos[name] = step.Pos
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func notifyTargets(workflow *plan.Workflow) map[string]plan.Pos {
 	for _, list := range [][]plan.Step{workflow.Steps, workflow.OnSuccess, workflow.OnFailure, workflow.Finally} {
 		visit(list)
 	}
-	return found
+	return pos
 }
 
 // literalField returns a text that a value holds under a name, where it is

@@ -17,11 +17,11 @@ type OrphanedPlugin struct {
 // OrphanedPlugins lists the plugin processes that killed engines left behind.
 func (p *Workspace) OrphanedPlugins() ([]OrphanedPlugin, error) {
 	lost, err := p.host.Orphans()
-	var found []OrphanedPlugin
+	var plugins []OrphanedPlugin
 	for _, one := range lost {
-		found = append(found, OrphanedPlugin(one))
+		plugins = append(plugins, OrphanedPlugin(one))
 	}
-	return found, err
+	return plugins, err
 }
 
 // EndOrphanedPlugins kills the plugin processes that killed engines left behind,

@@ -34,17 +34,17 @@ func (u ConnectionUse) says(outside *SandboxError) string {
 // uses lists the connections of a workflow that are known before it runs, each
 // once, with the first step that takes it.
 func uses(workflow *plan.Workflow) []ConnectionUse {
-	var found []ConnectionUse
+	var connectionUses []ConnectionUse
 	seen := map[string]bool{}
 	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
 		plugin, name, ok := literalConnection(step)
 		if ok && !seen[plugin+" "+name] {
 			seen[plugin+" "+name] = true
-			found = append(found, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos})
+			connectionUses = append(connectionUses, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos})
 		}
 		return true
 	})
-	return found
+	return connectionUses
 }
 
 // literalConnection is the connection of a step, where it is known before the run.
@@ -166,13 +166,13 @@ func (p *Workspace) usable(ctx context.Context, u ConnectionUse, problems *diag.
 // polledConnections lists the connections that a workflow's triggers ask, as far as
 // they are written out.
 func polledConnections(workflow *plan.Workflow) []ConnectionUse {
-	var found []ConnectionUse
+	var connectionUses []ConnectionUse
 	for i := range workflow.Triggers {
 		if u, ok := polledConnection(workflow, &workflow.Triggers[i]); ok {
-			found = append(found, u)
+			connectionUses = append(connectionUses, u)
 		}
 	}
-	return found
+	return connectionUses
 }
 
 func polledConnection(workflow *plan.Workflow, t *plan.Trigger) (ConnectionUse, bool) {

@@ -170,11 +170,11 @@ func (c mockedCaller) Reconcile(ctx context.Context, request runs.Request) (runs
 
 // take waits as long as the answer says, and gives it.
 func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor string) runs.Answer {
-	answer, found, err := m.Take(run, step, cursor, func() ([]*journal.Record, error) { return c.history(run) })
+	answer, ok, err := m.Take(run, step, cursor, func() ([]*journal.Record, error) { return c.history(run) })
 	switch {
 	case err != nil:
 		return runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: err.Error()}}
-	case !found:
+	case !ok:
 		return runs.Answer{Failed: &runs.Error{
 			Kind: plan.KindInternal, Applied: runs.NotApplied, Reason: "mocks",
 			Message: fmt.Sprintf("%s has no answer more for step %s", m.File, step),

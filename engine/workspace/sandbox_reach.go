@@ -16,7 +16,7 @@ func (p *Workspace) reached(workflow *plan.Workflow) []ConnectionUse {
 	if p.sandbox == nil {
 		return uses(workflow)
 	}
-	var found []ConnectionUse
+	var connectionUses []ConnectionUse
 	seen := map[string]bool{}
 	eachStep(workflow, func(w *plan.Workflow, path string, step *plan.Step) bool {
 		if step.Kind == plan.StepAction && p.mocked(w.Name, path) != nil {
@@ -26,12 +26,12 @@ func (p *Workspace) reached(workflow *plan.Workflow) []ConnectionUse {
 			plugin, _, _ := strings.Cut(step.Uses, ".")
 			if key := plugin + " " + name; !seen[key] {
 				seen[key] = true
-				found = append(found, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos, what: "step " + path})
+				connectionUses = append(connectionUses, ConnectionUse{Plugin: plugin, Name: name, file: w.File, pos: step.Pos, what: "step " + path})
 			}
 		}
 		return true
 	})
-	return found
+	return connectionUses
 }
 
 // connectionsOf lists the connections that a step may take.
@@ -39,7 +39,7 @@ func (p *Workspace) connectionsOf(step *plan.Step) []string {
 	if step.Connection == nil {
 		return nil
 	}
-	if _, name, known := literalConnection(step); known {
+	if _, name, ok := literalConnection(step); ok {
 		return []string{name}
 	}
 	plugin, _, _ := strings.Cut(step.Uses, ".")

@@ -63,25 +63,25 @@ func (p *Workspace) Sandbox() *SandboxReport {
 	return report
 }
 
-func (p *Workspace) reportConnection(report *SandboxReport, found NamedConnection) {
-	if p.Live(found.Name) {
-		live := LiveReport{Name: found.Name}
-		live.URL = p.ConnectionStatus(found).URL
+func (p *Workspace) reportConnection(report *SandboxReport, connection NamedConnection) {
+	if p.Live(connection.Name) {
+		live := LiveReport{Name: connection.Name}
+		live.URL = p.ConnectionStatus(connection).URL
 		report.Live = append(report.Live, live)
 		return
 	}
-	simulator, ok := p.simulator(found.Plugin, found.Name)
+	simulator, ok := p.simulator(connection.Plugin, connection.Name)
 	switch {
 	case !ok:
-		report.Refused = append(report.Refused, found.Name)
+		report.Refused = append(report.Refused, connection.Name)
 	case simulator.By == "":
-		report.Simulated = append(report.Simulated, found.Name)
+		report.Simulated = append(report.Simulated, connection.Name)
 	default:
 		at := slices.IndexFunc(report.External, func(e ExternalReport) bool { return e.Command == simulator.By })
 		if at < 0 {
 			at = len(report.External)
 			report.External = append(report.External, ExternalReport{Command: simulator.By})
 		}
-		report.External[at].Connections = append(report.External[at].Connections, found.Name)
+		report.External[at].Connections = append(report.External[at].Connections, connection.Name)
 	}
 }

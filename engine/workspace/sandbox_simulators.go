@@ -75,7 +75,7 @@ func (p *Workspace) CheckSimulator(c SimulatorCommand, config json.RawMessage) e
 		return fmt.Errorf("the simulator of %s printed no config", c.Name())
 	}
 	for name := range fields {
-		if _, known := t.Field(name); !known && t.Additional == nil {
+		if _, ok := t.Field(name); !ok && t.Additional == nil {
 			hint := diag.MeantOr(name, t.FieldNames(), "its settings are ")
 			return fmt.Errorf("the simulator of %s gives the setting `%s`, which plugin %s does not have; %s", c.Name(), name, c.Plugin, hint.Text)
 		}

@@ -141,8 +141,8 @@ func (p *Workspace) needs(ctx context.Context) SecretNeeds {
 		if err != nil {
 			continue
 		}
-		if found, _ := p.CheckedIn(ctx, file, p.Root(), src); found != nil {
-			needs.AddWorkflow(found.Workflow)
+		if workflow, _ := p.CheckedIn(ctx, file, p.Root(), src); workflow != nil {
+			needs.AddWorkflow(workflow.Workflow)
 		}
 	}
 	return needs
@@ -152,21 +152,21 @@ func (p *Workspace) needs(ctx context.Context) SecretNeeds {
 // A step whose connection is known only while it runs is not asked: in a sandbox
 // that decides where its secrets come from.
 func (p *Workspace) missingStepSecrets(ctx context.Context, workflow *plan.Workflow, problems *diag.List) {
-	told := map[string]bool{}
+	set := map[string]bool{}
 	eachStep(workflow, func(w *plan.Workflow, path string, step *plan.Step) bool {
 		if step.Kind == plan.StepAction && p.mocked(w.Name, path) != nil {
 			return false
 		}
-		_, connection, known := literalConnection(step)
-		if step.Connection != nil && !known {
+		_, connection, ok := literalConnection(step)
+		if step.Connection != nil && !ok {
 			return true
 		}
 		eachSecret(&step.With, func(name string) {
 			key := w.Name + "/" + path + " " + name
-			if told[key] {
+			if set[key] {
 				return
 			}
-			told[key] = true
+			set[key] = true
 			place := diag.Pos{File: w.File, Line: step.Pos.Line, Column: step.Pos.Column}
 			p.missingSecret(ctx, connection, name, "step `"+step.ID+"`", place, problems)
 		})

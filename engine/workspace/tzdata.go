@@ -18,7 +18,7 @@ const embeddedZones = "2025c"
 func (p *Workspace) TZData() (version, source string) {
 	named := ""
 	for _, variable := range p.config.Environ {
-		if value, found := strings.CutPrefix(variable, "ZONEINFO="); found {
+		if value, ok := strings.CutPrefix(variable, "ZONEINFO="); ok {
 			named = value
 		}
 	}

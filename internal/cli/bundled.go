@@ -34,8 +34,8 @@ func servePlugin(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "error: plugins serve takes the name of one bundled plugin")
 		return exitUsage
 	}
-	construct, known := bundled()[args[0]]
-	if !known {
+	construct, ok := bundled()[args[0]]
+	if !ok {
 		fmt.Fprintf(stderr, "error: there is no bundled plugin %q\n", args[0])
 		if hint := diag.DidYouMean(args[0], bundledNames()).Text; hint != "" {
 			fmt.Fprintf(stderr, "help: %s\n", hint)

@@ -77,7 +77,7 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 // callRequest reads --with.
 func (a *app) callRequest(action string, flags *callFlags) (calls.Request, error) {
 	request := calls.Request{Action: action, Connection: flags.connection, Attempts: 1 + max(flags.retries, 0)}
-	if plugin, name, found := strings.Cut(action, "."); !found || plugin == "" || name == "" {
+	if plugin, name, ok := strings.Cut(action, "."); !ok || plugin == "" || name == "" {
 		return request, usageError(fmt.Errorf("%s is not PLUGIN.ACTION", diag.ShellWord(action)), "`flowrun plugins actions` lists the actions")
 	}
 	if flags.retries < 0 {

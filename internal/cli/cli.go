@@ -106,7 +106,7 @@ type app struct {
 // env returns a variable of the environment, "" when it is not set.
 func (a *app) env(name string) string {
 	for i := len(a.sys.Environ) - 1; i >= 0; i-- {
-		if value, found := strings.CutPrefix(a.sys.Environ[i], name+"="); found {
+		if value, ok := strings.CutPrefix(a.sys.Environ[i], name+"="); ok {
 			return value
 		}
 	}

@@ -106,7 +106,7 @@ func exitOfFinding(f *doctor.Finding) int {
 	if f == nil {
 		return exitOK
 	}
-	if code, known := exitOfCause[f.Cause]; known {
+	if code, ok := exitOfCause[f.Cause]; ok {
 		return code
 	}
 	var call *runs.Error

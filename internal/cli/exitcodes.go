@@ -115,7 +115,7 @@ func exitCode(err error) int {
 	case errors.As(err, &loose):
 		return exitPlugin
 	case errors.As(err, &problem):
-		if code, known := exitOfCode[problem.Code]; known {
+		if code, ok := exitOfCode[problem.Code]; ok {
 			return code
 		}
 	case errors.As(err, &locked):

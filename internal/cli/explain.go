@@ -116,8 +116,8 @@ func unknownTopic(name, near string, actions []*plan.Action) error {
 }
 
 func (a *app) explainProblem(code, output string) error {
-	text, known := explainCode(code)
-	if !known {
+	text, ok := explainCode(code)
+	if !ok {
 		var codes []string
 		for _, page := range diag.Pages() {
 			codes = append(codes, page.Code)

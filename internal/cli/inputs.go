@@ -56,9 +56,9 @@ func (a *app) parseInput(text string) (string, workspace.Input, error) {
 // parseAssignment reads NAME=VALUE, NAME:=JSON or NAME=@FILE of a flag. A text that
 // begins with @ is written @@.
 func (a *app) parseAssignment(flag, text, example string) (string, workspace.Input, error) {
-	name, value, found := strings.Cut(text, "=")
+	name, value, ok := strings.Cut(text, "=")
 	plain, isJSON := strings.CutSuffix(name, ":")
-	if !found || plain == "" {
+	if !ok || plain == "" {
 		return "", workspace.Input{}, usageError(fmt.Errorf("%s %s is not NAME=VALUE", flag, diag.ShellWord(text)), example)
 	}
 	if isJSON {

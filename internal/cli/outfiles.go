@@ -25,9 +25,9 @@ type outFile struct {
 func parseOuts(texts []string) ([]outFile, error) {
 	var outs []outFile
 	for _, text := range texts {
-		name, file, found := strings.Cut(text, "=")
+		name, file, ok := strings.Cut(text, "=")
 		switch {
-		case !found || name == "" || file == "":
+		case !ok || name == "" || file == "":
 			return nil, usageError(fmt.Errorf("--out %s is not NAME=FILE", diag.ShellWord(text)), "such as --out table=report.md")
 		case file == "-":
 			return nil, usageError(fmt.Errorf("--out %s writes into a file, not to stdout", name), "-o json prints all outputs; a file of that name is ./-")

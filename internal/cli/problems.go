@@ -16,7 +16,7 @@ func (a *app) printProblems(list diag.List) { a.printProblemsOf(list, map[string
 // readSource reads a file of a problem. One that can't be read any more only
 // costs its snippets.
 func (a *app) readSource(sources map[string][]byte, file string) {
-	if _, known := sources[file]; known || file == "" {
+	if _, ok := sources[file]; ok || file == "" {
 		return
 	}
 	data, err := os.ReadFile(a.abs(file))
@@ -50,8 +50,8 @@ func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 		}
 	}
 	source := func(file string) ([]byte, bool) {
-		data, known := sources[file]
-		return data, known
+		data, ok := sources[file]
+		return data, ok
 	}
 	// A broken stderr leaves nobody to tell.
 	_ = diag.Renderer{Source: source, Color: a.style.Color, Width: a.stderrWidth()}.Write(a.sys.Stderr, list)

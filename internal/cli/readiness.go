@@ -25,10 +25,10 @@ type readiness struct {
 
 // lacking reports what a run of the workflow would lack.
 func (r *readiness) lacking(ctx context.Context, workflow *plan.Workflow) diag.List {
-	found := r.project.Lacking(ctx, workflow, r.stored)
+	problems := r.project.Lacking(ctx, workflow, r.stored)
 	wantsSecret := func(p diag.Problem) bool { return p.Code == project.CodeSecretLacks }
-	if r.asked || !slices.ContainsFunc(found, wantsSecret) {
-		return found
+	if r.asked || !slices.ContainsFunc(problems, wantsSecret) {
+		return problems
 	}
 	r.asked, r.stored = true, r.app.storedSecrets(ctx)
 	return r.project.Lacking(ctx, workflow, r.stored)

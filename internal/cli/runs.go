@@ -169,8 +169,8 @@ func (a *app) runFilter(flags *listFlags) (runs.Filter, error) {
 		return filter, usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
 	}
 	for _, label := range flags.labels {
-		name, value, found := strings.Cut(label, "=")
-		if !found || name == "" {
+		name, value, ok := strings.Cut(label, "=")
+		if !ok || name == "" {
 			return filter, usageError(fmt.Errorf("--label %s is not NAME=VALUE", diag.ShellWord(label)), "")
 		}
 		filter.Labels[name] = value

@@ -126,7 +126,7 @@ func (a *app) settle(own ownSetting, flag string, user map[string]candidate) set
 	}
 	add(flag, own.flag)
 	add(a.env(own.env), own.env)
-	if fromUser, found := user[own.key]; found && own.key != "config" {
+	if fromUser, ok := user[own.key]; ok && own.key != "config" {
 		result.Candidates = append(result.Candidates, fromUser)
 	}
 	add(own.fallback, "default")

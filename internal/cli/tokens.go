@@ -73,23 +73,23 @@ func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
 	if err != nil {
 		return err
 	}
-	var made *web.TokenAnswer
+	var answer *web.TokenAnswer
 	err = session.try(ctx, func(c *web.Client) error { // asked twice it would be two tokens
-		made, err = c.CreateToken(ctx, request)
+		answer, err = c.CreateToken(ctx, request)
 		return err
 	})
 	if err := errors.Join(err, session.close(nil)); err != nil {
 		return a.tokenError(err)
 	}
 	if flags.output == "json" {
-		return view.JSON(a.sys.Stdout, made)
+		return view.JSON(a.sys.Stdout, answer)
 	}
-	fmt.Fprintln(a.sys.Stdout, made.Token)
+	fmt.Fprintln(a.sys.Stdout, answer.Token)
 	until := "until it is removed"
-	if made.ExpiresAt != nil {
-		until = "until " + a.times.Full(*made.ExpiresAt)
+	if answer.ExpiresAt != nil {
+		until = "until " + a.times.Full(*answer.ExpiresAt)
 	}
-	a.note("token %s (%s), good %s; it is not shown again", made.Name, made.Scope, until)
+	a.note("token %s (%s), good %s; it is not shown again", answer.Name, answer.Scope, until)
 	if a.onlySandboxServes(ctx) {
 		a.note("the server that runs here is one of the sandbox, which has tokens of its own: `%s --sandbox`", a.commandText("tokens", "create"))
 	}

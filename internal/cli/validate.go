@@ -141,9 +141,9 @@ func once(problems diag.List) diag.List {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(problems, func(p diag.Problem) bool {
 		key := p.String()
-		known := seen[key]
+		ok := seen[key]
 		seen[key] = true
-		return known
+		return ok
 	})
 }
 

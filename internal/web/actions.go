@@ -16,7 +16,7 @@ import (
 // the process that connected, by the kernel's word, with the name that it gives
 // itself beside. Within the owner's own process whom the body names holds.
 func by(ctx context.Context, named string) string {
-	if caller, known := guard.CallerOf(ctx); known {
+	if caller, ok := guard.CallerOf(ctx); ok {
 		return caller.By()
 	}
 	if sender := peerOf(ctx); sender != nil {

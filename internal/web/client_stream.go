@@ -49,8 +49,8 @@ func (s *Stream) Next() (engine.Update, error) {
 		if err != nil {
 			return engine.Update{}, io.EOF
 		}
-		data, found := bytes.CutPrefix(line, []byte("data: "))
-		if !found {
+		data, ok := bytes.CutPrefix(line, []byte("data: "))
+		if !ok {
 			continue // id and event stand in the data too; comments are heartbeats
 		}
 		var update engine.Update

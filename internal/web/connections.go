@@ -112,11 +112,11 @@ func (l *boundedListener) idleOfMost() (idle *boundedConn) {
 		if len(own) < most {
 			continue
 		}
-		found := longestIdle(own)
-		if found == nil || len(own) == most && idle.since < found.since {
+		conn := longestIdle(own)
+		if conn == nil || len(own) == most && idle.since < conn.since {
 			continue
 		}
-		idle, most = found, len(own)
+		idle, most = conn, len(own)
 	}
 	return idle
 }

@@ -52,10 +52,10 @@ func ResolveListen(ctx context.Context, resolver Resolver, address string, secur
 	} else if addresses, err = resolver.LookupIPAddr(ctx, host); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	for _, found := range addresses {
-		if !secure && !found.IP.IsLoopback() {
-			reached := found.IP.String()
-			if found.IP.IsUnspecified() {
+	for _, addr := range addresses {
+		if !secure && !addr.IP.IsLoopback() {
+			reached := addr.IP.String()
+			if addr.IP.IsUnspecified() {
 				reached = "all addresses of this machine"
 			}
 			return nil, &ExposedError{Address: address, Reached: reached}
@@ -65,9 +65,9 @@ func ResolveListen(ctx context.Context, resolver Resolver, address string, secur
 		return nil, fmt.Errorf("listen on %s: the name has no address", address)
 	}
 	chosen := addresses[0]
-	for _, found := range addresses { // of localhost the one that everybody tries
-		if found.IP.To4() != nil {
-			chosen = found
+	for _, ipAddr := range addresses { // of localhost the one that everybody tries
+		if ipAddr.IP.To4() != nil {
+			chosen = ipAddr
 			break
 		}
 	}

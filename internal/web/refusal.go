@@ -123,7 +123,7 @@ const oneOf = "expected value to be one of "
 
 // plainMessage says in our words what huma says in those of its types.
 func plainMessage(message string) string {
-	if list, found := strings.CutPrefix(message, oneOf); found {
+	if list, ok := strings.CutPrefix(message, oneOf); ok {
 		return "it is one of " + strings.Trim(list, `"`)
 	}
 	if _, isTime := strings.CutPrefix(message, "invalid date/time"); isTime || strings.Contains(message, "RFC 3339 date-time") {
@@ -138,7 +138,7 @@ func plainMessage(message string) string {
 			return ours
 		}
 	}
-	if form, found := strings.CutPrefix(message, "expected string to be "); found {
+	if form, exists := strings.CutPrefix(message, "expected string to be "); exists {
 		return "it is a text that is " + form
 	}
 	if bound, found := strings.CutPrefix(message, "expected length "); found {

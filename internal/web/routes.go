@@ -50,7 +50,7 @@ func (s *server) routes() []Route {
 	}
 	for _, route := range s.typed().routes() {
 		routes = append(routes, route)
-		if method, rest, found := strings.Cut(route.Pattern, schedulePattern); found {
+		if method, rest, ok := strings.Cut(route.Pattern, schedulePattern); ok {
 			routes = append(routes, Route{method + splitPattern + rest, route.Scope, joinID(route.handle)})
 		}
 	}

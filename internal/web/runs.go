@@ -72,8 +72,8 @@ func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], *Prob
 		return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
 	}
 	for _, label := range in.Labels {
-		name, value, found := strings.Cut(label, "=")
-		if !found || name == "" {
+		name, value, ok := strings.Cut(label, "=")
+		if !ok || name == "" {
 			return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
 		}
 		filter.Labels[name] = value

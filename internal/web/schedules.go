@@ -117,10 +117,10 @@ func registerSchedules(t *typed, s *server) {
 
 // tzData asks for the zone rules.
 func (s *server) tzData() TZData {
-	teller, known := s.Schedules.(interface {
+	teller, ok := s.Schedules.(interface {
 		TZData() (version, source string)
 	})
-	if !known {
+	if !ok {
 		return TZData{}
 	}
 	version, source := teller.TZData()

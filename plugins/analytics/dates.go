@@ -98,12 +98,12 @@ func dateProblems(in AggregateInput, unknown unknowns, now func() time.Time) []s
 	if zone != in.DateZone && (from != in.DateFrom || to != in.DateTo) {
 		return problems
 	}
-	start, known := parseDate(from)
+	start, ok := parseDate(from)
 	end, bounded := parseDate(to)
-	if p := repeatedHour(in, from, to); p != nil && known && bounded && !start.Before(end) {
+	if p := repeatedHour(in, from, to); p != nil && ok && bounded && !start.Before(end) {
 		return append(problems, *p)
 	}
-	if known && bounded && end.Before(start) {
+	if ok && bounded && end.Before(start) {
 		return append(problems, sdk.Problemf("/date_to", "date_to %s is before date_from %s", to, from).
 			WithDetail("dates are compared in the reporting timezone"))
 	}

@@ -33,8 +33,8 @@ func isPrintable(text string) bool {
 
 // isWebAddress reports whether text is an address with http, https or no scheme.
 func isWebAddress(text string) bool {
-	scheme, rest, found := strings.Cut(text, "://")
-	if !found {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
 		return plainHost.MatchString(text)
 	}
 	scheme = strings.ToLower(scheme)
@@ -43,7 +43,7 @@ func isWebAddress(text string) bool {
 
 // withoutScheme is the address as it may be displayed.
 func withoutScheme(address string) string {
-	if _, rest, found := strings.Cut(address, "://"); found {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
 		return rest
 	}
 	return address

@@ -73,21 +73,21 @@ func (d *discovery) get(issuer string) *issuerMetadata {
 	return d.known[issuer]
 }
 
-func (d *discovery) put(issuer string, found *issuerMetadata) {
+func (d *discovery) put(issuer string, metadata *issuerMetadata) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known == nil {
 		d.known = map[string]*issuerMetadata{}
 	}
-	d.known[issuer] = found
+	d.known[issuer] = metadata
 }
 
 // discover reads the metadata of the connection's issuer: OpenID Connect
 // Discovery, and where that is not found RFC 8414.
 func (p *plugin) discover(c *sdk.Call[Config]) (*issuerMetadata, error) {
 	issuer := strings.TrimRight(c.Config.Issuer, "/")
-	if known := p.discovery.get(issuer); known != nil {
-		return known, nil
+	if metadata := p.discovery.get(issuer); metadata != nil {
+		return metadata, nil
 	}
 	found, err := p.readMetadata(c)
 	if err != nil {

@@ -48,14 +48,14 @@ func (o *origins) issued(cursor string, scope digest) {
 	key := digestOf(cursor)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known, there := o.scopes[key]
-	if slices.Contains(known, scope) {
+	digests, there := o.scopes[key]
+	if slices.Contains(digests, scope) {
 		return
 	}
-	if len(known) >= maxScopes {
-		known = known[1:]
+	if len(digests) >= maxScopes {
+		digests = digests[1:]
 	}
-	o.scopes[key] = append(slices.Clone(known), scope)
+	o.scopes[key] = append(slices.Clone(digests), scope)
 	if there {
 		return
 	}
@@ -71,6 +71,6 @@ func (o *origins) issued(cursor string, scope digest) {
 func (o *origins) fits(cursor string, scope digest) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known, there := o.scopes[digestOf(cursor)]
-	return !there || len(known) >= maxScopes || slices.Contains(known, scope)
+	digests, there := o.scopes[digestOf(cursor)]
+	return !there || len(digests) >= maxScopes || slices.Contains(digests, scope)
 }

@@ -68,7 +68,7 @@ func (h *Host) Age(connection, key string, by time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name := connection + "|" + key
-	if born, known := h.born[name]; known {
+	if born, ok := h.born[name]; ok {
 		h.born[name] = born.Add(-by)
 	}
 	if token := h.tokens[name]; token.GetExpiresAt() != nil {
@@ -172,7 +172,7 @@ func (h *Host) good(key, reject string, ttl time.Duration) bool {
 	if token == nil || token.GetId() == reject {
 		return false
 	}
-	if born, known := h.born[key]; known && ttl < renew && token.GetExpiresAt() != nil {
+	if born, ok := h.born[key]; ok && ttl < renew && token.GetExpiresAt() != nil {
 		ttl = min(ttl, max(token.GetExpiresAt().AsTime().Sub(born)/2, 0))
 	}
 	return validFor(token, ttl)

@@ -13,7 +13,7 @@ import (
 func Own(groups, mounts string) string {
 	own := ""
 	for line := range strings.Lines(groups) {
-		if path, found := strings.CutPrefix(strings.TrimRight(line, "\n"), "0::"); found {
+		if path, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "0::"); ok {
 			own = path
 		}
 	}
@@ -27,7 +27,7 @@ func Own(groups, mounts string) string {
 			continue
 		}
 		root, at := unescape(place[3]), unescape(place[4])
-		if below, found := strings.CutPrefix(own, strings.TrimSuffix(root, "/")); found && (below == "" || below[0] == '/') {
+		if below, exists := strings.CutPrefix(own, strings.TrimSuffix(root, "/")); exists && (below == "" || below[0] == '/') {
 			return filepath.Join(at, below)
 		}
 	}

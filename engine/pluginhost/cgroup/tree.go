@@ -108,8 +108,8 @@ func readOnly(err error) error {
 func (t *Tree) sweep(alive func(owner string) bool) {
 	entries, _ := os.ReadDir(t.dir)
 	for _, entry := range entries {
-		owner, found := ownerOf(entry.Name())
-		if !found || owner == t.owner || alive(owner) {
+		owner, ok := ownerOf(entry.Name())
+		if !ok || owner == t.owner || alive(owner) {
 			continue
 		}
 		At(filepath.Join(t.dir, entry.Name())).Remove()
@@ -117,10 +117,10 @@ func (t *Tree) sweep(alive func(owner string) bool) {
 }
 
 // ownerOf reads plugin.PID.START.ID.NAME.
-func ownerOf(name string) (owner string, found bool) {
-	rest, found := strings.CutPrefix(name, groupPrefix)
+func ownerOf(name string) (owner string, ok bool) {
+	rest, ok := strings.CutPrefix(name, groupPrefix)
 	parts := strings.SplitN(rest, ".", 4)
-	if !found || len(parts) != 4 {
+	if !ok || len(parts) != 4 {
 		return "", false
 	}
 	return parts[0] + "." + parts[1], true

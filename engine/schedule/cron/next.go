@@ -122,8 +122,8 @@ func (s *Schedule) skipped(p period) bool {
 	if !gap.Before(resumed) {
 		return false
 	}
-	_, found := s.match(gap, resumed)
-	return found
+	_, ok := s.match(gap, resumed)
+	return ok
 }
 
 // seen reports whether the clock has shown a time already before the period.
@@ -198,11 +198,11 @@ func (s *Schedule) byMonth(midnight time.Time) bool {
 	case s.lastWork && day == nearestTo(midnight, last, last):
 		return true
 	}
-	found := false
+	ok := false
 	each(s.nearest, func(wanted int) {
-		found = found || wanted <= last && day == nearestTo(midnight, wanted, last)
+		ok = ok || wanted <= last && day == nearestTo(midnight, wanted, last)
 	})
-	return found
+	return ok
 }
 
 // nearestTo returns the weekday nearest to a day of the month, in the same

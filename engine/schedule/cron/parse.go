@@ -130,13 +130,13 @@ func named(text string, words []word) (*Schedule, *Error) {
 	whole := func(format string, args ...any) *Error {
 		return &Error{Start: name.at, End: name.at + len(name.text), Message: fmt.Sprintf(format, args...)}
 	}
-	fields, known := Names()[strings.ToLower(name.text)]
+	fields, ok := Names()[strings.ToLower(name.text)]
 	switch {
 	case strings.EqualFold(name.text, "@every"):
 		return nil, whole("`@every` is not a schedule").hint("write the trigger `every: 15m` instead of `cron`")
 	case strings.EqualFold(name.text, "@reboot"):
 		return nil, whole("`@reboot` is not a schedule").hint("nothing runs when flowrun starts")
-	case !known:
+	case !ok:
 		return nil, whole("`%s` is not the name of a schedule", name.text).hint("the names are @hourly, @daily, @weekly, @monthly and @yearly")
 	case len(words) > 1:
 		return nil, &Error{Start: words[1].at, End: len(text), Message: "nothing can follow `" + name.text + "`"}

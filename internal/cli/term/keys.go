@@ -69,8 +69,8 @@ func readKeys(fd int, pressed chan<- Key, done <-chan struct{}, ended chan<- str
 		if err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
 			return // the terminal is gone
 		}
-		key, known := keyOf(buffer[:max(n, 0)])
-		if !known {
+		key, ok := keyOf(buffer[:max(n, 0)])
+		if !ok {
 			continue
 		}
 		select {

@@ -12,12 +12,12 @@ import (
 const nameWidth = 24
 
 // Diagnosis prints a line for each finding, and below it what to do.
-func (p Page) Diagnosis(out io.Writer, found doctor.Report) {
+func (p Page) Diagnosis(out io.Writer, report doctor.Report) {
 	width := 0
-	for _, finding := range found.Items {
+	for _, finding := range report.Items {
 		width = max(width, min(nameWidth, term.Width(term.Clean(finding.Name()))))
 	}
-	for _, finding := range found.Items {
+	for _, finding := range report.Items {
 		name, detail := term.Pad(term.Clean(finding.Name()), width), term.Clean(finding.Detail)
 		if finding.Fixed {
 			detail += " " + p.Style.Green("(mended)")

@@ -316,7 +316,7 @@ func errorFacts(err *runs.Error) string {
 	if err.HTTPStatus != 0 {
 		add("HTTP", fmt.Sprint(err.HTTPStatus))
 	}
-	if fact, known := appliedFacts[err.Applied]; known {
+	if fact, ok := appliedFacts[err.Applied]; ok {
 		facts = append(facts, fact)
 	}
 	add("at", err.Pointer)

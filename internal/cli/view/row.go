@@ -16,7 +16,7 @@ var symbols = map[runs.StepStatus]string{
 }
 
 func symbolOf(status runs.StepStatus) string {
-	if symbol, known := symbols[status]; known {
+	if symbol, ok := symbols[status]; ok {
 		return symbol
 	}
 	return "·"
@@ -117,7 +117,7 @@ func (r *row) waiting(times Times) []string {
 	if running > 1 {
 		parts = append(parts, fmt.Sprintf("%d running", running))
 	}
-	if wait, found := r.nextWait(); found {
+	if wait, ok := r.nextWait(); ok {
 		parts = append(parts, waitText(wait.reason, wait.until, times))
 	}
 	if r.step.Wait != "" && r.step.Status != runs.StepRunning {

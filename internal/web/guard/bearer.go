@@ -17,7 +17,7 @@ func (g *Guard) bearer(w http.ResponseWriter, r *http.Request) (Grant, bool) {
 		return Grant{}, false
 	}
 	text := ""
-	if scheme, token, found := strings.Cut(headers[0], " "); found && len(headers) == 1 && strings.EqualFold(scheme, "Bearer") {
+	if scheme, token, ok := strings.Cut(headers[0], " "); ok && len(headers) == 1 && strings.EqualFold(scheme, "Bearer") {
 		text = strings.TrimSpace(token)
 	}
 	grant, wait, err := g.grant(r, text)

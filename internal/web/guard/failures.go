@@ -56,7 +56,7 @@ func (f *failures) add(key string) (wait time.Duration) {
 	if len(times) >= maxFailures {
 		return times[0].Add(failureWindow).Sub(now)
 	}
-	if _, known := f.byKey[key]; !known && len(f.byKey) >= maxAddresses {
+	if _, ok := f.byKey[key]; !ok && len(f.byKey) >= maxAddresses {
 		f.makeRoom(now)
 	}
 	f.byKey[key] = append(times, now)

@@ -158,9 +158,9 @@ func (g *Guard) add(route Route) (err error) {
 
 // check says why a route can't be guarded, and returns the segments of its path.
 func (route Route) check() ([]string, error) {
-	method, path, found := strings.Cut(route.Pattern, " ")
+	method, path, ok := strings.Cut(route.Pattern, " ")
 	switch {
-	case !found || method == "" || !strings.HasPrefix(path, "/"):
+	case !ok || method == "" || !strings.HasPrefix(path, "/"):
 		return nil, errors.New("the pattern must be a method and a path")
 	case strings.Contains(path, "...") || path != "/{$}" && strings.HasSuffix(path, "/"):
 		return nil, errors.New("the pattern must be of one path, not of all below it")

@@ -78,7 +78,7 @@ func parseHop(text string) (netip.Addr, bool) {
 	if end, err := netip.ParseAddrPort(text); err == nil {
 		return end.Addr().Unmap().WithZone(""), true
 	}
-	if inner, found := strings.CutPrefix(text, "["); found {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
 		text = strings.TrimSuffix(inner, "]")
 	}
 	address, err := netip.ParseAddr(text)

@@ -120,16 +120,16 @@ func plain(html string) string { return tags.ReplaceAllString(html, "") }
 
 // marked reports whether a document is more than lines of text.
 func marked(doc ast.Node) bool {
-	found := false
+	ok := false
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n.Kind() {
 		case ast.KindDocument, ast.KindParagraph, ast.KindTextBlock, ast.KindText, ast.KindString:
 			return ast.WalkContinue, nil
 		}
-		found = true
+		ok = true
 		return ast.WalkStop, nil
 	})
-	return found
+	return ok
 }
 
 // tooDeep reports whether a document is nested further than people read.

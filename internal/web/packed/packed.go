@@ -56,8 +56,8 @@ func Accepted(r *http.Request) bool {
 // weight reads a quality; one that can't be read is none.
 func weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
-		name, value, found := strings.Cut(parameter, "=")
-		if !found || !strings.EqualFold(strings.TrimSpace(name), "q") {
+		name, value, ok := strings.Cut(parameter, "=")
+		if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
 			continue
 		}
 		quality, err := strconv.ParseFloat(strings.TrimSpace(value), 64)

@@ -67,8 +67,8 @@ func (s *site) needyOf(ctx context.Context, summary *engine.RunsSummary, workflo
 			}
 		}
 		key := run.Workflow + "\x00" + needOf(run)
-		at, known := groups[key]
-		if !known {
+		at, ok := groups[key]
+		if !ok {
 			at = len(found.Entries)
 			groups[key] = at
 			found.Entries = append(found.Entries, newNeed(run))

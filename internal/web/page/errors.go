@@ -30,7 +30,7 @@ func newErrorBox(run string, e *runs.Error) *errorBox {
 	if e.HTTPStatus != 0 {
 		add("HTTP %d", e.HTTPStatus)
 	}
-	if text, known := appliedTexts[e.Applied]; known {
+	if text, ok := appliedTexts[e.Applied]; ok {
 		add("%s", text)
 	}
 	if e.Pointer != "" {

@@ -143,8 +143,8 @@ func (f *form) read(values url.Values) (inputs map[string]workspace.Input, ok bo
 		return nil, false
 	}
 	for _, one := range f.Fields {
-		if found := wrong[one.Name]; found != nil && one.Error == "" {
-			one.refuse(found)
+		if inputError := wrong[one.Name]; inputError != nil && one.Error == "" {
+			one.refuse(inputError)
 		}
 	}
 	return inputs, len(f.Wrong()) == 0
@@ -177,8 +177,8 @@ func (f *field) refuse(wrong *fault.InputError) {
 	if f.Kind != workspace.FieldList {
 		return
 	}
-	pointer, rest, found := strings.Cut(f.Error, ": ")
-	if place, err := strconv.Atoi(strings.TrimPrefix(pointer, "/")); found && err == nil && strings.HasPrefix(pointer, "/") {
+	pointer, rest, ok := strings.Cut(f.Error, ": ")
+	if place, err := strconv.Atoi(strings.TrimPrefix(pointer, "/")); ok && err == nil && strings.HasPrefix(pointer, "/") {
 		f.Error = fmt.Sprintf("item %d: %s", place+1, rest)
 	}
 }

@@ -92,26 +92,26 @@ func rowsOf(text string, least int) int {
 func (f *field) showChoice(value json.RawMessage) {
 	f.Control, f.Options = controlSelect, nil
 	shown := string(compacted(value))
-	known := false
+	ok := false
 	for _, choice := range f.Choices {
 		selected := string(choice) == shown
-		known = known || selected
+		ok = ok || selected
 		f.Options = append(f.Options, option{Value: string(choice), Text: plainText(choice), Selected: selected})
 	}
-	f.withoutValue(known, shown)
+	f.withoutValue(ok, shown)
 }
 
 // withoutValue puts the choices in front that stand for no value: the one that
 // says that none was made, and null.
-func (f *field) withoutValue(known bool, shown string) {
+func (f *field) withoutValue(ok bool, shown string) {
 	var front []option
-	if f.Default == nil && !f.Nullable && !known {
+	if f.Default == nil && !f.Nullable && !ok {
 		front = append(front, option{Text: "choose …", Selected: shown == ""})
 	}
 	if f.Nullable {
 		front = append(front, option{Value: "null", Text: "no value (null)", Selected: shown == "null" || shown == ""})
 	}
-	if !known && shown != "" && shown != "null" { // what was sent is none of them: it is shown all the same
+	if !ok && shown != "" && shown != "null" { // what was sent is none of them: it is shown all the same
 		front = append(front, option{Value: shown, Text: plainText(json.RawMessage(shown)), Selected: true})
 	}
 	f.Options = append(front, f.Options...)

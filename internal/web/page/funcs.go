@@ -67,7 +67,7 @@ var marks = map[string]struct{ icon, tone string }{
 
 // toneOf is the colour that a status has in the style sheet.
 func toneOf(status string) string {
-	if mark, known := marks[status]; known {
+	if mark, ok := marks[status]; ok {
 		return mark.tone
 	}
 	return "calm"
@@ -76,8 +76,8 @@ func toneOf(status string) string {
 // statusPill shows a status: a mark, its word and its colour.
 func statusPill(status any) template.HTML {
 	text := fmt.Sprint(status)
-	mark, known := marks[text]
-	if !known {
+	mark, ok := marks[text]
+	if !ok {
 		mark.icon, mark.tone = "todo", "calm"
 	}
 	words := template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))
@@ -88,8 +88,8 @@ func statusPill(status any) template.HTML {
 // it.
 func stepMark(status any) template.HTML {
 	text := fmt.Sprint(status)
-	mark, known := marks[text]
-	if !known {
+	mark, ok := marks[text]
+	if !ok {
 		mark.icon, mark.tone = "todo", "calm"
 	}
 	words := template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))

@@ -51,9 +51,9 @@ func (s *site) plugins(r *http.Request) (*screen, error) {
 			}
 			all = append(all[:len(all):len(all)], actions...)
 		}
-		found := actionRows(all, data.Query)
-		data.More = max(0, len(found)-foundShown)
-		data.Found = found[:len(found)-data.More]
+		rows := actionRows(all, data.Query)
+		data.More = max(0, len(rows)-foundShown)
+		data.Found = rows[:len(rows)-data.More]
 	}
 	return &screen{Title: "Plugins", Nav: "/plugins", Template: "plugins", Data: data}, nil
 }
@@ -76,7 +76,7 @@ func actionRows(actions []*plan.Action, query string) []actionRow {
 // firstSentence is what a list says of a text.
 func firstSentence(text string) string {
 	text = oneLine(text)
-	if before, _, found := strings.Cut(text, ". "); found {
+	if before, _, ok := strings.Cut(text, ". "); ok {
 		return before + "."
 	}
 	return text

@@ -50,16 +50,16 @@ func (s *site) enrich(v *value, raw json.RawMessage, r *room) {
 // rich is a description: rendered where it has Markdown, else as it is. It stands in
 // one block of a class.
 func (s *site) rich(text, class string, first int) template.HTML {
-	if made, has := s.markdown.Render(text, first); has {
-		return `<div class="` + template.HTML(template.HTMLEscapeString(class)) + ` md">` + made + `</div>` //nolint:gosec // escaped, and rendered by markdown
+	if html, has := s.markdown.Render(text, first); has {
+		return `<div class="` + template.HTML(template.HTMLEscapeString(class)) + ` md">` + html + `</div>` //nolint:gosec // escaped, and rendered by markdown
 	}
 	return template.HTML(`<p class="` + template.HTMLEscapeString(class) + `">` + escapeText(text) + `</p>`) //nolint:gosec // escaped
 }
 
 // richText is rich without a block around it, for the cell of a table.
 func (s *site) richText(text string) template.HTML {
-	if made, has := s.markdown.Render(text, belowSection); has {
-		return `<div class="md">` + made + `</div>`
+	if html, has := s.markdown.Render(text, belowSection); has {
+		return `<div class="md">` + html + `</div>`
 	}
 	return template.HTML(escapeText(text)) //nolint:gosec // escaped
 }
@@ -74,8 +74,8 @@ func (s *site) readMessage(r *http.Request) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	step, found := result.Steps[r.PathValue("step")]
-	if !found || step.Message == "" {
+	step, ok := result.Steps[r.PathValue("step")]
+	if !ok || step.Message == "" {
 		return "", nil, notFound("message of step", r.PathValue("step"))
 	}
 	return step.Path + ".txt", []byte(step.Message), nil

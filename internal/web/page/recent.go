@@ -39,11 +39,11 @@ type kept[T any] struct {
 func (k *kept[T]) get(ctx context.Context) (T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	age, known := k.now().Sub(k.at), !k.at.IsZero()
+	age, ok := k.now().Sub(k.at), !k.at.IsZero()
 	switch {
-	case k.busy, known && age >= 0 && age < k.age:
+	case k.busy, ok && age >= 0 && age < k.age:
 		return k.value, nil
-	case (known || k.later) && k.start != nil:
+	case (ok || k.later) && k.start != nil:
 		k.busy = true
 		k.start(k.renew)
 		return k.value, nil
@@ -90,11 +90,11 @@ func newKnown(o Options) *known {
 // brokenFiles are the workflow files with errors.
 func brokenFiles(ctx context.Context, workflows Workflows) ([]engine.WorkflowInfo, error) {
 	all, err := workflows.WorkflowList(ctx)
-	var found []engine.WorkflowInfo
+	var infos []engine.WorkflowInfo
 	for i := range all {
 		if all[i].Problems.HasErrors() {
-			found = append(found, all[i])
+			infos = append(infos, all[i])
 		}
 	}
-	return found, err
+	return infos, err
 }

@@ -63,17 +63,17 @@ func (s *site) look(ctx context.Context, id string) (*engine.RunView, error) {
 
 // head makes what stands above every page of a run. tab is the path of the
 // current page below the run's own.
-func (s *site) head(found *engine.RunView, current string) runHead {
-	run := found.Result.Run
+func (s *site) head(runView *engine.RunView, current string) runHead {
+	run := runView.Result.Run
 	head := runHead{Run: run, Actions: actsOf(run), Tabs: runTabs(run.ID, current), Undriven: run.Undriven}
-	head.Needed = found.Seen.Needed && run.Asks == 0
-	if !found.Seen.At.IsZero() {
-		head.Seen = &found.Seen
+	head.Needed = runView.Seen.Needed && run.Asks == 0
+	if !runView.Seen.At.IsZero() {
+		head.Seen = &runView.Seen
 	}
-	if found.Result.Error != nil {
-		head.Error = newErrorBox(run.ID, found.Result.Error)
+	if runView.Result.Error != nil {
+		head.Error = newErrorBox(run.ID, runView.Result.Error)
 	}
-	for _, step := range found.Steps {
+	for _, step := range runView.Steps {
 		if waits := s.waitingFor(run, step); waits != nil && len(head.Waiting) < maxWaiting {
 			head.Waiting = append(head.Waiting, waits)
 		}
@@ -114,8 +114,8 @@ func runTabs(id, current string) []tab {
 }
 
 // runScreen is a page of a run: it follows the run while it is open.
-func (s *site) runScreen(found *engine.RunView, name string, data any) *screen {
-	run := found.Result.Run
+func (s *site) runScreen(runView *engine.RunView, name string, data any) *screen {
+	run := runView.Result.Run
 	made := &screen{Title: string(run.Status) + " · " + run.Workflow, Nav: "/runs", Template: name, Data: data}
 	if !run.Closed {
 		made.Live.Run = run.ID
@@ -145,29 +145,29 @@ func tickOf(run runs.Run) time.Duration {
 
 // run is the overview: graph, steps and time line.
 func (s *site) run(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	run := found.Result.Run
-	history, err := s.history(r.Context(), found, run.ID, "")
+	run := runView.Result.Run
+	history, err := s.history(r.Context(), runView, run.ID, "")
 	if err != nil {
 		return nil, err
 	}
 	now := s.Now()
-	groups := newTree(found.Steps, found.Definition.Workflow)
-	line := timeLine(found, history, now)
+	groups := newTree(runView.Steps, runView.Definition.Workflow)
+	line := timeLine(runView, history, now)
 	rows := rowMaker{
 		site: s, run: run, now: now, scale: line, spans: spansOf(history), gaps: history.Gaps,
 		open: r.URL.Query().Get("items"), asked: readItemsAsked(r.URL.Query()),
 	}
 	data := runData{
-		runHead: s.head(found, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
-		Graph: s.graph(run, found.Definition.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(found.Result, found.Definition.Workflow, newRoom()),
+		runHead: s.head(runView, ""), Rows: rows.groups(groups), Axis: line.axis(), Cut: history.Truncated,
+		Graph: s.graph(run, runView.Definition.Workflow, groups, now), Counts: countSteps(groups), Outputs: s.outputs(runView.Result, runView.Definition.Workflow, newRoom()),
 	}
 	width := drawnWidth(string(data.Graph))
 	data.Fit, data.Wide = width <= shrinkWidth, width > besideWidth
-	made := s.runScreen(found, "run", data)
+	made := s.runScreen(runView, "run", data)
 	made.Live.Every = tickOf(run)
 	return made, nil
 }
@@ -182,8 +182,8 @@ func spansOf(history *engine.RunHistory) map[string][]engine.Span {
 }
 
 // timeLine is the axis of a run: from its start to its end, or to now.
-func timeLine(found *engine.RunView, history *engine.RunHistory, now time.Time) *scale {
-	run := found.Result.Run
+func timeLine(runView *engine.RunView, history *engine.RunHistory, now time.Time) *scale {
+	run := runView.Result.Run
 	from, to, open := run.StartedAt, now, !run.Closed
 	if run.Closed || run.Undriven || run.Status == runs.RunPaused {
 		to, open = run.StartedAt, false
@@ -214,7 +214,7 @@ func timeLine(found *engine.RunView, history *engine.RunHistory, now time.Time) 
 			busy = append(busy, interval{span.From, end})
 		}
 	}
-	for _, step := range found.Steps {
+	for _, step := range runView.Steps {
 		for _, at := range []*time.Time{step.StartedAt, step.FinishedAt} {
 			if at != nil {
 				reach(*at)

@@ -109,26 +109,26 @@ type rerunData struct {
 }
 
 func (s *site) rerunForm(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return s.rerunScreen(found, r.URL.Query().Get("from"), s.formOf(found)), nil
+	return s.rerunScreen(runView, r.URL.Query().Get("from"), s.formOf(runView)), nil
 }
 
-func (s *site) formOf(found *engine.RunView) *form {
+func (s *site) formOf(runView *engine.RunView) *form {
 	values := map[string]json.RawMessage{}
-	_ = json.Unmarshal(found.Definition.Inputs, &values) // what can't be read is not filled in
-	return newFormIn(s.Location, found.Definition.Workflow.Inputs, values)
+	_ = json.Unmarshal(runView.Definition.Inputs, &values) // what can't be read is not filled in
+	return newFormIn(s.Location, runView.Definition.Workflow.Inputs, values)
 }
 
-func (s *site) rerunScreen(found *engine.RunView, from string, inputs *form) *screen {
-	data := rerunData{runHead: s.head(found, "/rerun"), Form: inputs, From: from}
+func (s *site) rerunScreen(runView *engine.RunView, from string, inputs *form) *screen {
+	data := rerunData{runHead: s.head(runView, "/rerun"), Form: inputs, From: from}
 	data.Waiting = nil
-	for i := range found.Definition.Workflow.Steps {
-		data.Steps = append(data.Steps, found.Definition.Workflow.Steps[i].ID)
+	for i := range runView.Definition.Workflow.Steps {
+		data.Steps = append(data.Steps, runView.Definition.Workflow.Steps[i].ID)
 	}
-	return &screen{Title: "Rerun " + found.Result.Run.Workflow, Nav: "/runs", Template: "rerun", Data: data}
+	return &screen{Title: "Rerun " + runView.Result.Run.Workflow, Nav: "/runs", Template: "rerun", Data: data}
 }
 
 func (s *site) rerun(r *http.Request) (*outcome, error) {
@@ -139,13 +139,13 @@ func (s *site) rerun(r *http.Request) (*outcome, error) {
 	request := engine.RerunRequest{From: r.PostFormValue("from"), By: by(r), RequestID: requestID(r)}
 	var shown func(error) *outcome
 	if r.PostFormValue("edited") != "" {
-		found, err := s.look(r.Context(), id)
+		runView, err := s.look(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
-		inputs := s.formOf(found)
+		inputs := s.formOf(runView)
 		shown = func(err error) *outcome {
-			made := s.rerunScreen(found, request.From, inputs)
+			made := s.rerunScreen(runView, request.From, inputs)
 			if err != nil && !inputs.fail(err) {
 				data := made.Data.(rerunData)
 				problem := s.problem(r, err).Data.(problemData)
@@ -185,13 +185,13 @@ func (s *site) decide(act engine.Act) func(*http.Request) (*outcome, error) {
 		var typed *form
 		switch act {
 		case engine.ActApprove, engine.ActSignal:
-			found, err := s.look(r.Context(), id)
+			runView, err := s.look(r.Context(), id)
 			if err != nil {
 				return nil, err
 			}
-			given, read, ok := s.answer(r, found, step)
+			given, read, ok := s.answer(r, runView, step)
 			if typed = read; !ok {
-				return s.stepAgain(r, found, step, &waiting{Form: typed, Typed: request.Comment}), nil
+				return s.stepAgain(r, runView, step, &waiting{Form: typed, Typed: request.Comment}), nil
 			}
 			request.Form = given
 			if whole, only := given[""]; only { // the schema is no object
@@ -235,8 +235,8 @@ func (s *site) decided(r *http.Request, id, step string, act engine.Act, request
 }
 
 // answer reads the form of a step that waits for an approval or a signal.
-func (s *site) answer(r *http.Request, found *engine.RunView, step string) (map[string]workspace.Input, *form, bool) {
-	for _, one := range found.Steps {
+func (s *site) answer(r *http.Request, runView *engine.RunView, step string) (map[string]workspace.Input, *form, bool) {
+	for _, one := range runView.Steps {
 		if one.Path == step && len(one.Form) > 0 {
 			made := newFormIn(s.Location, one.Form, map[string]json.RawMessage{})
 			given, ok := made.read(r.PostForm)
@@ -247,15 +247,15 @@ func (s *site) answer(r *http.Request, found *engine.RunView, step string) (map[
 }
 
 // stepAgain shows the page of a step with a form that was refused.
-func (s *site) stepAgain(r *http.Request, found *engine.RunView, step string, typed *waiting) *outcome {
-	made, err := s.stepScreen(r, found, step)
+func (s *site) stepAgain(r *http.Request, runView *engine.RunView, step string, typed *waiting) *outcome {
+	made, err := s.stepScreen(r, runView, step)
 	if err != nil {
 		return &outcome{screen: s.problem(r, err)}
 	}
 	data := made.Data.(stepData)
 	if data.Waits == nil {
 		return &outcome{screen: s.problem(r, &fault.ConflictError{
-			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: diag.Say("look at the run: " + runURL(found.Result.Run.ID)),
+			Message: fmt.Sprintf("step %s waits for nothing any more", step), Hint: diag.Say("look at the run: " + runURL(runView.Result.Run.ID)),
 		})}
 	}
 	if typed.Form != nil {

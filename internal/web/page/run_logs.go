@@ -70,12 +70,12 @@ func (a logsAsked) path(run, rest string) string {
 }
 
 func (s *site) runLogs(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	run, asked := found.Result.Run.ID, readLogsAsked(r.URL.Query())
-	data := logsData{runHead: s.head(found, "/logs"), Levels: logLevels, Asked: asked}
+	run, asked := runView.Result.Run.ID, readLogsAsked(r.URL.Query())
+	data := logsData{runHead: s.head(runView, "/logs"), Levels: logLevels, Asked: asked}
 	lines, err := s.Engine.LogPage(r.Context(), run, engine.LogQuery{LogFilter: asked.LogFilter, Back: true, From: asked.Before, Limit: shownLines})
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *site) runLogs(r *http.Request) (*screen, error) {
 		data.Newest = logsAsked{LogFilter: asked.LogFilter}.path(run, "/logs")
 	}
 	data.Save = logsAsked{LogFilter: asked.LogFilter}.path(run, "/log.txt")
-	made := s.runScreen(found, "run-logs", data)
+	made := s.runScreen(runView, "run-logs", data)
 	if asked.Before > 0 {
 		made.Live = live{} // what is that old does not change
 	}

@@ -36,21 +36,21 @@ type stepValue struct {
 const shownSteps = 40
 
 func (s *site) runValues(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	space := newRoom()
-	data := dataData{runHead: s.head(found, "/data"), Plugins: found.Result.Plugins, Inputs: inputValues(found.Result.Run.ID, found.Definition, space)}
-	data.Outputs = s.outputs(found.Result, found.Definition.Workflow, space)
-	for _, step := range found.Steps {
+	data := dataData{runHead: s.head(runView, "/data"), Plugins: runView.Result.Plugins, Inputs: inputValues(runView.Result.Run.ID, runView.Definition, space)}
+	data.Outputs = s.outputs(runView.Result, runView.Definition.Workflow, space)
+	for _, step := range runView.Steps {
 		if len(step.Outputs) > 2 && len(data.Steps) < shownSteps && len(runs.ParsePath(step.Path).Items) == 0 {
 			one := stepValue{step, space.value("", step.Outputs)}
-			one.Value.Save = stepURL(found.Result.Run.ID, step.Path) + "/outputs"
+			one.Value.Save = stepURL(runView.Result.Run.ID, step.Path) + "/outputs"
 			data.Steps = append(data.Steps, one)
 		}
 	}
-	return s.runScreen(found, "run-data", data), nil
+	return s.runScreen(runView, "run-data", data), nil
 }
 
 // inputValues are a run's inputs in the order of their names.
@@ -95,11 +95,11 @@ type eventRow struct {
 const eventsPage = 50
 
 func (s *site) runEvents(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	run := found.Result.Run
+	run := runView.Result.Run
 	from, err := strconv.ParseUint(r.URL.Query().Get("from"), 10, 64)
 	if err != nil || from == 0 {
 		from = 1
@@ -108,7 +108,7 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := eventsData{runHead: s.head(found, "/events")}
+	data := eventsData{runHead: s.head(runView, "/events")}
 	for _, record := range records {
 		data.Events = append(data.Events, newEventRow(record, run.StartedAt))
 	}
@@ -119,7 +119,7 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 	if next > 0 {
 		data.Next = path + "?" + url.Values{"from": {strconv.FormatUint(next, 10)}}.Encode()
 	}
-	return s.runScreen(found, "run-events", data), nil
+	return s.runScreen(runView, "run-events", data), nil
 }
 
 // eventTones are the colours of the kinds of events that stand out.
@@ -176,29 +176,29 @@ type sourceData struct {
 }
 
 func (s *site) runSource(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	w := found.Definition.Workflow
-	data := sourceData{runHead: s.head(found, "/source"), File: w.File, Hash: found.Result.Run.PlanHash}
-	if latest := found.Result.Run.LatestPlan; latest != "" {
+	w := runView.Definition.Workflow
+	data := sourceData{runHead: s.head(runView, "/source"), File: w.File, Hash: runView.Result.Run.PlanHash}
+	if latest := runView.Result.Run.LatestPlan; latest != "" {
 		data.Hash = latest
 	}
 	marked := map[int]string{}
-	for _, g := range newTree(found.Steps, w) {
+	for _, g := range newTree(runView.Steps, w) {
 		walk(g.nodes, func(n *node) {
 			if n.def == nil {
 				return
 			}
-			before, known := marked[n.def.Pos.Line]
-			if status := string(n.step.Status); !known || statusRank[n.step.Status] > statusRank[runs.StepStatus(before)] {
+			before, ok := marked[n.def.Pos.Line]
+			if status := string(n.step.Status); !ok || statusRank[n.step.Status] > statusRank[runs.StepStatus(before)] {
 				marked[n.def.Pos.Line] = status
 			}
 		})
 	}
 	data.Lines = sourceLines(w.Source, 1, marked)
-	return s.runScreen(found, "run-source", data), nil
+	return s.runScreen(runView, "run-source", data), nil
 }
 
 // sourceLine is a line of a workflow.
@@ -253,8 +253,8 @@ func (s *site) readOutput(r *http.Request) (string, []byte, error) {
 		return "", nil, err
 	}
 	name := r.PathValue("name")
-	raw, found := result.Outputs[name]
-	if !found {
+	raw, ok := result.Outputs[name]
+	if !ok {
 		return "", nil, notFound("output", name)
 	}
 	return asFile(name, raw)
@@ -319,8 +319,8 @@ func (s *site) readStepOutputs(r *http.Request) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	step, found := result.Steps[r.PathValue("step")]
-	if !found || len(step.Outputs) == 0 {
+	step, ok := result.Steps[r.PathValue("step")]
+	if !ok || len(step.Outputs) == 0 {
 		return "", nil, notFound("output of step", r.PathValue("step"))
 	}
 	return asFile(step.Path, step.Outputs)

@@ -101,15 +101,15 @@ func (f runFilter) asked(now time.Time) (asked runs.Filter, wrong string) {
 		asked.Status = runs.Status(f.Status)
 	}
 	if f.Label != "" {
-		name, value, found := strings.Cut(f.Label, "=")
-		if !found || name == "" {
+		name, value, ok := strings.Cut(f.Label, "=")
+		if !ok || name == "" {
 			return asked, "a label is written name=value"
 		}
 		asked.Labels = map[string]string{name: value}
 	}
 	if f.Since != "" {
-		age, known := map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}[f.Since]
-		if !known {
+		age, exists := map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}[f.Since]
+		if !exists {
 			return asked, "the period is 1h, 24h, 7d or 30d"
 		}
 		asked.Since = now.Add(-age)

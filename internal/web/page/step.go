@@ -68,25 +68,25 @@ const (
 )
 
 func (s *site) step(r *http.Request) (*screen, error) {
-	found, err := s.look(r.Context(), r.PathValue("id"))
+	runView, err := s.look(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return s.stepScreen(r, found, r.PathValue("step"))
+	return s.stepScreen(r, runView, r.PathValue("step"))
 }
 
-func (s *site) stepScreen(r *http.Request, found *engine.RunView, path string) (*screen, error) {
-	n, before, after := findStep(found, path)
+func (s *site) stepScreen(r *http.Request, runView *engine.RunView, path string) (*screen, error) {
+	n, before, after := findStep(runView, path)
 	if n == nil {
 		return nil, notFound("step", path)
 	}
-	run, step, now := found.Result.Run, n.step, s.Now()
-	history, err := s.history(r.Context(), found, run.ID, path)
+	run, step, now := runView.Result.Run, n.step, s.Now()
+	history, err := s.history(r.Context(), runView, run.ID, path)
 	if err != nil {
 		return nil, err
 	}
 	data := stepData{
-		runHead: s.head(found, ""), Step: step, Name: stepName(n), Uses: step.Uses, Waits: s.waitingFor(run, step),
+		runHead: s.head(runView, ""), Step: step, Name: stepName(n), Uses: step.Uses, Waits: s.waitingFor(run, step),
 		Before: stepTab(run.ID, before), After: stepTab(run.ID, after),
 	}
 	data.Waiting, data.Error = nil, nil
@@ -96,10 +96,10 @@ func (s *site) stepScreen(r *http.Request, found *engine.RunView, path string) (
 	if data.Waits == nil && data.Fail == nil && step.Decision == nil && step.Status != runs.StepSucceeded {
 		data.Detail, _ = stepDetail(step)
 	}
-	s.describeStep(&data, n, found.Definition.Workflow)
+	s.describeStep(&data, n, runView.Definition.Workflow)
 	s.listItems(&data, n, readItemsAsked(r.URL.Query()))
 	space := newRoom()
-	s.stepCalls(&data, n, history, timeLine(found, history, now), space)
+	s.stepCalls(&data, n, history, timeLine(runView, history, now), space)
 	if len(step.Outputs) > 0 {
 		v := space.value("", step.Outputs)
 		v.Save = stepURL(run.ID, path) + "/outputs"
@@ -110,7 +110,7 @@ func (s *site) stepScreen(r *http.Request, found *engine.RunView, path string) (
 		return nil, err
 	}
 	data.Logs, data.MoreLogs = logs.Lines, logs.Next > 0
-	made := s.runScreen(found, "step", data)
+	made := s.runScreen(runView, "step", data)
 	made.Title = string(step.Status) + " · " + path + " · " + run.Workflow
 	if !step.Status.Ended() {
 		made.Live.Every = tickOf(run)
@@ -119,23 +119,23 @@ func (s *site) stepScreen(r *http.Request, found *engine.RunView, path string) (
 }
 
 // findStep looks for a step, and for those before and behind it.
-func findStep(found *engine.RunView, path string) (n *node, before, after *runs.Step) {
-	for i := range found.Steps {
-		if found.Steps[i].Path != path {
+func findStep(runView *engine.RunView, path string) (n *node, before, after *runs.Step) {
+	for i := range runView.Steps {
+		if runView.Steps[i].Path != path {
 			continue
 		}
 		if i > 0 {
-			before = &found.Steps[i-1]
+			before = &runView.Steps[i-1]
 		}
-		if i+1 < len(found.Steps) {
-			after = &found.Steps[i+1]
+		if i+1 < len(runView.Steps) {
+			after = &runView.Steps[i+1]
 		}
-		n = &node{step: found.Steps[i]}
+		n = &node{step: runView.Steps[i]}
 	}
 	if n == nil {
 		return nil, nil, nil
 	}
-	for _, g := range newTree(found.Steps, found.Definition.Workflow) {
+	for _, g := range newTree(runView.Steps, runView.Definition.Workflow) {
 		walk(g.nodes, func(one *node) {
 			if one.step.Path == path {
 				n = one

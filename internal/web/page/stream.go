@@ -226,10 +226,10 @@ func (l *followers) get(id uint64) *follower {
 // seen hears which page (?id=, as the events of a stream have it) a reader shows
 // now. Of a stream that is another session's, or is no more, nothing is told.
 func (s *site) seen(w http.ResponseWriter, r *http.Request) {
-	stream, number, found := strings.Cut(r.URL.Query().Get("id"), ".")
+	stream, number, ok := strings.Cut(r.URL.Query().Get("id"), ".")
 	id, err := strconv.ParseUint(stream, 10, 64)
 	page, wrong := strconv.ParseUint(number, 10, 64)
-	if !found || err != nil || wrong != nil {
+	if !ok || err != nil || wrong != nil {
 		http.Error(w, "id is not one of an event", http.StatusBadRequest)
 		return
 	}

@@ -68,7 +68,7 @@ func (w *workflowStatuses) mark(fire *runs.Fire) slotMark {
 	made := slotMark{from: fire.Slot, to: fire.Slot, kind: "skipped", note: skipText(fire.Skipped), count: max(1, fire.Slots)}
 	if fire.Run != "" {
 		made.kind, made.note = "ran", fire.Note
-		if status, known := w.statuses[fire.Run]; known {
+		if status, ok := w.statuses[fire.Run]; ok {
 			made.kind = string(status)
 		}
 	}

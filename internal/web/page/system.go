@@ -67,13 +67,13 @@ type runCount struct {
 
 func (s *site) system(r *http.Request) (*screen, error) { return s.systemScreen(r, nil) }
 
-func (s *site) systemScreen(r *http.Request, made *upkeep.BackupReport) (*screen, error) {
-	stats, at, err := s.counts.get(r.Context(), s.Engine, s.Now(), made != nil || r.URL.Query().Get("count") != "")
+func (s *site) systemScreen(r *http.Request, report *upkeep.BackupReport) (*screen, error) {
+	stats, at, err := s.counts.get(r.Context(), s.Engine, s.Now(), report != nil || r.URL.Query().Get("count") != "")
 	if err != nil {
 		return nil, err
 	}
 	data := systemData{
-		Stats: stats, Counted: at, Work: s.Engine.StoreStats(), Active: s.Engine.Active(), Busy: s.Engine.Busy(), Backup: made, Pressure: stats.Pressure,
+		Stats: stats, Counted: at, Work: s.Engine.StoreStats(), Active: s.Engine.Active(), Busy: s.Engine.Busy(), Backup: report, Pressure: stats.Pressure,
 		Since: s.Since, Version: s.Version, Config: s.Config, StateDir: s.StateDir, Metrics: s.Metrics,
 		Used: percentOf(float64(stats.UsedBytes), float64(stats.MaxBytes)), Disk: percentOf(float64(stats.DiskTotal)-float64(stats.DiskFree), float64(stats.DiskTotal)),
 	}

@@ -70,7 +70,7 @@ func (s *site) workflowsData(r *http.Request) (*workflowsData, error) {
 
 // reload reads the workflow files again and says what it found.
 func (s *site) reload(r *http.Request) (*outcome, error) {
-	found, err := s.Engine.Reload(r.Context())
+	result, err := s.Engine.Reload(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *site) reload(r *http.Request) (*outcome, error) {
 		return nil, err
 	}
 	if data, ok := made.Data.(*workflowsData); ok {
-		data.Reload = found
+		data.Reload = result
 	}
 	made.Status = http.StatusOK
 	return &outcome{screen: made}, nil

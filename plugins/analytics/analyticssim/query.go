@@ -128,8 +128,8 @@ func readSort(q *query, values url.Values) error {
 	if direction != "asc" && direction != "desc" {
 		return refusal("sort_by must be field:asc or field:desc")
 	}
-	known := slices.Contains(aggregatesOf[q.entity], field) || slices.Contains(groupings, field) || field == "timestamp" && q.bucket != ""
-	if !known {
+	ok := slices.Contains(aggregatesOf[q.entity], field) || slices.Contains(groupings, field) || field == "timestamp" && q.bucket != ""
+	if !ok {
 		return refusal("can't sort by " + field)
 	}
 	q.sortBy, q.descending = field, direction == "desc"
@@ -244,12 +244,12 @@ func conditionOf(operator, value string) (func(string) bool, error) {
 		return nil, refusal("no regular expression: " + value)
 	}
 	negated := strings.Contains(operator, "not")
-	known := map[string]bool{} // of this request: the same texts come often
+	set := map[string]bool{} // of this request: the same texts come often
 	return func(text string) bool {
-		holds, seen := known[text]
+		holds, seen := set[text]
 		if !seen {
 			holds = compiled.MatchString(text) != negated
-			known[text] = holds
+			set[text] = holds
 		}
 		return holds
 	}, nil

@@ -33,8 +33,8 @@ func (s *Sim) seal(content sealed) string {
 
 // open reads a code or token of a kind; false when it is none of this simulator's.
 func (s *Sim) open(kind, text string) (sealed, bool) {
-	body, signature, found := strings.Cut(strings.TrimPrefix(text, kind+"-"), ".")
-	if !found || !strings.HasPrefix(text, kind+"-") || !hmac.Equal([]byte(signature), []byte(s.signature(kind, body))) {
+	body, signature, ok := strings.Cut(strings.TrimPrefix(text, kind+"-"), ".")
+	if !ok || !strings.HasPrefix(text, kind+"-") || !hmac.Equal([]byte(signature), []byte(s.signature(kind, body))) {
 		return sealed{}, false
 	}
 	encoded, err := base64.RawURLEncoding.DecodeString(body)

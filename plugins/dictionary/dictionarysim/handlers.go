@@ -97,11 +97,11 @@ func (s *Sim) search(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusBadRequest, "q is required and type must be word")
 		return
 	}
-	found := []record{}
+	records := []record{}
 	for _, e := range s.lexicon.words {
 		if strings.Contains(e.word, q) || strings.Contains(e.jbjs, q) {
-			found = append(found, e.record())
+			records = append(records, e.record())
 		}
 	}
-	s.succeed(w, map[string]any{"words": found})
+	s.succeed(w, map[string]any{"words": records})
 }

@@ -86,7 +86,7 @@ func loadLexicon() *lexicon {
 // number gives an id to every related word that has no entry.
 func (l *lexicon) number(related []string) {
 	for _, w := range related {
-		if _, known := l.others[w]; l.byWord[w] == nil && !known {
+		if _, ok := l.others[w]; l.byWord[w] == nil && !ok {
 			l.others[w] = firstRelatedID + len(l.others)
 		}
 	}

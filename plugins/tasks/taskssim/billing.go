@@ -104,13 +104,13 @@ func (s *Sim) ledgerOf(product string) []entry {
 	s.mu.Lock()
 	all := s.world.ledger
 	s.mu.Unlock()
-	found := []entry{}
+	entries := []entry{}
 	for _, e := range all {
 		if e.Product == product {
-			found = append(found, e)
+			entries = append(entries, e)
 		}
 	}
-	return found
+	return entries
 }
 
 // usageHistory answers E14.
