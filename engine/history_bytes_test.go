@@ -69,7 +69,13 @@ func TestIssue13_02WhoLooksAtARunHoldsAPartOfIt(t *testing.T) {
 		"its log":     func() error { return e.readLog(t, id, answers) },
 	} {
 		var failed error
-		if peak := enginetest.Peak(func() { failed = look() }); failed != nil || peak > most[what] {
+		peak := most[what] + 1
+		for range 3 { // what is made while the heap is collected counts as held: a busy machine sees too much, never too little
+			if peak > most[what] && failed == nil {
+				peak = enginetest.Peak(func() { failed = look() })
+			}
+		}
+		if failed != nil || peak > most[what] {
 			t.Errorf("%s of a run of %d MiB takes %d MiB (%v)", what, answers*size>>20, peak>>20, failed)
 		}
 	}

@@ -20,7 +20,8 @@ type Operation struct {
 	// sets it when the operation begins; nil = nothing hastens it.
 	Stop func()
 
-	order int
+	order  int
+	resent bool // an earlier process may have sent the call
 }
 
 // Do does what the commands say. begin starts what an operation asks for, unless it
@@ -42,8 +43,9 @@ func (r *Run) begin(command journal.Command) *Operation {
 	path := command.Path
 	r.close(r.open[path])
 	r.opened++
-	op := &Operation{Command: command, Canceled: r.dropped[path], order: r.opened}
+	op := &Operation{Command: command, Canceled: r.dropped[path], order: r.opened, resent: r.resent[path]}
 	delete(r.dropped, path)
+	delete(r.resent, path)
 	r.open[path] = op
 	if isCall(command) {
 		r.calls++
@@ -136,8 +138,13 @@ func (op *Operation) Interrupted() journal.Event {
 	return op.ended(runs.AppliedUnknown, "canceled", "canceled")
 }
 
-// Unsent is the event of an operation that was canceled before it began.
+// Unsent is the event of an operation that was canceled before it began. What an
+// earlier process may have sent may have taken effect all the same
+// (docs/reliability.md, P3).
 func (op *Operation) Unsent() journal.Event {
+	if op.resent {
+		return op.ended(runs.AppliedUnknown, "the engine stopped while the call was in flight, and it was canceled then", "canceled before the question was sent")
+	}
 	ev := op.ended(runs.NotApplied, "canceled before it was sent", "canceled before the question was sent")
 	if ev.Child != nil {
 		ev.Child.Failed = &runs.Error{Kind: plan.KindCanceled, Message: "it was canceled before it began"}

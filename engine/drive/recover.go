@@ -27,7 +27,7 @@ func (r *Run) CallsInFlight() bool { return slices.ContainsFunc(r.Machine.InFlig
 // at too many crashes parks its step. A sub-workflow's run of a run that is ending is
 // taken up and canceled.
 func (r *Run) Recover(at time.Time) (*Turn, error) {
-	before, turn := r.Machine.InFlight(), &Turn{}
+	before, unsent, turn := r.Machine.InFlight(), r.Machine.NeverSent(), &Turn{}
 	if slices.ContainsFunc(before, isCall) {
 		driven := journal.Event{Kind: journal.Driven, At: at, Interrupted: r.Machine.Interrupted()}
 		if len(driven.Interrupted) > 0 {
@@ -48,6 +48,9 @@ func (r *Run) Recover(at time.Time) (*Turn, error) {
 			continue
 		}
 		again = append(again, command)
+		if isCall(command) && !slices.Contains(unsent, command.Path) {
+			r.resent[command.Path] = true
+		}
 		if command.Kind == journal.CommandChild && r.Machine.Ending() {
 			again = append(again, journal.Command{Kind: journal.CommandCancel, Path: command.Path})
 		}

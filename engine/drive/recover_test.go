@@ -201,3 +201,35 @@ func TestHowAnOperationEnds(t *testing.T) {
 		t.Errorf("an answer that says nothing is %+v", none.Failed)
 	}
 }
+
+// TestP3WhatAnEarlierProcessMayHaveSentIsNotCalledUnsent though it is canceled before
+// this one sends it; what a stop kept from being sent is.
+func TestP3WhatAnEarlierProcessMayHaveSentIsNotCalledUnsent(t *testing.T) {
+	for name, c := range map[string]struct {
+		unsent []string
+		want   runs.Applied
+	}{
+		"the process died":                  {nil, runs.AppliedUnknown},
+		"a stop kept the call to be sent":   {[]string{"l[0].a"}, runs.NotApplied},
+		"a stop kept another from its send": {[]string{"l[1].a"}, runs.AppliedUnknown},
+	} {
+		r := newReads(t, 2)
+		r.start()
+		if c.unsent != nil {
+			r.apply(journal.Event{Kind: journal.Stopped, Unsent: c.unsent})
+		}
+		r.again()
+		turn, err := r.run.Recover(enginetest.Begin())
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, intents := turn.Split()
+		begin(r.run, journal.Command{Kind: journal.CommandCancel, Path: "l[0].a"})
+		begin(r.run, now...)
+		begin(r.run, intents...)
+		op := r.run.At("l[0].a")
+		if op == nil || !op.Canceled || op.Unsent().Failed.Applied != c.want {
+			t.Errorf("%s: %+v", name, op)
+		}
+	}
+}

@@ -42,6 +42,7 @@ type Run struct {
 
 	open    map[string]*Operation
 	dropped map[string]bool // paths of what was canceled before it began
+	resent  map[string]bool // paths of calls that an earlier process may have sent, until they begin again
 	opened  int             // counts operations, for their order
 	calls   int             // open ones
 	careful int             // answers to take until reads are sent before their records are durable
@@ -49,7 +50,7 @@ type Run struct {
 
 // New returns the run of a Machine that has not begun.
 func New(machine *interp.Machine) *Run {
-	return &Run{Machine: machine, open: map[string]*Operation{}, dropped: map[string]bool{}}
+	return &Run{Machine: machine, open: map[string]*Operation{}, dropped: map[string]bool{}, resent: map[string]bool{}}
 }
 
 // Stopped reports whether a driver lets the run go: it has ended with its handlers,
