@@ -143,7 +143,7 @@ func (d *decider) awaiting() (interp.Await, error) {
 	case await.Signal != "":
 		return await, &fault.ConflictError{
 			Message: fmt.Sprintf("step %s waits for the signal %s, not for an approval", d.step, await.Signal),
-			Hint:    diag.Sayf("send it with %s", diag.Command{"runs", "signal", d.run, "'" + d.step + "'"}),
+			Hint:    diag.Sayf("send it with %s", diag.Command{"runs", "signal", d.run, d.step}),
 		}
 	case await.Held:
 		return await, d.answeredAlready()

@@ -11,18 +11,24 @@ import (
 // name what of it a program acts on.
 type Hint struct {
 	Text     string    `json:"hint,omitempty"`
-	Commands []Command `json:"hint_commands,omitempty" doc:"The commands that the hint names, each the words after flowrun as a shell takes them."`
+	Commands []Command `json:"hint_commands,omitempty" doc:"The commands that the hint names, each the words after flowrun, none of them quoted."`
 	Flag     string    `json:"hint_flag,omitempty" doc:"The flag of the command line that the hint asks for."`
 	Near     string    `json:"hint_near,omitempty" doc:"The word that was probably meant."`
 	Takes    string    `json:"hint_takes,omitempty" doc:"What is taken there."`
 }
 
 // Command is a command of flowrun in a hint: the words behind the program's name,
-// each as a shell takes it.
+// none of them quoted.
 type Command []string
 
-// String returns the command as it stands in a hint's text.
-func (c Command) String() string { return "`flowrun " + strings.Join(c, " ") + "`" }
+// String returns the command as it stands in a hint's text, for a shell.
+func (c Command) String() string {
+	words := make([]string, len(c))
+	for i, word := range c {
+		words[i] = ShellWord(word)
+	}
+	return "`flowrun " + strings.Join(words, " ") + "`"
+}
 
 // Say is a hint that is text alone.
 func Say(text string) Hint { return Hint{Text: text} }

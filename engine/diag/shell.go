@@ -1,12 +1,15 @@
 package diag
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // ShellWord writes a text so that a shell takes it as one word: as it is where it
 // needs no quotes. Hints are typed.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:@,+%", r)
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./=:@,+%", r)
 	}
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		return text

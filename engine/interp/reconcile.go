@@ -97,7 +97,7 @@ func (s *step) didHappen(l loss, outcome *runs.Outcome) {
 	}
 	failure := s.found(l, runs.AppliedFully, "the plugin says that it took effect, its outputs are not known", outcome.Note)
 	failure.Kind, failure.Reason = plan.KindUnknownOutcome, reasonOutputs
-	failure.Hint = diag.Sayf("look them up in the service, then say %s", diag.Command{"runs", "resolve", m.begun.RunID, "'" + s.path + "'", "--happened", "--output", "JSON"}).Plain()
+	failure.Hint = diag.Sayf("look them up in the service, then say `flowrun runs resolve %s '%s' --happened --output JSON`", m.begun.RunID, s.path)
 	if s.code.step.OnUnknown == "fail" {
 		s.fail(failure)
 		return

@@ -180,7 +180,6 @@ func (s *step) unknownOutcome(cause *runs.Error) *runs.Error {
 	failure.Kind, failure.Reason = plan.KindUnknownOutcome, string(cause.Kind)
 	failure.Applied = runs.AppliedUnknown
 	failure.Message = fmt.Sprintf("whether %s took effect is not known: %s", s.code.step.Uses, cause.Message)
-	failure.Hint = diag.Sayf("look it up in the service, then say %s, `--did-not` or `--skip`",
-		diag.Command{"runs", "resolve", s.list.m.begun.RunID, "'" + s.path + "'", "--happened"}).Plain()
+	failure.Hint = diag.Sayf("look it up in the service, then say `flowrun runs resolve %s '%s' --happened`, `--did-not` or `--skip`", s.list.m.begun.RunID, s.path)
 	return &failure
 }

@@ -3,6 +3,7 @@ package trigger
 import (
 	"testing"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -27,7 +28,7 @@ func TestTheTextOfANotice(t *testing.T) {
 
 func TestTheNameOfATriggerIsQuotedForAShell(t *testing.T) {
 	for name, want := range map[string]string{"a/b": "a/b", "täglich.1/b_c-d": "täglich.1/b_c-d", "site report/x": "'site report/x'", "it's/x": `'it'\''s/x'`} {
-		if got := shellWord(name); got != want {
+		if got := diag.ShellWord(name); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/notify"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
@@ -192,17 +192,7 @@ func noticeText(kind string, run *runs.Run, state noticeState, failing int) stri
 // triggerNoticeText is the notice of a trigger that the engine has paused.
 func triggerNoticeText(state *runs.TriggerState) string {
 	id := runs.TriggerID(state.Workflow, state.Trigger)
-	return fmt.Sprintf("schedule %s is paused: %s\nflowrun schedules resume %s", id, state.Reason, shellWord(id))
-}
-
-// shellWord quotes a name that a shell would take apart.
-func shellWord(name string) string {
-	if strings.IndexFunc(name, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-", r)
-	}) < 0 {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	return fmt.Sprintf("schedule %s is paused: %s\nflowrun schedules resume %s", id, state.Reason, diag.ShellWord(id))
 }
 
 func afterText(state noticeState) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -159,24 +160,13 @@ func (s *site) command(args ...any) string {
 	parts := []string{"flowrun"}
 	for _, arg := range args {
 		if text := fmt.Sprint(arg); text != "" {
-			parts = append(parts, shellQuote(text))
+			parts = append(parts, diag.ShellWord(text))
 		}
 	}
 	for _, flag := range s.Flags {
-		parts = append(parts, shellQuote(flag))
+		parts = append(parts, diag.ShellWord(flag))
 	}
 	return strings.Join(parts, " ")
-}
-
-// shellQuote leaves plain words as they are.
-func shellQuote(text string) string {
-	plain := text != "" && strings.IndexFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./:=@,+%", r)
-	}) < 0
-	if plain {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // plural counts: "1 step", "2 steps".

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -57,7 +58,7 @@ func TestCommandsAreReadyForAShell(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	for _, text := range []string{"a b", "$HOME", "`x`", "a'b", `"`, "*", "\\n", "~", "é", ";", "#x", "a\nb"} {
-		out, err := exec.Command("/bin/sh", "-c", "printf %s "+shellQuote(text)).Output()
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+diag.ShellWord(text)).Output()
 		if err != nil || string(out) != text {
 			t.Errorf("%q became %q (%v)", text, out, err)
 		}

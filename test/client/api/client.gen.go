@@ -668,7 +668,7 @@ type BadRequestProblem struct {
 	Detail string                `json:"detail"`
 	Hint   *string               `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -734,7 +734,7 @@ type ConflictProblem struct {
 	Detail string              `json:"detail"`
 	Hint   *string             `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -866,7 +866,7 @@ type Error struct {
 	Details interface{} `json:"details,omitempty"`
 	Hint    *string     `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -914,7 +914,7 @@ type Finding struct {
 	File      string  `json:"file"`
 	Hint      *string `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -980,7 +980,7 @@ type ForbiddenProblem struct {
 	Detail string               `json:"detail"`
 	Hint   *string              `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1045,7 +1045,7 @@ type InputFault struct {
 	Detail string  `json:"detail"`
 	Hint   *string `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1129,7 +1129,7 @@ type MisdirectedRequestProblem struct {
 	Detail string                        `json:"detail"`
 	Hint   *string                       `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1194,7 +1194,7 @@ type NotFoundProblem struct {
 	Detail string              `json:"detail"`
 	Hint   *string             `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1452,7 +1452,7 @@ type Problem struct {
 	Detail string      `json:"detail"`
 	Hint   *string     `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1524,7 +1524,7 @@ type RequestEntityTooLargeProblem struct {
 	Detail string                           `json:"detail"`
 	Hint   *string                          `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1843,7 +1843,7 @@ type TooManyRequestsProblem struct {
 	Detail string                     `json:"detail"`
 	Hint   *string                    `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1899,7 +1899,7 @@ type UnauthorizedProblem struct {
 	Detail string                  `json:"detail"`
 	Hint   *string                 `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1933,7 +1933,7 @@ type UnprocessableEntityProblem struct {
 	Detail string                         `json:"detail"`
 	Hint   *string                        `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
@@ -1967,7 +1967,7 @@ type UnsupportedMediaTypeProblem struct {
 	Detail string                          `json:"detail"`
 	Hint   *string                         `json:"hint,omitempty"`
 
-	// HintCommands The commands that the hint names, each the words after flowrun as a shell takes them.
+	// HintCommands The commands that the hint names, each the words after flowrun, none of them quoted.
 	HintCommands *[]*[]string `json:"hint_commands,omitempty"`
 
 	// HintFlag The flag of the command line that the hint asks for.
