@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -124,7 +122,7 @@ func TestP15ARestoredStoreIsParkedAndKeepsTheOldFile(t *testing.T) {
 		t.Errorf("epoch %d, %v", epoch, err)
 	}
 	got := read(t, s)
-	if diff := cmp.Diff(want.Records, got.Records); diff != "" {
+	if diff := storetest.Diff(want.Records, got.Records); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	if len(got.Open) != 0 || len(got.Held) != 0 || len(got.Queued) != 0 {
@@ -236,7 +234,7 @@ func TestCompactGivesTheFreePagesBack(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	s = openStore(t, path)
-	if diff := cmp.Diff(want, read(t, s)); diff != "" {
+	if diff := storetest.Diff(want, read(t, s)); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	if _, err := s.KV().Put("tokens", "delta", nil, nil); err != nil {

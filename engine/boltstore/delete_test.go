@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/boltstore"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -106,7 +104,7 @@ func TestDeleteRunLeavesNothing(t *testing.T) {
 	for _, kept := range []string{"kv", "state", "cursors", "state_history"} {
 		delete(got, kept)
 	}
-	if diff := cmp.Diff(empty, got); diff != "" {
+	if diff := storetest.Diff(empty, got); diff != "" {
 		t.Errorf("left over (-empty +got):\n%s", diff)
 	}
 	if err := s.Close(); err != nil {
@@ -151,7 +149,7 @@ func TestP1ADeletionKilledAtAnyCommitGoesOn(t *testing.T) {
 		if _, err := s.Run(storetest.ID(1)); !errors.Is(err, store.ErrRunNotFound) {
 			t.Errorf("killed after commit %d: the run: %v", i+1, err)
 		}
-		if diff := cmp.Diff(kept, read(t, s).Records[storetest.ID(2)]); diff != "" {
+		if diff := storetest.Diff(kept, read(t, s).Records[storetest.ID(2)]); diff != "" {
 			t.Errorf("killed after commit %d: the other run (-want +got):\n%.2000s", i+1, diff)
 		}
 		if err := s.Close(); err != nil {

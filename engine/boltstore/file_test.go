@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/flowrun/flowrun/engine/boltstore"
@@ -138,7 +137,7 @@ func TestANewerSchemaIsRefused(t *testing.T) { // P19
 	if !errors.As(err, &newer) || !errors.Is(err, store.ErrNewer) {
 		t.Fatalf("err = %v", err)
 	}
-	if diff := cmp.Diff(want, newer); diff != "" {
+	if diff := storetest.Diff(want, newer); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 	// The refused file is let go.
@@ -198,7 +197,7 @@ func TestEveryTruncationIsRefusedOrHarmless(t *testing.T) { // P14: bbolt alone 
 		}
 		for n := range filledRuns {
 			got, err := s.Records(storetest.ID(n), 0, 0)
-			if diff := cmp.Diff(filledJournal(n), got); err != nil || diff != "" {
+			if diff := storetest.Diff(filledJournal(n), got); err != nil || diff != "" {
 				t.Errorf("%d bytes: run %d: %v\n%s", size, n, err, diff)
 			}
 		}

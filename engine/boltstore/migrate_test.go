@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/boltstore"
+	"github.com/flowrun/flowrun/engine/storetest"
 )
 
 const schema1, schema2, schema3 = "schema1.db.gz", "schema2.db.gz", "schema3.db.gz"
@@ -50,7 +49,7 @@ func TestP19AnOlderStoreIsMovedUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := openStore(t, path)
-		if diff := cmp.Diff(fixtureContent(t, schema), read(t, s)); diff != "" {
+		if diff := storetest.Diff(fixtureContent(t, schema), read(t, s)); diff != "" {
 			t.Errorf("schema %d: content (-want +got):\n%s", schema, diff)
 		}
 		want := fmt.Sprintf("%s.schema%d.bak", path, schema)
@@ -110,7 +109,7 @@ func TestP19AMigrationKilledAtAnyCommitBeginsAnew(t *testing.T) {
 		want := fixtureContent(t, schema)
 		for i, image := range steps {
 			s := openStore(t, image)
-			if diff := cmp.Diff(want, read(t, s)); diff != "" {
+			if diff := storetest.Diff(want, read(t, s)); diff != "" {
 				t.Errorf("killed after commit %d (-want +got):\n%s", i+1, diff)
 			}
 			if err := s.Close(); err != nil {

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -46,10 +44,10 @@ func aFailureNeedsSomebodyUntilItIsSettled(t *testing.T, b Backend) {
 	}
 	want := func(what string, numbers ...int) {
 		t.Helper()
-		if diff := cmp.Diff(numbers, needing(t, s, "")); diff != "" {
+		if diff := Diff(numbers, needing(t, s, "")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
-		if diff := cmp.Diff(numbers, needing(t, s, "weekly")); diff != "" {
+		if diff := Diff(numbers, needing(t, s, "weekly")); diff != "" {
 			t.Errorf("%s, of the workflow (-want +got):\n%s", what, diff)
 		}
 	}
@@ -64,7 +62,7 @@ func aFailureNeedsSomebodyUntilItIsSettled(t *testing.T, b Backend) {
 	want("a run from before them settles nothing", 6, 3, 2, 1)
 
 	looked, err := s.Look([]string{ID(1), ID(3), ID(7)}, "ann", Begin())
-	if diff := cmp.Diff([]string{ID(1)}, looked); err != nil || diff != "" {
+	if diff := Diff([]string{ID(1)}, looked); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	want("one was looked at, a paused one waits for an act", 6, 3, 2)

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -59,7 +57,7 @@ func (m *model) compare(t *testing.T, s store.Store) {
 		byName[run.Workflow][run.Status]++
 	}
 	total, err := s.Counts("")
-	if diff := cmp.Diff(all, total); err != nil || diff != "" {
+	if diff := Diff(all, total); err != nil || diff != "" {
 		t.Fatalf("all: %v (-want +got):\n%s", err, diff)
 	}
 	listed, err := s.HourCounts("", time.Time{})
@@ -74,14 +72,14 @@ func (m *model) compare(t *testing.T, s store.Store) {
 	for _, hour := range listed {
 		counts[hour.Hour] = hour.Runs
 	}
-	if diff := cmp.Diff(hours, counts); diff != "" {
+	if diff := Diff(hours, counts); diff != "" {
 		t.Fatalf("hours (-want +got):\n%s", diff)
 	}
 	names := map[string]store.Counts{}
 	for _, one := range heads {
 		names[one.Workflow] = one.Runs
 	}
-	if diff := cmp.Diff(byName, names); diff != "" {
+	if diff := Diff(byName, names); diff != "" {
 		t.Fatalf("workflows (-want +got):\n%s", diff)
 	}
 	wanted := slices.Sorted(maps.Keys(m.attention))
@@ -94,7 +92,7 @@ func (m *model) compare(t *testing.T, s store.Store) {
 	for _, row := range rows {
 		needy = append(needy, row.ID)
 	}
-	if diff := cmp.Diff(wanted, needy); diff != "" {
+	if diff := Diff(wanted, needy); diff != "" {
 		t.Fatalf("attention (-want +got):\n%s", diff)
 	}
 	if n, err := s.AttentionCount(""); err != nil || n != len(wanted) {

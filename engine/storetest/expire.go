@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -41,7 +39,7 @@ func expireWant(t *testing.T, s store.Store, r store.Retention, now time.Time, w
 	if want == nil {
 		want = []int{}
 	}
-	if diff := cmp.Diff(want, gone(removed)); err != nil || diff != "" {
+	if diff := Diff(want, gone(removed)); err != nil || diff != "" {
 		t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 	}
 	return removed

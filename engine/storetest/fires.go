@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	diff "github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -68,10 +66,10 @@ func aRunItsFireAndTheTriggersStateAreOne(t *testing.T, b Backend) {
 	}
 	want := Fire("nightly", 7)
 	want.Run = run.ID
-	if d := diff.Diff(&want, stored); d != "" {
+	if d := Diff(&want, stored); d != "" {
 		t.Errorf("fire (-want +got):\n%s", d)
 	}
-	if got, err := s.Run(run.ID); err != nil || diff.Diff(&want, got.Fire) != "" {
+	if got, err := s.Run(run.ID); err != nil || Diff(&want, got.Fire) != "" {
 		t.Errorf("the row of the run says %+v, %v", got.Fire, err)
 	}
 	state := StateOf(t, s, "nightly")

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	diff "github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -62,7 +60,7 @@ func firesAreListedAsAPlainListWouldBe(t *testing.T, b Backend) {
 			t.Fatalf("seed %d, filter %+v: not the newest slot first: %v", b.Seed, filter, got)
 		}
 		slices.Sort(got) // fires of one slot come in any order
-		if d := diff.Diff(want, got); d != "" {
+		if d := Diff(want, got); d != "" {
 			t.Fatalf("seed %d, filter %+v (-want +got):\n%s", b.Seed, filter, d)
 		}
 	}

@@ -7,21 +7,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
 
-// longLog is a run with lines of three steps, between two others that have some.
+// longLog is a run with lines of three steps, between two others that have some: as
+// many, up to 2,500.
 func longLog(t *testing.T, b Backend, lines int) (store.Store, []runs.Log) {
 	t.Helper()
 	s := b.fresh(t)
 	var all []runs.Log
 	for n := range 3 {
 		Create(t, s, Row(n+1), n+1)
+		count := min(lines, 2500)
+		if n == 1 {
+			count = lines
+		}
 		var batch []runs.Log
-		for i := range lines {
+		for i := range count {
 			batch = append(batch, line([]string{"a", "b", "a[x].b"}[i%3], i))
 		}
 		if err := Append(s, ID(n+1), nil, nil, batch...); err != nil {
@@ -67,7 +70,7 @@ func aLogIsReadInPagesFromBothEnds(t *testing.T, b Backend) {
 							t.Fatalf("a page of %d lines before the end", len(page.Lines))
 						}
 					}
-					if diff := cmp.Diff(want, got); diff != "" {
+					if diff := Diff(want, got); diff != "" {
 						t.Errorf("(-want +got):\n%.600s", diff)
 					}
 				})
@@ -81,7 +84,7 @@ func aLogIsReadInPagesFromBothEnds(t *testing.T, b Backend) {
 		t.Errorf("a run that is not there: %v", err)
 	}
 	steps, err := s.LogSteps(ID(2), 100)
-	if diff := cmp.Diff([]string{"a", "a[x].b", "b"}, steps); diff != "" || err != nil {
+	if diff := Diff([]string{"a", "a[x].b", "b"}, steps); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	if steps, err = s.LogSteps(ID(2), 2); err != nil || len(steps) != 2 {
@@ -156,7 +159,7 @@ func whatWasDroppedStandsAtTheEndOfEveryReading(t *testing.T, b Backend) {
 			for _, l := range whole {
 				want = append(want, l.Step+l.Message[:1])
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := Diff(want, got); diff != "" {
 				t.Errorf("limit %d, back %v (-want +got):\n%s", limit, back, diff)
 			}
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/quota"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -40,11 +38,11 @@ func logsComeBackInOrder(t *testing.T, b Backend) {
 	if err != nil || next != 2201 {
 		t.Errorf("next = %d, %v", next, err)
 	}
-	if diff := cmp.Diff(all, got); diff != "" {
+	if diff := Diff(all, got); diff != "" {
 		t.Errorf("all (-want +got):\n%.500s", diff)
 	}
 	got, _, err = s.Logs(ID(1), "a", 0, 0)
-	if diff := cmp.Diff(ofA, got); diff != "" || err != nil {
+	if diff := Diff(ofA, got); diff != "" || err != nil {
 		t.Errorf("one step: %v\n%.500s", err, diff)
 	}
 	var paged []runs.Log
@@ -57,7 +55,7 @@ func logsComeBackInOrder(t *testing.T, b Backend) {
 			break
 		}
 	}
-	if diff := cmp.Diff(ofA, paged); diff != "" {
+	if diff := Diff(ofA, paged); diff != "" {
 		t.Errorf("pages (-want +got):\n%.500s", diff)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -79,7 +77,7 @@ func aRemovedRunIsGone(t *testing.T, b Backend) {
 	if run, err := s.Requested("request " + ID(2)); err != nil || run != ID(2) {
 		t.Errorf("the other run's request names %q, %v", run, err)
 	}
-	if census, err := s.Census(); err != nil || census.Oldest != ID(2) || cmp.Diff(map[runs.Status]int{runs.RunQueued: 1}, census.Runs) != "" {
+	if census, err := s.Census(); err != nil || census.Oldest != ID(2) || Diff(map[runs.Status]int{runs.RunQueued: 1}, census.Runs) != "" {
 		t.Errorf("census %+v, %v", census, err)
 	}
 }
@@ -109,7 +107,7 @@ func whoTakesTheRoomIsTold(t *testing.T, b Backend) {
 		}
 		return nil
 	})
-	if d := cmp.Diff([]string{ID(2), ID(1)}, seen); err != nil || d != "" {
+	if d := Diff([]string{ID(2), ID(1)}, seen); err != nil || d != "" {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 	stop := errors.New("enough")

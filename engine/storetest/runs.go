@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
@@ -32,14 +30,14 @@ func aRunSurvivesReopening(t *testing.T, b Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := Diff(want, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	run, err := s.Run(ID(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(ended, run); diff != "" {
+	if diff := Diff(ended, run); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
 	data, err := s.Plan(PlanHash())
@@ -125,13 +123,13 @@ func indexesFollowTheRow(t *testing.T, b Backend) {
 	for _, run := range open {
 		ids = append(ids, run.ID)
 	}
-	if diff := cmp.Diff([]string{ID(2), ID(3), ID(4)}, ids); diff != "" {
+	if diff := Diff([]string{ID(2), ID(3), ID(4)}, ids); diff != "" {
 		t.Errorf("open runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{ID(1)}, listed(t, s, runs.Filter{Status: runs.RunPaused})); diff != "" {
+	if diff := Diff([]string{ID(1)}, listed(t, s, runs.Filter{Status: runs.RunPaused})); diff != "" {
 		t.Errorf("paused runs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{ID(4), ID(3)}, listed(t, s, runs.Filter{Status: runs.RunRunning})); diff != "" {
+	if diff := Diff([]string{ID(4), ID(3)}, listed(t, s, runs.Filter{Status: runs.RunRunning})); diff != "" {
 		t.Errorf("running runs (-want +got):\n%s", diff)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 )
@@ -73,7 +71,7 @@ func runsAreListedNewestFirst(t *testing.T, b Backend) {
 		"since":               {runs.Filter{Since: since, Limit: 3}, want[:10]},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, listed(t, s, test.filter)); diff != "" {
+			if diff := Diff(test.want, listed(t, s, test.filter)); diff != "" {
 				t.Errorf("ids (-want +got):\n%s", diff)
 			}
 		})
@@ -142,7 +140,7 @@ func aMatchHasTheLastWordOnARow(t *testing.T, b Backend) {
 				}
 				filter.Cursor = next
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := Diff(test.want, got); diff != "" {
 				t.Errorf("ids (-want +got):\n%s", diff)
 			}
 			for id, times := range looked {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flowrun/flowrun/engine/store"
 )
 
@@ -29,11 +27,11 @@ func sessionsOutliveTheProcessAndEnd(t *testing.T, b Backend) {
 	b.shut(t, s, dir)
 	s = b.open(t, dir)
 	got, err := s.Sessions(Begin().Add(59 * time.Minute))
-	if err != nil || !slices.ContainsFunc(got, func(one store.Session) bool { return cmp.Equal(one, short) }) || len(got) != 2 {
+	if err != nil || !slices.ContainsFunc(got, func(one store.Session) bool { return Diff(one, short) == "" }) || len(got) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	left, err := s.Sessions(Begin().Add(time.Hour))
-	if diff := cmp.Diff([]store.Session{long}, left); err != nil || diff != "" {
+	if diff := Diff([]store.Session{long}, left); err != nil || diff != "" {
 		t.Errorf("when one has ended: %v (-want +got):\n%s", err, diff)
 	}
 	third := Session(3, Begin().Add(3*time.Hour))
