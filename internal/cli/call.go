@@ -13,13 +13,12 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
 // callFlags are the flags of call.
 type callFlags struct {
-	connection, with, output string
-	retries                  int
+	connection, with string
+	retries          int
 }
 
 func (a *app) callCommand() *cobra.Command {
@@ -38,10 +37,9 @@ func (a *app) callCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.connection, "connection", "", "the connection to use (default: the plugin's)")
 	c.Flags().StringVar(&flags.with, "with", "", "the inputs as JSON, @FILE, or - for stdin")
 	c.Flags().IntVar(&flags.retries, "retry", 0, "how often to repeat a call that failed for a passing reason")
-	outputFlag(c, &flags.output, "text", "json")
 	a.sandboxFlag(c, "call a simulator of the service")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
 func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
@@ -52,26 +50,21 @@ func (a *app) call(ctx context.Context, action string, flags *callFlags) error {
 	if err := a.askForSecrets(ctx, &request); err != nil {
 		return err
 	}
-	session, err := a.connect(ctx, roleWork)
-	if err != nil {
-		return err
-	}
-	session.announceSandbox()
-	ctx, killed, end := a.untilSignal(ctx)
-	defer end()
-	sink := a.newCallSink("")
-	result, err := session.client.Call(ctx, request, sink)
-	sink.close()
-	if err != nil {
-		return session.abandon(killed(err))
-	}
-	if err := a.printCall(result, flags.output); err != nil {
-		return session.abandon(err)
-	}
-	if err := session.close(nil); err != nil {
-		return err
-	}
-	return exitWith(exitOfCall(result.Error))
+	return a.work(ctx, func(ctx context.Context, session *session) (int, error) {
+		sink := a.newCallSink("")
+		result, err := session.client.Call(ctx, request, sink)
+		sink.close()
+		if err != nil {
+			return 0, err
+		}
+		return exitOfCall(result.Error), a.print(callJSON(result), func() {
+			if result.Error != nil {
+				a.page(a.sys.Stderr).FailureOf(a.sys.Stderr, "the call", result.Error)
+			} else {
+				a.page(a.sys.Stdout).Data(a.sys.Stdout, result.Outputs)
+			}
+		})
+	})
 }
 
 // callRequest reads --with.
@@ -113,18 +106,6 @@ func noObject(text []byte, err error) string {
 		return "it is one JSON " + wrongType.Value
 	}
 	return cmp.Or(engine.WhyNoJSON(text), engine.JSONFault(err))
-}
-
-func (a *app) printCall(result calls.Result, output string) error {
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, callJSON(result))
-	}
-	if result.Error != nil {
-		a.page(a.sys.Stderr).Failure(a.sys.Stderr, result.Error)
-		return nil
-	}
-	a.page(a.sys.Stdout).Data(a.sys.Stdout, result.Outputs)
-	return nil
 }
 
 // callJSON is what call -o json prints: outputs and meta, or the error.

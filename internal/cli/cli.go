@@ -86,7 +86,8 @@ type app struct {
 		utc, allowNetworkFS  bool
 		acceptRollback       bool
 	}
-	sandbox bool // --sandbox of the command
+	output  string // -o of the command; "text" where it has none
+	sandbox bool   // --sandbox of the command
 	stand   sandboxFlags
 
 	owns   atomic.Bool   // this process owns the store, and a SIGTERM drains it
@@ -125,7 +126,10 @@ func (a *app) rootCommand() *cobra.Command {
 			if err := a.checkSandboxFlags(c); err != nil {
 				return err
 			}
-			return a.prepare()
+			if err := a.prepare(); err != nil {
+				return err
+			}
+			return a.readOutput(c)
 		},
 	}
 	group(root)
@@ -248,6 +252,8 @@ func (a *app) note(format string, args ...any) {
 	}
 	fmt.Fprintf(a.sys.Stderr, "%s\n", a.style.Dim(term.Clean(fmt.Sprintf(format, args...))))
 }
+
+func (a *app) noteText(text string) { a.note("%s", text) }
 
 // printError prints an error that no command has shown yet.
 func (a *app) printError(err error) {

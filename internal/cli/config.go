@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,26 +19,19 @@ import (
 )
 
 func (a *app) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "What the settings are and where they come from"}
-	group(c)
-	var output string
-	add := func(sub *cobra.Command) {
-		outputFlag(sub, &output, "text", "json")
-		a.sandboxFlag(sub, "as a sandbox run has them")
-		c.AddCommand(sub)
-	}
-	add(&cobra.Command{
+	c := group(&cobra.Command{Use: "config", Short: "What the settings are and where they come from"}, &cobra.Command{
 		Use: "show", Short: "Show all settings and their origins", Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return a.showConfig(output) },
-	})
-	add(&cobra.Command{
+		RunE: func(*cobra.Command, []string) error { return a.showConfig() },
+	}, &cobra.Command{
 		Use: "paths", Short: "Show the files and folders in use", Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error { return a.showPaths(output) },
-	})
-	add(&cobra.Command{
+		RunE: func(*cobra.Command, []string) error { return a.showPaths() },
+	}, &cobra.Command{
 		Use: "explain KEY", Short: "Show where a setting may come from and which origin won", Args: exactArgs("KEY"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.explainConfig(args[0], output) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.explainConfig(args[0]) },
 	})
+	for _, sub := range c.Commands() {
+		a.sandboxFlag(withText(sub), "as a sandbox run has them")
+	}
 	return c
 }
 
@@ -77,26 +72,16 @@ func (a *app) allSettings() ([]setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, found := range fromFile {
-		entry := all[found.Key]
-		entry.Key = found.Key
-		entry.Candidates = append(entry.Candidates, candidate{
-			Value: masked(found.Key, found.Value), Source: fmt.Sprintf("%s:%d", a.shownPath(at.projectFile), found.Pos.Line),
-		})
-		all[found.Key] = entry
+	add := func(key, value, source string) {
+		all[key] = setting{Key: key, Candidates: append(all[key].Candidates, candidate{Value: value, Source: source})}
+	}
+	for _, written := range fromFile {
+		add(written.Key, masked(written.Key, written.Value), fmt.Sprintf("%s:%d", a.shownPath(at.projectFile), written.Pos.Line))
 	}
 	for key, value := range projectDefaults {
-		entry := all[key]
-		entry.Key = key
-		entry.Candidates = append(entry.Candidates, candidate{Value: value, Source: "default"})
-		all[key] = entry
+		add(key, value, "default")
 	}
-	var settings []setting
-	for _, entry := range all {
-		settings = append(settings, entry)
-	}
-	slices.SortFunc(settings, func(x, y setting) int { return strings.Compare(x.Key, y.Key) })
-	return settings, nil
+	return slices.SortedFunc(maps.Values(all), func(x, y setting) int { return strings.Compare(x.Key, y.Key) }), nil
 }
 
 // withPlace puts what locate found in front of the other origins.
@@ -126,7 +111,7 @@ func masked(key, value string) string {
 	return value
 }
 
-func (a *app) showConfig(output string) error {
+func (a *app) showConfig() error {
 	settings, err := a.allSettings()
 	if err != nil {
 		return err
@@ -137,16 +122,12 @@ func (a *app) showConfig(output string) error {
 		item := setting.item()
 		item.Others = nil
 		items = append(items, item)
-		table.Rows = append(table.Rows, []string{term.Clean(item.Key), term.Clean(item.Value), term.Clean(item.Source)})
+		table.Add(term.Clean(item.Key), term.Clean(item.Value), term.Clean(item.Source))
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, map[string]any{"items": items, "next_cursor": nil})
-	}
-	table.Write(a.sys.Stdout)
-	return nil
+	return a.print(map[string]any{"items": items, "next_cursor": nil}, func() { table.Write(a.sys.Stdout) })
 }
 
-func (a *app) explainConfig(key, output string) error {
+func (a *app) explainConfig(key string) error {
 	settings, err := a.allSettings()
 	if err != nil {
 		return err
@@ -157,17 +138,9 @@ func (a *app) explainConfig(key, output string) error {
 		for i, setting := range settings {
 			keys[i] = setting.Key
 		}
-		hint := diag.DidYouMean(key, keys).Text
-		if hint == "" {
-			hint = "`flowrun config show` lists the settings"
-		}
-		return notFoundError(fmt.Errorf("there is no setting %q", key), hint)
+		return notFoundError(fmt.Errorf("there is no setting %q", key), cmp.Or(diag.DidYouMean(key, keys).Text, "`flowrun config show` lists the settings"))
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, settings[at].item())
-	}
-	a.printExplanation(settings[at])
-	return nil
+	return a.print(settings[at].item(), func() { a.printExplanation(settings[at]) })
 }
 
 func (a *app) printExplanation(s setting) {
@@ -196,28 +169,26 @@ func settingDoc(key string) string {
 	return ""
 }
 
-func (a *app) showPaths(output string) error {
+func (a *app) showPaths() error {
 	at, err := a.locate()
 	if err != nil {
 		return err
 	}
 	paths := []struct{ name, path string }{
-		{"project", orNone(at.projectFile)},
+		{"project", cmp.Or(at.projectFile, "none")},
 		{"root", at.root},
 		{"state", at.stateDir},
 		{"store", filepath.Join(at.stateDir, workspace.StoreFile)},
 		{"user_config", a.userConfigFile()},
 		{"executable", a.sys.Executable},
 	}
-	if output == "json" {
-		object := map[string]string{}
-		for _, entry := range paths {
-			object[entry.name] = entry.path
-		}
-		return view.JSON(a.sys.Stdout, object)
-	}
+	object := map[string]string{}
 	for _, entry := range paths {
-		fmt.Fprintf(a.sys.Stdout, "%s %s\n", a.styleOf(a.sys.Stdout).Dim(term.Pad(entry.name, 12)), term.Clean(entry.path))
+		object[entry.name] = entry.path
 	}
-	return nil
+	return a.print(object, func() {
+		for _, entry := range paths {
+			a.say("%s %s", a.styleOf(a.sys.Stdout).Dim(term.Pad(entry.name, 12)), term.Clean(entry.path))
+		}
+	})
 }

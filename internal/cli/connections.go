@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,48 +16,27 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
+// noConnections is the note where a project has none.
+const noConnections = "no connections: they are declared under `connections` of " + projectFileName
+
 func (a *app) connectionsCommand() *cobra.Command {
-	list := a.connectionsListCommand()
-	c := &cobra.Command{
-		Use: "connections", Short: "The connections to services: look, test, log in and out",
-		PreRunE: list.PreRunE, RunE: list.RunE, Annotations: list.Annotations,
-	}
-	group(c)
-	c.AddCommand(list, a.connectionsTestCommand(), a.loginCommand(), a.logoutCommand())
-	for _, sub := range c.Commands() {
-		sub.ValidArgsFunction = cobra.NoFileCompletions
-		a.sandboxFlag(sub, "the simulators' connections, in a store of their own")
-	}
-	c.Flags().AddFlagSet(list.Flags())
-	return c
+	return listGroup(&cobra.Command{Use: "connections", Short: "The connections to services: look, test, log in and out"},
+		a.inSandbox("the simulators' connections, in a store of their own", a.connectionsListCommand(), a.connectionsTestCommand(), a.loginCommand(), a.logoutCommand()))
 }
 
 func (a *app) connectionsListCommand() *cobra.Command {
-	var output string
 	c := &cobra.Command{
 		Use: "list", Short: "List the connections and their logins", Args: exactArgs(),
 		Long: "List shows the connections of flowrun.yaml. No service is asked: what is known of a login is what is stored.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context(), output) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.listConnections(c.Context()) },
 	}
-	outputFlag(c, &output, "text", "json")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
-func (a *app) listConnections(ctx context.Context, output string) error {
+func (a *app) listConnections(ctx context.Context) error {
 	connections, err := a.readConnections(ctx)
-	if err != nil {
-		return err
-	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.Page[workspace.ConnectionStatus]{Items: connections})
-	}
-	if len(connections) == 0 {
-		a.note("no connections: they are declared under `connections` of %s", projectFileName)
-		return nil
-	}
-	a.page(a.sys.Stdout).Connections(a.sys.Stdout, connections)
-	return nil
+	return printList(a, connections, err, noConnections, view.Page.Connections)
 }
 
 // readConnections asks the owner of the store. Without a store nobody is logged
@@ -88,51 +68,44 @@ func (a *app) readConnections(ctx context.Context) (connections []workspace.Conn
 }
 
 func (a *app) connectionsTestCommand() *cobra.Command {
-	var output string
 	c := &cobra.Command{
 		Use: "test [NAME..]", Short: "Try connections: all of them when none is named",
 		Long: "Test opens each connection and lets its plugin make one harmless request.\n" +
 			"Exit code: 0 all are well; 3 a config is wrong, 4 a login is needed, 5 any other failure, or failures of several kinds.",
 		Example: "  flowrun connections test\n  flowrun connections test work -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.testConnections(c.Context(), args, output) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.testConnections(c.Context(), args) },
 	}
-	outputFlag(c, &output, "text", "json")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
 // testsAtOnce is how many connections are tried at the same time.
 const testsAtOnce = 4
 
-func (a *app) testConnections(ctx context.Context, names []string, output string) error {
+func (a *app) testConnections(ctx context.Context, names []string) error {
 	for _, name := range names {
 		if !web.ValidConnection(name) {
 			return unknownConnection(name)
 		}
 	}
-	session, err := a.connect(ctx, roleWork)
-	if err != nil {
-		return err
-	}
-	session.announceSandbox()
-	ctx, killed, end := a.untilSignal(ctx)
-	defer end()
-	if len(names) == 0 {
-		if names, err = session.connectionNames(ctx); err != nil {
-			return session.abandon(killed(err))
+	return a.work(ctx, func(ctx context.Context, session *session) (code int, err error) {
+		if len(names) == 0 {
+			if names, err = session.connectionNames(ctx); err != nil {
+				return 0, err
+			}
+		}
+		tests, err := session.test(ctx, names)
+		return exitOfTests(tests), printList(a, tests, err, noConnections, a.showTests)
+	})
+}
+
+func (a *app) showTests(page view.Page, out io.Writer, tests []connections.Test) {
+	for i := range tests {
+		if tests[i].Error != nil {
+			tests[i].Error.Hint = tests[i].Error.Hint.Typed(a.commandText)
 		}
 	}
-	tests, err := session.test(ctx, names)
-	if err != nil {
-		return session.abandon(killed(err))
-	}
-	if err := a.printTests(tests, output); err != nil {
-		return session.abandon(err)
-	}
-	if err := session.close(nil); err != nil {
-		return err
-	}
-	return exitWith(exitOfTests(tests))
+	page.ConnectionTests(out, tests)
 }
 
 func unknownConnection(name string) error {
@@ -167,26 +140,6 @@ func (s *session) test(ctx context.Context, names []string) ([]connections.Test,
 		}
 	}
 	return tests, nil
-}
-
-func (a *app) printTests(tests []connections.Test, output string) error {
-	if output == "json" {
-		if tests == nil {
-			tests = []connections.Test{}
-		}
-		return view.JSON(a.sys.Stdout, web.Page[connections.Test]{Items: tests})
-	}
-	if len(tests) == 0 {
-		a.note("no connections: they are declared under `connections` of %s", projectFileName)
-		return nil
-	}
-	for i := range tests {
-		if tests[i].Error != nil {
-			tests[i].Error.Hint = tests[i].Error.Hint.Typed(a.commandText)
-		}
-	}
-	a.page(a.sys.Stdout).ConnectionTests(a.sys.Stdout, tests)
-	return nil
 }
 
 // exitOfTests is the exit code of the failures, 5 when they are of several kinds.

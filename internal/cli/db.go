@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +22,8 @@ import (
 )
 
 func (a *app) dbCommand() *cobra.Command {
-	c := &cobra.Command{Use: "db", Short: "The store: check, back up, restore, make smaller, look inside"}
-	group(c)
-	c.AddCommand(a.dbCheckCommand(), a.dbBackupCommand(), a.dbRestoreCommand(), a.dbCompactCommand(), a.dbStatsCommand())
+	c := group(&cobra.Command{Use: "db", Short: "The store: check, back up, restore, make smaller, look inside"},
+		a.dbCheckCommand(), a.dbBackupCommand(), a.dbRestoreCommand(), a.dbCompactCommand(), a.dbStatsCommand())
 	for _, sub := range c.Commands() {
 		a.sandboxFlag(sub, "the store of the sandbox")
 	}
@@ -32,56 +32,43 @@ func (a *app) dbCommand() *cobra.Command {
 
 // noDB is the refusal where there is no store.
 func (a *app) noDB(err error) error {
-	if !errors.Is(err, errNoStore) {
-		return err
-	}
-	return notFoundError(errors.New("there is no store yet: nothing has run here"), "`"+a.commandText("config", "paths")+"` shows where it is looked for")
+	return a.notYet(err, "there is no store yet: nothing has run here")
 }
 
 func (a *app) dbStatsCommand() *cobra.Command {
-	var output, by string
+	var by string
 	c := &cobra.Command{
 		Use: "stats", Short: "Show what the store holds and what room it has, or who takes it", Args: exactArgs(),
 		Example: "  flowrun db stats\n  flowrun db stats --by plugin",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("by") {
-				if !slices.Contains(upkeep.DBOwnerKinds(), by) {
-					return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(upkeep.DBOwnerKinds(), ", "), by), diag.DidYouMean(by, upkeep.DBOwnerKinds()).Text)
-				}
-				return a.dbOwners(c.Context(), by, output)
+				return a.dbOwners(c.Context(), by)
 			}
-			return a.dbStats(c.Context(), output)
+			return a.dbStats(c.Context())
 		},
 	}
-	outputFlag(c, &output, "text", "json")
 	c.Flags().StringVar(&by, "by", "", "who takes the room, by "+strings.Join(upkeep.DBOwnerKinds(), ", "))
 	completeFlag(c, "by", upkeep.DBOwnerKinds()...)
-	return c
+	return withText(c)
 }
 
-func (a *app) dbOwners(ctx context.Context, by, output string) error {
-	owners, err := ask(ctx, a, func(c *web.Client) ([]upkeep.DBOwner, error) { return c.DBOwners(ctx, by) })
-	switch {
-	case err != nil:
-		return a.noDB(err)
-	case output == "json":
-		return view.JSON(a.sys.Stdout, web.Page[upkeep.DBOwner]{Items: owners})
-	case len(owners) == 0:
-		a.note("nothing is stored yet")
-	default:
-		a.page(a.sys.Stdout).DBOwners(a.sys.Stdout, by, owners)
+func (a *app) dbOwners(ctx context.Context, by string) error {
+	if kinds := upkeep.DBOwnerKinds(); !slices.Contains(kinds, by) {
+		return usageError(fmt.Errorf("--by takes %s, not %q", strings.Join(kinds, ", "), by), diag.DidYouMean(by, kinds).Text)
 	}
-	return nil
+	owners, err := ask(ctx, a, func(c *web.Client) ([]upkeep.DBOwner, error) { return c.DBOwners(ctx, by) })
+	return printList(a, owners, a.noDB(err), "nothing is stored yet", func(page view.Page, out io.Writer, owners []upkeep.DBOwner) { page.DBOwners(out, by, owners) })
 }
 
-func (a *app) dbStats(ctx context.Context, output string) error {
+func (a *app) dbStats(ctx context.Context) error {
 	stats, err := ask(ctx, a, func(c *web.Client) (*upkeep.DBStats, error) { return c.DBStats(ctx) })
 	if err != nil {
 		return a.noDB(err)
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, stats)
-	}
+	return a.print(stats, func() { a.printStats(stats) })
+}
+
+func (a *app) printStats(stats *upkeep.DBStats) {
 	stats.Path = a.shown(stats.Path)
 	if stats.LastBackup != nil {
 		stats.LastBackup.Path = a.shown(stats.LastBackup.Path)
@@ -95,67 +82,49 @@ func (a *app) dbStats(ctx context.Context, output string) error {
 	}
 	switch {
 	case stats.LastBackup == nil:
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "back it up:", "db", "backup")
+		a.next("back it up:", "db", "backup")
 	case stats.FreeBytes > stats.FileBytes/2 && stats.FreeBytes > 64<<20:
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "give free room back, when nothing runs:", "db", "compact")
+		a.next("give free room back, when nothing runs:", "db", "compact")
 	}
-	return nil
 }
 
 func (a *app) dbBackupCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "backup [FILE|FOLDER]", Short: "Write a copy of the store, while runs go on", Args: rangeArgs(0, "FILE"),
 		Long: "Backup writes a copy that holds all that was acknowledged before, checks it, and writes its SHA-256 beside\n" +
 			"it. It never overwrites. Without a name the copy goes to the folder backups of the state folder, with the\n" +
 			"time in its name. The key file is not part of it: keep it apart, for without it the logins and secrets of\n" +
 			"the backup stay sealed.",
 		Example: "  flowrun db backup\n  flowrun db backup /mnt/backups\n  flowrun db backup before-upgrade.db",
-		RunE: func(c *cobra.Command, args []string) error {
-			path := ""
-			if len(args) > 0 {
-				path = a.abs(args[0])
-			}
-			return a.backupDB(c.Context(), path, output)
-		},
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE:    func(c *cobra.Command, args []string) error { return a.backupDB(c.Context(), argument(args, 0)) },
+	})
 }
 
-func (a *app) backupDB(ctx context.Context, path, output string) error {
+func (a *app) backupDB(ctx context.Context, path string) error {
+	if path != "" {
+		path = a.abs(path)
+	}
 	var report *upkeep.BackupReport
-	err := a.long(ctx, "writing and checking the backup", func(ctx context.Context) error {
-		return a.noDB(a.visit(ctx, func(c *web.Client) (err error) {
-			report, err = c.Backup(ctx, upkeep.BackupRequest{Path: path})
-			return err
-		}))
+	err := a.long(ctx, "writing and checking the backup", func(ctx context.Context) (err error) {
+		report, err = ask(ctx, a, func(c *web.Client) (*upkeep.BackupReport, error) {
+			return c.Backup(ctx, upkeep.BackupRequest{Path: path})
+		})
+		return err
 	})
 	if err != nil {
-		return inputAsUsage(err)
+		return inputAsUsage(a.noDB(err))
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, report)
-	}
-	fmt.Fprintf(a.sys.Stdout, "backup %s\n", a.shown(report.Path))
-	fmt.Fprintf(a.sys.Stdout, "%s, sha256 %s\n", view.Size(report.Bytes), report.SHA256)
-	if report.Sealed > 0 {
-		a.note("the key file is not part of it: keep %s apart; without it the %s in the backup stay sealed (logins, secrets, plugin state)",
-			a.shown(report.KeyFile), count(report.Sealed, "sealed value"))
-	} else {
-		a.note("the key file is not part of it: keep %s apart", a.shown(report.KeyFile))
-	}
-	a.page(a.sys.Stderr).Next(a.sys.Stderr, "to go back to it, when nothing runs:", "db", "restore", a.shown(report.Path))
-	return nil
-}
-
-// inputAsUsage makes a usage error of an input that the owner refused.
-func inputAsUsage(err error) error {
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		return usageError(errors.New(problem.Detail), problem.Hint.Text)
-	}
-	return err
+	return a.print(report, func() {
+		a.say("backup %s", a.shown(report.Path))
+		a.say("%s, sha256 %s", view.Size(report.Bytes), report.SHA256)
+		if report.Sealed > 0 {
+			a.note("the key file is not part of it: keep %s apart; without it the %s in the backup stay sealed (logins, secrets, plugin state)",
+				a.shown(report.KeyFile), count(report.Sealed, "sealed value"))
+		} else {
+			a.note("the key file is not part of it: keep %s apart", a.shown(report.KeyFile))
+		}
+		a.next("to go back to it, when nothing runs:", "db", "restore", a.shown(report.Path))
+	})
 }
 
 // The times at which a long command says that it still works.

@@ -17,37 +17,29 @@ import (
 )
 
 func (a *app) dbCheckCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "check [FILE]", Short: "Look for damage in the store, or in a backup", Args: rangeArgs(0, "FILE"),
 		Long: "Check reads all of the store: its pages, the checksum of every record, the indexes and what they refer to.\n" +
 			"It changes nothing. While a process owns the store, a copy made by it is checked. Damage exits with 76.",
 		Example: "  flowrun db check\n  flowrun db check backups/before-upgrade.db",
-		RunE: func(c *cobra.Command, args []string) error {
-			file := ""
-			if len(args) > 0 {
-				file = a.abs(args[0])
-			}
-			return a.checkDB(c.Context(), file, output)
-		},
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE:    func(c *cobra.Command, args []string) error { return a.checkDB(c.Context(), argument(args, 0)) },
+	})
 }
 
-func (a *app) checkDB(ctx context.Context, file, output string) error {
+func (a *app) checkDB(ctx context.Context, file string) error {
 	at, err := a.locate()
 	if err != nil {
 		return err
 	}
 	path := storePath(at)
 	if file != "" {
-		path = file
+		path = a.abs(file)
 	}
-	if !exists(path) {
-		if file != "" {
-			return notFoundError(fmt.Errorf("there is no file %s", safePath(file)), "")
-		}
+	switch {
+	case exists(path):
+	case file != "":
+		return notFoundError(fmt.Errorf("there is no file %s", safePath(path)), "")
+	default:
 		return a.noDB(errNoStore)
 	}
 	var report *upkeep.CheckReport
@@ -59,11 +51,7 @@ func (a *app) checkDB(ctx context.Context, file, output string) error {
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		if err := view.JSON(a.sys.Stdout, report); err != nil {
-			return err
-		}
-	} else {
+	err = a.print(report, func() {
 		report.Path = a.shown(report.Path)
 		a.page(a.sys.Stdout).CheckReport(a.sys.Stdout, report)
 		if copied {
@@ -73,11 +61,11 @@ func (a *app) checkDB(ctx context.Context, file, output string) error {
 			a.note("%s", report.Kernel)
 		}
 		a.afterCheck(report, file)
-	}
-	if len(report.Problems) > 0 {
+	})
+	if err == nil && len(report.Problems) > 0 {
 		return exitWith(exitStoreCorrupt)
 	}
-	return nil
+	return err
 }
 
 // afterCheck suggests what to do about a damaged store.
@@ -88,7 +76,7 @@ func (a *app) afterCheck(report *upkeep.CheckReport, file string) {
 		a.note("do not restore it: take another backup")
 	case report.Backup != nil:
 		a.note("the newest good backup is of %s", a.times.Full(report.Backup.At))
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "put it in the store's place (the damaged file is kept):", "db", "restore", a.shown(report.Backup.Path))
+		a.next("put it in the store's place (the damaged file is kept):", "db", "restore", a.shown(report.Backup.Path))
 	default:
 		a.note("there is no good backup in the state folder; `%s` puts one back from elsewhere", a.commandText("db", "restore", "FILE"))
 	}
@@ -128,21 +116,18 @@ func damagedLive(err error) error {
 }
 
 func (a *app) dbRestoreCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "restore FILE", Short: "Put a backup in the place of the store", Args: exactArgs("FILE"),
 		Long: "Restore checks a backup and puts it in the place of the store; the store that was there is kept beside, with\n" +
 			".bak at its name. Nothing may run. Runs that had not ended when the backup was made are paused: what they\n" +
 			"did afterwards is not known. It works in another state folder and on another machine too; there the key\n" +
 			"file must be put beside the store.",
 		Example: "  flowrun db restore .flowrun/state/backups/flowrun-20260301T090000Z.db\n  flowrun db restore /mnt/backups/flowrun.db --state /srv/flowrun",
-		RunE:    func(c *cobra.Command, args []string) error { return a.restoreDB(c.Context(), args[0], output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE:    func(c *cobra.Command, args []string) error { return a.restoreDB(c.Context(), args[0]) },
+	})
 }
 
-func (a *app) restoreDB(ctx context.Context, file, output string) error {
+func (a *app) restoreDB(ctx context.Context, file string) error {
 	at, err := a.locate()
 	if err != nil {
 		return err
@@ -152,25 +137,29 @@ func (a *app) restoreDB(ctx context.Context, file, output string) error {
 		return notFoundError(fmt.Errorf("there is no backup %s", safePath(file)), "")
 	}
 	var report *upkeep.RestoreReport
-	var owner *web.Owner
-	err = a.long(ctx, "checking and restoring "+file, func(ctx context.Context) (err error) {
-		owner, _, err = a.alone(ctx, at, func(config workspace.Config) (err error) {
-			report, err = engine.RestoreStore(ctx, config, backup)
-			return err
-		})
+	err = a.longAlone(ctx, at, "checking and restoring "+file, "nothing is restored", func(ctx context.Context, config workspace.Config) (err error) {
+		report, err = engine.RestoreStore(ctx, config, backup)
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case owner != nil:
-		return a.busyError(at, owner, "nothing is restored")
-	case output == "json":
-		return view.JSON(a.sys.Stdout, report)
 	}
-	fmt.Fprintf(a.sys.Stdout, "restored %s\n", a.shown(report.Path))
-	a.restoreNotes(report)
-	return nil
+	return a.print(report, func() {
+		a.say("restored %s", a.shown(report.Path))
+		a.restoreNotes(report)
+	})
+}
+
+// longAlone does what takes long and wants a store that nobody has open; refused
+// says what is not done where somebody has.
+func (a *app) longAlone(ctx context.Context, at place, what, refused string, work func(context.Context, workspace.Config) error) error {
+	return a.long(ctx, what, func(ctx context.Context) error {
+		owner, _, err := a.alone(ctx, at, func(config workspace.Config) error { return work(ctx, config) })
+		if err == nil && owner != nil {
+			return a.busyError(at, owner, refused)
+		}
+		return err
+	})
 }
 
 func (a *app) restoreNotes(report *upkeep.RestoreReport) {
@@ -188,28 +177,25 @@ func (a *app) restoreNotes(report *upkeep.RestoreReport) {
 	}
 	switch {
 	case report.Lost > 0:
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "then look whether it fits:", "key", "check")
+		a.next("then look whether it fits:", "key", "check")
 	case report.Parked > 0:
 		a.note("%s had not ended: paused, since what happened after the backup is not known", count(report.Parked, "run"))
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "look at them, then resume or cancel each:", "runs", "list", "--status", "paused")
+		a.next("look at them, then resume or cancel each:", "runs", "list", "--status", "paused")
 	default:
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "see what there is:", "runs")
+		a.next("see what there is:", "runs")
 	}
 }
 
 func (a *app) dbCompactCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "compact", Short: "Give the free room inside the store's file back", Args: exactArgs(),
 		Long: "Compact writes the store anew without its free room, checks it, and puts it in the place of the old one.\n" +
 			"Nothing may run. Without it free room is used again by later runs.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.compactDB(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.compactDB(c.Context()) },
+	})
 }
 
-func (a *app) compactDB(ctx context.Context, output string) error {
+func (a *app) compactDB(ctx context.Context) error {
 	at, err := a.locate()
 	if err != nil {
 		return err
@@ -218,22 +204,14 @@ func (a *app) compactDB(ctx context.Context, output string) error {
 		return a.noDB(errNoStore)
 	}
 	var report *upkeep.CompactReport
-	var owner *web.Owner
-	err = a.long(ctx, "compacting "+a.shown(storePath(at)), func(ctx context.Context) (err error) {
-		owner, _, err = a.alone(ctx, at, func(config workspace.Config) (err error) {
-			report, err = engine.CompactStore(ctx, config)
-			return err
-		})
+	err = a.longAlone(ctx, at, "compacting "+a.shown(storePath(at)), "nothing is compacted", func(ctx context.Context, config workspace.Config) (err error) {
+		report, err = engine.CompactStore(ctx, config)
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case owner != nil:
-		return a.busyError(at, owner, "nothing is compacted")
-	case output == "json":
-		return view.JSON(a.sys.Stdout, report)
 	}
-	fmt.Fprintf(a.sys.Stdout, "compacted %s: %s, before %s\n", a.shown(report.Path), view.Size(report.After), view.Size(report.Before))
-	return nil
+	return a.print(report, func() {
+		a.say("compacted %s: %s, before %s", a.shown(report.Path), view.Size(report.After), view.Size(report.Before))
+	})
 }

@@ -19,7 +19,6 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var fix bool
-	var output string
 	c := &cobra.Command{
 		Use: "doctor", Short: "Look whether everything that flowrun needs is well, and say what to do", Args: exactArgs(),
 		Long: "Doctor looks at the project, the state folder, the store, the key, backups, the disk, the clock, plugins,\n" +
@@ -29,15 +28,14 @@ func (a *app) doctorCommand() *cobra.Command {
 			"Exit code: 0 when nothing has failed, warnings or not; else that of the first failure: 3 the project or a\n" +
 			"workflow, 4 a login, 5 a connection, 11 a plugin, 73 to 77 the store.",
 		Example: "  flowrun doctor\n  flowrun doctor --fix\n  flowrun doctor -o json",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), fix, output) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), fix) },
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
-	outputFlag(c, &output, "text", "json")
 	a.sandboxFlag(c, "look at the sandbox's state; its connections are not tried")
-	return c
+	return withText(c)
 }
 
-func (a *app) doctor(ctx context.Context, fix bool, output string) error {
+func (a *app) doctor(ctx context.Context, fix bool) error {
 	at, err := a.locate()
 	if err != nil {
 		return err
@@ -58,12 +56,10 @@ func (a *app) doctor(ctx context.Context, fix bool, output string) error {
 	for i, finding := range report.Items {
 		report.Items[i].Hint = finding.Hint.Or(hintOf(finding.Err)).Typed(a.commandText)
 	}
-	if output == "json" {
-		err = view.JSON(a.sys.Stdout, report)
-	} else {
+	err = a.print(report, func() {
 		a.page(a.sys.Stdout).Diagnosis(a.sys.Stdout, report)
 		a.summarize(report, fix)
-	}
+	})
 	if err != nil {
 		return err
 	}
@@ -157,6 +153,6 @@ func (a *app) summarize(report doctor.Report, fix bool) {
 		a.note("%s, %s", count(failed, "failure"), count(warned, "warning"))
 	}
 	if fixable > 0 && !fix {
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "mend what is safe to mend:", "doctor", "--fix")
+		a.next("mend what is safe to mend:", "doctor", "--fix")
 	}
 }

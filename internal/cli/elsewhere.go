@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,9 +13,6 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-// lostRun is what is said of a run that is not there.
-var lostRun = regexp.MustCompile(`there is no run "([0-9a-z]{26})"`)
-
 // elsewhere looks for a run that is not in the store of this command in the other one
 // of the project: the sandbox's, or the real one. Where it lies there, the error names
 // that store and the command, word for word.
@@ -24,12 +20,12 @@ func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
 	if err == nil || exitCode(err) != exitNotFound {
 		return err
 	}
-	lost := lostRun.FindStringSubmatch(err.Error())
+	id := lostRun(args, err)
 	at, located := a.locate()
-	if lost == nil || located != nil || !slices.Contains(args, lost[1]) {
+	if id == "" || located != nil {
 		return err
 	}
-	id, other := lost[1], filepath.Join(at.realState, sandboxFolder)
+	other := filepath.Join(at.realState, sandboxFolder)
 	text, words := "there is no run %q here: it is one of the sandbox", append(slices.Clone(args), "--sandbox")
 	if a.sandbox {
 		other = at.realState
@@ -42,6 +38,19 @@ func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
 		words[i] = diag.ShellWord(word)
 	}
 	return notFoundError(fmt.Errorf(text, id), "`flowrun "+strings.Join(words, " ")+"`")
+}
+
+// lostRun is the run that is not there: the one that the error is of, else the one
+// that the arguments name; "" = none.
+func lostRun(args []string, err error) string {
+	var coded *codedError
+	if errors.As(err, &coded) && coded.run != "" {
+		return coded.run
+	}
+	if named := slices.IndexFunc(args, web.ValidRunID); named >= 0 {
+		return args[named]
+	}
+	return ""
 }
 
 // holds asks the owner of a store for a run, or the store itself where nobody owns it.
@@ -61,7 +70,7 @@ func (a *app) holds(ctx context.Context, at place, stateDir, id string) bool {
 
 // withoutSandbox takes the flags of a sandbox out of a command.
 func withoutSandbox(args []string) []string {
-	var kept []string
+	var words []string
 	for i := 0; i < len(args); i++ {
 		name, _, valued := strings.Cut(args[i], "=")
 		switch name {
@@ -71,8 +80,8 @@ func withoutSandbox(args []string) []string {
 				i++
 			}
 		default:
-			kept = append(kept, args[i])
+			words = append(words, args[i])
 		}
 	}
-	return kept
+	return words
 }

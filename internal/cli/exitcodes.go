@@ -67,6 +67,7 @@ type codedError struct {
 	err    error
 	hint   string
 	silent bool
+	run    string // that is not there, where the arguments name several
 }
 
 func (e *codedError) Error() string { return e.err.Error() }

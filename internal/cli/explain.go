@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,38 +22,35 @@ import (
 var problemCode = regexp.MustCompile(`^(?i:fr)[0-9]+$`)
 
 func (a *app) explainCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "explain CODE|ACTION|FUNCTION|KEY", Short: "Explain a problem's code, an action, a function of expressions or a key of workflow files",
 		Args: exactArgs("CODE|ACTION|FUNCTION|KEY"),
 		Long: "Explain tells what a code of validate means, what an action takes and gives, with a step to paste, what a\n" +
 			"function of expressions does, or what a key of workflow files is for, with its values, bounds and default.\n" +
 			"With -o json an action is printed as `plugins actions -o json` lists it.",
 		Example: "  flowrun explain FR2004\n  flowrun explain netinfo.whois\n  flowrun explain formatTime\n  flowrun explain retry.attempts",
-		RunE:    func(c *cobra.Command, args []string) error { return a.explain(c.Context(), args[0], output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE:    func(c *cobra.Command, args []string) error { return a.explain(c.Context(), args[0]) },
+	})
 }
 
-func (a *app) explain(ctx context.Context, name, output string) error {
+func (a *app) explain(ctx context.Context, name string) error {
 	if problemCode.MatchString(name) {
-		return a.explainProblem(strings.ToUpper(name), output)
+		return a.explainProblem(strings.ToUpper(name))
 	}
 	name = strings.TrimSuffix(name, "()")
 	keys, near := workspace.ExplainKey(name)
 	for _, function := range workspace.Functions() {
 		if function.Name == name {
-			defer a.alsoKeys(keys, output)
-			return a.explainFunction(function, output)
+			defer a.alsoKeys(keys)
+			return a.explainFunction(function)
 		}
 	}
 	if len(keys) > 0 && strings.Count(name, ".") != 1 {
-		return a.explainKeys(keys, output)
+		return a.explainKeys(keys)
 	}
 	project, err := a.loadProject(ctx)
 	if err != nil && len(keys) > 0 {
-		return a.explainKeys(keys, output)
+		return a.explainKeys(keys)
 	}
 	if err != nil {
 		return err
@@ -61,11 +59,11 @@ func (a *app) explain(ctx context.Context, name, output string) error {
 	actions, broken := everyAction(ctx, project)
 	for _, action := range actions {
 		if action.FullName() == name {
-			return a.explainAction(action, output)
+			return a.explainAction(action)
 		}
 	}
 	if len(keys) > 0 { // not before: an action has the first right to a name with one dot
-		return a.explainKeys(keys, output)
+		return a.explainKeys(keys)
 	}
 	if plugin, _, dotted := strings.Cut(name, "."); broken != nil && (dotted || !hasActions(actions, plugin)) {
 		return broken // it may be one of those that can't be listed
@@ -81,12 +79,7 @@ func everyAction(ctx context.Context, project *workspace.Workspace) ([]*plan.Act
 }
 
 func hasActions(actions []*plan.Action, plugin string) bool {
-	for _, action := range actions {
-		if action.Plugin == plugin {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(actions, func(action *plan.Action) bool { return action.Plugin == plugin })
 }
 
 // unknownTopic names what is nearest among all that can be explained.
@@ -108,15 +101,11 @@ func unknownTopic(name, near string, actions []*plan.Action) error {
 	if near != "" {
 		names = append(names, near)
 	}
-	hint := diag.DidYouMean(name, names).Text
-	if hint == "" {
-		hint = "`flowrun plugins actions` lists the actions"
-	}
-	return notFoundError(err, hint)
+	return notFoundError(err, cmp.Or(diag.DidYouMean(name, names).Text, "`flowrun plugins actions` lists the actions"))
 }
 
-func (a *app) explainProblem(code, output string) error {
-	text, ok := explainCode(code)
+func (a *app) explainProblem(code string) error {
+	text, ok := diag.Explain(code)
 	if !ok {
 		var codes []string
 		for _, page := range diag.Pages() {
@@ -124,25 +113,16 @@ func (a *app) explainProblem(code, output string) error {
 		}
 		return notFoundError(fmt.Errorf("there is no code %s", code), cmp.Or(diag.DidYouMean(code, codes).Text, "codes look like FR2004, as `flowrun validate` prints them"))
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, map[string]string{"code": code, "text": text})
-	}
-	fmt.Fprintln(a.sys.Stdout, strings.TrimRight(text, "\n"))
-	return nil
+	return a.print(map[string]string{"code": code, "text": text}, func() { a.say("%s", strings.TrimRight(text, "\n")) })
 }
 
-func (a *app) explainFunction(function workspace.FunctionDoc, output string) error {
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, map[string]string{
-			"function": function.Name, "signature": function.Signature, "doc": function.Doc, "example": function.Example,
-		})
-	}
-	a.page(a.sys.Stdout).Function(a.sys.Stdout, function)
-	return nil
+func (a *app) explainFunction(function workspace.FunctionDoc) error {
+	answer := map[string]string{"function": function.Name, "signature": function.Signature, "doc": function.Doc, "example": function.Example}
+	return a.print(answer, func() { a.page(a.sys.Stdout).Function(a.sys.Stdout, function) })
 }
 
-func (a *app) explainAction(action *plan.Action, output string) error {
-	if output == "json" {
+func (a *app) explainAction(action *plan.Action) error {
+	if a.output == "json" {
 		return view.JSON(a.sys.Stdout, web.NewActionItem(action))
 	}
 	doc, err := workspace.DescribeAction(action)
@@ -151,4 +131,29 @@ func (a *app) explainAction(action *plan.Action, output string) error {
 	}
 	a.page(a.sys.Stdout).Action(a.sys.Stdout, action, doc)
 	return nil
+}
+
+// explainKeys prints keys of workflow files: a path may name several.
+func (a *app) explainKeys(keys []workspace.KeyDoc) error {
+	return a.print(map[string]any{"items": keys, "next_cursor": nil}, func() {
+		for i, key := range keys {
+			if i > 0 {
+				a.say("")
+			}
+			a.page(a.sys.Stdout).Key(a.sys.Stdout, key)
+		}
+	})
+}
+
+// alsoKeys tells of keys that have the name of a function.
+func (a *app) alsoKeys(keys []workspace.KeyDoc) {
+	var paths []string
+	for _, key := range keys {
+		if strings.Contains(key.Path, ".") {
+			paths = append(paths, "`flowrun explain "+key.Path+"`")
+		}
+	}
+	if a.output == "text" && len(paths) > 0 {
+		a.say("\n%s", a.styleOf(a.sys.Stdout).Dim(term.Clean("a key of workflow files too: "+strings.Join(paths, ", "))))
+	}
 }

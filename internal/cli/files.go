@@ -3,10 +3,30 @@ package cli
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
+
+// expandPath returns the files in a folder whose names are wanted, or the file
+// itself.
+func (a *app) expandPath(path, what string, wanted func(name string) bool) ([]string, error) {
+	info, err := os.Stat(a.abs(path))
+	if err != nil || !info.IsDir() {
+		return []string{path}, nil // reading it tells what is wrong
+	}
+	return a.filesBelow(path, what, "", wanted)
+}
+
+// slashed is the name that problems carry of a file.
+func slashed(file string) string { return filepath.ToSlash(filepath.Clean(file)) }
+
+// isYAML reports whether a file is one of YAML, by its name.
+func isYAML(name string) bool {
+	extension := filepath.Ext(name)
+	return extension == ".yaml" || extension == ".yml"
+}
 
 // filesBelow returns the regular files below a folder whose names are wanted, as a
 // user in the working directory would write them, sorted. Hidden folders are left

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error
 
 // formatOne formats one file; what is wrong with it is printed.
 func (a *app) formatOne(file string, source []byte) ([]byte, bool) {
-	name := filepath.ToSlash(filepath.Clean(file))
+	name := slashed(file)
 	result, problems, err := workspace.Format(name, source)
 	a.printProblemsOf(problems, map[string][]byte{name: source})
 	if err != nil {
@@ -86,18 +85,16 @@ func (a *app) formatOne(file string, source []byte) ([]byte, bool) {
 
 // formatted writes a file that is not in form, or tells of it.
 func (a *app) formatted(file string, source, result []byte, flags *fmtFlags) error {
-	switch {
-	case flags.diff:
+	if flags.diff {
 		a.page(a.sys.Stdout).Diff(a.sys.Stdout, filepath.ToSlash(file), source, result)
 		return nil
-	case flags.check:
-		fmt.Fprintln(a.sys.Stdout, safePath(file))
-		return nil
 	}
-	if err := writeFile(realPath(a.abs(file)), result); err != nil {
-		return fmt.Errorf("write %s: %w", safePath(file), err)
+	if !flags.check {
+		if err := writeFile(realPath(a.abs(file)), result); err != nil {
+			return fmt.Errorf("write %s: %w", safePath(file), err)
+		}
 	}
-	fmt.Fprintln(a.sys.Stdout, safePath(file))
+	a.say("%s", safePath(file))
 	return nil
 }
 
@@ -140,23 +137,18 @@ func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error)
 		}
 		for _, file := range workflows {
 			files = append(files, file)
-			if test := strings.TrimSuffix(file, filepath.Ext(file)) + ".test" + filepath.Ext(file); a.isFile(test) {
+			if test := testNameOf(file); a.isFile(test) {
 				files = append(files, test)
 			}
 		}
 		return files, nil
 	}
 	for _, path := range paths {
-		info, err := os.Stat(a.abs(path))
-		if err != nil || !info.IsDir() {
-			files = append(files, path) // reading it tells what is wrong
-			continue
-		}
-		found, err := a.yamlFiles(path)
+		below, err := a.expandPath(path, "YAML file", isYAML)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
+		files = append(files, below...)
 	}
 	return files, nil
 }
@@ -164,12 +156,4 @@ func (a *app) formatFiles(ctx context.Context, paths []string) ([]string, error)
 func (a *app) isFile(path string) bool {
 	info, err := os.Stat(a.abs(path))
 	return err == nil && info.Mode().IsRegular()
-}
-
-// yamlFiles returns the YAML files below a folder; hidden folders are left out.
-func (a *app) yamlFiles(folder string) ([]string, error) {
-	return a.filesBelow(folder, "YAML file", "", func(name string) bool {
-		extension := filepath.Ext(name)
-		return extension == ".yaml" || extension == ".yml"
-	})
 }

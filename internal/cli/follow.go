@@ -63,10 +63,14 @@ func (s *session) newFollower(id string, shown view.Follower) (f *follower, end 
 	return f, stop
 }
 
-// newView returns the view for stderr: live on a terminal, else plain lines.
+// newView returns what shows a run while it goes on: its records where -o asks for
+// them, else a live view on a terminal or plain lines, on stderr.
 func (a *app) newView() view.Follower {
 	out := a.sys.Stderr
-	if term.IsTerminal(out) && a.env("TERM") != "dumb" {
+	if a.output == "jsonl" {
+		return view.NewJSONL(a.sys.Stdout, a.noteText)
+	}
+	if a.hasLiveErr() {
 		return view.NewLive(out, func() (int, int) { return term.Size(out) }, a.style, a.times)
 	}
 	return view.NewPlain(out, a.style, a.times)

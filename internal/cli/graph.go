@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ func (a *app) graph(ctx context.Context, file, format string) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.ToSlash(filepath.Clean(file))
+	name := slashed(file)
 	workflow, problems, err := a.checkWorkflow(ctx, name, source)
 	if err != nil {
 		return err
@@ -44,18 +43,7 @@ func (a *app) graph(ctx context.Context, file, format string) error {
 	if workflow == nil {
 		return exitWith(exitInvalid)
 	}
-	fmt.Fprint(a.sys.Stdout, drawn(workflow, format))
+	draw := map[string]func(*plan.Workflow) string{"text": graph.Text, "mermaid": graph.Mermaid, "svg": graph.SVG, "dot": graph.Dot}[format]
+	fmt.Fprint(a.sys.Stdout, draw(workflow))
 	return nil
-}
-
-func drawn(workflow *plan.Workflow, format string) string {
-	switch format {
-	case "mermaid":
-		return graph.Mermaid(workflow)
-	case "svg":
-		return graph.SVG(workflow)
-	case "dot":
-		return graph.Dot(workflow)
-	}
-	return graph.Text(workflow)
 }

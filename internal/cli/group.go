@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -13,9 +14,10 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 )
 
-// group makes a command that only holds others: an unknown one is a usage error
-// with a near match, none shows the help.
-func group(command *cobra.Command) {
+// group makes a command that holds others: an unknown one is a usage error with a
+// near match, none shows the help where the command does nothing by itself.
+func group(command *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	command.AddCommand(subs...)
 	command.Args = subcommandArgs
 	if command.RunE == nil {
 		command.RunE = func(c *cobra.Command, _ []string) error {
@@ -25,17 +27,33 @@ func group(command *cobra.Command) {
 			return c.Help()
 		}
 	}
+	return command
+}
+
+// listGroup is group for a command that by itself does what the first one of
+// those that it holds does: it lists.
+func listGroup(command *cobra.Command, subs []*cobra.Command) *cobra.Command {
+	list := subs[0]
+	command.RunE, command.Annotations = list.RunE, list.Annotations
+	command.Flags().AddFlagSet(list.Flags())
+	return group(command, subs...)
+}
+
+// inSandbox adds --sandbox, which means what, to commands that take no file names.
+func (a *app) inSandbox(what string, subs ...*cobra.Command) []*cobra.Command {
+	for _, sub := range subs {
+		sub.ValidArgsFunction = cobra.NoFileCompletions
+		a.sandboxFlag(sub, what)
+	}
+	return subs
 }
 
 func subcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := diag.DidYouMean(args[0], subcommandNames(c)).Text
-	if hint == "" {
-		hint = fmt.Sprintf("`%s --help` lists the commands", c.CommandPath())
-	}
-	return usageError(fmt.Errorf("%s has no command %q", c.CommandPath(), args[0]), hint)
+	return usageError(fmt.Errorf("%s has no command %q", c.CommandPath(), args[0]),
+		cmp.Or(diag.DidYouMean(args[0], subcommandNames(c)).Text, "`"+c.CommandPath()+" --help` lists the commands"))
 }
 
 func subcommandNames(c *cobra.Command) []string {
@@ -55,15 +73,15 @@ func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND..]", Short: "Help about any command",
 		RunE: func(c *cobra.Command, args []string) error {
-			named := c.Root()
+			command := c.Root()
 			for _, name := range args {
-				next := slices.IndexFunc(named.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+				next := slices.IndexFunc(command.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
 				if next < 0 {
-					return subcommandArgs(named, []string{name})
+					return subcommandArgs(command, []string{name})
 				}
-				named = named.Commands()[next]
+				command = command.Commands()[next]
 			}
-			return named.Help()
+			return command.Help()
 		},
 	}
 }
@@ -119,20 +137,12 @@ func valueOf(flag *pflag.Flag) string {
 	return "another value"
 }
 
-// outputFlag adds -o with its choices; the first one is the default.
-func outputFlag(c *cobra.Command, into *string, choices ...string) {
-	c.Flags().StringVarP(into, "output", "o", choices[0], "output: "+strings.Join(choices, ", "))
-	completeFlag(c, "output", choices...)
-	check := c.PreRunE
-	c.PreRunE = func(c *cobra.Command, args []string) error {
-		if !slices.Contains(choices, *into) {
-			return usageError(fmt.Errorf("-o takes %s, not %q", strings.Join(choices, ", "), *into), diag.DidYouMean(*into, choices).Text)
-		}
-		if check != nil {
-			return check(c, args)
-		}
-		return nil
+// argument is the argument at a place, "" where there are fewer.
+func argument(args []string, place int) string {
+	if place < len(args) {
+		return args[place]
 	}
+	return ""
 }
 
 // completeFlag lets a shell complete the values of a flag, which must be there.

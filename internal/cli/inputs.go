@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -15,6 +18,21 @@ import (
 
 // maxInputFile is the hard limit of a file of inputs in bytes.
 const maxInputFile = 8 << 20
+
+// inputFlags are the flags that give a run its inputs.
+type inputFlags struct {
+	inputs     []string
+	inputsFile string
+}
+
+// add adds the flags: -i gives one, --inputs a file with several.
+func (f *inputFlags) add(c *cobra.Command, one, several string) {
+	c.Flags().StringArrayVarP(&f.inputs, "input", "i", nil, one+" NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
+	c.Flags().StringVar(&f.inputsFile, "inputs", "", several+" from a JSON or YAML file")
+}
+
+// inputExample shows how -i is written.
+const inputExample = "such as -i site=A, -i rows:='[1, 2]' or -i rows=@rows.json"
 
 // readInputs joins the inputs of --inputs FILE and -i; -i wins.
 func (a *app) readInputs(given []string, file string) (map[string]workspace.Input, error) {
@@ -29,28 +47,30 @@ func (a *app) readInputs(given []string, file string) (map[string]workspace.Inpu
 			a.printProblemsOf(problems, map[string][]byte{file: data})
 			return nil, exitWith(exitUsage)
 		}
-		for name, input := range read {
-			inputs[name] = input
-		}
+		maps.Copy(inputs, read)
 	}
-	seen := map[string]bool{}
-	for _, text := range given {
-		name, input, err := a.parseInput(text)
-		if err != nil {
-			return nil, err
-		}
-		if seen[name] {
-			return nil, usageError(fmt.Errorf("-i %s is given twice", name), "")
-		}
-		seen[name] = true
-		inputs[name] = input
+	flags, err := a.parseAssignments("-i", given, inputExample)
+	if err != nil {
+		return nil, err
 	}
+	maps.Copy(inputs, flags)
 	return inputs, nil
 }
 
-// parseInput reads an input of -i.
-func (a *app) parseInput(text string) (string, workspace.Input, error) {
-	return a.parseAssignment("-i", text, "such as -i site=A, -i rows:='[1, 2]' or -i rows=@rows.json")
+// parseAssignments reads what is given by a flag that is repeated, each name once.
+func (a *app) parseAssignments(flag string, texts []string, example string) (map[string]workspace.Input, error) {
+	inputs := map[string]workspace.Input{}
+	for _, text := range texts {
+		name, input, err := a.parseAssignment(flag, text, example)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := inputs[name]; twice {
+			return nil, usageError(fmt.Errorf("%s %s is given twice", flag, name), "")
+		}
+		inputs[name] = input
+	}
+	return inputs, nil
 }
 
 // parseAssignment reads NAME=VALUE, NAME:=JSON or NAME=@FILE of a flag. A text that

@@ -2,48 +2,33 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/services"
-	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
 func (a *app) keyCommand() *cobra.Command {
-	c := &cobra.Command{Use: "key", Short: "The key that seals logins, secrets and plugin state in the store"}
-	group(c)
-	c.AddCommand(a.keyCheckCommand(), a.keyRotateCommand())
-	for _, sub := range c.Commands() {
-		a.sandboxFlag(sub, "the key of the sandbox")
-	}
-	return c
+	return group(&cobra.Command{Use: "key", Short: "The key that seals logins, secrets and plugin state in the store"},
+		a.inSandbox("the key of the sandbox", a.keyCheckCommand(), a.keyRotateCommand())...)
 }
 
 func (a *app) keyCheckCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "check", Short: "Look whether the key file opens every sealed value", Args: exactArgs(),
 		Long: "Check opens every login, secret, secret output and plugin state of the store, and names those that the key\n" +
 			"file does not open: it is another store's then, or an old one. That exits with 76. No value is shown.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.checkKey(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.checkKey(c.Context()) },
+	})
 }
 
-func (a *app) checkKey(ctx context.Context, output string) error {
+func (a *app) checkKey(ctx context.Context) error {
 	report, err := ask(ctx, a, func(c *web.Client) (*services.KeyReport, error) { return c.CheckKey(ctx) })
 	if err != nil {
 		return a.noDB(err)
 	}
-	if output == "json" {
-		if err := view.JSON(a.sys.Stdout, report); err != nil {
-			return err
-		}
-	} else {
+	err = a.print(report, func() {
 		report.File = a.shown(report.File)
 		a.page(a.sys.Stdout).KeyReport(a.sys.Stdout, report)
 		switch {
@@ -51,52 +36,43 @@ func (a *app) checkKey(ctx context.Context, output string) error {
 			a.note("put the key file back that belongs to this store, or log in and set the secrets anew")
 		case report.Keys > 1:
 			a.note("a rotation was interrupted: the key file holds %d keys", report.Keys)
-			a.page(a.sys.Stderr).Next(a.sys.Stderr, "finish it:", "key", "rotate")
+			a.next("finish it:", "key", "rotate")
 		}
-	}
-	if len(report.Lost) > 0 {
+	})
+	if err == nil && len(report.Lost) > 0 {
 		return exitWith(exitStoreCorrupt)
 	}
-	return nil
+	return err
 }
 
 func (a *app) keyRotateCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "rotate", Short: "Exchange the key, and seal every value anew", Args: exactArgs(),
 		Long: "Rotate puts a new key in the place of the old one and seals every value anew, while runs go on. An\n" +
 			"interrupted rotation loses nothing, and the next one finishes it. The old key is kept in a file beside:\n" +
 			"backups from before need it. Remove it when you need them no more.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.rotateKey(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.rotateKey(c.Context()) },
+	})
 }
 
-func (a *app) rotateKey(ctx context.Context, output string) error {
+func (a *app) rotateKey(ctx context.Context) error {
 	var rotation *services.KeyRotation
-	err := a.long(ctx, "sealing every value anew", func(ctx context.Context) error {
-		return a.visit(ctx, func(c *web.Client) (err error) {
-			rotation, err = c.RotateKey(ctx)
-			return err
-		})
-	})
-	switch {
-	case errors.Is(err, errNoStore):
-		return notFoundError(errors.New("there is no key yet: nothing has run here"), "`"+a.commandText("config", "paths")+"` shows where it is looked for")
-	case err != nil:
+	err := a.long(ctx, "sealing every value anew", func(ctx context.Context) (err error) {
+		rotation, err = ask(ctx, a, func(c *web.Client) (*services.KeyRotation, error) { return c.RotateKey(ctx) })
 		return err
-	case output == "json":
-		return view.JSON(a.sys.Stdout, rotation)
+	})
+	if err != nil {
+		return a.notYet(err, "there is no key yet: nothing has run here")
 	}
-	if rotation.Continued {
-		a.note("a rotation that was interrupted is finished")
-	}
-	fmt.Fprintf(a.sys.Stdout, "rotated %s: %s sealed anew\n", a.shown(rotation.File), count(rotation.Values, "value"))
-	if len(rotation.Removed) > 0 {
-		a.note("%s of still older keys removed: the newest three are kept", count(len(rotation.Removed), "file"))
-	}
-	a.note("the old key is kept in %s: backups from before need it; remove it when you need them no more", a.shown(rotation.OldKey))
-	a.page(a.sys.Stderr).Next(a.sys.Stderr, "back up under the new key:", "db", "backup")
-	return nil
+	return a.print(rotation, func() {
+		if rotation.Continued {
+			a.note("a rotation that was interrupted is finished")
+		}
+		a.say("rotated %s: %s sealed anew", a.shown(rotation.File), count(rotation.Values, "value"))
+		if len(rotation.Removed) > 0 {
+			a.note("%s of still older keys removed: the newest three are kept", count(len(rotation.Removed), "file"))
+		}
+		a.note("the old key is kept in %s: backups from before need it; remove it when you need them no more", a.shown(rotation.OldKey))
+		a.next("back up under the new key:", "db", "backup")
+	})
 }

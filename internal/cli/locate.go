@@ -29,30 +29,29 @@ type place struct {
 
 // locate finds the project and the state folder. Nothing is made.
 func (a *app) locate() (place, error) {
-	found := place{root: a.sys.Dir}
+	at := place{root: a.sys.Dir}
 	if name := a.stringSetting("config"); name != "" {
 		path := a.abs(name)
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
 			return place{}, notFoundError(fmt.Errorf("there is no project file %s", name), "`flowrun init` makes a project")
 		}
-		found.projectFile = path
+		at.projectFile = path
 	} else {
-		path, err := findUp(a.sys.Dir, projectFileName)
-		if err != nil {
+		var err error
+		if at.projectFile, err = findUp(a.sys.Dir, projectFileName); err != nil {
 			return place{}, err
 		}
-		found.projectFile = path
 	}
-	if found.projectFile != "" {
-		found.root = filepath.Dir(found.projectFile)
+	if at.projectFile != "" {
+		at.root = filepath.Dir(at.projectFile)
 	}
-	a.root = found.root
-	found.stateDir, found.stateSource = a.stateDir(found.projectFile)
-	found.realState = found.stateDir
+	a.root = at.root
+	at.stateDir, at.stateSource = a.stateDir(at.projectFile)
+	at.realState = at.stateDir
 	if a.sandbox {
-		found.stateDir = filepath.Join(found.stateDir, sandboxFolder)
+		at.stateDir = filepath.Join(at.stateDir, sandboxFolder)
 	}
-	return found, nil
+	return at, nil
 }
 
 // stateDir returns the state folder and who named it (docs/commands.md, "Files").

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,21 +24,17 @@ var errLoginCanceled = errors.New("the login was canceled; nothing more is sent"
 
 func (a *app) loginCommand() *cobra.Command {
 	var scopes []string
-	var output string
 	c := &cobra.Command{
 		Use: "login NAME", Short: "Log in to a connection with a code on another device", Args: exactArgs("NAME"),
 		Long: "Login shows a code and an address: open the address on any device and enter the code. It waits until you\n" +
 			"have confirmed; q, Esc or Ctrl-C cancel at once. A login that was broken off goes on with the same code.\n" +
 			"Exit code: 0 logged in, 5 denied or expired, 6 canceled with a key, 3 nothing to log in to.",
 		Example: "  flowrun connections login work_login\n  flowrun connections login work_login --scope 'openid email'",
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.login(c.Context(), args[0], splitScopes(scopes), output)
-		},
+		RunE:    func(c *cobra.Command, args []string) error { return a.login(c.Context(), args[0], splitScopes(scopes)) },
 	}
 	c.Flags().StringArrayVar(&scopes, "scope", nil, "scopes to ask for, in one or several (default: `scopes` of the connection's config, else the usual ones of its plugin)")
-	outputFlag(c, &output, "text", "json")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
 // splitScopes takes `--scope a --scope "b c"` apart.
@@ -49,34 +46,23 @@ func splitScopes(texts []string) []string {
 	return scopes
 }
 
-func (a *app) login(ctx context.Context, name string, scopes []string, output string) error {
+func (a *app) login(ctx context.Context, name string, scopes []string) error {
 	if !web.ValidConnection(name) {
 		return unknownConnection(name)
 	}
-	session, err := a.connect(ctx, roleWork)
-	if err != nil {
-		return err
-	}
-	session.announceSandbox()
-	ctx, killed, end := a.untilSignal(ctx)
-	defer end()
-	result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (result calls.Result, err error) {
-		err = session.tryAnyway(ctx, func(c *web.Client) error { // asked twice, a login is the same one
-			result, err = c.Login(ctx, name, connections.LoginRequest{Scopes: scopes}, sink)
-			return err
+	return canceledLogin(a.work(ctx, func(ctx context.Context, session *session) (int, error) {
+		result, err := a.watchLogin(ctx, func(ctx context.Context, sink web.Prompter) (result calls.Result, err error) {
+			err = session.tryAnyway(ctx, func(c *web.Client) error { // asked twice, a login is the same one
+				result, err = c.Login(ctx, name, connections.LoginRequest{Scopes: scopes}, sink)
+				return err
+			})
+			return result, err
 		})
-		return result, err
-	})
-	if err != nil {
-		return session.abandon(canceledLogin(killed(err)))
-	}
-	if err := a.printLogin(name, result, output); err != nil {
-		return session.abandon(err)
-	}
-	if err := session.close(nil); err != nil {
-		return err
-	}
-	return exitWith(exitOfCall(result.Error))
+		if err != nil {
+			return 0, err
+		}
+		return exitOfCall(result.Error), a.printLogin(name, result)
+	}))
 }
 
 // canceledLogin says of a key and of a signal the same, with their exit codes.
@@ -138,88 +124,76 @@ type loginAnswer struct {
 	ExpiresAt     *time.Time `json:"expires_at"`
 }
 
-func (a *app) printLogin(name string, result calls.Result, output string) error {
-	if output == "json" {
+func (a *app) printLogin(name string, result calls.Result) error {
+	if a.output == "json" {
 		return view.JSON(a.sys.Stdout, struct {
 			Connection string `json:"connection"`
 			calls.Result
 		}{name, result})
 	}
-	page := a.page(a.sys.Stderr)
 	if result.Error != nil {
 		shown := *result.Error
-		shown.Hint = shown.Hint.Typed(a.commandText)
 		shown.Applied = "" // a login that failed changed nothing that one could undo
-		page.FailureOf(a.sys.Stderr, "the login", &shown)
+		a.showFailure("the login", &shown)
 		return nil
 	}
-	answer, err := readOutputs[loginAnswer](result)
-	if err != nil {
-		return err
+	var answer loginAnswer
+	if err := json.Unmarshal(result.Outputs, &answer); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
 	}
 	a.page(a.sys.Stdout).LoggedIn(a.sys.Stdout, name, answer.Scopes, answer.MissingScopes, answer.ExpiresAt)
-	page.Next(a.sys.Stderr, "try it:", "connections", "test", name)
+	a.next("try it:", "connections", "test", name)
 	return nil
 }
 
+// showFailure prints why something went wrong that is no run.
+func (a *app) showFailure(what string, err *runs.Error) {
+	err.Hint = err.Hint.Typed(a.commandText)
+	a.page(a.sys.Stderr).FailureOf(a.sys.Stderr, what, err)
+}
+
 func (a *app) logoutCommand() *cobra.Command {
-	var output string
 	c := &cobra.Command{
 		Use: "logout NAME", Short: "Give a login back: the service withdraws the token, and it is forgotten", Args: exactArgs("NAME"),
 		Long: "Logout has the service withdraw the token and forgets it. It is forgotten even if the service does not\n" +
 			"answer or refuses; the exit code is 5 then, and the output says why.",
-		RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0], output) },
+		RunE: func(c *cobra.Command, args []string) error { return a.logout(c.Context(), args[0]) },
 	}
-	outputFlag(c, &output, "text", "json")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
-func (a *app) logout(ctx context.Context, name, output string) error {
+func (a *app) logout(ctx context.Context, name string) error {
 	if !web.ValidConnection(name) {
 		return unknownConnection(name)
 	}
-	session, err := a.connect(ctx, roleWork)
-	if err != nil {
-		return err
-	}
-	session.announceSandbox()
-	ctx, killed, end := a.untilSignal(ctx)
-	defer end()
-	result, err := session.client.Logout(ctx, name)
-	if err != nil {
-		return session.abandon(killed(err))
-	}
-	if err := a.printLogout(name, result, output); err != nil {
-		return session.abandon(err)
-	}
-	if err := session.close(nil); err != nil {
-		return err
-	}
-	return exitWith(exitOfCall(result.Error))
+	return a.work(ctx, func(ctx context.Context, session *session) (int, error) {
+		result, err := session.client.Logout(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		return exitOfCall(result.Error), a.printLogout(name, result)
+	})
 }
 
-func (a *app) printLogout(name string, result connections.LogoutResult, output string) error {
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, struct {
-			Connection string `json:"connection"`
-			connections.LogoutResult
-		}{name, result})
-	}
-	if result.Error != nil {
-		result.Error.Hint = result.Error.Hint.Typed(a.commandText)
-		a.page(a.sys.Stderr).FailureOf(a.sys.Stderr, "the logout", result.Error)
-	}
-	out := a.sys.Stdout
-	switch {
-	case result.Revoked:
-		fmt.Fprintf(out, "logged out of %s: the service has withdrawn the token\n", name)
-	case result.Forgotten && result.Error != nil:
-		fmt.Fprintf(out, "the token of %s is forgotten here, but the service did not withdraw it: it may be good until it ends\n", name)
-	case result.Forgotten:
-		fmt.Fprintf(out, "nobody is logged in to %s\n", name)
-	}
-	return nil
+func (a *app) printLogout(name string, result connections.LogoutResult) error {
+	answer := struct {
+		Connection string `json:"connection"`
+		connections.LogoutResult
+	}{name, result}
+	return a.print(answer, func() {
+		if result.Error != nil {
+			a.showFailure("the logout", result.Error)
+		}
+		switch {
+		case result.Revoked:
+			a.say("logged out of %s: the service has withdrawn the token", name)
+		case result.Forgotten && result.Error != nil:
+			a.say("the token of %s is forgotten here, but the service did not withdraw it: it may be good until it ends", name)
+		case result.Forgotten:
+			a.say("nobody is logged in to %s", name)
+		}
+	})
 }
 
 // callSink shows on stderr what a call or a login says while it goes on. Safe

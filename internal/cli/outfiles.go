@@ -78,10 +78,7 @@ func nearOutput(name string, names []string) string {
 	if len(names) == 0 {
 		return "it has no outputs at all"
 	}
-	if near := diag.DidYouMean(name, names).Text; near != "" {
-		return near
-	}
-	return "its outputs are " + strings.Join(names, ", ")
+	return diag.MeantOr(name, names, "its outputs are ").Text
 }
 
 // realPath follows links, so that what they point at is replaced, not they.
@@ -110,18 +107,9 @@ func checkOutPath(out outFile, path string) error {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return usageError(fmt.Errorf("--out %s: nothing can be written in the folder %s: %w", out.name, safePath(filepath.Dir(out.file)), bare(err)), "name a file elsewhere")
+		return usageError(fmt.Errorf("--out %s: nothing can be written in the folder %s: %w", out.name, safePath(filepath.Dir(out.file)), withoutPath(err)), "name a file elsewhere")
 	}
 	return nil
-}
-
-// bare is an error of the file system without the path that it was about.
-func bare(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
 }
 
 // checkWorkflow checks a workflow without touching the store.
@@ -184,8 +172,13 @@ func writeFile(path string, data []byte) error {
 		return err
 	}
 	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(mode), temp.Close())
-	if err == nil {
+	return replaceBy(temp, path, errors.Join(err, temp.Chmod(mode)))
+}
+
+// replaceBy puts a file that was written in the place of another, unless writing
+// it failed: then it is removed.
+func replaceBy(temp *os.File, path string, err error) error {
+	if err = errors.Join(err, temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {

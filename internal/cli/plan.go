@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -18,13 +16,8 @@ import (
 	"github.com/flowrun/flowrun/internal/web"
 )
 
-type planFlags struct {
-	inputs             []string
-	inputsFile, output string
-}
-
 func (a *app) planCommand() *cobra.Command {
-	flags := new(planFlags)
+	flags := new(inputFlags)
 	c := &cobra.Command{
 		Use: "plan WORKFLOW", Short: "Show what a run would do, without calling a service", Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
 		Long: "Plan shows the order of the steps, the values that are known before the run, what is written, which plugins,\n" +
@@ -36,13 +29,12 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "an input: NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @")
 	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "a file with inputs, YAML or JSON")
-	outputFlag(c, &flags.output, "text", "json")
 	a.sandboxFlag(c, "plan a sandbox run: its limits, and its cursors")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
-func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
+func (a *app) plan(ctx context.Context, file string, flags *inputFlags) error {
 	source, err := a.readWorkflow(file)
 	if err != nil {
 		return err
@@ -51,11 +43,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if err != nil {
 		return err
 	}
-	at, err := a.locate()
-	if err != nil {
-		return err
-	}
-	project, err := engine.LoadProject(ctx, a.engineConfig(at))
+	project, err := a.loadProject(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +51,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 	if err := a.planSandbox(ctx, project); err != nil {
 		return err
 	}
-	name := filepath.ToSlash(filepath.Clean(file))
+	name := slashed(file)
 	workflow, problems := project.Check(ctx, name, source)
 	a.printProblemsOf(problems, map[string][]byte{name: source})
 	if workflow == nil {
@@ -76,7 +64,7 @@ func (a *app) plan(ctx context.Context, file string, flags *planFlags) error {
 		return usageError(err, wrong.Hint.Text)
 	case err != nil:
 		return err
-	case flags.output == "json":
+	case a.output == "json":
 		return view.IndentedJSON(a.sys.Stdout, result)
 	}
 	a.page(a.sys.Stdout).Plan(a.sys.Stdout, result)
@@ -98,16 +86,7 @@ func (a *app) planSandbox(ctx context.Context, project *workspace.Workspace) err
 	for _, c := range project.SimulatorCommands() {
 		project.Simulate(workspace.Simulator{Plugin: c.Plugin, Connection: c.Connection, Config: []byte("{}"), By: c.Command[0]})
 	}
-	files, sources, err := a.readMocks()
-	if err != nil {
-		return err
-	}
-	problems := project.Mock(ctx, files...)
-	a.printProblemsOf(problems, sources)
-	if problems.HasErrors() {
-		return exitWith(exitInvalid)
-	}
-	return nil
+	return a.mock(ctx, project)
 }
 
 // storedCursors asks the store how far the workflow has read. nil says that it
@@ -116,11 +95,7 @@ func (a *app) storedCursors(ctx context.Context, workflow *plan.Workflow) []memo
 	if !isIncremental(workflow.Steps) {
 		return nil
 	}
-	items := []memory.CursorItem{}
-	err := a.visit(ctx, func(c *web.Client) (err error) {
-		items, err = c.StateCursors(ctx, workflow.Name)
-		return err
-	})
+	items, err := ask(ctx, a, func(c *web.Client) ([]memory.CursorItem, error) { return c.StateCursors(ctx, workflow.Name) })
 	switch {
 	case errors.Is(err, errNoStore):
 		return []memory.CursorItem{}

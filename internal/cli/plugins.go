@@ -4,68 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/workspace"
-	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
-	list := a.pluginsListCommand()
-	c := &cobra.Command{Use: "plugins", Short: "The plugins and their actions", PreRunE: list.PreRunE, RunE: list.RunE}
-	group(c)
-	c.AddCommand(list, a.pluginsShowCommand(), a.pluginsActionsCommand(), a.pluginsServeCommand())
-	c.Flags().AddFlagSet(list.Flags())
-	return c
+	return listGroup(&cobra.Command{Use: "plugins", Short: "The plugins and their actions"},
+		[]*cobra.Command{a.pluginsListCommand(), a.pluginsShowCommand(), a.pluginsActionsCommand(), a.pluginsServeCommand()})
 }
 
 func (a *app) pluginsListCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "list", Short: "List the plugins", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.listPlugins(c.Context()) },
+	})
 }
 
-func (a *app) listPlugins(ctx context.Context, output string) error {
+func (a *app) listPlugins(ctx context.Context) error {
 	project, err := a.loadProject(ctx)
 	if err != nil {
 		return err
 	}
 	defer project.Close()
 	plugins := project.Plugins(ctx)
-	if output == "json" {
-		err = view.JSON(a.sys.Stdout, web.Page[workspace.PluginInfo]{Items: plugins})
-	} else {
-		a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins)
-	}
-	for _, plugin := range plugins {
-		if plugin.Error != "" && err == nil {
-			err = exitWith(exitPlugin)
-		}
+	err = a.print(web.Page[workspace.PluginInfo]{Items: plugins}, func() { a.page(a.sys.Stdout).Plugins(a.sys.Stdout, plugins) })
+	if err == nil && slices.ContainsFunc(plugins, func(p workspace.PluginInfo) bool { return p.Error != "" }) {
+		return exitWith(exitPlugin)
 	}
 	return err
 }
 
 func (a *app) pluginsActionsCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "actions [PLUGIN]", Short: "List the actions of the plugins, or of one", Args: rangeArgs(0, "PLUGIN"),
 		Example: "  flowrun plugins actions netinfo\n  flowrun plugins actions core -o json",
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.listActions(c.Context(), append(args, "")[0], output)
-		},
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE:    func(c *cobra.Command, args []string) error { return a.listActions(c.Context(), argument(args, 0)) },
+	})
 }
 
-func (a *app) listActions(ctx context.Context, plugin, output string) error {
+func (a *app) listActions(ctx context.Context, plugin string) error {
 	project, err := a.loadProject(ctx)
 	if err != nil {
 		return err
@@ -75,25 +57,20 @@ func (a *app) listActions(ctx context.Context, plugin, output string) error {
 	if len(actions) == 0 && broken != nil {
 		return broken
 	}
-	if err := a.printActions(actions, output); err != nil {
+	items := make([]web.ActionItem, len(actions))
+	for i, action := range actions {
+		items[i] = web.NewActionItem(action)
+	}
+	err = a.print(web.Page[web.ActionItem]{Items: items}, func() {
+		a.page(a.sys.Stdout).Actions(a.sys.Stdout, actions)
+		if len(actions) > 0 && actions[0].Plugin != "core" {
+			a.note("the engine's own: flowrun plugins actions core")
+		}
+	})
+	if err != nil {
 		return err
 	}
 	return broken
-}
-
-func (a *app) printActions(actions []*plan.Action, output string) error {
-	if output == "json" {
-		items := []web.ActionItem{}
-		for _, action := range actions {
-			items = append(items, web.NewActionItem(action))
-		}
-		return view.JSON(a.sys.Stdout, web.Page[web.ActionItem]{Items: items})
-	}
-	a.page(a.sys.Stdout).Actions(a.sys.Stdout, actions)
-	if len(actions) > 0 && actions[0].Plugin != "core" {
-		a.note("the engine's own: flowrun plugins actions core")
-	}
-	return nil
 }
 
 // allActions returns the actions of one plugin, or of all plugins; the engine's

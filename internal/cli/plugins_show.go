@@ -1,15 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
-	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
 // pluginSheet is what `plugins show` prints.
@@ -21,20 +20,17 @@ type pluginSheet struct {
 }
 
 func (a *app) pluginsShowCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "show NAME", Short: "Show a plugin: what it asks for, what it is given, what holds it", Args: exactArgs("NAME"),
 		Long: "Show tells where a plugin comes from, what it asks to be granted, what flowrun.yaml grants it\n" +
 			"(`plugins: {NAME: {grants: {paths: [..], hosts: [..], env: [..], commands: [..]}}}`), and which parts of the\n" +
 			"sandbox this system holds.",
 		Example: "  flowrun plugins show netinfo\n  flowrun plugins show netinfo -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.showPlugin(c.Context(), args[0], output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE:    func(c *cobra.Command, args []string) error { return a.showPlugin(c.Context(), args[0]) },
+	})
 }
 
-func (a *app) showPlugin(ctx context.Context, name, output string) error {
+func (a *app) showPlugin(ctx context.Context, name string) error {
 	project, err := a.loadProject(ctx)
 	if err != nil {
 		return err
@@ -52,15 +48,16 @@ func (a *app) showPlugin(ctx context.Context, name, output string) error {
 	if sheet.Wants, sheet.Grants, err = project.PluginGrants(name); err != nil {
 		return err
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, sheet)
-	}
-	line := func(label, text string) { fmt.Fprintf(a.sys.Stdout, "%-10s %s\n", label, term.Clean(text)) }
+	return a.print(sheet, func() { a.printSheet(sheet) })
+}
+
+func (a *app) printSheet(sheet pluginSheet) {
+	line := func(label, text string) { a.say("%-10s %s", label, term.Clean(text)) }
 	line("plugin", strings.TrimSpace(sheet.Name+" "+sheet.Version))
 	line("source", sheet.Source)
 	line("digest", sheet.Digest)
-	line("asks for", orNothing(sheet.Wants.String()))
-	line("granted", orNothing(sheet.Grants.String()))
+	line("asks for", cmp.Or(sheet.Wants.String(), "nothing"))
+	line("granted", cmp.Or(sheet.Grants.String(), "nothing"))
 	if sheet.Grants.Hosts == nil {
 		line("", "hosts are not bounded: it may connect to all")
 	}
@@ -71,12 +68,4 @@ func (a *app) showPlugin(ctx context.Context, name, output string) error {
 			line("not held", part.Part+": "+part.Why)
 		}
 	}
-	return nil
-}
-
-func orNothing(text string) string {
-	if text == "" {
-		return "nothing"
-	}
-	return text
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,29 +23,28 @@ import (
 
 // followFlags are what run, resume, rerun and watch share.
 type followFlags struct {
-	output string
 	detach bool
 	noWait bool
-	outs   []string
 }
 
-func (f *followFlags) add(c *cobra.Command) {
+// add adds the flags, and -o.
+func (f *followFlags) add(c *cobra.Command) *cobra.Command {
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if f.detach && f.noWait {
 			return usageError(errors.New("--detach and --no-wait exclude each other"), "--detach does not wait at all")
 		}
 		return nil
 	}
-	outputFlag(c, &f.output, "text", "json", "jsonl")
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not wait: the process that owns the store goes on with it")
 	c.Flags().BoolVar(&f.noWait, "no-wait", false, "leave with exit code 8 when the run waits for a person")
+	return withOutput(c, "text", "json", "jsonl")
 }
 
 // runFlags are the flags of run.
 type runFlags struct {
 	followFlags
-	inputs      []string
-	inputsFile  string
+	inputFlags
+	outs        []string
 	scheduledAt string
 }
 
@@ -63,14 +61,12 @@ func (a *app) runCommand() *cobra.Command {
 		Args: exactArgs("WORKFLOW"), ValidArgsFunction: completeWorkflows,
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
 	}
-	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
-	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "inputs from a JSON or YAML file")
+	flags.inputFlags.add(c, "input", "inputs")
 	c.Flags().StringArrayVar(&flags.outs, "out", nil, "write output NAME=FILE: Markdown, CSV and other text as it is, all else as JSON (repeatable)")
 	c.Flags().StringVar(&flags.scheduledAt, "scheduled-at", "", "the run's scheduled_at, RFC 3339 (default: now)")
 	a.sandboxFlag(c, "run against simulators of the services, in a store of its own")
 	a.liveFlags(c)
-	flags.add(c)
-	return c
+	return flags.followFlags.add(c)
 }
 
 func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
@@ -92,20 +88,15 @@ func (a *app) run(ctx context.Context, file string, flags *runFlags) error {
 	if err != nil {
 		return err
 	}
-	session.announceSandbox()
-	var run *runs.Run
-	var warnings diag.List
-	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
-		return session.tryAnyway(ctx, func(c *web.Client) error { // RequestID keeps a second request from starting a second run
-			run, warnings, err = c.Start(ctx, request)
-			return err
-		})
+	// By tryAnyway: RequestID keeps a second request from starting a second run.
+	return session.start(ctx, session.tryAnyway, &flags.followFlags, outs, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+		run, warnings, err := c.Start(ctx, request)
+		if err != nil {
+			return nil, a.startError(err, request)
+		}
+		a.printProblemsOf(warnings, map[string][]byte{request.File: request.Source})
+		return run, nil
 	})
-	if err != nil {
-		return session.abandon(a.startError(err, request))
-	}
-	a.printProblemsOf(warnings, map[string][]byte{request.File: request.Source})
-	return session.attend(ctx, run, &flags.followFlags, outs)
 }
 
 func (f *followFlags) role() role {
@@ -126,12 +117,8 @@ func (a *app) startRequest(file string, flags *runFlags) (engine.StartRequest, e
 	if request.Inputs, err = a.readInputs(flags.inputs, flags.inputsFile); err != nil {
 		return request, err
 	}
-	if flags.scheduledAt != "" {
-		at, err := time.Parse(time.RFC3339, flags.scheduledAt)
-		if err != nil {
-			return request, usageError(fmt.Errorf("--scheduled-at %q is not an RFC 3339 time", flags.scheduledAt), "such as 2026-03-01T09:00:00Z")
-		}
-		request.ScheduledAt = at
+	if request.ScheduledAt, err = parseTimeFlag("--scheduled-at", flags.scheduledAt); err != nil {
+		return request, err
 	}
 	id := make([]byte, 16)
 	if _, err := io.ReadFull(a.sys.Entropy, id); err != nil {
@@ -183,21 +170,19 @@ func nearFile(path string) string {
 // startError prints the problems of a workflow with its lines.
 func (a *app) startError(err error, request engine.StartRequest) error {
 	var problem *web.Problem
-	if !errors.As(err, &problem) {
-		return err
-	}
-	switch problem.Code {
-	case web.CodeInvalidWorkflow:
+	if errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow {
 		a.printProblemsOf(problem.Problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
-	case web.CodeInvalidInput:
-		return inputError(problem)
 	}
-	return err
+	return inputError(err)
 }
 
-// inputError names the flag of the input.
-func inputError(problem *web.Problem) error {
+// inputError names the flag of an input that the owner refused.
+func inputError(err error) error {
+	var problem *web.Problem
+	if !errors.As(err, &problem) || problem.Code != web.CodeInvalidInput {
+		return err
+	}
 	hint := problem.Hint.Text
 	if problem.Input != "" && problem.Hint.Near == "" && problem.Hint.Flag == "" { // a misspelt one is to be renamed, not given
 		hint = strings.TrimPrefix(hint+"; give it with -i "+problem.Input+"=VALUE", "; ")
@@ -217,59 +202,50 @@ func (s *session) announceSandbox() {
 
 // abandon ends a session whose command failed.
 func (s *session) abandon(err error) error {
-	now := make(chan struct{})
-	close(now)
-	if s.owner != nil && s.owner.engine.Active() > 0 {
-		now = nil // others gave us runs
+	if s.owner != nil && s.owner.engine.Active() > 0 { // others gave us runs
+		return errors.Join(err, s.close(nil))
 	}
-	return errors.Join(err, s.close(now))
+	return errors.Join(err, s.leaveNow())
 }
 
 // attend follows a run that was started or resumed, prints its end and returns
 // the command's exit.
 func (s *session) attend(ctx context.Context, run *runs.Run, flags *followFlags, outs []outFile) error {
+	a := s.app
 	if flags.detach {
-		return s.detached(run, flags.output)
+		return a.detached(run)
 	}
-	follower, end := s.newFollower(run.ID, s.app.viewFor(flags.output))
+	follower, end := s.newFollower(run.ID, a.newView())
 	defer end()
-	follower.drive, follower.noWait, follower.records = true, flags.noWait, flags.output == "jsonl"
-	follower.leaves = !s.app.hasLiveErr()
+	follower.drive, follower.noWait, follower.records = true, flags.noWait, a.output == "jsonl"
+	follower.leaves = !a.hasLiveErr()
 	first := *run // the feed begins with the steps, and ends with the run's end
 	if first.Status.Ended() {
 		first.Status = runs.RunRunning
 	}
 	follower.apply(engine.Update{Kind: engine.UpdateRun, RunID: run.ID, Run: &first})
-	return follower.finish(ctx, flags.output, outs)
-}
-
-// viewFor returns what shows a run while it goes on.
-func (a *app) viewFor(output string) view.Follower {
-	if output == "jsonl" {
-		return view.NewJSONL(a.sys.Stdout, func(text string) { a.note("%s", text) })
-	}
-	return a.newView()
+	return follower.finish(ctx, outs)
 }
 
 // detached tells of a run that another process drives.
-func (s *session) detached(run *runs.Run, output string) error {
-	if output != "text" {
-		return view.JSON(s.app.sys.Stdout, map[string]any{"run": run})
+func (a *app) detached(run *runs.Run) error {
+	if a.output != "text" {
+		return view.JSON(a.sys.Stdout, map[string]any{"run": run})
 	}
-	fmt.Fprintln(s.app.sys.Stdout, run.ID)
-	s.app.page(s.app.sys.Stderr).Next(s.app.sys.Stderr, "follow it:", "runs", "watch", run.ID)
+	a.say("%s", run.ID)
+	a.next("follow it:", "runs", "watch", run.ID)
 	return nil
 }
 
 // finish follows the run, prints its end, stays for others, and returns the
 // command's exit.
-func (f *follower) finish(ctx context.Context, output string, outs []outFile) error {
+func (f *follower) finish(ctx context.Context, outs []outFile) error {
 	result, err := f.follow(ctx)
 	if err != nil {
 		return f.session.broken(err)
 	}
 	written := f.app.writeOuts(result, outs) // before the end is printed: its last line is the next command
-	err = f.app.printEnd(result, output)
+	err = f.app.printEnd(result)
 	if err == nil {
 		err = written
 	}
@@ -297,7 +273,7 @@ func (s *session) broken(err error) error {
 	return s.abandon(err)
 }
 
-// leaveNow gives the store back with runs that wait for a person.
+// leaveNow gives the store back, whatever runs are open.
 func (s *session) leaveNow() error {
 	now := make(chan struct{})
 	close(now)
@@ -306,63 +282,59 @@ func (s *session) leaveNow() error {
 
 // printEnd prints a run's end: one JSON object, or its error and outputs, and
 // the next command.
-func (a *app) printEnd(result *runs.Result, output string) error {
-	switch output {
-	case "json":
-		return view.JSON(a.sys.Stdout, result)
-	case "jsonl":
+func (a *app) printEnd(result *runs.Result) error {
+	if a.output == "jsonl" {
 		return nil
 	}
-	page := a.page(a.sys.Stderr)
-	if result.Error != nil {
-		page.Error(a.sys.Stderr, result)
-	}
-	if len(result.Outputs) > 0 {
-		a.page(a.sys.Stdout).Outputs(a.sys.Stdout, result.Outputs)
-	}
-	a.suggestFor(page, result)
-	return nil
+	return a.print(result, func() {
+		if result.Error != nil {
+			a.page(a.sys.Stderr).Error(a.sys.Stderr, result)
+		}
+		if len(result.Outputs) > 0 {
+			a.page(a.sys.Stdout).Outputs(a.sys.Stdout, result.Outputs)
+		}
+		a.suggestFor(result)
+	})
 }
 
 // suggestFor is suggest where the steps are known: it names the step that waits
 // for a person.
-func (a *app) suggestFor(page view.Page, result *runs.Result) {
+func (a *app) suggestFor(result *runs.Result) {
 	if result.Run.Status == runs.RunWaiting || result.Run.Status == runs.RunRunning {
 		for _, path := range slices.Sorted(maps.Keys(result.Steps)) {
 			step := result.Steps[path]
-			switch {
-			case step.Run != "" && step.Waits().Kind == runs.WaitApproval:
-				page.Next(a.sys.Stderr, "its sub-workflow waits for a person:", "runs", "show", step.Run)
+			switch kind := step.Waits().Kind; {
+			case step.Run != "" && kind == runs.WaitApproval:
+				a.next("its sub-workflow waits for a person:", "runs", "show", step.Run)
 				return
-			case step.Waits().Kind == runs.WaitApproval:
-				page.Next(a.sys.Stderr, "it waits for a person:", "runs", "approve", result.Run.ID, path)
+			case kind == runs.WaitApproval:
+				a.next("it waits for a person:", "runs", "approve", result.Run.ID, path)
 				return
-			case step.Waits().Kind == runs.WaitSignal:
-				page.Next(a.sys.Stderr, "it waits for a signal:", "runs", "signal", result.Run.ID, path)
+			case kind == runs.WaitSignal:
+				a.next("it waits for a signal:", "runs", "signal", result.Run.ID, path)
 				return
 			}
 		}
 	}
-	a.suggest(page, result.Run)
+	a.suggest(result.Run)
 }
 
 // suggest prints the one command that is likely to come next.
-func (a *app) suggest(page view.Page, run runs.Run) {
-	out := a.sys.Stderr
+func (a *app) suggest(run runs.Run) {
 	switch run.Status {
 	case runs.RunSucceeded:
-		page.Next(out, "details:", "runs", "show", run.ID)
+		a.next("details:", "runs", "show", run.ID)
 	case runs.RunFailed, runs.RunTimedOut, runs.RunCanceled:
-		page.Next(out, "go on where it stopped:", "runs", "resume", run.ID)
+		a.next("go on where it stopped:", "runs", "resume", run.ID)
 	case runs.RunPaused:
 		why := "go on:"
 		if run.Paused == runs.PausedAuthRequired {
 			why = "log in, then:"
 		}
-		page.Next(out, why, "runs", "resume", run.ID)
+		a.next(why, "runs", "resume", run.ID)
 	case runs.RunWaiting:
-		page.Next(out, "it waits for a person:", "runs", "show", run.ID)
+		a.next("it waits for a person:", "runs", "show", run.ID)
 	default:
-		page.Next(out, "nobody drives it; go on:", "runs", "resume", run.ID)
+		a.next("nobody drives it; go on:", "runs", "resume", run.ID)
 	}
 }

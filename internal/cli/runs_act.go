@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -14,18 +12,16 @@ import (
 )
 
 func (a *app) runsWatchCommand() *cobra.Command {
-	flags := new(followFlags)
 	c := &cobra.Command{
 		Use: "watch RUN", Short: "Follow a run until it ends", Args: runArgs("RUN"),
 		Long: "Watch shows a run until it ends and exits as `run` would. Ctrl-C leaves it running.",
-		RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0], flags.output) },
+		RunE: func(c *cobra.Command, args []string) error { return a.watchRun(c.Context(), args[0]) },
 	}
-	outputFlag(c, &flags.output, "text", "json", "jsonl")
 	a.liveFlags(c)
-	return c
+	return withOutput(c, "text", "json", "jsonl")
 }
 
-func (a *app) watchRun(ctx context.Context, id, output string) error {
+func (a *app) watchRun(ctx context.Context, id string) error {
 	session, err := a.connectTo(ctx, id, roleWork)
 	if err != nil {
 		return err
@@ -33,26 +29,24 @@ func (a *app) watchRun(ctx context.Context, id, output string) error {
 	if _, err := session.client.Result(ctx, id); err != nil {
 		return session.abandon(err)
 	}
-	follower, end := session.newFollower(id, a.viewFor(output))
+	follower, end := session.newFollower(id, a.newView())
 	defer end()
-	follower.watching, follower.drive, follower.records = true, session.owner == nil, output == "jsonl"
-	return follower.finish(ctx, output, nil)
+	follower.watching, follower.drive, follower.records = true, session.owner == nil, a.output == "jsonl"
+	return follower.finish(ctx, nil)
 }
 
 func (a *app) runsCancelCommand() *cobra.Command {
-	var output string
 	var noWait bool
 	c := &cobra.Command{
 		Use: "cancel RUN", Short: "Cancel a run; its finally steps run", Args: runArgs("RUN"),
-		RunE: func(c *cobra.Command, args []string) error { return a.cancelRun(c.Context(), args[0], output, noWait) },
+		RunE: func(c *cobra.Command, args []string) error { return a.cancelRun(c.Context(), args[0], noWait) },
 	}
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for its end")
-	outputFlag(c, &output, "text", "json")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
-func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) error {
+func (a *app) cancelRun(ctx context.Context, id string, noWait bool) error {
 	session, err := a.connectTo(ctx, id, roleWork)
 	if err != nil {
 		return err
@@ -66,7 +60,7 @@ func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) err
 		return session.abandon(err)
 	}
 	if !noWait || session.owner != nil { // an owner drives its finally steps itself
-		follower, end := session.newFollower(id, view.NewQuiet(func(text string) { a.note("%s", text) }))
+		follower, end := session.newFollower(id, view.NewQuiet(a.noteText))
 		defer end()
 		follower.watching = true
 		result, err := follower.follow(ctx)
@@ -78,11 +72,7 @@ func (a *app) cancelRun(ctx context.Context, id, output string, noWait bool) err
 	if err := session.close(nil); err != nil {
 		return err
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, map[string]any{"run": run})
-	}
-	fmt.Fprintf(a.sys.Stdout, "run %s is %s\n", run.ID, run.Status)
-	return nil
+	return a.print(map[string]any{"run": run}, func() { a.say("run %s is %s", run.ID, run.Status) })
 }
 
 // resumeFlags are the flags of resume.
@@ -103,9 +93,8 @@ func (a *app) runsResumeCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&flags.discardWrites, "discard-writes", false, "write no state and no cursors, which may have moved since")
 	c.Flags().BoolVar(&flags.withLatest, "with-latest", false, "go on by the workflow's file as it is now; what has run must stand there unchanged")
-	flags.add(c)
 	a.liveFlags(c)
-	return c
+	return flags.add(c)
 }
 
 func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) error {
@@ -113,33 +102,16 @@ func (a *app) resumeRun(ctx context.Context, id string, flags *resumeFlags) erro
 	if err != nil {
 		return err
 	}
-	session.announceSandbox()
-	var run *runs.Run
-	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
-		return session.try(ctx, func(c *web.Client) (err error) {
-			run, err = c.Resume(ctx, id, engine.ResumeRequest{
-				DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user(),
-			})
-			return err
-		})
+	return session.start(ctx, session.try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+		return c.Resume(ctx, id, engine.ResumeRequest{DiscardWrites: flags.discardWrites, Latest: flags.withLatest, Dir: a.sys.Dir, By: a.user()})
 	})
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow {
-		a.printProblems(problem.Problems)
-		err = exitWith(exitInvalid)
-	}
-	if err != nil {
-		return session.abandon(err)
-	}
-	return session.attend(ctx, run, &flags.followFlags, nil)
 }
 
 // rerunFlags are the flags of rerun.
 type rerunFlags struct {
 	followFlags
-	from       string
-	inputs     []string
-	inputsFile string
+	inputFlags
+	from string
 }
 
 func (a *app) runsRerunCommand() *cobra.Command {
@@ -153,11 +125,9 @@ func (a *app) runsRerunCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.rerun(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "begin at this step, and take over the results of those before it")
-	c.Flags().StringArrayVarP(&flags.inputs, "input", "i", nil, "another input NAME=VALUE, NAME:=JSON or NAME=@FILE with JSON; @@ is a literal @ (repeatable)")
-	c.Flags().StringVar(&flags.inputsFile, "inputs", "", "other inputs from a JSON or YAML file")
-	flags.add(c)
+	flags.inputFlags.add(c, "another input", "other inputs")
 	a.liveFlags(c)
-	return c
+	return flags.followFlags.add(c)
 }
 
 func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
@@ -169,20 +139,8 @@ func (a *app) rerun(ctx context.Context, id string, flags *rerunFlags) error {
 	if err != nil {
 		return err
 	}
-	session.announceSandbox()
-	var run *runs.Run
-	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
-		return session.try(ctx, func(c *web.Client) (err error) {
-			run, _, err = c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})
-			return err
-		})
+	return session.start(ctx, session.try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+		run, _, err := c.Rerun(ctx, id, engine.RerunRequest{From: flags.from, Inputs: inputs, By: a.user()})
+		return run, inputError(err)
 	})
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		err = inputError(problem)
-	}
-	if err != nil {
-		return session.abandon(err)
-	}
-	return session.attend(ctx, run, &flags.followFlags, nil)
 }

@@ -19,23 +19,22 @@ import (
 )
 
 func (a *app) runsExportCommand() *cobra.Command {
-	var output, out string
+	var out string
 	c := &cobra.Command{
 		Use: "export RUN", Short: "Print all that is stored of a run, for archives and bug reports", Args: runArgs("RUN"),
 		Long: "Export prints the run, its plan, inputs, outputs, steps, events and logs, and those of its sub-workflows'\n" +
 			"runs: one JSON document, or one line each. The value of a secret is never in it: references stay\n" +
 			"references, and what is known as a secret is masked.",
 		Example: "  flowrun runs export 01jq… --out run.json\n  flowrun runs export 01jq… -o jsonl | gzip > run.jsonl.gz",
-		RunE:    func(c *cobra.Command, args []string) error { return a.exportRun(c.Context(), args[0], out, output) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.exportRun(c.Context(), args[0], out) },
 	}
 	c.Flags().StringVar(&out, "out", "", "write into this file, which is replaced as a whole")
-	outputFlag(c, &output, "json", "jsonl")
-	return c
+	return withOutput(c, "json", "jsonl")
 }
 
-func (a *app) exportRun(ctx context.Context, id, out, output string) error {
+func (a *app) exportRun(ctx context.Context, id, out string) error {
 	if out == "" {
-		return a.writeExport(ctx, id, output, a.sys.Stdout)
+		return a.writeExport(ctx, id, a.sys.Stdout)
 	}
 	path := realPath(a.abs(out))
 	if err := checkOutPath(outFile{name: "FILE", file: out}, path); err != nil {
@@ -45,21 +44,17 @@ func (a *app) exportRun(ctx context.Context, id, out, output string) error {
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	err = errors.Join(a.writeExport(ctx, id, output, temp), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
+	if err := replaceBy(temp, path, a.writeExport(ctx, id, temp)); err != nil {
+		return err
 	}
 	a.note("wrote run %s to %s", id, safePath(out))
 	return nil
 }
 
-func (a *app) writeExport(ctx context.Context, id, output string, to io.Writer) error {
+func (a *app) writeExport(ctx context.Context, id string, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	visit := func(line upkeep.ExportLine) error { return view.JSON(out, line) }
-	if output == "json" {
+	if a.output == "json" {
 		visit = (&exportDocument{out: out}).line
 	}
 	begun := false
@@ -170,18 +165,16 @@ func (d *exportDocument) write(text string, data json.RawMessage) error {
 }
 
 func (a *app) runsRemoveCommand() *cobra.Command {
-	var output string
 	var force bool
 	c := &cobra.Command{
 		Use: "rm RUN..", Short: "Remove runs that have ended", Args: manyRuns,
 		Long: "Rm removes runs with all that is stored of them: events, logs, sealed outputs, and the runs of their\n" +
 			"sub-workflows. What they wrote into state and cursors stays. A run that goes on is refused: cancel it first.",
 		Example: "  flowrun runs rm 01jq…\n  flowrun runs list --status failed -o json | jq -r '.items[].id' | xargs flowrun runs rm",
-		RunE:    func(c *cobra.Command, args []string) error { return a.removeRuns(c.Context(), args, force, output) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.removeRuns(c.Context(), args, force) },
 	}
 	c.Flags().BoolVar(&force, "force", false, "remove paused runs too, and pass over those that are not there")
-	outputFlag(c, &output, "text", "json")
-	return c
+	return withText(c)
 }
 
 // manyRuns takes one run's id or more.
@@ -205,7 +198,7 @@ type removedItem struct {
 
 // removeRuns removes each run that it may; the first refusal is the command's
 // own.
-func (a *app) removeRuns(ctx context.Context, ids []string, force bool, output string) error {
+func (a *app) removeRuns(ctx context.Context, ids []string, force bool) error {
 	items, refusals := []removedItem{}, []error{}
 	err := a.visitRun(ctx, ids[0], func(c *web.Client) error {
 		for _, id := range ids[len(items)+len(refusals):] { // a new owner goes on
@@ -219,7 +212,7 @@ func (a *app) removeRuns(ctx context.Context, ids []string, force bool, output s
 			case force && problem.Code == web.CodeNotFound:
 				items = append(items, removedItem{Run: id, Removed: []string{}})
 			default:
-				refusals = append(refusals, problem)
+				refusals = append(refusals, &codedError{code: exitCode(problem), err: problem, run: id})
 			}
 		}
 		return nil
@@ -227,15 +220,8 @@ func (a *app) removeRuns(ctx context.Context, ids []string, force bool, output s
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		if err := view.JSON(a.sys.Stdout, web.Page[removedItem]{Items: items}); err != nil {
-			return err
-		}
-	} else {
-		a.printRemoved(items)
-	}
-	if len(refusals) == 0 {
-		return nil
+	if err := a.print(web.Page[removedItem]{Items: items}, func() { a.printRemoved(items) }); err != nil || len(refusals) == 0 {
+		return err
 	}
 	for _, refusal := range refusals[1:] {
 		a.printError(refusal)
@@ -249,9 +235,9 @@ func (a *app) printRemoved(items []removedItem) {
 		case others < 0:
 			a.note("run %s was not there", item.Run)
 		case others == 0:
-			fmt.Fprintf(a.sys.Stdout, "removed run %s\n", item.Run)
+			a.say("removed run %s", item.Run)
 		default:
-			fmt.Fprintf(a.sys.Stdout, "removed run %s with %s of its sub-workflows\n", item.Run, count(others, "run"))
+			a.say("removed run %s with %s of its sub-workflows", item.Run, count(others, "run"))
 		}
 	}
 }

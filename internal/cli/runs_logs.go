@@ -15,26 +15,23 @@ import (
 
 func (a *app) runsLogsCommand() *cobra.Command {
 	var asked web.LogsAsked
-	var since, output string
+	var since string
 	c := &cobra.Command{
 		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs("RUN", "STEP"),
 		Example: "  flowrun runs logs 01jq… --level warn --tail 50\n  flowrun runs logs 01jq… 'domains[example.com].whois' --grep timeout",
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				asked.Step = args[1]
-			}
+			asked.Step = argument(args, 1)
 			if err := a.readLogFlags(c, &asked, since); err != nil {
 				return err
 			}
-			return a.showLogs(c.Context(), args[0], asked, output)
+			return a.showLogs(c.Context(), args[0], asked)
 		},
 	}
 	c.Flags().StringVar(&asked.Level, "level", "", "only lines of this level and above: debug, info, warn or error")
 	c.Flags().StringVar(&asked.Text, "grep", "", "only lines that hold this text, in letters of either case")
-	c.Flags().StringVar(&since, "since", "", "only lines written since a time (RFC 3339) or a duration ago (10m, 24h)")
+	sinceFlag(c, &since, "lines written")
 	c.Flags().IntVar(&asked.Tail, "tail", 0, "only the newest `N` lines of those that fit")
-	outputFlag(c, &output, "text", "json", "jsonl")
-	return c
+	return withOutput(c, "text", "json", "jsonl")
 }
 
 // readLogFlags checks what the server would refuse, in the words of the flags.
@@ -47,14 +44,14 @@ func (a *app) readLogFlags(c *cobra.Command, asked *web.LogsAsked, since string)
 	case len([]rune(asked.Text)) > 200:
 		return usageError(fmt.Errorf("--grep takes at most 200 letters"), "")
 	case since != "":
-		asked.Since, err = a.parseSince(since)
+		asked.Since, err = a.parseSince("--since", since, "24h")
 	}
 	return err
 }
 
 // showLogs prints lines as they come: a log may be longer than what one wants to
 // hold.
-func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked, output string) error {
+func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked) error {
 	page, count := web.Page[runs.Log]{Items: []runs.Log{}}, 0
 	err := a.visitRun(ctx, id, func(c *web.Client) error {
 		shown := count // of an owner that went away meanwhile
@@ -62,7 +59,7 @@ func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked, outp
 			again := min(shown, len(lines))
 			shown, lines = shown-again, lines[again:]
 			count += len(lines)
-			switch output {
+			switch a.output {
 			case "json":
 				page.Items = append(page.Items, lines...)
 			case "jsonl":
@@ -78,15 +75,14 @@ func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked, outp
 		})
 	})
 	if err == nil && count == 0 && asked.Step != "" {
-		err = a.checkStep(ctx, id, asked.Step)
+		_, err = a.readStep(ctx, id, asked.Step) // it wrote nothing, or the run does not have it
 	}
-	switch {
-	case err != nil:
+	if err != nil || a.output == "jsonl" {
 		return err
-	case output == "json":
-		return view.JSON(a.sys.Stdout, page)
-	case output != "jsonl" && count == 0:
-		a.note("no log lines")
 	}
-	return nil
+	return a.print(page, func() {
+		if count == 0 {
+			a.note("no log lines")
+		}
+	})
 }

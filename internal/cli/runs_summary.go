@@ -3,13 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -17,21 +15,20 @@ import (
 const summaryRuns = 100
 
 func (a *app) runsSummaryCommand() *cobra.Command {
-	var workflow, output string
+	var workflow string
 	c := &cobra.Command{
 		Use: "summary", Short: "Count the stored runs, and name those that need somebody", Args: exactArgs(),
 		Long: "Summary counts all stored runs, by workflow and status, and names those that failed, ran out of time, are\n" +
 			"paused or ask a person. A failure stays until somebody has acknowledged it or a later run of its workflow\n" +
 			"has succeeded.",
 		Example: "  flowrun runs summary\n  flowrun runs summary --workflow weekly -o json",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.summarise(c.Context(), workflow, output) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.summarise(c.Context(), workflow) },
 	}
 	c.Flags().StringVar(&workflow, "workflow", "", "only runs of this workflow")
-	outputFlag(c, &output, "text", "json")
-	return c
+	return withText(c)
 }
 
-func (a *app) summarise(ctx context.Context, workflow, output string) error {
+func (a *app) summarise(ctx context.Context, workflow string) error {
 	summary, err := ask(ctx, a, func(c *web.Client) (*engine.RunsSummary, error) {
 		return c.Summary(ctx, engine.SummaryRequest{Workflow: workflow, Limit: summaryRuns})
 	})
@@ -41,22 +38,20 @@ func (a *app) summarise(ctx context.Context, workflow, output string) error {
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, summary)
-	}
-	if len(summary.Workflows) == 0 {
-		a.note("no runs")
-		return nil
-	}
-	a.page(a.sys.Stdout).Summary(a.sys.Stdout, summary)
-	if summary.Attention > 0 {
-		a.page(a.sys.Stderr).Next(a.sys.Stderr, "when you have looked at failures:", "runs", "ack", "--all")
-	}
-	return nil
+	return a.print(summary, func() {
+		if len(summary.Workflows) == 0 {
+			a.note("no runs")
+			return
+		}
+		a.page(a.sys.Stdout).Summary(a.sys.Stdout, summary)
+		if summary.Attention > 0 {
+			a.next("when you have looked at failures:", "runs", "ack", "--all")
+		}
+	})
 }
 
 func (a *app) runsAcknowledgeCommand() *cobra.Command {
-	var workflow, output string
+	var workflow string
 	var all bool
 	c := &cobra.Command{
 		Use: "ack [RUN..]", Short: "Say that you have looked at failed runs", Args: cobra.ArbitraryArgs,
@@ -64,64 +59,50 @@ func (a *app) runsAcknowledgeCommand() *cobra.Command {
 			"`runs list --attention` name them no more. Runs that are paused or ask a person wait for an act and stay.",
 		Example: "  flowrun runs ack 01jq…\n  flowrun runs ack --workflow weekly\n  flowrun runs ack --all",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.acknowledge(c.Context(), c, engine.AcknowledgeRequest{Runs: args, Workflow: workflow, By: a.user()}, all, output)
+			return a.acknowledge(c.Context(), c, engine.AcknowledgeRequest{Runs: args, Workflow: workflow, By: a.user()}, all)
 		},
 	}
 	c.Flags().StringVar(&workflow, "workflow", "", "all failed runs of this workflow")
 	c.Flags().BoolVar(&all, "all", false, "all failed runs")
-	outputFlag(c, &output, "text", "json")
-	return c
+	return withText(c)
 }
 
-func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.AcknowledgeRequest, all bool, output string) error {
-	named := 0
-	for _, given := range []bool{len(r.Runs) > 0, r.Workflow != "", all} {
-		if given {
-			named++
+func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.AcknowledgeRequest, all bool) error {
+	given := 0
+	for _, one := range []bool{len(r.Runs) > 0, r.Workflow != "", all} {
+		if one {
+			given++
 		}
 	}
-	if named != 1 {
+	if given != 1 {
 		return usageError(errors.New("name runs, or give --workflow or --all: one of the three"), "usage: "+c.UseLine())
 	}
-	first := ""
 	if len(r.Runs) > 0 {
 		if err := manyRuns(c, r.Runs); err != nil {
 			return err
 		}
-		first = r.Runs[0]
 	}
-	n := 0
-	ask := func(client *web.Client) error {
-		if first == "" {
+	n, err := ask(ctx, a, func(client *web.Client) (int, error) {
+		if len(r.Runs) == 0 {
 			newest, err := client.Runs(ctx, runs.Filter{Workflow: r.Workflow, Attention: true, Limit: 1})
 			if err != nil || len(newest.Items) == 0 {
-				return err
+				return 0, err
 			}
 			r.UpTo = newest.Items[0].ID
 		}
-		var err error
-		n, err = client.Acknowledge(ctx, r)
+		return client.Acknowledge(ctx, r)
+	})
+	if len(r.Runs) > 0 {
+		err = a.noRun(r.Runs[0], err)
+	}
+	if err := allowNoStore(err); err != nil {
 		return err
 	}
-	var err error
-	if first != "" {
-		err = a.visitRun(ctx, first, ask)
-	} else if err = a.visit(ctx, ask); errors.Is(err, errNoStore) {
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.AcknowledgeAnswer{Acknowledged: n})
-	}
-	switch n {
-	case 0:
-		a.note("nothing to acknowledge")
-	case 1:
-		fmt.Fprintln(a.sys.Stdout, "acknowledged 1 run")
-	default:
-		fmt.Fprintf(a.sys.Stdout, "acknowledged %d runs\n", n)
-	}
-	return nil
+	return a.print(web.AcknowledgeAnswer{Acknowledged: n}, func() {
+		if n == 0 {
+			a.note("nothing to acknowledge")
+			return
+		}
+		a.say("acknowledged %s", count(n, "run"))
+	})
 }

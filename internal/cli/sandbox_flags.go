@@ -1,9 +1,10 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +107,7 @@ func sameFlags(a, b []string) bool {
 func (a *app) absoluteMocks() []string {
 	var files []string
 	for _, text := range a.stand.mocks {
-		file, name := splitMocks(text)
+		file, name, _ := strings.Cut(text, "#")
 		if name != "" {
 			name = "#" + name
 		}
@@ -115,27 +116,26 @@ func (a *app) absoluteMocks() []string {
 	return files
 }
 
-// splitMocks takes FILE#CASE apart.
-func splitMocks(text string) (file, name string) {
-	file, name, _ = strings.Cut(text, "#")
-	return file, name
-}
-
-// readMocks reads the test files of --mocks.
-func (a *app) readMocks() ([]workspace.MockFile, map[string][]byte, error) {
+// mock lets the test files of --mocks answer steps.
+func (a *app) mock(ctx context.Context, project *workspace.Workspace) error {
 	var files []workspace.MockFile
 	sources := map[string][]byte{}
 	for _, text := range a.stand.mocks {
-		file, name := splitMocks(text)
+		file, name, _ := strings.Cut(text, "#")
 		source, err := a.readTest(file)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		shown := filepath.ToSlash(filepath.Clean(file))
+		shown := slashed(file)
 		sources[shown] = source
 		files = append(files, workspace.MockFile{Name: shown, Source: source, Case: name})
 	}
-	return files, sources, nil
+	problems := project.Mock(ctx, files...)
+	a.printProblemsOf(problems, sources)
+	if problems.HasErrors() {
+		return exitWith(exitInvalid)
+	}
+	return nil
 }
 
 // engineSandbox is the sandbox of this command as the engine takes it, before its
@@ -161,7 +161,7 @@ func (s *session) joinSandbox(info *web.Owner) error {
 	if !sameFlags(stand.Live, a.stand.live) || !sameFlags(stand.Mocks, a.absoluteMocks()) {
 		theirs := strings.Join(sandboxFlags{live: stand.Live, mocks: stand.Mocks}.words(), " ")
 		return &codedError{
-			code: exitInvalid, err: fmt.Errorf("process %d owns the sandbox, with %s, and this command was given %s", info.PID, orNone(theirs), orNone(strings.Join(a.stand.words(), " "))),
+			code: exitInvalid, err: fmt.Errorf("process %d owns the sandbox, with %s, and this command was given %s", info.PID, cmp.Or(theirs, "none"), cmp.Or(strings.Join(a.stand.words(), " "), "none")),
 			hint: "give this command the same; or wait until that process has ended, or name another folder with --state",
 		}
 	}

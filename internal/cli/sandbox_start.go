@@ -45,14 +45,8 @@ func (o *owner) startSandbox(ctx context.Context, role role, project *workspace.
 	if err := a.startSimulators(ctx, started, project); err != nil {
 		return err
 	}
-	files, sources, err := a.readMocks()
-	if err != nil {
+	if err := a.mock(ctx, project); err != nil {
 		return err
-	}
-	problems := project.Mock(ctx, files...)
-	a.printProblemsOf(problems, sources)
-	if problems.HasErrors() {
-		return exitWith(exitInvalid)
 	}
 	o.lines = a.sandboxLines(started, project.Sandbox())
 	return nil

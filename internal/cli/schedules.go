@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,58 +20,44 @@ import (
 )
 
 func (a *app) schedulesCommand() *cobra.Command {
-	list := a.schedulesListCommand()
-	c := &cobra.Command{
-		Use: "schedules", Short: "What starts by the clock: look, pause, resume, trigger, backfill", PreRunE: list.PreRunE, RunE: list.RunE,
+	return listGroup(&cobra.Command{
+		Use: "schedules", Short: "What starts by the clock: look, pause, resume, trigger, backfill",
 		Long: "Schedules are the cron, every and poll triggers of the project's workflows. `flowrun serve` starts their runs.\n" +
 			"A schedule is named WORKFLOW/TRIGGER.",
-	}
-	group(c)
-	c.AddCommand(list, a.schedulesNextCommand(), a.schedulesFiresCommand(), a.schedulesPauseCommand(), a.schedulesResumeCommand(), a.schedulesTriggerCommand(), a.schedulesBackfillCommand())
-	for _, sub := range c.Commands() {
-		sub.ValidArgsFunction = cobra.NoFileCompletions
-		a.sandboxFlag(sub, "the schedules of the sandbox")
-	}
-	c.Flags().AddFlagSet(list.Flags())
-	return c
+	}, a.inSandbox("the schedules of the sandbox",
+		a.schedulesListCommand(), a.schedulesNextCommand(), a.schedulesFiresCommand(), a.schedulesPauseCommand(), a.schedulesResumeCommand(),
+		a.schedulesTriggerCommand(), a.schedulesBackfillCommand(),
+	))
 }
 
 func (a *app) schedulesListCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "list", Short: "List the schedules with their next and last fire", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.listSchedules(c.Context()) },
+	})
 }
 
-func (a *app) listSchedules(ctx context.Context, output string) error {
+func (a *app) listSchedules(ctx context.Context) error {
 	page, err := a.readSchedules(ctx)
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, page)
-	}
-	if len(page.Items) == 0 {
-		a.note("no schedules: they are `triggers` of a workflow, such as `daily: {cron: \"0 9 * * *\"}`")
-		return nil
-	}
-	a.page(a.sys.Stdout).Schedules(a.sys.Stdout, page.Items)
-	if !page.Items[0].Running {
-		a.note("nothing starts by itself now: no server runs (`%s`)", a.commandText("serve"))
-	}
-	return nil
+	return a.print(page, func() {
+		if len(page.Items) == 0 {
+			a.note("no schedules: they are `triggers` of a workflow, such as `daily: {cron: \"0 9 * * *\"}`")
+			return
+		}
+		a.page(a.sys.Stdout).Schedules(a.sys.Stdout, page.Items)
+		if !page.Items[0].Running {
+			a.note("nothing starts by itself now: no server runs (`%s`)", a.commandText("serve"))
+		}
+	})
 }
 
 // readSchedules asks the owner of the store; where there is no store, the files
 // alone.
-func (a *app) readSchedules(ctx context.Context) (page *web.SchedulePage, err error) {
-	err = a.visit(ctx, func(c *web.Client) error {
-		page, err = c.Schedules(ctx)
-		return err
-	})
+func (a *app) readSchedules(ctx context.Context) (*web.SchedulePage, error) {
+	page, err := ask(ctx, a, func(c *web.Client) (*web.SchedulePage, error) { return c.Schedules(ctx) })
 	if !errors.Is(err, errNoStore) {
 		return page, err
 	}
@@ -87,8 +74,8 @@ func (a *app) readSchedules(ctx context.Context) (page *web.SchedulePage, err er
 
 // nextFlags are the flags of schedules next.
 type nextFlags struct {
-	n            int
-	from, output string
+	n    int
+	from string
 }
 
 func (a *app) schedulesNextCommand() *cobra.Command {
@@ -98,18 +85,11 @@ func (a *app) schedulesNextCommand() *cobra.Command {
 		Long: "Next shows when schedules fire next: in local time, and in the schedule's own zone where that is another one.\n" +
 			"With -o json the times are UTC, and tzdata names the version of the time zone rules.",
 		Example: "  flowrun schedules next weekly-digest/monday -n 5\n  flowrun schedules next --from 2026-10-24T00:00:00Z",
-		RunE: func(c *cobra.Command, args []string) error {
-			which := ""
-			if len(args) > 0 {
-				which = args[0]
-			}
-			return a.nextFires(c.Context(), which, flags)
-		},
+		RunE:    func(c *cobra.Command, args []string) error { return a.nextFires(c.Context(), argument(args, 0), flags) },
 	}
 	c.Flags().IntVarP(&flags.n, "n", "n", 10, "how many of each schedule, at most 1000")
 	c.Flags().StringVar(&flags.from, "from", "", "those after a time (RFC 3339; default: now)")
-	outputFlag(c, &flags.output, "text", "json")
-	return c
+	return withText(c)
 }
 
 // nextPage is what schedules next prints as JSON.
@@ -130,16 +110,14 @@ func (a *app) nextFires(ctx context.Context, which string, flags *nextFlags) err
 	if err != nil {
 		return err
 	}
-	if flags.output == "json" {
-		return view.JSON(a.sys.Stdout, page)
-	}
-	if len(page.Items) == 0 {
-		a.note("no schedules")
-		return nil
-	}
-	a.page(a.sys.Stdout).NextFires(a.sys.Stdout, page.Items, a.sys.Now())
-	a.note("time zone rules: %s", zoneRules(page.TZData))
-	return nil
+	return a.print(page, func() {
+		if len(page.Items) == 0 {
+			a.note("no schedules")
+			return
+		}
+		a.page(a.sys.Stdout).NextFires(a.sys.Stdout, page.Items, a.sys.Now())
+		a.note("time zone rules: %s", zoneRules(page.TZData))
+	})
 }
 
 func zoneRules(data web.TZData) string {
@@ -152,13 +130,13 @@ func zoneRules(data web.TZData) string {
 // asksNext tells the coming fires of a schedule.
 type asksNext func(id string) (*trigger.NextFires, error)
 
-func (a *app) readNext(ctx context.Context, which string, from time.Time, n int) (page *nextPage, err error) {
-	err = a.visit(ctx, func(c *web.Client) error {
+func (a *app) readNext(ctx context.Context, which string, from time.Time, n int) (*nextPage, error) {
+	page, err := ask(ctx, a, func(c *web.Client) (*nextPage, error) {
 		schedules, err := c.Schedules(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		page, err = gatherNext(which, schedules.Items, func(id string) (*trigger.NextFires, error) {
+		page, err := gatherNext(which, schedules.Items, func(id string) (*trigger.NextFires, error) {
 			answer, err := c.NextFires(ctx, id, from, n)
 			if err != nil {
 				return nil, err
@@ -168,7 +146,7 @@ func (a *app) readNext(ctx context.Context, which string, from time.Time, n int)
 		if err == nil {
 			page.TZData = schedules.TZData
 		}
-		return err
+		return page, err
 	})
 	if !errors.Is(err, errNoStore) {
 		return page, err
@@ -222,10 +200,7 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 		workflows = append(workflows, item.Workflow)
 	}
 	hint := diag.DidYouMean(which, append(workflows, ids...)).Text
-	if hint == "" {
-		hint = "`flowrun schedules` lists the schedules"
-	}
-	return nil, notFoundError(fmt.Errorf("there is no workflow %q with a schedule", which), hint)
+	return nil, notFoundError(fmt.Errorf("there is no workflow %q with a schedule", which), cmp.Or(hint, "`flowrun schedules` lists the schedules"))
 }
 
 // scheduleError gives the errors of a project without a store the exit codes that
@@ -237,74 +212,29 @@ func scheduleError(err error) error {
 	return err
 }
 
-func parseTimeFlag(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, usageError(fmt.Errorf("%s %q is not an RFC 3339 time", flag, text), "such as 2026-03-01T09:00:00Z")
-	}
-	return at, nil
-}
-
-// firesFlags are the flags of schedules fires.
-type firesFlags struct {
-	since, cursor, output string
-	limit                 int
-}
-
 func (a *app) schedulesFiresCommand() *cobra.Command {
-	flags := new(firesFlags)
+	flags := new(pageFlags)
 	c := &cobra.Command{
 		Use: "fires [WORKFLOW[/TRIGGER]]", Short: "Show what triggers did: runs, and slots that were skipped with the reason", Args: rangeArgs(0, "WORKFLOW[/TRIGGER]"),
 		Long: "Fires lists the fires of triggers, the newest slot first. Webhooks, polls and `after` are among them.",
-		RunE: func(c *cobra.Command, args []string) error {
-			which := ""
-			if len(args) > 0 {
-				which = args[0]
-			}
-			return a.listFires(c.Context(), which, flags)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return a.listFires(c.Context(), argument(args, 0), flags) },
 	}
-	c.Flags().StringVar(&flags.since, "since", "", "only slots since a time (RFC 3339) or a duration ago (24h, 7d)")
-	c.Flags().IntVar(&flags.limit, "limit", 20, "how many, at most 1000")
-	c.Flags().StringVar(&flags.cursor, "cursor", "", "go on where a list ended (its next_cursor)")
-	outputFlag(c, &flags.output, "text", "json")
-	return c
+	flags.add(c, "slots")
+	return withText(c)
 }
 
-func (a *app) listFires(ctx context.Context, which string, flags *firesFlags) error {
-	if flags.limit < 1 || flags.limit > 1000 {
-		return usageError(fmt.Errorf("--limit takes 1 to 1000, not %d", flags.limit), "")
+func (a *app) listFires(ctx context.Context, which string, flags *pageFlags) error {
+	since, err := flags.check(a)
+	if err != nil {
+		return err
 	}
-	filter := runs.FireFilter{Workflow: which, Limit: flags.limit, Cursor: flags.cursor}
+	filter := runs.FireFilter{Workflow: which, Since: since, Limit: flags.limit, Cursor: flags.cursor}
 	if workflow, trigger, ok := runs.SplitTriggerID(which); ok {
 		filter.Workflow, filter.Trigger = workflow, trigger
 	}
-	if flags.since != "" {
-		since, err := a.parseSince(flags.since)
-		if err != nil {
-			return err
-		}
-		filter.Since = since
-	}
 	page, err := ask(ctx, a, func(c *web.Client) (*web.Page[runs.Fire], error) { return c.Fires(ctx, filter) })
-	if errors.Is(err, errNoStore) {
-		page, err = &web.Page[runs.Fire]{Items: []runs.Fire{}}, nil
-	}
-	switch {
-	case err != nil:
+	if err := allowNoStore(err); err != nil {
 		return err
-	case flags.output == "json":
-		return view.JSON(a.sys.Stdout, page)
-	case len(page.Items) == 0:
-		a.note("no fires")
-		return nil
 	}
-	a.page(a.sys.Stdout).Fires(a.sys.Stdout, page.Items)
-	if page.NextCursor != nil {
-		a.note("there are more: --limit N, or --cursor %s", *page.NextCursor)
-	}
-	return nil
+	return printPage(a, page, "no fires", view.Page.Fires)
 }

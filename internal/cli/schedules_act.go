@@ -9,7 +9,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
-	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -28,63 +27,45 @@ func scheduleArgs(c *cobra.Command, args []string) error {
 }
 
 func (a *app) schedulesPauseCommand() *cobra.Command {
-	var reason, output string
+	var reason string
 	c := &cobra.Command{
 		Use: "pause " + scheduleArg, Short: "Keep a schedule or poll from firing until it is resumed", Args: scheduleArgs,
 		Long: "Pause leaves a row in `schedules fires` for each slot that it skips. A pause lasts over restarts.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*trigger.ScheduleItem, error) {
-				return client.PauseSchedule(c.Context(), args[0], trigger.PauseRequest{Reason: reason, By: a.user()})
-			})
+			return a.turnSchedule(c.Context(), (*web.Client).PauseSchedule, args[0], trigger.PauseRequest{Reason: reason, By: a.user()})
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at it")
-	outputFlag(c, &output, "text", "json")
-	return c
+	return withText(c)
 }
 
 func (a *app) schedulesResumeCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "resume " + scheduleArg, Short: "Let a paused schedule fire again, from its next slot on", Args: scheduleArgs,
 		Long: "Resume runs nothing of what the pause left out: `schedules backfill` does. It is also the way on for a schedule\n" +
 			"whose slots were decided while the clock was ahead.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.turnSchedule(c.Context(), args[0], output, func(client *web.Client) (*trigger.ScheduleItem, error) {
-				return client.ResumeSchedule(c.Context(), args[0], trigger.PauseRequest{By: a.user()})
-			})
+			return a.turnSchedule(c.Context(), (*web.Client).ResumeSchedule, args[0], trigger.PauseRequest{By: a.user()})
 		},
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+	})
 }
 
 // turnSchedule pauses or resumes a schedule and says how it is then.
-func (a *app) turnSchedule(ctx context.Context, id, output string, turn func(*web.Client) (*trigger.ScheduleItem, error)) error {
-	session, err := a.connect(ctx, roleLook)
+func (a *app) turnSchedule(ctx context.Context, turn func(*web.Client, context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error), id string, r trigger.PauseRequest) error {
+	item, err := act(ctx, a, func(c *web.Client) (*trigger.ScheduleItem, error) { return turn(c, ctx, id, r) })
 	if err != nil {
 		return err
 	}
-	var item *trigger.ScheduleItem
-	err = session.tryAnyway(ctx, func(c *web.Client) (err error) {
-		item, err = turn(c)
-		return err
+	return a.print(item, func() {
+		switch {
+		case item.Paused:
+			a.say("%s is paused", item.ID)
+		case item.Next != nil:
+			a.say("%s fires next at %s", item.ID, a.times.Full(*item.Next))
+		default:
+			a.say("%s fires again", item.ID)
+		}
 	})
-	if err := errors.Join(err, session.close(nil)); err != nil {
-		return err
-	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, item)
-	}
-	switch {
-	case item.Paused:
-		fmt.Fprintf(a.sys.Stdout, "%s is paused\n", item.ID)
-	case item.Next != nil:
-		fmt.Fprintf(a.sys.Stdout, "%s fires next at %s\n", item.ID, a.times.Full(*item.Next))
-	default:
-		fmt.Fprintf(a.sys.Stdout, "%s fires again\n", item.ID)
-	}
-	return nil
 }
 
 // triggerFlags are the flags of schedules trigger.
@@ -103,9 +84,8 @@ func (a *app) schedulesTriggerCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, args []string) error { return a.triggerSchedule(c.Context(), args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.at, "at", "", "the run's slot and scheduled_at, RFC 3339 (default: now, beside the slots)")
-	flags.add(c)
 	a.liveFlags(c)
-	return c
+	return flags.add(c)
 }
 
 func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlags) error {
@@ -117,25 +97,16 @@ func (a *app) triggerSchedule(ctx context.Context, id string, flags *triggerFlag
 	if err != nil {
 		return err
 	}
-	session.announceSandbox()
-	var run *runs.Run
-	err = session.begin(ctx, answerLate, func(ctx context.Context) error {
-		return session.try(ctx, func(c *web.Client) (err error) {
-			run, err = c.TriggerSchedule(ctx, id, trigger.Request{At: at, By: a.user()})
-			return err
-		})
+	return session.start(ctx, session.try, &flags.followFlags, nil, func(ctx context.Context, c *web.Client) (*runs.Run, error) {
+		return c.TriggerSchedule(ctx, id, trigger.Request{At: at, By: a.user()})
 	})
-	if err != nil {
-		return session.abandon(err)
-	}
-	return session.attend(ctx, run, &flags.followFlags, nil)
 }
 
 // backfillFlags are the flags of schedules backfill.
 type backfillFlags struct {
-	from, until, output string
-	all, dryRun         bool
-	parallel            int
+	from, until string
+	all, dryRun bool
+	parallel    int
 }
 
 func (a *app) schedulesBackfillCommand() *cobra.Command {
@@ -152,9 +123,8 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 	c.Flags().BoolVar(&flags.all, "all", false, "slots that have a run too")
 	c.Flags().BoolVar(&flags.dryRun, "dry-run", false, "only say which slots get a run")
 	c.Flags().IntVar(&flags.parallel, "max-parallel", 1, "how many of its runs go on at a time, at most 100")
-	outputFlag(c, &flags.output, "text", "json")
 	a.liveFlags(c)
-	return c
+	return withText(c)
 }
 
 func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) error {
@@ -176,18 +146,10 @@ func (a *app) backfill(ctx context.Context, id string, flags *backfillFlags) err
 		result, err = c.Backfill(ctx, id, request)
 		return err
 	})
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		err = usageError(errors.New(problem.Detail), problem.Hint.Text)
-	}
 	if err != nil {
-		return session.abandon(err)
+		return session.abandon(inputAsUsage(err))
 	}
-	if flags.output == "json" {
-		err = view.JSON(a.sys.Stdout, result)
-	} else {
-		a.page(a.sys.Stdout).Backfill(a.sys.Stdout, result)
-	}
+	err = a.print(result, func() { a.page(a.sys.Stdout).Backfill(a.sys.Stdout, result) })
 	if len(result.Slots) > 0 && !flags.dryRun && session.owner != nil {
 		session.owner.announced = true
 		a.note("staying until its runs have ended (Ctrl-C leaves the rest; the same backfill goes on then)")
@@ -201,8 +163,8 @@ func (a *app) backfillRequest(flags *backfillFlags) (r trigger.BackfillRequest, 
 	if flags.from == "" {
 		return r, usageError(errors.New("--from is missing"), "the first slot, such as --from 2026-03-01T00:00:00Z or --from 7d")
 	}
-	if r.From, err = a.parseSince(flags.from); err != nil {
-		return r, usageError(fmt.Errorf("--from %q is neither an RFC 3339 time nor a duration", flags.from), "such as 2026-03-01T09:00:00Z, or 7d")
+	if r.From, err = a.parseSince("--from", flags.from, "7d"); err != nil {
+		return r, err
 	}
 	if r.Until, err = parseTimeFlag("--until", flags.until); err != nil {
 		return r, err

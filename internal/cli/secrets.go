@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
@@ -25,34 +23,20 @@ import (
 )
 
 func (a *app) secretsCommand() *cobra.Command {
-	list := a.secretsListCommand()
-	c := &cobra.Command{
-		Use: "secrets", Short: "The secrets: where they come from, who needs them, store, remove",
-		PreRunE: list.PreRunE, RunE: list.RunE,
-	}
-	group(c)
-	c.AddCommand(list, a.secretsSetCommand(), a.secretsRemoveCommand())
-	for _, sub := range c.Commands() {
-		sub.ValidArgsFunction = cobra.NoFileCompletions
-		a.sandboxFlag(sub, "the secrets of the sandbox, which has its own")
-	}
-	c.Flags().AddFlagSet(list.Flags())
-	return c
+	return listGroup(&cobra.Command{Use: "secrets", Short: "The secrets: where they come from, who needs them, store, remove"},
+		a.inSandbox("the secrets of the sandbox, which has its own", a.secretsListCommand(), a.secretsSetCommand(), a.secretsRemoveCommand()))
 }
 
 func (a *app) secretsListCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "list", Short: "List the secrets, where they come from and who uses them", Args: exactArgs(),
 		Long: "List shows names, never values: of secrets in the environment (FLOWRUN_SECRET_NAME), in the store, and of\n" +
 			"those that nobody has set and that a connection, a target of messages, a webhook, a poll or a step names.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.listSecrets(c.Context()) },
+	})
 }
 
-func (a *app) listSecrets(ctx context.Context, output string) error {
+func (a *app) listSecrets(ctx context.Context) error {
 	secrets, err := ask(ctx, a, func(c *web.Client) ([]workspace.SecretInfo, error) { return c.Secrets(ctx) })
 	if errors.Is(err, errNoStore) {
 		var project *workspace.Workspace
@@ -61,18 +45,7 @@ func (a *app) listSecrets(ctx context.Context, output string) error {
 			project.Close()
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.Page[workspace.SecretInfo]{Items: secrets})
-	}
-	if len(secrets) == 0 {
-		a.note("no secrets; `%s` stores one", a.commandText("secrets", "set", "NAME"))
-		return nil
-	}
-	a.page(a.sys.Stdout).Secrets(a.sys.Stdout, secrets)
-	return nil
+	return printList(a, secrets, err, "no secrets; `"+a.commandText("secrets", "set", "NAME")+"` stores one", view.Page.Secrets)
 }
 
 // setFlags are the flags of secrets set.
@@ -120,19 +93,11 @@ func (a *app) setSecret(ctx context.Context, name string, flags *setFlags) error
 	if err != nil {
 		return err
 	}
-	session, err := a.connect(ctx, roleLook)
+	info, err := act(ctx, a, func(c *web.Client) (*workspace.SecretInfo, error) { return c.SetSecret(ctx, name, value) })
 	if err != nil {
 		return err
 	}
-	var info *workspace.SecretInfo
-	err = session.tryAnyway(ctx, func(c *web.Client) error {
-		info, err = c.SetSecret(ctx, name, value)
-		return err
-	})
-	if err := errors.Join(err, session.close(nil)); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.sys.Stdout, "stored secret %s\n", name)
+	a.say("stored secret %s", name)
 	a.secretNotes(info, value)
 	return nil
 }
@@ -236,7 +201,7 @@ func (a *app) removeSecret(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "removed secret %s\n", name)
+	a.say("removed secret %s", name)
 	return nil
 }
 
@@ -252,12 +217,4 @@ func (a *app) noSecret(ctx context.Context, name string) error {
 		return notFoundError(unknown, unknown.Hint.Text)
 	}
 	return err
-}
-
-// readOutputs decodes what a call answered.
-func readOutputs[T any](result calls.Result) (answer T, err error) {
-	if err = json.Unmarshal(result.Outputs, &answer); err != nil {
-		err = fmt.Errorf("read the answer: %w", err)
-	}
-	return answer, err
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -151,18 +152,11 @@ func (s *session) busy(ctx context.Context) (string, error) {
 	}
 	if info.Serve {
 		return "", &codedError{
-			code: exitLocked, err: fmt.Errorf("process %d serves this store already%s", info.PID, atURL(info.URL)),
+			code: exitLocked, err: errors.New(strings.TrimSuffix(fmt.Sprintf("process %d serves this store already at %s", info.PID, info.URL), " at ")),
 			hint: "use it, end it first, or name another folder with --state",
 		}
 	}
 	return fmt.Sprintf("process %d owns the store until its runs have ended", info.PID), nil
-}
-
-func atURL(url string) string {
-	if url == "" {
-		return ""
-	}
-	return " at " + url
 }
 
 // serveUntilEnd waits for the end: a signal, or the store's failure.

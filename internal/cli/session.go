@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (a *app) noRun(id string, err error) error {
 func (s *session) connect(ctx context.Context) error {
 	deadline := time.NewTimer(connectFor)
 	defer deadline.Stop()
-	told := false
+	noted := false
 	for {
 		client, info, err := web.Dial(ctx, s.at.stateDir)
 		if err == nil {
@@ -121,8 +122,8 @@ func (s *session) connect(ctx context.Context) error {
 		}
 		if gone.Closing() { // it holds the lock until its calls in flight have ended
 			deadline.Reset(connectFor)
-			if !told {
-				told = true
+			if !noted {
+				noted = true
 				s.app.note("the process that owns the store is ending; waiting for the store")
 			}
 		}
@@ -165,16 +166,9 @@ func (s *session) greet(info *web.Owner) error {
 		return nil
 	}
 	if info.Config != s.at.projectFile {
-		s.app.note("process %d owns the store: its project file (%s) and environment hold", info.PID, orNone(info.Config))
+		s.app.note("process %d owns the store: its project file (%s) and environment hold", info.PID, cmp.Or(info.Config, "none"))
 	}
 	return nil
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }
 
 // again connects anew after the owner went away. Whoever takes the lock then is
@@ -192,24 +186,21 @@ func (s *session) again(ctx context.Context) error {
 
 // try calls ask, and again with a new owner when it was certainly not asked.
 func (s *session) try(ctx context.Context, ask func(*web.Client) error) error {
-	for {
-		err := ask(s.client)
-		var gone *web.GoneError
-		if !errors.As(err, &gone) || !gone.Unsent || s.role == roleVisitor {
-			return err
-		}
-		if err := s.again(ctx); err != nil {
-			return err
-		}
-	}
+	return s.ask(ctx, ask, func(gone *web.GoneError) bool { return gone.Unsent })
 }
 
 // tryAnyway is try for requests that may be asked twice.
 func (s *session) tryAnyway(ctx context.Context, ask func(*web.Client) error) error {
+	return s.ask(ctx, ask, func(*web.GoneError) bool { return true })
+}
+
+// ask calls ask, and again with a new owner where one is gone that may be asked
+// anew.
+func (s *session) ask(ctx context.Context, ask func(*web.Client) error, anew func(*web.GoneError) bool) error {
 	for {
 		err := ask(s.client)
 		var gone *web.GoneError
-		if !errors.As(err, &gone) || s.role == roleVisitor {
+		if !errors.As(err, &gone) || !anew(gone) || s.role == roleVisitor {
 			return err
 		}
 		if err := s.again(ctx); err != nil {

@@ -22,8 +22,8 @@ import (
 
 // testFlags are the flags of test.
 type testFlags struct {
-	record, junit, output, only string
-	force                       bool
+	record, junit, only string
+	force               bool
 }
 
 func (a *app) testCommand() *cobra.Command {
@@ -49,9 +49,8 @@ func (a *app) testCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.junit, "junit", "", "write a JUnit report to this file too")
 	c.Flags().StringVar(&flags.only, "case", "", "run only the cases whose name holds this text")
 	c.Flags().BoolVar(&flags.force, "force", false, "with --record: replace a test file that is there")
-	outputFlag(c, &flags.output, "text", "json", "junit")
 	a.sandboxFlag(c, "with --record: a run of the sandbox")
-	return c
+	return withOutput(c, "text", "json", "junit")
 }
 
 func (a *app) test(ctx context.Context, paths []string, flags *testFlags) error {
@@ -73,13 +72,10 @@ func (a *app) test(ctx context.Context, paths []string, flags *testFlags) error 
 			return err
 		}
 	}
-	switch flags.output {
-	case "json":
-		err = view.JSON(a.sys.Stdout, view.TestReport(results))
-	case "junit":
+	if a.output == "junit" {
 		err = view.JUnit(a.sys.Stdout, results)
-	default:
-		a.page(a.sys.Stdout).Tests(a.sys.Stdout, results)
+	} else {
+		err = a.print(view.TestReport(results), func() { a.page(a.sys.Stdout).Tests(a.sys.Stdout, results) })
 	}
 	if err != nil {
 		return err
@@ -118,7 +114,7 @@ func (a *app) runTests(ctx context.Context, project *workspace.Workspace, names 
 		if err != nil {
 			return nil, nil, err
 		}
-		shown := filepath.ToSlash(filepath.Clean(name))
+		shown := slashed(name)
 		sources[shown] = source
 		files = append(files, workspace.TestFile{Name: shown, Source: source})
 	}
@@ -170,11 +166,11 @@ func (a *app) testFiles(project *workspace.Workspace, paths []string) ([]string,
 	}
 	var files []string
 	for _, path := range paths {
-		found, err := a.testsOf(path)
+		tests, err := a.testsOf(path)
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range found {
+		for _, file := range tests {
 			if !slices.Contains(files, file) {
 				files = append(files, file)
 			}
@@ -260,7 +256,7 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 	if request.Source, err = a.readWorkflow(workflow); err != nil {
 		return err
 	}
-	request.File, request.TestFile = filepath.ToSlash(filepath.Clean(workflow)), filepath.ToSlash(filepath.Clean(request.TestFile))
+	request.File, request.TestFile = slashed(workflow), slashed(request.TestFile)
 	target := realPath(a.abs(filepath.FromSlash(request.TestFile)))
 	if _, err := os.Stat(target); err == nil && !flags.force {
 		return &codedError{
@@ -276,7 +272,7 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 		return fmt.Errorf("write the test: %w", err)
 	}
 	a.note("wrote %s", safePath(request.TestFile))
-	return a.test(ctx, []string{filepath.FromSlash(request.TestFile)}, &testFlags{output: flags.output, junit: flags.junit})
+	return a.test(ctx, []string{filepath.FromSlash(request.TestFile)}, &testFlags{junit: flags.junit})
 }
 
 // recordedRun reads a stored run with its journal.

@@ -18,25 +18,12 @@ import (
 )
 
 func (a *app) tokensCommand() *cobra.Command {
-	list := a.tokensListCommand()
-	c := &cobra.Command{
-		Use: "tokens", Short: "The tokens of the HTTP API: make, list, remove; login links of the web page",
-		PreRunE: list.PreRunE, RunE: list.RunE,
-	}
-	group(c)
-	c.AddCommand(a.tokensCreateCommand(), list, a.tokensRemoveCommand(), a.tokensLinkCommand())
-	for _, sub := range c.Commands() {
-		sub.ValidArgsFunction = cobra.NoFileCompletions
-		a.sandboxFlag(sub, "those of the sandbox")
-	}
-	c.Flags().AddFlagSet(list.Flags())
-	return c
+	return listGroup(&cobra.Command{Use: "tokens", Short: "The tokens of the HTTP API: make, list, remove; login links of the web page"},
+		a.inSandbox("those of the sandbox", a.tokensListCommand(), a.tokensCreateCommand(), a.tokensRemoveCommand(), a.tokensLinkCommand()))
 }
 
 // tokenFlags are the flags of tokens create.
-type tokenFlags struct {
-	name, scope, expires, output string
-}
+type tokenFlags struct{ name, scope, expires string }
 
 func (a *app) tokensCreateCommand() *cobra.Command {
 	flags := new(tokenFlags)
@@ -59,8 +46,7 @@ func (a *app) tokensCreateCommand() *cobra.Command {
 	c.Flags().StringVar(&flags.scope, "scope", "viewer", "what it allows: viewer, operator or admin")
 	c.Flags().StringVar(&flags.expires, "expires", "", "how long it is good, such as 90d, or until when, in RFC 3339 (default: until it is removed)")
 	completeFlag(c, "scope", access.TokenScopes()...)
-	outputFlag(c, &flags.output, "text", "json")
-	return c
+	return withText(c)
 }
 
 func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
@@ -79,21 +65,19 @@ func (a *app) createToken(ctx context.Context, flags *tokenFlags) error {
 		return err
 	})
 	if err := errors.Join(err, session.close(nil)); err != nil {
-		return a.tokenError(err)
+		return inputAsUsage(err)
 	}
-	if flags.output == "json" {
-		return view.JSON(a.sys.Stdout, answer)
-	}
-	fmt.Fprintln(a.sys.Stdout, answer.Token)
-	until := "until it is removed"
-	if answer.ExpiresAt != nil {
-		until = "until " + a.times.Full(*answer.ExpiresAt)
-	}
-	a.note("token %s (%s), good %s; it is not shown again", answer.Name, answer.Scope, until)
-	if a.onlySandboxServes(ctx) {
-		a.note("the server that runs here is one of the sandbox, which has tokens of its own: `%s --sandbox`", a.commandText("tokens", "create"))
-	}
-	return nil
+	return a.print(answer, func() {
+		a.say("%s", answer.Token)
+		until := "until it is removed"
+		if answer.ExpiresAt != nil {
+			until = "until " + a.times.Full(*answer.ExpiresAt)
+		}
+		a.note("token %s (%s), good %s; it is not shown again", answer.Name, answer.Scope, until)
+		if a.onlySandboxServes(ctx) {
+			a.note("the server that runs here is one of the sandbox, which has tokens of its own: `%s --sandbox`", a.commandText("tokens", "create"))
+		}
+	})
 }
 
 // onlySandboxServes reports whether a server of the sandbox runs beside the store
@@ -114,15 +98,6 @@ func serves(ctx context.Context, stateDir string) bool {
 	}
 	client.Close()
 	return info.Serve
-}
-
-// tokenError is a refusal in the words of the command line.
-func (a *app) tokenError(err error) error {
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
-		return usageError(errors.New(problem.Detail), problem.Hint.Text)
-	}
-	return err
 }
 
 // expiry reads a length of time or a point in time; "" is never.
@@ -147,29 +122,15 @@ func (a *app) expiry(text string) (time.Time, error) {
 }
 
 func (a *app) tokensListCommand() *cobra.Command {
-	var output string
-	c := &cobra.Command{
+	return withText(&cobra.Command{
 		Use: "list", Short: "List the tokens: never their text", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context(), output) },
-	}
-	outputFlag(c, &output, "text", "json")
-	return c
+		RunE: func(c *cobra.Command, _ []string) error { return a.listTokens(c.Context()) },
+	})
 }
 
-func (a *app) listTokens(ctx context.Context, output string) error {
+func (a *app) listTokens(ctx context.Context) error {
 	tokens, err := ask(ctx, a, func(c *web.Client) ([]access.TokenInfo, error) { return c.Tokens(ctx) })
-	if err != nil && !errors.Is(err, errNoStore) {
-		return err
-	}
-	if output == "json" {
-		return view.JSON(a.sys.Stdout, web.Page[access.TokenInfo]{Items: append([]access.TokenInfo{}, tokens...)})
-	}
-	if len(tokens) == 0 {
-		a.note("no tokens; `%s` makes one", a.commandText("tokens", "create"))
-		return nil
-	}
-	a.page(a.sys.Stdout).Tokens(a.sys.Stdout, tokens)
-	return nil
+	return printList(a, tokens, allowNoStore(err), "no tokens; `"+a.commandText("tokens", "create")+"` makes one", view.Page.Tokens)
 }
 
 func (a *app) tokensRemoveCommand() *cobra.Command {
@@ -187,7 +148,7 @@ func (a *app) removeToken(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.sys.Stdout, "removed token %s\n", name)
+	a.say("removed token %s", name)
 	return nil
 }
 
@@ -228,6 +189,6 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 		}
 		return err
 	}
-	fmt.Fprintln(a.sys.Stdout, link)
+	a.say("%s", link)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,14 +17,8 @@ import (
 	"github.com/flowrun/flowrun/internal/cli/view"
 )
 
-// validateFlags are the flags of validate.
-type validateFlags struct {
-	strict bool
-	output string
-}
-
 func (a *app) validateCommand() *cobra.Command {
-	flags := new(validateFlags)
+	var strict bool
 	c := &cobra.Command{
 		Use:   "validate [PATH...]",
 		Short: "Check workflows and tell all problems at once",
@@ -33,18 +26,17 @@ func (a *app) validateCommand() *cobra.Command {
 			"the project's own, with its connections. It exits with 3 when a workflow can't run; what only this machine lacks,\n" +
 			"such as a secret that is not set here, is a warning.",
 		Example: "  flowrun validate\n  flowrun validate workflows/report.yaml --strict -o json",
-		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, flags) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args, strict) },
 	}
-	c.Flags().BoolVar(&flags.strict, "strict", false, "warnings fail too, and values of unknown type are refused")
-	outputFlag(c, &flags.output, "text", "json", "sarif", "github")
-	return c
+	c.Flags().BoolVar(&strict, "strict", false, "warnings fail too, and values of unknown type are refused")
+	return withOutput(c, "text", "json", "sarif", "github")
 }
 
-func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags) error {
+func (a *app) validate(ctx context.Context, paths []string, strict bool) error {
 	project, err := a.loadProject(ctx)
 	var wrong diag.List
-	if errors.As(err, &wrong) && flags.output != "text" {
-		return errors.Join(a.printFindings(wrong, validated{}, flags.output), exitWith(exitInvalid))
+	if errors.As(err, &wrong) && a.output != "text" {
+		return errors.Join(a.printFindings(wrong, validated{}), exitWith(exitInvalid))
 	}
 	if err != nil {
 		return err
@@ -54,25 +46,25 @@ func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags
 	if err != nil {
 		return err
 	}
-	found := validated{sources: map[string][]byte{}}
+	read := validated{sources: map[string][]byte{}}
 	problems, workflows := project.CheckConnections(), map[string][]byte{}
 	ready := readiness{app: a, project: project}
 	for _, file := range files {
-		name := filepath.ToSlash(filepath.Clean(file))
+		name := slashed(file)
 		source, isTest, err := a.readChecked(file)
 		if err != nil {
 			return err
 		}
-		found.sources[name] = source
+		read.sources[name] = source
 		if isTest {
-			found.tests++
+			read.tests++
 			problems = append(problems, a.checkTest(ctx, project, name, source)...)
 			continue
 		}
-		found.workflows++
+		read.workflows++
 		workflows[name] = source
 		workflow, list := project.Check(ctx, name, source)
-		if flags.strict {
+		if strict {
 			list = project.CheckStrict(ctx, name, source)
 		}
 		if workflow != nil && project.File() != "" { // a file that stands alone may be meant for any project
@@ -84,10 +76,10 @@ func (a *app) validate(ctx context.Context, paths []string, flags *validateFlags
 		problems = append(problems, inforce.NameClashes(workflows)...)
 	}
 	problems = once(problems)
-	if err := a.printFindings(problems, found, flags.output); err != nil {
+	if err := a.printFindings(problems, read); err != nil {
 		return err
 	}
-	strictly := flags.strict && slices.ContainsFunc(problems, func(p diag.Problem) bool { return !ofThisMachine(p) })
+	strictly := strict && slices.ContainsFunc(problems, func(p diag.Problem) bool { return !ofThisMachine(p) })
 	if problems.HasErrors() || strictly {
 		return exitWith(exitInvalid)
 	}
@@ -165,27 +157,17 @@ func (a *app) workflowFiles(project *workspace.Workspace, paths []string) ([]str
 	}
 	var files []string
 	for _, path := range paths {
-		found, err := a.expandPath(path)
+		below, err := a.expandPath(path, "workflow", func(name string) bool { return isWorkflowName(name) || isTestName(name) })
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
+		files = append(files, below...)
 	}
 	return files, nil
 }
 
-// expandPath returns the workflow files in a folder, or the file itself.
-func (a *app) expandPath(path string) ([]string, error) {
-	info, err := os.Stat(a.abs(path))
-	if err != nil || !info.IsDir() {
-		return []string{path}, nil // reading it tells what is wrong
-	}
-	return a.filesBelow(path, "workflow", "", func(name string) bool { return isWorkflowName(name) || isTestName(name) })
-}
-
 func isWorkflowName(name string) bool {
-	extension := filepath.Ext(name)
-	return (extension == ".yaml" || extension == ".yml") && !strings.HasSuffix(name, ".test"+extension) && name != projectFileName
+	return isYAML(name) && !isTestName(name) && name != projectFileName
 }
 
 // shownPath is a path as a user in the working directory would write it.
@@ -196,10 +178,10 @@ func (a *app) shownPath(path string) string {
 	return path
 }
 
-func (a *app) printFindings(problems diag.List, found validated, output string) error {
-	switch output {
+func (a *app) printFindings(problems diag.List, read validated) error {
+	switch a.output {
 	case "json":
-		return diag.WriteJSON(a.sys.Stdout, problems, len(found.sources))
+		return diag.WriteJSON(a.sys.Stdout, problems, len(read.sources))
 	case "sarif":
 		return view.JSON(a.sys.Stdout, sarif(problems, a.sys.Version))
 	case "github":
@@ -208,9 +190,9 @@ func (a *app) printFindings(problems diag.List, found validated, output string) 
 		}
 		return nil
 	}
-	a.printProblemsOf(problems, found.sources)
+	a.printProblemsOf(problems, read.sources)
 	if !problems.HasErrors() {
-		fmt.Fprintln(a.sys.Stdout, found.summary())
+		a.say("%s", read.summary())
 	}
 	return nil
 }

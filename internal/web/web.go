@@ -163,7 +163,10 @@ var runIDPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
 
 // ValidCursor reports whether text may be the cursor of a list of runs, which is
 // the id of the last run that was listed.
-func ValidCursor(text string) bool { return runIDPattern.MatchString(text) }
+func ValidCursor(text string) bool { return ValidRunID(text) }
+
+// ValidRunID reports whether a text has the form of a run's id.
+func ValidRunID(text string) bool { return runIDPattern.MatchString(text) }
 
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 

@@ -15,15 +15,11 @@ import (
 func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatus) {
 	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
 	for _, c := range connections {
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(orDash(term.Clean(c.URL)), 60), orDash(c.Rate), p.loginText(c),
-		})
+		)
 	}
-	row := -1
-	table.Paint = func(column int, cell string) string {
-		if column == 0 {
-			row++
-		}
+	table.Paint = func(row, column int, cell string) string {
 		if column == 4 {
 			return p.paintLogin(connections[row], cell)
 		}
@@ -145,9 +141,9 @@ func (p Page) Secrets(out io.Writer, secrets []workspace.SecretInfo) {
 		for i, need := range secret.NeededBy {
 			needed[i] = need.Text()
 		}
-		table.Rows = append(table.Rows, []string{term.Clean(secret.Name), from, orDash(term.Clean(strings.Join(needed, ", ")))})
+		table.Add(term.Clean(secret.Name), from, orDash(term.Clean(strings.Join(needed, ", "))))
 	}
-	table.Paint = func(column int, cell string) string {
+	table.Paint = func(_, column int, cell string) string {
 		if column == 1 && cell == "missing" {
 			return p.Style.Red(cell)
 		}

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func Size(bytes int64) string {
 // DBStats prints what a store holds and what room it has.
 func (p Page) DBStats(out io.Writer, stats *upkeep.DBStats) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(out, "%s %s\n", p.Style.Dim(term.Pad(name, 12)), term.Clean(fmt.Sprintf(format, args...)))
+		p.fact(out, 12, name, term.Clean(fmt.Sprintf(format, args...)))
 	}
 	line("store", "%s", stats.Path)
 	line("schema", "%d", stats.Schema)
@@ -50,7 +51,7 @@ func (p Page) DBStats(out io.Writer, stats *upkeep.DBStats) {
 	fmt.Fprintln(out)
 	table := Table{Head: []string{"BUCKET", "KEYS", "SIZE"}}
 	for _, bucket := range stats.Buckets {
-		table.Rows = append(table.Rows, []string{term.Clean(bucket.Name), fmt.Sprint(bucket.Keys), Size(bucket.Bytes)})
+		table.Add(term.Clean(bucket.Name), fmt.Sprint(bucket.Keys), Size(bucket.Bytes))
 	}
 	table.Write(out)
 }
@@ -83,13 +84,8 @@ func (p Page) DBOwners(out io.Writer, by string, owners []upkeep.DBOwner) {
 
 func runCounts(rows map[runs.Status]int) string {
 	total, parts := 0, []string{}
-	statuses := make([]runs.Status, 0, len(rows))
-	for status, n := range rows {
-		total += n
-		statuses = append(statuses, status)
-	}
-	slices.Sort(statuses)
-	for _, status := range statuses {
+	for _, status := range slices.Sorted(maps.Keys(rows)) {
+		total += rows[status]
 		parts = append(parts, fmt.Sprintf("%d %s", rows[status], status))
 	}
 	if total == 0 {
@@ -131,7 +127,7 @@ func (p Page) KeyReport(out io.Writer, report *services.KeyReport) {
 	fmt.Fprintf(out, "%s does not open %d of %s:\n", term.Clean(report.File), lost, plural(report.Values, "sealed value"))
 	table := Table{Head: []string{"KIND", "NAME"}}
 	for _, value := range report.Lost {
-		table.Rows = append(table.Rows, []string{value.Kind, term.Clean(value.Name)})
+		table.Add(value.Kind, term.Clean(value.Name))
 	}
 	table.Write(out)
 }

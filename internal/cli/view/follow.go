@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -44,40 +43,10 @@ func logLine(log *runs.Log, times Times, style term.Style) string {
 	return text
 }
 
-// JSONL prints the stored records of a run, one a line and nothing else.
-type JSONL struct {
-	out  io.Writer
-	last uint64
-	note func(string)
-}
-
-// NewJSONL returns a follower that prints records on out; notes go to note.
-func NewJSONL(out io.Writer, note func(string)) *JSONL { return &JSONL{out: out, note: note} }
-
-// Apply prints a record that was not printed yet.
-func (j *JSONL) Apply(update engine.Update) {
-	if update.Kind != engine.UpdateRecord || update.Seq <= j.last {
-		return
-	}
-	j.last = update.Seq
-	j.print(update.Record)
-}
-
-func (j *JSONL) print(record json.RawMessage) { fmt.Fprintf(j.out, "%s\n", record) }
-
-// Tick does nothing: the output is for programs.
-func (j *JSONL) Tick(time.Time) {}
-
-// Note hands the line on.
-func (j *JSONL) Note(text string) { j.note(text) }
-
-// Close does nothing.
-func (j *JSONL) Close() {}
-
-// Quiet shows nothing but notes.
+// Quiet shows nothing but notes: it is for commands that only wait.
 type Quiet struct{ note func(string) }
 
-// NewQuiet returns a follower for commands that only wait.
+// NewQuiet returns a follower that hands notes on to note.
 func NewQuiet(note func(string)) *Quiet { return &Quiet{note} }
 
 // Apply does nothing.
@@ -91,3 +60,22 @@ func (q *Quiet) Note(text string) { q.note(text) }
 
 // Close does nothing.
 func (q *Quiet) Close() {}
+
+// JSONL prints the stored records of a run, one a line and nothing else, and
+// hands notes on.
+type JSONL struct {
+	Quiet
+	out  io.Writer
+	last uint64
+}
+
+// NewJSONL returns a follower that prints records on out; notes go to note.
+func NewJSONL(out io.Writer, note func(string)) *JSONL { return &JSONL{Quiet: Quiet{note}, out: out} }
+
+// Apply prints a record that was not printed yet.
+func (j *JSONL) Apply(update engine.Update) {
+	if update.Kind == engine.UpdateRecord && update.Seq > j.last {
+		j.last = update.Seq
+		fmt.Fprintf(j.out, "%s\n", update.Record)
+	}
+}

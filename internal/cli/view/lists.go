@@ -21,15 +21,11 @@ func (p Page) Runs(out io.Writer, runs []runs.Run) {
 		if run.FinishedAt != nil {
 			took = Duration(time.Duration(run.DurationMS) * time.Millisecond)
 		}
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			run.ID, term.Clean(run.Workflow), runStatusText(run), term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took,
-		})
+		)
 	}
-	row := -1
-	table.Paint = func(column int, cell string) string {
-		if column == 0 {
-			row++
-		}
+	table.Paint = func(row, column int, cell string) string {
 		if column == 2 {
 			return paintRun(p.Style, runs[row].Status, cell)
 		}
@@ -46,9 +42,9 @@ func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
 		if plugin.Error != "" {
 			about = "error: " + firstLine(plugin.Error)
 		}
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about),
-		})
+		)
 	}
 	table.Write(out)
 }
@@ -57,9 +53,9 @@ func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
 func (p Page) Actions(out io.Writer, actions []*plan.Action) {
 	table := Table{Head: []string{"ACTION", "EFFECT", "INPUTS", "ABOUT"}}
 	for _, action := range actions {
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			action.FullName(), string(action.Effect), term.Truncate(inputNames(action.Input), 50), term.Clean(firstLine(action.Doc)),
-		})
+		)
 	}
 	table.Write(out)
 }

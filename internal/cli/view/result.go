@@ -71,11 +71,7 @@ func (p Page) Result(out io.Writer, result *runs.Result, steps []runs.Step) {
 
 func (p Page) header(out io.Writer, result *runs.Result) {
 	run := result.Run
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(out, "%s %s\n", p.Style.Dim(term.Pad(name, 9)), value)
-		}
-	}
+	line := func(name, value string) { p.fact(out, 9, name, value) }
 	line("run", run.ID)
 	line("workflow", term.Clean(run.Workflow))
 	line("status", paintRun(p.Style, run.Status, runStatusText(run)))
@@ -153,11 +149,7 @@ func (p Page) steps(out io.Writer, steps []runs.Step) {
 		statuses = append(statuses, step.Status)
 		table.Rows = append(table.Rows, p.stepRow(step))
 	}
-	row := -1
-	table.Paint = func(column int, cell string) string {
-		if column == 0 {
-			row++
-		}
+	table.Paint = func(row, column int, cell string) string {
 		if column == 0 || column == 2 {
 			return paintStep(p.Style, statuses[row], cell)
 		}
@@ -201,31 +193,34 @@ func (p Page) stepRow(step runs.Step) []string {
 	}
 }
 
-// Step prints one step: its state, its error and its outputs.
-func (p Page) Step(out io.Writer, result *runs.Result, step runs.Step, logs []runs.Log) {
+// Step prints one step of a run: its state, its error and its outputs.
+func (p Page) Step(out io.Writer, run string, step runs.Step, logs []runs.Log) {
 	if step.Error != nil {
 		p.errorBox(out, "the step", step.Error)
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("step    "), term.Clean(step.Path))
-	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("run     "), result.Run.ID)
-	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("status  "), paintStep(p.Style, step.Status, string(step.Status)))
-	if step.Uses != "" {
-		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("action  "), step.Uses)
-	}
+	line := func(name, value string) { p.fact(out, 8, name, value) }
+	line("step", term.Clean(step.Path))
+	line("run", run)
+	line("status", paintStep(p.Style, step.Status, string(step.Status)))
+	line("action", step.Uses)
 	if step.Attempts > 0 {
-		fmt.Fprintf(out, "%s %d\n", p.Style.Dim("attempts"), step.Attempts)
+		line("attempts", fmt.Sprint(step.Attempts))
 	}
-	if text := elapsed(step, time.Time{}); text != "" {
-		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("took    "), text)
-	}
+	line("took", elapsed(step, time.Time{}))
 	if waited := time.Duration(step.WaitedMS) * time.Millisecond; waited > 0 {
-		fmt.Fprintf(out, "%s %s of it, for the rate limit\n", p.Style.Dim("waited  "), Duration(waited))
+		line("waited", Duration(waited)+" of it, for the rate limit")
 	}
 	if step.TakenFrom != "" {
-		fmt.Fprintf(out, "%s taken over from run %s\n", p.Style.Dim("result  "), step.TakenFrom)
+		line("result", "taken over from run "+step.TakenFrom)
 	}
-	p.people(out, step)
+	line("its run", step.Run)
+	line("message", term.Clean(step.Message))
+	if step.Decision != nil {
+		line("decision", p.decision(step))
+	} else {
+		line("answer", string(step.Form))
+	}
 	if len(step.Outputs) > 0 {
 		fmt.Fprintf(out, "\n%s\n", indentJSON(step.Outputs))
 	}
@@ -235,33 +230,27 @@ func (p Page) Step(out io.Writer, result *runs.Result, step runs.Step, logs []ru
 	}
 }
 
-// people prints what a step asks of a person, and who answered.
-func (p Page) people(out io.Writer, step runs.Step) {
-	if step.Run != "" {
-		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("its run "), step.Run)
+// fact prints a value behind its name, unless it is empty.
+func (p Page) fact(out io.Writer, width int, name, value string) {
+	if value != "" {
+		fmt.Fprintf(out, "%s %s\n", p.Style.Dim(term.Pad(name, width)), value)
 	}
-	if step.Message != "" {
-		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("message "), term.Clean(step.Message))
-	}
-	if len(step.Form) > 0 && step.Decision == nil {
-		fmt.Fprintf(out, "%s %s\n", p.Style.Dim("answer  "), step.Form)
-	}
-	decision := step.Decision
-	if decision == nil {
-		return
-	}
-	line := step.Answer()
+}
+
+// decision says who answered what a step asked.
+func (p Page) decision(step runs.Step) string {
+	decision, text := step.Decision, step.Answer()
 	if decision.By != "" {
-		line += " by " + term.Clean(decision.By)
+		text += " by " + term.Clean(decision.By)
 	}
-	line += ", " + p.Times.Full(decision.At)
+	text += ", " + p.Times.Full(decision.At)
 	if decision.Comment != "" {
-		line += ": " + term.Clean(decision.Comment)
+		text += ": " + term.Clean(decision.Comment)
 	}
 	if decision.Held {
-		line += " (it takes effect when the run is resumed)"
+		text += " (it takes effect when the run is resumed)"
 	}
-	fmt.Fprintf(out, "%s %s\n", p.Style.Dim("decision"), line)
+	return text
 }
 
 // Logs prints log lines.
@@ -403,10 +392,8 @@ func indentJSON(raw json.RawMessage) string {
 // Data prints a JSON value for people.
 func (p Page) Data(out io.Writer, raw json.RawMessage) { fmt.Fprintln(out, indentJSON(raw)) }
 
-// Failure prints an error that is no run's own, such as a call's.
-func (p Page) Failure(out io.Writer, err *runs.Error) { p.FailureOf(out, "the call", err) }
-
-// FailureOf is Failure of what is named by where.
+// FailureOf prints an error that is no run's own, such as a call's, which where
+// names.
 func (p Page) FailureOf(out io.Writer, where string, err *runs.Error) {
 	shown := *err
 	if shown.Step == "call" {

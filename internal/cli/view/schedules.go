@@ -33,9 +33,9 @@ func (p Page) Schedules(out io.Writer, items []trigger.ScheduleItem) {
 		if item.Paused {
 			result = strings.TrimPrefix(result+"; "+pausedText(item), "; ")
 		}
-		table.Rows = append(table.Rows, []string{term.Clean(item.ID), term.Clean(when(item.Kind, item.Cron, item.Every, item.Timezone)), next, last, term.Clean(result)})
+		table.Add(term.Clean(item.ID), term.Clean(when(item.Kind, item.Cron, item.Every, item.Timezone)), next, last, term.Clean(result))
 	}
-	table.Paint = func(column int, cell string) string {
+	table.Paint = func(_, column int, cell string) string {
 		if column == 2 && cell == "paused" {
 			return p.Style.Yellow(cell)
 		}
@@ -151,11 +151,11 @@ func (p Page) Fires(out io.Writer, fires []runs.Fire) {
 		if fire.By != "" {
 			note = strings.TrimPrefix(note+"; by "+fire.By, "; ")
 		}
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note),
-		})
+		)
 	}
-	table.Paint = func(column int, cell string) string {
+	table.Paint = func(_, column int, cell string) string {
 		if column == 2 && strings.Contains(cell, "skipped: ") {
 			return p.Style.Yellow(cell)
 		}

@@ -24,9 +24,9 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 		case item.Type == "":
 			by += ", not declared any more"
 		}
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At), by,
-		})
+		)
 	}
 	table.Write(out)
 }
@@ -35,9 +35,9 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 	table := Table{Head: []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}}
 	for _, state := range states {
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt),
-		})
+		)
 	}
 	table.Write(out)
 }
@@ -46,10 +46,10 @@ func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 func (p Page) Cursors(out io.Writer, items []memory.CursorItem) {
 	table := Table{Head: []string{"WORKFLOW", "CURSOR", "OF", "WATERMARK", "CHANGED", "BY"}}
 	for _, item := range items {
-		table.Rows = append(table.Rows, []string{
+		table.Add(
 			term.Clean(item.Workflow), term.Clean(item.Name), term.Clean(item.Identity[:min(len(item.Identity), 8)]),
 			term.Truncate(term.Clean(item.Watermark), shownValue), p.shortTime(item.At), who(item.By, item.Run),
-		})
+		)
 	}
 	table.Write(out)
 }
@@ -62,7 +62,7 @@ func (p Page) StateChanges(out io.Writer, changes []memory.StateChange) {
 		if change.Reset {
 			value = "(reset)"
 		}
-		table.Rows = append(table.Rows, []string{p.Times.Short(change.At), value, who(change.By, change.Run)})
+		table.Add(p.Times.Short(change.At), value, who(change.By, change.Run))
 	}
 	table.Write(out)
 }

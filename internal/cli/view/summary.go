@@ -15,9 +15,9 @@ func (p Page) Summary(out io.Writer, summary *engine.RunsSummary) {
 	table := Table{Head: []string{"WORKFLOW", "RUNS", "SUCCEEDED", "FAILED", "OTHERS", "NEED ATTENTION"}}
 	line := func(name string, rows engine.RunCounts, attention int) {
 		good, bad := rows[runs.RunSucceeded], rows[runs.RunFailed]+rows[runs.RunTimedOut]
-		table.Rows = append(table.Rows, []string{
-			term.Clean(name), strconv.Itoa(rows.Total()), strconv.Itoa(good), strconv.Itoa(bad), strconv.Itoa(rows.Total() - good - bad), strconv.Itoa(attention),
-		})
+		table.Add(
+			term.Clean(name), strconv.Itoa(rows.Total()), strconv.Itoa(good), strconv.Itoa(bad), strconv.Itoa(rows.Total()-good-bad), strconv.Itoa(attention),
+		)
 	}
 	for _, one := range summary.Workflows {
 		line(one.Workflow, one.Runs, one.Attention)
@@ -25,7 +25,7 @@ func (p Page) Summary(out io.Writer, summary *engine.RunsSummary) {
 	if len(summary.Workflows) > 1 {
 		line("all", summary.Runs, summary.Attention)
 	}
-	table.Paint = func(column int, cell string) string {
+	table.Paint = func(_, column int, cell string) string {
 		if (column == 3 || column == 5) && cell != "0" && cell != table.Head[column] {
 			return p.Style.Red(cell)
 		}

@@ -13,8 +13,11 @@ import (
 type Table struct {
 	Head  []string
 	Rows  [][]string
-	Paint func(column int, cell string) string // nil = no colours
+	Paint func(row, column int, cell string) string // nil = no colours
 }
+
+// Add adds a row.
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 // Write prints the table.
 func (t *Table) Write(out io.Writer) {
@@ -24,21 +27,22 @@ func (t *Table) Write(out io.Writer) {
 			widths[i] = max(widths[i], term.Width(cell))
 		}
 	}
-	t.line(out, t.Head, widths, nil)
-	for _, row := range t.Rows {
-		t.line(out, row, widths, t.Paint)
+	t.line(out, -1, t.Head, widths)
+	for i, cells := range t.Rows {
+		t.line(out, i, cells, widths)
 	}
 }
 
-func (t *Table) line(out io.Writer, row []string, widths []int, paint func(int, string) string) {
+// line prints the cells of a row; -1 is the head, which has no colours.
+func (t *Table) line(out io.Writer, row int, cells []string, widths []int) {
 	var line strings.Builder
-	for i, cell := range row {
+	for i, cell := range cells {
 		padded := cell
-		if i < len(row)-1 {
+		if i < len(cells)-1 {
 			padded = term.Pad(cell, widths[i]+2)
 		}
-		if paint != nil {
-			padded = strings.Replace(padded, cell, paint(i, cell), 1)
+		if t.Paint != nil && row >= 0 {
+			padded = strings.Replace(padded, cell, t.Paint(row, i, cell), 1)
 		}
 		line.WriteString(padded)
 	}

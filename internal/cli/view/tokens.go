@@ -21,13 +21,9 @@ func (p Page) Tokens(out io.Writer, tokens []access.TokenInfo) {
 		if token.Expired {
 			expires = "expired"
 		}
-		table.Rows = append(table.Rows, []string{term.Clean(token.Name), token.Scope, p.Times.Short(token.CreatedAt), used, expires, token.ID})
+		table.Add(term.Clean(token.Name), token.Scope, p.Times.Short(token.CreatedAt), used, expires, token.ID)
 	}
-	row := -1
-	table.Paint = func(column int, cell string) string {
-		if column == 0 {
-			row++
-		}
+	table.Paint = func(row, column int, cell string) string {
 		if column == 4 && tokens[row].Expired {
 			return p.Style.Red(cell)
 		}

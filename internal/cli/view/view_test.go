@@ -246,7 +246,7 @@ func TestErrorsSayWhereWhatAndWhatToDo(t *testing.T) {
 		t.Error("(-want +got)", diff)
 	}
 	out.Reset()
-	page().Failure(&out, &runs.Error{Kind: plan.KindInvalid, Message: "no", Step: "call", Action: "netinfo.dns"})
+	page().FailureOf(&out, "the call", &runs.Error{Kind: plan.KindInvalid, Message: "no", Step: "call", Action: "netinfo.dns"})
 	if !strings.HasPrefix(out.String(), "✗ error in the call (netinfo.dns)\n") {
 		t.Errorf("a call's error begins with %q", out.String())
 	}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flowrun/flowrun/internal/web"
+)
+
+// act asks the owner of the store, which this process is where there is none, and
+// gives the store back. The question may be put twice.
+func act[T any](ctx context.Context, a *app, question func(*web.Client) (T, error)) (answer T, err error) {
+	session, err := a.connect(ctx, roleLook)
+	if err != nil {
+		return answer, err
+	}
+	err = session.tryAnyway(ctx, func(c *web.Client) (err error) {
+		answer, err = question(c)
+		return err
+	})
+	return answer, errors.Join(err, session.close(nil))
+}
+
+// ask is act for what only looks: where there is no store it asks nobody, makes
+// none, and returns errNoStore.
+func ask[T any](ctx context.Context, a *app, question func(*web.Client) (T, error)) (answer T, err error) {
+	if err := a.needStore(ctx); err != nil {
+		return answer, err
+	}
+	return act(ctx, a, question)
+}
+
+// visit is ask for what has no answer of its own.
+func (a *app) visit(ctx context.Context, question func(*web.Client) error) error {
+	_, err := ask(ctx, a, func(c *web.Client) (struct{}, error) { return struct{}{}, question(c) })
+	return err
+}
+
+// askRun is ask for what is asked of one run.
+func askRun[T any](ctx context.Context, a *app, id string, question func(*web.Client) (T, error)) (T, error) {
+	answer, err := ask(ctx, a, question)
+	return answer, a.noRun(id, err)
+}
+
+// visitRun is visit for what is asked of one run.
+func (a *app) visitRun(ctx context.Context, id string, question func(*web.Client) error) error {
+	return a.noRun(id, a.visit(ctx, question))
+}
+
+// allowNoStore is err, unless it says that there is no store: a list is empty then.
+func allowNoStore(err error) error {
+	if errors.Is(err, errNoStore) {
+		return nil
+	}
+	return err
+}
+
+// notYet is the refusal where there is no store to look into: what says what is
+// not there.
+func (a *app) notYet(err error, what string) error {
+	if !errors.Is(err, errNoStore) {
+		return err
+	}
+	return notFoundError(errors.New(what), "`"+a.commandText("config", "paths")+"` shows where it is looked for")
+}
+
+// inputAsUsage makes a usage error of an input that the owner refused.
+func inputAsUsage(err error) error {
+	var problem *web.Problem
+	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+		return usageError(errors.New(problem.Detail), problem.Hint.Text)
+	}
+	return err
+}
