@@ -28,19 +28,14 @@ var answerKinds = []string{"outputs", "pages", "error", "pending", "never", "cra
 
 // answersOf reads the answers of the file and of a case; those of the case win.
 func (b *binder) answersOf(shared, own []spec.Pair) map[string]*answers {
-	found := map[string]*answers{}
-	for _, part := range []struct {
-		pairs  []spec.Pair
-		strict bool
-	}{{shared, false}, {own, true}} {
-		for _, pair := range part.pairs {
-			if list := b.answersOfStep(pair); list != nil {
-				list.strict = part.strict
-				found[list.key] = list
-			}
+	byStep := map[string]*answers{}
+	for i, pair := range slices.Concat(shared, own) {
+		if list := b.answersOfStep(pair); list != nil {
+			list.strict = i >= len(shared)
+			byStep[list.key] = list
 		}
 	}
-	return found
+	return byStep
 }
 
 func (b *binder) answersOfStep(pair spec.Pair) *answers {
@@ -110,7 +105,7 @@ func (b *binder) answer(node *spec.Node, info *stepInfo) *answer {
 	}
 	if len(kinds) != 1 && !node.Partial {
 		problem := b.problems.Errorf(node.FirstKey(), CodeAnswer, "an answer has exactly one of %s", strings.Join(answerKinds, ", "))
-		if _, looksLike := b.looksLikeOutputs(node, info); looksLike {
+		if slices.ContainsFunc(node.Pairs, func(pair spec.Pair) bool { return slices.Contains(info.output.FieldNames(), pair.Key.Text) }) {
 			problem.Hint = diag.Say("put the fields under `outputs:`")
 		}
 		return nil
@@ -137,19 +132,7 @@ func (b *binder) answer(node *spec.Node, info *stepInfo) *answer {
 }
 
 func (a *answer) stale() bool {
-	if a.problem != nil {
-		return true
-	}
-	return slices.ContainsFunc(a.pages, (*answer).stale)
-}
-
-func (b *binder) looksLikeOutputs(node *spec.Node, info *stepInfo) (string, bool) {
-	for _, pair := range node.Pairs {
-		if slices.Contains(info.output.FieldNames(), pair.Key.Text) {
-			return pair.Key.Text, true
-		}
-	}
-	return "", false
+	return a.problem != nil || slices.ContainsFunc(a.pages, (*answer).stale)
 }
 
 // staleHint says what to do with a recording that does not fit any more.
@@ -162,16 +145,14 @@ func staleHint() diag.Hint {
 func (b *binder) converted(a *answer, node *spec.Node, t *schema.Type) (json.RawMessage, bool) {
 	inner := &reader{}
 	raw, ok := converter{r: inner, code: CodeOutput, lenient: b.recorded}.convert(node, t)
-	if ok {
-		return raw, true
+	switch {
+	case ok:
+	case b.recorded && len(inner.problems) > 0:
+		a.problem = &inner.problems[0]
+	default:
+		b.problems = append(b.problems, inner.problems...)
 	}
-	if b.recorded && len(inner.problems) > 0 {
-		problem := inner.problems[0]
-		a.problem = &problem
-		return nil, false
-	}
-	b.problems = append(b.problems, inner.problems...)
-	return nil, false
+	return raw, ok
 }
 
 func (b *binder) outputs(a *answer, completed *runs.Completed, node *spec.Node, info *stepInfo) {

@@ -2,6 +2,7 @@ package testrun
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -37,24 +38,19 @@ func bind(s *suite, workflow *plan.Workflow, steps *stepIndex) ([]testCase, diag
 // case.
 func onceEach(problems diag.List) diag.List {
 	seen := map[string]bool{}
-	var kept diag.List
-	for _, p := range problems {
-		if key := p.Pos.String() + p.Code + p.Message; !seen[key] {
-			seen[key] = true
-			kept = append(kept, p)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(problems, func(p diag.Problem) bool {
+		key := p.Pos.String() + p.Code + p.Message
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
 }
 
 // trigger is the one that starts the run of a case: that of the case, of the file,
 // else a person.
 func (b *binder) trigger(c *caseNode, shared *spec.Node) plan.Trigger {
 	manual := plan.Trigger{Name: string(plan.TriggerManual), Kind: plan.TriggerManual}
-	node := c.trigger
-	if node == nil {
-		node = shared
-	}
+	node := cmp.Or(c.trigger, shared)
 	if node == nil || node.Text == manual.Name {
 		return manual
 	}
@@ -114,8 +110,8 @@ func (b *binder) inputs(c *caseNode, shared *spec.Node, trigger plan.Trigger) js
 		writeMember(&out, f.Name, raw)
 	}
 	out.WriteByte('}')
-	for _, node := range []*spec.Node{c.inputs, shared} {
-		b.unknownInputs(node, t)
+	for _, key := range unknownFields(t, c.inputs, shared) {
+		b.problems.Errorf(key.Pos, CodeInput, "workflow %s has no input `%s`", b.workflow.Name, key.Text).Hint = diag.DidYouMean(key.Text, t.FieldNames())
 	}
 	if len(missing) > 0 && trigger.Name != "" { // else the trigger that may give them is wrong
 		b.problems.Errorf(c.pos, CodeInput, "the case lacks the inputs %s", strings.Join(missing, ", ")).Hint = diag.Say("write them under `inputs:`")
@@ -136,16 +132,20 @@ func (b *binder) input(f schema.Field, nodes ...*spec.Node) (json.RawMessage, bo
 	return nil, false
 }
 
-func (b *binder) unknownInputs(node *spec.Node, t *schema.Type) {
-	if node == nil {
-		return
-	}
-	for _, pair := range node.Pairs {
-		if _, ok := t.Field(pair.Key.Text); !ok {
-			problem := b.problems.Errorf(pair.Key.Pos, CodeInput, "workflow %s has no input `%s`", b.workflow.Name, pair.Key.Text)
-			problem.Hint = diag.DidYouMean(pair.Key.Text, t.FieldNames())
+// unknownFields are the keys of maps, which may be nil, that a type does not have.
+func unknownFields(t *schema.Type, nodes ...*spec.Node) []*spec.Node {
+	var keys []*spec.Node
+	for _, node := range nodes {
+		if node == nil {
+			continue
+		}
+		for _, pair := range node.Pairs {
+			if _, ok := t.Field(pair.Key.Text); !ok {
+				keys = append(keys, pair.Key)
+			}
 		}
 	}
+	return keys
 }
 
 // eventKinds are the keys of which an event has exactly one.
@@ -270,11 +270,7 @@ func (b *binder) wantedOutputs(w *wanted, node *spec.Node) {
 		names[i] = output.Name
 	}
 	for _, pair := range node.Pairs {
-		ok := false
-		for _, name := range names {
-			ok = ok || name == pair.Key.Text
-		}
-		if !ok {
+		if !slices.Contains(names, pair.Key.Text) {
 			b.unknown(pair.Key, "the workflow has no output", pair.Key.Text, names)
 			continue
 		}
@@ -333,15 +329,8 @@ func (b *binder) state(c *caseNode, shared *spec.Node) map[string]json.RawMessag
 		}
 		messages[f.Name] = raw
 	}
-	for _, node := range []*spec.Node{c.state, shared} {
-		if node == nil {
-			continue
-		}
-		for _, pair := range node.Pairs {
-			if _, ok := t.Field(pair.Key.Text); !ok {
-				b.unknown(pair.Key, "the workflow has no state", pair.Key.Text, t.FieldNames())
-			}
-		}
+	for _, key := range unknownFields(t, c.state, shared) {
+		b.unknown(key, "the workflow has no state", key.Text, t.FieldNames())
 	}
 	return messages
 }

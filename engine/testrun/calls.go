@@ -1,8 +1,10 @@
 package testrun
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,26 +35,20 @@ func (d *driver) call(op *drive.Operation) {
 		d.Answer(op, d.Now, op.Answer(runs.Answer{Failed: refusal}))
 		return
 	}
-	a := d.answerFor(c.Step, c.PageCursor)
-	if a == nil && c.Action == runs.CoreNotify && d.listFor(c.Step) == nil {
-		a = notified
+	if c.Action == runs.CoreNotify && d.listFor(c.Step) == nil {
+		d.deliver(op, notified, noted)
+		return
 	}
+	a, lack := d.answerFor(c.Step, c.PageCursor)
 	if a == nil {
 		noted.answer = "none"
-		d.unanswered(c.Step, c.PageCursor)
-		d.Answer(op, d.Now, failed(op, plan.KindInternal, runs.NotApplied, "the test has no answer"))
+		d.Answer(op, d.Now, failed(op, plan.KindInternal, runs.NotApplied, lack))
 		return
 	}
 	d.deliver(op, a, noted)
 }
 
 func (d *driver) deliver(op *drive.Operation, a *answer, noted *call) {
-	if a.problem != nil {
-		noted.answer = "none"
-		d.stale(a)
-		d.Answer(op, d.Now, failed(op, plan.KindInternal, runs.NotApplied, "the recorded answer does not fit any more"))
-		return
-	}
 	ev, timeout := op.Answer(a.answer), op.Command.Call.Timeout
 	noted.answer = "error"
 	switch {
@@ -83,9 +79,18 @@ func failed(op *drive.Operation, kind plan.ErrorKind, applied runs.Applied, mess
 }
 
 // answerFor takes the answer of a call: that of the very item, else that of the
-// step in every item. nil when there is none.
-func (d *driver) answerFor(step, cursor string) *answer {
-	return takeFrom(d.test.answers, step, cursor)
+// step in every item. Where there is none that fits, the case fails, and lack says
+// what the test lacks.
+func (d *driver) answerFor(step, cursor string) (a *answer, lack string) {
+	switch a = takeFrom(d.test.answers, step, cursor); {
+	case a == nil:
+		d.unanswered(step, cursor)
+		return nil, "the test has no answer"
+	case a.problem != nil:
+		d.stale(a)
+		return nil, "the recorded answer does not fit any more"
+	}
+	return a, ""
 }
 
 // take returns the next answer of a list. Pages are chosen by the call's cursor
@@ -132,11 +137,9 @@ func (d *driver) unanswered(step, cursor string) {
 	pos, message, hint := d.test.pos, "the call of step `"+step+"` has no answer", "add an answer like this one to the case, or to the file:"
 	if list := d.listFor(step); list != nil {
 		pos = list.pos
-		switch {
-		case cursor != "":
+		message = fmt.Sprintf("step `%s` makes one call more than its list has answers (%d)", step, len(list.list))
+		if cursor != "" {
 			message = fmt.Sprintf("step `%s` asks for the page `%s`, which no answer has", step, cursor)
-		default:
-			message = fmt.Sprintf("step `%s` makes one call more than its list has answers (%d)", step, len(list.list))
 		}
 		hint = "add one more answer to the list, or write a single answer for all calls"
 	}
@@ -155,16 +158,9 @@ func (d *driver) listFor(step string) *answers {
 }
 
 func (d *driver) stale(a *answer) {
-	hint := staleHint().Text
-	if a.problem.Hint.Text != "" {
-		hint = a.problem.Hint.Text + "; " + hint
+	if !slices.ContainsFunc(d.failures, func(f Failure) bool { return f.Pos == a.problem.Pos }) {
+		d.failures = append(d.failures, staleFailure(a.problem))
 	}
-	for _, failure := range d.failures {
-		if failure.Pos == a.problem.Pos {
-			return
-		}
-	}
-	d.fail(a.problem.Pos, FailStale, a.problem.Message, hint)
 }
 
 // refused asks the plugin about the input, as it would be asked before a real
@@ -188,7 +184,7 @@ func (d *driver) refused(command journal.Command) *runs.Error {
 	if !d.asked["refused "+command.Call.Step] {
 		d.asked["refused "+command.Call.Step] = true
 		d.fail(d.posOf(command.Call.Step), FailRefused, fmt.Sprintf("step `%s`: %s refuses the input: %s", command.Call.Step, command.Call.Action, message),
-			"expect.error with kind: invalid says that this is meant", "at "+orRoot(r.Pointer)+" of "+clip(string(command.Call.Input)))
+			"expect.error with kind: invalid says that this is meant", "at "+cmp.Or(r.Pointer, "/")+" of "+clip(string(command.Call.Input)))
 	}
 	return &runs.Error{
 		Kind: plan.KindInvalid, Action: command.Call.Action, Applied: runs.NotApplied, Message: message, Pointer: r.Pointer,
@@ -201,13 +197,6 @@ func (d *driver) posOf(step string) diag.Pos {
 		return list.pos
 	}
 	return d.test.pos
-}
-
-func orRoot(pointer string) string {
-	if pointer == "" {
-		return "/"
-	}
-	return pointer
 }
 
 // clip shortens a value that is shown on a line.
@@ -225,16 +214,14 @@ func (d *driver) child(op *drive.Operation) {
 	c := command.Child
 	d.calls = append(d.calls, call{path: command.Path, at: d.Now, command: journal.Call{Step: c.Step, Action: c.Workflow, Input: c.Inputs, Attempt: 1}})
 	noted := &d.calls[len(d.calls)-1]
-	a := d.answerFor(c.Step, "")
-	end := &journal.Child{RunID: c.RunID}
-	wait := a.delay()
+	a, lack := d.answerFor(c.Step, "")
+	if a == nil {
+		a = &answer{answer: runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Message: lack}}}
+	}
+	end, wait := &journal.Child{RunID: c.RunID}, a.after
 	switch {
-	case a == nil:
-		d.unanswered(c.Step, "")
-		end.Failed, noted.answer = &runs.Error{Kind: plan.KindInternal, Message: "the test has no answer"}, "none"
-	case a.problem != nil:
-		d.stale(a)
-		end.Failed, noted.answer = &runs.Error{Kind: plan.KindInternal, Message: "the recorded answer does not fit any more"}, "none"
+	case lack != "":
+		end.Failed, noted.answer = a.answer.Failed, "none"
 	case a.answer.Completed != nil:
 		end.Outputs, noted.answer = a.answer.Completed.Output, "outputs"
 	case a.crash:
@@ -245,13 +232,6 @@ func (d *driver) child(op *drive.Operation) {
 		end.Failed, noted.answer = a.answer.Failed, "error"
 	}
 	d.Answer(op, d.Now.Add(wait), journal.Event{Kind: journal.ChildEnded, Path: command.Path, Child: end})
-}
-
-func (a *answer) delay() time.Duration {
-	if a == nil {
-		return 0
-	}
-	return a.after
 }
 
 // inputOf is the input of a call as expectations see it.

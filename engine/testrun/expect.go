@@ -54,7 +54,7 @@ func (b *binder) wantedThat(w *wanted, node *spec.Node) {
 func (b *binder) issue(n *spec.Node, offset int, issue eval.Issue) {
 	problem := b.problems.Errorf(n.Span(offset+issue.Start, offset+issue.End), CodeExpression, "%s", issue.Message)
 	problem.Hint = issue.Hint
-	if issue.Hint.Text == "" && n.IsPlain() && contains(issue.Message, "not closed") {
+	if issue.Hint.Text == "" && n.IsPlain() && strings.Contains(issue.Message, "not closed") {
 		problem.Hint = diag.Say("inside { } and [ ] of YAML a comma ends the text: put the expression in quotes")
 	}
 }

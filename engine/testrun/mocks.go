@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,12 +41,12 @@ func LoadMocks(ctx context.Context, host Host, file string, src []byte, caseName
 	if suite == nil || suite.workflow == nil || problems.HasErrors() {
 		return nil, problems
 	}
-	workflow, found, err := host.Workflow(ctx, path.Join(path.Dir(file), suite.workflow.Text))
+	workflow, ofWorkflow, err := host.Workflow(ctx, path.Join(path.Dir(file), suite.workflow.Text))
 	if err != nil {
 		problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err).Hint = diag.Say("the path is read as seen from the test file's folder")
 		return nil, problems
 	}
-	if problems = append(problems, found...); workflow == nil {
+	if problems = append(problems, ofWorkflow...); workflow == nil {
 		return nil, problems
 	}
 	steps, err := indexSteps(workflow)
@@ -187,4 +186,4 @@ func takeFrom(lists map[string]*answers, step, cursor string) *answer {
 }
 
 // Steps lists the paths that are answered, in order.
-func (m *Mocks) Steps() []string { return slices.Clone(sortedKeys(m.answers)) }
+func (m *Mocks) Steps() []string { return sortedKeys(m.answers) }

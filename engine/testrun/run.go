@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -111,14 +112,16 @@ func (f *FileResult) outdated(suite *suite, problems diag.List) {
 	for _, c := range suite.cases {
 		result := CaseResult{Name: c.name, Line: c.pos.Line, Status: Stale, Failures: []Failure{}}
 		for _, p := range problems {
-			hint := staleHint().Text
-			if p.Hint.Text != "" {
-				hint = p.Hint.Text + "; " + hint
-			}
-			result.Failures = append(result.Failures, Failure{Pos: p.Pos, Kind: FailStale, Message: p.Message, Hint: hint})
+			result.Failures = append(result.Failures, staleFailure(&p))
 		}
 		f.Cases = append(f.Cases, result)
 	}
+}
+
+// staleFailure is the failure of what does not fit any more in a recording.
+func staleFailure(p *diag.Problem) Failure {
+	hint := strings.TrimPrefix(p.Hint.Text+"; "+staleHint().Text, "; ")
+	return Failure{Pos: p.Pos, Kind: FailStale, Message: p.Message, Hint: hint}
 }
 
 // finished settles the status of a file.
@@ -269,7 +272,7 @@ func (d *driver) judgeError(value any, want *wanted) {
 	for _, pair := range want.failure {
 		text, _ := got[pair.Key.Text].(string)
 		if pair.Key.Text == "message" {
-			if !contains(text, pair.Value.Text) {
+			if !strings.Contains(text, pair.Value.Text) {
 				d.fail(pair.Value.Pos, FailExpectation, "error.message does not contain the text", "", "want … "+pair.Value.Text+" …", "got  "+clip(text))
 			}
 			continue

@@ -40,9 +40,7 @@ func indexSteps(w *plan.Workflow) (*stepIndex, error) {
 	for _, builtin := range interp.Builtins() {
 		actions[builtin.FullName()] = builtin
 	}
-	for name, action := range w.Actions {
-		actions[name] = action
-	}
+	maps.Copy(actions, w.Actions)
 	for _, list := range []struct {
 		prefix string
 		steps  []plan.Step

@@ -29,12 +29,7 @@ func (c converter) convert(node *spec.Node, t *schema.Type) (json.RawMessage, bo
 		return nil, false
 	}
 	if _, err := t.Decode(raw); err != nil {
-		var mismatch *schema.Mismatch
-		if !errors.As(err, &mismatch) {
-			c.wrong(node.Pos, err.Error(), diag.Hint{})
-			return nil, false
-		}
-		c.wrong(nodeAt(node, mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
+		c.mismatch(node, err)
 		return nil, false
 	}
 	return raw, true
@@ -42,6 +37,16 @@ func (c converter) convert(node *spec.Node, t *schema.Type) (json.RawMessage, bo
 
 func (c converter) wrong(pos diag.Pos, message string, hint diag.Hint) {
 	c.r.problems.Errorf(pos, c.code, "%s", message).Hint = hint
+}
+
+// mismatch reports what does not fit its type, at the part that it is about.
+func (c converter) mismatch(node *spec.Node, err error) {
+	var mismatch *schema.Mismatch
+	if errors.As(err, &mismatch) {
+		c.wrong(nodeAt(node, mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
+	} else {
+		c.wrong(node.Pos, err.Error(), diag.Hint{})
+	}
 }
 
 func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
@@ -60,16 +65,11 @@ func (c converter) value(node *spec.Node, t *schema.Type) json.RawMessage {
 		return c.list(node, t)
 	}
 	raw, err := t.FromScalar(node.Text, node.IsPlain())
-	if err == nil {
-		return raw
+	if err != nil {
+		c.mismatch(node, err)
+		return nil
 	}
-	var mismatch *schema.Mismatch
-	if errors.As(err, &mismatch) {
-		c.wrong(node.Pos, mismatch.Message, mismatch.Hint)
-	} else {
-		c.wrong(node.Pos, err.Error(), diag.Hint{})
-	}
-	return nil
+	return raw
 }
 
 // SecretPrefix begins the names of secrets that stand in answers.

@@ -2,7 +2,6 @@ package testrun
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -110,8 +109,6 @@ func (d *driver) logValues() []any {
 	}
 	return values
 }
-
-func contains(text, part string) bool { return strings.Contains(text, part) }
 
 // show writes a value on one line, as JSON.
 func show(value any) string {
