@@ -2,6 +2,7 @@ package eval
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -67,6 +68,40 @@ func conjuncts(node ast.Node, found []string) []string {
 		return conjuncts(n.Right, conjuncts(n.Left, found))
 	}
 	return append(found, node.String())
+}
+
+// Conjuncts returns the texts of what the expression joins with `and`, as they are
+// written; the whole text alone where it joins nothing.
+func (x *Expression) Conjuncts() []string {
+	var parts []string
+	rest, node := x.source, x.root
+	for {
+		left, right, joined := x.operands(rest, node, "and", "&&")
+		if !joined {
+			return append([]string{strings.TrimSpace(rest)}, parts...)
+		}
+		parts = append([]string{right}, parts...)
+		rest, node = left, node.(*ast.BinaryNode).Left
+	}
+}
+
+// Compared returns the texts of the two sides of `==`; false for all else.
+func (x *Expression) Compared() (left, right string, ok bool) {
+	return x.operands(x.source, x.root, "==")
+}
+
+// operands cuts the text of a node, which the source begins with, at its operator.
+// What stands in brackets as a whole is one part.
+func (x *Expression) operands(text string, node ast.Node, operators ...string) (left, right string, ok bool) {
+	n, ok := node.(*ast.BinaryNode)
+	if !ok || !slices.Contains(operators, n.Operator) {
+		return "", "", false
+	}
+	if start, end := x.span(n); x.source[start:end] != strings.TrimSpace(text) {
+		return "", "", false
+	}
+	from, to := x.at(n)
+	return strings.TrimSpace(text[:from]), strings.TrimSpace(text[to:]), true
 }
 
 // ReadsTime reports whether the result depends on when the expression runs.

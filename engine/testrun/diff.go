@@ -166,9 +166,10 @@ func numberOf(v any) (string, bool) {
 
 // firstFalse returns the first part of a conjunction that is not true; "" when
 // the expression is none.
-func firstFalse(source string, world map[string]any, at time.Time) string {
-	for _, part := range conjuncts(source) {
-		if holds, err := evaluate(part, world, at); err != nil || holds != true {
+func firstFalse(x *eval.Expression, world map[string]any, at time.Time) string {
+	parts := x.Conjuncts()
+	for _, part := range parts {
+		if holds, err := evaluate(part, world, at); len(parts) > 1 && (err != nil || holds != true) {
 			return part
 		}
 	}
@@ -179,15 +180,15 @@ func firstFalse(source string, world map[string]any, at time.Time) string {
 // a comparison differ.
 func explain(source string, parsed *eval.Expression, world map[string]any, at time.Time) []string {
 	var lines []string
-	if left, right, ok := sides(source); ok {
+	if part, issues := eval.Parse(source); len(issues) == 0 {
+		parsed = part
+	}
+	if left, right, ok := parsed.Compared(); ok {
 		got, errLeft := evaluate(left, world, at)
 		want, errRight := evaluate(right, world, at)
 		if errLeft == nil && errRight == nil {
 			lines = append(lines, differences(got, want)...)
 		}
-	}
-	if part, issues := eval.Parse(source); len(issues) == 0 {
-		parsed = part
 	}
 	seen := map[string]bool{}
 	for _, read := range parsed.Reads() {

@@ -1,7 +1,6 @@
 package testrun
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -201,75 +200,4 @@ func relaxed(t *schema.Type) *schema.Type {
 		clone.Fields = append(clone.Fields, field)
 	}
 	return clone
-}
-
-// conjuncts cuts an expression at its outermost `and`s, so that the part that
-// does not hold is told; nil when there is nothing to cut.
-func conjuncts(source string) []string {
-	parts := cut(source, []string{" and ", " && "})
-	if len(parts) < 2 || hasLoose(source, " or ", " || ", " ? ", " | ") {
-		return nil
-	}
-	return valid(parts)
-}
-
-// sides cuts a comparison `a == b` in two; false when it is none.
-func sides(source string) (left, right string, ok bool) {
-	parts := cut(source, []string{" == "})
-	if len(parts) != 2 || hasLoose(source, " and ", " && ", " or ", " || ", " ? ", " | ", " != ", " ?? ") || strings.HasPrefix(source, "not ") {
-		return "", "", false
-	}
-	if parts = valid(parts); parts == nil {
-		return "", "", false
-	}
-	return parts[0], parts[1], true
-}
-
-func hasLoose(source string, words ...string) bool { return len(cut(source, words)) > 1 }
-
-// valid returns the parts, trimmed, when each is an expression of its own.
-func valid(parts []string) []string {
-	for i, part := range parts {
-		parts[i] = strings.TrimSpace(part)
-		if _, issues := eval.Parse(parts[i]); len(issues) > 0 {
-			return nil
-		}
-	}
-	return parts
-}
-
-// cut splits at words that stand outside of quotes and brackets.
-func cut(source string, words []string) []string {
-	var parts []string
-	depth, from := 0, 0
-	for i := 0; i < len(source); i++ {
-		switch c := source[i]; c {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case '"', '\'', '`':
-			i = endOfText(source, i)
-			continue
-		}
-		at := strings.ReplaceAll(source[i:min(len(source), i+8)], "\n", " ")
-		word := slices.IndexFunc(words, func(w string) bool { return depth == 0 && strings.HasPrefix(at, w) })
-		if word >= 0 {
-			parts = append(parts, source[from:i])
-			i += len(words[word]) - 2
-			from = i + 1
-		}
-	}
-	return append(parts, source[from:])
-}
-
-// endOfText returns the place of the quote that ends the text at i.
-func endOfText(source string, i int) int {
-	quote := source[i]
-	for i++; i < len(source) && source[i] != quote; i++ {
-		if source[i] == '\\' && quote != '`' {
-			i++
-		}
-	}
-	return i
 }

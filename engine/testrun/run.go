@@ -296,7 +296,7 @@ func (d *driver) judgeThat(x *expectation, world map[string]any) {
 		if errors.As(err, &failure) && failure.End > failure.Start && failure.End <= len(source) {
 			pos = x.node.Span(x.offset+failure.Start, x.offset+failure.End)
 		}
-	} else if part := firstFalse(source, world, d.Now); part != "" {
+	} else if part := firstFalse(x.parsed, world, d.Now); part != "" {
 		source = part
 		message += ": `" + clip(part) + "` does not hold"
 	}
