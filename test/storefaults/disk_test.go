@@ -333,18 +333,29 @@ func (f fate) files(d *disk) map[string]image {
 	return images
 }
 
-// writeImages makes the folder hold just these files.
+// writeImages makes the folder hold just these files. What has the name of one is
+// written over, since new pages take longer.
 func writeImages(folder string, images map[string]image) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		if _, stays := images[entry.Name()]; !stays || !entry.Type().IsRegular() {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		}
 	}
 	for name, content := range images {
-		path := filepath.Join(folder, name)
-		err = errors.Join(err, os.WriteFile(path, content.data, 0o600), os.Truncate(path, content.size))
+		err = errors.Join(err, content.write(filepath.Join(folder, name)))
 	}
 	return err
+}
+
+func (i image) write(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(i.data)
+	return errors.Join(err, file.Truncate(int64(len(i.data))), file.Truncate(i.size), file.Close())
 }

@@ -56,7 +56,7 @@ const (
 type verdict struct{ Verdict, Detail string }
 
 func judge(in io.Reader, out io.Writer) int {
-	cache := new(memo)
+	cache, migrated := new(memo), new(moved)
 	decoder, encoder := json.NewDecoder(in), json.NewEncoder(out)
 	for {
 		var q question
@@ -66,19 +66,19 @@ func judge(in io.Reader, out io.Writer) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 2
 		}
-		if err := encoder.Encode(q.answer(cache)); err != nil {
+		if err := encoder.Encode(q.answer(cache, migrated)); err != nil {
 			return 2
 		}
 	}
 }
 
-func (q *question) answer(cache *memo) verdict {
+func (q *question) answer(cache *memo, migrated *moved) verdict {
 	if q.Plain != "" {
 		return comparePlain(q.Path, q.Plain)
 	}
 	options := storeOptions(q.Map)
 	if q.Migrated != "" {
-		return q.migration(options)
+		return q.migration(options, migrated)
 	}
 	if q.Check {
 		if detail := check(q.Path, options); detail != "" {

@@ -42,7 +42,7 @@ func child(role string) int {
 }
 
 func childEnv(verb, argument string) []string {
-	return append(os.Environ(), childVariable+"="+verb+" "+argument, "GORACE=atexit_sleep_ms=0", "GOMAXPROCS=2")
+	return append(os.Environ(), childVariable+"="+verb+" "+argument, "GORACE=atexit_sleep_ms=0", "GOMAXPROCS=2", "GOGC=400")
 }
 
 // testSeed is the same at every commit; FLOWRUN_SEED=random, or a number, takes
