@@ -3,39 +3,62 @@ package pluginhost
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/flowrun/flowrun/proto/handshake"
 )
 
-// crowdTick is how often the processes of a plugin are counted; where that takes
-// long, since the machine has many, the pause is crowdRest times as long. Their memory
-// is looked at each memoryTick.
+// crowdTick is how often the processes of a plugin are counted, in a list that may be
+// tableAge old; where reading it takes much of a processor, since the machine has many,
+// crowdRest times as long as that. Their memory is looked at each memoryTick.
 const (
 	crowdTick  = 500 * time.Millisecond
+	tableAge   = crowdTick / 2
 	crowdRest  = 50
 	memoryTick = 100 * time.Millisecond
 )
+
+// processTable is the list of all processes, which is read once for all plugins that
+// are counted at about the same time. Safe for concurrent use.
+type processTable struct {
+	mu   sync.Mutex
+	at   time.Time
+	rest time.Duration // until it is read again
+	rows []processRow
+}
+
+type processRow struct{ pid, parent, group int }
+
+// read returns the processes that live, as they were a moment before now at most.
+func (t *processTable) read(now time.Time) []processRow {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.at) > t.rest {
+		rows, cost := liveProcesses()
+		t.at, t.rest, t.rows = now, max(tableAge, crowdRest*cost), rows
+	}
+	return t.rows
+}
 
 // watchCrowd kills a plugin that has started too many processes, or uses too much
 // memory.
 func (r *processRunner) watchCrowd(ended <-chan struct{}) {
 	pid := r.cmd.Process.Pid
 	var crowd []int
-	counted, pause := time.Duration(0), crowdTick
+	counted := time.Duration(0)
 	timer := time.NewTicker(memoryTick)
 	defer timer.Stop()
 	for {
-		var began time.Time
+		var now time.Time
 		select {
 		case <-ended:
 			return
-		case began = <-timer.C:
+		case now = <-timer.C:
 		}
-		if counted += memoryTick; counted >= pause {
-			crowd = r.crowd(pid)
-			counted, pause = 0, max(crowdTick, crowdRest*time.Since(began))
+		if counted += memoryTick; counted >= crowdTick {
+			counted, crowd = 0, r.crowd(pid, now)
 			for _, child := range crowd {
 				limitChild(child, r.limits) // it may have been started before the plugin itself was limited
 			}

@@ -23,6 +23,7 @@ type Host struct {
 	units   map[string]*unit
 	names   []string
 	spawn   *spawner
+	table   processTable
 	hashKey []byte // of config hashes
 
 	probe     func() []confine.Part

@@ -143,7 +143,7 @@ func (p *process) prepare() error {
 	}
 	p.runner = &processRunner{
 		path: p.exe.path, code: p.code, args: p.exe.args, dir: p.folders.home, roots: []string{p.folders.socket, p.folders.tmp},
-		spawn: h.spawn, rules: rules, group: p.group, limits: h.options.Limits, token: p.token, mark: p.mark, output: p.output, exited: make(chan struct{}),
+		spawn: h.spawn, rules: rules, group: p.group, limits: h.options.Limits, table: &h.table, token: p.token, mark: p.mark, output: p.output, exited: make(chan struct{}),
 		started: func(pid int) {
 			if err := h.pids.add(p, pid, h.options.Now()); err != nil {
 				h.options.Log.Warn("plugin process not recorded", "plugin", p.unit.source.Name, "error", err)

@@ -3,9 +3,13 @@ package pluginhost
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // How many processes a plugin may be.
@@ -68,28 +72,51 @@ func readStatus(text string) (uid, threads int) {
 	return uid, threads
 }
 
-// family returns what a process has started, what that has started, and what is of
-// its group without being of its tree any more.
-func family(pid int) []int {
+// liveProcesses lists the processes of the machine, and says how much processor time it
+// took: where others take the processors, that is less than what has passed.
+func liveProcesses() (rows []processRow, cost time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := threadTime()
+	defer func() { cost = threadTime() - began }()
 	names, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil
+		return nil, 0
 	}
-	group := strconv.Itoa(pid)
-	children, seen := map[int][]int{}, map[int]bool{pid: true}
-	var found []int
 	for _, name := range names {
-		child, err := strconv.Atoi(name.Name())
+		pid, err := strconv.Atoi(name.Name())
 		if err != nil {
 			continue
 		}
-		stat, err := readStat(child)
+		stat, err := readStat(pid)
 		if err != nil || stat.state == "Z" {
 			continue
 		}
-		children[stat.parent] = append(children[stat.parent], child)
-		if stat.group == group && child != pid {
-			found, seen[child] = append(found, child), true
+		if group, err := strconv.Atoi(stat.group); err == nil {
+			rows = append(rows, processRow{pid: pid, parent: stat.parent, group: group})
+		}
+	}
+	return rows, 0
+}
+
+// threadTime is the processor time that the calling thread has taken.
+func threadTime() time.Duration {
+	var spent unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &spent); err != nil {
+		return 0
+	}
+	return time.Duration(spent.Nano())
+}
+
+// family returns what a process has started, what that has started, and what is of
+// its group without being of its tree any more.
+func family(pid int, all []processRow) []int {
+	children, seen := map[int][]int{}, map[int]bool{pid: true}
+	var found []int
+	for _, row := range all {
+		children[row.parent] = append(children[row.parent], row.pid)
+		if row.group == pid && row.pid != pid {
+			found, seen[row.pid] = append(found, row.pid), true
 		}
 	}
 	for next := append([]int{pid}, found...); len(next) > 0; next = next[1:] {
@@ -107,7 +134,8 @@ func family(pid int) []int {
 // rules as plugins are: a group of the same number that is somebody else's is not touched.
 func confinedIn(group int) []int {
 	var found []int
-	for _, pid := range family(group) {
+	all, _ := liveProcesses()
+	for _, pid := range family(group, all) {
 		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 		stat, statErr := readStat(pid)
 		if err == nil && statErr == nil && stat.group == strconv.Itoa(group) && strings.Contains(string(data), "\nNoNewPrivs:\t1\n") {

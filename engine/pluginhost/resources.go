@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/pluginhost/cgroup"
@@ -96,9 +97,9 @@ func (h *Host) makeGroup(plugin, id string) (*cgroup.Group, error) {
 }
 
 // crowd lists what a plugin has started: all of its group, however it left its tree.
-func (r *processRunner) crowd(pid int) []int {
+func (r *processRunner) crowd(pid int, now time.Time) []int {
 	if r.group == nil {
-		return family(pid)
+		return family(pid, r.table.read(now))
 	}
 	return slices.DeleteFunc(r.group.Processes(), func(other int) bool { return other == pid })
 }

@@ -41,8 +41,9 @@ type processRunner struct {
 	pass    uint32         // of its group (confine.Group)
 	group   *cgroup.Group  // that it starts in; nil = that of the host
 	limits  Limits
-	token   string // the launch token
-	mark    string // is in the environment of what the process starts
+	table   *processTable // of the host
+	token   string        // the launch token
+	mark    string        // is in the environment of what the process starts
 	output  *output
 	started func(pid int) // called as soon as the process exists
 

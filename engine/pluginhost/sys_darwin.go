@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,8 +61,10 @@ func processStart(pid int) (start string, ok bool) {
 	return fmt.Sprintf("%d.%06d", at.Sec, at.Usec), true
 }
 
-// family finds nothing: the tree of processes can't be read here.
-func family(int) []int { return nil }
+// liveProcesses finds nothing: the tree of processes can't be read here.
+func liveProcesses() ([]processRow, time.Duration) { return nil, 0 }
+
+func family(int, []processRow) []int { return nil }
 
 // processesWith finds nothing: environments of other processes can't be read.
 func processesWith(func(environ string) bool) []int { return nil }

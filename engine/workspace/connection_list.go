@@ -78,7 +78,7 @@ func (p *Workspace) ConnectionStatus(namedConnection NamedConnection) Connection
 	if description.Login != nil && status.TokenFrom == "" {
 		status.Login = &LoginState{State: LoginNone}
 	}
-	configType, err := schema.FromJSON(description.ConfigSchema)
+	configType, err := p.configType(namedConnection.Plugin)
 	if err != nil {
 		status.Error = fmt.Sprintf("config schema of plugin %s: %v", namedConnection.Plugin, err)
 		return status

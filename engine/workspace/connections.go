@@ -129,11 +129,9 @@ func (p *Workspace) connectionConfig(c *project.Connection) (json.RawMessage, di
 		return json.RawMessage("{}"), nil
 	}
 	var problems diag.List
-	var configType *schema.Type
-	if description, err := p.Describe(c.Plugin); err == nil && len(description.ConfigSchema) > 0 {
-		if parsed, err := schema.FromJSON(description.ConfigSchema); err == nil {
-			configType = parsed
-		}
+	configType, err := p.configType(c.Plugin)
+	if err != nil {
+		configType = nil // what is wrong with the plugin is told by who uses it
 	}
 	converter := configConverter{connection: c.Name, problems: &problems}
 	value := converter.convert(c.Config, configType)

@@ -11,7 +11,6 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/runs"
-	"github.com/flowrun/flowrun/engine/schema"
 	"github.com/flowrun/flowrun/engine/secret"
 )
 
@@ -250,11 +249,7 @@ func (p *Workspace) missing(ctx context.Context, u ConnectionUse, settings json.
 // MissingSettings reports the settings that the plugin requires and that a connection
 // does not have.
 func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawMessage, place diag.Pos, problems *diag.List) {
-	description, err := p.Describe(u.Plugin)
-	if err != nil {
-		return
-	}
-	t, err := schema.FromJSON(description.ConfigSchema)
+	t, err := p.configType(u.Plugin)
 	if err != nil {
 		return
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/schema"
 )
 
 // SimulatorCommand is a program that stands for a service in a sandbox.
@@ -62,11 +61,10 @@ func (p *Workspace) SimulatorCommands() []SimulatorCommand {
 // must fit the plugin, and each address in it, also those that the plugin would take
 // by default, must be on this machine.
 func (p *Workspace) CheckSimulator(c SimulatorCommand, config json.RawMessage) error {
-	description, err := p.Describe(c.Plugin)
-	if err != nil {
+	if _, err := p.Describe(c.Plugin); err != nil {
 		return err
 	}
-	t, err := schema.FromJSON(description.ConfigSchema)
+	t, err := p.configType(c.Plugin)
 	if err != nil {
 		return fmt.Errorf("config schema of plugin %s: %w", c.Plugin, err)
 	}

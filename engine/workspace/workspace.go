@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,10 +23,6 @@ import (
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/testrun"
 )
-
-// describeTimeout bounds the first start of a plugin whose description is not
-// cached.
-const describeTimeout = 30 * time.Second
 
 // Workspace is a loaded flowrun.yaml with the plugins that it may use. It needs
 // no lock: validate, graph and plugins work beside a running engine. Safe for
@@ -51,12 +46,7 @@ type Workspace struct {
 	taught   taught // guarded by learning
 
 	mu           sync.Mutex
-	descriptions map[string]description
-}
-
-type description struct {
-	*pluginhost.Description
-	err error
+	descriptions map[string]*description // those that were asked for, by plugin; guarded by mu
 }
 
 // Load reads the project file. A wrong one is a diag.List error. A state
@@ -81,7 +71,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		config:       config,
 		file:         file,
 		redactor:     secret.NewRedactor(),
-		descriptions: map[string]description{},
+		descriptions: map[string]*description{},
 		builtins:     map[string]*plan.Action{},
 		taught:       taught{},
 	}
@@ -280,27 +270,6 @@ func (p *Workspace) PluginNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Describe asks a plugin once for its description.
-func (p *Workspace) Describe(plugin string) (*pluginhost.Description, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if known, ok := p.descriptions[plugin]; ok {
-		return known.Description, known.err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
-	defer cancel()
-	found, err := p.host.Describe(ctx, plugin)
-	p.descriptions[plugin] = description{found, err}
-	return found, err
-}
-
-// ForgetFailures lets the plugins that could not be described be asked again.
-func (p *Workspace) ForgetFailures() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.descriptions, func(_ string, d description) bool { return d.err != nil })
 }
 
 // Action finds an action by its full name.

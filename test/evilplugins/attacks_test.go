@@ -16,12 +16,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/pluginhost"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testparallel"
 )
 
 // fort is a host with an attacker and a neighbour, and beside them what the attacker
@@ -34,27 +37,28 @@ type fort struct {
 	address   string
 }
 
-var evilPath string
+// programs is the folder of what all tests run.
+var programs string
 
-// evilBinary builds the plugin once for all tests of attacks.
+// evilBuilt builds the plugin once.
+var evilBuilt = sync.OnceValue(func() error { return testbuild.Program(filepath.Join(programs, "evil"), "./testdata/evil") })
+
 func evilBinary(t *testing.T) string {
 	t.Helper()
-	if evilPath == "" {
-		dir, err := os.MkdirTemp("", "evil")
-		if err != nil {
-			t.Fatal(err)
-		}
-		evilPath = filepath.Join(dir, "evil")
-		build(t, evilPath, "./testdata/evil")
+	if err := evilBuilt(); err != nil {
+		t.Fatal(err)
 	}
-	return evilPath
+	return filepath.Join(programs, "evil")
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if evilPath != "" {
-		_ = os.RemoveAll(filepath.Dir(evilPath))
+	testparallel.AtLeast(6)
+	var err error
+	if programs, err = os.MkdirTemp("", "evil"); err != nil {
+		panic(err)
 	}
+	code := m.Run()
+	_ = os.RemoveAll(programs)
 	os.Exit(code)
 }
 
@@ -144,6 +148,7 @@ func held(t *testing.T, f *fort) map[string]bool {
 }
 
 func TestIssue13_04_AttacksFail(t *testing.T) {
+	t.Parallel()
 	evil := evilBinary(t)
 	f := newFort(t, evil, pluginhost.SandboxAuto, []string{"api.example"})
 	parts := held(t, f)
@@ -169,6 +174,7 @@ func TestIssue13_04_AttacksFail(t *testing.T) {
 // TestIssue13_04_ControlAttacksSucceed: without the sandbox the same attacks get
 // something, unless the system itself refuses them to everybody.
 func TestIssue13_04_ControlAttacksSucceed(t *testing.T) {
+	t.Parallel()
 	evil := evilBinary(t)
 	f := newFort(t, evil, pluginhost.SandboxOff, nil)
 	// What a system may refuse by itself: other users, Yama, no user namespaces.
@@ -188,6 +194,7 @@ func TestIssue13_04_ControlAttacksSucceed(t *testing.T) {
 // TestIssue13_04_NothingOutlivesTheEngine: a child in a session of its own, without
 // environment, files and parent, ends with the host; without the sandbox it stays.
 func TestIssue13_04_NothingOutlivesTheEngine(t *testing.T) {
+	t.Parallel()
 	evil := evilBinary(t)
 	for _, sandbox := range []pluginhost.Sandbox{pluginhost.SandboxAuto, pluginhost.SandboxOff} {
 		f := newFort(t, evil, sandbox, nil)
@@ -226,6 +233,7 @@ func rows(pid int) bool {
 // TestIssue13_04_TenThousandForks: the plugin ends in its own step, and nothing of it is
 // left. Without the limit it goes on.
 func TestIssue13_04_TenThousandForks(t *testing.T) {
+	t.Parallel()
 	evil := evilBinary(t)
 	for processes, forks := range map[int]int{0: 10_000, -1: 100} {
 		state := t.TempDir()

@@ -75,12 +75,12 @@ func behaviours() []behaviour {
 		{name: "ignores_every_signal", says: `did not answer in time`},
 		{name: "stops_itself", says: `did not answer in time`},
 		{name: "kills_its_group", says: `signal: killed`},
-		{name: "forks_without_end", says: `killed by flowrun: it was [0-9]+ processes, 64 are allowed`, run: "steps:\n  - {id: s, uses: %[1]s.act, timeout: 15s, retry: {attempts: 1}}\n"},
+		{name: "forks_without_end", says: `killed by flowrun: it was [0-9]+ processes, 64 are allowed`, run: "steps:\n  - {id: s, uses: %[1]s.act, timeout: 30s, retry: {attempts: 1}}\n"},
 		{name: "leaves_a_child_with_its_pipes", says: `exit status 6`},
 		{name: "floods_stderr", says: `did not answer in time`},
 		{name: "forges_its_stderr", says: `exit status 7`},
 
-		{name: "eats_memory", says: `it used [0-9]+ MiB of memory, 2048 MiB are allowed`, run: "steps:\n  - {id: s, uses: %[1]s.act, timeout: 30s, retry: {attempts: 1}}\n"},
+		{name: memoryEater, says: `it used [0-9]+ MiB of memory, 2048 MiB are allowed`, run: "steps:\n  - {id: s, uses: %[1]s.act, timeout: 30s, retry: {attempts: 1}}\n"},
 		{name: "opens_10000_files", says: `too many open files`},
 		{name: "writes_a_huge_file", says: `file too large|SIGXFSZ|signal`},
 	}

@@ -48,6 +48,7 @@ type arena struct {
 }
 
 func TestP18EvilPluginsAreContained(t *testing.T) {
+	t.Parallel()
 	all := behaviours()
 	if len(all) < 30 {
 		t.Fatalf("%d behaviours, want 30", len(all))
@@ -97,8 +98,12 @@ func newArena(t *testing.T) *arena {
 	t.Helper()
 	a := &arena{t: t, dir: t.TempDir()}
 	a.flowrun = filepath.Join(a.dir, "flowrun")
-	build(t, a.flowrun, "../../cmd/flowrun")
-	build(t, filepath.Join(a.dir, "evil"), "./testdata/evil")
+	if err := testbuild.Program(a.flowrun, "../../cmd/flowrun"); err != nil {
+		t.Fatal(err)
+	}
+	if err := testbuild.Copy(filepath.Join(a.dir, "evil"), evilBinary(t)); err != nil {
+		t.Fatal(err)
+	}
 	project := "plugins:\n  healthy: {source: ./evil}\n"
 	for _, b := range behaviours() {
 		project += fmt.Sprintf("  %s: {source: ./evil}\n", b.name)
@@ -112,13 +117,6 @@ func newArena(t *testing.T) *arena {
 	a.write("flowrun.yaml", project)
 	a.write("healthy.yaml", "flowrun: v1\nname: healthy\nsteps:\n  - {id: s, foreach: \"${{ 1..9999 }}\", as: n, max_parallel: 1, steps: [{uses: healthy.act, with: {n: \"${{ n }}\"}}]}\n")
 	return a
-}
-
-func build(t *testing.T, binary, source string) {
-	t.Helper()
-	if err := testbuild.Program(binary, source); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (a *arena) write(name, content string) {
@@ -224,8 +222,18 @@ func (a *arena) release(all []behaviour) (most int64) {
 	return <-watched
 }
 
+// memory is held by who lets memoryEater loose: one of them at a time is enough for a
+// machine.
+var memory sync.Mutex
+
+const memoryEater = "eats_memory"
+
 // misbehave runs one behaviour and says what is wrong with how it ended.
 func (a *arena) misbehave(b behaviour) (problems []string) {
+	if b.name == memoryEater {
+		memory.Lock()
+		defer memory.Unlock()
+	}
 	var stdout, stderr bytes.Buffer
 	c := a.command("run", b.name+".yaml", "-o", "json")
 	c.Stdout, c.Stderr = &stdout, &stderr

@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/flowrun/flowrun/engine/pluginhost"
+	"github.com/flowrun/flowrun/engine/schema"
+)
+
+// describeTimeout bounds the first start of a plugin whose description is not
+// cached.
+const describeTimeout = 30 * time.Second
+
+// description is what a plugin has said of itself, or why it could not.
+type description struct {
+	*pluginhost.Description
+	config    *schema.Type // of its connections
+	configErr error        // why the schema of them can't be read
+	err       error
+	answered  chan struct{} // closed when the rest is set
+}
+
+// Describe asks a plugin once for its description. Others do not wait for one that
+// takes long.
+func (p *Workspace) Describe(plugin string) (*pluginhost.Description, error) {
+	d := p.described(plugin)
+	return d.Description, d.err
+}
+
+func (p *Workspace) described(plugin string) *description {
+	p.mu.Lock()
+	d, asked := p.descriptions[plugin]
+	if !asked {
+		d = &description{answered: make(chan struct{})}
+		p.descriptions[plugin] = d
+	}
+	p.mu.Unlock()
+	if asked {
+		<-d.answered
+		return d
+	}
+	defer close(d.answered)
+	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
+	defer cancel()
+	if d.Description, d.err = p.host.Describe(ctx, plugin); d.err == nil {
+		d.config, d.configErr = schema.FromJSON(d.ConfigSchema)
+	}
+	return d
+}
+
+// configType returns the type of the config of a plugin's connections.
+func (p *Workspace) configType(plugin string) (*schema.Type, error) {
+	d := p.described(plugin)
+	if d.err != nil {
+		return nil, d.err
+	}
+	return d.config, d.configErr
+}
+
+// ForgetFailures lets the plugins that could not be described be asked again.
+func (p *Workspace) ForgetFailures() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.descriptions, func(_ string, d *description) bool {
+		select {
+		case <-d.answered:
+			return d.err != nil
+		default:
+			return false
+		}
+	})
+}
