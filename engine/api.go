@@ -21,16 +21,14 @@ type StartRequest struct {
 	By          string                     `json:"by,omitempty"`
 }
 
-// ResumeRequest asks to go on with a run where it stopped.
+// ResumeRequest says how to go on. The hidden fields name and hold files: they are for
+// the socket alone.
 type ResumeRequest struct {
-	// Latest asks for the workflow's file as it is now, in place of the pinned
-	// definition; Dir is where a relative name of it starts from, "" = the project's
-	// root. WithLatest are its bytes where the caller has them.
-	Latest        bool   `json:"latest,omitempty"`
-	Dir           string `json:"dir,omitempty"`
-	WithLatest    []byte `json:"with_latest,omitempty"`
-	DiscardWrites bool   `json:"discard_writes,omitempty"`
-	By            string `json:"by,omitempty"`
+	Latest        bool   `json:"latest,omitempty" doc:"Go on with the workflow's file as it is now, in place of the pinned definition."`
+	Dir           string `json:"dir,omitempty" hidden:"true"`         // where a relative name of the file starts from; "" = the project's root
+	WithLatest    []byte `json:"with_latest,omitempty" hidden:"true"` // the file's bytes, where the caller has them
+	DiscardWrites bool   `json:"discard_writes,omitempty" doc:"Go on although a state that the run writes has moved: its writes are dropped."`
+	By            string `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
 }
 
 // RerunRequest asks for a new run that is linked to an old one.

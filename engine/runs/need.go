@@ -19,7 +19,7 @@ func (s *Step) Needs() Need {
 	switch {
 	case kind == WaitResolve:
 		return NeedResolve
-	case waits && s.Prompt != nil, kind == WaitLogin:
+	case !s.Status.Ended() && s.Prompt != nil, kind == WaitLogin: // also while it is asked whether the person is done
 		return NeedLogin
 	case kind == WaitResume:
 		return NeedResume

@@ -29,7 +29,7 @@ func TestNeeds(t *testing.T) {
 		"an approval":            {runs.Step{Status: runs.StepWaiting, Wait: "approval", Uses: runs.CoreApprove}, runs.NeedApprove, true, false},
 		"a signal":               {runs.Step{Status: runs.StepWaiting, Wait: "signal", Uses: runs.CoreWait}, runs.NeedSignal, true, false},
 		"a prompt":               {runs.Step{Status: runs.StepWaiting, Wait: "poll", Uses: "a.b", Prompt: prompt}, runs.NeedLogin, true, false},
-		"a prompt that is asked": {runs.Step{Status: runs.StepRunning, Uses: "a.b", Prompt: prompt}, runs.NeedNothing, true, true},
+		"a prompt that is asked": {runs.Step{Status: runs.StepRunning, Uses: "a.b", Prompt: prompt}, runs.NeedLogin, true, true},
 		"a login":                {runs.Step{Status: runs.StepFailed, Wait: "login", Uses: "a.b"}, runs.NeedLogin, false, false},
 		"an unknown outcome":     {runs.Step{Status: runs.StepUnknown, Wait: "resolve", Uses: "a.b"}, runs.NeedResolve, false, false},
 		"a sub-workflow's stop":  {runs.Step{Status: runs.StepWaiting, Wait: "resume", Uses: "./x.yaml"}, runs.NeedResume, false, false},

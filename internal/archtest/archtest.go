@@ -49,12 +49,14 @@ func ProductRules() Rules {
 	rules := Rules{
 		Allowed: map[string][]string{
 			"cmd/flowrun":         {"internal/cli"},
-			"internal/cli":        append(rooms(), "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/sandbox", "sdk", "plugins/*"),
+			"internal/cli":        append(rooms(), "engine", "engine/duration", "engine/peer", "engine/telemetry", "engine/diag", "engine/project", "engine/plan", "engine/runs", "engine/graph", "engine/conformance", "internal/doctor", "internal/web", "internal/web/guard", "internal/web/page", "internal/web/wire", "internal/sandbox", "sdk", "plugins/*"),
 			"internal/cli/view":   append(rooms(), "engine", "engine/duration", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "internal/cli/term", "internal/doctor"),
-			"internal/web":        append(rooms(), "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
-			"internal/web/guard":  {},
+			"internal/web":        append(rooms(), "docs", "engine", "engine/duration", "engine/diag", "engine/peer", "engine/plan", "engine/runs", "engine/graph"),
+			"internal/web/guard":  {"engine/diag", "internal/web/wire"},
+			"internal/web/wire":   {"engine/diag"},
+			"docs":                {},
 			"internal/web/packed": {},
-			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed"),
+			"internal/web/page":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/graph", "internal/web/guard", "internal/web/markdown", "internal/web/packed", "internal/web/wire"),
 
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},

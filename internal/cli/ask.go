@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // act asks the owner of the store, which this process is where there is none, and
@@ -67,7 +68,7 @@ func (a *app) notYet(err error, what string) error {
 // inputAsUsage makes a usage error of an input that the owner refused.
 func inputAsUsage(err error) error {
 	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+	if errors.As(err, &problem) && problem.Code == wire.CodeInvalidInput {
 		return usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	return err

@@ -24,6 +24,7 @@ import (
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/sandbox"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // System is all that flowrun takes from its surroundings.
@@ -268,7 +269,7 @@ func (a *app) printError(err error) {
 	case errors.As(err, &list):
 		a.printProblems(list)
 		return
-	case errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow:
+	case errors.As(err, &problem) && problem.Code == wire.CodeInvalidWorkflow:
 		a.printProblems(problem.Problems)
 		return
 	}
@@ -282,7 +283,7 @@ func (a *app) printError(err error) {
 	fmt.Fprintf(a.sys.Stderr, "%s %s\n", a.style.Red("error:"), term.CleanText(text))
 	if problem != nil {
 		hint = problem.Hint.Typed(a.commandText).Text
-		if hint == "" && problem.Code == web.CodeNotFound {
+		if hint == "" && problem.Code == wire.CodeNotFound {
 			hint = "`" + a.commandText("runs") + "` lists the runs"
 		}
 	}

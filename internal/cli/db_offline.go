@@ -14,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func (a *app) dbCheckCommand() *cobra.Command {
@@ -109,7 +110,7 @@ func (a *app) checkFile(ctx context.Context, at place, path string) (report *upk
 // damagedLive is the refusal of an owner to copy its damaged store.
 func damagedLive(err error) error {
 	var problem *web.Problem
-	if !errors.As(err, &problem) || problem.Code != web.CodeStoreCorrupt || problem.Hint.Text == "" {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeStoreCorrupt || problem.Hint.Text == "" {
 		return err
 	}
 	return &codedError{code: exitStoreCorrupt, err: err, hint: "stop the process that owns the store; then `flowrun db check` lists all damage"}

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // The exit codes (docs/commands.md): families by cause.
@@ -39,19 +40,19 @@ const (
 )
 
 // exitOfCode is the exit code of what the owner's API refused.
-var exitOfCode = map[web.Code]int{
-	web.CodeBadRequest:      exitUsage,
-	web.CodeNotFound:        exitNotFound,
-	web.CodeConflict:        exitConflict,
-	web.CodePlugin:          exitPlugin,
-	web.CodeInvalidWorkflow: exitInvalid,
-	web.CodeInvalidInput:    exitUsage,
-	web.CodeTooLarge:        exitUsage,
-	web.CodeForbidden:       exitStoreIO, // on the socket: this process may not use it
-	web.CodeStoreIO:         exitStoreIO,
-	web.CodeStoreFull:       exitStoreFull,
-	web.CodeStoreCorrupt:    exitStoreCorrupt,
-	web.CodeStoreNewer:      exitStoreNewer,
+var exitOfCode = map[wire.Code]int{
+	wire.CodeBadRequest:      exitUsage,
+	wire.CodeNotFound:        exitNotFound,
+	wire.CodeConflict:        exitConflict,
+	wire.CodePlugin:          exitPlugin,
+	wire.CodeInvalidWorkflow: exitInvalid,
+	wire.CodeInvalidInput:    exitUsage,
+	wire.CodeTooLarge:        exitUsage,
+	wire.CodeForbidden:       exitStoreIO, // on the socket: this process may not use it
+	wire.CodeStoreIO:         exitStoreIO,
+	wire.CodeStoreFull:       exitStoreFull,
+	wire.CodeStoreCorrupt:    exitStoreCorrupt,
+	wire.CodeStoreNewer:      exitStoreNewer,
 }
 
 // exitOfFault is the exit code of what keeps a store from being used.

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func TestExitCodesByCause(t *testing.T) {
@@ -21,19 +22,19 @@ func TestExitCodesByCause(t *testing.T) {
 	}{
 		"nothing is wrong":                  {nil, 0},
 		"an unforeseen error":               {errors.New("x"), 1},
-		"a missing input":                   {&web.Problem{Code: web.CodeInvalidInput}, 2},
-		"an invalid workflow":               {&web.Problem{Code: web.CodeInvalidWorkflow}, 3},
+		"a missing input":                   {&web.Problem{Code: wire.CodeInvalidInput}, 2},
+		"an invalid workflow":               {&web.Problem{Code: wire.CodeInvalidWorkflow}, 3},
 		"an invalid project file":           {fmt.Errorf("load: %w", diag.List{{}}), 3},
-		"an unknown run of the owner":       {&web.Problem{Code: web.CodeNotFound}, 9},
+		"an unknown run of the owner":       {&web.Problem{Code: wire.CodeNotFound}, 9},
 		"an unknown plugin":                 {workspace.ErrUnknownPlugin, 9},
-		"a conflict":                        {&web.Problem{Code: web.CodeConflict}, 10},
+		"a conflict":                        {&web.Problem{Code: wire.CodeConflict}, 10},
 		"no owner":                          {&web.GoneError{}, 12},
 		"a locked store":                    {&fault.LockedError{Path: "p"}, 73},
 		"a store that can't be read":        {&fault.StoreError{Fault: fault.StoreIO}, 74},
 		"a full disk":                       {&fault.StoreError{Fault: fault.StoreFull}, 75},
 		"a damaged store":                   {&fault.StoreError{Fault: fault.StoreCorrupt}, 76},
 		"a store of a newer flowrun":        {&fault.StoreError{Fault: fault.StoreNewer}, 77},
-		"the owner's store is full":         {&web.Problem{Code: web.CodeStoreFull}, 75},
+		"the owner's store is full":         {&web.Problem{Code: wire.CodeStoreFull}, 75},
 		"the command's own code":            {exitWith(8), 8},
 		"a joined error with its own code":  {errors.Join(errors.New("x"), exitWith(6)), 6},
 		"a command whose context was ended": {context.Canceled, 130},

@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/internal/cli/term"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // redraw is how often a follower is told the time: it draws at most so often.
@@ -141,7 +142,7 @@ func (f *follower) result(ctx context.Context) (result *runs.Result, again bool,
 		return err
 	})
 	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeConflict {
+	if errors.As(err, &problem) && problem.Code == wire.CodeConflict {
 		err = nil // another command was faster
 	}
 	return nil, true, err
@@ -317,7 +318,7 @@ func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
 	go func() {
 		_, err := f.session.client.Cancel(ctx, f.id, f.app.user())
 		var problem *web.Problem
-		if errors.As(err, &problem) && problem.Code != web.CodeConflict {
+		if errors.As(err, &problem) && problem.Code != wire.CodeConflict {
 			f.app.note("not canceled: %s", problem.Detail)
 		}
 	}()

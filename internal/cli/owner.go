@@ -90,7 +90,7 @@ func (o *owner) answer(ctx context.Context, s *session, project *workspace.Works
 	}
 	api := web.Options{
 		Runs: o.engine, Catalog: engine.Offline{Workspace: project}, Access: o.engine, Memory: o.engine, Upkeep: o.engine, Workflows: o.engine, Schedules: o.engine, Hooks: o.engine, Tokens: o.engine,
-		Owner: info, Gate: o.gate, Heartbeat: heartbeat, Log: s.app.log, Ready: o.engine.Ready, Now: s.app.sys.Now,
+		Owner: info, Gate: o.gate, Heartbeat: heartbeat, Ready: o.engine.Ready, Now: s.app.sys.Now,
 	}
 	if o.serving != nil {
 		api.LoginLink, api.TokenRemoved = o.serving.loginLink, o.serving.tokenRemoved

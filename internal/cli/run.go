@@ -19,6 +19,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // followFlags are what run, resume, rerun and watch share.
@@ -170,7 +171,7 @@ func nearFile(path string) string {
 // startError prints the problems of a workflow with its lines.
 func (a *app) startError(err error, request engine.StartRequest) error {
 	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == web.CodeInvalidWorkflow {
+	if errors.As(err, &problem) && problem.Code == wire.CodeInvalidWorkflow {
 		a.printProblemsOf(problem.Problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
 	}
@@ -180,7 +181,7 @@ func (a *app) startError(err error, request engine.StartRequest) error {
 // inputError names the flag of an input that the owner refused.
 func inputError(err error) error {
 	var problem *web.Problem
-	if !errors.As(err, &problem) || problem.Code != web.CodeInvalidInput {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeInvalidInput {
 		return err
 	}
 	hint := problem.Hint.Text

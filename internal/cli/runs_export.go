@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func (a *app) runsExportCommand() *cobra.Command {
@@ -209,7 +210,7 @@ func (a *app) removeRuns(ctx context.Context, ids []string, force bool) error {
 				items = append(items, removedItem{Run: id, Removed: removal.Removed})
 			case !errors.As(err, &problem):
 				return err
-			case force && problem.Code == web.CodeNotFound:
+			case force && problem.Code == wire.CodeNotFound:
 				items = append(items, removedItem{Run: id, Removed: []string{}})
 			default:
 				refusals = append(refusals, &codedError{code: exitCode(problem), err: problem, run: id})

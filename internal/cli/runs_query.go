@@ -8,6 +8,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // fullPage asks on until a page is full or the list ends: with a query one answer
@@ -39,7 +40,7 @@ func (a *app) queryFault(query string, err error) error {
 	switch {
 	case errors.As(err, &wrong):
 		list = wrong.Problems
-	case errors.As(err, &problem) && problem.Code == web.CodeBadRequest:
+	case errors.As(err, &problem) && problem.Code == wire.CodeBadRequest:
 		list = problem.Problems
 	}
 	if len(list) == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/duration"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func (a *app) tokensCommand() *cobra.Command {
@@ -184,7 +185,7 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 	link, err := client.LoginLink(ctx, web.LinkRequest{Scope: scope, By: a.user()})
 	if err != nil {
 		var problem *web.Problem
-		if errors.As(err, &problem) && problem.Code == web.CodeInvalidInput {
+		if errors.As(err, &problem) && problem.Code == wire.CodeInvalidInput {
 			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, access.TokenScopes()).Text)
 		}
 		return err

@@ -16,6 +16,8 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Access is what the API needs of an engine to act on connections and secrets.
@@ -39,36 +41,31 @@ type secretValue struct {
 const secretBodyCap = 6*engine.MaxSecret + 1024
 
 func registerAccess(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listConnections", Method: http.MethodGet, Path: Prefix + "/connections", Tags: []string{"connections"},
 		Summary: "List the connections with what is known of their logins",
 	}, s.connections)
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "testConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/test", Tags: []string{"connections"},
 		Summary:  "Let the plugin of a connection try it",
-		Metadata: map[string]any{refuses: []Code{CodeConflict}},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
 	}, s.testConnection)
-	registerWhole(t, ScopeOperator, huma.Operation{
+	registerWhole(t, guard.Operator, huma.Operation{
 		OperationID: "loginConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/login", Tags: []string{"connections"},
-		Metadata: map[string]any{refuses: []Code{CodeConflict}, longAnswers: true, responses: responsesOf(loginResponses)}, Summary: "Log in to a connection",
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}, longAnswers: true, responses: loginResponse}, Summary: "Log in to a connection",
 		Description: "The answer comes line by line while the person logs in: what to do there (`prompt`: address and code), and last the `result` " +
 			"or the `problem`. A client that goes away ends the login.",
 	}, s.login)
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "logoutConnection", Method: http.MethodPost, Path: Prefix + "/connections/{name}/logout", Tags: []string{"connections"},
 		Summary:  "Withdraw the token of a connection and forget it",
-		Metadata: map[string]any{refuses: []Code{CodeConflict}},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
 	}, s.logout)
 }
 
-func loginResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {
-		Description: "One JSON value a line.",
-		Content:     map[string]*huma.MediaType{linesType: {Schema: schema(reflect.TypeFor[CallLine]())}},
-	}}
-}
+var loginResponse = also{"200", "One JSON value a line.", linesType, []reflect.Type{reflect.TypeFor[CallLine]()}}
 
-func (s *server) connections(ctx context.Context, _ *struct{}) (Page[workspace.ConnectionStatus], *Problem) {
+func (s *server) connections(ctx context.Context, _ *struct{}) (Page[workspace.ConnectionStatus], error) {
 	return newPage(s.Access.ListConnections(ctx), ""), nil
 }
 
@@ -78,7 +75,7 @@ type ConnectionRef struct {
 }
 
 // check refuses a name that no connection can have.
-func (r ConnectionRef) check() *Problem {
+func (r ConnectionRef) check() error {
 	if !ValidConnection(r.Name) {
 		return problemOf(&fault.UnknownError{What: "connection", Name: shorten(r.Name), Hint: diag.Sayf("%s lists the connections", diag.Command{"connections"})})
 	}
@@ -93,15 +90,8 @@ type connectionInput struct {
 	Body *NoBody
 }
 
-func (s *server) testConnection(ctx context.Context, in *connectionInput) (connections.Test, *Problem) {
-	if problem := in.check(); problem != nil {
-		return connections.Test{}, problem
-	}
-	test, err := s.Access.TestConnection(ctx, in.Name)
-	if err != nil {
-		return test, problemOf(err)
-	}
-	return test, nil
+func (s *server) testConnection(ctx context.Context, in *connectionInput) (connections.Test, error) {
+	return s.Access.TestConnection(ctx, in.Name)
 }
 
 type loginInput struct {
@@ -111,74 +101,56 @@ type loginInput struct {
 
 // login streams as a call does: an unknown connection is told before the stream
 // begins.
-func (s *server) login(ctx context.Context, in *loginInput) (*streamed, *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
+func (s *server) login(ctx context.Context, in *loginInput) (*streamed, error) {
 	return &streamed{func(x huma.Context) {
 		_, w := humago.Unwrap(x)
 		lines := newLineSink(w)
 		result, err := s.Access.Login(ctx, in.Name, orZero(in.Body), lines)
-		var unknown *fault.UnknownError
-		switch {
-		case errors.As(err, &unknown):
-			writeProblem(w, problemOf(err))
-		case err != nil:
-			lines.write(CallLine{Problem: problemOf(err)})
-		default:
-			lines.write(CallLine{Result: &result})
+		if unknown := (*fault.UnknownError)(nil); errors.As(err, &unknown) {
+			problemOf(err).Write(w)
+			return
 		}
+		lines.end(result, err)
 	}}, nil
 }
 
-func (s *server) logout(ctx context.Context, in *connectionInput) (connections.LogoutResult, *Problem) {
-	if problem := in.check(); problem != nil {
-		return connections.LogoutResult{}, problem
-	}
-	result, err := s.Access.Logout(ctx, in.Name)
-	if err != nil {
-		return result, problemOf(err)
-	}
-	return result, nil
+func (s *server) logout(ctx context.Context, in *connectionInput) (connections.LogoutResult, error) {
+	return s.Access.Logout(ctx, in.Name)
 }
 
-func (s *server) secrets(w http.ResponseWriter, r *http.Request) *Problem {
-	list, err := s.Access.ListSecrets(r.Context())
-	return replyWith(w, newPage(list, ""), err)
+func (s *server) secrets(r *http.Request) ([]workspace.SecretInfo, error) {
+	return s.Access.ListSecrets(r.Context())
 }
 
 // secretPath returns the name in the path, which is not told again where it can
 // be none: it may be a value in the wrong place.
-func secretPath(r *http.Request) (string, *Problem) {
+func secretPath(r *http.Request) (string, error) {
 	name := r.PathValue("name")
 	if !workspace.ValidSecretName(name) {
-		return "", newProblem(CodeBadRequest, "this is not the name of a secret: letters, digits and _")
+		return "", wire.NewProblem(wire.CodeBadRequest, "this is not the name of a secret: letters, digits and _")
 	}
 	return name, nil
 }
 
-func (s *server) setSecret(w http.ResponseWriter, r *http.Request) *Problem {
-	name, problem := secretPath(r)
-	if problem != nil {
-		return problem
+func (s *server) setSecret(w http.ResponseWriter, r *http.Request) error {
+	name, err := secretPath(r)
+	if err != nil {
+		return err
 	}
 	var body secretValue
-	if problem := decodeBody(w, r, secretBodyCap, false, &body); problem != nil {
+	if err := decodeBody(w, r, secretBodyCap, false, &body); err != nil {
+		problem := problemOf(err)
 		problem.Detail = "the body is not {\"value\": TEXT} within its limits" // what was read may be the secret
 		return problem
 	}
 	info, err := s.Access.SetSecret(r.Context(), name, body.Value)
-	return replyWith(w, info, err)
+	return reply(w, http.StatusOK, info, err)
 }
 
-func (s *server) removeSecret(w http.ResponseWriter, r *http.Request) *Problem {
-	name, problem := secretPath(r)
-	if problem != nil {
-		return problem
+func (s *server) removeSecret(r *http.Request) (struct{}, error) {
+	name, err := secretPath(r)
+	if err != nil {
+		return struct{}{}, err
 	}
-	if err := s.Access.RemoveSecret(r.Context(), name); err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusOK, struct{}{})
-	return nil
+	return struct{}{}, s.Access.RemoveSecret(r.Context(), name)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/connections"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // promptSink keeps the prompts that it is shown.
@@ -63,7 +64,7 @@ func TestAnUnknownConnectionIsNotFoundWithANearMatch(t *testing.T) {
 	_, logoutErr := client.Logout(t.Context(), "wrok")
 	for name, err := range map[string]error{"test": testErr, "login": loginErr, "logout": logoutErr, "rm": client.RemoveSecret(t.Context(), "S")} {
 		var problem *Problem
-		if !errors.As(err, &problem) || problem.Code != CodeNotFound || !strings.Contains(problem.Hint.Text, "did you mean") {
+		if !errors.As(err, &problem) || problem.Code != wire.CodeNotFound || !strings.Contains(problem.Hint.Text, "did you mean") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // by returns who sends a request: the caller that the guard knows; on the socket
@@ -32,10 +33,14 @@ type GivenInputs struct {
 	Texts  map[string]string          `json:"input_texts,omitempty" doc:"Inputs as the command line has them: the input's type converts the text."`
 }
 
-// placed points faults of the inputs to where they stand in the body.
-func (g GivenInputs) placed(problem *Problem) *Problem {
-	return problem.placed("inputs", g.Texts, "input_texts")
+// placed is what err says, with the faults of the inputs pointed to where they stand in
+// the body.
+func (g GivenInputs) placed(err error) *Problem {
+	return placed(err, "inputs", g.Texts, "input_texts")
 }
+
+// merged are the inputs by name, whatever they were given as.
+func (g GivenInputs) merged() map[string]workspace.Input { return inputsOf(g.Inputs, g.Texts) }
 
 func inputsOf(values map[string]json.RawMessage, texts map[string]string) map[string]workspace.Input {
 	merged := map[string]workspace.Input{}
@@ -70,21 +75,21 @@ func orZero[T any](body *T) T {
 }
 
 func registerActs(t *typed, s *server) {
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "cancelRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/cancel", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
 		Summary: "Ask a run to end", Description: "Its `finally` still runs.",
-		Metadata: map[string]any{refuses: []Code{CodeConflict}},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
 	}, s.cancel)
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "resumeRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/resume", Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: localBodyCap, Summary: "Go on with a run where it stopped",
-		Metadata: map[string]any{refuses: []Code{CodeConflict, CodePlugin, CodeInvalidWorkflow, CodeInvalidInput}},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidWorkflow, wire.CodeInvalidInput}},
 	}, s.resume)
-	registerWhole(t, ScopeOperator, huma.Operation{
+	registerWhole(t, guard.Operator, huma.Operation{
 		OperationID: "rerunRun", Method: http.MethodPost, Path: Prefix + "/runs/{id}/rerun", Tags: []string{"runs"}, DefaultStatus: http.StatusCreated,
 		MaxBodyBytes: localBodyCap, Summary: "Start a new run that is linked to this one",
 		Description: "With `from` the results before that step are taken over. Inputs that are given replace the old ones.",
-		Metadata:    map[string]any{refuses: []Code{CodeConflict, CodePlugin, CodeInvalidInput, CodeInvalidWorkflow, CodeReusedKey}},
+		Metadata:    map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodePlugin, wire.CodeInvalidInput, wire.CodeInvalidWorkflow, wire.CodeReusedKey}},
 	}, s.rerun)
 }
 
@@ -98,49 +103,30 @@ type cancelInput struct {
 	Body *CancelBody
 }
 
-func (s *server) cancel(ctx context.Context, in *cancelInput) (RunAnswer, *Problem) {
-	if problem := in.check(); problem != nil {
-		return RunAnswer{}, problem
-	}
+func (s *server) cancel(ctx context.Context, in *cancelInput) (RunAnswer, error) {
 	if err := s.Runs.Cancel(ctx, in.ID, by(ctx, orZero(in.Body).By)); err != nil {
-		return RunAnswer{}, runProblem(in.ID, err)
+		return RunAnswer{}, ofRun(in.ID, err)
 	}
 	result, err := s.Runs.Get(ctx, in.ID)
 	if err != nil {
-		return RunAnswer{}, runProblem(in.ID, err)
+		return RunAnswer{}, ofRun(in.ID, err)
 	}
 	return RunAnswer{Run: &result.Run}, nil
 }
 
-// ResumeBody says how to go on. The hidden fields name and hold files: they are
-// for the socket alone.
-type ResumeBody struct {
-	Latest        bool   `json:"latest,omitempty" doc:"Go on with the workflow's file as it is now, in place of the pinned definition."`
-	Dir           string `json:"dir,omitempty" hidden:"true"`
-	WithLatest    []byte `json:"with_latest,omitempty" hidden:"true"`
-	DiscardWrites bool   `json:"discard_writes,omitempty" doc:"Go on although a state that the run writes has moved: its writes are dropped."`
-	By            string `json:"by,omitempty" doc:"Who asks. Over TCP it is ignored."`
-}
-
 type resumeInput struct {
 	RunRef
-	Body *ResumeBody
+	Body *engine.ResumeRequest
 }
 
-func (s *server) resume(ctx context.Context, in *resumeInput) (RunAnswer, *Problem) {
-	if problem := in.check(); problem != nil {
-		return RunAnswer{}, problem
+func (s *server) resume(ctx context.Context, in *resumeInput) (RunAnswer, error) {
+	request := orZero(in.Body)
+	request.By = by(ctx, request.By)
+	if _, remote := guard.CallerOf(ctx); remote && (request.Dir != "" || request.WithLatest != nil) {
+		return RunAnswer{}, wire.NewProblem(wire.CodeBadRequest, "the body is not what this path takes: dir and with_latest are for the socket alone")
 	}
-	body := orZero(in.Body)
-	body.By = by(ctx, body.By)
-	if _, remote := guard.CallerOf(ctx); remote && (body.Dir != "" || body.WithLatest != nil) {
-		return RunAnswer{}, newProblem(CodeBadRequest, "the body is not what this path takes: dir and with_latest are for the socket alone")
-	}
-	run, err := s.Runs.Resume(ctx, in.ID, engine.ResumeRequest(body))
-	if err != nil {
-		return RunAnswer{}, runProblem(in.ID, err)
-	}
-	return RunAnswer{Run: run}, nil
+	run, err := s.Runs.Resume(ctx, in.ID, request)
+	return RunAnswer{Run: run}, ofRun(in.ID, err)
 }
 
 // RerunBody says what the new run does otherwise.
@@ -156,20 +142,17 @@ type rerunInput struct {
 	Body *RerunBody
 }
 
-func (s *server) rerun(ctx context.Context, in *rerunInput) (*made[RunAnswer], *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
+func (s *server) rerun(ctx context.Context, in *rerunInput) (*made[RunAnswer], error) {
 	body := orZero(in.Body)
-	asked, problem := in.asked(ctx, "rerun of "+in.ID, "", body.GivenInputs, body.From)
-	if problem != nil {
-		return nil, problem
+	asked, err := in.asked(ctx, "rerun of "+in.ID, "", body.GivenInputs, body.From)
+	if err != nil {
+		return nil, err
 	}
 	run, list, err := s.Runs.Rerun(ctx, in.ID, engine.RerunRequest{
-		From: body.From, Inputs: inputsOf(body.Inputs, body.Texts), By: by(ctx, body.By), RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
+		From: body.From, Inputs: body.merged(), By: by(ctx, body.By), RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
 	})
 	if err != nil {
-		return nil, body.placed(runProblem(in.ID, err))
+		return nil, body.placed(ofRun(in.ID, err))
 	}
 	if run == nil {
 		return nil, invalidWorkflow(list)

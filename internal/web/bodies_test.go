@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // postTargets are the routes that take a body, with good names in their paths.
@@ -15,7 +18,7 @@ func postTargets() []string {
 	var targets []string
 	for _, route := range Routes() {
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		if method != http.MethodPost || route.Scope == ScopeSocket || route.Scope == ScopeHook || strings.Contains(path, splitPattern) {
+		if method != http.MethodPost || route.Face != guard.FaceAPI || strings.Contains(path, splitPattern) {
 			continue
 		}
 		if strings.Contains(path, "/connections/") {
@@ -35,19 +38,19 @@ func TestEveryBodyIsJSONByItsOwnWordAndItself(t *testing.T) {
 	for _, target := range targets {
 		for name, test := range map[string]struct {
 			contentType, body string
-			want              Code
+			want              wire.Code
 		}{
-			"a form":                   {"application/x-www-form-urlencoded", "a=b", CodeMediaType},
-			"text":                     {"text/plain", "{}", CodeMediaType},
-			"no type":                  {"", "{}", CodeMediaType},
-			"JSON with a suffix":       {"application/json+x", "{}", CodeMediaType},
-			"JSON of another charset":  {"application/json; charset=latin1", "{}", CodeMediaType},
-			"half an object":           {"application/json", "{", CodeBadRequest},
-			"two values":               {"application/json", "{} {}", CodeBadRequest},
-			"a list":                   {"application/json", "[]", CodeBadRequest},
-			"null":                     {"application/json", "null", CodeBadRequest},
-			"a field that nobody has":  {"application/json", `{"sauce":1}`, CodeBadRequest},
-			"a body that is too large": {"application/json", `"` + strings.Repeat("a", localBodyCap) + `"`, CodeTooLarge},
+			"a form":                   {"application/x-www-form-urlencoded", "a=b", wire.CodeMediaType},
+			"text":                     {"text/plain", "{}", wire.CodeMediaType},
+			"no type":                  {"", "{}", wire.CodeMediaType},
+			"JSON with a suffix":       {"application/json+x", "{}", wire.CodeMediaType},
+			"JSON of another charset":  {"application/json; charset=latin1", "{}", wire.CodeMediaType},
+			"half an object":           {"application/json", "{", wire.CodeBadRequest},
+			"two values":               {"application/json", "{} {}", wire.CodeBadRequest},
+			"a list":                   {"application/json", "[]", wire.CodeBadRequest},
+			"null":                     {"application/json", "null", wire.CodeBadRequest},
+			"a field that nobody has":  {"application/json", `{"sauce":1}`, wire.CodeBadRequest},
+			"a body that is too large": {"application/json", `"` + strings.Repeat("a", localBodyCap) + `"`, wire.CodeTooLarge},
 		} {
 			w := send(handler, "POST", target, test.body, "Content-Type", test.contentType)
 			if got := problemCode(t, w); got != test.want {

@@ -10,20 +10,21 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func registerCatalog(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "validate", Method: http.MethodPost, Path: Prefix + "/validate", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap,
 		Summary: "Check the text of a workflow",
 		Description: "All problems at once, with places. Over TCP no file is read: a workflow that calls others can only be checked " +
 			"where it lies, by `flowrun validate` or by GET /api/v1/workflows.",
 	}, s.validate)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listPlugins", Method: http.MethodGet, Path: Prefix + "/plugins", Tags: []string{"plugins"},
 		Summary: "List the plugins",
 	}, s.plugins)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listActions", Method: http.MethodGet, Path: Prefix + "/plugins/{name}/actions", Tags: []string{"plugins"},
 		Summary: "List the actions of a plugin with their schemas", Description: "The plugin `core` holds the built-in ones.",
 	}, s.actions)
@@ -31,7 +32,7 @@ func registerCatalog(t *typed, s *server) {
 
 type validateInput struct{ Body ValidateRequest }
 
-func (s *server) validate(ctx context.Context, in *validateInput) (ValidateAnswer, *Problem) {
+func (s *server) validate(ctx context.Context, in *validateInput) (ValidateAnswer, error) {
 	_, list := s.checkText(ctx, in.Body.File, in.Body.Source)
 	if list == nil {
 		list = diag.List{}
@@ -48,7 +49,7 @@ func (s *server) checkText(ctx context.Context, file, source string) (*plan.Work
 	return s.Catalog.Check(ctx, file, []byte(source))
 }
 
-func (s *server) plugins(ctx context.Context, _ *struct{}) (Page[workspace.PluginInfo], *Problem) {
+func (s *server) plugins(ctx context.Context, _ *struct{}) (Page[workspace.PluginInfo], error) {
 	return newPage(s.Catalog.Plugins(ctx), ""), nil
 }
 
@@ -56,13 +57,13 @@ type pluginRef struct {
 	Name string `path:"name" doc:"The plugin's name." example:"netinfo"`
 }
 
-func (s *server) actions(ctx context.Context, in *pluginRef) (Page[ActionItem], *Problem) {
+func (s *server) actions(ctx context.Context, in *pluginRef) (Page[ActionItem], error) {
 	if !ValidID(in.Name) {
-		return Page[ActionItem]{}, newProblem(CodeNotFound, "there is no such plugin")
+		return Page[ActionItem]{}, wire.NewProblem(wire.CodeNotFound, "there is no such plugin")
 	}
 	actions, err := s.Catalog.Actions(ctx, in.Name)
 	if err != nil {
-		return Page[ActionItem]{}, problemOf(err)
+		return Page[ActionItem]{}, err
 	}
 	items := make([]ActionItem, 0, len(actions))
 	for _, action := range actions {

@@ -17,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Client speaks the API. Its errors are *Problem (the owner refused) or
@@ -44,75 +45,69 @@ func (e *GoneError) Unwrap() error { return e.Err }
 // is free soon.
 func (e *GoneError) Closing() bool {
 	var problem *Problem
-	return errors.As(e.Err, &problem) && problem.Code == CodeClosing
+	return errors.As(e.Err, &problem) && problem.Code == wire.CodeClosing
 }
 
 // Owner asks who owns the store.
 func (c *Client) Owner(ctx context.Context) (*Owner, error) {
-	owner := new(Owner)
-	return owner, c.get(ctx, "/local/owner", owner)
+	return fetch[Owner](ctx, c, "/local/owner")
 }
 
 // Start starts a run of a workflow's bytes. A workflow with errors is a *Problem
-// with the code CodeInvalidWorkflow; the list returned holds warnings.
+// with the code wire.CodeInvalidWorkflow; the list returned holds warnings.
 func (c *Client) Start(ctx context.Context, r engine.StartRequest) (*runs.Run, diag.List, error) {
-	var answer RunAnswer
-	err := c.post(ctx, "/local/runs", r, &answer)
+	answer, err := post[RunAnswer](ctx, c, "/local/runs", r)
 	return answer.Run, answer.Problems, err
 }
 
 // Result returns a run with its steps and outputs.
 func (c *Client) Result(ctx context.Context, id string) (*runs.Result, error) {
-	result := new(runs.Result)
-	return result, c.get(ctx, runPath(id, ""), result)
+	return fetch[runs.Result](ctx, c, runPath(id, ""))
 }
 
 // Runs returns one page of runs, the newest first.
 func (c *Client) Runs(ctx context.Context, f runs.Filter) (*Page[runs.Run], error) {
-	query := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	set("workflow", f.Workflow)
-	set("status", string(f.Status))
+	query := wire.Query("workflow", f.Workflow, "status", string(f.Status), "query", f.Query, "cursor", f.Cursor, "limit", number(f.Limit),
+		"since", moment(f.Since, time.RFC3339))
 	if f.Attention {
-		set("attention", "true")
-	}
-	set("query", f.Query)
-	set("cursor", f.Cursor)
-	if f.Limit > 0 {
-		set("limit", strconv.Itoa(f.Limit))
-	}
-	if !f.Since.IsZero() {
-		set("since", f.Since.Format(time.RFC3339))
+		query.Set("attention", "true")
 	}
 	for name, value := range f.Labels {
 		query.Add("label", name+"="+value)
 	}
-	page := new(Page[runs.Run])
-	return page, c.get(ctx, "/runs?"+query.Encode(), page)
+	return fetch[Page[runs.Run]](ctx, c, wire.WithQuery("/runs", query))
+}
+
+// number and moment are a number and a time in a query; "" stands for the zero value.
+func number(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func moment(at time.Time, layout string) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.Format(layout)
 }
 
 // Events returns stored records from sequence number from on, at most limit.
 func (c *Client) Events(ctx context.Context, id string, from uint64, limit int) (*Page[workspace.Event], error) {
-	query := url.Values{"cursor": {strconv.FormatUint(from, 10)}, "limit": {strconv.Itoa(limit)}}
-	page := new(Page[workspace.Event])
-	return page, c.get(ctx, runPath(id, "/events")+"?"+query.Encode(), page)
+	query := wire.Query("cursor", strconv.FormatUint(from, 10), "limit", strconv.Itoa(limit))
+	return fetch[Page[workspace.Event]](ctx, c, wire.WithQuery(runPath(id, "/events"), query))
 }
 
 // Cancel asks a run to end; its `finally` runs.
 func (c *Client) Cancel(ctx context.Context, id, by string) (*runs.Run, error) {
-	var answer RunAnswer
-	err := c.post(ctx, runPath(id, "/cancel"), CancelBody{By: by}, &answer)
+	answer, err := post[RunAnswer](ctx, c, runPath(id, "/cancel"), CancelBody{By: by})
 	return answer.Run, err
 }
 
 // Resume goes on with a run where it stopped.
 func (c *Client) Resume(ctx context.Context, id string, r engine.ResumeRequest) (*runs.Run, error) {
-	var answer RunAnswer
-	err := c.post(ctx, runPath(id, "/resume"), ResumeBody(r), &answer)
+	answer, err := post[RunAnswer](ctx, c, runPath(id, "/resume"), r)
 	return answer.Run, err
 }
 
@@ -120,27 +115,39 @@ func (c *Client) Resume(ctx context.Context, id string, r engine.ResumeRequest) 
 func (c *Client) Rerun(ctx context.Context, id string, r engine.RerunRequest) (*runs.Run, diag.List, error) {
 	body := RerunBody{From: r.From, By: r.By}
 	body.Inputs, body.Texts = splitInputs(r.Inputs)
-	var answer RunAnswer
-	err := c.post(ctx, runPath(id, "/rerun"), body, &answer)
+	answer, err := post[RunAnswer](ctx, c, runPath(id, "/rerun"), body)
 	return answer.Run, answer.Problems, err
 }
 
 func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }
 
-func (c *Client) get(ctx context.Context, path string, into any) error {
-	response, err := c.send(ctx, http.MethodGet, path, nil, nil)
-	if err != nil {
-		return err
-	}
-	return readJSON(response, into)
+// fetch asks for what lies at a path.
+func fetch[T any](ctx context.Context, c *Client, path string) (*T, error) {
+	return decoded[T](c.send(ctx, http.MethodGet, path, nil, nil))
 }
 
-func (c *Client) post(ctx context.Context, path string, body, into any) error {
-	response, err := c.send(ctx, http.MethodPost, path, body, nil)
+// fetchAll asks for a list that has one page.
+func fetchAll[T any](ctx context.Context, c *Client, path string) ([]T, error) {
+	page, err := fetch[Page[T]](ctx, c, path)
+	return page.Items, err
+}
+
+// post sends a body and returns what comes back.
+func post[T any](ctx context.Context, c *Client, path string, body any) (*T, error) {
+	return decoded[T](c.send(ctx, http.MethodPost, path, body, nil))
+}
+
+// decoded reads the answer of send. The value is never nil.
+func decoded[T any](response *http.Response, err error) (*T, error) {
+	value := new(T)
 	if err != nil {
-		return err
+		return value, err
 	}
-	return readJSON(response, into)
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(value); err != nil {
+		return value, &GoneError{Err: fmt.Errorf("read its answer: %w", err)}
+	}
+	return value, nil
 }
 
 // send returns a 2xx answer whose body is open, or an error.
@@ -186,24 +193,16 @@ func goneError(ctx context.Context, err error) error {
 	return &GoneError{Unsent: errors.As(err, &dial), Err: err}
 }
 
-func readJSON(response *http.Response, into any) error {
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return &GoneError{Err: fmt.Errorf("read its answer: %w", err)}
-	}
-	return nil
-}
-
 // readProblem returns the refusal as a *Problem; an owner that is ending is a
 // *GoneError, since another one can be asked.
 func readProblem(response *http.Response) error {
 	defer response.Body.Close()
 	problem := new(Problem)
-	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") ||
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), wire.ProblemType) ||
 		json.NewDecoder(io.LimitReader(response.Body, localBodyCap)).Decode(problem) != nil {
-		return newProblem(CodeInternal, "unexpected answer of the process that owns the store: "+response.Status)
+		return wire.NewProblem(wire.CodeInternal, "unexpected answer of the process that owns the store: "+response.Status)
 	}
-	if problem.Code == CodeClosing {
+	if problem.Code == wire.CodeClosing {
 		return &GoneError{Unsent: true, Err: problem}
 	}
 	return problem

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // longestPage is the longest page of a list.
@@ -20,16 +21,7 @@ type LogsAsked struct {
 }
 
 func (a LogsAsked) query() url.Values {
-	query := url.Values{}
-	for name, value := range map[string]string{"step": a.Step, "level": a.Level, "q": a.Text} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if !a.Since.IsZero() {
-		query.Set("since", a.Since.Format(time.RFC3339Nano))
-	}
-	return query
+	return wire.Query("step", a.Step, "level", a.Level, "q", a.Text, "since", moment(a.Since, time.RFC3339Nano))
 }
 
 // EachLog hands over the log lines of a run page by page, in the order in which
@@ -52,8 +44,8 @@ func (c *Client) tail(ctx context.Context, id string, asked LogsAsked) ([]runs.L
 	query, lines := asked.query(), []runs.Log(nil)
 	for {
 		query.Set("tail", strconv.Itoa(min(asked.Tail-len(lines), longestPage)))
-		page := new(Page[runs.Log])
-		if err := c.get(ctx, runPath(id, "/logs")+"?"+query.Encode(), page); err != nil {
+		page, err := fetch[Page[runs.Log]](ctx, c, wire.WithQuery(runPath(id, "/logs"), query))
+		if err != nil {
 			return nil, err
 		}
 		lines = append(page.Items, lines...)
@@ -86,8 +78,8 @@ func (c *Client) Steps(ctx context.Context, id string) (steps []runs.Step, err e
 // eachPage reads a list to its end.
 func eachPage[T any](ctx context.Context, c *Client, path string, query url.Values, take func([]T) error) error {
 	for {
-		page := new(Page[T])
-		if err := c.get(ctx, path+"?"+query.Encode(), page); err != nil {
+		page, err := fetch[Page[T]](ctx, c, wire.WithQuery(path, query))
+		if err != nil {
 			return err
 		}
 		if err := take(page.Items); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func TestTheClientAsksWhatItIsTold(t *testing.T) {
@@ -88,7 +89,7 @@ func TestARefusalIsAProblem(t *testing.T) {
 	client := newTestClient(t, &fakeRuns{err: &fault.ConflictError{Message: "it runs", Hint: diag.Say("watch it")}})
 	_, err := client.Resume(t.Context(), knownRun, engine.ResumeRequest{})
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeConflict || problem.Hint.Text != "watch it" || err.Error() != "it runs" {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeConflict || problem.Hint.Text != "watch it" || err.Error() != "it runs" {
 		t.Errorf("error %#v", err)
 	}
 }
@@ -171,7 +172,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	_, err := client.Watch(t.Context(), knownRun, 0)
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeTooMany {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeTooMany {
 		t.Errorf("stream %d: %v", streamCap+1, err)
 	}
 }
@@ -198,7 +199,7 @@ func TestACallThatCannotRunIsAProblem(t *testing.T) {
 	client := newTestClient(t, &fakeRuns{err: &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("full")}})
 	_, err := client.Call(t.Context(), calls.Request{Action: "a.b"}, new(said))
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeStoreFull {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeStoreFull {
 		t.Errorf("error %v", err)
 	}
 }

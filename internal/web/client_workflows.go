@@ -11,15 +11,12 @@ import (
 
 // Workflows lists the workflows of the project with their problems.
 func (c *Client) Workflows(ctx context.Context) ([]engine.WorkflowInfo, error) {
-	var page Page[engine.WorkflowInfo]
-	err := c.get(ctx, "/workflows", &page)
-	return page.Items, err
+	return fetchAll[engine.WorkflowInfo](ctx, c, "/workflows")
 }
 
 // Workflow returns one workflow by its name.
 func (c *Client) Workflow(ctx context.Context, name string) (*engine.WorkflowDetail, error) {
-	detail := new(engine.WorkflowDetail)
-	return detail, c.get(ctx, "/workflows/"+url.PathEscape(name), detail)
+	return fetch[engine.WorkflowDetail](ctx, c, "/workflows/"+url.PathEscape(name))
 }
 
 // StartNamed starts a run of a workflow of the project and waits for its end at
@@ -35,10 +32,5 @@ func (c *Client) StartNamed(ctx context.Context, name string, r engine.NamedStar
 	if r.RequestID != "" {
 		header.Set("Idempotency-Key", r.RequestID)
 	}
-	response, err := c.send(ctx, http.MethodPost, path, body, header)
-	if err != nil {
-		return nil, err
-	}
-	answer := new(StartAnswer)
-	return answer, readJSON(response, answer)
+	return decoded[StartAnswer](c.send(ctx, http.MethodPost, path, body, header))
 }

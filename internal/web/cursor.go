@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // boundSize is how much of the digest of its list a cursor holds.
@@ -22,15 +23,14 @@ func makeCursor(place uint64, list ...string) *string {
 }
 
 // readCursor returns the place of a cursor; "" is the list's begin.
-func readCursor(text string, list ...string) (uint64, *Problem) {
+func readCursor(text string, list ...string) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != 8+boundSize || !bytes.Equal(raw[8:], boundTo(list)) {
-		problem := newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of this list", shorten(text)))
-		problem.Hint = diag.Say("a cursor is good with the path and the filters that it was made with")
-		return 0, problem
+		return 0, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of this list", shorten(text))).
+			With(diag.Say("a cursor is good with the path and the filters that it was made with"))
 	}
 	return binary.BigEndian.Uint64(raw), nil
 }

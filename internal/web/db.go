@@ -24,60 +24,40 @@ type Upkeep interface {
 	RemoveRun(ctx context.Context, id string, r upkeep.RemoveRequest) (*upkeep.Removal, error)
 }
 
-func (s *server) dbStats(w http.ResponseWriter, r *http.Request) *Problem {
-	stats, err := s.Upkeep.DBStats(r.Context())
-	return replyWith(w, stats, err)
+func (s *server) dbStats(r *http.Request) (*upkeep.DBStats, error) {
+	return s.Upkeep.DBStats(r.Context())
 }
 
-func (s *server) dbOwners(w http.ResponseWriter, r *http.Request) *Problem {
-	owners, err := s.Upkeep.DBOwners(r.Context(), r.PathValue("by"))
-	return replyWith(w, newPage(owners, ""), err)
+func (s *server) dbOwners(r *http.Request) ([]upkeep.DBOwner, error) {
+	return s.Upkeep.DBOwners(r.Context(), r.PathValue("by"))
 }
 
 // dbBackup takes a path: only the socket has this route, whose callers are the
 // owner's own user.
-func (s *server) dbBackup(w http.ResponseWriter, r *http.Request) *Problem {
-	var request upkeep.BackupRequest
-	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
-		return problem
-	}
-	report, err := s.Upkeep.Backup(r.Context(), request)
+func (s *server) dbBackup(ctx context.Context, request upkeep.BackupRequest) (*upkeep.BackupReport, error) {
+	return s.Upkeep.Backup(ctx, request)
+}
+
+func (s *server) checkKey(r *http.Request) (*services.KeyReport, error) {
+	return s.Upkeep.CheckKey(r.Context())
+}
+
+func (s *server) rotateKey(ctx context.Context, _ struct{}) (*services.KeyRotation, error) {
+	return s.Upkeep.RotateKey(ctx)
+}
+
+func (s *server) removeRun(w http.ResponseWriter, r *http.Request) error {
+	id, err := runID(r)
 	if err != nil {
-		return problemOf(err)
-	}
-	writeJSON(w, http.StatusCreated, report)
-	return nil
-}
-
-func (s *server) checkKey(w http.ResponseWriter, r *http.Request) *Problem {
-	report, err := s.Upkeep.CheckKey(r.Context())
-	return replyWith(w, report, err)
-}
-
-func (s *server) rotateKey(w http.ResponseWriter, r *http.Request) *Problem {
-	if problem := decodeBody(w, r, bodyCap, true, new(struct{})); problem != nil {
-		return problem
-	}
-	rotation, err := s.Upkeep.RotateKey(r.Context())
-	return replyWith(w, rotation, err)
-}
-
-func (s *server) removeRun(w http.ResponseWriter, r *http.Request) *Problem {
-	id, problem := runID(r)
-	if problem != nil {
-		return problem
+		return err
 	}
 	var request upkeep.RemoveRequest
-	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
-		return problem
+	if err := decodeBody(w, r, bodyCap, true, &request); err != nil {
+		return err
 	}
 	request.By = by(r.Context(), request.By)
 	removal, err := s.Upkeep.RemoveRun(r.Context(), id, request)
-	if err != nil {
-		return runProblem(id, err)
-	}
-	writeJSON(w, http.StatusOK, removal)
-	return nil
+	return reply(w, http.StatusOK, removal, ofRun(id, err))
 }
 
 // exportProblem is the type of the line that ends an export which failed after
@@ -86,15 +66,15 @@ const exportProblem = "problem"
 
 // exportRun streams an export, one line each. What is wrong before the first
 // line is a problem as everywhere.
-func (s *server) exportRun(w http.ResponseWriter, r *http.Request) *Problem {
-	id, problem := runID(r)
-	if problem != nil {
-		return problem
+func (s *server) exportRun(w http.ResponseWriter, r *http.Request) error {
+	id, err := runID(r)
+	if err != nil {
+		return err
 	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	begun := false
-	err := s.Upkeep.ExportRun(r.Context(), id, func(line upkeep.ExportLine) error {
+	err = s.Upkeep.ExportRun(r.Context(), id, func(line upkeep.ExportLine) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", "application/x-ndjson")
@@ -105,48 +85,41 @@ func (s *server) exportRun(w http.ResponseWriter, r *http.Request) *Problem {
 	case err == nil:
 		return nil
 	case !begun:
-		return runProblem(id, err)
+		return ofRun(id, err)
 	}
-	detail, _ := json.Marshal(runProblem(id, err)) // plain data
+	detail, _ := json.Marshal(ofRun(id, err)) // plain data
 	_ = encoder.Encode(upkeep.ExportLine{Type: exportProblem, Data: detail})
 	return nil
 }
 
 // DBOwners asks who takes the room in the store.
 func (c *Client) DBOwners(ctx context.Context, by string) ([]upkeep.DBOwner, error) {
-	var page Page[upkeep.DBOwner]
-	err := c.get(ctx, "/local/db/owners/"+url.PathEscape(by), &page)
-	return page.Items, err
+	return fetchAll[upkeep.DBOwner](ctx, c, "/local/db/owners/"+url.PathEscape(by))
 }
 
 // DBStats asks what the store holds.
 func (c *Client) DBStats(ctx context.Context) (*upkeep.DBStats, error) {
-	stats := new(upkeep.DBStats)
-	return stats, c.get(ctx, "/local/db/stats", stats)
+	return fetch[upkeep.DBStats](ctx, c, "/local/db/stats")
 }
 
 // Backup lets the owner write a backup.
 func (c *Client) Backup(ctx context.Context, r upkeep.BackupRequest) (*upkeep.BackupReport, error) {
-	report := new(upkeep.BackupReport)
-	return report, c.post(ctx, "/local/db/backup", r, report)
+	return post[upkeep.BackupReport](ctx, c, "/local/db/backup", r)
 }
 
 // CheckKey asks whether the key file opens every sealed value.
 func (c *Client) CheckKey(ctx context.Context) (*services.KeyReport, error) {
-	report := new(services.KeyReport)
-	return report, c.get(ctx, "/local/key", report)
+	return fetch[services.KeyReport](ctx, c, "/local/key")
 }
 
 // RotateKey lets the owner exchange the sealing key.
 func (c *Client) RotateKey(ctx context.Context) (*services.KeyRotation, error) {
-	rotation := new(services.KeyRotation)
-	return rotation, c.post(ctx, "/local/key/rotate", struct{}{}, rotation)
+	return post[services.KeyRotation](ctx, c, "/local/key/rotate", struct{}{})
 }
 
 // RemoveRun removes a run that has ended.
 func (c *Client) RemoveRun(ctx context.Context, id string, r upkeep.RemoveRequest) (*upkeep.Removal, error) {
-	removal := new(upkeep.Removal)
-	return removal, c.post(ctx, "/local"+runPath(id, "/remove"), r, removal)
+	return post[upkeep.Removal](ctx, c, "/local"+runPath(id, "/remove"), r)
 }
 
 // ExportRun gives visit the lines of an export. An export that is cut off is a

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/upkeep"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // fakeUpkeep is a store with one run. breakAt > 0 lets its export fail after so
@@ -101,7 +102,7 @@ func TestRefusalsOfTheStoreReachTheClient(t *testing.T) {
 	full := &fault.StoreError{Fault: fault.StoreFull, Path: "x", Err: errors.New("no room"), Hint: diag.Say("make some")}
 	_, err := upkeepClient(&fakeUpkeep{err: full}).Backup(ctx, upkeep.BackupRequest{})
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeStoreFull || problem.Hint.Text != "make some" {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeStoreFull || problem.Hint.Text != "make some" {
 		t.Errorf("full: %+v", err)
 	}
 	gone := &upkeep.RunNotFoundError{ID: knownRun, Hint: diag.Say("it is too old")}
@@ -111,7 +112,7 @@ func TestRefusalsOfTheStoreReachTheClient(t *testing.T) {
 			return nil
 		}),
 	} {
-		if !errors.As(err, &problem) || problem.Code != CodeNotFound || problem.Hint.Text != "it is too old" || !strings.Contains(problem.Detail, knownRun) {
+		if !errors.As(err, &problem) || problem.Code != wire.CodeNotFound || problem.Hint.Text != "it is too old" || !strings.Contains(problem.Detail, knownRun) {
 			t.Errorf("%s: %+v", name, err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // maxStepPath bounds the path of a step in a request.
@@ -27,11 +29,11 @@ func registerDecisions(t *typed, s *server) {
 		{engine.ActSignal, "Send a step the signal that it waits for", "`payload` is the signal's value. One that comes before the step waits is kept."},
 		{engine.ActResolve, "Say what became of a step whose outcome is unknown", "`outcome` is needed; `payload` then holds the outputs of a step that happened."},
 	} {
-		register(t, ScopeOperator, huma.Operation{
+		register(t, guard.Operator, huma.Operation{
 			OperationID: string(act.name) + "Step", Method: http.MethodPost, Path: Prefix + "/runs/{id}/steps/{step}/" + string(act.name),
 			Tags: []string{"runs"}, DefaultStatus: http.StatusAccepted, Summary: act.summary, Description: act.text,
-			Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput}},
-		}, func(ctx context.Context, in *decideInput) (*engine.DecideResult, *Problem) {
+			Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput}},
+		}, func(ctx context.Context, in *decideInput) (*engine.DecideResult, error) {
 			return s.decide(ctx, act.name, in)
 		})
 	}
@@ -49,11 +51,11 @@ type DecideBody struct {
 }
 
 // check refuses what an act would not look at.
-func (b DecideBody) check(act engine.Act) *Problem {
-	refuse := func(field, hint string) *Problem {
-		answer := newProblem(CodeBadRequest, fmt.Sprintf("the body is not what this path takes: %s is not for %s", field, act))
-		answer.Input, answer.Hint = field, diag.Say(hint)
-		answer.Faults = []InputFault{{Input: field, Pointer: "/" + field, Detail: answer.Detail, Hint: diag.Say(hint)}}
+func (b DecideBody) check(act engine.Act) error {
+	refuse := func(field, hint string) error {
+		answer := wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("the body is not what this path takes: %s is not for %s", field, act)).With(diag.Say(hint))
+		answer.Input = field
+		answer.Faults = []wire.InputFault{{Input: field, Pointer: "/" + field, Detail: answer.Detail, Hint: diag.Say(hint)}}
 		return answer
 	}
 	switch {
@@ -67,12 +69,13 @@ func (b DecideBody) check(act engine.Act) *Problem {
 	return nil
 }
 
-// placed points faults of the answer to where they stand in the body.
-func (b DecideBody) placed(problem *Problem) *Problem {
+// placed is what err says, with the faults of the answer pointed to where they stand
+// in the body.
+func (b DecideBody) placed(err error) *Problem {
 	if len(b.Payload) > 0 {
-		return problem.placed("payload", nil, "")
+		return placed(err, "payload", nil, "")
 	}
-	return problem.placed("form", b.Texts, "form_texts")
+	return placed(err, "form", b.Texts, "form_texts")
 }
 
 type decideInput struct {
@@ -81,22 +84,19 @@ type decideInput struct {
 	Body *DecideBody
 }
 
-func (s *server) decide(ctx context.Context, act engine.Act, in *decideInput) (*engine.DecideResult, *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
+func (s *server) decide(ctx context.Context, act engine.Act, in *decideInput) (*engine.DecideResult, error) {
 	if in.Step == "" || len(in.Step) > maxStepPath {
-		return nil, newProblem(CodeNotFound, "there is no such step")
+		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such step")
 	}
 	body := orZero(in.Body)
-	if problem := body.check(act); problem != nil {
-		return nil, problem
+	if err := body.check(act); err != nil {
+		return nil, err
 	}
 	result, err := s.Runs.Decide(ctx, in.ID, in.Step, act, engine.DecideRequest{
 		Form: inputsOf(body.Form, body.Texts), Payload: body.Payload, Outcome: body.Outcome, Comment: body.Comment, By: by(ctx, body.By), Hold: body.Hold,
 	})
 	if err != nil {
-		return nil, body.placed(runProblem(in.ID, err))
+		return nil, body.placed(ofRun(in.ID, err))
 	}
 	return result, nil
 }
@@ -105,7 +105,5 @@ func (s *server) decide(ctx context.Context, act engine.Act, in *decideInput) (*
 func (c *Client) Decide(ctx context.Context, id, step string, act engine.Act, r engine.DecideRequest) (*engine.DecideResult, error) {
 	body := DecideBody{Payload: r.Payload, Outcome: r.Outcome, Comment: r.Comment, By: r.By, Hold: r.Hold}
 	body.Form, body.Texts = splitInputs(r.Form)
-	result := new(engine.DecideResult)
-	err := c.post(ctx, runPath(id, "/steps/"+url.PathEscape(step)+"/"+string(act)), body, result)
-	return result, err
+	return post[engine.DecideResult](ctx, c, runPath(id, "/steps/"+url.PathEscape(step)+"/"+string(act)), body)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Decide answers for the one run; what it was asked stands in its result's step.
@@ -56,7 +57,7 @@ func TestDecideRefusesWhatIsNoStep(t *testing.T) {
 	client := NewClient(InProcess(handler))
 	_, err := client.Decide(t.Context(), "nobody", "ask", engine.ActApprove, engine.DecideRequest{})
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeNotFound {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeNotFound {
 		t.Errorf("an unknown run: %v", err)
 	}
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"sync"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // closingText is what a request hears that comes too late.
@@ -77,7 +79,7 @@ func (g *Gate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 		if !g.enter(changes) {
-			writeProblem(w, newProblem(CodeClosing, closingText))
+			wire.NewProblem(wire.CodeClosing, closingText).Write(w)
 			return
 		}
 		defer g.leave(changes)

@@ -2,12 +2,13 @@ package web
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func TestHealthTellsOfTheProcessAndReadinessOfItsWork(t *testing.T) {
@@ -35,7 +36,7 @@ func TestHealthTellsOfTheProcessAndReadinessOfItsWork(t *testing.T) {
 	failure = nil
 	a.gate.Close()
 	ask("a closing owner", 200, 503)
-	if w := send(handler, "GET", Prefix+"/runs", ""); problemCode(t, w) != CodeClosing {
+	if w := send(handler, "GET", Prefix+"/runs", ""); problemCode(t, w) != wire.CodeClosing {
 		t.Errorf("a closing owner lists runs: %s", w.Body)
 	}
 }
@@ -71,13 +72,13 @@ func TestRoutesOverTCPHaveTheirFaces(t *testing.T) {
 func TestAPanicIsNotToldOverTCP(t *testing.T) {
 	a := newAlwaysOn(t)
 	options := a.options()
-	options.Runs = nil
-	mux := http.NewServeMux()
-	for _, route := range API(options) {
-		mux.Handle(route.Pattern, route.Handler)
+	options.Ready = func() error { panic("boom") }
+	g, err := guard.New(API(options), guard.Options{Authority: authority{}, Now: time.Now, Entropy: strings.NewReader(""), Hosts: []string{"example.com"}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	w := send(mux, "GET", Prefix+"/runs", "")
-	if problemCode(t, w) != CodeInternal || strings.Contains(w.Body.String(), "goroutine") || strings.Contains(w.Body.String(), ".go:") {
+	w := send(g, "GET", "/readyz", "")
+	if problemCode(t, w) != wire.CodeInternal || strings.Contains(w.Body.String(), "goroutine") || strings.Contains(w.Body.String(), ".go:") {
 		t.Errorf("%s", w.Body)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Hooks is what the API needs of an engine to take webhooks.
@@ -18,18 +19,18 @@ type Hooks interface {
 }
 
 // hook takes a webhook's request as it comes: what it may be, its trigger says.
-func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
+func (s *server) hook(w http.ResponseWriter, r *http.Request) error {
 	workflow, name := r.PathValue("workflow"), r.PathValue("trigger")
 	if _, _, ok := runs.SplitTriggerID(runs.TriggerID(workflow, name)); !ok || len(workflow)+len(name) > maxScheduleID {
-		return newProblem(CodeNotFound, "there is no such webhook")
+		return wire.NewProblem(wire.CodeNotFound, "there is no such webhook")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyCap))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return newProblem(CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyCap))
+		return wire.NewProblem(wire.CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyCap))
 	case err != nil:
-		return newProblem(CodeBadRequest, bodyCut)
+		return wire.NewProblem(wire.CodeBadRequest, bodyCut)
 	}
 	answer, err := s.Hooks.Hook(r.Context(), workflow, name, trigger.HookRequest{
 		Method: r.Method, Header: r.Header, Query: r.URL.Query(), Body: body, Remote: r.RemoteAddr,
@@ -41,25 +42,24 @@ func (s *server) hook(w http.ResponseWriter, r *http.Request) *Problem {
 	if answer.Repeated {
 		status = http.StatusOK
 	}
-	writeJSON(w, status, answer)
-	return nil
+	return reply(w, status, answer, nil)
 }
 
 // hookProblem words why a webhook was not taken. Whoever sends it may be anybody:
 // it hears no more than that, and not what else there is.
-func hookProblem(err error) *Problem {
+func hookProblem(err error) error {
 	var unknown *fault.UnknownError
 	var refused *trigger.HookRefusedError
 	switch {
 	case errors.As(err, &unknown):
-		return newProblem(CodeNotFound, "there is no such webhook")
+		return wire.NewProblem(wire.CodeNotFound, "there is no such webhook")
 	case !errors.As(err, &refused):
 		return problemOf(err)
 	}
-	for _, code := range []Code{CodeUnauthorized, CodeTooLarge, CodeMediaType, CodeInvalidInput, CodeTooMany, CodeConflict, CodeNotFound, CodeUnavailable} {
-		if statusOf[code] == refused.Status {
-			return newProblem(code, refused.Message)
+	for _, code := range []wire.Code{wire.CodeUnauthorized, wire.CodeTooLarge, wire.CodeMediaType, wire.CodeInvalidInput, wire.CodeTooMany, wire.CodeConflict, wire.CodeNotFound, wire.CodeUnavailable} {
+		if code.Status() == refused.Status {
+			return wire.NewProblem(code, refused.Message)
 		}
 	}
-	return newProblem(CodeBadRequest, refused.Message)
+	return wire.NewProblem(wire.CodeBadRequest, refused.Message)
 }

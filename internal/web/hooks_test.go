@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func hookTarget() string {
@@ -40,17 +41,17 @@ func TestWebhooksThatAreNotTaken(t *testing.T) {
 		method, target, body string
 		err                  error
 		status               int
-		code                 Code
+		code                 wire.Code
 	}{
-		"a wrong signature":    {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 401, Message: "wrong"}, 401, CodeUnauthorized},
-		"a wrong type":         {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 415, Message: "wrong"}, 415, CodeMediaType},
-		"a body that misfits":  {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 422, Message: "wrong"}, 422, CodeInvalidInput},
-		"a busy server":        {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 503, Message: "busy"}, 503, CodeUnavailable},
-		"a status of its own":  {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 418, Message: "tea"}, 400, CodeBadRequest},
-		"a full store":         {"POST", hookTarget(), "{}", &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("x")}, 507, CodeStoreFull},
-		"a webhook of nobody":  {"POST", "/hooks/other/hook", "{}", nil, 404, CodeNotFound},
-		"a body of 1 MiB more": {"POST", hookTarget(), strings.Repeat("a", bodyCap+1), nil, 413, CodeTooLarge},
-		"a name of many bytes": {"POST", "/hooks/" + strings.Repeat("a", 2000) + "/hook", "{}", nil, 404, CodeNotFound},
+		"a wrong signature":    {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 401, Message: "wrong"}, 401, wire.CodeUnauthorized},
+		"a wrong type":         {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 415, Message: "wrong"}, 415, wire.CodeMediaType},
+		"a body that misfits":  {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 422, Message: "wrong"}, 422, wire.CodeInvalidInput},
+		"a busy server":        {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 503, Message: "busy"}, 503, wire.CodeUnavailable},
+		"a status of its own":  {"POST", hookTarget(), "{}", &trigger.HookRefusedError{Status: 418, Message: "tea"}, 400, wire.CodeBadRequest},
+		"a full store":         {"POST", hookTarget(), "{}", &fault.StoreError{Fault: fault.StoreFull, Err: errors.New("x")}, 507, wire.CodeStoreFull},
+		"a webhook of nobody":  {"POST", "/hooks/other/hook", "{}", nil, 404, wire.CodeNotFound},
+		"a body of 1 MiB more": {"POST", hookTarget(), strings.Repeat("a", bodyCap+1), nil, 413, wire.CodeTooLarge},
+		"a name of many bytes": {"POST", "/hooks/" + strings.Repeat("a", 2000) + "/hook", "{}", nil, 404, wire.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAlwaysOn(t)
@@ -65,7 +66,7 @@ func TestWebhooksThatAreNotTaken(t *testing.T) {
 		})
 	}
 	a := newAlwaysOn(t)
-	if w := send(NewSocketHandler(a.options()), "GET", hookTarget(), ""); problemCode(t, w) != CodeMethod {
+	if w := send(NewSocketHandler(a.options()), "GET", hookTarget(), ""); problemCode(t, w) != wire.CodeMethod {
 		t.Errorf("a GET: %s", w.Body)
 	}
 }

@@ -29,10 +29,10 @@ func (a *asked) told() *bool {
 // asked works out the id of a request, and the digest of what it asks for: the same
 // key with another digest is refused. named is the key of a body, where it can have
 // one; "" = none.
-func (h KeyHeader) asked(ctx context.Context, of, named string, what ...any) (*asked, *Problem) {
-	id, problem := h.requestID(ctx, of, named)
-	if problem != nil || id == "" {
-		return &asked{}, problem
+func (h KeyHeader) asked(ctx context.Context, of, named string, what ...any) (*asked, error) {
+	id, err := h.requestID(ctx, of, named)
+	if err != nil || id == "" {
+		return &asked{}, err
 	}
 	return &asked{id: id, digest: digestOf(what)}, nil
 }

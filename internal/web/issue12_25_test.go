@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // goWords are those of the language and its libraries: nobody who sends a request
@@ -117,7 +119,7 @@ func TestIssue12_25WhatIsWrongIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := send(handler, c.method, c.target, c.body, "Content-Type", "application/json")
-			if problemCode(t, w) != CodeBadRequest {
+			if problemCode(t, w) != wire.CodeBadRequest {
 				t.Fatalf("%s", w.Body)
 			}
 			var problem Problem

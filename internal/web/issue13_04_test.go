@@ -20,6 +20,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // attackVariable makes the test program a process that a plugin has started: it
@@ -152,7 +153,7 @@ func TestIssue13_04ARefusalIsAProblem(t *testing.T) {
 	defer socket.Close(context.Background())
 	_, _, err = Dial(t.Context(), dir)
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeForbidden || !strings.Contains(problem.Detail, "has ended") {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeForbidden || !strings.Contains(problem.Detail, "has ended") {
 		encoded, _ := json.Marshal(problem)
 		t.Errorf("%v %s", err, encoded)
 	}

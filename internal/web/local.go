@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"sync"
@@ -8,47 +9,114 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
-func (s *server) owner(w http.ResponseWriter, _ *http.Request) *Problem {
-	writeJSON(w, http.StatusOK, s.Owner)
-	return nil
+// localRoutes are what the socket alone has, for our own commands: below /local.
+func localRoutes() []struct {
+	pattern string
+	handle  handler
+} {
+	return []struct {
+		pattern string
+		handle  handler
+	}{
+		{"GET /owner", giving((*server).owner)},
+		{"POST /runs", taking(http.StatusCreated, localBodyCap, (*server).startLocal)},
+		{"POST /call", (*server).callLocal},
+		{"GET /secrets", listing((*server).secrets)},
+		{"PUT /secrets/{name}", (*server).setSecret},
+		{"DELETE /secrets/{name}", giving((*server).removeSecret)},
+		{"GET /state", listing((*server).state)},
+		{"PUT /state", taking(http.StatusOK, bodyCap, (*server).setState)},
+		{"POST /state/reset", taking(http.StatusOK, bodyCap, (*server).resetState)},
+		{"GET /state/cursors", listing((*server).stateCursors)},
+		{"GET /state/history", listing((*server).stateHistory)},
+		{"GET /state/plugins", listing((*server).pluginStates)},
+		{"POST /state/plugins/remove", taking(http.StatusOK, bodyCap, (*server).removePluginState)},
+		{"GET /runs/{id}/export", (*server).exportRun},
+		{"POST /runs/{id}/remove", (*server).removeRun},
+		{"GET /db/stats", giving((*server).dbStats)},
+		{"GET /db/owners/{by}", listing((*server).dbOwners)},
+		{"POST /db/backup", mayTake(http.StatusCreated, (*server).dbBackup)},
+		{"GET /key", giving((*server).checkKey)},
+		{"POST /key/rotate", mayTake(http.StatusOK, (*server).rotateKey)},
+		{"GET /tokens", listing((*server).tokens)},
+		{"POST /tokens", taking(http.StatusOK, bodyCap, (*server).createToken)},
+		{"POST /tokens/remove", taking(http.StatusOK, bodyCap, (*server).removeToken)},
+		{"POST /login-link", mayTake(http.StatusOK, (*server).loginLink)},
+	}
 }
 
+// giving serves what ask gives for a request.
+func giving[T any](ask func(*server, *http.Request) (T, error)) handler {
+	return func(s *server, w http.ResponseWriter, r *http.Request) error {
+		value, err := ask(s, r)
+		return reply(w, http.StatusOK, value, err)
+	}
+}
+
+// listing serves a list as its one page.
+func listing[T any](ask func(*server, *http.Request) ([]T, error)) handler {
+	return giving(func(s *server, r *http.Request) (Page[T], error) {
+		items, err := ask(s, r)
+		return newPage(items, ""), err
+	})
+}
+
+// taking serves what act makes of a request's body, which has to be there.
+func taking[I, T any](status int, limit int64, act func(*server, context.Context, I) (T, error)) handler {
+	return bodied(status, limit, false, act)
+}
+
+// mayTake is taking where a body may be left out.
+func mayTake[I, T any](status int, act func(*server, context.Context, I) (T, error)) handler {
+	return bodied(status, bodyCap, true, act)
+}
+
+func bodied[I, T any](status int, limit int64, optional bool, act func(*server, context.Context, I) (T, error)) handler {
+	return func(s *server, w http.ResponseWriter, r *http.Request) error {
+		var body I
+		if err := decodeBody(w, r, limit, optional, &body); err != nil {
+			return err
+		}
+		value, err := act(s, r.Context(), body)
+		return reply(w, status, value, err)
+	}
+}
+
+// reply is the end of a handler that asked the engine: its answer, or what err says.
+func reply(w http.ResponseWriter, status int, value any, err error) error {
+	if err == nil {
+		wire.WriteJSON(w, status, value)
+	}
+	return err
+}
+
+func (s *server) owner(*http.Request) (Owner, error) { return s.Owner, nil }
+
 // runID returns the id in the path of a request that is not typed.
-func runID(r *http.Request) (string, *Problem) {
+func runID(r *http.Request) (string, error) {
 	ref := RunRef{ID: r.PathValue("id")}
 	return ref.ID, ref.check()
 }
 
-func (s *server) startLocal(w http.ResponseWriter, r *http.Request) *Problem {
-	var request engine.StartRequest
-	if problem := decodeBody(w, r, localBodyCap, false, &request); problem != nil {
-		return problem
+func (s *server) startLocal(ctx context.Context, request engine.StartRequest) (RunAnswer, error) {
+	run, list, err := s.Runs.Start(ctx, request)
+	if err == nil && run == nil {
+		err = invalidWorkflow(list)
 	}
-	run, list, err := s.Runs.Start(r.Context(), request)
-	if err != nil {
-		return problemOf(err)
-	}
-	if run == nil {
-		return invalidWorkflow(list)
-	}
-	writeJSON(w, http.StatusCreated, RunAnswer{Run: run, Problems: list})
-	return nil
+	return RunAnswer{Run: run, Problems: list}, err
 }
 
-func (s *server) callLocal(w http.ResponseWriter, r *http.Request) *Problem {
+func (s *server) callLocal(w http.ResponseWriter, r *http.Request) error {
 	var request calls.Request
-	if problem := decodeBody(w, r, localBodyCap, false, &request); problem != nil {
-		return problem
+	if err := decodeBody(w, r, localBodyCap, false, &request); err != nil {
+		return err
 	}
 	lines := newLineSink(w)
 	result, err := s.Runs.Call(r.Context(), request, lines)
-	if err != nil {
-		lines.write(CallLine{Problem: problemOf(err)})
-		return nil
-	}
-	lines.write(CallLine{Result: &result})
+	lines.end(result, err)
 	return nil
 }
 
@@ -78,6 +146,15 @@ func (s *lineSink) Progress(progress runs.Progress) { s.write(CallLine{Progress:
 
 // Prompt sends what a person must do.
 func (s *lineSink) Prompt(prompt runs.Prompt) { s.write(CallLine{Prompt: &prompt}) }
+
+// end sends what came of the call.
+func (s *lineSink) end(result calls.Result, err error) {
+	if err != nil {
+		s.write(CallLine{Problem: problemOf(err)})
+		return
+	}
+	s.write(CallLine{Result: &result})
+}
 
 func (s *lineSink) write(line CallLine) {
 	s.mu.Lock()

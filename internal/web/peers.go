@@ -8,6 +8,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/peer"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // connected is what is known of whoever opened a connection to the socket.
@@ -49,9 +50,8 @@ func admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, _ := r.Context().Value(connectedKey{}).(connected); c.refused != "" {
 			w.Header().Set("Connection", "close")
-			answer := newProblem(CodeForbidden, "this process may not use the socket: "+c.refused)
-			answer.Hint = diag.Sayf("a plugin acts through its host services; what has to act from outside uses %s with a token", diag.Command{"serve"})
-			writeProblem(w, answer)
+			wire.NewProblem(wire.CodeForbidden, "this process may not use the socket: "+c.refused).
+				With(diag.Sayf("a plugin acts through its host services; what has to act from outside uses %s with a token", diag.Command{"serve"})).Write(w)
 			return
 		}
 		next.ServeHTTP(w, r)

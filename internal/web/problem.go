@@ -1,11 +1,8 @@
 package web
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
@@ -13,86 +10,11 @@ import (
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
-// Code names a kind of failure of the API. Codes are stable.
-type Code string
-
-// The codes.
-const (
-	CodeBadRequest      Code = "bad_request"
-	CodeNotFound        Code = "not_found"
-	CodeMethod          Code = "method_not_allowed"
-	CodeMediaType       Code = "unsupported_media_type"
-	CodeTooLarge        Code = "too_large"
-	CodeConflict        Code = "conflict"
-	CodeInvalidWorkflow Code = "invalid_workflow" // Problems is set
-	CodeInvalidInput    Code = "invalid_input"    // Input names it
-	CodePlugin          Code = "plugin_changed"   // a plugin is not the one any more that a run was accepted with
-	CodeTooMany         Code = "too_many_requests"
-	CodeReusedKey       Code = "idempotency_key_reused" // the key is of a request that asked for something else
-	CodeUnauthorized    Code = "unauthorized"           // no token, or a wrong one; of a webhook its signature
-	CodeForbidden       Code = "forbidden"              // a token of too small a scope
-	CodeOrigin          Code = "origin_refused"         // a page of another site asks
-	CodeHost            Code = "host_refused"           // the request was sent to a name that is not the server's
-	CodeUnavailable     Code = "unavailable"            // nothing was done: it can't be taken now
-	CodeClosing         Code = "closing"                // nothing was done: the owner is about to give the store back
-	CodeStoreIO         Code = "store_io"
-	CodeStoreFull       Code = "store_full"
-	CodeStoreCorrupt    Code = "store_corrupt"
-	CodeStoreNewer      Code = "store_newer"
-	CodeInternal        Code = "internal"
-)
-
-// statusOf is the HTTP status of every code.
-var statusOf = map[Code]int{
-	CodeBadRequest:      http.StatusBadRequest,
-	CodeNotFound:        http.StatusNotFound,
-	CodeMethod:          http.StatusMethodNotAllowed,
-	CodeMediaType:       http.StatusUnsupportedMediaType,
-	CodeTooLarge:        http.StatusRequestEntityTooLarge,
-	CodeConflict:        http.StatusConflict,
-	CodeInvalidWorkflow: http.StatusUnprocessableEntity,
-	CodeInvalidInput:    http.StatusUnprocessableEntity,
-	CodePlugin:          http.StatusConflict,
-	CodeTooMany:         http.StatusTooManyRequests,
-	CodeReusedKey:       http.StatusUnprocessableEntity,
-	CodeUnauthorized:    http.StatusUnauthorized,
-	CodeForbidden:       http.StatusForbidden,
-	CodeOrigin:          http.StatusForbidden,
-	CodeHost:            http.StatusMisdirectedRequest,
-	CodeUnavailable:     http.StatusServiceUnavailable,
-	CodeClosing:         http.StatusServiceUnavailable,
-	CodeStoreIO:         http.StatusInternalServerError,
-	CodeStoreFull:       http.StatusInsufficientStorage,
-	CodeStoreCorrupt:    http.StatusInternalServerError,
-	CodeStoreNewer:      http.StatusInternalServerError,
-	CodeInternal:        http.StatusInternalServerError,
-}
-
-// Problem is an error answer (RFC 9457, application/problem+json) and the error
-// that the client returns for it.
-type Problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-	Code   Code   `json:"code"`
-	diag.Hint
-	Input string `json:"input,omitempty"`
-	// Problems are those of a workflow or a query, Faults those of the request: both
-	// are sent as `problems`.
-	Problems diag.List    `json:"-"`
-	Faults   []InputFault `json:"-"`
-}
-
-// Error returns the detail.
-func (p *Problem) Error() string { return p.Detail }
-
-func newProblem(code Code, detail string) *Problem {
-	status := statusOf[code]
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
-}
+// Problem is an error answer, and the error that the client returns for it.
+type Problem = wire.Problem
 
 // problemOf turns an error of the engine into its answer.
 func problemOf(err error) *Problem {
@@ -112,100 +34,85 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &problem):
 		return problem
 	case errors.Is(err, engine.ErrClosing):
-		return newProblem(CodeClosing, closingText)
-	case errors.Is(err, fault.ErrRunNotFound):
-		return newProblem(CodeNotFound, err.Error())
-	case errors.Is(err, workspace.ErrUnknownPlugin):
-		return newProblem(CodeNotFound, err.Error())
+		return wire.NewProblem(wire.CodeClosing, closingText)
+	case errors.Is(err, fault.ErrRunNotFound), errors.Is(err, workspace.ErrUnknownPlugin):
+		return wire.NewProblem(wire.CodeNotFound, err.Error())
 	case errors.As(err, &unknown):
-		answer := newProblem(CodeNotFound, unknown.Error())
-		answer.Hint = unknown.Hint
-		return answer
+		return wire.NewProblem(wire.CodeNotFound, unknown.Error()).With(unknown.Hint)
 	case errors.As(err, &conflict):
-		answer := newProblem(CodeConflict, conflict.Message)
-		answer.Hint = conflict.Hint
-		return answer
+		return wire.NewProblem(wire.CodeConflict, conflict.Message).With(conflict.Hint)
 	case errors.As(err, &plugin):
-		answer := newProblem(CodePlugin, plugin.Message)
-		answer.Hint = plugin.Hint
-		return answer
+		return wire.NewProblem(wire.CodePlugin, plugin.Message).With(plugin.Hint)
 	case errors.As(err, &input):
 		return inputProblem(input)
 	case errors.As(err, &reused):
-		answer := newProblem(CodeReusedKey, reused.Error())
-		answer.Hint = diag.Say("another request needs another key; the same one again is answered with its run")
-		return answer
+		return wire.NewProblem(wire.CodeReusedKey, reused.Error()).With(diag.Say("another request needs another key; the same one again is answered with its run"))
 	case errors.As(err, &query):
-		answer := newProblem(CodeBadRequest, query.Error())
-		answer.Hint, answer.Problems = query.Hint(), query.Problems
+		answer := wire.NewProblem(wire.CodeBadRequest, query.Error()).With(query.Hint())
+		answer.Problems = query.Problems
 		return answer
 	case errors.As(err, &list):
 		return invalidWorkflow(list)
 	case errors.As(err, &busy):
-		return newProblem(CodeTooMany, busy.Error())
+		return wire.NewProblem(wire.CodeTooMany, busy.Error())
 	case errors.As(err, &store):
-		answer := newProblem(storeCode(store.Fault), store.Error())
-		answer.Hint = store.Hint
-		return answer
+		return wire.NewProblem(storeCode(store.Fault), store.Error()).With(store.Hint)
 	}
-	return newProblem(CodeInternal, err.Error())
+	return wire.NewProblem(wire.CodeInternal, err.Error())
 }
 
-// runProblem is problemOf for a request about one run, which it names.
-func runProblem(id string, err error) *Problem {
-	if errors.Is(err, fault.ErrRunNotFound) {
-		answer := noRun(id)
-		var gone *upkeep.RunNotFoundError
-		if errors.As(err, &gone) {
-			answer.Hint = gone.Hint
-		}
-		return answer
+// ofRun is the error of a request about one run, which it names; nil where err is.
+func ofRun(id string, err error) error {
+	if !errors.Is(err, fault.ErrRunNotFound) {
+		return err
 	}
-	return problemOf(err)
+	answer := noRun(id)
+	var gone *upkeep.RunNotFoundError
+	if errors.As(err, &gone) {
+		answer.Hint = gone.Hint
+	}
+	return answer
 }
 
 func noRun(id string) *Problem {
-	return newProblem(CodeNotFound, fmt.Sprintf("there is no run %q", id))
+	return wire.NewProblem(wire.CodeNotFound, fmt.Sprintf("there is no run %q", id))
 }
 
-func storeCode(cause fault.StoreFault) Code {
+func storeCode(cause fault.StoreFault) wire.Code {
 	switch cause {
 	case fault.StoreFull:
-		return CodeStoreFull
+		return wire.CodeStoreFull
 	case fault.StoreCorrupt:
-		return CodeStoreCorrupt
+		return wire.CodeStoreCorrupt
 	case fault.StoreNewer:
-		return CodeStoreNewer
+		return wire.CodeStoreNewer
 	}
-	return CodeStoreIO
+	return wire.CodeStoreIO
 }
 
 func invalidWorkflow(list diag.List) *Problem {
-	answer := newProblem(CodeInvalidWorkflow, "the workflow has problems")
+	answer := wire.NewProblem(wire.CodeInvalidWorkflow, "the workflow has problems")
 	answer.Problems = list
 	return answer
 }
 
-// problemType is the media type of a problem.
-const problemType = "application/problem+json"
-
-// retryAfter is when a request that could not be taken may be sent again, in
-// seconds.
-const retryAfter = "5"
-
-// GetHeaders returns what the answer has besides its body. huma asks for it too.
-func (p *Problem) GetHeaders() http.Header {
-	if p.Status != http.StatusTooManyRequests && p.Status != http.StatusServiceUnavailable {
-		return nil
+// inputProblem tells all that is wrong with inputs. Detail, Input and Hint are those
+// of the first, and of the others as far as they are few.
+func inputProblem(wrong *fault.InputError) *Problem {
+	answer := wire.NewProblem(wire.CodeInvalidInput, wrong.Error()).With(wrong.Hint)
+	answer.Input = wrong.Input
+	for _, one := range wrong.All() {
+		answer.Faults = append(answer.Faults, wire.InputFault{Input: one.Input, Pointer: one.Pointer, Detail: one.Message, Hint: one.Hint})
 	}
-	return http.Header{"Retry-After": {retryAfter}}
+	return answer
 }
 
-func writeProblem(w http.ResponseWriter, p *Problem) {
-	maps.Copy(w.Header(), p.GetHeaders())
-	w.Header().Set("Content-Type", problemType)
-	w.WriteHeader(p.Status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(p) // the client is gone: nobody is left to tell
+// placed is what err says, with the faults of inputs pointed into the body of the
+// request.
+func placed(err error, values string, texts map[string]string, textsName string) *Problem {
+	problem := problemOf(err)
+	if problem.Code == wire.CodeInvalidInput {
+		problem.Place(values, texts, textsName)
+	}
+	return problem
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // maxSaid is how many faults of a request its detail tells.
@@ -17,11 +18,11 @@ const maxSaid = 5
 func refusal(op *huma.Operation, model *huma.ErrorModel) *Problem {
 	switch model.Status {
 	case http.StatusRequestEntityTooLarge:
-		return newProblem(CodeTooLarge, "the body is larger than this path takes")
+		return wire.NewProblem(wire.CodeTooLarge, "the body is larger than this path takes")
 	case http.StatusUnsupportedMediaType:
-		return newProblem(CodeMediaType, "the body must be application/json")
+		return wire.NewProblem(wire.CodeMediaType, "the body must be application/json")
 	}
-	answer := newProblem(CodeBadRequest, "")
+	answer := wire.NewProblem(wire.CodeBadRequest, "")
 	var said []string
 	for _, detail := range model.Errors {
 		fault := faultOf(op, detail)
@@ -42,19 +43,19 @@ func refusal(op *huma.Operation, model *huma.ErrorModel) *Problem {
 
 // faultOf words one fault. The value is told again where it is a parameter's: a
 // body may hold what nobody should see twice.
-func faultOf(op *huma.Operation, detail *huma.ErrorDetail) InputFault {
+func faultOf(op *huma.Operation, detail *huma.ErrorDetail) wire.InputFault {
 	where, name, _ := strings.Cut(detail.Location, ".")
 	name = shorten(name)
 	message := plainMessage(detail.Message)
 	switch {
 	case where == "body" && name == "":
-		return InputFault{Detail: "the body is not what this path takes: " + message}
+		return wire.InputFault{Detail: "the body is not what this path takes: " + message}
 	case where == "body":
 		return bodyFault(op, name, message)
 	case detail.Message == unknownParameter:
-		return InputFault{Input: name, Detail: fmt.Sprintf("there is no parameter %q", name), Hint: parameterHint(op, name)}
+		return wire.InputFault{Input: name, Detail: fmt.Sprintf("there is no parameter %q", name), Hint: parameterHint(op, name)}
 	}
-	fault := InputFault{Input: name}
+	fault := wire.InputFault{Input: name}
 	switch value := detail.Value.(type) {
 	case string:
 		fault.Detail = fmt.Sprintf("%s %q: %s", name, shorten(value), message)
@@ -72,8 +73,8 @@ const (
 	unknownField     = "unexpected property"
 )
 
-func bodyFault(op *huma.Operation, name, message string) InputFault {
-	fault := InputFault{Input: name, Pointer: pointerOf(name), Detail: fmt.Sprintf("the body is not what this path takes: %s: %s", name, message)}
+func bodyFault(op *huma.Operation, name, message string) wire.InputFault {
+	fault := wire.InputFault{Input: name, Pointer: pointerOf(name), Detail: fmt.Sprintf("the body is not what this path takes: %s: %s", name, message)}
 	if message == unknownField {
 		fault.Detail = fmt.Sprintf("the body is not what this path takes: there is no field %q", name)
 		fault.Hint = fieldHint(op, name)
@@ -162,10 +163,4 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// GetStatus lets huma answer with a problem.
-func (p *Problem) GetStatus() int { return p.Status }
-
-// ContentType lets huma name the type of a problem.
-func (p *Problem) ContentType(string) string { return problemType }
-
-var _ huma.StatusError = (*Problem)(nil)
+var _ huma.StatusError = (*wire.Problem)(nil)

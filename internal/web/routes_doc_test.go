@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 // TestThePageListsEveryRouteWithItsScope compares the table of docs/api.md with
@@ -26,11 +28,11 @@ func TestThePageListsEveryRouteWithItsScope(t *testing.T) {
 	for _, route := range Routes() {
 		scope := string(route.Scope)
 		switch {
-		case route.Scope == ScopeSocket || strings.Contains(route.Pattern, splitPattern):
+		case route.Face == FaceSocket || strings.Contains(route.Pattern, splitPattern):
 			continue
-		case route.Scope == ScopeOpen:
+		case route.Face == guard.FaceOpen:
 			scope = "none"
-		case route.Scope == ScopeHook:
+		case route.Face == guard.FaceHook:
 			scope = "the trigger's own `auth`"
 		}
 		fmt.Fprintf(&table, "| `%s` | %s |\n", route.Pattern, scope)

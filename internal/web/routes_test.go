@@ -14,6 +14,8 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runquery"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func request(handler http.Handler, method, path, contentType, body string) *httptest.ResponseRecorder {
@@ -27,7 +29,7 @@ func request(handler http.Handler, method, path, contentType, body string) *http
 	return w
 }
 
-func problemCode(t *testing.T, w *httptest.ResponseRecorder) Code {
+func problemCode(t *testing.T, w *httptest.ResponseRecorder) wire.Code {
 	t.Helper()
 	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
 		t.Fatalf("content type %q of status %d: %s", got, w.Code, w.Body)
@@ -45,18 +47,18 @@ func problemCode(t *testing.T, w *httptest.ResponseRecorder) Code {
 func TestEveryRouteNamesItsScope(t *testing.T) {
 	seen := map[string]bool{}
 	for _, route := range Routes() {
-		if route.Scope == "" {
-			t.Errorf("%s has no scope: nobody may use it", route.Pattern)
+		if route.Face == "" || (route.Face == guard.FaceAPI) != guard.Admin.Allows(route.Scope) {
+			t.Errorf("%s has the face %q and the scope %q: nobody may use it", route.Pattern, route.Face, route.Scope)
 		}
 		if seen[route.Pattern] {
 			t.Errorf("%s stands in the table twice", route.Pattern)
 		}
 		seen[route.Pattern] = true
 		method, path, _ := strings.Cut(route.Pattern, " ")
-		if method != http.MethodGet && route.Scope == ScopeViewer && !strings.HasSuffix(path, "/validate") && !strings.HasSuffix(path, "/plan") {
+		if method != http.MethodGet && route.Scope == guard.Viewer && !strings.HasSuffix(path, "/validate") && !strings.HasSuffix(path, "/plan") {
 			t.Errorf("%s changes something and takes a viewer", route.Pattern)
 		}
-		if strings.Contains(path, "/local/") != (route.Scope == ScopeSocket) {
+		if strings.Contains(path, "/local/") != (route.Face == FaceSocket) {
 			t.Errorf("%s: /local/ is for the socket alone", route.Pattern)
 		}
 	}
@@ -66,39 +68,39 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	const run = Prefix + "/runs/" + knownRun
 	tests := map[string]struct {
 		method, path, contentType, body string
-		want                            Code
+		want                            wire.Code
 	}{
-		"a path that does not exist":             {"GET", "/api/v1/nothing", "", "", CodeNotFound},
-		"a path with two slashes":                {"GET", "/api/v1//runs", "", "", CodeNotFound},
-		"a path that climbs":                     {"GET", "/api/v1/runs/../plugins", "", "", CodeNotFound},
-		"the root":                               {"GET", "/", "", "", CodeNotFound},
-		"a method that is not allowed":           {"DELETE", Prefix + "/runs", "", "", CodeMethod},
-		"an unknown run":                         {"GET", Prefix + "/runs/01zzz", "", "", CodeNotFound},
-		"a run id in capitals":                   {"GET", Prefix + "/runs/ABC", "", "", CodeNotFound},
-		"a run id with a dot":                    {"POST", Prefix + "/runs/a.b/cancel", "", "", CodeNotFound},
-		"a plugin name that is a path":           {"GET", Prefix + "/plugins/..%2f/actions", "", "", CodeNotFound},
-		"a body of no type":                      {"POST", Prefix + "/local/runs", "", `{}`, CodeMediaType},
-		"a form":                                 {"POST", Prefix + "/local/runs", "application/x-www-form-urlencoded", "a=b", CodeMediaType},
-		"JSON with a suffix":                     {"POST", Prefix + "/local/runs", "application/json+x", `{}`, CodeMediaType},
-		"JSON with a strange charset":            {"POST", Prefix + "/local/runs", "application/json; charset=latin1", `{}`, CodeMediaType},
-		"an unknown field":                       {"POST", Prefix + "/local/runs", "application/json", `{"file":"a","sauce":1}`, CodeBadRequest},
-		"two values":                             {"POST", Prefix + "/local/runs", "application/json", `{} {}`, CodeBadRequest},
-		"no JSON":                                {"POST", Prefix + "/local/runs", "application/json", `{`, CodeBadRequest},
-		"an empty body where one is needed":      {"POST", Prefix + "/local/runs", "application/json", ``, CodeBadRequest},
-		"a body that is too large":               {"POST", run + "/cancel", "application/json", `"` + strings.Repeat("a", bodyCap) + `"`, CodeTooLarge},
-		"an unknown parameter":                   {"GET", Prefix + "/runs?sort=name", "", "", CodeBadRequest},
-		"a limit of 0":                           {"GET", Prefix + "/runs?limit=0", "", "", CodeBadRequest},
-		"a limit that is no number":              {"GET", Prefix + "/runs?limit=all", "", "", CodeBadRequest},
-		"a label without a value":                {"GET", Prefix + "/runs?label=team", "", "", CodeBadRequest},
-		"a parameter that is given twice":        {"GET", Prefix + "/runs?limit=1&limit=2", "", "", CodeBadRequest},
-		"a since that is no time":                {"GET", Prefix + "/runs?since=yesterday", "", "", CodeBadRequest},
-		"a cursor that is no run's id":           {"GET", "/api/v1/runs?cursor=zz", "", "", CodeBadRequest},
-		"a status that does not exist":           {"GET", "/api/v1/runs?status=faild", "", "", CodeBadRequest},
-		"an events cursor that is no number":     {"GET", run + "/events?cursor=x", "", "", CodeBadRequest},
-		"a stream without a topic":               {"GET", Prefix + "/stream", "", "", CodeBadRequest},
-		"a stream of an id that no run can have": {"GET", Prefix + "/stream?topics=run:../x", "", "", CodeNotFound},
-		"a stream of an unknown run":             {"GET", Prefix + "/stream?topics=run:01zzz", "", "", CodeNotFound},
-		"a workflow with problems":               {"POST", Prefix + "/local/runs", "application/json", `{"file":"a.yaml","source":"d3Jvbmc="}`, CodeInvalidWorkflow},
+		"a path that does not exist":             {"GET", "/api/v1/nothing", "", "", wire.CodeNotFound},
+		"a path with two slashes":                {"GET", "/api/v1//runs", "", "", wire.CodeNotFound},
+		"a path that climbs":                     {"GET", "/api/v1/runs/../plugins", "", "", wire.CodeNotFound},
+		"the root":                               {"GET", "/", "", "", wire.CodeNotFound},
+		"a method that is not allowed":           {"DELETE", Prefix + "/runs", "", "", wire.CodeMethod},
+		"an unknown run":                         {"GET", Prefix + "/runs/01zzz", "", "", wire.CodeNotFound},
+		"a run id in capitals":                   {"GET", Prefix + "/runs/ABC", "", "", wire.CodeNotFound},
+		"a run id with a dot":                    {"POST", Prefix + "/runs/a.b/cancel", "", "", wire.CodeNotFound},
+		"a plugin name that is a path":           {"GET", Prefix + "/plugins/..%2f/actions", "", "", wire.CodeNotFound},
+		"a body of no type":                      {"POST", Prefix + "/local/runs", "", `{}`, wire.CodeMediaType},
+		"a form":                                 {"POST", Prefix + "/local/runs", "application/x-www-form-urlencoded", "a=b", wire.CodeMediaType},
+		"JSON with a suffix":                     {"POST", Prefix + "/local/runs", "application/json+x", `{}`, wire.CodeMediaType},
+		"JSON with a strange charset":            {"POST", Prefix + "/local/runs", "application/json; charset=latin1", `{}`, wire.CodeMediaType},
+		"an unknown field":                       {"POST", Prefix + "/local/runs", "application/json", `{"file":"a","sauce":1}`, wire.CodeBadRequest},
+		"two values":                             {"POST", Prefix + "/local/runs", "application/json", `{} {}`, wire.CodeBadRequest},
+		"no JSON":                                {"POST", Prefix + "/local/runs", "application/json", `{`, wire.CodeBadRequest},
+		"an empty body where one is needed":      {"POST", Prefix + "/local/runs", "application/json", ``, wire.CodeBadRequest},
+		"a body that is too large":               {"POST", run + "/cancel", "application/json", `"` + strings.Repeat("a", bodyCap) + `"`, wire.CodeTooLarge},
+		"an unknown parameter":                   {"GET", Prefix + "/runs?sort=name", "", "", wire.CodeBadRequest},
+		"a limit of 0":                           {"GET", Prefix + "/runs?limit=0", "", "", wire.CodeBadRequest},
+		"a limit that is no number":              {"GET", Prefix + "/runs?limit=all", "", "", wire.CodeBadRequest},
+		"a label without a value":                {"GET", Prefix + "/runs?label=team", "", "", wire.CodeBadRequest},
+		"a parameter that is given twice":        {"GET", Prefix + "/runs?limit=1&limit=2", "", "", wire.CodeBadRequest},
+		"a since that is no time":                {"GET", Prefix + "/runs?since=yesterday", "", "", wire.CodeBadRequest},
+		"a cursor that is no run's id":           {"GET", "/api/v1/runs?cursor=zz", "", "", wire.CodeBadRequest},
+		"a status that does not exist":           {"GET", "/api/v1/runs?status=faild", "", "", wire.CodeBadRequest},
+		"an events cursor that is no number":     {"GET", run + "/events?cursor=x", "", "", wire.CodeBadRequest},
+		"a stream without a topic":               {"GET", Prefix + "/stream", "", "", wire.CodeBadRequest},
+		"a stream of an id that no run can have": {"GET", Prefix + "/stream?topics=run:../x", "", "", wire.CodeNotFound},
+		"a stream of an unknown run":             {"GET", Prefix + "/stream?topics=run:01zzz", "", "", wire.CodeNotFound},
+		"a workflow with problems":               {"POST", Prefix + "/local/runs", "application/json", `{"file":"a.yaml","source":"d3Jvbmc="}`, wire.CodeInvalidWorkflow},
 	}
 	handler, _ := newTestHandler(t, new(fakeRuns))
 	for name, test := range tests {
@@ -124,10 +126,10 @@ func TestAWrongQueryIsToldOverHTTP(t *testing.T) {
 	}
 	problem.Problems = nil
 	want := Problem{
-		Type: "about:blank", Title: "Bad Request", Status: 400, Code: CodeBadRequest,
+		Type: "about:blank", Title: "Bad Request", Status: 400, Code: wire.CodeBadRequest,
 		Detail: "the query is wrong: column 1: unknown name `statuss` [FR3005]", Hint: diag.Meant("status"),
 	}
-	if diff := cmp.Diff(want, problem); diff != "" || w.Code != 400 || w.Header().Get("Content-Type") != problemType {
+	if diff := cmp.Diff(want, problem); diff != "" || w.Code != 400 || w.Header().Get("Content-Type") != wire.ProblemType {
 		t.Errorf("%d (-want +got):\n%s", w.Code, diff)
 	}
 	if len(runs.filters) != 1 || runs.filters[0].Query != `statuss == "failed"` {
@@ -138,17 +140,17 @@ func TestAWrongQueryIsToldOverHTTP(t *testing.T) {
 func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 	tests := map[string]struct {
 		err  error
-		want Code
+		want wire.Code
 	}{
-		"conflict":     {&fault.ConflictError{Message: "it runs", Hint: diag.Say("wait")}, CodeConflict},
-		"input":        {&fault.InputError{Input: "site", Message: "missing"}, CodeInvalidInput},
-		"store full":   {&fault.StoreError{Fault: fault.StoreFull, Err: fmt.Errorf("x")}, CodeStoreFull},
-		"store broken": {&fault.StoreError{Fault: fault.StoreCorrupt, Err: fmt.Errorf("x")}, CodeStoreCorrupt},
-		"store newer":  {&fault.StoreError{Fault: fault.StoreNewer, Err: fmt.Errorf("x")}, CodeStoreNewer},
-		"store io":     {&fault.StoreError{Fault: fault.StoreIO, Err: fmt.Errorf("x")}, CodeStoreIO},
-		"too many":     {&fault.BusyError{Runs: 11_000}, CodeTooMany},
-		"query":        {runquery.Check("statuss"), CodeBadRequest},
-		"anything":     {fmt.Errorf("x"), CodeInternal},
+		"conflict":     {&fault.ConflictError{Message: "it runs", Hint: diag.Say("wait")}, wire.CodeConflict},
+		"input":        {&fault.InputError{Input: "site", Message: "missing"}, wire.CodeInvalidInput},
+		"store full":   {&fault.StoreError{Fault: fault.StoreFull, Err: fmt.Errorf("x")}, wire.CodeStoreFull},
+		"store broken": {&fault.StoreError{Fault: fault.StoreCorrupt, Err: fmt.Errorf("x")}, wire.CodeStoreCorrupt},
+		"store newer":  {&fault.StoreError{Fault: fault.StoreNewer, Err: fmt.Errorf("x")}, wire.CodeStoreNewer},
+		"store io":     {&fault.StoreError{Fault: fault.StoreIO, Err: fmt.Errorf("x")}, wire.CodeStoreIO},
+		"too many":     {&fault.BusyError{Runs: 11_000}, wire.CodeTooMany},
+		"query":        {runquery.Check("statuss"), wire.CodeBadRequest},
+		"anything":     {fmt.Errorf("x"), wire.CodeInternal},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +167,9 @@ func TestErrorsOfTheEngineBecomeCodes(t *testing.T) {
 }
 
 func TestAPanicIsOneRequestsError(t *testing.T) {
-	handler := contain(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }), func(text string) string { return text })
-	if got := problemCode(t, request(handler, "GET", "/healthz", "", "")); got != CodeInternal {
+	o := newAlwaysOn(t).options()
+	o.Ready = func() error { panic("boom") }
+	if got := problemCode(t, request(NewSocketHandler(o), "GET", "/readyz", "", "")); got != wire.CodeInternal {
 		t.Errorf("code %s", got)
 	}
 }
@@ -196,7 +199,7 @@ func TestAPathHasOneSpelling(t *testing.T) {
 			parts := strings.Split(fill.Replace(pattern), "/")
 			parts[i] = fmt.Sprintf("%%%02x%s", parts[i][0], parts[i][1:])
 			target := strings.Join(parts, "/")
-			if w := request(handler, method, target, "", ""); problemCode(t, w) != CodeNotFound || !strings.Contains(w.Body.String(), "there is no such path") {
+			if w := request(handler, method, target, "", ""); problemCode(t, w) != wire.CodeNotFound || !strings.Contains(w.Body.String(), "there is no such path") {
 				t.Errorf("%s %s is taken: %d %s", method, target, w.Code, w.Body)
 			}
 			tried++

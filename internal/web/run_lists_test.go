@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // list asks for a list, and wants it to be answered.
@@ -159,7 +160,7 @@ func TestIssue12_23_ACursorIsGoodForItsListAlone(t *testing.T) {
 		"a status that is none": steps + "?status=fail", "since nothing": logs + "?since=yesterday", "since the future": logs + "?since=-1h", "a long text": logs + "?q=" + strings.Repeat("a", 201),
 		"another name": logs + "?grep=a", "steps since nothing": steps + "?since=1",
 	} {
-		if got := problemCode(t, request(handler, "GET", path, "", "")); got != CodeBadRequest {
+		if got := problemCode(t, request(handler, "GET", path, "", "")); got != wire.CodeBadRequest {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -10,13 +10,15 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 const logsText = "The lines as they were written. `limit` and `cursor` lead from the first one on; `tail` gives the newest ones, and its next_cursor leads to those " +
 	"before them. One request looks at 20,000 lines, so that with a filter a page may be short, or empty, before the end: next_cursor is null at the end alone."
 
 func registerLogs(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listLogs", Method: http.MethodGet, Path: Prefix + "/runs/{id}/logs", Tags: []string{"runs"},
 		Summary: "List the log lines of a run, or of one step of it", Description: logsText,
 	}, s.logs)
@@ -28,9 +30,9 @@ type TailQuery struct {
 }
 
 // bounds reads how much of a list is wanted, and from which end.
-func bounds(limit, tail int) (length int, back bool, problem *Problem) {
+func bounds(limit, tail int) (length int, back bool, err error) {
 	if tail > 0 && limit > 0 {
-		return 0, false, newProblem(CodeBadRequest, "limit and tail can't be given together: tail is the length of its page")
+		return 0, false, wire.NewProblem(wire.CodeBadRequest, "limit and tail can't be given together: tail is the length of its page")
 	}
 	return cmp.Or(tail, limit, defaultPage), tail > 0, nil
 }
@@ -45,29 +47,26 @@ type logsQuery struct {
 	Text  string `query:"q" maxLength:"200" doc:"Only lines whose message, step or fields hold this text, in letters of either case."`
 }
 
-func (s *server) logs(ctx context.Context, in *logsQuery) (Page[runs.Log], *Problem) {
+func (s *server) logs(ctx context.Context, in *logsQuery) (Page[runs.Log], error) {
 	none := Page[runs.Log]{}
-	if problem := in.check(); problem != nil {
-		return none, problem
+	limit, back, err := bounds(in.Limit, in.Tail)
+	if err != nil {
+		return none, err
 	}
-	limit, back, problem := bounds(in.Limit, in.Tail)
-	if problem != nil {
-		return none, problem
-	}
-	since, problem := s.readSince(in.Since)
-	if problem != nil {
-		return none, problem
+	since, err := s.readMoment("since", in.Since)
+	if err != nil {
+		return none, err
 	}
 	list := []string{"logs", in.ID, strconv.FormatBool(back), in.Step, in.Level, in.Since, in.Text}
-	from, problem := readCursor(in.Cursor, list...)
-	if problem != nil {
-		return none, problem
+	from, err := readCursor(in.Cursor, list...)
+	if err != nil {
+		return none, err
 	}
 	lines, err := s.Runs.LogPage(ctx, in.ID, engine.LogQuery{
 		LogFilter: engine.LogFilter{Step: in.Step, Level: in.Level, Since: since, Text: in.Text}, From: from, Back: back, Limit: limit,
 	})
 	if err != nil {
-		return none, runProblem(in.ID, err)
+		return none, ofRun(in.ID, err)
 	}
 	page := newPage(lines.Lines, "")
 	if lines.Next > 0 {

@@ -12,12 +12,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/guard"
 )
 
 const stepsText = "The steps of a loop's items stand behind the loop in the order of the items, handlers last. `tail` gives the last ones, and its next_cursor leads to those before them."
 
 func registerSteps(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listSteps", Method: http.MethodGet, Path: Prefix + "/runs/{id}/steps", Tags: []string{"runs"},
 		Summary: "List the steps of a run in the order of the file", Description: stepsText,
 	}, s.steps)
@@ -39,27 +40,24 @@ type stepsQuery struct {
 	Text   string          `query:"q" maxLength:"200" doc:"Only steps whose path, action, message or error holds this text, in letters of either case."`
 }
 
-func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[runs.Step], *Problem) {
+func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[runs.Step], error) {
 	none := Page[runs.Step]{}
-	if problem := in.check(); problem != nil {
-		return none, problem
+	limit, back, err := bounds(in.Limit, in.Tail)
+	if err != nil {
+		return none, err
 	}
-	limit, back, problem := bounds(in.Limit, in.Tail)
-	if problem != nil {
-		return none, problem
-	}
-	since, problem := s.readSince(in.Since)
-	if problem != nil {
-		return none, problem
+	since, err := s.readMoment("since", in.Since)
+	if err != nil {
+		return none, err
 	}
 	list := []string{"steps", in.ID, strconv.FormatBool(back), in.Step, string(in.Status), in.Level, in.Since, in.Text}
-	place, problem := readCursor(in.Cursor, list...)
-	if problem != nil {
-		return none, problem
+	place, err := readCursor(in.Cursor, list...)
+	if err != nil {
+		return none, err
 	}
 	steps, err := s.Runs.Steps(ctx, in.ID)
 	if err != nil {
-		return none, runProblem(in.ID, err)
+		return none, ofRun(in.ID, err)
 	}
 	if back {
 		slices.Reverse(steps)

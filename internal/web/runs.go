@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // defaultPage is the length of a page of a list that nobody chose.
@@ -22,7 +25,7 @@ type RunRef struct {
 }
 
 // check refuses an id that can't be a run's: it never reaches the store.
-func (p RunRef) check() *Problem {
+func (p RunRef) check() error {
 	if !ValidID(p.ID) {
 		return noRun(shorten(p.ID))
 	}
@@ -36,17 +39,17 @@ type PageQuery struct {
 }
 
 func registerRuns(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listRuns", Method: http.MethodGet, Path: Prefix + "/runs", Tags: []string{"runs"},
 		Summary: "List runs, the newest first",
 	}, s.runs)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "getRun", Method: http.MethodGet, Path: Prefix + "/runs/{id}", Tags: []string{"runs"},
 		Summary: "Get a run with its steps and outputs", Description: "What `flowrun run -o json` prints.",
 	}, s.run)
 	registerSteps(t, s)
 	registerLogs(t, s)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listEvents", Method: http.MethodGet, Path: Prefix + "/runs/{id}/events", Tags: []string{"runs"},
 		Summary: "List the stored records of a run", Description: "The journal as it is stored; `cursor` is a sequence number.",
 	}, s.events)
@@ -62,38 +65,29 @@ type runsQuery struct {
 	Query     string      `query:"query" doc:"Only runs of which this expression is true. It reads the fields of a run. With a query a page may be short, or empty, before the end: next_cursor is null at the end alone." example:"status == \"failed\" && duration_ms > 60000"`
 }
 
-func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], *Problem) {
-	since, problem := s.readSince(in.Since)
-	if problem != nil {
-		return Page[runs.Run]{}, problem
+func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], error) {
+	since, err := s.readMoment("since", in.Since)
+	if err != nil {
+		return Page[runs.Run]{}, err
 	}
 	filter := runs.Filter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
 	if in.Cursor != "" && !ValidCursor(in.Cursor) {
-		return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
+		return Page[runs.Run]{}, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
 	}
 	for _, label := range in.Labels {
 		name, value, ok := strings.Cut(label, "=")
 		if !ok || name == "" {
-			return Page[runs.Run]{}, newProblem(CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
+			return Page[runs.Run]{}, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
 		}
 		filter.Labels[name] = value
 	}
 	rows, next, err := s.Runs.List(ctx, filter)
-	if err != nil {
-		return Page[runs.Run]{}, problemOf(err)
-	}
-	return newPage(rows, next), nil
+	return newPage(rows, next), err
 }
 
-func (s *server) run(ctx context.Context, in *RunRef) (*runs.Result, *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
+func (s *server) run(ctx context.Context, in *RunRef) (*runs.Result, error) {
 	result, err := s.Runs.Get(ctx, in.ID)
-	if err != nil {
-		return nil, runProblem(in.ID, err)
-	}
-	return result, nil
+	return result, ofRun(in.ID, err)
 }
 
 type eventsQuery struct {
@@ -101,24 +95,18 @@ type eventsQuery struct {
 	PageQuery
 }
 
-func (s *server) events(ctx context.Context, in *eventsQuery) (Page[json.RawMessage], *Problem) {
-	if problem := in.check(); problem != nil {
-		return Page[json.RawMessage]{}, problem
-	}
-	from, limit := uint64(1), defaultPage
-	if in.Limit > 0 {
-		limit = in.Limit
-	}
+func (s *server) events(ctx context.Context, in *eventsQuery) (Page[json.RawMessage], error) {
+	from := uint64(1)
 	if in.Cursor != "" {
 		seq, err := strconv.ParseUint(in.Cursor, 10, 64)
 		if err != nil {
-			return Page[json.RawMessage]{}, newProblem(CodeBadRequest, fmt.Sprintf("cursor %q is not a sequence number", shorten(in.Cursor)))
+			return Page[json.RawMessage]{}, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("cursor %q is not a sequence number", shorten(in.Cursor)))
 		}
 		from = seq
 	}
-	records, follows, err := s.Runs.Events(ctx, in.ID, from, limit)
+	records, follows, err := s.Runs.Events(ctx, in.ID, from, cmp.Or(in.Limit, defaultPage))
 	if err != nil {
-		return Page[json.RawMessage]{}, runProblem(in.ID, err)
+		return Page[json.RawMessage]{}, ofRun(in.ID, err)
 	}
 	next := ""
 	if follows > 0 {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Schedules is what the API needs of an engine to act on schedules and polls. An
@@ -53,7 +56,7 @@ type ScheduleRef struct {
 // letters each.
 const maxScheduleID = 1024
 
-func (r ScheduleRef) check() *Problem {
+func (r ScheduleRef) check() error {
 	if _, _, ok := runs.SplitTriggerID(r.ID); !ok || len(r.ID) > maxScheduleID {
 		return problemOf(&fault.UnknownError{What: "schedule", Name: shorten(r.ID), Hint: diag.Sayf("an id is WORKFLOW/TRIGGER; %s lists them", diag.Command{"schedules"})})
 	}
@@ -68,50 +71,50 @@ const (
 )
 
 // joinID serves the other form of a schedule's path.
-func joinID(handle func(*server, http.ResponseWriter, *http.Request) *Problem) func(*server, http.ResponseWriter, *http.Request) *Problem {
-	return func(s *server, w http.ResponseWriter, r *http.Request) *Problem {
+func joinID(handle handler) handler {
+	return func(s *server, w http.ResponseWriter, r *http.Request) error {
 		r.SetPathValue("id", runs.TriggerID(r.PathValue("workflow"), r.PathValue("trigger")))
 		return handle(s, w, r)
 	}
 }
 
 func registerSchedules(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listSchedules", Method: http.MethodGet, Path: Prefix + "/schedules", Tags: []string{"schedules"},
 		Summary: "List the schedules and polls of all workflows",
 	}, s.schedules)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "nextFires", Method: http.MethodGet, Path: schedulePattern + "next", Tags: []string{"schedules"},
 		Summary: "List the coming slots of a schedule", Description: "With a note where a change of the clock moves or drops one.",
-		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput}},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput}},
 	}, s.nextFires)
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "pauseSchedule", Method: http.MethodPost, Path: schedulePattern + "pause", Tags: []string{"schedules"},
-		Summary: "Stop a schedule from firing until it is resumed", Metadata: map[string]any{refuses: []Code{CodeConflict}},
-	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, *Problem) {
+		Summary: "Stop a schedule from firing until it is resumed", Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
+	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, error) {
 		return s.turn(ctx, in, s.Schedules.PauseSchedule)
 	})
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "resumeSchedule", Method: http.MethodPost, Path: schedulePattern + "resume", Tags: []string{"schedules"},
 		Summary: "Let a paused schedule fire again", Description: "From its next slot on: what was due meanwhile is not made up for.",
-		Metadata: map[string]any{refuses: []Code{CodeConflict}},
-	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, *Problem) {
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict}},
+	}, func(ctx context.Context, in *pauseInput) (*trigger.ScheduleItem, error) {
 		return s.turn(ctx, in, s.Schedules.ResumeSchedule)
 	})
-	registerWhole(t, ScopeOperator, huma.Operation{
+	registerWhole(t, guard.Operator, huma.Operation{
 		OperationID: "triggerSchedule", Method: http.MethodPost, Path: schedulePattern + "trigger", Tags: []string{"schedules"}, DefaultStatus: http.StatusCreated,
 		Summary: "Start a run of a schedule now", Description: "Its slots stay as they are.",
-		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput, CodeReusedKey}, responses: responsesOf(polledResponses)},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput, wire.CodeReusedKey}, responses: polledResponse},
 	}, s.triggerSchedule)
-	registerWhole(t, ScopeOperator, huma.Operation{
+	registerWhole(t, guard.Operator, huma.Operation{
 		OperationID: "backfillSchedule", Method: http.MethodPost, Path: schedulePattern + "backfill", Tags: []string{"schedules"}, DefaultStatus: http.StatusAccepted,
 		Summary: "Start runs of past slots", Description: "Slots from `from` on and before `until`. With `dry_run` it is only told which, with the status 200.",
-		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput}, responses: responsesOf(backfillResponses)},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput}, responses: backfillResponse},
 	}, s.backfill)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listFires", Method: http.MethodGet, Path: Prefix + "/fires", Tags: []string{"schedules"},
 		Summary: "List what triggers did, the newest slot first", Description: "Each is a run, or the reason why there is none.",
-		Metadata: map[string]any{refuses: []Code{CodeInvalidInput}},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeInvalidInput}},
 	}, s.fires)
 }
 
@@ -127,12 +130,9 @@ func (s *server) tzData() TZData {
 	return TZData{Version: version, Source: source}
 }
 
-func (s *server) schedules(ctx context.Context, _ *struct{}) (SchedulePage, *Problem) {
+func (s *server) schedules(ctx context.Context, _ *struct{}) (SchedulePage, error) {
 	items, err := s.Schedules.Schedules(ctx)
-	if err != nil {
-		return SchedulePage{}, problemOf(err)
-	}
-	return SchedulePage{newPage(items, ""), s.tzData()}, nil
+	return SchedulePage{newPage(items, ""), s.tzData()}, err
 }
 
 // defaultNext is how many coming slots are told where nobody says.
@@ -144,21 +144,14 @@ type nextQuery struct {
 	From string `query:"from" doc:"Only slots after this time, RFC 3339 or a duration ago such as 24h; now where it is not given."`
 }
 
-func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, *Problem) {
-	if problem := in.check(); problem != nil {
-		return NextAnswer{}, problem
-	}
-	n := defaultNext
-	if in.N > 0 {
-		n = in.N
-	}
-	from, problem := s.readMoment("from", in.From)
-	if problem != nil {
-		return NextAnswer{}, problem
-	}
-	next, err := s.Schedules.NextFires(ctx, in.ID, from, n)
+func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, error) {
+	from, err := s.readMoment("from", in.From)
 	if err != nil {
-		return NextAnswer{}, problemOf(err)
+		return NextAnswer{}, err
+	}
+	next, err := s.Schedules.NextFires(ctx, in.ID, from, cmp.Or(in.N, defaultNext))
+	if err != nil {
+		return NextAnswer{}, err
 	}
 	return NextAnswer{*next, s.tzData()}, nil
 }
@@ -171,22 +164,19 @@ type firesQuery struct {
 	Until    string `query:"until" doc:"Only slots before this time, written like since."`
 }
 
-func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], *Problem) {
-	since, problem := s.readSince(in.Since)
-	if problem != nil {
-		return Page[runs.Fire]{}, problem
+func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], error) {
+	since, err := s.readMoment("since", in.Since)
+	if err != nil {
+		return Page[runs.Fire]{}, err
 	}
-	until, problem := s.readMoment("until", in.Until)
-	if problem != nil {
-		return Page[runs.Fire]{}, problem
+	until, err := s.readMoment("until", in.Until)
+	if err != nil {
+		return Page[runs.Fire]{}, err
 	}
 	fires, next, err := s.Schedules.Fires(ctx, runs.FireFilter{
 		Workflow: in.Workflow, Trigger: in.Trigger, Since: since, Until: until, Limit: in.Limit, Cursor: in.Cursor,
 	})
-	if err != nil {
-		return Page[runs.Fire]{}, problemOf(err)
-	}
-	return newPage(fires, next), nil
+	return newPage(fires, next), err
 }
 
 type pauseInput struct {
@@ -194,17 +184,10 @@ type pauseInput struct {
 	Body *trigger.PauseRequest
 }
 
-func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error)) (*trigger.ScheduleItem, *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
+func (s *server) turn(ctx context.Context, in *pauseInput, act func(context.Context, string, trigger.PauseRequest) (*trigger.ScheduleItem, error)) (*trigger.ScheduleItem, error) {
 	request := orZero(in.Body)
 	request.By = by(ctx, request.By)
-	item, err := act(ctx, in.ID, request)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return item, nil
+	return act(ctx, in.ID, request)
 }
 
 type triggerInput struct {
@@ -213,27 +196,19 @@ type triggerInput struct {
 	Body *trigger.Request
 }
 
-func polledResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {
-		Description: "A poll that found nothing: there is no run.",
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[RunAnswer]())}},
-	}}
-}
+var polledResponse = also{"200", "A poll that found nothing: there is no run.", "application/json", []reflect.Type{reflect.TypeFor[RunAnswer]()}}
 
-func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*made[RunAnswer], *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
+func (s *server) triggerSchedule(ctx context.Context, in *triggerInput) (*made[RunAnswer], error) {
 	request := orZero(in.Body)
 	request.By = by(ctx, request.By)
-	asked, problem := in.asked(ctx, in.ID, request.RequestID, request.At)
-	if problem != nil {
-		return nil, problem
+	asked, err := in.asked(ctx, in.ID, request.RequestID, request.At)
+	if err != nil {
+		return nil, err
 	}
 	request.RequestID, request.Digest, request.Replayed = asked.id, asked.digest, asked.told()
 	run, err := s.Schedules.TriggerSchedule(ctx, in.ID, request)
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, err
 	}
 	if run == nil { // a poll that found nothing
 		return &made[RunAnswer]{Status: http.StatusOK, Body: RunAnswer{}}, nil
@@ -257,47 +232,43 @@ type backfillInput struct {
 }
 
 // asked reads the times of a backfill, and tells what is wrong with both.
-func (s *server) asked(body BackfillBody) (trigger.BackfillRequest, *Problem) {
+func (s *server) asked(body BackfillBody) (trigger.BackfillRequest, error) {
 	request := trigger.BackfillRequest{All: body.All, DryRun: body.DryRun, MaxParallel: body.MaxParallel, By: body.By}
 	var wrong *Problem
 	for _, one := range []struct {
 		name, text string
 		into       *time.Time
 	}{{"from", body.From, &request.From}, {"until", body.Until, &request.Until}} {
-		at, problem := s.readMoment(one.name, one.text)
-		if problem == nil {
+		at, err := s.readMoment(one.name, one.text)
+		if err == nil {
 			*one.into = at
 			continue
 		}
-		problem.Faults = []InputFault{{Input: one.name, Pointer: "/" + one.name, Detail: problem.Detail, Hint: problem.Hint}}
+		problem := problemOf(err)
+		problem.Faults = []wire.InputFault{{Input: one.name, Pointer: "/" + one.name, Detail: problem.Detail, Hint: problem.Hint}}
 		if wrong == nil {
 			wrong = problem
 		} else {
 			wrong.Detail, wrong.Faults = wrong.Detail+"; "+problem.Detail, append(wrong.Faults, problem.Faults...)
 		}
 	}
-	return request, wrong
-}
-
-func backfillResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {
-		Description: "What would be started.",
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[trigger.BackfillResult]())}},
-	}}
-}
-
-func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*trigger.BackfillResult], *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
+	if wrong != nil {
+		return request, wrong
 	}
-	request, problem := s.asked(in.Body)
-	if problem != nil {
-		return nil, problem
+	return request, nil
+}
+
+var backfillResponse = also{"200", "What would be started.", "application/json", []reflect.Type{reflect.TypeFor[trigger.BackfillResult]()}}
+
+func (s *server) backfill(ctx context.Context, in *backfillInput) (*outcome[*trigger.BackfillResult], error) {
+	request, err := s.asked(in.Body)
+	if err != nil {
+		return nil, err
 	}
 	request.By = by(ctx, request.By)
 	result, err := s.Schedules.Backfill(ctx, in.ID, request)
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, err
 	}
 	answer := &outcome[*trigger.BackfillResult]{Body: result}
 	if result.DryRun {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func TestSchedulesGoThroughTheAPI(t *testing.T) {
@@ -71,9 +72,9 @@ func TestASchedulesIDIsOneSegmentOrTwo(t *testing.T) {
 			}
 		}
 	}
-	for id, want := range map[string]Code{
-		"nightly": CodeNotFound, "a%2Fb": CodeNotFound, "a/b": CodeNotFound, "a%2Fb%2Fc": CodeNotFound, "%2Fb": CodeNotFound, "a%2F": CodeNotFound,
-		strings.Repeat("a", 1100) + "%2Fb": CodeNotFound,
+	for id, want := range map[string]wire.Code{
+		"nightly": wire.CodeNotFound, "a%2Fb": wire.CodeNotFound, "a/b": wire.CodeNotFound, "a%2Fb%2Fc": wire.CodeNotFound, "%2Fb": wire.CodeNotFound, "a%2F": wire.CodeNotFound,
+		strings.Repeat("a", 1100) + "%2Fb": wire.CodeNotFound,
 	} {
 		if got := problemCode(t, send(handler, "GET", Prefix+"/schedules/"+id+"/next", "")); got != want {
 			t.Errorf("%.50s: code %s, want %s", id, got, want)
@@ -97,7 +98,7 @@ func TestScheduleRequestsThatAreRefused(t *testing.T) {
 		"an unknown filter":     {"GET", Prefix + "/fires?status=x", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if w := send(handler, test.method, test.target, test.body); problemCode(t, w) != CodeBadRequest {
+			if w := send(handler, test.method, test.target, test.body); problemCode(t, w) != wire.CodeBadRequest {
 				t.Errorf("%s", w.Body)
 			}
 		})
@@ -120,7 +121,7 @@ func TestWhoActsOverTCPIsTheToken(t *testing.T) {
 	if got := a.schedules.asked[1].(trigger.Request); got.RequestID != "api/t1/"+scheduleKnown+"/k" {
 		t.Errorf("trigger with a key: %+v", got)
 	}
-	if w := send(handler, "POST", path+"/trigger", "", "Idempotency-Key", "k k"); problemCode(t, w) != CodeBadRequest {
+	if w := send(handler, "POST", path+"/trigger", "", "Idempotency-Key", "k k"); problemCode(t, w) != wire.CodeBadRequest {
 		t.Errorf("a key with a space: %s", w.Body)
 	}
 	if w := send(handler, "POST", Prefix+"/runs/"+knownRun+"/cancel", `{"by":"the boss"}`); w.Code != http.StatusAccepted || a.runs.canceled[0] != knownRun+" by "+by {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Bounds of the TCP server (docs/serve.md, "Limits").
@@ -84,7 +85,7 @@ func (g *Gate) wrapPage(next http.Handler) http.Handler {
 			return
 		}
 		if !g.enter(changes) {
-			writeProblem(w, newProblem(CodeClosing, closingText))
+			wire.NewProblem(wire.CodeClosing, closingText).Write(w)
 			return
 		}
 		defer g.leave(changes)

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Bounds of a request that starts a run.
@@ -46,13 +45,13 @@ type KeyHeader struct {
 // requestID is what the store knows a request by: a key counts for the token that
 // gives it and for one workflow or schedule. named is the key of a body, where it
 // can have one; "" = none.
-func (h KeyHeader) requestID(ctx context.Context, of, named string) (string, *Problem) {
+func (h KeyHeader) requestID(ctx context.Context, of, named string) (string, error) {
 	key := cmp.Or(h.Key, named)
 	if key == "" {
 		return "", nil
 	}
 	if len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }) {
-		return "", newProblem(CodeBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d visible ASCII characters", maxKey))
+		return "", wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("Idempotency-Key is not 1 to %d visible ASCII characters", maxKey))
 	}
 	caller, _ := guard.CallerOf(ctx)
 	return strings.Join([]string{"api", caller.ID, of, key}, "/"), nil
@@ -78,26 +77,23 @@ func (a StartAnswer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(whole(a))
 }
 
-func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAnswer], *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
-	}
-	wait, problem := parseWait(in.Wait)
-	if problem != nil {
-		return nil, problem
+func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAnswer], error) {
+	wait, err := parseWait(in.Wait)
+	if err != nil {
+		return nil, err
 	}
 	body := orZero(in.Body)
-	asked, problem := in.asked(ctx, in.Name, "", body.GivenInputs, body.ScheduledAt)
-	if problem != nil {
-		return nil, problem
+	asked, err := in.asked(ctx, in.Name, "", body.GivenInputs, body.ScheduledAt)
+	if err != nil {
+		return nil, err
 	}
 	run, list, err := s.Workflows.StartNamed(ctx, in.Name, engine.NamedStart{
-		Inputs: inputsOf(body.Inputs, body.Texts), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By),
+		Inputs: body.merged(), ScheduledAt: body.ScheduledAt, By: by(ctx, body.By),
 		RequestID: asked.id, Digest: asked.digest, Replayed: asked.told(),
 	})
 	switch {
 	case err != nil:
-		return nil, body.placed(problemOf(err))
+		return nil, body.placed(err)
 	case run == nil:
 		return nil, invalidWorkflow(list)
 	}
@@ -110,14 +106,14 @@ func (s *server) startNamed(ctx context.Context, in *startInput) (*made[StartAns
 
 // addResult waits for the end of a run and adds what it gave; one that takes
 // longer is accepted and no more.
-func (s *server) addResult(ctx context.Context, answer *made[StartAnswer], wait time.Duration) *Problem {
+func (s *server) addResult(ctx context.Context, answer *made[StartAnswer], wait time.Duration) error {
 	body := &answer.Body
 	if err := s.waitForEnd(ctx, body.Run.ID, wait); err != nil {
-		return runProblem(body.Run.ID, err)
+		return ofRun(body.Run.ID, err)
 	}
 	result, err := s.Runs.Get(ctx, body.Run.ID)
 	if err != nil {
-		return runProblem(body.Run.ID, err)
+		return ofRun(body.Run.ID, err)
 	}
 	body.Run = &result.Run
 	if !result.Run.Status.Ended() {
@@ -134,12 +130,7 @@ func (s *server) addResult(ctx context.Context, answer *made[StartAnswer], wait 
 	return nil
 }
 
-func startResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{"202": {
-		Description: "The run was started, and has not ended within `wait`.",
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema(reflect.TypeFor[RunAnswer]())}},
-	}}
-}
+var startResponse = also{"202", "The run was started, and has not ended within `wait`.", "application/json", []reflect.Type{reflect.TypeFor[RunAnswer]()}}
 
 // waitForEnd returns when a run is over or paused, after wait, or when the owner
 // ends.
@@ -168,13 +159,13 @@ func (s *server) waitForEnd(ctx context.Context, id string, wait time.Duration) 
 	}
 }
 
-func parseWait(text string) (time.Duration, *Problem) {
+func parseWait(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 || wait > maxWait {
-		return 0, newProblem(CodeBadRequest, fmt.Sprintf("wait %q is not a duration of at most 10m, such as 30s", shorten(text)))
+		return 0, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("wait %q is not a duration of at most 10m, such as 30s", shorten(text)))
 	}
 	return wait, nil
 }

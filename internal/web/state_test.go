@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/memory"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // fakeMemory knows one workflow with a name that no path can hold.
@@ -88,7 +89,7 @@ func TestStateGoesThroughTheAPI(t *testing.T) {
 func TestStateErrorsHaveTheirCodes(t *testing.T) {
 	client := NewClient(InProcess(NewSocketHandler(Options{Memory: &fakeMemory{}, Gate: NewGate()})))
 	ctx := t.Context()
-	want := func(what string, err error, code Code) {
+	want := func(what string, err error, code wire.Code) {
 		t.Helper()
 		var problem *Problem
 		if !errors.As(err, &problem) || problem.Code != code {
@@ -96,13 +97,15 @@ func TestStateErrorsHaveTheirCodes(t *testing.T) {
 		}
 	}
 	_, err := client.State(ctx, "w", "")
-	want("an unknown workflow", err, CodeNotFound)
+	want("an unknown workflow", err, wire.CodeNotFound)
 	_, err = client.State(ctx, "", "")
-	want("no workflow", err, CodeBadRequest)
+	want("no workflow", err, wire.CodeBadRequest)
 	_, err = client.StateHistory(ctx, oddName, "")
-	want("a history without a name", err, CodeBadRequest)
+	want("a history without a name", err, wire.CodeBadRequest)
 	_, err = client.SetState(ctx, memory.StateRequest{Workflow: oddName, Name: "a", Value: workspace.Input{Text: "x"}})
-	want("a value of another type", err, CodeInvalidInput)
-	want("an unknown parameter", client.get(ctx, "/local/state?workflow=w&limit=1", new(struct{})), CodeBadRequest)
-	want("a parameter twice", client.get(ctx, "/local/state/cursors?workflow=w&workflow=v", new(struct{})), CodeBadRequest)
+	want("a value of another type", err, wire.CodeInvalidInput)
+	for what, path := range map[string]string{"an unknown parameter": "?workflow=w&limit=1", "a parameter twice": "/cursors?workflow=w&workflow=v"} {
+		_, err = fetch[struct{}](ctx, client, "/local/state"+path)
+		want(what, err, wire.CodeBadRequest)
+	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Bounds of streams.
@@ -45,21 +46,14 @@ type streamInput struct {
 }
 
 func registerStream(t *typed, s *server) {
-	registerWhole(t, ScopeViewer, huma.Operation{
+	registerWhole(t, guard.Viewer, huma.Operation{
 		OperationID: "stream", Method: http.MethodGet, Path: Prefix + "/stream", Tags: []string{"runs"},
 		Summary: "Follow runs", Description: streamText,
-		Metadata: map[string]any{longAnswers: true, responses: responsesOf(streamResponses)},
+		Metadata: map[string]any{longAnswers: true, responses: streamResponse},
 	}, s.stream)
 }
 
-func streamResponses(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {
-		Description: "The events. The schema is that of their data.",
-		Content: map[string]*huma.MediaType{eventStream: {Schema: &huma.Schema{AnyOf: []*huma.Schema{
-			schema(reflect.TypeFor[engine.Update]()), schema(reflect.TypeFor[engine.RunsUpdate]()),
-		}}}},
-	}}
-}
+var streamResponse = also{"200", "The events. The schema is that of their data.", eventStream, []reflect.Type{reflect.TypeFor[engine.Update](), reflect.TypeFor[engine.RunsUpdate]()}}
 
 // event is one message of a stream.
 type event struct {
@@ -69,27 +63,27 @@ type event struct {
 }
 
 // stream sends feeds as server-sent events.
-func (s *server) stream(ctx context.Context, in *streamInput) (*streamed, *Problem) {
-	topics, problem := parseTopics(in.Topics)
-	if problem != nil {
-		return nil, problem
+func (s *server) stream(ctx context.Context, in *streamInput) (*streamed, error) {
+	topics, err := parseTopics(in.Topics)
+	if err != nil {
+		return nil, err
 	}
-	from, problem := parsePlaces(in.LastEventID, len(topics))
-	if problem != nil {
-		return nil, problem
+	from, err := parsePlaces(in.LastEventID, len(topics))
+	if err != nil {
+		return nil, err
 	}
 	select {
 	case s.streams <- struct{}{}:
 	default:
-		return nil, newProblem(CodeTooMany, fmt.Sprintf("%d streams are open already", streamCap))
+		return nil, wire.NewProblem(wire.CodeTooMany, fmt.Sprintf("%d streams are open already", streamCap))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	feed, problem := s.follow(ctx, topics, from)
-	if problem != nil {
+	feed, err := s.follow(ctx, topics, from)
+	if err != nil {
 		cancel()
 		feed.Wait()
 		<-s.streams
-		return nil, problem
+		return nil, err
 	}
 	return &streamed{func(x huma.Context) {
 		defer func() { <-s.streams }()
@@ -110,12 +104,12 @@ type feed struct {
 
 // follow subscribes to all topics. When it returns without a problem, what
 // happens from now on will be read. Its goroutines end with ctx.
-func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*feed, *Problem) {
+func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*feed, error) {
 	joined := &feed{events: make(chan event)}
 	for i, topic := range topics {
-		pump, problem := s.subscribe(ctx, topic, from[i], i)
-		if problem != nil {
-			return joined, problem // the caller ends ctx, and with it those that run
+		pump, err := s.subscribe(ctx, topic, from[i], i)
+		if err != nil {
+			return joined, err // the caller ends ctx, and with it those that run
 		}
 		joined.Go(func() { pump(joined.events) })
 	}
@@ -127,11 +121,11 @@ func (s *server) follow(ctx context.Context, topics []string, from []uint64) (*f
 }
 
 // subscribe opens the feed of one topic and returns what hands its events on.
-func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int) (func(chan<- event), *Problem) {
+func (s *server) subscribe(ctx context.Context, topic string, from uint64, index int) (func(chan<- event), error) {
 	if topic == topicRuns {
 		updates, err := s.Runs.WatchRuns(ctx, from)
 		if err != nil {
-			return nil, problemOf(err)
+			return nil, err
 		}
 		return pump(ctx, updates, func(u engine.RunsUpdate) event {
 			return event{index, u.Seq, func() ([]byte, error) { return u.Text(runsText) }}
@@ -140,7 +134,7 @@ func (s *server) subscribe(ctx context.Context, topic string, from uint64, index
 	id := strings.TrimPrefix(topic, "run:")
 	updates, err := s.Runs.Watch(ctx, id, from)
 	if err != nil {
-		return nil, runProblem(id, err)
+		return nil, ofRun(id, err)
 	}
 	return pump(ctx, updates, func(u engine.Update) event {
 		return event{index, u.Seq, func() ([]byte, error) { return u.Text(runText) }}
@@ -154,7 +148,7 @@ func runText(u engine.Update) ([]byte, error) { return eventText(string(u.Kind),
 func runsText(u engine.RunsUpdate) ([]byte, error) { return eventText(topicRuns, u) }
 
 func eventText(name string, data any) ([]byte, error) {
-	text, err := encodeJSON(data) // ends with a line feed and holds no other
+	text, err := wire.EncodeJSON(data) // ends with a line feed and holds no other
 	if err != nil {
 		return nil, err
 	}
@@ -236,21 +230,21 @@ func encodeEvent(e event, places []uint64) (id, text []byte) {
 }
 
 // parseTopics splits and checks the topics of a stream.
-func parseTopics(text string) ([]string, *Problem) {
+func parseTopics(text string) ([]string, error) {
 	topics := strings.Split(text, ",")
 	if len(topics) > maxTopics {
-		return nil, newProblem(CodeBadRequest, fmt.Sprintf("a stream has at most %d topics", maxTopics))
+		return nil, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("a stream has at most %d topics", maxTopics))
 	}
 	seen := map[string]bool{}
 	for _, topic := range topics {
 		id, ofRun := strings.CutPrefix(topic, "run:")
 		switch {
 		case seen[topic]:
-			return nil, newProblem(CodeBadRequest, fmt.Sprintf("the topic %q is given twice", shorten(topic)))
+			return nil, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("the topic %q is given twice", shorten(topic)))
 		case ofRun && !ValidID(id):
 			return nil, noRun(shorten(id))
 		case !ofRun && topic != topicRuns:
-			return nil, newProblem(CodeBadRequest, "topics must be run:ID or runs, several of them with commas between")
+			return nil, wire.NewProblem(wire.CodeBadRequest, "topics must be run:ID or runs, several of them with commas between")
 		}
 		seen[topic] = true
 	}
@@ -258,13 +252,13 @@ func parseTopics(text string) ([]string, *Problem) {
 }
 
 // parsePlaces reads a Last-Event-ID of n topics; an empty one is their begin.
-func parsePlaces(text string, n int) ([]uint64, *Problem) {
+func parsePlaces(text string, n int) ([]uint64, error) {
 	places := make([]uint64, n)
 	if text == "" {
 		return places, nil
 	}
 	parts := strings.Split(text, "/")
-	wrong := newProblem(CodeBadRequest, fmt.Sprintf("Last-Event-ID %q is not the id of an event of these topics", shorten(text)))
+	wrong := wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("Last-Event-ID %q is not the id of an event of these topics", shorten(text)))
 	if len(parts) != n {
 		return nil, wrong
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // frames splits a stream into its events: id, name, and whether it is a reset.
@@ -72,17 +73,17 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	many := strings.Repeat("run:"+knownRun+",", maxTopics) + "runs"
 	for name, test := range map[string]struct {
 		topics, last string
-		want         Code
+		want         wire.Code
 	}{
-		"no topic":              {"", "", CodeBadRequest},
-		"an unknown topic":      {"jobs", "", CodeBadRequest},
-		"an empty one":          {"runs,", "", CodeBadRequest},
-		"the same twice":        {"runs,runs", "", CodeBadRequest},
-		"too many":              {many, "", CodeBadRequest},
-		"an unknown run":        {"runs,run:01zzz", "", CodeNotFound},
-		"a place of two topics": {"runs", "1/2", CodeBadRequest},
-		"a place of one topic":  {"runs,run:" + knownRun, "1", CodeBadRequest},
-		"a place that is none":  {"runs", "x", CodeBadRequest},
+		"no topic":              {"", "", wire.CodeBadRequest},
+		"an unknown topic":      {"jobs", "", wire.CodeBadRequest},
+		"an empty one":          {"runs,", "", wire.CodeBadRequest},
+		"the same twice":        {"runs,runs", "", wire.CodeBadRequest},
+		"too many":              {many, "", wire.CodeBadRequest},
+		"an unknown run":        {"runs,run:01zzz", "", wire.CodeNotFound},
+		"a place of two topics": {"runs", "1/2", wire.CodeBadRequest},
+		"a place of one topic":  {"runs,run:" + knownRun, "1", wire.CodeBadRequest},
+		"a place that is none":  {"runs", "x", wire.CodeBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := send(handler, "GET", Prefix+"/stream?topics="+test.topics, "", "Last-Event-ID", test.last)

@@ -1,25 +1,26 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 func registerSummary(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "getRunsSummary", Method: http.MethodGet, Path: Prefix + "/runs/summary", Tags: []string{"runs"},
 		Summary: "Count the stored runs, and name those that need somebody",
 		Description: "All stored runs are counted, by status, by workflow and by the hour of their acceptance. Runs that failed, ran out of time, " +
 			"are paused or ask a person need somebody; a failure until somebody has acknowledged it or a run of its workflow that was accepted later has succeeded. " +
 			"`listRuns` with `attention=true` gives them page by page.",
 	}, s.summary)
-	register(t, ScopeOperator, huma.Operation{
+	register(t, guard.Operator, huma.Operation{
 		OperationID: "acknowledgeRuns", Method: http.MethodPost, Path: Prefix + "/runs/acknowledge", Tags: []string{"runs"},
 		Summary:     "Say that somebody has looked at failed runs",
 		Description: "They need nobody any more, and stay what they are. Runs that are paused or ask a person wait for an act and are passed over.",
@@ -35,21 +36,8 @@ type summaryQuery struct {
 // defaultHours are those of a summary that nobody chose.
 const defaultHours = 24
 
-func (s *server) summary(ctx context.Context, in *summaryQuery) (*engine.RunsSummary, *Problem) {
-	request := engine.SummaryRequest{Workflow: in.Workflow, Limit: in.Limit}
-	hours := in.Hours
-	if hours == 0 {
-		hours = defaultHours
-	}
-	if request.Limit == 0 {
-		request.Limit = defaultPage
-	}
-	request.Hours = hours
-	summary, err := s.Runs.Summary(ctx, request)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return summary, nil
+func (s *server) summary(ctx context.Context, in *summaryQuery) (*engine.RunsSummary, error) {
+	return s.Runs.Summary(ctx, engine.SummaryRequest{Workflow: in.Workflow, Limit: cmp.Or(in.Limit, defaultPage), Hours: cmp.Or(in.Hours, defaultHours)})
 }
 
 // AcknowledgeBody names runs that have failed: by their ids, or by a workflow and up
@@ -68,7 +56,7 @@ type AcknowledgeAnswer struct {
 
 type acknowledgeInput struct{ Body AcknowledgeBody }
 
-func (s *server) acknowledge(ctx context.Context, in *acknowledgeInput) (AcknowledgeAnswer, *Problem) {
+func (s *server) acknowledge(ctx context.Context, in *acknowledgeInput) (AcknowledgeAnswer, error) {
 	for _, id := range in.Body.Runs {
 		if !ValidID(id) {
 			return AcknowledgeAnswer{}, noRun(shorten(id))
@@ -76,37 +64,24 @@ func (s *server) acknowledge(ctx context.Context, in *acknowledgeInput) (Acknowl
 	}
 	switch {
 	case len(in.Body.Runs) > 0 && in.Body.UpTo+in.Body.Workflow != "":
-		return AcknowledgeAnswer{}, newProblem(CodeBadRequest, "runs stands beside up_to or workflow: name the runs, or up to which one all are meant")
+		return AcknowledgeAnswer{}, wire.NewProblem(wire.CodeBadRequest, "runs stands beside up_to or workflow: name the runs, or up to which one all are meant")
 	case len(in.Body.Runs) == 0 && !ValidCursor(in.Body.UpTo):
-		return AcknowledgeAnswer{}, newProblem(CodeBadRequest, "neither runs nor up_to names a run: give their ids, or that of the newest one that is meant")
+		return AcknowledgeAnswer{}, wire.NewProblem(wire.CodeBadRequest, "neither runs nor up_to names a run: give their ids, or that of the newest one that is meant")
 	}
 	n, err := s.Runs.Acknowledge(ctx, engine.AcknowledgeRequest{
 		Runs: in.Body.Runs, Workflow: in.Body.Workflow, UpTo: in.Body.UpTo, By: by(ctx, in.Body.By),
 	})
-	if err != nil {
-		return AcknowledgeAnswer{}, problemOf(err)
-	}
-	return AcknowledgeAnswer{Acknowledged: n}, nil
+	return AcknowledgeAnswer{Acknowledged: n}, err
 }
 
 // Summary counts the stored runs.
 func (c *Client) Summary(ctx context.Context, r engine.SummaryRequest) (*engine.RunsSummary, error) {
-	query := url.Values{}
-	if r.Workflow != "" {
-		query.Set("workflow", r.Workflow)
-	}
-	for name, number := range map[string]int{"limit": r.Limit, "hours": r.Hours} {
-		if number > 0 {
-			query.Set(name, strconv.Itoa(number))
-		}
-	}
-	summary := new(engine.RunsSummary)
-	return summary, c.get(ctx, "/runs/summary?"+query.Encode(), summary)
+	query := wire.Query("workflow", r.Workflow, "limit", number(r.Limit), "hours", number(r.Hours))
+	return fetch[engine.RunsSummary](ctx, c, wire.WithQuery("/runs/summary", query))
 }
 
 // Acknowledge notes that somebody has looked at failed runs.
 func (c *Client) Acknowledge(ctx context.Context, r engine.AcknowledgeRequest) (int, error) {
-	var answer AcknowledgeAnswer
-	err := c.post(ctx, "/runs/acknowledge", AcknowledgeBody{Runs: r.Runs, Workflow: r.Workflow, UpTo: r.UpTo, By: r.By}, &answer)
+	answer, err := post[AcknowledgeAnswer](ctx, c, "/runs/acknowledge", AcknowledgeBody{Runs: r.Runs, Workflow: r.Workflow, UpTo: r.UpTo, By: r.By})
 	return answer.Acknowledged, err
 }

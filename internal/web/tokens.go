@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"github.com/flowrun/flowrun/engine/access"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Tokens is what the API needs of an engine to act on the tokens of its TCP side.
@@ -42,96 +44,67 @@ type nameRequest struct {
 	Name string `json:"name"`
 }
 
-func (s *server) tokens(w http.ResponseWriter, r *http.Request) *Problem {
-	tokens, err := s.Tokens.ListAccessTokens(r.Context())
-	return replyWith(w, newPage(tokens, ""), err)
+func (s *server) tokens(r *http.Request) ([]access.TokenInfo, error) {
+	return s.Tokens.ListAccessTokens(r.Context())
 }
 
-func (s *server) createToken(w http.ResponseWriter, r *http.Request) *Problem {
-	var request access.NewToken
-	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
-		return problem
-	}
-	request.By = by(r.Context(), request.By)
-	token, text, err := s.Tokens.CreateAccessToken(r.Context(), request)
+func (s *server) createToken(ctx context.Context, request access.NewToken) (TokenAnswer, error) {
+	request.By = by(ctx, request.By)
+	token, text, err := s.Tokens.CreateAccessToken(ctx, request)
 	if err != nil {
-		return problemOf(err)
+		return TokenAnswer{}, err
 	}
-	writeJSON(w, http.StatusOK, TokenAnswer{TokenInfo: *token, Token: text})
-	return nil
+	return TokenAnswer{TokenInfo: *token, Token: text}, nil
 }
 
-func (s *server) removeToken(w http.ResponseWriter, r *http.Request) *Problem {
-	var request nameRequest
-	if problem := decodeBody(w, r, bodyCap, false, &request); problem != nil {
-		return problem
-	}
-	if err := s.Tokens.RemoveAccessToken(r.Context(), request.Name); err != nil {
-		return problemOf(err)
+func (s *server) removeToken(ctx context.Context, request nameRequest) (map[string]string, error) {
+	if err := s.Tokens.RemoveAccessToken(ctx, request.Name); err != nil {
+		return nil, err
 	}
 	if s.TokenRemoved != nil {
-		s.TokenRemoved(r.Context())
+		s.TokenRemoved(ctx)
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"removed": request.Name})
-	return nil
+	return map[string]string{"removed": request.Name}, nil
 }
 
-func (s *server) loginLink(w http.ResponseWriter, r *http.Request) *Problem {
-	var request LinkRequest
-	if problem := decodeBody(w, r, bodyCap, true, &request); problem != nil {
-		return problem
-	}
-	scope := guard.Scope(request.Scope)
-	if scope == "" {
-		scope = guard.Admin
-	}
+func (s *server) loginLink(ctx context.Context, request LinkRequest) (LinkAnswer, error) {
+	scope := cmp.Or(guard.Scope(request.Scope), guard.Admin)
 	if !guard.Admin.Allows(scope) {
-		answer := newProblem(CodeInvalidInput, "this is not a scope")
-		answer.Hint = diag.Say("it is one of viewer, operator, admin")
-		return answer
+		return LinkAnswer{}, wire.NewProblem(wire.CodeInvalidInput, "this is not a scope").With(diag.Say("it is one of viewer, operator, admin"))
 	}
 	link, err := "", error(nil)
 	if s.LoginLink != nil {
 		name := request.By
-		if sender := peerOf(r.Context()); sender != nil {
+		if sender := peerOf(ctx); sender != nil {
 			name = sender.Account(name)
 		}
 		link, err = s.LoginLink(name, scope)
 	}
-	switch {
-	case err != nil:
-		return problemOf(err)
-	case link == "":
-		answer := newProblem(CodeConflict, "the process that owns the store serves no web page")
-		answer.Hint = diag.Sayf("%s does", diag.Command{"serve"})
-		return answer
+	if err == nil && link == "" {
+		err = wire.NewProblem(wire.CodeConflict, "the process that owns the store serves no web page").With(diag.Sayf("%s does", diag.Command{"serve"}))
 	}
-	writeJSON(w, http.StatusOK, LinkAnswer{URL: link})
-	return nil
+	return LinkAnswer{URL: link}, err
 }
 
 // Tokens returns the tokens of the server, by name.
 func (c *Client) Tokens(ctx context.Context) ([]access.TokenInfo, error) {
-	var page Page[access.TokenInfo]
-	err := c.get(ctx, "/local/tokens", &page)
-	return page.Items, err
+	return fetchAll[access.TokenInfo](ctx, c, "/local/tokens")
 }
 
 // CreateToken makes a token.
 func (c *Client) CreateToken(ctx context.Context, r access.NewToken) (*TokenAnswer, error) {
-	answer := new(TokenAnswer)
-	return answer, c.post(ctx, "/local/tokens", r, answer)
+	return post[TokenAnswer](ctx, c, "/local/tokens", r)
 }
 
 // RemoveToken removes a token by its name or id.
 func (c *Client) RemoveToken(ctx context.Context, name string) error {
-	return c.post(ctx, "/local/tokens/remove", nameRequest{Name: name}, &struct{}{})
+	_, err := post[struct{}](ctx, c, "/local/tokens/remove", nameRequest{Name: name})
+	return err
 }
 
 // LoginLink returns a login link of the server.
 func (c *Client) LoginLink(ctx context.Context, r LinkRequest) (string, error) {
-	var answer LinkAnswer
-	err := c.post(ctx, "/local/login-link", r, &answer)
+	answer, err := post[LinkAnswer](ctx, c, "/local/login-link", r)
 	return answer.URL, err
 }
 

@@ -19,20 +19,22 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // typed is the documented part of the API. huma reads parameters and bodies,
 // checks them against the types of the handlers and writes the OpenAPI document.
 // An operation is given to huma when it is first asked for, since most processes
 // answer a few of them, and without the schemas of its answer: these are worked out
-// for the document alone.
+// where the document is written.
 type typed struct{ operations []operation }
 
 // operation is one of the typed operations. serve gives it to huma to be served,
-// document to be described.
+// document to be described, which docs/openapi.json is.
 type operation struct {
 	huma.Operation
-	scope           Scope
+	scope           guard.Scope
 	serve, document func(huma.API, huma.Operation)
 }
 
@@ -42,33 +44,24 @@ func (t *typed) routes() []Route {
 	for _, o := range t.operations {
 		serve := sync.OnceValue(o.build)
 		routes = append(routes, Route{
-			Pattern: o.Method + " " + o.Path, Scope: o.scope,
-			handle: func(_ *server, w http.ResponseWriter, r *http.Request) *Problem { return serve()(w, r) },
+			Pattern: o.Method + " " + o.Path, Face: guard.FaceAPI, Scope: o.scope,
+			handle: func(_ *server, w http.ResponseWriter, r *http.Request) error { return serve()(w, r) },
 		})
 	}
 	return routes
 }
 
 // build makes the handler of an operation.
-func (o *operation) build() func(http.ResponseWriter, *http.Request) *Problem {
+func (o *operation) build() func(http.ResponseWriter, *http.Request) error {
 	built := new(adapter)
-	o.serve(newAPI(built), o.Operation)
+	o.serve(newAPI(built, new(huma.OpenAPI)), o.Operation)
 	return built.serve
 }
 
-// document returns the document of all operations.
-func (t *typed) document() *huma.OpenAPI {
-	api := newAPI(new(adapter))
-	for _, o := range t.operations {
-		o.document(api, o.Operation)
-	}
-	return api.OpenAPI()
-}
-
-func newAPI(a *adapter) huma.API {
+func newAPI(a *adapter, document *huma.OpenAPI) huma.API {
 	format := huma.Format{Marshal: writeEncoded, Unmarshal: readBody}
 	return huma.NewAPI(huma.Config{
-		OpenAPI:                      newDocument(),
+		OpenAPI:                      document,
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
@@ -96,7 +89,8 @@ type outcome[T any] struct {
 }
 
 func (o *outcome[T]) write(x huma.Context, status int) {
-	writeAnswer(x, cmp.Or(o.Status, status), o.Body)
+	_, w := humago.Unwrap(x)
+	wire.WriteJSON(w, cmp.Or(o.Status, status), o.Body)
 }
 
 // made is the answer of an operation that makes something. Status 0 is that of the
@@ -115,7 +109,7 @@ func (m *made[T]) write(x huma.Context, status int) {
 	if m.Replayed {
 		x.SetHeader("Idempotent-Replayed", "true")
 	}
-	writeAnswer(x, cmp.Or(m.Status, status), m.Body)
+	(&outcome[T]{m.Status, m.Body}).write(x, status)
 }
 
 // streamed is an answer that is written while it comes to be.
@@ -123,25 +117,24 @@ type streamed struct{ Body func(huma.Context) }
 
 func (s *streamed) write(x huma.Context, _ int) { s.Body(x) }
 
-func writeAnswer(x huma.Context, status int, body any) {
-	_, w := humago.Unwrap(x)
-	writeJSON(w, status, body)
-}
-
 // register adds an operation whose handler gives the body of its answer.
-func register[I, T any](t *typed, scope Scope, op huma.Operation, handle func(context.Context, *I) (T, *Problem)) {
-	registerWhole(t, scope, op, func(ctx context.Context, in *I) (*outcome[T], *Problem) {
-		body, problem := handle(ctx, in)
-		return &outcome[T]{Body: body}, problem
+func register[I, T any](t *typed, scope guard.Scope, op huma.Operation, handle func(context.Context, *I) (T, error)) {
+	registerWhole(t, scope, op, func(ctx context.Context, in *I) (*outcome[T], error) {
+		body, err := handle(ctx, in)
+		return &outcome[T]{Body: body}, err
 	})
 }
+
+// reference is an input that names a thing. One that nothing can have never reaches
+// the engine.
+type reference interface{ check() error }
 
 // registerWhole adds an operation whose handler gives the whole answer, with its
 // headers.
 func registerWhole[I, O any, A interface {
 	*O
 	answer
-}](t *typed, scope Scope, op huma.Operation, handle func(context.Context, *I) (A, *Problem),
+}](t *typed, scope guard.Scope, op huma.Operation, handle func(context.Context, *I) (A, error),
 ) {
 	if op.MaxBodyBytes == 0 {
 		op.MaxBodyBytes = bodyCap
@@ -155,15 +148,19 @@ func registerWhole[I, O any, A interface {
 		}
 		op.Metadata[registryOf] = api.OpenAPI().Components.Schemas
 		huma.Register(api, op, func(ctx context.Context, in *I) (*streamed, error) {
-			answer, problem := handle(ctx, in)
-			if problem != nil {
-				return nil, problem
+			if ref, names := any(in).(reference); names {
+				if err := ref.check(); err != nil {
+					return nil, problemOf(err)
+				}
+			}
+			answer, err := handle(ctx, in)
+			if err != nil {
+				return nil, problemOf(err)
 			}
 			return &streamed{func(x huma.Context) { answer.write(x, status) }}, nil
 		})
 	}
 	document := func(api huma.API, op huma.Operation) {
-		describe(api, scope, &op)
 		huma.Register(api, op, func(context.Context, *I) (*O, error) { return nil, errors.New("this is for the document alone") })
 	}
 	t.operations = append(t.operations, operation{op, scope, serve, document})
@@ -171,14 +168,14 @@ func registerWhole[I, O any, A interface {
 
 // adapter is huma's router: the last operation that huma has registered.
 type adapter struct {
-	serve func(http.ResponseWriter, *http.Request) *Problem
+	serve func(http.ResponseWriter, *http.Request) error
 }
 
 // Handle takes an operation that huma has registered.
 func (a *adapter) Handle(op *huma.Operation, handle func(huma.Context)) {
-	a.serve = func(w http.ResponseWriter, r *http.Request) *Problem {
-		if problem := checkRequest(op, r); problem != nil {
-			return problem
+	a.serve = func(w http.ResponseWriter, r *http.Request) error {
+		if err := checkRequest(op, r); err != nil {
+			return err
 		}
 		if op.Metadata[longAnswers] != nil {
 			longAnswer(w)
@@ -190,19 +187,19 @@ func (a *adapter) Handle(op *huma.Operation, handle func(huma.Context)) {
 
 // ServeHTTP is part of huma.Adapter. The route table serves, not this.
 func (a *adapter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	writeProblem(w, newProblem(CodeNotFound, "there is no such path"))
+	wire.NewProblem(wire.CodeNotFound, "there is no such path").Write(w)
 }
 
 // checkRequest refuses what huma would take: a parameter that is given twice, and
 // a body that is not JSON by its own word.
-func checkRequest(op *huma.Operation, r *http.Request) *Problem {
+func checkRequest(op *huma.Operation, r *http.Request) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return newProblem(CodeBadRequest, "the query can't be read: a % stands before two hexadecimal digits, and a ; separates nothing")
+		return wire.NewProblem(wire.CodeBadRequest, "the query can't be read: a % stands before two hexadecimal digits, and a ; separates nothing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if len(query[name]) > 1 && !repeatable(op, name) {
-			answer := newProblem(CodeBadRequest, fmt.Sprintf("%q is given twice", shorten(name)))
+			answer := wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("%q is given twice", shorten(name)))
 			answer.Input = shorten(name)
 			return answer
 		}
@@ -212,7 +209,7 @@ func checkRequest(op *huma.Operation, r *http.Request) *Problem {
 		return nil
 	}
 	if !isJSON(declared) {
-		return newProblem(CodeMediaType, "the body must be application/json")
+		return wire.NewProblem(wire.CodeMediaType, "the body must be application/json")
 	}
 	return nil
 }
@@ -256,7 +253,7 @@ func encodeProblem(ctx huma.Context, _ string, value any) (any, error) {
 	if model, refused := value.(*huma.ErrorModel); refused {
 		value = refuse(ctx, refusal(ctx.Operation(), model))
 	}
-	data, err := encodeJSON(value)
+	data, err := wire.EncodeJSON(value)
 	return encoded(data), err
 }
 
@@ -270,20 +267,25 @@ func writeEncoded(w io.Writer, value any) error {
 func refuse(ctx huma.Context, problem *Problem) *Problem {
 	if x, ok := ctx.(*exchange); ok {
 		x.refused = problem.Status
-		x.SetHeader("Content-Type", problemType)
+		x.SetHeader("Content-Type", wire.ProblemType)
 	}
 	return problem
 }
 
-// What the metadata of an operation may hold: that its answer may take its time,
-// and the responses that huma does not know of, as responsesOf.
+// What the metadata of an operation may hold: that its answer may take its time, the
+// codes that it may answer with besides those of all, and a response that huma does
+// not know of, as an also.
 const (
 	longAnswers = "long"
+	refuses     = "refuses"
 	responses   = "responses"
 )
 
-// responsesOf makes responses of a status with the schemas of types.
-type responsesOf func(schema func(reflect.Type) *huma.Schema) map[string]*huma.Response
+// also describes a response of an operation: one of the types.
+type also struct {
+	status, text, media string
+	of                  []reflect.Type
+}
 
 // longAnswer lets an answer take its time: whoever listens bounds the usual ones.
 func longAnswer(w http.ResponseWriter) {

@@ -15,6 +15,8 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // Workflows is what the API needs of an engine to act on the workflows of the
@@ -34,7 +36,7 @@ type WorkflowRef struct {
 // maxWorkflowName bounds the name of a workflow in bytes: 100 letters.
 const maxWorkflowName = 400
 
-func (r WorkflowRef) check() *Problem {
+func (r WorkflowRef) check() error {
 	if r.Name == "" || len(r.Name) > maxWorkflowName {
 		return problemOf(&fault.UnknownError{What: "workflow", Name: shorten(r.Name), Hint: diag.Say("GET /api/v1/workflows lists them")})
 	}
@@ -42,29 +44,29 @@ func (r WorkflowRef) check() *Problem {
 }
 
 func registerWorkflows(t *typed, s *server) {
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "listWorkflows", Method: http.MethodGet, Path: Prefix + "/workflows", Tags: []string{"workflows"},
 		Summary:     "List the workflows of the project",
 		Description: "By name, with the problems of their files. One whose file is broken keeps its last good revision, and is `stale`.",
 	}, s.workflows)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "getWorkflow", Method: http.MethodGet, Path: Prefix + "/workflows/{name}", Tags: []string{"workflows"},
 		Summary: "Get a workflow with its source and the schemas of its inputs and outputs",
 	}, s.workflow)
-	registerWhole(t, ScopeViewer, huma.Operation{
+	registerWhole(t, guard.Viewer, huma.Operation{
 		OperationID: "workflowGraph", Method: http.MethodGet, Path: Prefix + "/workflows/{name}/graph.svg", Tags: []string{"workflows"},
 		Summary: "Draw the steps of a workflow", Description: "With `run` as that run went, with the states of its steps.",
-		Metadata: map[string]any{refuses: []Code{CodeInvalidWorkflow}, responses: responsesOf(drawingResponses)},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeInvalidWorkflow}, responses: drawingResponse},
 	}, s.workflowGraph)
-	register(t, ScopeViewer, huma.Operation{
+	register(t, guard.Viewer, huma.Operation{
 		OperationID: "plan", Method: http.MethodPost, Path: Prefix + "/plan", Tags: []string{"workflows"}, MaxBodyBytes: 2 * bodyCap,
 		Summary:     "Show what a run would do",
 		Description: "What `flowrun plan -o json` prints, of a workflow of the project or of a text. No service is called.",
-		Metadata:    map[string]any{refuses: []Code{CodeNotFound, CodeInvalidInput, CodeInvalidWorkflow}},
+		Metadata:    map[string]any{refuses: []wire.Code{wire.CodeNotFound, wire.CodeInvalidInput, wire.CodeInvalidWorkflow}},
 	}, s.plan)
-	registerWhole(t, ScopeOperator, huma.Operation{
+	registerWhole(t, guard.Operator, huma.Operation{
 		OperationID: "startRun", Method: http.MethodPost, Path: Prefix + "/workflows/{name}/runs", Tags: []string{"workflows"}, DefaultStatus: http.StatusCreated,
-		Metadata: map[string]any{refuses: []Code{CodeConflict, CodeInvalidInput, CodeInvalidWorkflow, CodeReusedKey}, longAnswers: true, responses: responsesOf(startResponses)},
+		Metadata: map[string]any{refuses: []wire.Code{wire.CodeConflict, wire.CodeInvalidInput, wire.CodeInvalidWorkflow, wire.CodeReusedKey}, longAnswers: true, responses: startResponse},
 		Summary:  "Start a run of a workflow",
 		Description: "With `wait` the answer comes when the run has ended and is its whole result, as `flowrun run -o json` prints it; " +
 			"of a run that has not ended by then the answer is 202 and the run alone. " +
@@ -72,23 +74,28 @@ func registerWorkflows(t *typed, s *server) {
 	}, s.startNamed)
 }
 
-func (s *server) workflows(ctx context.Context, _ *struct{}) (Page[engine.WorkflowInfo], *Problem) {
+func (s *server) workflows(ctx context.Context, _ *struct{}) (Page[engine.WorkflowInfo], error) {
 	list, err := s.Workflows.WorkflowList(ctx)
-	if err != nil {
-		return Page[engine.WorkflowInfo]{}, problemOf(err)
-	}
-	return newPage(list, ""), nil
+	return newPage(list, ""), err
 }
 
-func (s *server) workflow(ctx context.Context, in *WorkflowRef) (*engine.WorkflowDetail, *Problem) {
-	if problem := in.check(); problem != nil {
-		return nil, problem
+func (s *server) workflow(ctx context.Context, in *WorkflowRef) (*engine.WorkflowDetail, error) {
+	return s.Workflows.Workflow(ctx, in.Name)
+}
+
+// inForce returns the workflow of a name as it is in force.
+func (s *server) inForce(ctx context.Context, ref WorkflowRef) (*plan.Workflow, error) {
+	if err := ref.check(); err != nil {
+		return nil, err
 	}
-	detail, err := s.Workflows.Workflow(ctx, in.Name)
-	if err != nil {
-		return nil, problemOf(err)
+	detail, err := s.Workflows.Workflow(ctx, ref.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case detail.Workflow == nil:
+		return nil, invalidWorkflow(detail.Problems)
 	}
-	return detail, nil
+	return detail.Workflow, nil
 }
 
 type graphQuery struct {
@@ -105,49 +112,44 @@ func (d *drawing) write(x huma.Context, status int) {
 	_, _ = x.BodyWriter().Write(d.Body) // the client is gone: nobody is left to tell
 }
 
-func drawingResponses(func(reflect.Type) *huma.Schema) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {
-		Description: "The drawing.", Content: map[string]*huma.MediaType{"image/svg+xml": {Schema: &huma.Schema{Type: huma.TypeString}}},
-	}}
-}
+var drawingResponse = also{"200", "The drawing.", "image/svg+xml", []reflect.Type{reflect.TypeFor[string]()}}
 
-func (s *server) workflowGraph(ctx context.Context, in *graphQuery) (*drawing, *Problem) {
-	workflow, options, problem := s.drawn(ctx, in)
-	if problem != nil {
-		return nil, problem
+func (s *server) workflowGraph(ctx context.Context, in *graphQuery) (*drawing, error) {
+	workflow, options, err := s.drawn(ctx, in)
+	if err != nil {
+		return nil, err
 	}
 	return &drawing{[]byte(graph.Draw(workflow, options))}, nil
 }
 
 // drawn returns what is drawn: the workflow as it is in force, or as a run of it
 // went.
-func (s *server) drawn(ctx context.Context, in *graphQuery) (*plan.Workflow, graph.Options, *Problem) {
+func (s *server) drawn(ctx context.Context, in *graphQuery) (*plan.Workflow, graph.Options, error) {
+	options := graph.Options{}
 	if in.Run == "" {
-		detail, problem := s.workflow(ctx, &in.WorkflowRef)
-		switch {
-		case problem != nil:
-			return nil, graph.Options{}, problem
-		case detail.Workflow == nil:
-			return nil, graph.Options{}, invalidWorkflow(detail.Problems)
-		}
-		return detail.Workflow, graph.Options{}, nil
+		workflow, err := s.inForce(ctx, in.WorkflowRef)
+		return workflow, options, err
 	}
-	result, problem := s.run(ctx, &RunRef{ID: in.Run})
+	ref := RunRef{ID: in.Run}
+	if err := ref.check(); err != nil {
+		return nil, options, err
+	}
+	result, err := s.run(ctx, &ref)
 	switch {
-	case problem != nil:
-		return nil, graph.Options{}, problem
+	case err != nil:
+		return nil, options, err
 	case result.Run.Workflow != in.Name:
-		return nil, graph.Options{}, noRun(in.Run)
+		return nil, options, noRun(in.Run)
 	}
 	definition, err := s.Workflows.Definition(ctx, in.Run)
 	if err != nil {
-		return nil, graph.Options{}, runProblem(in.Run, err)
+		return nil, options, ofRun(in.Run, err)
 	}
-	states := map[string]graph.State{}
+	options.States = map[string]graph.State{}
 	for path, step := range result.Steps {
-		states[path] = graph.State{Status: step.Status}
+		options.States[path] = graph.State{Status: step.Status}
 	}
-	return definition.Workflow, graph.Options{States: states}, nil
+	return definition.Workflow, options, nil
 }
 
 // PlanRequest names a workflow of the project, or holds the text of one.
@@ -160,43 +162,36 @@ type PlanRequest struct {
 
 type planInput struct{ Body PlanRequest }
 
-func (s *server) plan(ctx context.Context, in *planInput) (*preview.Preview, *Problem) {
-	workflow, problem := s.planned(ctx, in.Body)
-	if problem != nil {
-		return nil, problem
+func (s *server) plan(ctx context.Context, in *planInput) (*preview.Preview, error) {
+	workflow, err := s.planned(ctx, in.Body)
+	if err != nil {
+		return nil, err
 	}
 	cursors, err := s.Memory.StateCursors(ctx, workflow.Name)
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, err
 	}
 	if cursors == nil {
 		cursors = []memory.CursorItem{}
 	}
-	result, err := s.Catalog.Preview(ctx, workflow, preview.Options{Inputs: inputsOf(in.Body.Inputs, in.Body.Texts), Positions: memory.CursorPositions(cursors)})
+	result, err := s.Catalog.Preview(ctx, workflow, preview.Options{Inputs: in.Body.merged(), Positions: memory.CursorPositions(cursors)})
 	if err != nil {
-		return nil, in.Body.placed(problemOf(err))
+		return nil, in.Body.placed(err)
 	}
 	return result, nil
 }
 
 // planned returns the workflow that a plan is asked of.
-func (s *server) planned(ctx context.Context, request PlanRequest) (*plan.Workflow, *Problem) {
+func (s *server) planned(ctx context.Context, request PlanRequest) (*plan.Workflow, error) {
 	switch {
 	case (request.Workflow == "") == (request.Source == ""):
-		return nil, newProblem(CodeBadRequest, "give either the name of a workflow or the source of one")
-	case request.Source != "":
-		workflow, list := s.checkText(ctx, request.File, request.Source)
-		if workflow == nil {
-			return nil, invalidWorkflow(list)
-		}
-		return workflow, nil
+		return nil, wire.NewProblem(wire.CodeBadRequest, "give either the name of a workflow or the source of one")
+	case request.Workflow != "":
+		return s.inForce(ctx, WorkflowRef{Name: request.Workflow})
 	}
-	detail, problem := s.workflow(ctx, &WorkflowRef{Name: request.Workflow})
-	switch {
-	case problem != nil:
-		return nil, problem
-	case detail.Workflow == nil:
-		return nil, invalidWorkflow(detail.Problems)
+	workflow, list := s.checkText(ctx, request.File, request.Source)
+	if workflow == nil {
+		return nil, invalidWorkflow(list)
 	}
-	return detail.Workflow, nil
+	return workflow, nil
 }

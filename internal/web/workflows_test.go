@@ -17,6 +17,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 const jsonType = "application/json"
@@ -48,7 +49,7 @@ func TestWorkflowsAreFoundByTheirNames(t *testing.T) {
 	}
 	_, err = client.Workflow(ctx, "v")
 	var problem *Problem
-	if !errors.As(err, &problem) || problem.Code != CodeNotFound || problem.Hint.Text != "did you mean `w`?" {
+	if !errors.As(err, &problem) || problem.Code != wire.CodeNotFound || problem.Hint.Text != "did you mean `w`?" {
 		t.Errorf("an unknown one: %v", err)
 	}
 }
@@ -181,20 +182,20 @@ func TestStartsThatAreRefused(t *testing.T) {
 	handler := NewSocketHandler(a.options())
 	for name, test := range map[string]struct {
 		target, body, key string
-		want              Code
+		want              wire.Code
 	}{
-		"a wait without a unit":        {"/workflows/w/runs?wait=30", "", "", CodeBadRequest},
-		"a wait that is too long":      {"/workflows/w/runs?wait=11m", "", "", CodeBadRequest},
-		"a wait back in time":          {"/workflows/w/runs?wait=-1s", "", "", CodeBadRequest},
-		"a key with a space":           {"/workflows/w/runs", "", "a b", CodeBadRequest},
-		"a key that is too long":       {"/workflows/w/runs", "", strings.Repeat("k", 256), CodeBadRequest},
-		"an unknown field":             {"/workflows/w/runs", `{"input":{}}`, "", CodeBadRequest},
-		"a list in place of an object": {"/workflows/w/runs", `[]`, "", CodeBadRequest},
-		"inputs that are a list":       {"/workflows/w/runs", `{"inputs":[1]}`, "", CodeBadRequest},
-		"a text that is a number":      {"/workflows/w/runs", `{"input_texts":{"a":1}}`, "", CodeBadRequest},
-		"a time that is none":          {"/workflows/w/runs", `{"scheduled_at":"now"}`, "", CodeBadRequest},
-		"two values":                   {"/workflows/w/runs", `{} {}`, "", CodeBadRequest},
-		"a name that is too long":      {"/workflows/" + strings.Repeat("w", 401) + "/runs", "", "", CodeNotFound},
+		"a wait without a unit":        {"/workflows/w/runs?wait=30", "", "", wire.CodeBadRequest},
+		"a wait that is too long":      {"/workflows/w/runs?wait=11m", "", "", wire.CodeBadRequest},
+		"a wait back in time":          {"/workflows/w/runs?wait=-1s", "", "", wire.CodeBadRequest},
+		"a key with a space":           {"/workflows/w/runs", "", "a b", wire.CodeBadRequest},
+		"a key that is too long":       {"/workflows/w/runs", "", strings.Repeat("k", 256), wire.CodeBadRequest},
+		"an unknown field":             {"/workflows/w/runs", `{"input":{}}`, "", wire.CodeBadRequest},
+		"a list in place of an object": {"/workflows/w/runs", `[]`, "", wire.CodeBadRequest},
+		"inputs that are a list":       {"/workflows/w/runs", `{"inputs":[1]}`, "", wire.CodeBadRequest},
+		"a text that is a number":      {"/workflows/w/runs", `{"input_texts":{"a":1}}`, "", wire.CodeBadRequest},
+		"a time that is none":          {"/workflows/w/runs", `{"scheduled_at":"now"}`, "", wire.CodeBadRequest},
+		"two values":                   {"/workflows/w/runs", `{} {}`, "", wire.CodeBadRequest},
+		"a name that is too long":      {"/workflows/" + strings.Repeat("w", 401) + "/runs", "", "", wire.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := send(handler, "POST", Prefix+test.target, test.body, "Idempotency-Key", test.key)
@@ -207,7 +208,7 @@ func TestStartsThatAreRefused(t *testing.T) {
 		t.Errorf("started %v", a.workflows.started)
 	}
 	a.workflows.lacking = diag.List{{Code: "FR5001", Message: "a secret is missing"}}
-	if w := send(handler, "POST", Prefix+"/workflows/w/runs", ""); problemCode(t, w) != CodeInvalidWorkflow {
+	if w := send(handler, "POST", Prefix+"/workflows/w/runs", ""); problemCode(t, w) != wire.CodeInvalidWorkflow {
 		t.Errorf("a run that lacks something: %s", w.Body)
 	}
 }
@@ -223,11 +224,11 @@ func TestAWorkflowIsDrawn(t *testing.T) {
 			t.Errorf("%s: %d %v %.200s", target, w.Code, w.Header(), w.Body)
 		}
 	}
-	for target, want := range map[string]Code{
-		"/workflows/v/graph.svg":                                               CodeNotFound,
-		"/workflows/broken/graph.svg":                                          CodeInvalidWorkflow,
-		"/workflows/w/graph.svg?run=01zzz":                                     CodeNotFound,
-		"/workflows/" + url.PathEscape(oddName) + "/graph.svg?run=" + knownRun: CodeNotFound, // a run of another workflow
+	for target, want := range map[string]wire.Code{
+		"/workflows/v/graph.svg":                                               wire.CodeNotFound,
+		"/workflows/broken/graph.svg":                                          wire.CodeInvalidWorkflow,
+		"/workflows/w/graph.svg?run=01zzz":                                     wire.CodeNotFound,
+		"/workflows/" + url.PathEscape(oddName) + "/graph.svg?run=" + knownRun: wire.CodeNotFound, // a run of another workflow
 	} {
 		if got := problemCode(t, send(handler, "GET", Prefix+target, "")); got != want {
 			t.Errorf("%s: code %s, want %s", target, got, want)
@@ -241,12 +242,12 @@ func TestAPlanIsOfAWorkflowOrOfAText(t *testing.T) {
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"name":"w"`) || !strings.Contains(w.Body.String(), `"name":"a"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	for body, want := range map[string]Code{
-		`{}`:                                 CodeBadRequest,
-		`{"workflow":"w","source":"x"}`:      CodeBadRequest,
-		`{"workflow":"v"}`:                   CodeNotFound,
-		`{"workflow":"broken"}`:              CodeInvalidWorkflow,
-		`{"source":"wrong","file":"a.yaml"}`: CodeInvalidWorkflow,
+	for body, want := range map[string]wire.Code{
+		`{}`:                                 wire.CodeBadRequest,
+		`{"workflow":"w","source":"x"}`:      wire.CodeBadRequest,
+		`{"workflow":"v"}`:                   wire.CodeNotFound,
+		`{"workflow":"broken"}`:              wire.CodeInvalidWorkflow,
+		`{"source":"wrong","file":"a.yaml"}`: wire.CodeInvalidWorkflow,
 	} {
 		if got := problemCode(t, send(handler, "POST", Prefix+"/plan", body)); got != want {
 			t.Errorf("%s: code %s, want %s", body, got, want)
@@ -267,7 +268,7 @@ func TestATextOverTCPLeadsToNoFile(t *testing.T) {
 		}
 	}
 	w := send(a.remote(ci()), "POST", Prefix+"/runs/"+knownRun+"/resume", `{"latest":true,"dir":"/etc"}`)
-	if got := problemCode(t, w); got != CodeBadRequest {
+	if got := problemCode(t, w); got != wire.CodeBadRequest {
 		t.Errorf("a folder of the server: %s %s", got, w.Body)
 	}
 }

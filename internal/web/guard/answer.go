@@ -1,30 +1,16 @@
 package guard
 
 import (
-	"encoding/json"
 	"html/template"
 	"net/http"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
-// problem is an error answer (RFC 9457), with the fields of the API's.
-type problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-	Code   string `json:"code"`
-	Hint   string `json:"hint,omitempty"`
-}
-
-func writeProblem(w http.ResponseWriter, status int, code, detail, hint string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(problem{ // the client is gone: nobody is left to tell
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code, Hint: hint,
-	})
+func writeProblem(w http.ResponseWriter, code wire.Code, detail, hint string) {
+	wire.NewProblem(code, detail).With(diag.Say(hint)).Write(w)
 }
 
 // wantsPage reports whether a person looks at the answer, in a browser.
@@ -33,14 +19,14 @@ func wantsPage(r *http.Request) bool {
 }
 
 // refuse answers with a page where a person looks, else with a problem.
-func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, status int, code, detail, hint string) {
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, code wire.Code, detail, hint string) {
 	if !wantsPage(r) {
-		writeProblem(w, status, code, detail, hint)
+		writeProblem(w, code, detail, hint)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_ = g.refusal.Execute(w, map[string]string{"Title": http.StatusText(status), "Detail": detail, "Hint": hint})
+	w.WriteHeader(code.Status())
+	_ = g.refusal.Execute(w, map[string]string{"Title": http.StatusText(code.Status()), "Detail": detail, "Hint": hint})
 }
 
 // parse makes a template of ours: one that is wrong is a mistake in this package.

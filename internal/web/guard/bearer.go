@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // bearer returns the grant of the request's token, or answers the request. A
@@ -13,7 +15,7 @@ func (g *Guard) bearer(w http.ResponseWriter, r *http.Request) (Grant, bool) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) == 0 {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="flowrun"`)
-		writeProblem(w, http.StatusUnauthorized, "unauthorized", "this needs a token", "send `Authorization: Bearer TOKEN`; `flowrun tokens create` makes one")
+		writeProblem(w, wire.CodeUnauthorized, "this needs a token", "send `Authorization: Bearer TOKEN`; `flowrun tokens create` makes one")
 		return Grant{}, false
 	}
 	text := ""
@@ -28,10 +30,10 @@ func (g *Guard) bearer(w http.ResponseWriter, r *http.Request) (Grant, bool) {
 		g.refuseLookup(w, r, err)
 	case wait > 0:
 		w.Header().Set("Retry-After", retryAfter(wait))
-		writeProblem(w, http.StatusTooManyRequests, "too_many_requests", "the token is not known here, and too many wrong ones came from your address", "`flowrun tokens list` shows those that are good: a good one is taken at any time")
+		writeProblem(w, wire.CodeTooMany, "the token is not known here, and too many wrong ones came from your address", "`flowrun tokens list` shows those that are good: a good one is taken at any time")
 	default:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="flowrun", error="invalid_token"`)
-		writeProblem(w, http.StatusUnauthorized, "unauthorized", "the token is not known here: it is wrong, has expired or was removed", "`flowrun tokens list` shows those that are good")
+		writeProblem(w, wire.CodeUnauthorized, "the token is not known here: it is wrong, has expired or was removed", "`flowrun tokens list` shows those that are good")
 	}
 	return Grant{}, false
 }
@@ -59,5 +61,5 @@ func (g *Guard) countWrong(r *http.Request, what string) time.Duration {
 
 // refuseLookup answers where nobody can say whether a token is good.
 func (g *Guard) refuseLookup(w http.ResponseWriter, r *http.Request, err error) {
-	g.refuse(w, r, http.StatusServiceUnavailable, "unavailable", "the token can't be looked up: "+err.Error(), "")
+	g.refuse(w, r, wire.CodeUnavailable, "the token can't be looked up: "+err.Error(), "")
 }

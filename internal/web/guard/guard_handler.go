@@ -10,10 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // csp lets a page of ours load what we serve, and nothing else; no script stands
@@ -99,7 +100,7 @@ type admittedKey struct{}
 // ServeHTTP passes a request on that the guard has admitted to this very route.
 func (b *bound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if admitted, ok := r.Context().Value(admittedKey{}).(*bound); !ok || admitted != b {
-		writeProblem(w, http.StatusForbidden, "forbidden", "the request was not admitted", "")
+		writeProblem(w, wire.CodeForbidden, "the request was not admitted", "")
 		return
 	}
 	b.next.ServeHTTP(w, r)
@@ -148,7 +149,7 @@ func (g *Guard) add(route Route) (err error) {
 			err = fmt.Errorf("route %q: %v", route.Pattern, cause)
 		}
 	}()
-	next := route.Handler
+	next := wire.Contain(route.Handler, g.failed)
 	if g.options.Observe != nil {
 		next = g.options.Observe(route.Pattern, next)
 	}
@@ -187,22 +188,24 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.setHeaders(w.Header())
 	r = g.asSent(r)
 	boundBody(w, r)
-	defer func() {
-		if cause := recover(); cause != nil {
-			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(cause)
-			}
-			g.options.Log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			g.refuse(w, r, http.StatusInternalServerError, "internal", "the request failed here; the log says why", "")
-		}
-	}()
+	wire.Contain(http.HandlerFunc(g.check), g.failed).ServeHTTP(w, r)
+}
+
+// failed answers a request whose handler panicked: the log alone says why.
+func (g *Guard) failed(w http.ResponseWriter, r *http.Request, cause any, stack []byte) {
+	g.options.Log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "cause", fmt.Sprint(cause), "stack", string(stack))
+	g.refuse(w, r, wire.CodeInternal, "the request failed here; the log says why", "")
+}
+
+// check refuses what is not sent to a name of ours, or is sent by another's page.
+func (g *Guard) check(w http.ResponseWriter, r *http.Request) {
 	if !g.knowsHost(r) {
-		g.refuse(w, r, http.StatusMisdirectedRequest, "host_refused", "this server does not answer to the host of the request",
+		g.refuse(w, r, wire.CodeHost, "this server does not answer to the host of the request",
 			"name it in `server: {hosts: […]}` of flowrun.yaml")
 		return
 	}
 	if !g.isOwnOrigin(r) {
-		g.refuse(w, r, http.StatusForbidden, "origin_refused", "requests from pages of other sites are refused", "")
+		g.refuse(w, r, wire.CodeOrigin, "requests from pages of other sites are refused", "")
 		return
 	}
 	g.admit(w, r)
@@ -284,7 +287,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) {
 		}
 		caller, credential = session.caller(addressOf(r)), session.id
 	default:
-		writeProblem(w, http.StatusForbidden, "forbidden", "the route lets nobody in", "")
+		writeProblem(w, wire.CodeForbidden, "the route lets nobody in", "")
 		return
 	}
 	ctx := context.WithValue(r.Context(), admittedKey{}, route)
@@ -302,7 +305,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.ContentLength > bodyCap {
-		g.refuse(w, r, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", bodyCap), "")
+		g.refuse(w, r, wire.CodeTooLarge, fmt.Sprintf("the body is larger than %d bytes", bodyCap), "")
 		return
 	}
 	g.mux.ServeHTTP(w, r.WithContext(ctx))
@@ -336,41 +339,18 @@ func (g *Guard) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 	return ok
 }
 
-// unknown answers a path or method that is in no route.
+// unknown answers a path or method that is in no route. What the mux would redirect,
+// or serve in another form, is none either.
 func (g *Guard) unknown(w http.ResponseWriter, r *http.Request) {
-	if allowed := g.allowed(r); allowed != "" {
-		w.Header().Set("Allow", allowed)
-		g.refuse(w, r, http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s is not allowed here; use %s", r.Method, allowed), "")
-		return
-	}
-	g.refuse(w, r, http.StatusNotFound, "not_found", "there is no such path", "")
-}
-
-// allowed returns the methods that a path has, "" when there is none.
-func (g *Guard) allowed(r *http.Request) string {
 	handler, pattern := g.mux.Handler(r)
 	if _, ok := handler.(*bound); ok || pattern != "" {
-		return ""
+		handler = http.NotFoundHandler()
 	}
-	answer := &discarded{header: http.Header{}}
-	handler.ServeHTTP(answer, r)
-	if answer.status != http.StatusMethodNotAllowed {
-		return ""
-	}
-	return answer.header.Get("Allow")
+	problem := wire.NoRoute(w, r, handler)
+	g.refuse(w, r, problem.Code, problem.Detail, "")
 }
-
-// discarded keeps the header of an answer that nobody gets.
-type discarded struct {
-	header http.Header
-	status int
-}
-
-func (d *discarded) Header() http.Header            { return d.header }
-func (d *discarded) WriteHeader(status int)         { d.status = status }
-func (d *discarded) Write(data []byte) (int, error) { return len(data), nil }
 
 func (g *Guard) refuseScope(w http.ResponseWriter, r *http.Request, has, needs Scope) {
-	g.refuse(w, r, http.StatusForbidden, "forbidden", fmt.Sprintf("this needs the scope %s, and you have %s", needs, has),
+	g.refuse(w, r, wire.CodeForbidden, fmt.Sprintf("this needs the scope %s, and you have %s", needs, has),
 		fmt.Sprintf("`flowrun tokens create --scope %s` makes a token", needs))
 }

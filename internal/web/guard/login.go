@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // LoginView is what the page with the login form shows.
@@ -163,13 +165,13 @@ type destination struct {
 func (g *Guard) enter(w http.ResponseWriter, r *http.Request, who session, to destination) {
 	if old, ok := g.sessionOf(r); ok {
 		if err := g.leave(old); err != nil {
-			g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "")
+			g.refuse(w, r, wire.CodeInternal, err.Error(), "")
 			return
 		}
 	}
 	cookie, err := g.sessions.begin(who.name, who.grant, who.scope)
 	if err != nil {
-		g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "")
+		g.refuse(w, r, wire.CodeInternal, err.Error(), "")
 		return
 	}
 	g.setCookie(w, r, cookie, sessionLife)
@@ -189,7 +191,7 @@ func (g *Guard) leave(s *session) error {
 func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 	if found, ok := g.sessionOf(r); ok {
 		if err := g.leave(found); err != nil { // a restart would take it up again
-			g.refuse(w, r, http.StatusInternalServerError, "internal", err.Error(), "log out once more")
+			g.refuse(w, r, wire.CodeInternal, err.Error(), "log out once more")
 			return
 		}
 	}
@@ -200,7 +202,7 @@ func (g *Guard) logout(w http.ResponseWriter, r *http.Request) {
 // askLogin answers a request that has no session: a person gets the form.
 func (g *Guard) askLogin(w http.ResponseWriter, r *http.Request) {
 	if !wantsPage(r) {
-		writeProblem(w, http.StatusUnauthorized, "unauthorized", "this needs a session", "log in at /login; a token is for /api")
+		writeProblem(w, wire.CodeUnauthorized, "this needs a session", "log in at /login; a token is for /api")
 		return
 	}
 	view := LoginView{Next: "/", Kept: g.keep(w, r)}
@@ -218,7 +220,7 @@ func (g *Guard) showLogin(w http.ResponseWriter, status int, view LoginView) {
 	}
 	var page bytes.Buffer
 	if err := g.options.LoginPage(&page, view); err != nil {
-		writeProblem(w, http.StatusInternalServerError, "internal", "write the login page: "+err.Error(), "")
+		writeProblem(w, wire.CodeInternal, "write the login page: "+err.Error(), "")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

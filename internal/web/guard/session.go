@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // How long sessions and login links are good.
@@ -299,7 +301,7 @@ func (g *Guard) checkForm(w http.ResponseWriter, r *http.Request, s *session) bo
 			g.showLogin(w, http.StatusForbidden, LoginView{Error: "the form is of a session that has ended; nothing was done", Resend: again})
 			return false
 		}
-		g.refuse(w, r, http.StatusForbidden, "forbidden", "the form is not of this session", "load the page again, then send the form")
+		g.refuse(w, r, wire.CodeForbidden, "the form is not of this session", "load the page again, then send the form")
 		return false
 	}
 	return true
@@ -309,17 +311,17 @@ func (g *Guard) checkForm(w http.ResponseWriter, r *http.Request, s *session) bo
 func (g *Guard) parseForm(w http.ResponseWriter, r *http.Request) bool {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/x-www-form-urlencoded" {
-		g.refuse(w, r, http.StatusUnsupportedMediaType, "unsupported_media_type", "a form must be application/x-www-form-urlencoded", "")
+		g.refuse(w, r, wire.CodeMediaType, "a form must be application/x-www-form-urlencoded", "")
 		return false
 	}
 	err = r.ParseForm()
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		g.refuse(w, r, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the form is larger than %d bytes", bodyCap), "")
+		g.refuse(w, r, wire.CodeTooLarge, fmt.Sprintf("the form is larger than %d bytes", bodyCap), "")
 		return false
 	case err != nil:
-		g.refuse(w, r, http.StatusBadRequest, "bad_request", "the form can't be read", "")
+		g.refuse(w, r, wire.CodeBadRequest, "the form can't be read", "")
 		return false
 	}
 	return true

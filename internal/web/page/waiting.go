@@ -22,12 +22,13 @@ type waiting struct {
 	Says   prose  // the step's message
 }
 
-// waitingFor returns what a step waits for; nil when it waits for nobody.
+// waitingFor returns what a step waits for; nil when it waits for nobody. A decision that
+// the run goes by already is of an earlier wait.
 func (s *site) waitingFor(run runs.Run, step runs.Step) *waiting {
 	made := &waiting{Run: run, Step: step, URL: stepURL(run.ID, step.Path), Says: s.message(run.ID, step)}
 	made.Kind = string(step.Needs())
 	switch {
-	case run.Status.Ended(), step.Decision != nil, made.Kind == "", made.asks() && step.Run != "":
+	case run.Status.Ended(), step.Decision != nil && step.Decision.Held, made.Kind == "", made.asks() && step.Run != "":
 		return nil
 	case made.asks():
 		made.Form = newFormIn(s.Location, step.Form, map[string]json.RawMessage{})

@@ -7,12 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
-
-// HealthAnswer is what /healthz and /readyz say when all is well.
-type HealthAnswer struct {
-	Status string `json:"status"` // "ok"
-}
 
 // addPlain documents the routes that huma does not serve.
 func addPlain(document *huma.OpenAPI) {
@@ -20,7 +17,7 @@ func addPlain(document *huma.OpenAPI) {
 	answer := func(text, mediaType string, of *huma.Schema) *huma.Response {
 		return &huma.Response{Description: text, Content: map[string]*huma.MediaType{mediaType: {Schema: of}}}
 	}
-	problem := answer("What is wrong. `code` is for programs.", problemType, schema(reflect.TypeFor[Problem]()))
+	problem := answer("What is wrong. `code` is for programs.", wire.ProblemType, schema(reflect.TypeFor[Problem]()))
 	health := schema(reflect.TypeFor[HealthAnswer]())
 	hooked := schema(reflect.TypeFor[trigger.HookAnswer]())
 	segment := func(name, text string) *huma.Param {
@@ -37,12 +34,12 @@ func addPlain(document *huma.OpenAPI) {
 			Summary: "Ask whether runs are taken",
 			Responses: map[string]*huma.Response{
 				"200": answer("They are.", "application/json", health),
-				"503": answer("The server is ending, its store has failed, or there is no room for a run.", problemType, schema(reflect.TypeFor[Problem]())),
+				"503": answer("The server is ending, its store has failed, or there is no room for a run.", wire.ProblemType, schema(reflect.TypeFor[Problem]())),
 			},
 		},
 		{
 			OperationID: "openapi", Method: http.MethodGet, Path: Prefix + "/openapi.json", Tags: []string{"server"}, Security: []map[string][]string{{bearer: {}}},
-			Summary: "Get this document", Description: "Scope: viewer.", Extensions: map[string]any{"x-scope": string(ScopeViewer)},
+			Summary: "Get this document", Description: "Scope: viewer.", Extensions: map[string]any{"x-scope": string(guard.Viewer)},
 			Responses: map[string]*huma.Response{"200": answer("The document.", "application/json", &huma.Schema{Type: huma.TypeObject})},
 		},
 		{
@@ -58,8 +55,8 @@ func addPlain(document *huma.OpenAPI) {
 		},
 	} {
 		if op.OperationID == "hook" {
-			op.Metadata = map[string]any{refuses: []Code{CodeUnauthorized, CodeConflict, CodeInvalidInput, CodeTooMany}}
-			addRefusals(ScopeHook, op)
+			op.Metadata = map[string]any{refuses: []wire.Code{wire.CodeUnauthorized, wire.CodeConflict, wire.CodeInvalidInput, wire.CodeTooMany}}
+			addRefusals(guard.FaceHook, op)
 		}
 		op.Responses["default"] = problem
 		document.AddOperation(op)

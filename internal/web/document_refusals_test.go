@@ -9,41 +9,40 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-)
 
-// refuses is where the metadata of an operation names the codes that it may answer
-// with besides those of all.
-const refuses = "refuses"
+	"github.com/flowrun/flowrun/internal/web/guard"
+	"github.com/flowrun/flowrun/internal/web/wire"
+)
 
 // refusalCodes are the codes of an operation that say that the request was not
 // right. What the server may lack is in `default`.
-func refusalCodes(scope Scope, op *huma.Operation) []Code {
-	codes := []Code{CodeBadRequest, CodeHost, CodeOrigin}
-	if scope != ScopeOpen && scope != ScopeHook {
-		codes = append(codes, CodeUnauthorized, CodeForbidden, CodeTooMany)
+func refusalCodes(face guard.Face, op *huma.Operation) []wire.Code {
+	codes := []wire.Code{wire.CodeBadRequest, wire.CodeHost, wire.CodeOrigin}
+	if face == guard.FaceAPI {
+		codes = append(codes, wire.CodeUnauthorized, wire.CodeForbidden, wire.CodeTooMany)
 	}
 	if strings.Contains(op.Path, "{") {
-		codes = append(codes, CodeNotFound)
+		codes = append(codes, wire.CodeNotFound)
 	}
 	if op.Method == http.MethodPost {
-		codes = append(codes, CodeTooLarge, CodeMediaType)
+		codes = append(codes, wire.CodeTooLarge, wire.CodeMediaType)
 	}
-	own, _ := op.Metadata[refuses].([]Code)
+	own, _ := op.Metadata[refuses].([]wire.Code)
 	return append(codes, own...)
 }
 
 // addRefusals gives an operation a response for each status that a request may be
 // refused with.
-func addRefusals(scope Scope, op *huma.Operation) {
+func addRefusals(face guard.Face, op *huma.Operation) {
 	byStatus := map[int][]string{}
-	for _, code := range refusalCodes(scope, op) {
-		byStatus[statusOf[code]] = append(byStatus[statusOf[code]], "`"+string(code)+"`")
+	for _, code := range refusalCodes(face, op) {
+		byStatus[code.Status()] = append(byStatus[code.Status()], "`"+string(code)+"`")
 	}
 	for status, codes := range byStatus {
 		slices.Sort(codes)
 		op.Responses[strconv.Itoa(status)] = &huma.Response{
 			Description: fmt.Sprintf("%s: %s.", http.StatusText(status), strings.Join(slices.Compact(codes), ", ")),
-			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + refusalName(status)}}},
+			Content:     map[string]*huma.MediaType{wire.ProblemType: {Schema: &huma.Schema{Ref: schemaPrefix + refusalName(status)}}},
 		}
 	}
 }
@@ -66,7 +65,7 @@ func addRefusalSchemas(document *huma.OpenAPI) {
 			}
 			for status, response := range op.Responses {
 				n, err := strconv.Atoi(status)
-				if media := response.Content[problemType]; err == nil && media != nil && media.Schema.Ref == schemaPrefix+refusalName(n) {
+				if media := response.Content[wire.ProblemType]; err == nil && media != nil && media.Schema.Ref == schemaPrefix+refusalName(n) {
 					used[n] = true
 				}
 			}
@@ -75,12 +74,7 @@ func addRefusalSchemas(document *huma.OpenAPI) {
 	for status := range used {
 		narrow, properties := *whole, maps.Clone(whole.Properties)
 		code := *properties["code"]
-		code.Enum = nil
-		for _, one := range allCodes() {
-			if statusOf[one] == status {
-				code.Enum = append(code.Enum, string(one))
-			}
-		}
+		code.Enum = codesOf(slices.DeleteFunc(wire.Codes(), func(one wire.Code) bool { return one.Status() != status }))
 		properties["code"] = &code
 		narrow.Properties = properties
 		narrow.Description = fmt.Sprintf("A problem of the status %d.", status)
