@@ -123,7 +123,7 @@ func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + re
 
 // fetch asks for what lies at a path.
 func fetch[T any](ctx context.Context, c *Client, path string) (*T, error) {
-	return decoded[T](c.send(ctx, http.MethodGet, path, nil, nil))
+	return ask[T](ctx, c, http.MethodGet, path, nil, nil)
 }
 
 // fetchAll asks for a list that has one page.
@@ -134,12 +134,13 @@ func fetchAll[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 
 // post sends a body and returns what comes back.
 func post[T any](ctx context.Context, c *Client, path string, body any) (*T, error) {
-	return decoded[T](c.send(ctx, http.MethodPost, path, body, nil))
+	return ask[T](ctx, c, http.MethodPost, path, body, nil)
 }
 
-// decoded reads the answer of send. The value is never nil.
-func decoded[T any](response *http.Response, err error) (*T, error) {
+// ask sends a request and returns what comes back; never nil.
+func ask[T any](ctx context.Context, c *Client, method, path string, body any, header http.Header) (*T, error) {
 	value := new(T)
+	response, err := c.send(ctx, method, path, body, header)
 	if err != nil {
 		return value, err
 	}

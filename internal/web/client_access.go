@@ -40,12 +40,12 @@ func (c *Client) Secrets(ctx context.Context) ([]workspace.SecretInfo, error) {
 
 // SetSecret stores a secret.
 func (c *Client) SetSecret(ctx context.Context, name, value string) (*workspace.SecretInfo, error) {
-	return decoded[workspace.SecretInfo](c.send(ctx, http.MethodPut, secretsPath(name), secretValue{Value: value}, nil))
+	return ask[workspace.SecretInfo](ctx, c, http.MethodPut, secretsPath(name), secretValue{Value: value}, nil)
 }
 
 // RemoveSecret deletes a stored secret.
 func (c *Client) RemoveSecret(ctx context.Context, name string) error {
-	_, err := decoded[struct{}](c.send(ctx, http.MethodDelete, secretsPath(name), nil, nil))
+	_, err := ask[struct{}](ctx, c, http.MethodDelete, secretsPath(name), nil, nil)
 	return err
 }
 

@@ -32,5 +32,5 @@ func (c *Client) StartNamed(ctx context.Context, name string, r engine.NamedStar
 	if r.RequestID != "" {
 		header.Set("Idempotency-Key", r.RequestID)
 	}
-	return decoded[StartAnswer](c.send(ctx, http.MethodPost, path, body, header))
+	return ask[StartAnswer](ctx, c, http.MethodPost, path, body, header)
 }

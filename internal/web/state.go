@@ -109,7 +109,7 @@ func (c *Client) State(ctx context.Context, workflow, name string) ([]memory.Sta
 
 // SetState sets a value.
 func (c *Client) SetState(ctx context.Context, r memory.StateRequest) (*memory.StateItem, error) {
-	return decoded[memory.StateItem](c.send(ctx, http.MethodPut, "/local/state", r, nil))
+	return ask[memory.StateItem](ctx, c, http.MethodPut, "/local/state", r, nil)
 }
 
 // ResetState puts defaults in the place of values, and lets cursors begin anew.
