@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,32 +51,34 @@ func example(text string) string {
 	return text
 }
 
+// codesOf are the first digits of the codes of each package.
+var codesOf = map[string][]string{
+	"spec": {"FR1"}, "check": {"FR2", "FR4"}, "eval": {"FR3"}, "project": {"FR5"}, "testrun": {"FR6"},
+}
+
 // TestRule7EveryCodeHasAPage holds every code of the product against the table,
 // and every example against the checker: the wrong one has this problem and no
 // other, the right one none.
 func TestRule7EveryCodeHasAPage(t *testing.T) {
 	pages := map[string]diag.Page{}
 	for _, page := range diag.Pages() {
-		if _, twice := pages[page.Code]; twice {
-			t.Errorf("%s has two pages", page.Code)
+		if _, twice := pages[page.Code]; twice || page.Title == "" {
+			t.Errorf("%s has two pages or no title", page.Code)
 		}
 		pages[page.Code] = page
 	}
-	titles := spec.Codes()
-	for code, title := range Codes() {
-		titles[code] = title
-	}
-	for _, info := range eval.Codes() {
-		titles[info.Code] = info.Title
-	}
-	for code, title := range titles {
-		if pages[code].Title != title {
-			t.Errorf("%s: the page has the title %q, the code %q", code, pages[code].Title, title)
-		}
-	}
-	for _, code := range codesInSource(t) {
+	inSource := codesInSource(t)
+	for code, files := range inSource {
 		if pages[code].Code == "" {
 			t.Errorf("%s has no page", code)
+		}
+		if folder := filepath.Base(filepath.Dir(files[0])); len(files) > 1 || !slices.Contains(codesOf[folder], code[:len("FR1")]) {
+			t.Errorf("%s is a code in %v", code, files)
+		}
+	}
+	for code := range pages {
+		if len(inSource[code]) == 0 {
+			t.Errorf("%s has a page and is no code", code)
 		}
 	}
 	for code, page := range pages {
@@ -112,11 +115,12 @@ func strictly(text string) diag.List {
 	return Strict(context.Background(), tree, docCatalog(text))
 }
 
-// codesInSource finds every code that the product's source names.
-func codesInSource(t *testing.T) []string {
+// codesInSource gives every code that the product's source names, with the files
+// that do.
+func codesInSource(t *testing.T) map[string][]string {
 	t.Helper()
 	code := regexp.MustCompile(`"(FR[0-9]{4})"`)
-	var found []string
+	codes := map[string][]string{}
 	for _, root := range []string{"..", "../../internal"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -124,7 +128,7 @@ func codesInSource(t *testing.T) []string {
 			}
 			text, err := os.ReadFile(path)
 			for _, match := range code.FindAllStringSubmatch(string(text), -1) {
-				found = append(found, match[1])
+				codes[match[1]] = append(codes[match[1]], path)
 			}
 			return err
 		})
@@ -132,7 +136,7 @@ func codesInSource(t *testing.T) []string {
 			t.Fatal(err)
 		}
 	}
-	return found
+	return codes
 }
 
 // TestCodesPageIsCurrent compares docs/codes.md with the table; UPDATE=1 writes

@@ -7,7 +7,7 @@ import (
 )
 
 // Issue is something wrong in an expression. Start and End are byte offsets in
-// its source; Code is one of Codes. Message is one lower-case sentence, Hint
+// its source; Code is one of those below. Message is one lower-case sentence, Hint
 // says what to do.
 type Issue struct {
 	Start, End int
@@ -48,37 +48,6 @@ const (
 	CodeParts      = "FR3019"
 	CodePlace      = "FR3020"
 )
-
-// CodeInfo describes a code for `flowrun explain`.
-type CodeInfo struct {
-	Code, Title, Doc string
-}
-
-// Codes returns all codes of this package in order.
-func Codes() []CodeInfo {
-	return []CodeInfo{
-		{CodeSyntax, "the expression can't be read", "An operator, a value or a bracket is missing or stands where it can't stand."},
-		{CodeUnclosed, "a bracket, a quote or `${{` is not closed", "The place shown is the opening."},
-		{CodeTooLarge, "the expression is too large", "An expression has at most 8 KiB. Split it with `let` steps."},
-		{CodeForbidden, "this is not part of the language", "Some of expr's functions and names are left out because their result could not be repeated or bounded."},
-		{CodeName, "unknown name", "An expression sees the roots (run, inputs, steps, ...), the names of loops around it and its own `let` names."},
-		{CodeField, "unknown field", "The schema of the value has no field of that name."},
-		{CodeFunction, "unknown function", "`flowrun explain functions` lists them all."},
-		{CodeArgument, "wrong argument", "A function got too few, too many or the wrong kind of arguments."},
-		{CodeOperator, "wrong operands", "The operator is not defined on these two types."},
-		{CodeCondition, "not a boolean", "Conditions are strictly true or false: there is no truthiness."},
-		{CodeNull, "may be null", "The value may be null or absent here. Read it with `?.`, give a default with `??`, or test it in `if`."},
-		{CodeSecret, "a secret inside an expression", "A secret stands only as the whole value of a field that is marked secret."},
-		{CodeMember, "no members", "Only objects have fields and only lists have elements."},
-		{CodeConstant, "wrong constant", "A literal pattern, time zone, unit or layout can't be used."},
-		{CodeNeverEqual, "the comparison is never true", "The two values have no value in common."},
-		{CodeText, "not text", "Only text, numbers, booleans, times and durations can stand inside text."},
-		{CodeAny, "the type is not known", "With --strict, every value must have a known type."},
-		{CodeNested, "the expression is nested too deep", "An expression has at most 100 open brackets, or unary operators in a row. Split it with `let` steps."},
-		{CodeParts, "the expression has too many parts", "An expression has at most 2,000 names, values, operators and calls. Split it with `let` steps."},
-		{CodePlace, "the list may be shorter", "A place that a list has not is an error when the expression runs. Say what stands for it with `??` or `?.`, or test `len(x) > 0` first."},
-	}
-}
 
 func issuef(start, end int, code, format string, args ...any) *Issue {
 	return &Issue{Start: start, End: end, Code: code, Message: fmt.Sprintf(format, args...)}

@@ -96,16 +96,6 @@ func TestReadsFindsEveryRootAndItsMembers(t *testing.T) {
 	}
 }
 
-func TestCodesAreUniqueAndDescribed(t *testing.T) {
-	seen := map[string]bool{}
-	for _, code := range Codes() {
-		if seen[code.Code] || !strings.HasPrefix(code.Code, "FR3") || len(code.Code) != 6 || code.Title == "" || code.Doc == "" {
-			t.Errorf("code %+v", code)
-		}
-		seen[code.Code] = true
-	}
-}
-
 func TestLiteralIsTheValueOfAWrittenOutExpression(t *testing.T) {
 	for source, want := range map[string]any{`"a"`: "a", `1`: 1, `true`: true, `nil`: nil, `1.5`: 1.5} {
 		x, _ := Parse(source)

@@ -73,11 +73,3 @@ func TestParseFillsTheTree(t *testing.T) {
 		t.Error("a bad `if` must be left out, but known as written")
 	}
 }
-
-func TestEveryCodeHasATitle(t *testing.T) {
-	for code, title := range Codes() {
-		if !strings.HasPrefix(code, "FR1") || title == "" {
-			t.Errorf("%s: %q", code, title)
-		}
-	}
-}
