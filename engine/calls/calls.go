@@ -94,7 +94,7 @@ func (c *Caller) Call(ctx context.Context, request Request, sink runs.Sink) (Res
 		return Failed(request.Action, c.Unknown(request.Action, err)), nil
 	}
 	if c.project.Builtin(request.Action) {
-		return Failed(request.Action, &runs.Error{Kind: plan.KindUnsupported, Applied: runs.NotApplied, Message: "actions of core run inside workflows only"}), nil
+		return Failed(request.Action, runs.Failure(plan.KindUnsupported, runs.NotApplied, "actions of core run inside workflows only")), nil
 	}
 	input, failed := c.input(ctx, action, request)
 	if failed != nil {
@@ -121,7 +121,7 @@ func (c *Caller) Unknown(name string, err error) *runs.Error {
 	if errors.As(err, &broken) {
 		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Reason: broken.Reason, Message: err.Error(), Hint: broken.Hint}
 	}
-	failed := &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: err.Error()}
+	failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)
 	failed.Hint = diag.DidYouMean(name, c.project.ActionNames())
 	return failed
 }
@@ -237,7 +237,7 @@ func (c *Caller) once(ctx context.Context, action *plan.Action, call runs.Reques
 		}
 	})
 	if err != nil {
-		return runs.Answer{Failed: &runs.Error{Kind: plan.KindCanceled, Applied: runs.NotApplied, Message: err.Error()}}
+		return runs.Answer{Failed: runs.Failure(plan.KindCanceled, runs.NotApplied, "%v", err)}
 	}
 	attempt, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()

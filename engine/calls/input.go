@@ -24,7 +24,7 @@ func (c *Caller) input(ctx context.Context, action *plan.Action, request Request
 	}
 	inputType, err := schema.FromJSON(action.Input)
 	if err != nil {
-		return nil, &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: fmt.Sprintf("input schema: %v", err)}
+		return nil, runs.Failure(plan.KindInternal, runs.NotApplied, "input schema: %v", err)
 	}
 	if failed := refuseUnknownKeys(input, inputType); failed != nil {
 		return nil, failed
@@ -40,7 +40,7 @@ func (c *Caller) input(ctx context.Context, action *plan.Action, request Request
 	}
 	diagnostics, _, err := c.project.Host().Validate(ctx, action.FullName(), input, nil)
 	if err != nil {
-		return nil, &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Message: err.Error()}
+		return nil, runs.Failure(plan.KindCrashed, runs.NotApplied, "%v", err)
 	}
 	for _, d := range diagnostics {
 		if d.Error {
@@ -48,7 +48,7 @@ func (c *Caller) input(ctx context.Context, action *plan.Action, request Request
 		}
 	}
 	if _, err := decode(input); err != nil {
-		failed := &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: err.Error()}
+		failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)
 		var mismatch *schema.Mismatch
 		if errors.As(err, &mismatch) {
 			failed.Message, failed.Hint, failed.Pointer = mismatch.Message, mismatch.Hint, mismatch.Pointer
@@ -113,7 +113,7 @@ func refuseUnknownKeys(input json.RawMessage, t *schema.Type) *runs.Error {
 func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.RawMessage, *runs.Error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(input, &fields); err != nil {
-		return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: "the input must be a JSON object"}
+		return nil, runs.Failure(plan.KindInvalid, runs.NotApplied, "the input must be a JSON object")
 	}
 	for name, value := range fields {
 		var text string
@@ -139,7 +139,7 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 	}
 	encoded, err := json.Marshal(fields)
 	if err != nil {
-		return nil, &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: err.Error()}
+		return nil, runs.Failure(plan.KindInternal, runs.NotApplied, "%v", err)
 	}
 	return encoded, nil
 }

@@ -166,10 +166,7 @@ func (c *Connections) await(ctx context.Context, l *login, outputs json.RawMessa
 	action := l.Plugin + "." + l.actions.Wait
 	var flow flow
 	if err := json.Unmarshal(outputs, &flow); err != nil || flow.FlowID == "" {
-		return calls.Failed(action, &runs.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied,
-			Message: fmt.Sprintf("%s.%s answered without a flow_id", l.Plugin, l.actions.Start),
-		}), nil
+		return calls.Failed(action, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "%s.%s answered without a flow_id", l.Plugin, l.actions.Start)), nil
 	}
 	if p, ok := sink.(calls.Prompter); ok && flow.UserCode != "" {
 		prompt := runs.Prompt{
@@ -207,7 +204,7 @@ func (c *Connections) await(ctx context.Context, l *login, outputs json.RawMessa
 // where it has. way is "in" or "out".
 func (c *Connections) refuse(namedConnection workspace.NamedConnection, way string) *runs.Error {
 	if _, err := c.project.Describe(namedConnection.Plugin); err != nil {
-		return &runs.Error{Kind: plan.KindCrashed, Applied: runs.NotApplied, Message: err.Error()}
+		return runs.Failure(plan.KindCrashed, runs.NotApplied, "%v", err)
 	}
 	if c.project.Login(namedConnection.Plugin) != nil {
 		return nil
@@ -219,10 +216,7 @@ func (c *Connections) refuse(namedConnection workspace.NamedConnection, way stri
 			Hint:    diag.Sayf("%s", diag.Command{"connections", "log" + way, source}),
 		}
 	}
-	refusal := &runs.Error{
-		Kind: plan.KindInvalid, Applied: runs.NotApplied,
-		Message: fmt.Sprintf("connection `%s` has no login: plugin %s takes its credentials from the connection's config", namedConnection.Name, namedConnection.Plugin),
-	}
+	refusal := runs.Failure(plan.KindInvalid, runs.NotApplied, "connection `%s` has no login: plugin %s takes its credentials from the connection's config", namedConnection.Name, namedConnection.Plugin)
 	var others []string
 	for _, connection := range c.project.ConnectionNames() {
 		if c.project.Login(connection.Plugin) != nil {

@@ -32,9 +32,7 @@ func (c *Connections) Logout(ctx context.Context, connection string) (LogoutResu
 	}
 	revoke := c.project.Login(namedConnection.Plugin).Revoke
 	if revoke == "" {
-		return LogoutResult{Error: &runs.Error{
-			Kind: plan.KindUnsupported, Applied: runs.NotApplied, Message: fmt.Sprintf("plugin %s can't revoke a token: its login names no action for it", namedConnection.Plugin),
-		}}, nil
+		return LogoutResult{Error: runs.Failure(plan.KindUnsupported, runs.NotApplied, "plugin %s can't revoke a token: its login names no action for it", namedConnection.Plugin)}, nil
 	}
 	if c.loginState(ctx, namedConnection).State == workspace.LoginNone {
 		return LogoutResult{Forgotten: true}, nil

@@ -7,7 +7,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -214,5 +213,5 @@ func (d *Dispatcher) whileOpen(ctx context.Context) (context.Context, context.Ca
 
 // Failure is the answer of a call that failed.
 func Failure(kind plan.ErrorKind, applied runs.Applied, format string, args ...any) runs.Answer {
-	return runs.Answer{Failed: &runs.Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}}
+	return runs.Answer{Failed: runs.Failure(kind, applied, format, args...)}
 }

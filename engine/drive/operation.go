@@ -127,7 +127,7 @@ func (op *Operation) Answer(answer runs.Answer) journal.Event {
 	case answer.Pending != nil:
 		ev.Kind, ev.Pending, ev.Failed = journal.Pending, answer.Pending, nil
 	case answer.Failed == nil:
-		ev.Failed = &runs.Error{Kind: plan.KindCrashed, Message: "the call ended without an answer", Applied: runs.AppliedUnknown}
+		ev.Failed = runs.Failure(plan.KindCrashed, runs.AppliedUnknown, "the call ended without an answer")
 	}
 	return ev
 }

@@ -65,12 +65,9 @@ func ended(ctx context.Context, target Target, err error) *runs.Error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &runs.Error{Kind: plan.KindTimeout, Applied: runs.AppliedUnknown, Message: "the command of " + target.Name + " did not end in time"}
 	case ctx.Err() != nil:
-		return &runs.Error{Kind: plan.KindCanceled, Applied: runs.AppliedUnknown, Message: "canceled"}
+		return runs.Failure(plan.KindCanceled, runs.AppliedUnknown, "canceled")
 	case errors.As(err, &exit):
-		return &runs.Error{
-			Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown,
-			Message: fmt.Sprintf("the command of %s ended with %s", target.Name, exit.ProcessState),
-		}
+		return runs.Failure(plan.KindUnavailable, runs.AppliedUnknown, "the command of %s ended with %s", target.Name, exit.ProcessState)
 	}
 	return &runs.Error{Kind: plan.KindUnavailable, Applied: runs.AppliedUnknown, Message: "the command of " + target.Name + ": " + err.Error()}
 }

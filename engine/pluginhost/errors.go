@@ -86,9 +86,9 @@ func contextFailure(ctx context.Context) *runs.Error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &runs.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: runs.AppliedUnknown}
+		return runs.Failure(plan.KindTimeout, runs.AppliedUnknown, "the plugin did not answer in time")
 	}
-	return &runs.Error{Kind: plan.KindCanceled, Message: "the call was canceled", Applied: runs.AppliedUnknown}
+	return runs.Failure(plan.KindCanceled, runs.AppliedUnknown, "the call was canceled")
 }
 
 func stderrDetails(tail string) json.RawMessage {
@@ -136,24 +136,15 @@ func (p *process) transportFailure(ctx context.Context, err error) *runs.Error {
 	case codes.ResourceExhausted:
 		return p.sizeFailure(state)
 	case codes.DeadlineExceeded: // before ctx: the plugin or gRPC was a little ahead
-		return &runs.Error{Kind: plan.KindTimeout, Message: "the plugin did not answer in time", Applied: runs.AppliedUnknown}
+		return runs.Failure(plan.KindTimeout, runs.AppliedUnknown, "the plugin did not answer in time")
 	case codes.Unimplemented:
-		return &runs.Error{
-			Kind: plan.KindUnsupported, Applied: runs.NotApplied,
-			Message: fmt.Sprintf("plugin %s does not implement this call: %s", p.unit.source.Name, state.Message()),
-		}
+		return runs.Failure(plan.KindUnsupported, runs.NotApplied, "plugin %s does not implement this call: %s", p.unit.source.Name, state.Message())
 	case codes.Internal:
 		if strings.Contains(state.Message(), noUTF8) {
-			return &runs.Error{
-				Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
-				Message: fmt.Sprintf("plugin %s sent text that is no UTF-8", p.unit.source.Name),
-			}
+			return runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "plugin %s sent text that is no UTF-8", p.unit.source.Name)
 		}
 	case codes.Unauthenticated:
-		return &runs.Error{
-			Kind: plan.KindInternal, Applied: runs.NotApplied,
-			Message: fmt.Sprintf("plugin %s refused the launch token", p.unit.source.Name),
-		}
+		return runs.Failure(plan.KindInternal, runs.NotApplied, "plugin %s refused the launch token", p.unit.source.Name)
 	}
 	return p.crashFailure(state)
 }
@@ -162,10 +153,7 @@ func (p *process) sizeFailure(state *status.Status) *runs.Error {
 	limit := p.unit.host.options.Limits.Message
 	match := tooLarge.FindStringSubmatch(state.Message())
 	if match != nil && match[2] != strconv.Itoa(limit) {
-		return &runs.Error{
-			Kind: plan.KindInvalid, Applied: runs.NotApplied,
-			Message: fmt.Sprintf("the input is too large for plugin %s, which takes %s bytes", p.unit.source.Name, match[2]),
-		}
+		return runs.Failure(plan.KindInvalid, runs.NotApplied, "the input is too large for plugin %s, which takes %s bytes", p.unit.source.Name, match[2])
 	}
 	failure := &runs.Error{
 		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown, Reason: "too_large",
@@ -189,10 +177,7 @@ func (p *process) crashFailure(state *status.Status) *runs.Error {
 	select {
 	case <-p.gone:
 	case <-time.After(wait):
-		return &runs.Error{
-			Kind: plan.KindCrashed, Applied: runs.AppliedUnknown,
-			Message: fmt.Sprintf("plugin %s broke off the call: %s", name, state.Message()),
-		}
+		return runs.Failure(plan.KindCrashed, runs.AppliedUnknown, "plugin %s broke off the call: %s", name, state.Message())
 	}
 	if p.asked.Load() {
 		return &runs.Error{

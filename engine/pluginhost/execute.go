@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -76,10 +75,7 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 		event, err := stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF) && end == nil:
-			return nil, &runs.Error{
-				Kind: plan.KindCrashed, Applied: runs.AppliedUnknown,
-				Message: fmt.Sprintf("plugin %s ended the call without an answer", e.contract.Name),
-			}
+			return nil, runs.Failure(plan.KindCrashed, runs.AppliedUnknown, "plugin %s ended the call without an answer", e.contract.Name)
 		case errors.Is(err, io.EOF), err != nil && end != nil:
 			// The answer stands, whatever broke after it.
 			return end, nil
@@ -102,10 +98,7 @@ func (e *execution) read(ctx context.Context, p *process, stream grpc.ServerStre
 		default:
 			if end != nil {
 				cancel()
-				return nil, &runs.Error{
-					Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
-					Message: fmt.Sprintf("plugin %s answered the call twice", e.contract.Name),
-				}
+				return nil, runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "plugin %s answered the call twice", e.contract.Name)
 			}
 			end = event
 			timer := time.AfterFunc(lastEvent, cancel)
@@ -169,10 +162,7 @@ func (h *Host) fitOutput(a *actionContract, value *pluginv1.Value) (json.RawMess
 		doc = json.RawMessage("{}")
 	}
 	if _, err := a.clearOutput.Decode(doc); err != nil {
-		failure := &runs.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
-			Message: fmt.Sprintf("the answer does not fit the output that %s declares: %v", a.FullName(), err),
-		}
+		failure := runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "the answer does not fit the output that %s declares: %v", a.FullName(), err)
 		var mismatch *schema.Mismatch
 		if errors.As(err, &mismatch) && mismatch.Pointer != "" {
 			failure.Details, _ = json.Marshal(map[string]string{"output_pointer": h.gate.Text(mismatch.Pointer)}) // texts only

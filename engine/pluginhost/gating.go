@@ -104,19 +104,13 @@ func faultIn(err error) *gate.Fault {
 
 // faultFailure is the failure of a call whose answer the gate did not let in.
 func (u *unit) faultFailure(fault *gate.Fault) *runs.Error {
-	return &runs.Error{
-		Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
-		Message: fmt.Sprintf("the answer of plugin %s can't be taken: %v", u.source.Name, fault),
-	}
+	return runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "the answer of plugin %s can't be taken: %v", u.source.Name, fault)
 }
 
 // brokenAnswer is brokenCall for the calls that answer with an output.
 func (p *process) brokenAnswer(ctx context.Context, a *actionContract, err error) *runs.Error {
 	if fault := faultIn(err); fault != nil && strings.HasSuffix(fault.Path, "output.json") {
-		return &runs.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: runs.AppliedUnknown,
-			Message: fmt.Sprintf("the output of %s is no JSON that all read alike: %s", a.FullName(), fault.Why),
-		}
+		return runs.Failure(plan.KindUnexpectedResponse, runs.AppliedUnknown, "the output of %s is no JSON that all read alike: %s", a.FullName(), fault.Why)
 	}
 	return p.brokenCall(ctx, err)
 }

@@ -39,7 +39,7 @@ func (h *Host) sealBytes(plugin, connection, field string, clear []byte) ([]byte
 	}
 	sealed, err := h.options.Opaque.Seal(opaquePlace(plugin, connection, field), clear)
 	if err != nil {
-		return nil, &runs.Error{Kind: plan.KindInternal, Applied: runs.AppliedUnknown, Message: fmt.Sprintf("seal the %s of plugin %s: %v", field, plugin, err)}
+		return nil, runs.Failure(plan.KindInternal, runs.AppliedUnknown, "seal the %s of plugin %s: %v", field, plugin, err)
 	}
 	return sealed, nil
 }

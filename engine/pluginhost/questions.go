@@ -102,10 +102,7 @@ func (u *unit) validate(ctx context.Context, request *pluginv1.ValidateRequest) 
 	v := validation{diagnostics: diagnosticsOf(response.GetDiagnostics())}
 	if narrowed := response.GetOutputSchema(); len(narrowed) > 0 {
 		if _, err := schemaOf(narrowed); err != nil {
-			return validation{}, &runs.Error{
-				Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied,
-				Message: fmt.Sprintf("plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err),
-			}
+			return validation{}, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "plugin %s narrowed the output to a wrong schema: %v", u.source.Name, err)
 		}
 		v.output = narrowed
 	}

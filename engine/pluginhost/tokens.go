@@ -124,7 +124,7 @@ func (h *Host) ownerToken(ctx context.Context, owner Connection, r TokenRequest)
 		return nil, h.dress(answer.Failed, e.req)
 	}
 	if answer.Completed == nil {
-		return nil, &runs.Error{Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied, Message: fmt.Sprintf("%s is not done: a token action must answer at once", a.FullName())}
+		return nil, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "%s is not done: a token action must answer at once", a.FullName())
 	}
 	return ownerAnswer(a, answer.Completed.Output, used)
 }
@@ -154,10 +154,7 @@ func ownerAnswer(a *actionContract, output json.RawMessage, used string) (*secre
 		fields.Token = fields.AccessToken
 	}
 	if err != nil || fields.Token == "" {
-		return nil, &runs.Error{
-			Kind: plan.KindUnexpectedResponse, Applied: runs.NotApplied,
-			Message: fmt.Sprintf("the output of %s has no token in `token` or `access_token`", a.FullName()),
-		}
+		return nil, runs.Failure(plan.KindUnexpectedResponse, runs.NotApplied, "the output of %s has no token in `token` or `access_token`", a.FullName())
 	}
 	if used == "" {
 		sum := sha256.Sum256([]byte(fields.Token))

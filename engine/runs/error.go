@@ -38,6 +38,11 @@ type Error struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
+// Failure is a failure that says no more than its kind, its effect and why.
+func Failure(kind plan.ErrorKind, applied Applied, format string, args ...any) *Error {
+	return &Error{Kind: kind, Applied: applied, Message: fmt.Sprintf(format, args...)}
+}
+
 // Error returns kind and message on one line.
 func (e *Error) Error() string {
 	if e.Action != "" {

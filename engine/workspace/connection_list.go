@@ -180,7 +180,7 @@ func ConfigError(err error) *runs.Error {
 	if outside := AsSandboxError(err); outside != nil {
 		return outside.failure()
 	}
-	failed := &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Message: err.Error()}
+	failed := runs.Failure(plan.KindInvalid, runs.NotApplied, "%v", err)
 	var list diag.List
 	if errors.As(err, &list) && len(list) > 0 {
 		var messages []string

@@ -173,7 +173,7 @@ func (c mockedCaller) take(ctx context.Context, m *mocks, run, step, cursor stri
 	answer, ok, err := m.Take(run, step, cursor, func() ([]*journal.Record, error) { return c.history(run) })
 	switch {
 	case err != nil:
-		return runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Applied: runs.NotApplied, Message: err.Error()}}
+		return runs.Answer{Failed: runs.Failure(plan.KindInternal, runs.NotApplied, "%v", err)}
 	case !ok:
 		return runs.Answer{Failed: &runs.Error{
 			Kind: plan.KindInternal, Applied: runs.NotApplied, Reason: "mocks",
