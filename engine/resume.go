@@ -149,13 +149,9 @@ func (e *Engine) latest(file string, request ResumeRequest) (source []byte, dir 
 // latestInputs are a run's inputs as an edited file declares them: those that it
 // no longer has are left out, the defaults of new ones filled in.
 func latestInputs(workflow *plan.Workflow, stored json.RawMessage) (json.RawMessage, error) {
-	declared := schema.ObjectOf()
-	if len(workflow.Inputs) > 0 {
-		parsed, err := schema.FromJSON(workflow.Inputs)
-		if err != nil {
-			return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
-		}
-		declared = parsed
+	declared, err := schema.FromJSONOr(workflow.Inputs, schema.ObjectOf())
+	if err != nil {
+		return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
 	}
 	var old map[string]json.RawMessage
 	if err := json.Unmarshal(stored, &old); err != nil {

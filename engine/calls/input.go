@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
-	"github.com/flowrun/flowrun/engine/workspace"
 )
 
 // input checks the input as the checker would check a step's `with`.
@@ -122,11 +121,11 @@ func referSecrets(input json.RawMessage, t *schema.Type, literals bool) (json.Ra
 		}
 		field, ok := t.Field(name)
 		secretField := ok && field.Secret
-		if match := workspace.SecretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
+		if secret, ok := project.SecretName(text); ok {
 			if !secretField {
 				return nil, &runs.Error{Kind: plan.KindInvalid, Applied: runs.NotApplied, Pointer: "/" + name, Message: fmt.Sprintf("`%s` is not a secret field, so it takes no secret", name)}
 			}
-			fields[name] = json.RawMessage(fmt.Sprintf(`{"$secret":%q}`, match[1]))
+			fields[name] = json.RawMessage(fmt.Sprintf(`{"$secret":%q}`, secret))
 			continue
 		}
 		if secretField && !literals && string(value) != "null" {

@@ -36,7 +36,7 @@ func (c *checker) output(name string, node *spec.Node) *schema.Type {
 		c.formattedKeys(node)
 	}
 	whole := &step{list: &list{}} // stands for the place after all steps
-	scalars(content, func(n *spec.Node) { c.outputReads(whole, c.text(n)) })
+	content.EachScalar(func(n *spec.Node) { c.outputReads(whole, c.text(n)) })
 	steps := schema.Of(schema.Any)
 	if !whole.readsAll {
 		steps = c.readsType(nil, whole.reads, true, func(read) bool { return true })

@@ -5,9 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/flowrun/flowrun/engine/spec"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -16,27 +15,7 @@ func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Key
 
 // child is the JSON pointer of a part.
 func child(pointer, name string) string {
-	return pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-// find returns the node that a JSON pointer names, or the nearest around it
-// that is written.
-func find(node *spec.Node, pointer string) *spec.Node {
-	if node == nil || pointer == "" {
-		return node
-	}
-	for _, part := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		next := node.Get(name)
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Items) {
-			next = node.Items[i]
-		}
-		if next == nil {
-			return node
-		}
-		node = next
-	}
-	return node
+	return pointer + diag.Pointer(name)
 }
 
 // encode writes parts that are JSON already, keys sorted.

@@ -20,7 +20,7 @@ func (c *checker) reads(l *list) {
 			c.reads(s.inner)
 			// What stands inside a loop and what it collects belong to it.
 			for _, node := range []*spec.Node{s.src.Key, s.src.Collect} {
-				scalars(node, func(n *spec.Node) { c.readsIn(s, c.text(n), node == s.src.Collect) })
+				node.EachScalar(func(n *spec.Node) { c.readsIn(s, c.text(n), node == s.src.Collect) })
 			}
 		}
 	}
@@ -29,7 +29,7 @@ func (c *checker) reads(l *list) {
 func (c *checker) readsOf(s *step) {
 	src := s.src
 	for _, node := range []*spec.Node{src.Foreach, src.Connection, src.With, src.Let, src.SetState} {
-		scalars(node, func(n *spec.Node) { c.readsIn(s, c.text(n), false) })
+		node.EachScalar(func(n *spec.Node) { c.readsIn(s, c.text(n), false) })
 	}
 	bare := []*spec.Node{src.If}
 	if src.Repeat != nil {

@@ -205,7 +205,7 @@ func (c *checker) triggerScope() *eval.Scope {
 
 // triggerReads reports the roots that can't be read below a node.
 func (c *checker) triggerReads(node *spec.Node, allowed ...string) {
-	scalars(node, func(n *spec.Node) {
+	node.EachScalar(func(n *spec.Node) {
 		for _, p := range c.text(n).parts {
 			if p.parsed == nil {
 				continue

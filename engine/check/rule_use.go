@@ -147,7 +147,7 @@ func (c *checker) ask(s *step, input []byte, unknown []string) *schema.Type {
 	for _, validationProblem := range validation.Problems {
 		at := s.src.Uses
 		if s.src.With != nil {
-			at = find(s.src.With, validationProblem.Pointer)
+			at = s.src.With.Find(validationProblem.Pointer)
 		}
 		problem := c.errorAt(at.Pos, CodeRefused, "%s", validationProblem.Summary)
 		problem.Hint = diag.Say(validationProblem.Detail)

@@ -132,7 +132,7 @@ func (v *valuer) mismatch(node *spec.Node, code string, err error) {
 		v.problem(node.Pos, code, "%s", err.Error())
 		return
 	}
-	at := find(node, m.Pointer)
+	at := node.Find(m.Pointer)
 	v.problem(at.Pos, code, "%s", m.Message).Hint = m.Hint
 }
 

@@ -171,22 +171,6 @@ func (c *checker) static(node *spec.Node) bool {
 	return true
 }
 
-// scalars calls visit with every scalar below a node.
-func scalars(node *spec.Node, visit func(*spec.Node)) {
-	if node == nil {
-		return
-	}
-	if node.Kind == spec.Scalar {
-		visit(node)
-	}
-	for _, pair := range node.Pairs {
-		scalars(pair.Value, visit)
-	}
-	for _, item := range node.Items {
-		scalars(item, visit)
-	}
-}
-
 // place returns the place of a part of an expression.
 func place(node *spec.Node, base int, span [2]int) diag.Pos {
 	return node.Span(base+span[0], base+span[1])

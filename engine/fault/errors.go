@@ -110,7 +110,7 @@ func WrongInputs(all []*InputError) error {
 
 // PointerTo is the JSON pointer of an input, and of a part of it.
 func PointerTo(input, part string) string {
-	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(input) + part
+	return diag.Pointer(input) + part
 }
 
 // UnknownError says that there is no thing of that name: a connection, a secret.

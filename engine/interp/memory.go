@@ -44,12 +44,9 @@ func (m *Machine) refused(cause *runs.Error) {
 
 // memory compiles what the workflow keeps between runs.
 func (c *compiler) memory(w *plan.Workflow) error {
-	if len(w.State) > 0 {
-		state, err := schema.FromJSON(w.State)
-		if err != nil {
-			return fmt.Errorf("read the schema of the state: %w", err)
-		}
-		c.program.state = state
+	var err error
+	if c.program.state, err = schema.FromJSONOr(w.State, nil); err != nil {
+		return fmt.Errorf("read the schema of the state: %w", err)
 	}
 	if w.Concurrency != nil {
 		if err := c.value(w.Concurrency.Key); err != nil {

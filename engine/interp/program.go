@@ -101,22 +101,16 @@ type compiler struct {
 }
 
 func (c *compiler) workflow(w *plan.Workflow) error {
-	c.program.inputs = schema.MapOf(&schema.Type{})
-	if len(w.Inputs) > 0 {
-		inputs, err := schema.FromJSON(w.Inputs)
-		if err != nil {
-			return fmt.Errorf("read the schema of the inputs: %w", err)
-		}
-		c.program.inputs = inputs
+	var err error
+	if c.program.inputs, err = schema.FromJSONOr(w.Inputs, schema.MapOf(&schema.Type{})); err != nil {
+		return fmt.Errorf("read the schema of the inputs: %w", err)
 	}
 	if err := c.memory(w); err != nil {
 		return err
 	}
-	main, err := c.list(w.Steps, false)
-	if err != nil {
+	if c.program.main, err = c.list(w.Steps, false); err != nil {
 		return err
 	}
-	c.program.main = main
 	for _, handler := range []struct {
 		kind  handlerKind
 		steps []plan.Step
@@ -221,11 +215,9 @@ func (c *compiler) action(code *stepCode) error {
 	if err != nil {
 		return err
 	}
-	code.action, code.output = action, action.output
-	if len(step.OutputSchema) > 0 {
-		if code.output, err = schema.FromJSON(step.OutputSchema); err != nil {
-			return fmt.Errorf("read the narrowed output schema: %w", err)
-		}
+	code.action = action
+	if code.output, err = schema.FromJSONOr(step.OutputSchema, action.output); err != nil {
+		return fmt.Errorf("read the narrowed output schema: %w", err)
 	}
 	if step.Paginate != nil {
 		code.page, err = compilePage(action.action, code.output)
@@ -243,12 +235,10 @@ func (c *compiler) codeOf(step *plan.Step) (*actionCode, error) {
 	if child == nil {
 		return nil, fmt.Errorf("the plan holds no workflow %s", step.Workflow)
 	}
-	code := &actionCode{action: &plan.Action{Name: step.Uses, Effect: plan.EffectIdempotent}, input: schema.ObjectOf()}
+	code := &actionCode{action: &plan.Action{Name: step.Uses, Effect: plan.EffectIdempotent}}
 	var err error
-	if len(child.Inputs) > 0 {
-		if code.input, err = schema.FromJSON(child.Inputs); err != nil {
-			return nil, fmt.Errorf("read the inputs of %s: %w", step.Workflow, err)
-		}
+	if code.input, err = schema.FromJSONOr(child.Inputs, schema.ObjectOf()); err != nil {
+		return nil, fmt.Errorf("read the inputs of %s: %w", step.Workflow, err)
 	}
 	if code.output, err = typeOf(child.OutputSchema); err != nil {
 		return nil, fmt.Errorf("read the outputs of %s: %w", step.Workflow, err)
@@ -279,12 +269,7 @@ func (c *compiler) actionCode(name string) (*actionCode, error) {
 	return code, nil
 }
 
-func typeOf(text []byte) (*schema.Type, error) {
-	if len(text) == 0 {
-		return &schema.Type{}, nil
-	}
-	return schema.FromJSON(text)
-}
+func typeOf(text []byte) (*schema.Type, error) { return schema.FromJSONOr(text, &schema.Type{}) }
 
 func (c *compiler) builtins() map[string]*plan.Action {
 	if c.builtin == nil {

@@ -20,16 +20,13 @@ type TriggerCode struct {
 // CompileTriggers makes the expressions of a workflow's triggers ready. The cache
 // may be shared with other workflows.
 func CompileTriggers(w *plan.Workflow, cache *eval.Cache) (*TriggerCode, error) {
-	c := &compiler{cache: cache, program: &Program{
-		workflow: w, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, reads: map[string]bool{}, inputs: schema.ObjectOf(),
-	}}
-	if len(w.Inputs) > 0 {
-		inputs, err := schema.FromJSON(w.Inputs)
-		if err != nil {
-			return nil, fmt.Errorf("read the schema of the inputs of %s: %w", w.Name, err)
-		}
-		c.program.inputs = inputs
+	inputs, err := schema.FromJSONOr(w.Inputs, schema.ObjectOf())
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of the inputs of %s: %w", w.Name, err)
 	}
+	c := &compiler{cache: cache, program: &Program{
+		workflow: w, exprs: map[string]*eval.Program{}, secrets: map[string]any{}, reads: map[string]bool{}, inputs: inputs,
+	}}
 	for i := range w.Triggers {
 		t := &w.Triggers[i]
 		values := make([]plan.Value, 0, len(t.Inputs)+3)

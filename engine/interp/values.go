@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -208,6 +209,7 @@ func (m *Machine) inputFailure(s *step, err error) *runs.Error {
 // exprAt finds the expression that made the part of a value at a JSON pointer:
 // the one that stands there or around it.
 func exprAt(v plan.Value, pointer string) *plan.Expr {
+	parts := diag.PointerParts(pointer)
 	for {
 		switch v.Kind {
 		case plan.ValueExpr:
@@ -220,19 +222,14 @@ func exprAt(v plan.Value, pointer string) *plan.Expr {
 			}
 			return nil
 		}
-		if pointer == "" {
+		if len(parts) == 0 {
 			return nil
 		}
-		name, rest, more := strings.Cut(pointer[1:], "/")
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-		next, ok := part(v, name)
+		next, ok := part(v, parts[0])
 		if !ok {
 			return nil
 		}
-		v, pointer = next, ""
-		if more {
-			pointer = "/" + rest
-		}
+		v, parts = next, parts[1:]
 	}
 }
 

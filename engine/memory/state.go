@@ -350,7 +350,7 @@ func (m *Memory) declaredState(workflow string) (t *schema.Type, exists bool, er
 			continue
 		}
 		if name, state, ok := check.StateOf(tree); ok && name == workflow {
-			t, err := stateType(state)
+			t, err := schema.FromJSONOr(state, schema.ObjectOf())
 			return t, true, err
 		}
 	}
@@ -366,13 +366,6 @@ func (m *Memory) declaredState(workflow string) (t *schema.Type, exists bool, er
 	if err != nil {
 		return empty, false, fmt.Errorf("run %s: %w", rows[0].ID, err)
 	}
-	t, err = stateType(decoded.State)
+	t, err = schema.FromJSONOr(decoded.State, schema.ObjectOf())
 	return t, true, err
-}
-
-func stateType(state json.RawMessage) (*schema.Type, error) {
-	if len(state) == 0 {
-		return schema.ObjectOf(), nil
-	}
-	return schema.FromJSON(state)
 }

@@ -1,10 +1,11 @@
 package pluginhost
 
 import (
+	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/schema"
 )
 
@@ -18,8 +19,8 @@ func visit(v any, t *schema.Type, pointer string, change func(v any, t *schema.T
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range sortedKeys(v) { // the first problem found must always be the same
-			if v[name], err = visit(v[name], fieldType(t, name), pointer+"/"+escapePointer(name), change); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(v)) { // the first problem found must always be the same
+			if v[name], err = visit(v[name], fieldType(t, name), pointer+diag.Pointer(name), change); err != nil {
 				return nil, err
 			}
 		}
@@ -31,15 +32,6 @@ func visit(v any, t *schema.Type, pointer string, change func(v any, t *schema.T
 		}
 	}
 	return v, nil
-}
-
-func sortedKeys(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func fieldType(t *schema.Type, name string) *schema.Type {
@@ -55,8 +47,4 @@ func elementType(t *schema.Type) *schema.Type {
 		return nil
 	}
 	return t.Elem
-}
-
-func escapePointer(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

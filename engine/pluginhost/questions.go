@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/pluginhost/gate"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -131,8 +133,8 @@ func withoutSecrets(input json.RawMessage, unknown []string) (json.RawMessage, [
 func dropSecrets(v any, pointer string, dropped *[]string) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range sortedKeys(v) {
-			at := pointer + "/" + escapePointer(name)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at := pointer + diag.Pointer(name)
 			if schema.IsSecretRef(v[name]) {
 				*dropped = append(*dropped, at)
 				delete(v, name)

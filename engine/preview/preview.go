@@ -185,13 +185,9 @@ func Of(project *workspace.Workspace, workflow *plan.Workflow, options Options) 
 // is missing stays unknown.
 func previewInputs(workflow *plan.Workflow, given map[string]workspace.Input) ([]Input, map[string]any, error) {
 	shown, known := []Input{}, map[string]any{}
-	inputs := &schema.Type{Kind: schema.Object}
-	if len(workflow.Inputs) > 0 {
-		parsed, err := schema.FromJSON(workflow.Inputs)
-		if err != nil {
-			return nil, nil, err
-		}
-		inputs = parsed
+	inputs, err := schema.FromJSONOr(workflow.Inputs, schema.ObjectOf())
+	if err != nil {
+		return nil, nil, err
 	}
 	all := workspace.UnknownInputs(workflow, inputs, given)
 	for _, field := range inputs.Fields {

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,10 +120,7 @@ func (v *previewer) chance(one *Step) times {
 // values shows the values of a `let` or `set_state`. Those of a `let` that all
 // are known, and that surely runs, are known to the steps after it.
 func (v *previewer) values(one *Step, step *plan.Step, env map[string]any) {
-	inside := map[string]any{}
-	for name, value := range env {
-		inside[name] = value
-	}
+	inside := maps.Clone(env)
 	outputs, shown := map[string]any{}, map[string]any{}
 	one.Static = true
 	for _, binding := range step.Let {
@@ -154,19 +152,11 @@ func (v *previewer) loop(one *Step, step *plan.Step, env map[string]any, path st
 		n := len(items)
 		one.Items, each = &n, times{n, n}
 	}
-	inside := map[string]any{"inputs": env["inputs"], "steps": copyOf(env["steps"].(map[string]any))}
+	inside := map[string]any{"inputs": env["inputs"], "steps": maps.Clone(env["steps"].(map[string]any))}
 	var calls Calls
 	one.Steps, calls = v.steps(step.Loop.Steps, inside, path+step.ID+".", run.by(each))
 	calls = calls.by(each).by(own)
 	one.Calls = &calls
-}
-
-func copyOf(from map[string]any) map[string]any {
-	fresh := make(map[string]any, len(from))
-	for name, value := range from {
-		fresh[name] = value
-	}
-	return fresh
 }
 
 func (v *previewer) action(one *Step, step *plan.Step, env map[string]any, path string, own, run times) {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,11 +18,9 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func sandboxWords() []string { return []string{"auto", "require", "off"} }
 
 func (p *parser) limitsSandbox(n *spec.Node) {
-	for _, word := range sandboxWords() {
-		if n.Kind == spec.Scalar && n.Text == word {
-			p.project.Limits.Sandbox = word
-			return
-		}
+	if n.Kind == spec.Scalar && slices.Contains(sandboxWords(), n.Text) {
+		p.project.Limits.Sandbox = n.Text
+		return
 	}
 	problem := p.problems.Errorf(n.Pos, CodeGrant, "`sandbox` is one of %s", strings.Join(sandboxWords(), ", "))
 	problem.Hint = diag.DidYouMean(n.Text, sandboxWords())
@@ -47,10 +46,10 @@ func (p *parser) grants(n *spec.Node, plugin *Plugin) {
 	}
 	var paths []string
 	p.keys(n, "`grants`", map[string]func(*spec.Node){
-		"paths":    list("paths", &paths, func(path string) string { return noExpression(path) }),
+		"paths":    list("paths", &paths, noExpression),
 		"hosts":    list("hosts", &plugin.Grants.Hosts, wrongHost),
 		"env":      list("env", &plugin.Grants.Env, wrongName),
-		"commands": list("commands", &plugin.Grants.Commands, func(command string) string { return noExpression(command) }),
+		"commands": list("commands", &plugin.Grants.Commands, noExpression),
 	})
 	for _, path := range paths {
 		granted := PathGrant{Path: strings.TrimSuffix(strings.TrimSuffix(path, ":ro"), ":rw"), ReadOnly: strings.HasSuffix(path, ":ro")}

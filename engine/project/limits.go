@@ -19,9 +19,13 @@ const maxDrain = 10 * time.Minute
 func (p *parser) limits(n *spec.Node) {
 	readers := map[string]func(*spec.Node){
 		"max_active_runs": func(v *spec.Node) { p.project.Limits.MaxActiveRuns = p.count(v, "max_active_runs") },
-		"drain":           p.drain,
-		"state_unused":    p.stateUnused,
-		"sandbox":         p.limitsSandbox,
+		"drain": func(v *spec.Node) {
+			p.project.Limits.Drain = p.duration(v, 1, maxDrain, "`drain` must be more than 0 and at most 10m")
+		},
+		"state_unused": func(v *spec.Node) {
+			p.project.Limits.StateUnused = p.duration(v, minStateUnused, maxStateUnused, "`state_unused` must be from 7d to 3650d")
+		},
+		"sandbox": p.limitsSandbox,
 	}
 	for _, quota := range quota.All() {
 		readers[quota.Name] = func(v *spec.Node) { p.quota(quota, v) }
@@ -29,16 +33,17 @@ func (p *parser) limits(n *spec.Node) {
 	p.keys(n, "`limits`", readers)
 }
 
-func (p *parser) drain(v *spec.Node) {
-	drain, err := duration.Parse(v.Text)
-	if err == nil && (drain <= 0 || drain > maxDrain) {
-		err = fmt.Errorf("`drain` must be more than 0 and at most %s, got %q", "10m", v.Text)
+// duration reads a duration within bounds, which allowed names; 0 = it is none.
+func (p *parser) duration(v *spec.Node, least, most time.Duration, allowed string) time.Duration {
+	d, err := duration.Parse(v.Text)
+	if err == nil && (d < least || d > most) {
+		err = fmt.Errorf("%s, got %q", allowed, v.Text)
 	}
 	if err != nil {
 		p.problems.Errorf(v.Pos, CodeDuration, "%v", err)
-		return
+		return 0
 	}
-	p.project.Limits.Drain = drain
+	return d
 }
 
 // The bounds of `limits.state_unused`: a state that goes within days would take a
@@ -47,18 +52,6 @@ const (
 	minStateUnused = 7 * 24 * time.Hour
 	maxStateUnused = 10 * 365 * 24 * time.Hour
 )
-
-func (p *parser) stateUnused(v *spec.Node) {
-	unused, err := duration.Parse(v.Text)
-	if err == nil && (unused < minStateUnused || unused > maxStateUnused) {
-		err = fmt.Errorf("`state_unused` must be from 7d to 3650d, got %q", v.Text)
-	}
-	if err != nil {
-		p.problems.Errorf(v.Pos, CodeDuration, "%v", err)
-		return
-	}
-	p.project.Limits.StateUnused = unused
-}
 
 // quota reads a bound of what is stored: a size, or a number of things.
 func (p *parser) quota(limit quota.Quota, v *spec.Node) {

@@ -31,7 +31,17 @@ func (p *Project) NotifyTarget(name string) (*Notify, bool) {
 	return nil, false
 }
 
-var notifySecret = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+var secretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
+
+// SecretName returns NAME of a text that is one reference, ${{ secrets.NAME }}; false
+// for all others.
+func SecretName(text string) (name string, ok bool) {
+	match := secretReference.FindStringSubmatch(strings.TrimSpace(text))
+	if match == nil {
+		return "", false
+	}
+	return match[1], true
+}
 
 // notifyWords are the ends of runs that a target can be told of.
 func notifyWords() []string { return []string{"failed", "paused", "recovered"} }
@@ -54,7 +64,7 @@ func (p *parser) notifyTarget(name, value *spec.Node) {
 		},
 		"command": func(n *spec.Node) {
 			command = true
-			p.command(n, &target)
+			target.Command = p.command(n, CodeTarget, "a command takes no expressions", diag.Say("it gets the message as JSON on its standard input"))
 		},
 		"on": func(n *spec.Node) { p.notifyOn(n, &target) },
 	})
@@ -73,8 +83,8 @@ func (p *parser) notifyTarget(name, value *spec.Node) {
 
 func (p *parser) webhook(n *spec.Node, target *Notify) {
 	text := p.text(n, "`webhook`")
-	if match := notifySecret.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
-		target.Secret = match[1]
+	if name, ok := SecretName(text); ok {
+		target.Secret = name
 		return
 	}
 	address, err := url.Parse(text)
@@ -85,14 +95,16 @@ func (p *parser) webhook(n *spec.Node, target *Notify) {
 	p.problems.Errorf(n.Pos, CodeTarget, "a webhook is an http or https address, or one ${{ secrets.NAME }}")
 }
 
-func (p *parser) command(n *spec.Node, target *Notify) {
-	target.Command = p.texts(n, "`command`")
+// command reads a program with its arguments, which hold no expressions: told says so.
+func (p *parser) command(n *spec.Node, code, told string, hint diag.Hint) []string {
+	command := p.texts(n, "`command`")
 	switch {
 	case n.Kind == spec.Sequence && len(n.Items) == 0:
 		p.problems.Errorf(n.Pos, CodeShape, "`command` must name a program")
-	case slices.ContainsFunc(target.Command, func(text string) bool { return strings.Contains(text, "${{") }):
-		p.problems.Errorf(n.Pos, CodeTarget, "a command takes no expressions").Hint = diag.Say("it gets the message as JSON on its standard input")
+	case slices.ContainsFunc(command, func(text string) bool { return strings.Contains(text, "${{") }):
+		p.problems.Errorf(n.Pos, code, "%s", told).Hint = hint
 	}
+	return command
 }
 
 func (p *parser) notifyOn(n *spec.Node, target *Notify) {

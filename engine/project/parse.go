@@ -1,6 +1,8 @@
 package project
 
 import (
+	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,13 +48,8 @@ func (p *parser) keys(node *spec.Node, what string, readers map[string]func(*spe
 	for _, pair := range node.Pairs {
 		read, ok := readers[pair.Key.Text]
 		if !ok {
-			names := make([]string, 0, len(readers))
-			for name := range readers {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			problem := p.problems.Errorf(pair.Key.Pos, CodeUnknownKey, "%s has no key `%s`", what, pair.Key.Text)
-			problem.Hint = diag.MeantOr(pair.Key.Text, names, "its keys are ")
+			p.problems.Errorf(pair.Key.Pos, CodeUnknownKey, "%s has no key `%s`", what, pair.Key.Text).Hint =
+				diag.MeantOr(pair.Key.Text, slices.Sorted(maps.Keys(readers)), "its keys are ")
 			continue
 		}
 		if read != nil {
@@ -136,11 +133,12 @@ func (p *parser) plugin(name, value *spec.Node) {
 	p.project.Plugins = append(p.project.Plugins, plugin)
 }
 
-func firstKey(mapping, otherwise *spec.Node) diag.Pos {
-	if len(mapping.Pairs) > 0 {
-		return mapping.Pairs[0].Key.Pos
+// firstKey is where what a mapping lacks is reported: at its name where it is empty.
+func firstKey(mapping, name *spec.Node) diag.Pos {
+	if len(mapping.Pairs) == 0 {
+		return name.Pos
 	}
-	return otherwise.Pos
+	return mapping.FirstKey()
 }
 
 func (p *parser) secrets(n *spec.Node) {
@@ -157,11 +155,7 @@ func (p *parser) secrets(n *spec.Node) {
 func (p *parser) retention(n *spec.Node) {
 	p.keys(n, "`retention`", map[string]func(*spec.Node){
 		"keep": func(v *spec.Node) {
-			keep, err := duration.Parse(v.Text)
-			if err != nil {
-				p.problems.Errorf(v.Pos, CodeDuration, "%v", err)
-			}
-			p.project.Retention.Keep = keep
+			p.project.Retention.Keep = p.duration(v, math.MinInt64, math.MaxInt64, "")
 		},
 		"max_runs":  func(v *spec.Node) { p.project.Retention.MaxRuns = p.count(v, "max_runs") },
 		"max_total": func(v *spec.Node) { p.project.Retention.MaxTotal = p.count(v, "max_total") },

@@ -2,7 +2,6 @@ package project
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/spec"
@@ -22,13 +21,7 @@ func (p *parser) simulator(name, value *spec.Node) {
 	p.keys(value, "simulator of connection `"+name.Text+"`", map[string]func(*spec.Node){
 		"command": func(n *spec.Node) {
 			written = true
-			simulator.Command = p.texts(n, "`command`")
-			switch {
-			case n.Kind == spec.Sequence && len(n.Items) == 0:
-				p.problems.Errorf(n.Pos, CodeShape, "`command` must name a program")
-			case slices.ContainsFunc(simulator.Command, func(text string) bool { return strings.Contains(text, "${{") }):
-				p.problems.Errorf(n.Pos, CodeSimulator, "a simulator takes no expressions and no secrets")
-			}
+			simulator.Command = p.command(n, CodeSimulator, "a simulator takes no expressions and no secrets", diag.Hint{})
 		},
 	})
 	if !written && value.Kind == spec.Mapping {
@@ -48,9 +41,7 @@ func (p *parser) checkSimulators() {
 		if slices.Contains(names, simulator.Connection) {
 			continue
 		}
-		problem := p.problems.Errorf(simulator.Pos, CodeSimulator, "`sandbox`: there is no connection `%s`", simulator.Connection)
-		if problem.Hint = diag.DidYouMean(simulator.Connection, names); problem.Hint.Text == "" {
-			problem.Hint = diag.Say("declare it under `connections`")
-		}
+		p.problems.Errorf(simulator.Pos, CodeSimulator, "`sandbox`: there is no connection `%s`", simulator.Connection).Hint =
+			diag.DidYouMean(simulator.Connection, names).Or(diag.Say("declare it under `connections`"))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // maxTypes bounds the types that one schema may make: references can double at
@@ -32,6 +34,15 @@ func FromJSON(schema []byte) (*Type, error) {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
 	return t, nil
+}
+
+// FromJSONOr is FromJSON for a schema that may be left out: otherwise stands for it
+// then.
+func FromJSONOr(schema []byte, otherwise *Type) (*Type, error) {
+	if len(schema) == 0 {
+		return otherwise, nil
+	}
+	return FromJSON(schema)
 }
 
 // MustFromJSON is FromJSON for schemas that are part of the program. It panics
@@ -166,7 +177,7 @@ func lookUp(root []byte, ref string) ([]byte, error) {
 		return nil, fmt.Errorf("$ref %s points out of the schema", quote(ref))
 	}
 	at := root
-	for _, part := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
+	for _, part := range diag.PointerParts(rest) {
 		if part == "" {
 			continue
 		}
@@ -174,7 +185,7 @@ func lookUp(root []byte, ref string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("$ref %s: %w", quote(ref), err)
 		}
-		if at, ok = o.values[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]; !ok {
+		if at, ok = o.values[part]; !ok {
 			return nil, fmt.Errorf("$ref %s points at nothing", quote(ref))
 		}
 	}

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 )
@@ -42,14 +41,7 @@ func (m *Misfit) Error() string { return (*Mismatch)(m).Error() }
 // path is the way from a value's root to the part at hand.
 type path []string
 
-func (p path) pointer() string {
-	var b strings.Builder
-	for _, part := range p {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
-	}
-	return b.String()
-}
+func (p path) pointer() string { return diag.Pointer(p...) }
 
 func (p *path) push(part string) { *p = append(*p, part) }
 func (p *path) pushIndex(i int)  { *p = append(*p, strconv.Itoa(i)) }

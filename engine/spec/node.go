@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"strconv"
+
 	"github.com/flowrun/flowrun/engine/diag"
 )
 
@@ -84,6 +86,38 @@ func (n *Node) Pair(key string) (Pair, bool) {
 func (n *Node) Get(key string) *Node {
 	pair, _ := n.Pair(key)
 	return pair.Value
+}
+
+// Find returns the node that a JSON Pointer names, or the nearest around it that is
+// written.
+func (n *Node) Find(pointer string) *Node {
+	for _, part := range diag.PointerParts(pointer) {
+		next := n.Get(part)
+		if i, err := strconv.Atoi(part); err == nil && n != nil && i >= 0 && i < len(n.Items) {
+			next = n.Items[i]
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// EachScalar visits the scalars of a node and below it, in written order; none of nil.
+func (n *Node) EachScalar(visit func(*Node)) {
+	if n == nil {
+		return
+	}
+	if n.Kind == Scalar {
+		visit(n)
+	}
+	for _, pair := range n.Pairs {
+		pair.Value.EachScalar(visit)
+	}
+	for _, item := range n.Items {
+		item.EachScalar(visit)
+	}
 }
 
 // IsPlain reports whether n is a scalar without quotes and not a block.

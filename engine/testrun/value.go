@@ -43,7 +43,7 @@ func (c converter) wrong(pos diag.Pos, message string, hint diag.Hint) {
 func (c converter) mismatch(node *spec.Node, err error) {
 	var mismatch *schema.Mismatch
 	if errors.As(err, &mismatch) {
-		c.wrong(nodeAt(node, mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
+		c.wrong(node.Find(mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
 	} else {
 		c.wrong(node.Pos, err.Error(), diag.Hint{})
 	}
@@ -166,25 +166,4 @@ func (c converter) list(node *spec.Node, t *schema.Type) json.RawMessage {
 	}
 	b.WriteByte(']')
 	return b.Bytes()
-}
-
-// nodeAt finds the part that a JSON Pointer names, or the nearest around it.
-func nodeAt(node *spec.Node, pointer string) *spec.Node {
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		var next *spec.Node
-		switch node.Kind {
-		case spec.Mapping:
-			next = node.Get(part)
-		case spec.Sequence:
-			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(node.Items) {
-				next = node.Items[i]
-			}
-		}
-		if next == nil {
-			return node
-		}
-		node = next
-	}
-	return node
 }

@@ -112,11 +112,9 @@ func (r *endedRun) decode(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := schema.Of(schema.Any)
-	if len(workflow.OutputSchema) > 0 {
-		if t, err = schema.FromJSON(workflow.OutputSchema); err != nil {
-			return nil, fmt.Errorf("read the schema of the outputs of run %s: %w", row.ID, err)
-		}
+	t, err := schema.FromJSONOr(workflow.OutputSchema, schema.Of(schema.Any))
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of the outputs of run %s: %w", row.ID, err)
 	}
 	outputs := make(map[string]any, len(result.Outputs))
 	for name, text := range result.Outputs {

@@ -54,11 +54,9 @@ func hookBody(webhook *plan.Webhook, r HookRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := schema.Of(schema.Any)
-	if len(webhook.Body) > 0 {
-		if t, err = schema.FromJSON(webhook.Body); err != nil {
-			return nil, fmt.Errorf("read the schema of a webhook's body: %w", err)
-		}
+	t, err := schema.FromJSONOr(webhook.Body, schema.Of(schema.Any))
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of a webhook's body: %w", err)
 	}
 	value, err := t.Decode(document)
 	if err == nil && len(webhook.Body) > 0 {

@@ -229,13 +229,9 @@ func (p *onePoll) request(ctx context.Context, code *interp.TriggerCode, action 
 }
 
 func decodeOutput(text, output json.RawMessage) (any, *runs.Error) {
-	t := schema.Of(schema.Any)
-	if len(text) > 0 {
-		parsed, err := schema.FromJSON(text)
-		if err != nil {
-			return nil, &runs.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("output schema: %v", err)}
-		}
-		t = parsed
+	t, err := schema.FromJSONOr(text, schema.Of(schema.Any))
+	if err != nil {
+		return nil, &runs.Error{Kind: plan.KindInternal, Message: fmt.Sprintf("output schema: %v", err)}
 	}
 	value, err := t.DecodeAnswer(output)
 	if err != nil {

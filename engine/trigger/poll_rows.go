@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -50,11 +51,7 @@ const seenSize = 16 + 16 + 8
 
 // encode writes the row: a line of JSON and behind it the keys, in order.
 func (r *pollRow) encode() ([]byte, error) {
-	keys := make([]digest, 0, len(r.seen))
-	for key := range r.seen {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
+	keys := slices.SortedFunc(maps.Keys(r.seen), func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
 	r.Keys = len(keys)
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -90,11 +87,7 @@ func (r *pollRow) forget(most int) {
 	if len(r.seen) <= most {
 		return
 	}
-	keys := make([]digest, 0, len(r.seen))
-	for key := range r.seen {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b digest) int {
+	keys := slices.SortedFunc(maps.Keys(r.seen), func(a, b digest) int {
 		return cmp.Or(cmp.Compare(r.seen[b].poll, r.seen[a].poll), bytes.Compare(a[:], b[:]))
 	})
 	for _, key := range keys[most:] {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/flowrun/flowrun/engine/check"
@@ -26,10 +27,7 @@ func (c *catalog) Action(name string) (*plan.Action, bool) {
 
 // ActionNames returns every known action, for "did you mean".
 func (c *catalog) ActionNames() []string {
-	var names []string
-	for name := range c.project.builtins {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(c.project.builtins))
 	for _, plugin := range c.project.PluginNames() {
 		description, err := c.project.Describe(plugin)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -158,10 +157,6 @@ func (p *Workspace) resolvePaths(config any) {
 	}
 }
 
-// SecretReference is a config value that is one reference, ${{ secrets.NAME }}; the
-// name is its first group.
-var SecretReference = regexp.MustCompile(`^\$\{\{\s*secrets\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}$`)
-
 // configConverter turns YAML nodes into JSON values by a type.
 type configConverter struct {
 	connection string
@@ -221,14 +216,8 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 		if t != nil && t.Kind == schema.Object {
 			var ok bool
 			if fieldType, ok = t.Field(pair.Key.Text); !ok && t.Additional == nil {
-				names := make([]string, len(t.Fields))
-				for i, field := range t.Fields {
-					names[i] = field.Name
-				}
-				problem := c.problems.Errorf(pair.Key.Pos, project.CodeNoSetting, "connection `%s` has no setting `%s`", c.connection, pair.Key.Text)
-				if problem.Hint = diag.DidYouMean(pair.Key.Text, names); problem.Hint.Text == "" {
-					problem.Hint = diag.Say("its settings are " + strings.Join(names, ", "))
-				}
+				c.problems.Errorf(pair.Key.Pos, project.CodeNoSetting, "connection `%s` has no setting `%s`", c.connection, pair.Key.Text).Hint =
+					diag.MeantOr(pair.Key.Text, t.FieldNames(), "its settings are ")
 				continue
 			}
 		}
@@ -238,11 +227,11 @@ func (c configConverter) object(node *spec.Node, t *schema.Type) any {
 }
 
 func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
-	if match := SecretReference.FindStringSubmatch(strings.TrimSpace(node.Text)); match != nil {
+	if name, ok := project.SecretName(node.Text); ok {
 		if t != nil && t.Kind != schema.Any && !t.Secret && !c.secret {
 			c.problems.Errorf(node.Pos, project.CodeSecretHere, "connection `%s`: this setting is not secret, so it takes no secret", c.connection)
 		}
-		return map[string]string{"$secret": match[1]}
+		return map[string]string{"$secret": name}
 	}
 	if strings.Contains(node.Text, "${{") {
 		c.problems.Errorf(node.Pos, project.CodeLiteral, "connection `%s`: a setting is literal text or exactly one ${{ secrets.NAME }}", c.connection)

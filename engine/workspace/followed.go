@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,12 +24,7 @@ func (c *catalog) WorkflowNames() []string {
 	if files == nil {
 		return nil
 	}
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return append([]string{}, slices.Sorted(maps.Keys(files))...)
 }
 
 // WorkflowOutputs returns the schema of a workflow's outputs, empty when the

@@ -66,10 +66,7 @@ func FormOf(document json.RawMessage) ([]FormField, error) {
 }
 
 func formType(document json.RawMessage) (*schema.Type, error) {
-	if len(document) == 0 {
-		return &schema.Type{Kind: schema.Object}, nil
-	}
-	t, err := schema.FromJSON(document)
+	t, err := schema.FromJSONOr(document, schema.ObjectOf())
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of a form: %w", err)
 	}

@@ -252,9 +252,7 @@ func (p *Workspace) checkGranted() diag.List {
 	for _, plugin := range p.file.Plugins {
 		if plugin.Source == "" && !bundled[plugin.Name] {
 			problem := problems.Errorf(plugin.Pos, project.CodeNoSource, "plugin `%s` has no `source`, and is not bundled", plugin.Name)
-			if problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled); problem.Hint.Text == "" {
-				problem.Hint = diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name)
-			}
+			problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled).Or(diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name))
 		}
 	}
 	return problems

@@ -17,13 +17,9 @@ import (
 // ConvertInputs makes the complete inputs of a run from what was given: typed
 // by the workflow's inputs, defaults filled in. The error is an *InputError.
 func ConvertInputs(workflow *plan.Workflow, given map[string]Input) (json.RawMessage, error) {
-	inputs := &schema.Type{Kind: schema.Object}
-	if len(workflow.Inputs) > 0 {
-		parsed, err := schema.FromJSON(workflow.Inputs)
-		if err != nil {
-			return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
-		}
-		inputs = parsed
+	inputs, err := schema.FromJSONOr(workflow.Inputs, schema.ObjectOf())
+	if err != nil {
+		return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
 	}
 	wrong := UnknownInputs(workflow, inputs, given)
 	values := map[string]json.RawMessage{}

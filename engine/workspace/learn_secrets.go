@@ -3,7 +3,6 @@ package workspace
 import (
 	"cmp"
 	"context"
-	"strings"
 )
 
 // taught are the values that learnSecrets has told the redactor for each plugin:
@@ -18,11 +17,9 @@ func (p *Workspace) learnSecrets(ctx context.Context, plugin string) {
 		if cmp.Or(connection.Plugin, connection.Name) != plugin {
 			continue
 		}
-		eachScalar(connection.Config, func(text string) {
-			if match := SecretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
-				_, _ = p.secretsOf(connection.Name).Reveal(ctx, match[1]) // what it reveals is told to the redactor
-			}
-		})
+		for _, name := range configSecrets(connection.Config) {
+			_, _ = p.secretsOf(connection.Name).Reveal(ctx, name) // what it reveals is told to the redactor
+		}
 	}
 	var values []string
 	p.services.EachSecret(func(value string) { values = append(values, value) })

@@ -309,8 +309,9 @@ func (p *Workspace) checkPlugins() diag.List {
 			continue
 		}
 		problem := problems.Errorf(connection.Pos, project.CodeNoPlugin, "connection `%s`: there is no plugin `%s`", connection.Name, connection.Plugin)
-		if problem.Hint = diag.DidYouMean(connection.Plugin, names); problem.Hint.Text == "" {
-			problem.Hint = diag.Say("the plugins are " + strings.Join(names, ", ") + "; name others under `plugins`")
+		problem.Hint = diag.MeantOr(connection.Plugin, names, "the plugins are ")
+		if problem.Hint.Near == "" {
+			problem.Hint.Text += "; name others under `plugins`"
 		}
 	}
 	return problems

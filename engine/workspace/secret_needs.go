@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -59,11 +58,9 @@ func (s SecretNeeds) add(name string, need SecretNeed) {
 func (p *Workspace) DeclaredNeeds() SecretNeeds {
 	needs := SecretNeeds{}
 	for _, connection := range p.file.Connections {
-		eachScalar(connection.Config, func(text string) {
-			if match := SecretReference.FindStringSubmatch(strings.TrimSpace(text)); match != nil {
-				needs.add(match[1], p.needAt(NeedConnection, connection.Name, connection.Pos))
-			}
-		})
+		for _, name := range configSecrets(connection.Config) {
+			needs.add(name, p.needAt(NeedConnection, connection.Name, connection.Pos))
+		}
 	}
 	for _, target := range p.file.Notify {
 		needs.add(target.Secret, p.needAt(NeedNotify, target.Name, target.Pos))
@@ -79,19 +76,14 @@ func (p *Workspace) needAt(kind, name string, pos diag.Pos) SecretNeed {
 	return SecretNeed{Kind: kind, Name: name, File: file, Line: pos.Line}
 }
 
-func eachScalar(node *spec.Node, visit func(text string)) {
-	if node == nil {
-		return
-	}
-	for _, pair := range node.Pairs {
-		eachScalar(pair.Value, visit)
-	}
-	for _, item := range node.Items {
-		eachScalar(item, visit)
-	}
-	if node.Kind != spec.Mapping && node.Kind != spec.Sequence {
-		visit(node.Text)
-	}
+// configSecrets are the names of the secrets that a connection's settings refer to.
+func configSecrets(config *spec.Node) (names []string) {
+	config.EachScalar(func(n *spec.Node) {
+		if name, ok := project.SecretName(n.Text); ok {
+			names = append(names, name)
+		}
+	})
+	return names
 }
 
 // AddWorkflow adds the places of a workflow and of those that it calls.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -205,12 +206,7 @@ func brokenWorkflow(uses, shown string, problems diag.List) *check.WorkflowFault
 // below it.
 func EachWorkflow(workflow *plan.Workflow, visit func(*plan.Workflow)) {
 	visit(workflow)
-	names := make([]string, 0, len(workflow.Workflows))
-	for name := range workflow.Workflows {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(workflow.Workflows)) {
 		EachWorkflow(workflow.Workflows[name], visit)
 	}
 }

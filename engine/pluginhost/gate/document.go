@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -187,7 +188,7 @@ func (g *Gate) maskTree(v any) any {
 		if _, isReference := schema.SecretName(v); isReference {
 			return v
 		}
-		for _, name := range sortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			value := g.maskTree(v[name])
 			if masked := g.redact(name); masked != name {
 				delete(v, name)
@@ -226,7 +227,7 @@ func (g *Gate) names(v any) *Fault {
 			}
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if fault := g.name(name); fault != nil {
 				return fault
 			}
@@ -236,13 +237,4 @@ func (g *Gate) names(v any) *Fault {
 		}
 	}
 	return nil
-}
-
-func sortedKeys(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
