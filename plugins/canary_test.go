@@ -159,7 +159,7 @@ func (c *canaryBench) collect(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.hay.addJSON(t, "list of secrets", secrets)
-	c.hay.addJSON(t, "list of connections", c.engine.Project().Connections())
+	c.hay.addJSON(t, "list of connections", c.engine.ListConnections(t.Context()))
 	rows, _, err := c.engine.List(t.Context(), runs.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)

@@ -193,13 +193,9 @@ func showPending(sink runs.Sink, pending *runs.Pending) {
 
 // LackingSettings is the failure of a call whose connection lacks a setting.
 func (c *Caller) LackingSettings(plugin, name string) *runs.Error {
-	connection, err := c.project.Connection(plugin, name)
-	if err != nil {
-		return nil // the call itself says so
-	}
-	var config map[string]json.RawMessage
-	if json.Unmarshal(connection.Config, &config) != nil {
-		return nil
+	config := c.project.ConnectionSettings(workspace.NamedConnection{Name: name, Plugin: plugin})
+	if config == nil {
+		return nil // the call itself says what is wrong
 	}
 	var problems diag.List
 	c.project.MissingSettings(workspace.ConnectionUse{Plugin: plugin, Name: name}, config, diag.Pos{}, &problems)

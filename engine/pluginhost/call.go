@@ -2,7 +2,6 @@ package pluginhost
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
@@ -130,19 +129,12 @@ func (h *Host) Check(ctx context.Context, conn Connection) (test Test, failure *
 	return test, nil
 }
 
-// Outcome answers "did it happen?" for an effect whose answer was lost.
-type Outcome struct {
-	Applied runs.Applied
-	Output  json.RawMessage // with AppliedFully, when the plugin knows it
-	Note    string
-}
-
 // Reconcile asks whether the effect of a lost call happened. A plugin that
 // can't tell gives AppliedUnknown, and no failure.
-func (h *Host) Reconcile(ctx context.Context, req runs.Request, conn Connection) (Outcome, *runs.Error) {
+func (h *Host) Reconcile(ctx context.Context, req runs.Request, conn Connection) (runs.Outcome, *runs.Error) {
 	outcome, failure := h.reconcile(ctx, req, conn)
 	if failure != nil {
-		return Outcome{Applied: runs.AppliedUnknown}, h.dress(failure, req)
+		return runs.Outcome{Applied: runs.AppliedUnknown}, h.dress(failure, req)
 	}
 	return outcome, nil
 }

@@ -227,7 +227,7 @@ func TestCheckAndReconcile(t *testing.T) {
 		t.Errorf("check without a key = %v", failure)
 	}
 	got, failure := w.host.Reconcile(context.Background(), runs.Request{Action: "evil.echo", IdempotencyKey: "idem"}, conn)
-	want := Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"text":"done"}`), Note: "found by idem"}
+	want := runs.Outcome{Applied: runs.AppliedFully, Output: json.RawMessage(`{"text":"done"}`), Note: "found by idem"}
 	if diff := cmp.Diff(want, got); diff != "" || failure != nil {
 		t.Errorf("reconcile: %v (-want +got):\n%s", failure, diff)
 	}

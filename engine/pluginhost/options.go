@@ -39,7 +39,7 @@ type Sandbox string
 
 // The ways.
 const (
-	SandboxAuto    Sandbox = ""        // what the kernel holds is held
+	SandboxAuto    Sandbox = "auto"    // what the kernel holds is held; so is ""
 	SandboxRequire Sandbox = "require" // a plugin is not started unless files, system calls, its group and privileges are held
 	SandboxOff     Sandbox = "off"     // nothing is held
 )

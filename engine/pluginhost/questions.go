@@ -171,45 +171,45 @@ func (p *process) checkConnection(ctx context.Context, name string) (Test, *runs
 	return test, nil
 }
 
-func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection) (Outcome, *runs.Error) {
+func (h *Host) reconcile(ctx context.Context, req runs.Request, conn Connection) (runs.Outcome, *runs.Error) {
 	plugin, name := splitAction(req.Action)
 	_, c, err := h.contract(ctx, plugin)
 	if err != nil {
-		return Outcome{}, h.failureOf(ctx, err)
+		return runs.Outcome{}, h.failureOf(ctx, err)
 	}
 	a, failure := c.action(name)
 	if failure != nil {
-		return Outcome{}, failure
+		return runs.Outcome{}, failure
 	}
 	if !c.Supports(featureReconcile) {
-		return Outcome{Applied: runs.AppliedUnknown, Note: "the plugin can't tell"}, nil
+		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "the plugin can't tell"}, nil
 	}
 	input, failure := h.reveal(ctx, req.Input, a.input, conn.Secrets)
 	if failure != nil {
-		return Outcome{}, failure
+		return runs.Outcome{}, failure
 	}
 	p, open, release, failure := h.reach(ctx, plugin, conn)
 	if failure != nil {
-		return Outcome{}, failure
+		return runs.Outcome{}, failure
 	}
 	defer release()
 	if req, failure = h.openRequest(plugin, open.name, req); failure != nil {
-		return Outcome{}, failure
+		return runs.Outcome{}, failure
 	}
 	if input, failure = h.openInput(a, open.name, input); failure != nil {
-		return Outcome{}, failure
+		return runs.Outcome{}, failure
 	}
 	response, err := p.rpc.Reconcile(ctx, &pluginv1.ReconcileRequest{
 		Action: name, Connection: open.name, Input: &pluginv1.Value{Json: input.json, Sensitive: input.sensitive},
 		Run: runContextOf(req), Checkpoint: req.Checkpoint,
 	})
 	if err != nil {
-		return Outcome{}, p.brokenAnswer(ctx, a, err)
+		return runs.Outcome{}, p.brokenAnswer(ctx, a, err)
 	}
-	outcome := Outcome{Applied: appliedOf(response.GetApplied()), Note: response.GetNote()}
+	outcome := runs.Outcome{Applied: appliedOf(response.GetApplied()), Note: response.GetNote()}
 	if output := response.GetOutput(); len(output.GetJson()) > 0 {
 		if outcome.Output, failure = h.checkOutput(ctx, a, open.name, req, output); failure != nil {
-			return Outcome{}, failure
+			return runs.Outcome{}, failure
 		}
 	}
 	return outcome, nil

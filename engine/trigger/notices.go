@@ -148,8 +148,7 @@ func (n *notices) send(ctx context.Context, message notify.Message, key string) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, noticeTime)
 	defer cancel()
-	sender := p.Sender()
-	return sender.Send(ctx, target, message, key)
+	return p.Sender().Send(ctx, target, message, key)
 }
 
 // mayHelp reports whether another attempt may end otherwise.

@@ -45,7 +45,7 @@ func (c caller) Reconcile(ctx context.Context, request runs.Request) (runs.Outco
 	if failure != nil {
 		return runs.Outcome{}, failure
 	}
-	return runs.Outcome{Applied: outcome.Applied, Output: outcome.Output, Note: outcome.Note}, nil
+	return outcome, nil
 }
 
 // resolve finds the connection of a request, and names it there.

@@ -45,36 +45,48 @@ func encodePlan(workflow *plan.Workflow) (storedPlan, error) {
 // Check parses and checks a workflow. The plan is nil when there are errors; it
 // is shared: do not change it.
 func (p *Workspace) Check(ctx context.Context, file string, src []byte) (*plan.Workflow, diag.List) {
-	workflow, problems := p.checked(ctx, file, src)
+	workflow, problems := p.CheckedIn(ctx, file, "", src)
 	if workflow == nil {
 		return nil, problems
 	}
 	return workflow.Workflow, problems
 }
 
-// checked is Check with what a run stores. A workflow without any problem is
-// kept: the project file and the plugins' descriptions stay the same as long as
-// the project does, so that the same bytes give the same plan.
-func (p *Workspace) checked(ctx context.Context, file string, src []byte) (*Checked, diag.List) {
-	return p.CheckedIn(ctx, file, "", src)
-}
-
-// CheckedIn is checked for a file whose name starts from the folder dir, which
-// matters to the workflows that it calls; "" = the configuration's. A plan that
-// depends on other workflows is not kept: their files may change.
+// CheckedIn is Check with what a run stores, for a file whose name starts from the
+// folder dir, which matters to the workflows that it calls; "" = the configuration's.
+// A workflow without any problem is kept: the project file and the plugins'
+// descriptions stay the same as long as the project does, so that the same bytes give
+// the same plan. One that depends on other workflows is not: their files may change.
 func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte) (*Checked, diag.List) {
 	key := keyOf(file, src)
 	if found := p.plans.lookup(key); found != nil {
 		return found, nil
 	}
-	tree, problems := spec.Parse(file, src)
+	workflow, problems := p.checkAt(ctx, p.locate(file, dir), src)
+	if workflow == nil {
+		return nil, problems
+	}
+	fresh := NewChecked(workflow)
+	if len(problems) == 0 && len(workflow.Workflows) == 0 && !followsAnother(workflow) {
+		p.plans.keep(key, fresh)
+	}
+	return fresh, problems
+}
+
+// CheckText is Check for the text of a workflow that lies nowhere: name is for
+// messages, and no file is read. A step that calls another workflow is a problem.
+func (p *Workspace) CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List) {
+	return p.checkAt(ctx, place{shown: name, known: map[string]subflow{}}, src)
+}
+
+// checkAt checks the workflow at a place.
+func (p *Workspace) checkAt(ctx context.Context, at place, src []byte) (*plan.Workflow, diag.List) {
+	tree, problems := spec.Parse(at.shown, src)
 	if tree == nil {
 		return nil, problems
 	}
-	at := p.locate(file, dir)
-	at.shown = file
-	workflow, found := check.Check(ctx, tree, &catalog{project: p, place: at})
-	problems = append(problems, found...)
+	workflow, more := check.Check(ctx, tree, &catalog{project: p, place: at})
+	problems = append(problems, more...)
 	if workflow != nil {
 		problems = append(problems, p.checkSettings(workflow)...)
 	}
@@ -82,12 +94,8 @@ func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte)
 	if problems.HasErrors() {
 		return nil, problems
 	}
-	workflow.File, workflow.Source = file, string(src)
-	fresh := NewChecked(workflow)
-	if len(problems) == 0 && len(workflow.Workflows) == 0 && !followsAnother(workflow) {
-		p.plans.keep(key, fresh)
-	}
-	return fresh, problems
+	workflow.File, workflow.Source = at.shown, string(src)
+	return workflow, problems
 }
 
 // followsAnother reports whether a trigger follows another workflow, whose file may

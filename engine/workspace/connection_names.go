@@ -72,11 +72,9 @@ func (p *Workspace) ConnectionSettings(namedConnection NamedConnection) map[stri
 
 // TokenSource returns the connection that the token comes from, "" for none.
 func (p *Workspace) TokenSource(connection NamedConnection) string {
-	var source struct {
-		Connection string `json:"connection"`
-	}
-	if json.Unmarshal(p.ConnectionSettings(connection)["token_from"], &source) != nil {
+	resolved, err := p.Connection(connection.Plugin, connection.Name)
+	if err != nil {
 		return ""
 	}
-	return source.Connection
+	return tokenFrom(resolved.Config)
 }

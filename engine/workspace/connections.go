@@ -14,52 +14,16 @@ import (
 	"github.com/flowrun/flowrun/engine/spec"
 )
 
-// ConnectionInfo is one connection for lists.
-type ConnectionInfo struct {
-	Name   string          `json:"name"`
-	Plugin string          `json:"plugin"`
-	Config json.RawMessage `json:"config,omitempty"` // secrets as references
-	Rate   string          `json:"rate,omitempty"`
-}
-
 // resolved is a connection that can be called, with its rate override.
 type resolved struct {
 	pluginhost.Connection
 	rate string
 }
 
-// Connections lists what flowrun.yaml declares; in a sandbox with what stands for
-// it, and the plugins that are simulated under their own names.
-func (p *Workspace) Connections() []ConnectionInfo {
-	var infos []ConnectionInfo
-	for _, connection := range p.file.Connections {
-		info := ConnectionInfo{Name: connection.Name, Plugin: connection.Plugin, Rate: connection.Rate}
-		if simulator, ok := p.simulator(connection.Plugin, connection.Name); ok && !p.Live(connection.Name) {
-			info.Config, info.Rate = simulator.Config, simulator.Rate
-		} else {
-			info.Config, _ = freeForm(connection.Config)
-		}
-		infos = append(infos, info)
-	}
-	for _, plugin := range p.simulatedPlugins() {
-		if _, declared := p.file.Connection(plugin); !declared {
-			simulator, _ := p.simulator(plugin, plugin)
-			infos = append(infos, ConnectionInfo{Name: plugin, Plugin: plugin, Config: simulator.Config, Rate: simulator.Rate})
-		}
-	}
-	slices.SortFunc(infos, func(a, b ConnectionInfo) int { return strings.Compare(a.Name, b.Name) })
-	return infos
-}
-
 // DefaultConnection is the connection of a plugin where none is named: the one
 // named like the plugin, else the plugin's only one (docs/language.md, rule 15).
 func (p *Workspace) DefaultConnection(plugin string) (string, error) {
-	var names []string
-	for _, connection := range p.file.Connections {
-		if connection.Plugin == plugin {
-			names = append(names, connection.Name)
-		}
-	}
+	names := p.namesOf(plugin)
 	switch {
 	case slices.Contains(names, plugin) || len(names) == 0:
 		return plugin, nil
@@ -249,13 +213,4 @@ func (c configConverter) scalar(node *spec.Node, t *schema.Type) any {
 		return nil
 	}
 	return value
-}
-
-// freeForm converts a config without a schema, for lists.
-func freeForm(node *spec.Node) (json.RawMessage, error) {
-	if node == nil {
-		return nil, nil
-	}
-	var problems diag.List
-	return json.Marshal(configConverter{problems: &problems}.convert(node, nil))
 }

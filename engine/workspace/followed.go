@@ -40,9 +40,7 @@ func (c *catalog) WorkflowOutputs(name string) json.RawMessage {
 	if tree == nil || problems.HasErrors() {
 		return nil
 	}
-	at := c.project.locate(file, c.project.Root())
-	at.shown = file
-	workflow, _ := check.Check(context.Background(), tree, &unfollowed{catalog{project: c.project, place: at}})
+	workflow, _ := check.Check(context.Background(), tree, &unfollowed{catalog{project: c.project, place: c.project.locate(file, c.project.Root())}})
 	if workflow == nil {
 		return nil
 	}
@@ -136,9 +134,7 @@ func (p *Workspace) CheckStrict(ctx context.Context, file string, src []byte) di
 	if tree == nil {
 		return problems
 	}
-	at := p.locate(file, "")
-	at.shown = file
-	refused := check.Strict(ctx, tree, &catalog{project: p, place: at})
+	refused := check.Strict(ctx, tree, &catalog{project: p, place: p.locate(file, "")})
 	problems = slices.DeleteFunc(slices.Clone(problems), func(warning diag.Problem) bool {
 		return slices.ContainsFunc(refused, func(p diag.Problem) bool { return p.Code == warning.Code && p.Pos == warning.Pos })
 	})

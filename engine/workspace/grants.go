@@ -1,9 +1,11 @@
 package workspace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -64,21 +66,13 @@ func (p *Workspace) Confinement() []Confinement {
 
 // SandboxMode is `limits.sandbox` of the project file: auto, require or off.
 func (p *Workspace) SandboxMode() string {
-	if p.file.Limits.Sandbox == "" {
-		return "auto"
-	}
-	return p.file.Limits.Sandbox
+	return cmp.Or(p.file.Limits.Sandbox, string(pluginhost.SandboxAuto))
 }
 
 // needsPorts reports whether hosts were granted to a plugin: then ports are a part of
 // what must be held.
 func (p *Workspace) needsPorts() bool {
-	for _, plugin := range p.file.Plugins {
-		if plugin.Grants.Hosts != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.file.Plugins, func(plugin project.Plugin) bool { return plugin.Grants.Hosts != nil })
 }
 
 // MissingConfinement lists the parts that are wanted here and not held.
@@ -108,16 +102,6 @@ func (p *Workspace) CheckSandbox() error {
 		return &UnconfinedError{Message: failure.Error(), Hint: failure.Hint}
 	}
 	return nil
-}
-
-func sandboxOf(file *project.Project) pluginhost.Sandbox {
-	switch file.Limits.Sandbox {
-	case "require":
-		return pluginhost.SandboxRequire
-	case "off":
-		return pluginhost.SandboxOff
-	}
-	return pluginhost.SandboxAuto
 }
 
 // secretPlaces are what no plugin may see, whatever it is granted: a sandbox's state
@@ -245,12 +229,8 @@ func (p *Workspace) grantsOf(name string) Grants {
 // checkGranted finds plugins that are neither named with a source nor bundled.
 func (p *Workspace) checkGranted() diag.List {
 	var problems diag.List
-	bundled := map[string]bool{}
-	for _, name := range p.config.Bundled {
-		bundled[name] = true
-	}
 	for _, plugin := range p.file.Plugins {
-		if plugin.Source == "" && !bundled[plugin.Name] {
+		if plugin.Source == "" && !slices.Contains(p.config.Bundled, plugin.Name) {
 			problem := problems.Errorf(plugin.Pos, project.CodeNoSource, "plugin `%s` has no `source`, and is not bundled", plugin.Name)
 			problem.Hint = diag.DidYouMean(plugin.Name, p.config.Bundled).Or(diag.Say("name the path of its executable: source: ./bin/flowrun-plugin-" + plugin.Name))
 		}

@@ -54,8 +54,7 @@ func (p *Workspace) notify(ctx context.Context, request runs.Request, sink runs.
 	if err != nil {
 		return RefusedCall(request.Action, err)
 	}
-	sender := p.Sender()
-	failed := sender.Send(ctx, target, notify.Message{
+	failed := p.Sender().Send(ctx, target, notify.Message{
 		Text: text, To: input.To, Workflow: request.Workflow, Run: request.RunID, Step: request.Step, At: p.config.Now().UTC(),
 	}, request.IdempotencyKey)
 	if failed == nil {
@@ -91,33 +90,6 @@ func (p *Workspace) NotifyTarget(ctx context.Context, name string) (notify.Targe
 	return target, nil
 }
 
-// notifyTargets lists the targets that a workflow's core.notify steps name in
-// their text, with the place of the first step.
-func notifyTargets(workflow *plan.Workflow) map[string]plan.Pos {
-	pos := map[string]plan.Pos{}
-	var visit func(steps []plan.Step)
-	visit = func(steps []plan.Step) {
-		for i := range steps {
-			step := &steps[i]
-			if step.Loop != nil {
-				visit(step.Loop.Steps)
-			}
-			if step.Uses != runs.CoreNotify {
-				continue
-			}
-			if name, ok := literalField(step.With, "to"); ok {
-				if _, exists := pos[name]; !exists {
-					pos[name] = step.Pos
-				}
-			}
-		}
-	}
-	for _, list := range [][]plan.Step{workflow.Steps, workflow.OnSuccess, workflow.OnFailure, workflow.Finally} {
-		visit(list)
-	}
-	return pos
-}
-
 // literalField returns a text that a value holds under a name, where it is
 // written out.
 func literalField(v plan.Value, name string) (string, bool) {
@@ -142,13 +114,17 @@ func literalField(v plan.Value, name string) (string, bool) {
 
 // missingNotifySecrets reports secrets of the targets that a run would need.
 func (p *Workspace) missingNotifySecrets(ctx context.Context, workflow *plan.Workflow, problems *diag.List) {
-	for name := range notifyTargets(workflow) {
+	seen := map[string]bool{}
+	eachStep(workflow, func(w *plan.Workflow, _ string, step *plan.Step) bool {
+		name, written := literalField(step.With, "to")
 		target, ok := p.file.NotifyTarget(name)
-		if !ok || target.Secret == "" || !p.Tells(name) {
-			continue
+		if step.Uses != runs.CoreNotify || !written || !ok || target.Secret == "" || !p.Tells(name) || seen[w.Name+" "+name] {
+			return true
 		}
+		seen[w.Name+" "+name] = true
 		p.missingSecret(ctx, LiveNotify+name, target.Secret, "notify target `"+name+"`", target.Pos, problems)
-	}
+		return true
+	})
 }
 
 // ownCommands are the commands of notices that run now. Safe for concurrent use.

@@ -89,11 +89,17 @@ func (p *Workspace) checkSettings(workflow *plan.Workflow) diag.List {
 			continue // its own settings do not count
 		}
 		if declared, ok := p.file.Connection(u.Name); ok && declared.Plugin == u.Plugin {
-			config, found := p.connectionConfig(declared)
-			if problems = append(problems, found...); !found.HasErrors() {
-				p.checkTokenFrom(declared, config, &problems)
-			}
+			problems = append(problems, p.checkConnection(declared)...)
 		}
+	}
+	return problems
+}
+
+// checkConnection reports wrong settings of one connection.
+func (p *Workspace) checkConnection(declared *project.Connection) diag.List {
+	config, problems := p.connectionConfig(declared)
+	if !problems.HasErrors() {
+		p.checkTokenFrom(declared, config, &problems)
 	}
 	return problems
 }
@@ -103,7 +109,7 @@ func (p *Workspace) checkSettings(workflow *plan.Workflow) diag.List {
 // and by doctor.
 func (p *Workspace) Preflight(ctx context.Context, workflow *plan.Workflow) diag.List {
 	var problems diag.List
-	EachWorkflow(workflow, func(w *plan.Workflow) { p.missingNotifySecrets(ctx, w, &problems) })
+	p.missingNotifySecrets(ctx, workflow, &problems)
 	for _, u := range p.reached(workflow) {
 		p.usable(ctx, u, &problems)
 	}
@@ -129,12 +135,8 @@ func (p *Workspace) CheckConnections() diag.List {
 	var problems diag.List
 	for i := range p.file.Connections {
 		declared := &p.file.Connections[i]
-		if !slices.Contains(p.PluginNames(), declared.Plugin) {
-			continue // checkPlugins says so
-		}
-		config, found := p.connectionConfig(declared)
-		if problems = append(problems, found...); !found.HasErrors() {
-			p.checkTokenFrom(declared, config, &problems)
+		if slices.Contains(p.PluginNames(), declared.Plugin) { // else checkPlugins says so
+			problems = append(problems, p.checkConnection(declared)...)
 		}
 	}
 	return problems

@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/project"
 )
 
 // The defaults of retention (docs/reliability.md, "Limits"): whichever keeps less.
@@ -17,24 +20,14 @@ const (
 // Retention is how long ended runs are kept: those that are older go, and of each
 // workflow the oldest of those that are too many, what failed last. MaxTotal is a
 // ceiling over all workflows; those with the most runs give theirs.
-type Retention struct {
-	Keep     time.Duration
-	MaxRuns  int // of each workflow
-	MaxTotal int
-}
+type Retention struct{ project.Retention }
 
 // Retention returns what flowrun.yaml says, or the defaults.
 func (p *Workspace) Retention() Retention {
-	r := Retention{Keep: p.file.Retention.Keep, MaxRuns: p.file.Retention.MaxRuns, MaxTotal: p.file.Retention.MaxTotal}
-	if r.Keep <= 0 {
-		r.Keep = DefaultKeep
-	}
-	if r.MaxRuns <= 0 {
-		r.MaxRuns = DefaultMaxRuns
-	}
-	if r.MaxTotal <= 0 {
-		r.MaxTotal = max(DefaultMaxTotal, r.MaxRuns)
-	}
+	r := Retention{p.file.Retention}
+	r.Keep = cmp.Or(max(r.Keep, 0), DefaultKeep)
+	r.MaxRuns = cmp.Or(max(r.MaxRuns, 0), DefaultMaxRuns)
+	r.MaxTotal = cmp.Or(max(r.MaxTotal, 0), max(DefaultMaxTotal, r.MaxRuns))
 	return r
 }
 

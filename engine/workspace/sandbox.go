@@ -69,16 +69,12 @@ func (p *Workspace) CheckLive() error {
 		if slices.Contains(names, name) || slices.Contains(p.PluginNames(), name) {
 			continue
 		}
-		unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.DidYouMean(name, names)}
+		unknown := &fault.UnknownError{What: "connection", Name: name, Hint: diag.MeantOr(name, names, "one of ")}
 		if strings.HasPrefix(name, LiveNotify) {
 			unknown.What = "notify target"
 		}
-		switch {
-		case unknown.Hint.Text != "":
-		case len(names) == 0:
+		if len(names) == 0 {
 			unknown.Hint = diag.Say("none is declared in " + project.FileName)
-		default:
-			unknown.Hint = diag.Say("one of " + strings.Join(names, ", "))
 		}
 		return unknown
 	}
@@ -147,9 +143,8 @@ func (p *Workspace) simulatedPlugins() []string {
 
 // SandboxError says that a connection is neither simulated nor live in a sandbox.
 type SandboxError struct {
-	Connection, Plugin string
-	Message            string
-	Hint               diag.Hint
+	Message string
+	Hint    diag.Hint
 }
 
 func (e *SandboxError) Error() string { return e.Message }
@@ -174,18 +169,14 @@ func (p *Workspace) refusal(plugin, connection string) *SandboxError {
 	switch {
 	case !ok && connection != plugin:
 		hint := diag.DidYouMean(connection, p.namesOf(plugin)).Or(diag.Say("declare it under `connections` of " + project.FileName))
-		return &SandboxError{
-			Connection: connection, Plugin: plugin, Hint: hint,
-			Message: fmt.Sprintf("there is no connection `%s`, and no simulator of plugin %s", connection, plugin),
-		}
+		return &SandboxError{Message: fmt.Sprintf("there is no connection `%s`, and no simulator of plugin %s", connection, plugin), Hint: hint}
 	case ok && declared.Plugin != plugin:
 		return &SandboxError{
-			Connection: connection, Plugin: plugin, Hint: diag.Say("name one of plugin " + plugin),
 			Message: fmt.Sprintf("connection `%s` belongs to plugin %s, not to %s", connection, declared.Plugin, plugin),
+			Hint:    diag.Say("name one of plugin " + plugin),
 		}
 	}
 	return &SandboxError{
-		Connection: connection, Plugin: plugin,
 		Message: fmt.Sprintf("nothing stands for connection `%s` of plugin %s in the sandbox", connection, plugin),
 		Hint: diag.Sayf("let it send real requests: --live %s; or answer its steps from a test file: --mocks FILE.test.yaml; or bring a simulator: "+
 			"`sandbox: {%s: {command: [./SIMULATOR]}}` in %s", connection, connection, project.FileName),
@@ -194,9 +185,8 @@ func (p *Workspace) refusal(plugin, connection string) *SandboxError {
 
 // ownerRefusal says that a live connection would have its token from one that is
 // not.
-func (p *Workspace) ownerRefusal(connection, owner, plugin string) *SandboxError {
+func ownerRefusal(connection, owner string) *SandboxError {
 	return &SandboxError{
-		Connection: owner, Plugin: plugin,
 		Message: fmt.Sprintf("connection `%s` is live and takes its token from `%s`, which is not", connection, owner),
 		Hint:    diag.Sayf("name both: --live %s --live %s; or neither", connection, owner),
 	}

@@ -32,7 +32,7 @@ type mocks = testrun.Mocks
 func (p *Workspace) Mock(ctx context.Context, files ...MockFile) diag.List {
 	var all diag.List
 	for _, file := range files {
-		host := &testHost{project: p, read: func(name string) ([]byte, error) { return p.readBeside(name) }}
+		host := &testHost{project: p, read: p.readBeside}
 		loaded, problems := testrun.LoadMocks(ctx, host, file.Name, file.Source, file.Case)
 		if all = append(all, problems...); loaded == nil || p.sandbox == nil {
 			continue
@@ -63,6 +63,11 @@ func (p *Workspace) readBeside(name string) ([]byte, error) {
 // mocked finds the answers for the calls of a step, whatever its item.
 func (p *Workspace) mocked(workflow, step string) *mocks {
 	return p.mocksWhere(func(m *mocks) bool { return m.Covers(workflow, step) })
+}
+
+// answering finds the answers for one call of a step.
+func (p *Workspace) answering(workflow, step string) *mocks {
+	return p.mocksWhere(func(m *mocks) bool { return m.Answers(workflow, step) })
 }
 
 func (p *Workspace) mocksWhere(answers func(*mocks) bool) *mocks {
@@ -104,7 +109,7 @@ func NewMockedCaller(p *Workspace, journal recordReader) mockedCaller {
 // Call gives the next answer of the step. One that has no more is a failure: the
 // call goes nowhere else.
 func (c mockedCaller) Call(ctx context.Context, request runs.Request, sink runs.Sink) runs.Answer {
-	found := c.project.mocksWhere(func(m *mocks) bool { return m.Answers(request.Workflow, request.Step) })
+	found := c.project.answering(request.Workflow, request.Step)
 	if found == nil {
 		return c.caller.Call(ctx, request, sink)
 	}
@@ -145,7 +150,7 @@ func (c mockedCaller) refused(ctx context.Context, request runs.Request) *runs.E
 
 // AnswerChild answers a step that calls a sub-workflow.
 func (c mockedCaller) AnswerChild(ctx context.Context, parent runs.Run, start journal.ChildStart) *journal.Child {
-	found := c.project.mocksWhere(func(m *mocks) bool { return m.Answers(parent.Workflow, start.Step) })
+	found := c.project.answering(parent.Workflow, start.Step)
 	if found == nil {
 		return nil
 	}
@@ -162,7 +167,7 @@ func (c mockedCaller) AnswerChild(ctx context.Context, parent runs.Run, start jo
 
 // Reconcile has nobody to ask about a mocked call.
 func (c mockedCaller) Reconcile(ctx context.Context, request runs.Request) (runs.Outcome, error) {
-	if c.project.mocksWhere(func(m *mocks) bool { return m.Answers(request.Workflow, request.Step) }) != nil {
+	if c.project.answering(request.Workflow, request.Step) != nil {
 		return runs.Outcome{Applied: runs.AppliedUnknown, Note: "a test file has no service to look into"}, nil
 	}
 	return c.caller.Reconcile(ctx, request)

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"net/netip"
 	"path/filepath"
 
 	"github.com/flowrun/flowrun/engine/project"
@@ -11,24 +10,16 @@ import (
 const DefaultListen = "127.0.0.1:7070"
 
 // ServerSettings are `server` of flowrun.yaml.
-type ServerSettings struct {
-	Listen  string // host:port; "" = DefaultListen
-	Hosts   []string
-	TLSCert string // absolute paths; both or none
-	TLSKey  string
-	// TrustedProxies are the networks whose word on a client's address, host and
-	// scheme is believed.
-	TrustedProxies []netip.Prefix
-}
+type ServerSettings = project.Server
 
-// ServerSettings returns how flowrun.yaml wants the server to be reached.
+// ServerSettings returns how flowrun.yaml wants the server to be reached, with
+// absolute paths.
 func (p *Workspace) ServerSettings() ServerSettings {
 	server := p.file.Server
-	settings := ServerSettings{Listen: server.Listen, Hosts: server.Hosts, TrustedProxies: server.TrustedProxies}
 	if server.TLSCert != "" {
-		settings.TLSCert, settings.TLSKey = p.path(server.TLSCert), p.path(server.TLSKey)
+		server.TLSCert, server.TLSKey = p.path(server.TLSCert), p.path(server.TLSKey)
 	}
-	return settings
+	return server
 }
 
 // CheckListen says what is wrong with an address to listen on, "" when nothing is.

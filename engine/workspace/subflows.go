@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,16 +44,14 @@ type subflow struct {
 // locate finds the file that messages name so. dir is the folder that its name
 // starts from; "" = the one of the configuration.
 func (p *Workspace) locate(file, dir string) place {
-	for _, base := range []string{dir, p.config.WorkDir, p.config.Dir} {
-		if base != "" && !filepath.IsAbs(file) {
-			file = filepath.Join(base, filepath.FromSlash(file))
-			break
-		}
+	path := file
+	if base := cmp.Or(dir, p.config.WorkDir, p.config.Dir); !filepath.IsAbs(file) {
+		path = filepath.Join(base, filepath.FromSlash(file))
 	}
-	if !filepath.IsAbs(file) {
-		file = ""
+	if !filepath.IsAbs(path) {
+		path = ""
 	}
-	return place{path: file, known: map[string]subflow{}}
+	return place{shown: file, path: path, known: map[string]subflow{}}
 }
 
 // Workflow checks the workflow that a step of the file at hand calls.

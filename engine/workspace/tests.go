@@ -26,12 +26,6 @@ type TestResult = testrun.FileResult
 // TestCase is what became of one case of it.
 type TestCase = testrun.CaseResult
 
-// TestFailure is one thing that is wrong in a case.
-type TestFailure = testrun.Failure
-
-// TestStatus is how a case or a file of tests ended.
-type TestStatus = testrun.Status
-
 // The statuses of tests.
 const (
 	TestPassed  = testrun.Passed

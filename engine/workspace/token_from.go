@@ -37,7 +37,7 @@ func (p *Workspace) tokenOwner(connection, name string) (*pluginhost.Connection,
 		return nil, err
 	}
 	if !p.Live(name) {
-		return nil, p.ownerRefusal(connection, name, declared.Plugin)
+		return nil, ownerRefusal(connection, name)
 	}
 	description, err := p.Describe(declared.Plugin)
 	if err != nil {

@@ -25,7 +25,7 @@ func (p *Workspace) WorkflowSchema(context.Context) (json.RawMessage, error) {
 		actions = append(actions, description.Actions...)
 	}
 	var connections []string
-	for _, connection := range p.Connections() {
+	for _, connection := range p.ConnectionNames() {
 		connections = append(connections, connection.Name)
 	}
 	schema, err := editor.Schema(spec.V1(), actions, connections)

@@ -113,7 +113,7 @@ func Load(_ context.Context, config Config) (*Workspace, error) {
 		Learn:    p.learnSecrets,
 		Gate:     gate,
 		Limits:   pluginhost.Limits{Quotas: p.file.Limits.Quotas},
-		Sandbox:  sandboxOf(file),
+		Sandbox:  pluginhost.Sandbox(p.SandboxMode()),
 		Secret:   p.secretPlaces(),
 		Private:  []string{config.Dir},
 		Named:    p.configFiles,
@@ -134,6 +134,13 @@ func (p *Workspace) Services() *services.Services { return p.services }
 
 // Redactor returns what masks the secrets that the project has met.
 func (p *Workspace) Redactor() *secret.Redactor { return p.redactor }
+
+// Redact masks the secrets that the project has met in a text that is shown or
+// logged. Safe for concurrent use.
+func (p *Workspace) Redact(text string) string { return p.redactor.Redact(text) }
+
+// KeyPath returns the path of the file with the sealing key.
+func (p *Workspace) KeyPath() string { return p.services.KeyPath() }
 
 // Host returns the host of the project's plugins.
 func (p *Workspace) Host() *pluginhost.Host { return p.host }

@@ -135,7 +135,7 @@ func roomRules() map[string][]string {
 			"engine/check", "engine/diag", "engine/eval", "engine/fault", "engine/interp", "engine/plan", "engine/schedule", "engine/spec", "engine/workspace",
 		},
 		"engine/access":      {"engine/diag", "engine/fault", "engine/store"},
-		"engine/calls":       {"engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
+		"engine/calls":       {"engine/diag", "engine/plan", "engine/pluginhost", "engine/project", "engine/runs", "engine/schema", "engine/workspace"},
 		"engine/connections": {"engine/calls", "engine/diag", "engine/plan", "engine/pluginhost", "engine/runs", "engine/schema", "engine/workspace"},
 		"engine/memory":      {"engine/check", "engine/diag", "engine/fault", "engine/plan", "engine/runs", "engine/schema", "engine/spec", "engine/store", "engine/workspace"},
 		"engine/upkeep":      {"engine/calls", "engine/diag", "engine/fault", "engine/journal", "engine/runs", "engine/secret", "engine/services", "engine/store", "engine/workspace"},

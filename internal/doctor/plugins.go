@@ -95,7 +95,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 			defer func() { <-slots }()
 			bounded, cancel := context.WithTimeout(ctx, pluginPatience)
 			defer cancel()
-			failures[i] = e.project.StartPlugin(bounded, name)
+			failures[i] = e.project.Host().Start(bounded, name)
 		})
 	}
 	all.Wait()
@@ -121,7 +121,7 @@ func (e *examination) checkOrphans(ctx context.Context) {
 	if e.project == nil || !exists(e.Config.StateDir) {
 		return
 	}
-	orphans, err := e.project.OrphanedPlugins()
+	orphans, err := e.project.Host().Orphans()
 	if err != nil {
 		e.failWith(check, "", err)
 		return
@@ -137,7 +137,7 @@ func (e *examination) checkOrphans(ctx context.Context) {
 	e.mend(Finding{
 		Check: check, Status: Warn, Detail: "plugins of a process that was killed still run: " + strings.Join(names, ", "), Hint: diag.Say("the next owner ends them"),
 	}, func() error {
-		_, err := e.project.EndOrphanedPlugins(ctx)
+		_, err := e.project.Host().ReapOrphans(ctx)
 		return err
 	})
 }
