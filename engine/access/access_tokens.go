@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -258,25 +257,19 @@ func (c *Control) storedTokens() ([]storedToken, error) {
 
 // storedToken returns the row of a hash, nil when there is none.
 func (c *Control) storedToken(hash string) (*storedToken, uint64, error) {
-	data, version, ok, err := c.store.KV().Get(tokenBucket, hash)
+	row := new(storedToken)
+	version, ok, err := store.GetJSON(c.store.KV(), tokenBucket, hash, row)
 	if err != nil {
-		return nil, 0, c.fault(fmt.Errorf("read a token: %w", err))
+		return nil, 0, c.fault(fmt.Errorf("read token %s: %w", hash[:12], err))
 	}
 	if !ok {
 		return nil, 0, nil
-	}
-	row := new(storedToken)
-	if err := json.Unmarshal(data, row); err != nil {
-		return nil, 0, fmt.Errorf("read token %s: %w", hash[:12], err)
 	}
 	return row, version, nil
 }
 
 func (c *Control) putToken(row storedToken, ifVersion *uint64) error {
-	data, err := json.Marshal(row)
-	if err == nil {
-		_, err = c.store.KV().Put(tokenBucket, row.Hash, data, ifVersion)
-	}
+	err := store.PutJSON(c.store.KV(), tokenBucket, row.Hash, row, ifVersion)
 	if err != nil && !errors.Is(err, store.ErrConflict) { // somebody removed it, or noted the same
 		return c.fault(fmt.Errorf("store token %s: %w", row.Name, err))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/flowrun/flowrun/engine/diag"
 )
@@ -39,6 +40,16 @@ const (
 	// StoreRolledBack says that the store was put back to an older copy.
 	StoreRolledBack StoreFault = "rolled_back"
 )
+
+// FileFault tells want of space from other errors of a file system.
+func FileFault(err error) StoreFault {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, full) {
+			return StoreFull
+		}
+	}
+	return StoreIO
+}
 
 // StoreError says that the store can't be used, and why.
 type StoreError struct {

@@ -50,13 +50,9 @@ func NewAnswerCache(rows store.KV, around Surroundings) *AnswerCache {
 
 // Get returns an answer that is not older than maxAge.
 func (c *AnswerCache) Get(key string, maxAge time.Duration) *runs.Completed {
-	stored, _, ok, err := c.kv.Get(cacheBucket, key)
-	if err != nil || !ok {
-		return nil // what can't be read is asked for anew
-	}
 	var entry cached
-	if json.Unmarshal(stored, &entry) != nil || entry.Answer == nil {
-		return nil
+	if _, ok, err := store.GetJSON(c.kv, cacheBucket, key, &entry); err != nil || !ok || entry.Answer == nil {
+		return nil // what can't be read is asked for anew
 	}
 	if age := c.now().Sub(entry.At); age < 0 || age >= maxAge {
 		return nil
@@ -71,11 +67,7 @@ func (c *AnswerCache) Put(key string, answer *runs.Completed, keep time.Duration
 		return
 	}
 	now := c.now().UTC()
-	encoded, err := json.Marshal(cached{At: now, Until: now.Add(keep), Answer: answer})
-	if err == nil {
-		_, err = c.kv.Put(cacheBucket, key, encoded, nil)
-	}
-	if err != nil {
+	if err := store.PutJSON(c.kv, cacheBucket, key, cached{At: now, Until: now.Add(keep), Answer: answer}, nil); err != nil {
 		c.log.Warn("answer not cached", "error", err)
 		return
 	}

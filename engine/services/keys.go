@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
@@ -141,11 +140,8 @@ func sealedValue(place secret.Place) SealedValue {
 // KeyFault classifies what reading or making the key file gave: it is a part of
 // the store, though kept apart.
 func KeyFault(err error) fault.StoreFault {
-	switch {
-	case errors.Is(err, secret.ErrBadKey) || errors.Is(err, errKeyLost):
+	if errors.Is(err, secret.ErrBadKey) || errors.Is(err, errKeyLost) {
 		return fault.StoreCorrupt
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fault.StoreFull
 	}
-	return fault.StoreIO
+	return fault.FileFault(err)
 }

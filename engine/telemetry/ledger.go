@@ -43,13 +43,13 @@ func (l *ledger) run(run *runs.Run) (n news) {
 	if e == nil {
 		e = &entry{attempt: run.Attempt, begun: true}
 		l.open[run.ID] = e
-		if at, ok := idTime(run.ID); ok && run.Attempt <= 1 && !at.Before(l.since) {
+		if at, ok := runs.IDTime(run.ID); ok && run.Attempt <= 1 && !at.Before(l.since) {
 			n.accepted, n.acceptedAt, e.begun = true, at, false
 		}
 	}
 	if !e.begun && run.Status != runs.RunQueued {
 		e.begun, n.began = true, true
-		n.acceptedAt, _ = idTime(run.ID)
+		n.acceptedAt, _ = runs.IDTime(run.ID)
 	}
 	paused := run.Status == runs.RunPaused
 	n.paused = paused && !e.paused

@@ -4,20 +4,10 @@ import (
 	"crypto/sha256"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/trace"
 )
-
-// idTime is when a run's id was made, to the millisecond.
-func idTime(runID string) (time.Time, bool) {
-	id, err := ulid.ParseStrict(strings.ToUpper(runID))
-	if err != nil {
-		return time.Time{}, false
-	}
-	return ulid.Time(id.Time()).UTC(), true
-}
 
 // TraceID is the trace of a run: the 16 bytes of its id, so that one is found
 // from the other without a table, before and after a restart.

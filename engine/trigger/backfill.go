@@ -3,7 +3,6 @@ package trigger
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schedule"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 const (
@@ -186,11 +186,7 @@ func (b *backfill) start(ctx context.Context, slots []runs.Fire) error {
 		return nil
 	}
 	if kept {
-		encoded, err := json.Marshal(b.backfillJob)
-		if err != nil {
-			return fmt.Errorf("encode the backfill of %s: %w", b.Schedule, err)
-		}
-		if _, err := b.triggers.store.KV().Put(backfillBucket, b.ID, encoded, nil); err != nil {
+		if err := store.PutJSON(b.triggers.store.KV(), backfillBucket, b.ID, b.backfillJob, nil); err != nil {
 			return b.triggers.fault(err)
 		}
 	}
@@ -310,11 +306,7 @@ func (tr *Triggers) resumeBackfills(ctx context.Context) {
 	}
 	for _, key := range keys {
 		b := &backfill{triggers: tr}
-		stored, _, ok, err := tr.store.KV().Get(backfillBucket, key)
-		if err == nil && ok {
-			err = json.Unmarshal(stored, &b.backfillJob)
-		}
-		if err != nil || !ok {
+		if _, ok, err := store.GetJSON(tr.store.KV(), backfillBucket, key, &b.backfillJob); err != nil || !ok {
 			log.Error("backfill not read", "id", key, "error", err)
 			continue
 		}

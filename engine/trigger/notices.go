@@ -13,6 +13,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/project"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // outboxNotices is the start of the names of the readers that tell targets.
@@ -203,22 +204,14 @@ func afterText(state noticeState) string {
 
 // known returns what the target knows of a workflow.
 func (n *notices) known(workflow string) (state noticeState, err error) {
-	stored, _, ok, err := n.triggers.store.KV().Get(noticesBucket, n.key(workflow))
-	if err != nil || !ok {
-		return noticeState{}, err
-	}
-	if err := json.Unmarshal(stored, &state); err != nil {
+	if _, _, err := store.GetJSON(n.triggers.store.KV(), noticesBucket, n.key(workflow), &state); err != nil {
 		return noticeState{}, fmt.Errorf("read what %s was told of %s: %w", n.target.Name, workflow, err)
 	}
 	return state, nil
 }
 
 func (n *notices) know(workflow string, state noticeState) error {
-	encoded, err := json.Marshal(state)
-	if err == nil {
-		_, err = n.triggers.store.KV().Put(noticesBucket, n.key(workflow), encoded, nil)
-	}
-	return err
+	return store.PutJSON(n.triggers.store.KV(), noticesBucket, n.key(workflow), state, nil)
 }
 
 // key joins its parts as JSON, so that none can pass for another.

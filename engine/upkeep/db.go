@@ -1,8 +1,8 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,13 +35,9 @@ type BackupRequest struct {
 
 // BackupReport tells of a finished backup. The key file is not part of it.
 type BackupReport struct {
-	Path    string    `json:"path"`
-	SHA256  string    `json:"sha256"` // in hex; beside the file too, in Path.sha256
-	Bytes   int64     `json:"bytes"`
-	At      time.Time `json:"at"`
-	Schema  uint64    `json:"schema,omitempty"`
-	KeyFile string    `json:"key_file,omitempty"` // to be kept apart
-	Sealed  int       `json:"sealed,omitempty"`   // values that only the key file opens
+	store.BackupInfo
+	KeyFile string `json:"key_file,omitempty"` // to be kept apart
+	Sealed  int    `json:"sealed,omitempty"`   // values that only the key file opens
 }
 
 // Backup writes a copy of the store while runs go on: all that was acknowledged
@@ -60,7 +56,7 @@ func (u *Upkeep) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 	case err != nil:
 		return nil, u.backupFault(path, err)
 	}
-	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: u.project.KeyPath()}
+	report := &BackupReport{BackupInfo: *info, KeyFile: u.project.KeyPath()}
 	if report.Sealed, err = u.sealedValues(); err != nil {
 		return nil, u.Fault(err)
 	}
@@ -80,7 +76,7 @@ func (u *Upkeep) backupPath(path string) (string, error) {
 	if path == "" {
 		path = filepath.Join(config.StateDir, BackupFolder)
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return "", &fault.StoreError{Fault: ioFault(err), Path: path, Err: err}
+			return "", &fault.StoreError{Fault: fault.FileFault(err), Path: path, Err: err}
 		}
 	}
 	if !filepath.IsAbs(path) {
@@ -90,7 +86,7 @@ func (u *Upkeep) backupPath(path string) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return "", &fault.StoreError{Fault: ioFault(err), Path: path, Err: err}
+		return "", &fault.StoreError{Fault: fault.FileFault(err), Path: path, Err: err}
 	case !info.IsDir():
 		return "", backupExists(path)
 	default:
@@ -115,7 +111,7 @@ func freeName(folder, name string) (string, error) {
 			return path, nil
 		}
 		if err != nil {
-			return "", &fault.StoreError{Fault: ioFault(err), Path: path, Err: err}
+			return "", &fault.StoreError{Fault: fault.FileFault(err), Path: path, Err: err}
 		}
 	}
 }
@@ -128,7 +124,7 @@ func (u *Upkeep) backupFault(path string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &fault.StoreError{Fault: ioFault(err), Path: path, Err: fmt.Errorf("write the backup: %w", err)}
+	return &fault.StoreError{Fault: fault.FileFault(err), Path: path, Err: fmt.Errorf("write the backup: %w", err)}
 }
 
 // sealedValues counts what only the key file opens.
@@ -145,11 +141,7 @@ func (u *Upkeep) sealedValues() (sealed int, err error) {
 
 // noteBackup lets `db stats` name the last backup, wherever it lies.
 func (u *Upkeep) noteBackup(report *BackupReport) error {
-	encoded, err := json.Marshal(report)
-	if err != nil {
-		return fmt.Errorf("note the backup: %w", err)
-	}
-	if _, err := u.store.KV().Put(store.EngineBucket, backupKey, encoded, nil); err != nil {
+	if err := store.PutJSON(u.store.KV(), store.EngineBucket, backupKey, report, nil); err != nil {
 		return u.Fault(fmt.Errorf("note the backup: %w", err))
 	}
 	return nil
@@ -157,9 +149,8 @@ func (u *Upkeep) noteBackup(report *BackupReport) error {
 
 // LastBackup returns the last backup that was noted; nil = none was made.
 func (u *Upkeep) LastBackup() *BackupReport {
-	stored, _, ok, err := u.store.KV().Get(store.EngineBucket, backupKey)
 	report := new(BackupReport)
-	if err != nil || !ok || json.Unmarshal(stored, report) != nil {
+	if _, ok, err := store.GetJSON(u.store.KV(), store.EngineBucket, backupKey, report); err != nil || !ok {
 		return nil
 	}
 	return report
@@ -199,16 +190,12 @@ type DBStats struct {
 	MaxTotal   int                 `json:"retention_max_total"`
 	Cut        []HistoryCut        `json:"history_cut,omitempty"`
 	LastBackup *BackupReport       `json:"last_backup"` // null = none was made
-	Buckets    []DBBucket          `json:"buckets"`     // the largest first
+	Buckets    []store.BucketStat  `json:"buckets"`     // the largest first
 	Kernel     string              `json:"kernel_warning,omitempty"`
 }
 
 // DBBucket is the size of one kind of rows.
-type DBBucket struct {
-	Name  string `json:"name"`
-	Keys  int    `json:"keys"`
-	Bytes int64  `json:"bytes"`
-}
+type DBBucket = store.BucketStat
 
 // DBStats counts. It reads the whole store in short transactions.
 func (u *Upkeep) DBStats(context.Context) (*DBStats, error) {
@@ -224,7 +211,7 @@ func (u *Upkeep) DBStats(context.Context) (*DBStats, error) {
 	stats := &DBStats{
 		Path: u.file.Path(), Schema: census.Schema, FileBytes: usage.FileBytes, UsedBytes: usage.FileBytes - usage.FreeBytes, FreeBytes: usage.FreeBytes,
 		MaxBytes: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal, Runs: census.Runs, Oldest: census.Oldest,
-		Keep: keep.KeepText(), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: u.LastBackup(), Buckets: []DBBucket{}, Kernel: u.files.KernelWarning(),
+		Keep: keep.KeepText(), MaxRuns: keep.MaxRuns, MaxTotal: keep.MaxTotal, LastBackup: u.LastBackup(), Buckets: append([]store.BucketStat{}, buckets...), Kernel: u.files.KernelWarning(),
 	}
 	if stats.Cut, err = u.HistoryCuts(); err != nil {
 		return nil, err
@@ -232,12 +219,9 @@ func (u *Upkeep) DBStats(context.Context) (*DBStats, error) {
 	if pressure := u.store.Pressure(); pressure.Level != store.None {
 		stats.Pressure = pressure.Reason
 	}
-	if at, ok := timeOf(census.Oldest); ok {
+	if at, ok := runs.IDTime(census.Oldest); ok {
 		stats.OldestAt = &at
 	}
-	for _, bucket := range buckets {
-		stats.Buckets = append(stats.Buckets, DBBucket{Name: bucket.Name, Keys: bucket.Keys, Bytes: bucket.Bytes})
-	}
-	slices.SortStableFunc(stats.Buckets, func(a, b DBBucket) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
+	slices.SortStableFunc(stats.Buckets, func(a, b store.BucketStat) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return stats, nil
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -93,7 +92,7 @@ func RestoreStore(ctx context.Context, files Files, c workspace.Config, backup s
 		return nil, err
 	}
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return nil, &fault.StoreError{Fault: ioFault(err), Path: c.StateDir, Err: err}
+		return nil, &fault.StoreError{Fault: fault.FileFault(err), Path: c.StateDir, Err: err}
 	}
 	path := filepath.Join(c.StateDir, workspace.StoreFile)
 	info, err := files.Restore(ctx, backup, path)
@@ -158,16 +157,6 @@ func CompactStore(ctx context.Context, files Files, c workspace.Config) (*Compac
 		return nil, StoreError(path, c.StateDir, err)
 	}
 	return &CompactReport{Path: path, Before: before, After: after}, nil
-}
-
-// ioFault tells want of space from other errors of a file system.
-func ioFault(err error) fault.StoreFault {
-	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, full) {
-			return fault.StoreFull
-		}
-	}
-	return fault.StoreIO
 }
 
 // GoodBackup is a backup whose content has the sum that was written beside it.

@@ -36,11 +36,7 @@ func (u *Upkeep) noteCuts(removed []store.Removal, keep workspace.Retention, now
 		cuts[one.Workflow] = HistoryCut{Workflow: one.Workflow, UpTo: one.Accepted.UTC(), By: string(one.Cause), Limit: limit}
 	}
 	for workflow, cut := range cuts {
-		encoded, err := json.Marshal(cut)
-		if err != nil {
-			return err
-		}
-		if _, err := u.store.KV().Put(store.EngineBucket, cutPrefix+workflow, encoded, nil); err != nil {
+		if err := store.PutJSON(u.store.KV(), store.EngineBucket, cutPrefix+workflow, cut, nil); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/flowrun/flowrun/engine/calls"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
@@ -152,7 +150,7 @@ func (u *Upkeep) sweepOutputs(ctx context.Context, now time.Time) (swept int, er
 // any more.
 func (u *Upkeep) ownerIsGone(id string, now time.Time) (bool, error) {
 	if call, ok := strings.CutPrefix(id, calls.Prefix); ok {
-		at, ok := timeOf(call)
+		at, ok := runs.IDTime(call)
 		return ok && now.Sub(at) > callOutputsKept, nil
 	}
 	_, err := u.store.Run(id)
@@ -160,13 +158,4 @@ func (u *Upkeep) ownerIsGone(id string, now time.Time) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-// timeOf returns the time in an id that newID made.
-func timeOf(id string) (time.Time, bool) {
-	parsed, err := ulid.ParseStrict(id)
-	if err != nil {
-		return time.Time{}, false
-	}
-	return ulid.Time(parsed.Time()).UTC(), true
 }

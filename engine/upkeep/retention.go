@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/store"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -166,7 +167,7 @@ func (u *Upkeep) RunFault(id string, err error) error {
 	if !errors.Is(cause, fault.ErrRunNotFound) {
 		return cause
 	}
-	at, ok := timeOf(id)
+	at, ok := runs.IDTime(id)
 	if !ok {
 		return cause
 	}
@@ -196,6 +197,6 @@ func (u *Upkeep) olderThanAll(at time.Time) bool {
 	if err != nil {
 		return false
 	}
-	oldest, ok := timeOf(census.Oldest)
+	oldest, ok := runs.IDTime(census.Oldest)
 	return ok && at.Before(oldest)
 }
