@@ -169,22 +169,21 @@ func (e *Engine) takeUpRun(row *runs.Run) bool {
 	if e.driver.Driven(row.ID) {
 		return false
 	}
-	log := e.config.Log
+	err := e.mayGoOn(row)
+	if err == nil {
+		err = e.driver.Load(row.ID, nil)
+	}
+	if err != nil && !errors.Is(err, local.ErrDriven) && !errors.Is(err, local.ErrClosed) { // else somebody was faster; the next start finds it
+		e.config.Log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
+	}
+	return err == nil
+}
+
+// mayGoOn says why a stored run can't go on by its own definition: a plugin has
+// changed, or it reaches what a sandbox refuses.
+func (e *Engine) mayGoOn(row *runs.Run) error {
 	if err := e.checkPlugins(row); err != nil {
-		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
-		return false
+		return err
 	}
-	if err := e.sandboxRefusesRun(row); err != nil {
-		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
-		return false
-	}
-	switch err := e.driver.Load(row.ID, nil); {
-	case err == nil:
-		return true
-	case errors.Is(err, local.ErrDriven), errors.Is(err, local.ErrClosed):
-		return false // somebody was faster; the next start finds it
-	default:
-		log.Warn("open run not taken up", "run", row.ID, "workflow", row.Workflow, "error", err)
-		return false
-	}
+	return e.sandboxRefusesRun(row)
 }

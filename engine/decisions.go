@@ -73,7 +73,7 @@ func (e *Engine) Decide(ctx context.Context, id, step string, act Act, request D
 		return nil, e.loadFault(id, err)
 	}
 	result.Held = ok && !result.Early
-	result.Run, err = e.storedRun(id)
+	result.Run, err = e.Row(id)
 	return result, err
 }
 
@@ -109,6 +109,11 @@ func (d *decider) approve() (*journal.Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.answer(await, "")
+}
+
+// answer gives a step that waits what was given, as the signal of a name.
+func (d *decider) answer(await interp.Await, signal string) (*journal.Event, error) {
 	payload, err := d.payload(await.Type)
 	if err != nil {
 		return nil, err
@@ -116,7 +121,7 @@ func (d *decider) approve() (*journal.Event, error) {
 	if err := d.machine.CheckAnswer(d.step, payload); err != nil {
 		return nil, wrongAnswer(err)
 	}
-	return d.signaled(d.step, journal.Signal{Payload: payload}), nil
+	return d.signaled(d.step, journal.Signal{Name: signal, Payload: payload}), nil
 }
 
 func (d *decider) reject() (*journal.Event, error) {
@@ -184,16 +189,7 @@ func (d *decider) signal() (*journal.Event, error) {
 		if await.Held {
 			return nil, d.answeredAlready()
 		}
-		payload, err := d.payload(await.Type)
-		if err == nil {
-			if err = d.machine.CheckAnswer(d.step, payload); err != nil {
-				err = wrongAnswer(err)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return d.signaled(d.step, journal.Signal{Name: await.Signal, Payload: payload}), nil
+		return d.answer(await, await.Signal)
 	}
 	names, open := d.machine.Signals()
 	if name, exists := d.machine.SignalOf(d.step); exists && !slices.Contains(names, d.step) {
@@ -302,7 +298,7 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 			wrong = append(wrong, &fault.InputError{Input: name, Pointer: fault.PointerTo(name, ""), Message: fmt.Sprintf("there is no field `%s`", name), Hint: fieldHint(name, t)})
 			continue
 		}
-		value, faults := convertField(schema.Field{Name: name, Type: field}, d.request.Form[name])
+		value, faults := workspace.ConvertGiven("field", schema.Field{Name: name, Type: field}, d.request.Form[name])
 		values[name], wrong = value, append(wrong, faults...)
 	}
 	for _, field := range t.Fields {
@@ -316,21 +312,6 @@ func (d *decider) payload(t *schema.Type) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(values)
-}
-
-func convertField(field schema.Field, input workspace.Input) (value json.RawMessage, wrong []*fault.InputError) {
-	value = input.JSON
-	if len(value) == 0 {
-		converted, err := workspace.ConvertText(field.Type, input.Text)
-		if err != nil {
-			return nil, []*fault.InputError{workspace.WrongInput("field", field, err)}
-		}
-		value = converted
-	}
-	for _, err := range field.Type.Mismatches(value) {
-		wrong = append(wrong, workspace.WrongInput("field", field, err))
-	}
-	return value, wrong
 }
 
 func fieldHint(name string, t *schema.Type) diag.Hint {

@@ -261,7 +261,7 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 		Active: e.Active(), Busy: e.Busy(), InFlight: e.InFlight(),
 		Runs: census.Runs, Store: e.StoreStats(), Writes: e.store.Stats().Ops,
 		Usage:    vitals.StoreUsage{File: usage.FileBytes, Free: usage.FreeBytes, Max: usage.MaxBytes, DiskFree: usage.DiskFree, DiskTotal: usage.DiskTotal},
-		Pressure: pressureLevel(e.store.Pressure().Level),
+		Pressure: int(e.store.Pressure().Level),
 	}
 	if backup := e.LastBackup(); backup != nil {
 		v.Backup = backup.At
@@ -276,16 +276,6 @@ func (e *Engine) Vitals() (*vitals.Vitals, error) {
 		v.Triggers = append(v.Triggers, vitals.Trigger{Workflow: s.Workflow, Trigger: s.Trigger, Paused: s.Paused, Failures: s.Failures})
 	}
 	return v, nil
-}
-
-func pressureLevel(level store.Level) int {
-	switch level {
-	case store.StopAdmission:
-		return 1
-	case store.PauseDispatch:
-		return 2
-	}
-	return 0
 }
 
 // Row returns the row of a run. ErrRunNotFound.

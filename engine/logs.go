@@ -30,21 +30,13 @@ type LogQuery struct {
 }
 
 // LogPage is a part of a run's log.
-type LogPage struct {
-	Lines []runs.Log
-	// Next is the From of what follows in the same direction; 0 at the end. A page
-	// may be short, or empty, before that: one call looks at 20,000 lines.
-	Next uint64
-}
+type LogPage = store.LogPage
 
 // LogPage returns the lines of a run that the query selects, and reads no more of
 // its log than it must. *RunNotFoundError.
 func (e *Engine) LogPage(_ context.Context, id string, q LogQuery) (*LogPage, error) {
 	page, err := e.store.LogPage(id, store.LogQuery{From: q.From, Back: q.Back, Limit: q.Limit, Match: q.matcher()})
-	if err != nil {
-		return nil, e.RunFault(id, err)
-	}
-	return &LogPage{Lines: page.Lines, Next: page.Next}, nil
+	return page, e.RunFault(id, err)
 }
 
 // LogSteps returns the paths of the steps of a run that have written lines, at

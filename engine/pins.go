@@ -14,7 +14,6 @@ import (
 // PluginChangedError says that a plugin is not the one any more that a run was
 // accepted with, or can't be had.
 type PluginChangedError struct {
-	Plugin  string
 	Message string
 	Hint    diag.Hint
 }
@@ -50,7 +49,7 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 		}
 		found, err := e.project.Action(name)
 		if err != nil {
-			return pluginChanged(id, action.Plugin, fmt.Sprintf("run %s calls %s: %v", id, name, err))
+			return pluginChanged(id, fmt.Sprintf("run %s calls %s: %v", id, name, err))
 		}
 		current[name] = found
 	}
@@ -59,7 +58,7 @@ func (e *Engine) checkPlugins(row *runs.Run) error {
 	for i, pin := range then {
 		switch {
 		case pin.Contract != now[i].Contract:
-			return pluginChanged(id, pin.Plugin, fmt.Sprintf(
+			return pluginChanged(id, fmt.Sprintf(
 				"plugin %s has changed since run %s began (%s): what it says of %s is different",
 				pin.Plugin, id, versions(pin, now[i]), changedAction(pin.Plugin, pinned, current)))
 		case pin.Digest != now[i].Digest:
@@ -80,10 +79,10 @@ func (e *Engine) noteInLog(id string, lines []runs.Log) error {
 	return e.Fault(<-stored)
 }
 
-func pluginChanged(id, plugin, message string) error {
+func pluginChanged(id, message string) error {
 	return &PluginChangedError{
-		Plugin: plugin, Message: message,
-		Hint: diag.Sayf("put the plugin back as it was, or check the file against it: %s", diag.Command{"runs", "resume", id, "--with-latest"}),
+		Message: message,
+		Hint:    diag.Sayf("put the plugin back as it was, or check the file against it: %s", diag.Command{"runs", "resume", id, "--with-latest"}),
 	}
 }
 

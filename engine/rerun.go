@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,29 +65,37 @@ func (e *Engine) Rerun(ctx context.Context, id string, request RerunRequest) (*r
 // triggeredLike makes a rerun see what brought the old run about: its trigger, and
 // the slot that it was of. It is no fire: its end counts for no schedule.
 func (e *Engine) triggeredLike(row *runs.Run) (startOptions, error) {
-	records, err := e.store.Records(row.ID, 1, 1)
-	if err != nil {
-		return startOptions{}, e.Fault(fmt.Errorf("read the trigger of run %s: %w", row.ID, err))
+	old, err := e.startOf(row.ID, "trigger")
+	if err != nil || old == nil || old.TriggerKind == "" {
+		return startOptions{}, err // by hand
 	}
-	if len(records) == 0 || records[0].Event.Start == nil || records[0].Event.Start.TriggerKind == "" {
-		return startOptions{}, nil // by hand
-	}
-	old := records[0].Event.Start
 	return startOptions{Start: trigger.Start{
 		ScheduledAt: old.ScheduledAt, Trigger: old.Trigger, Kind: old.TriggerKind, At: old.TriggerAt, Item: old.TriggerItem, Outputs: old.TriggerOutputs,
 	}}, nil
 }
 
+// startOf returns the first event of a run, nil where its journal has none. what is
+// read of it stands in the error.
+func (e *Engine) startOf(id, what string) (*journal.Start, error) {
+	records, err := e.store.Records(id, 1, 1)
+	switch {
+	case err != nil:
+		return nil, e.Fault(fmt.Errorf("read the %s of run %s: %w", what, id, err))
+	case len(records) == 0:
+		return nil, nil
+	}
+	return records[0].Event.Start, nil
+}
+
 // definition returns the plan that a run goes by and its inputs.
 func (e *Engine) definition(row *runs.Run) (*plan.Workflow, json.RawMessage, error) {
-	records, err := e.store.Records(row.ID, 1, 1)
+	start, err := e.startOf(row.ID, "inputs")
 	if err != nil {
-		return nil, nil, e.Fault(fmt.Errorf("read the inputs of run %s: %w", row.ID, err))
+		return nil, nil, err
 	}
-	if len(records) == 0 || records[0].Event.Start == nil {
+	if start == nil {
 		return nil, nil, fmt.Errorf("read the inputs of run %s: it has no started event", row.ID)
 	}
-	inputs := records[0].Event.Start.Inputs
 	if row.LatestPlan != "" {
 		return e.replannedDefinition(row)
 	}
@@ -98,7 +107,7 @@ func (e *Engine) definition(row *runs.Run) (*plan.Workflow, json.RawMessage, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("run %s: %w", row.ID, err)
 	}
-	return workflow, inputs, nil
+	return workflow, start.Inputs, nil
 }
 
 // replannedDefinition finds the newest plan of a run that was resumed with an
@@ -125,18 +134,25 @@ func (e *Engine) replannedDefinition(row *runs.Run) (*plan.Workflow, json.RawMes
 }
 
 func rerunInputs(workflow *plan.Workflow, stored json.RawMessage, edited map[string]workspace.Input) (json.RawMessage, error) {
+	given, err := givenBy(stored)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(given, edited)
+	return workspace.ConvertInputs(workflow, given)
+}
+
+// givenBy are the stored inputs of a run as they would be given once more.
+func givenBy(stored json.RawMessage) (map[string]workspace.Input, error) {
 	var old map[string]json.RawMessage
 	if err := json.Unmarshal(stored, &old); err != nil {
 		return nil, fmt.Errorf("read the inputs of the run: %w", err)
 	}
-	given := map[string]workspace.Input{}
+	given := make(map[string]workspace.Input, len(old))
 	for name, value := range old {
 		given[name] = workspace.Input{JSON: value}
 	}
-	for name, value := range edited {
-		given[name] = value
-	}
-	return workspace.ConvertInputs(workflow, given)
+	return given, nil
 }
 
 // takeOver collects what a rerun from a step takes over.

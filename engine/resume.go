@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -43,8 +44,8 @@ func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (
 	}
 	if request.Latest || len(request.WithLatest) > 0 {
 		err = e.replan(ctx, row, request)
-	} else if err = e.checkPlugins(row); err == nil {
-		err = e.sandboxRefusesRun(row)
+	} else {
+		err = e.mayGoOn(row)
 	}
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (e *Engine) Resume(ctx context.Context, id string, request ResumeRequest) (
 	if err := e.driver.LoadDurably(ctx, id, event); err != nil {
 		return nil, e.loadFault(id, err)
 	}
-	return e.storedRun(id)
+	return e.Row(id)
 }
 
 // resumeEvent returns the event that a stopped run goes on by; nil for one whose
@@ -153,16 +154,14 @@ func latestInputs(workflow *plan.Workflow, stored json.RawMessage) (json.RawMess
 	if err != nil {
 		return nil, fmt.Errorf("read inputs of %s: %w", workflow.Name, err)
 	}
-	var old map[string]json.RawMessage
-	if err := json.Unmarshal(stored, &old); err != nil {
-		return nil, fmt.Errorf("read the inputs of the run: %w", err)
+	given, err := givenBy(stored)
+	if err != nil {
+		return nil, err
 	}
-	given := map[string]workspace.Input{}
-	for name, value := range old {
-		if _, ok := declared.Field(name); ok {
-			given[name] = workspace.Input{JSON: value}
-		}
-	}
+	maps.DeleteFunc(given, func(name string, _ workspace.Input) bool {
+		_, ok := declared.Field(name)
+		return !ok
+	})
 	return workspace.ConvertInputs(workflow, given)
 }
 

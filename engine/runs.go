@@ -33,9 +33,13 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (*runs.Run, di
 	if lacking := e.project.Preflight(ctx, workflow.Workflow); lacking.HasErrors() {
 		return nil, append(problems, lacking...), nil
 	}
-	row, err := e.start(ctx, workflow, inputs, startOptions{Start: trigger.Start{
+	id, _, err := e.begin(ctx, workflow, inputs, startOptions{Start: trigger.Start{
 		ScheduledAt: request.ScheduledAt, RequestID: request.RequestID, By: request.By,
 	}})
+	if err != nil {
+		return nil, problems, err
+	}
+	row, err := e.Row(id)
 	return row, problems, err
 }
 
@@ -217,11 +221,6 @@ func (e *Engine) loadFault(id string, err error) error {
 		return &fault.ConflictError{Message: fmt.Sprintf("run %s has just been taken up", id), Hint: diag.Sayf("follow it with %s", diag.Command{"runs", "watch", id})}
 	}
 	return e.Fault(err)
-}
-
-func (e *Engine) storedRun(id string) (*runs.Run, error) {
-	row, err := e.store.Run(id)
-	return row, e.Fault(err)
 }
 
 // RunDefinition is what a run goes by: the plan that it was accepted with, or the

@@ -26,15 +26,6 @@ type startOptions struct {
 	taken         map[string]*journal.Taken
 }
 
-// start is begin for those who show the run.
-func (e *Engine) start(ctx context.Context, checked *workspace.Checked, inputs json.RawMessage, options startOptions) (*runs.Run, error) {
-	id, _, err := e.begin(ctx, checked, inputs, options)
-	if err != nil {
-		return nil, err
-	}
-	return e.storedRun(id)
-}
-
 // begin stores a run and drives it. existing says that the request, or the slot of
 // the fire, had its run already: that one may be removed by now. A slot that was
 // skipped is store.ErrSlotTaken, inputs that do not fit an *InputError, a store
@@ -175,19 +166,17 @@ func (e *Engine) answered(r askedRequest) (*runs.Run, error) {
 
 // replayed returns the run of a request that was sent before, or *ReusedKeyError.
 func (e *Engine) replayed(r askedRequest, run string) (*runs.Run, error) {
-	records, err := e.store.Records(run, 1, 1)
+	start, err := e.startOf(run, "request")
 	if err != nil {
-		return nil, e.Fault(fmt.Errorf("read the request of run %s: %w", run, err))
+		return nil, err
 	}
-	if len(records) > 0 && records[0].Event.Start != nil {
-		if first := records[0].Event.Start.RequestDigest; first != "" && r.digest != "" && first != r.digest {
-			return nil, &ReusedKeyError{Run: run}
-		}
+	if start != nil && start.RequestDigest != "" && r.digest != "" && start.RequestDigest != r.digest {
+		return nil, &ReusedKeyError{Run: run}
 	}
 	if r.replayed != nil {
 		*r.replayed = true
 	}
-	return e.storedRun(run)
+	return e.Row(run)
 }
 
 // startAsked is start for a request that may have been sent before.
@@ -199,5 +188,5 @@ func (e *Engine) startAsked(r askedRequest, begin func() (id string, existing bo
 	case existing && r.id != "":
 		return e.replayed(r, id)
 	}
-	return e.storedRun(id)
+	return e.Row(id)
 }

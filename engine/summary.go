@@ -31,18 +31,10 @@ type RunsSummary struct {
 }
 
 // HourSummary are the runs that were accepted in an hour.
-type HourSummary struct {
-	Hour time.Time `json:"hour"`
-	Runs RunCounts `json:"runs"`
-}
+type HourSummary = store.HourCounts
 
 // WorkflowSummary are the runs of a workflow.
-type WorkflowSummary struct {
-	Workflow  string    `json:"workflow"`
-	Runs      RunCounts `json:"runs"`
-	Attention int       `json:"attention"`
-	Newest    string    `json:"newest"` // the id of its newest run
-}
+type WorkflowSummary = store.WorkflowHead
 
 // SummaryRequest says what a summary is of. Zero fields: all workflows, no hours,
 // no runs by name.
@@ -80,9 +72,7 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 		if err != nil {
 			return nil, e.Fault(err)
 		}
-		for _, hour := range hours {
-			summary.Hours = append(summary.Hours, HourSummary(hour))
-		}
+		summary.Hours = append(summary.Hours, hours...)
 	}
 	if summary.Workflows, err = e.summaries(r.Workflow); err != nil {
 		return nil, e.Fault(err)
@@ -100,17 +90,10 @@ func (e *Engine) Summary(_ context.Context, r SummaryRequest) (*RunsSummary, err
 // by the newest run.
 func (e *Engine) summaries(workflow string) ([]WorkflowSummary, error) {
 	heads, err := e.store.WorkflowHeads(workflow)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]WorkflowSummary, len(heads))
-	for i, one := range heads {
-		list[i] = WorkflowSummary{Workflow: one.Workflow, Runs: one.Runs, Attention: one.Attention, Newest: one.Newest}
-	}
-	slices.SortStableFunc(list, func(a, b WorkflowSummary) int {
+	slices.SortStableFunc(heads, func(a, b WorkflowSummary) int {
 		return cmp.Or(cmp.Compare(min(b.Attention, 1), min(a.Attention, 1)), cmp.Compare(b.Newest, a.Newest))
 	})
-	return list, nil
+	return append([]WorkflowSummary{}, heads...), err
 }
 
 // AcknowledgeRequest names failed runs that somebody has looked at: by their ids, or

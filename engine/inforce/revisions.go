@@ -6,6 +6,7 @@ package inforce
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,6 @@ import (
 // a start by its name take. It is only read, so that all may share it.
 type Revision struct {
 	Checked  *workspace.Checked
-	file     string // relative to the project's root
 	Hash     string // of the plan
 	LoadedAt time.Time
 	Stale    bool                                // its file is broken now
@@ -149,11 +149,7 @@ func (r *Revisions) File(ctx context.Context, name string) (*WorkflowFile, error
 	if file != nil {
 		return file, nil
 	}
-	var names []string
-	for known := range loaded.byName {
-		names = append(names, known)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(loaded.byName))
 	return nil, &fault.UnknownError{What: "workflow", Name: name, Hint: diag.DidYouMean(name, names)}
 }
 
@@ -258,7 +254,7 @@ func (f *WorkflowFile) putInForce(now time.Time) {
 		return
 	}
 	workflow := f.fresh.Workflow
-	f.InForce = &Revision{Checked: f.fresh, file: f.File, Hash: f.hash, LoadedAt: now, Code: sync.OnceValues(func() (*interp.TriggerCode, error) {
+	f.InForce = &Revision{Checked: f.fresh, Hash: f.hash, LoadedAt: now, Code: sync.OnceValues(func() (*interp.TriggerCode, error) {
 		return interp.CompileTriggers(workflow, eval.NewCache())
 	})}
 }

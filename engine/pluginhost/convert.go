@@ -18,16 +18,11 @@ import (
 )
 
 func kindOf(code pluginv1.Code) plan.ErrorKind {
-	if code == pluginv1.Code_CODE_UNSPECIFIED {
-		return plan.KindInternal
-	}
 	kind := plan.ErrorKind(strings.ToLower(strings.TrimPrefix(code.String(), "CODE_")))
-	for _, errorKind := range plan.ErrorKinds() {
-		if kind == errorKind {
-			return kind
-		}
+	if !slices.Contains(plan.ErrorKinds(), kind) {
+		return plan.KindInternal // a code of a later minor version
 	}
-	return plan.KindInternal // a code of a later minor version
+	return kind
 }
 
 func appliedOf(applied pluginv1.Error_Applied) runs.Applied {
@@ -144,14 +139,10 @@ func progressOf(p *pluginv1.Progress) runs.Progress {
 }
 
 func runContextOf(req runs.Request) *pluginv1.RunContext {
-	run := &pluginv1.RunContext{
-		Workflow: req.Workflow, RunId: req.RunID, StepId: req.Step,
+	return &pluginv1.RunContext{
+		Workflow: req.Workflow, RunId: req.RunID, StepId: req.Step, ScheduledAt: wireTime(req.ScheduledAt),
 		Attempt: uint32(max(req.Attempt, 0)), IdempotencyKey: req.IdempotencyKey, Traceparent: req.Traceparent,
 	}
-	if !req.ScheduledAt.IsZero() {
-		run.ScheduledAt = timestamppb.New(req.ScheduledAt)
-	}
-	return run
 }
 
 func executeRequestOf(req runs.Request, action, connection string, input clearDocument) *pluginv1.ExecuteRequest {
@@ -249,6 +240,14 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
+// wireTime is a time as the protocol has it; nil for the zero time.
+func wireTime(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
 func tokenOf(t *pluginv1.Token) *secret.Token {
 	if t == nil {
 		return nil
@@ -263,21 +262,13 @@ func wireToken(t *secret.Token) *pluginv1.Token {
 	if t == nil {
 		return nil
 	}
-	token := &pluginv1.Token{
-		Id: t.ID, AccessToken: t.AccessToken, TokenType: t.TokenType, RefreshToken: t.RefreshToken, Extra: t.Extra,
+	return &pluginv1.Token{
+		Id: t.ID, AccessToken: t.AccessToken, TokenType: t.TokenType, ExpiresAt: wireTime(t.ExpiresAt), RefreshToken: t.RefreshToken, Extra: t.Extra,
 	}
-	if !t.ExpiresAt.IsZero() {
-		token.ExpiresAt = timestamppb.New(t.ExpiresAt)
-	}
-	return token
 }
 
 func wireStored(t secret.Status) *pluginv1.StoredToken {
-	stored := &pluginv1.StoredToken{State: t.State, Extra: t.Extra, Reason: t.Reason, Renewable: t.Renewable}
-	if !t.ExpiresAt.IsZero() {
-		stored.ExpiresAt = timestamppb.New(t.ExpiresAt)
-	}
-	return stored
+	return &pluginv1.StoredToken{State: t.State, Extra: t.Extra, Reason: t.Reason, ExpiresAt: wireTime(t.ExpiresAt), Renewable: t.Renewable}
 }
 
 // wireError is the inverse of errorOf, for failures that a plugin passes on.

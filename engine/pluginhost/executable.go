@@ -84,7 +84,8 @@ func (l *library) resolve(s Source) (executable, error) {
 	if len(s.Command) > 1 {
 		args = s.Command[1:]
 	}
-	digest, err := l.digest(path, func(file *os.File) (string, error) { return l.copy(file, s.Name) })
+	copyOf := func(file *os.File) (string, error) { return l.copy(file, s.Name) }
+	digest, err := l.digest(path, copyOf)
 	if err != nil {
 		return executable{}, err
 	}
@@ -92,7 +93,7 @@ func (l *library) resolve(s Source) (executable, error) {
 	if _, err := os.Stat(copied); err != nil {
 		// The digest is known but the copy is gone, or has another name.
 		l.forget(path)
-		if digest, err = l.digest(path, func(file *os.File) (string, error) { return l.copy(file, s.Name) }); err != nil {
+		if digest, err = l.digest(path, copyOf); err != nil {
 			return executable{}, err
 		}
 		copied = l.copyPath(digest, s.Name)

@@ -21,8 +21,6 @@ var helloPattern = regexp.MustCompile(`([0-9])\|([0-9]{1,6})\|(unix|tcp)\|([^|]*
 type hello struct {
 	line    string // as go-plugin reads it
 	version int
-	network string
-	address string
 }
 
 // parseHello finds a handshake at the end of a line.
@@ -36,7 +34,7 @@ func parseHello(line []byte) (hello, bool) {
 	if err != nil {
 		return hello{}, false
 	}
-	return hello{line: part(0), version: version, network: part(3), address: part(4)}, true
+	return hello{line: part(0), version: version}, true
 }
 
 // readHello reads lines until one is a handshake and gives every other one to

@@ -263,31 +263,11 @@ func (v *previewer) connection(namedConnection workspace.NamedConnection) Connec
 	}
 	var config any
 	if json.Unmarshal(status.Config, &config) == nil {
-		connection.Secrets = secretsIn(config, nil)
-		slices.Sort(connection.Secrets)
-		connection.Secrets = slices.Compact(connection.Secrets)
+		connection.Secrets = workspace.SecretNames(status.Config)
 		v.hosts(config)
 	}
 	v.host(status.URL)
 	return connection
-}
-
-// secretsIn finds the names of secret references.
-func secretsIn(value any, found []string) []string {
-	switch value := value.(type) {
-	case map[string]any:
-		if name, ok := value["$secret"].(string); ok && len(value) == 1 {
-			return append(found, name)
-		}
-		for _, part := range value {
-			found = secretsIn(part, found)
-		}
-	case []any:
-		for _, part := range value {
-			found = secretsIn(part, found)
-		}
-	}
-	return found
 }
 
 // hosts notes the hosts of a config's own addresses.

@@ -62,14 +62,8 @@ func (a *applying) step(s Step) (waits bool, err error) {
 }
 
 func (a *applying) row(s Step, reason, note string) runs.Fire {
-	row := runs.Fire{
-		Workflow: a.entry.item.Workflow, Trigger: a.entry.item.Trigger, Kind: a.entry.item.Kind,
-		Slot: s.Slot.UTC(), At: a.now.UTC().Round(0), Skipped: reason, Note: note,
-	}
-	if s.Slots > 1 {
-		row.Slots = s.Slots
-	}
-	return row
+	s.Skipped, s.Note = reason, note
+	return s.Fire(a.entry.item.Workflow, a.entry.item.Trigger, a.entry.item.Kind, a.now)
 }
 
 func (a *applying) skip(s Step, reason, note string) {

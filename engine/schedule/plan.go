@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -27,6 +28,18 @@ type Step struct {
 	Skipped string // "" = start a run
 	Note    string
 	Waits   bool // for the trigger's last run instead of being skipped
+}
+
+// Fire is the row of the step at a trigger.
+func (s Step) Fire(workflow, trigger string, kind plan.TriggerKind, now time.Time) runs.Fire {
+	row := runs.Fire{
+		Workflow: workflow, Trigger: trigger, Kind: kind,
+		Slot: s.Slot.UTC(), At: now.UTC().Round(0), Skipped: s.Skipped, Note: s.Note,
+	}
+	if s.Slots > 1 {
+		row.Slots = s.Slots
+	}
+	return row
 }
 
 // Plan is what is to be done now, in the order of the slots.

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/secret"
+	"github.com/flowrun/flowrun/engine/store"
 )
 
 // KeyReport says whether the sealing key opens what the store holds.
@@ -39,6 +40,18 @@ type KeyRotation struct {
 
 // SealedBuckets are the store's buckets whose values are sealed.
 func SealedBuckets() []string { return append(secret.Buckets(), StateBucket) }
+
+// SealedValues counts the rows of a store that only its key file opens.
+func SealedValues(rows store.KV) (sealed int, err error) {
+	for _, bucket := range SealedBuckets() {
+		keys, err := rows.List(bucket, "")
+		if err != nil {
+			return 0, err
+		}
+		sealed += len(keys)
+	}
+	return sealed, nil
+}
 
 // KeyPath returns the path of the file with the sealing key.
 func (s *Services) KeyPath() string { return filepath.Join(s.options.StateDir, KeyFile) }

@@ -14,31 +14,21 @@ func (s *Services) Opaque() pluginhost.Opaque { return opaque{s} }
 
 // Seal seals bytes for a place.
 func (o opaque) Seal(place string, clear []byte) ([]byte, error) {
-	return withOpaque(o.services, func(s *secret.Opaque) ([]byte, error) { return s.Seal(place, clear) })
+	return with(o.services, &o.services.opaque, func(s *secret.Opaque) ([]byte, error) { return s.Seal(place, clear) })
 }
 
 // Open returns what was sealed for a place, and what never was as it is.
 func (o opaque) Open(place string, stored []byte) ([]byte, error) {
-	return withOpaque(o.services, func(s *secret.Opaque) ([]byte, error) { return s.Open(place, stored) })
+	return with(o.services, &o.services.opaque, func(s *secret.Opaque) ([]byte, error) { return s.Open(place, stored) })
 }
 
 // Digest is a keyed digest of a text.
 func (o opaque) Digest(text string) (string, error) {
-	return withOpaque(o.services, func(s *secret.Opaque) (string, error) { return s.Digest(text) })
-}
-
-func withOpaque[T any](services *Services, use func(*secret.Opaque) (T, error)) (T, error) {
-	services.mu.RLock()
-	defer services.mu.RUnlock()
-	if services.opaque == nil {
-		var none T
-		return none, ErrNoStore
-	}
-	return use(services.opaque)
+	return with(o.services, &o.services.opaque, func(s *secret.Opaque) (string, error) { return s.Digest(text) })
 }
 
 func (s *Services) renewOpaque() error {
-	_, err := withOpaque(s, func(o *secret.Opaque) (any, error) { return nil, o.Renew() })
+	_, err := with(s, &s.opaque, func(o *secret.Opaque) (any, error) { return nil, o.Renew() })
 	return err
 }
 

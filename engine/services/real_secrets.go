@@ -22,12 +22,7 @@ const (
 
 // StoredSecrets returns the secrets of the open store.
 func (s *Services) StoredSecrets() (*secret.Stored, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.sealed == nil {
-		return nil, ErrNoStore
-	}
-	return secret.NewStored(s.sealed), nil
+	return with(s, &s.sealed, func(sealed *secret.SealedKV) (*secret.Stored, error) { return secret.NewStored(sealed), nil })
 }
 
 // RealOptions are what they take from their surroundings.

@@ -108,16 +108,9 @@ func keyNotLost(rows store.KV, path string) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("key file: %w", err)
 	}
-	sealed := 0
-	for _, bucket := range SealedBuckets() {
-		keys, err := rows.List(bucket, "")
-		if err != nil {
-			return err
-		}
-		sealed += len(keys)
-	}
-	if sealed == 0 {
-		return nil
+	sealed, err := SealedValues(rows)
+	if err != nil || sealed == 0 {
+		return err
 	}
 	return fmt.Errorf("%w: %s is not there, and %d sealed values (logins, secrets, plugins' state) can't be read without it; put it back from where you keep it, "+
 		"or give them up and begin anew: move the store away", errKeyLost, path, sealed)
@@ -182,49 +175,41 @@ func (s *Services) Reveal(ctx context.Context, name string) (string, error) {
 	return resolver.Reveal(ctx, name)
 }
 
-// Seal keeps a secret part of an output and returns the name for its reference.
-func (s *Services) Seal(_ context.Context, r pluginhost.SealRequest) (string, error) {
+// with lets use work on a part of the services that needs the open store: ErrNoStore
+// while none is.
+func with[P, T any](s *Services, part **P, use func(*P) (T, error)) (result T, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.vault == nil {
-		return "", ErrNoStore
+	if *part == nil {
+		return result, ErrNoStore
 	}
-	return s.vault.Put(r.RunID, string(r.Value))
+	return use(*part)
+}
+
+// Seal keeps a secret part of an output and returns the name for its reference.
+func (s *Services) Seal(_ context.Context, r pluginhost.SealRequest) (string, error) {
+	return with(s, &s.vault, func(v *secret.Vault) (string, error) { return v.Put(r.RunID, string(r.Value)) })
 }
 
 // Open returns the JSON value behind a name that Seal gave.
 func (s *Services) Open(ctx context.Context, ref string) (json.RawMessage, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.vault == nil {
-		return nil, ErrNoStore
-	}
-	value, ok, err := s.vault.Lookup(ctx, ref)
-	if err == nil && !ok {
-		err = fmt.Errorf("secret output %s is not stored any more", ref)
-	}
-	return json.RawMessage(value), err
+	return with(s, &s.vault, func(v *secret.Vault) (json.RawMessage, error) {
+		value, ok, err := v.Lookup(ctx, ref)
+		if err == nil && !ok {
+			err = fmt.Errorf("secret output %s is not stored any more", ref)
+		}
+		return json.RawMessage(value), err
+	})
 }
 
 // ForgetOutputs removes what a run or a single call has sealed.
 func (s *Services) ForgetOutputs(id string) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.vault == nil {
-		return ErrNoStore
-	}
-	return s.vault.DeleteRun(id)
+	_, err := with(s, &s.vault, func(v *secret.Vault) (any, error) { return nil, v.DeleteRun(id) })
+	return err
 }
 
 // OutputOwners returns the runs and single calls that have sealed outputs.
-func (s *Services) OutputOwners() ([]string, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.vault == nil {
-		return nil, ErrNoStore
-	}
-	return s.vault.Runs()
-}
+func (s *Services) OutputOwners() ([]string, error) { return with(s, &s.vault, (*secret.Vault).Runs) }
 
 // stateRow is one value of a plugin's state as it is stored, inside its seal.
 type stateRow struct {

@@ -86,12 +86,7 @@ func (s *Services) Stored(_ context.Context, r pluginhost.TokenRequest) (secret.
 }
 
 func (s *Services) openTokens() (*secret.Tokens, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.tokens == nil {
-		return nil, ErrNoStore
-	}
-	return s.tokens, nil
+	return with(s, &s.tokens, func(tokens *secret.Tokens) (*secret.Tokens, error) { return tokens, nil })
 }
 
 // ForgetToken removes a connection's only token.

@@ -42,16 +42,16 @@ type WorkflowCounts struct {
 
 // HourCounts are the counts of the runs that were accepted in an hour.
 type HourCounts struct {
-	Hour time.Time // its begin, UTC
-	Runs Counts
+	Hour time.Time `json:"hour"` // its begin, UTC
+	Runs Counts    `json:"runs"`
 }
 
 // WorkflowHead is a workflow with its counts and its newest run.
 type WorkflowHead struct {
-	Workflow  string
-	Runs      Counts
-	Attention int
-	Newest    string // the id of its newest run
+	Workflow  string `json:"workflow"`
+	Runs      Counts `json:"runs"`
+	Attention int    `json:"attention"`
+	Newest    string `json:"newest"` // the id of its newest run
 }
 
 // Census counts the runs of a store.

@@ -49,11 +49,11 @@ func (noFile) Rollback() *Rollback                                 { return nil 
 
 // BackupInfo tells of a finished backup.
 type BackupInfo struct {
-	Path   string    `json:"path"`
-	SHA256 string    `json:"sha256"` // in hex; also in PATH.sha256, in the form of sha256sum
-	Bytes  int64     `json:"bytes"`
-	At     time.Time `json:"at"` // by the store's clock; zero without it
-	Schema uint64    `json:"schema,omitempty"`
+	Path   string
+	SHA256 string // in hex; also in PATH.sha256, in the form of sha256sum
+	Bytes  int64
+	At     time.Time // by the store's clock; zero without it
+	Schema uint64
 }
 
 // BucketStat is the size of a bucket's content, with all buckets inside it.

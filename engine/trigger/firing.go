@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,15 +100,7 @@ func (f firing) row(now time.Time) *runs.Fire {
 	}
 	row := *f.fire
 	row.Workflow, row.Trigger, row.Kind = f.rev.Name(), f.trigger.Name, f.trigger.Kind
-	if row.Slot.IsZero() {
-		row.Slot = f.at.UTC()
-	}
-	if row.At.IsZero() {
-		row.At = now
-	}
-	if row.By == "" {
-		row.By = f.by
-	}
+	row.Slot, row.At, row.By = cmp.Or(row.Slot, f.at.UTC()), cmp.Or(row.At, now), cmp.Or(row.By, f.by)
 	return &row
 }
 

@@ -56,14 +56,7 @@ func (tr *Triggers) ResumeSchedule(ctx context.Context, id string, r PauseReques
 		p := t.Resume(schedule.View{Now: now, Epoch: tr.scheduler.epoch, State: *state})
 		var rows []runs.Fire
 		for _, step := range p.Steps {
-			row := runs.Fire{
-				Workflow: found.workflow(), Trigger: found.trigger.Name, Kind: found.trigger.Kind,
-				Slot: step.Slot.UTC(), At: now.UTC().Round(0), Skipped: step.Skipped, Note: step.Note,
-			}
-			if step.Slots > 1 {
-				row.Slots = step.Slots
-			}
-			rows = append(rows, row)
+			rows = append(rows, step.Fire(found.workflow(), found.trigger.Name, found.trigger.Kind, now))
 		}
 		err = tr.store.PutFires(rows, found.workflow(), found.trigger.Name, func(s *runs.TriggerState) {
 			resumed(s, p.Done)

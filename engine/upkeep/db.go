@@ -35,9 +35,13 @@ type BackupRequest struct {
 
 // BackupReport tells of a finished backup. The key file is not part of it.
 type BackupReport struct {
-	store.BackupInfo
-	KeyFile string `json:"key_file,omitempty"` // to be kept apart
-	Sealed  int    `json:"sealed,omitempty"`   // values that only the key file opens
+	Path    string    `json:"path"`
+	SHA256  string    `json:"sha256"` // in hex; beside the file too, in Path.sha256
+	Bytes   int64     `json:"bytes"`
+	At      time.Time `json:"at"`
+	Schema  uint64    `json:"schema,omitempty"`
+	KeyFile string    `json:"key_file,omitempty"` // to be kept apart
+	Sealed  int       `json:"sealed,omitempty"`   // values that only the key file opens
 }
 
 // Backup writes a copy of the store while runs go on: all that was acknowledged
@@ -56,8 +60,8 @@ func (u *Upkeep) Backup(ctx context.Context, request BackupRequest) (*BackupRepo
 	case err != nil:
 		return nil, u.backupFault(path, err)
 	}
-	report := &BackupReport{BackupInfo: *info, KeyFile: u.project.KeyPath()}
-	if report.Sealed, err = u.sealedValues(); err != nil {
+	report := &BackupReport{Path: info.Path, SHA256: info.SHA256, Bytes: info.Bytes, At: info.At, Schema: info.Schema, KeyFile: u.project.KeyPath()}
+	if report.Sealed, err = services.SealedValues(u.store.KV()); err != nil {
 		return nil, u.Fault(err)
 	}
 	if request.Temporary {
@@ -125,18 +129,6 @@ func (u *Upkeep) backupFault(path string, err error) error {
 		return err
 	}
 	return &fault.StoreError{Fault: fault.FileFault(err), Path: path, Err: fmt.Errorf("write the backup: %w", err)}
-}
-
-// sealedValues counts what only the key file opens.
-func (u *Upkeep) sealedValues() (sealed int, err error) {
-	for _, bucket := range services.SealedBuckets() {
-		keys, err := u.store.KV().List(bucket, "")
-		if err != nil {
-			return 0, err
-		}
-		sealed += len(keys)
-	}
-	return sealed, nil
 }
 
 // noteBackup lets `db stats` name the last backup, wherever it lies.

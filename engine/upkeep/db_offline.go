@@ -133,12 +133,8 @@ func sealedOf(ctx context.Context, files Files, c workspace.Config, path, keyFil
 	defer func() { err = errors.Join(err, file.Close()) }()
 	places, sealed, err := secret.CheckKeyFile(ctx, file.KV(), keyFile, services.SealedBuckets())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, secret.ErrBadKey) {
-		for _, bucket := range services.SealedBuckets() {
-			keys, err := file.KV().List(bucket, "")
-			if err != nil {
-				return 0, 0, StoreError(path, c.StateDir, err)
-			}
-			sealed += len(keys)
+		if sealed, err = services.SealedValues(file.KV()); err != nil {
+			return 0, 0, StoreError(path, c.StateDir, err)
 		}
 		return sealed, sealed, nil
 	}

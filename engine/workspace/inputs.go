@@ -71,18 +71,25 @@ func ConvertInput(field schema.Field, given map[string]Input) (value json.RawMes
 			Hint:    diag.Hint{Text: "give it with -i " + field.Name + "=VALUE", Flag: "-i"},
 		}}
 	}
-	value = input.JSON
+	value, wrong = ConvertGiven("input", field, input)
+	return value, true, wrong
+}
+
+// ConvertGiven makes the value of what was given for a field: what it is, an input or
+// the field of an answer, stands in what is wrong with it.
+func ConvertGiven(what string, field schema.Field, given Input) (value json.RawMessage, wrong []*fault.InputError) {
+	value = given.JSON
 	if len(value) == 0 {
-		converted, err := ConvertText(field.Type, input.Text)
+		converted, err := ConvertText(field.Type, given.Text)
 		if err != nil {
-			return nil, false, []*fault.InputError{WrongInput("input", field, err)}
+			return nil, []*fault.InputError{WrongInput(what, field, err)}
 		}
 		value = converted
 	}
 	for _, err := range field.Type.Mismatches(value) {
-		wrong = append(wrong, WrongInput("input", field, err))
+		wrong = append(wrong, WrongInput(what, field, err))
 	}
-	return value, true, wrong
+	return value, wrong
 }
 
 // ConvertText reads the text of -i NAME=TEXT: scalars as a plain YAML scalar,

@@ -268,14 +268,14 @@ func (p *Workspace) MissingSettings(u ConnectionUse, config map[string]json.RawM
 }
 
 func (p *Workspace) missingSecrets(ctx context.Context, u ConnectionUse, config json.RawMessage, place diag.Pos, problems *diag.List) {
-	for _, name := range secretNames(config) {
+	for _, name := range SecretNames(config) {
 		p.missingSecret(ctx, u.Name, name, "connection `"+u.Name+"`", place, problems)
 	}
 }
 
-// secretNames lists the secrets that a document refers to, at any depth, each
+// SecretNames lists the secrets that a document refers to, at any depth, each
 // once.
-func secretNames(document json.RawMessage) []string {
+func SecretNames(document json.RawMessage) []string {
 	var names []string
 	var visit func(value json.RawMessage)
 	visit = func(value json.RawMessage) {

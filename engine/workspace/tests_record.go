@@ -64,7 +64,7 @@ func (p *Workspace) secretLine(ctx context.Context, workflow *plan.Workflow, tex
 		if err != nil {
 			continue // there is nothing to be revealed
 		}
-		for _, name := range secretNames(connection.Config) {
+		for _, name := range SecretNames(connection.Config) {
 			_, _ = p.services.Reveal(ctx, name) // what it reveals is told to the redactor
 		}
 	}
