@@ -57,7 +57,7 @@ func (s *step) startAction() {
 	m, a := s.list.m, s.action
 	if within := s.code.step.Within; within > 0 {
 		a.within = m.timerPath(s.path, "within")
-		m.timer(s, a.within, timerWithin, m.at.Add(within))
+		m.timer(s, a.within, journal.TimerWithin, m.at.Add(within))
 	}
 	a.attempt = 1
 	s.send()
@@ -307,7 +307,7 @@ func (s *step) pending(answer *runs.Pending) {
 		s.prompt = answer.Prompt
 	}
 	s.note = answer.Message
-	s.sleep(timerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), runs.StepWaiting, runs.Wait{Kind: runs.WaitPoll})
+	s.sleep(journal.TimerPoll, "poll"+strconv.Itoa(a.polls), max(answer.RetryAfter, leastPollDelay), runs.StepWaiting, runs.Wait{Kind: runs.WaitPoll})
 }
 
 // poll asks again.

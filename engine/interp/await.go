@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/schema"
@@ -49,8 +50,8 @@ func (s *step) await(wait *awaiting, shown runs.WaitKind) {
 		m.asks++
 	}
 	if s.late = s.limit(); s.late != nil {
-		s.op, s.until = m.timerPath(s.path, timerTimeout), s.late.at
-		m.timer(s, s.op, timerTimeout, s.late.at)
+		s.op, s.until = m.timerPath(s.path, journal.TimerTimeout), s.late.at
+		m.timer(s, s.op, journal.TimerTimeout, s.late.at)
 	}
 	m.touch(s)
 }

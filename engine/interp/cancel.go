@@ -55,7 +55,7 @@ func (m *Machine) stop(v verdict) {
 	m.main.halt()
 	m.parked = nil
 	if m.calls > 0 {
-		m.timer(nil, m.timerPath("", "grace"), timerGrace, m.at.Add(cancelGrace))
+		m.timer(nil, m.timerPath("", "grace"), journal.TimerGrace, m.at.Add(cancelGrace))
 	}
 }
 

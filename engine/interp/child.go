@@ -51,8 +51,8 @@ func (s *step) startChild() {
 		timeout = defaultHandlerTimeout
 	}
 	if timeout > 0 {
-		s.child.timer = m.timerPath(s.path, timerTimeout)
-		m.timer(s, s.child.timer, timerTimeout, m.at.Add(timeout))
+		s.child.timer = m.timerPath(s.path, journal.TimerTimeout)
+		m.timer(s, s.child.timer, journal.TimerTimeout, m.at.Add(timeout))
 	}
 	s.op = s.path
 	m.issue(s, journal.Command{Kind: journal.CommandChild, Path: s.op, Child: &journal.ChildStart{

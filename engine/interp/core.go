@@ -97,9 +97,9 @@ func (s *step) coreSleep(input map[string]any) {
 	if s.late != nil {
 		until = s.late.at
 	}
-	s.op = m.timerPath(s.path, timerSleep)
+	s.op = m.timerPath(s.path, journal.TimerSleep)
 	s.status, s.wait, s.until = runs.StepWaiting, string(runs.WaitSleep), until.UTC()
-	m.timer(s, s.op, timerSleep, s.until)
+	m.timer(s, s.op, journal.TimerSleep, s.until)
 }
 
 // lateness is the end of a wait that is longer than its step may take.

@@ -208,7 +208,7 @@ func (m *Machine) goOn() {
 	m.memory.ahead = false
 	m.epoch++
 	if timeout := m.program.workflow.Timeout; timeout > 0 {
-		m.timer(nil, m.timerPath("", "run"), timerRun, m.at.Add(timeout))
+		m.timer(nil, m.timerPath("", "run"), journal.TimerRun, m.at.Add(timeout))
 	}
 }
 

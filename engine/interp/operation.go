@@ -10,38 +10,12 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
-// The reasons of timers.
-const (
-	timerRetry  = "retry"
-	timerPoll   = "poll"
-	timerRepeat = "repeat"
-	timerSleep  = "sleep"
-	timerWithin = "within"
-	timerRun    = "run_timeout"
-	timerGrace  = "grace"
-
-	timerTimeout = "timeout" // of a step that waits for an answer, and of a sub-workflow
-)
-
 // operation is an open call or timer.
 type operation struct {
 	command journal.Command
 	step    *step // nil for the run's own timers
 	order   int
 	left    leftState // of a call
-}
-
-// guards reports whether the operation is a timer that only watches over
-// others: nothing goes on by it.
-func (o *operation) guards() bool {
-	if o.command.Kind != journal.CommandTimer {
-		return false
-	}
-	switch o.command.Timer.Reason {
-	case timerWithin, timerRun, timerGrace, timerTimeout:
-		return true
-	}
-	return false
 }
 
 // asks reports whether the operation is a question about a lost call.
@@ -64,7 +38,7 @@ func (m *Machine) count(op *operation, by int) {
 	switch {
 	case op.command.Kind == journal.CommandCall, op.command.Kind == journal.CommandChild:
 		m.calls += by
-	case !op.guards():
+	case !op.command.Timer.Guards():
 		m.waits += by
 	}
 }
@@ -146,21 +120,21 @@ func missingPayload(ev journal.Event) bool {
 
 func (m *Machine) fired(op *operation) {
 	switch op.command.Timer.Reason {
-	case timerRun:
+	case journal.TimerRun:
 		m.timeOut()
-	case timerGrace:
+	case journal.TimerGrace:
 		m.graceOver()
-	case timerWithin:
+	case journal.TimerWithin:
 		op.step.expire()
-	case timerRetry:
+	case journal.TimerRetry:
 		op.step.again()
-	case timerPoll:
+	case journal.TimerPoll:
 		op.step.poll()
-	case timerRepeat:
+	case journal.TimerRepeat:
 		op.step.nextRound()
-	case timerSleep:
+	case journal.TimerSleep:
 		op.step.awake()
-	case timerTimeout:
+	case journal.TimerTimeout:
 		op.step.timedOut()
 	}
 }

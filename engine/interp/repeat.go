@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -49,7 +50,7 @@ func (s *step) waitForRound(repeat *plan.Repeat) {
 		s.interrupt()
 		return
 	}
-	s.sleep(timerRepeat, "round", repeat.Every, runs.StepWaiting, runs.Wait{Kind: runs.WaitRound, Attempt: a.round})
+	s.sleep(journal.TimerRepeat, "round", repeat.Every, runs.StepWaiting, runs.Wait{Kind: runs.WaitRound, Attempt: a.round})
 }
 
 func (s *step) nextRound() { s.send() }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -112,7 +113,7 @@ func (s *step) retry(failure *runs.Error) {
 	s.err = failure // shown while it waits
 	s.note = failure.Message
 	wait := runs.Wait{Kind: runs.WaitRetry, Attempt: next, Of: policy.Attempts}
-	s.sleep(timerRetry, "retry"+strconv.Itoa(next), s.backoff(policy, failure), runs.StepRetrying, wait)
+	s.sleep(journal.TimerRetry, "retry"+strconv.Itoa(next), s.backoff(policy, failure), runs.StepRetrying, wait)
 }
 
 // again sends the next attempt.

@@ -223,7 +223,32 @@ type Call struct {
 // Timer fires at or after At, once.
 type Timer struct {
 	At     time.Time `json:"at"`
-	Reason string    `json:"reason"` // retry, poll, within, timeout, run_timeout, sleep, repeat
+	Reason string    `json:"reason"`
+}
+
+// The reasons of timers.
+const (
+	TimerRetry   = "retry"
+	TimerPoll    = "poll"
+	TimerRepeat  = "repeat"
+	TimerSleep   = "sleep"
+	TimerWithin  = "within"
+	TimerRun     = "run_timeout"
+	TimerGrace   = "grace"
+	TimerTimeout = "timeout" // of a step that waits for an answer, and of a sub-workflow
+)
+
+// Guards reports whether the timer only watches over others: nothing goes on by it. A
+// command without a timer has none that does.
+func (t *Timer) Guards() bool {
+	if t == nil {
+		return false
+	}
+	switch t.Reason {
+	case TimerWithin, TimerRun, TimerGrace, TimerTimeout:
+		return true
+	}
+	return false
 }
 
 // Finish gives the run its status. A paused run may be resumed; the state and

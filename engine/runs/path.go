@@ -179,9 +179,6 @@ func (p Path) Written() string {
 // IsTimer reports whether a path is a timer's.
 func IsTimer(path string) bool { return strings.Contains(path, "!") }
 
-// IsQuestion reports whether a path is that of a question about a lost call.
-func IsQuestion(path string) bool { return strings.HasSuffix(path, "#"+PartReconcile) }
-
 // OperationOf is the text of a path's Operation.
 func OperationOf(path string) string {
 	operation, _, _ := strings.Cut(path, "!")

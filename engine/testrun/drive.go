@@ -132,7 +132,7 @@ func (d *driver) ripe(e event) bool {
 			}
 		}
 	}
-	return d.Stopped() || !slices.ContainsFunc(d.Open(), func(op *drive.Operation) bool { return !guards(op) })
+	return d.Stopped() || !slices.ContainsFunc(d.Open(), func(op *drive.Operation) bool { return !op.Command.Timer.Guards() })
 }
 
 // tooEarly says why an event can't happen now; "" when it can.
@@ -256,19 +256,6 @@ func (d *driver) begin(op *drive.Operation) {
 	default:
 		d.call(op)
 	}
-}
-
-// guards reports whether nothing goes on by an operation: it is a timer that only
-// ends what takes too long.
-func guards(op *drive.Operation) bool {
-	if op.Command.Timer == nil {
-		return false
-	}
-	switch op.Command.Timer.Reason {
-	case "retry", "poll", "repeat", "sleep":
-		return false
-	}
-	return true
 }
 
 // crash is the end of the process: its successor replays the journal, and sends
