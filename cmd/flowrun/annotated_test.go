@@ -3,7 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -140,20 +139,13 @@ func (d digest) result(t *testing.T, code int, args ...string) digestResult {
 // is shown when the test fails.
 func (d digest) flowrun(t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
-	command := exec.Command(d.binary, args...)
-	command.Dir = d.dir
-	command.Env = append(os.Environ(),
+	output, stderr, code := flowrunHere(t, d.binary, d.dir, []string{
 		"FLOWRUN_SECRET_WORK_TOKEN=sandbox-tasks-token", "FLOWRUN_SECRET_SITE_TOKEN=sandbox-analytics-token",
-		"FLOWRUN_SECRET_DIGEST_HOOK=of-the-hook", "FLOWRUN_SECRET_OPS_HOOK=http://127.0.0.1:9/hook")
-	var stderr strings.Builder
-	command.Stderr = &stderr
-	stdout, err := command.Output()
-	if err != nil && command.ProcessState == nil {
-		t.Fatal(err)
-	}
-	t.Logf("flowrun %s: exit code %d\n%s", strings.Join(args, " "), command.ProcessState.ExitCode(), stderr.String())
-	if _, after, ended := strings.Cut(stderr.String(), " weekly-digest: succeeded\n"); ended && after != "" {
+		"FLOWRUN_SECRET_DIGEST_HOOK=of-the-hook", "FLOWRUN_SECRET_OPS_HOOK=http://127.0.0.1:9/hook",
+	}, args...)
+	t.Logf("flowrun %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+	if _, after, ended := strings.Cut(stderr, " weekly-digest: succeeded\n"); ended && after != "" {
 		t.Errorf("this was told after the run's end:\n%s", after)
 	}
-	return string(stdout), command.ProcessState.ExitCode()
+	return output, code
 }

@@ -2,11 +2,11 @@ package main_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -116,11 +116,12 @@ func runExample(t *testing.T, binary, code, text string, wrong bool) string {
 			args = []string{"run", "--sandbox", "workflow.yaml"}
 		}
 	}
-	command := exec.Command(binary, args...)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "NO_COLOR=1", "FLOWRUN_SECRET_TOKEN=a-token-for-tests")
-	output, _ := command.CombinedOutput() // the exit code follows from the problems
-	return string(output)
+	var output safeBuffer
+	environ := append(os.Environ(), "XDG_STATE_HOME="+dir, "NO_COLOR=1", "FLOWRUN_SECRET_TOKEN=a-token-for-tests")
+	if _, err := (surroundings{dir: dir, executable: binary, environ: environ, location: time.UTC}).run(&output, &output, args...); err != nil {
+		t.Fatal(err)
+	}
+	return output.String() // the exit code follows from the problems
 }
 
 // buildThings builds a plugin of which flowrun has no simulator.

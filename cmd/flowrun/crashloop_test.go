@@ -65,7 +65,7 @@ func killed(err error) bool {
 // lastRun returns the id of the newest run, with what the list says of it.
 func lastRun(t *testing.T, binary, dir string) (id string, undriven bool) {
 	t.Helper()
-	stdout, stderr, err := flowrun(t, binary, dir, "runs", "list", "--limit", "1", "-o", "json")
+	stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "list", "--limit", "1", "-o", "json")
 	var page struct {
 		Items []struct {
 			ID       string
@@ -96,7 +96,7 @@ steps:
     max_parallel: 1
     steps: [{id: nap, uses: killer.nap}]
 `)
-	_, stderr, err := flowrun(t, binary, dir, "run", "w.yaml", "-o", "json")
+	_, stderr, err := flowrunProcess(t, binary, dir, "run", "w.yaml", "-o", "json")
 	if !killed(err) {
 		t.Fatalf("run: %v\n%s", err, stderr)
 	}
@@ -104,16 +104,16 @@ steps:
 	if !undriven {
 		t.Error("the list does not say that nobody drives the killed run")
 	}
-	if stdout, _, _ := flowrun(t, binary, dir, "runs", "list"); !strings.Contains(stdout, "running (interrupted)") {
+	if stdout, _, _ := flowrunProcess(t, binary, dir, "runs", "list"); !strings.Contains(stdout, "running (interrupted)") {
 		t.Errorf("the list shows\n%s", stdout)
 	}
 	for crash := 2; crash <= 5; crash++ {
-		stdout, stderr, err := flowrun(t, binary, dir, "runs", "resume", id, "-o", "json")
+		stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", id, "-o", "json")
 		if !killed(err) {
 			t.Fatalf("resume before crash %d: %v\n%s%s", crash, err, stdout, stderr)
 		}
 	}
-	stdout, stderr, err := flowrun(t, binary, dir, "runs", "resume", id, "-o", "json")
+	stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", id, "-o", "json")
 	if exitOf(err) != 8 {
 		t.Fatalf("resume after 5 crashes: %v, want exit 8\n%s%s", err, stdout, stderr)
 	}
@@ -130,11 +130,11 @@ steps:
 	}
 
 	// Once more: it counts anew, and goes on when the call spares the engine.
-	if stdout, stderr, err := flowrun(t, binary, dir, "runs", "resume", id, "-o", "json"); !killed(err) {
+	if stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", id, "-o", "json"); !killed(err) {
 		t.Fatalf("a resume of the parked step: %v\n%s%s", err, stdout, stderr)
 	}
 	write(t, dir, "ledger.spare", "")
-	stdout, stderr, err = flowrun(t, binary, dir, "runs", "resume", id, "-o", "json")
+	stdout, stderr, err = flowrunProcess(t, binary, dir, "runs", "resume", id, "-o", "json")
 	if err != nil || readDurable(t, stdout).Run.Status != "succeeded" {
 		t.Errorf("the last resume: %v\n%s%s", err, stdout, stderr)
 	}
@@ -150,19 +150,19 @@ func TestRule11ALostCallIsAskedAbout(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			dir := killerProject(t, binary)
 			write(t, dir, "w.yaml", "flowrun: v1\nname: w\nsteps:\n  - {id: a, uses: killer."+action+", with: {file: "+filepath.Join(dir, "ledger")+"}}\noutputs: {count: \"${{ steps.a.outputs.count }}\"}\n")
-			if _, stderr, err := flowrun(t, binary, dir, "run", "w.yaml"); !killed(err) {
+			if _, stderr, err := flowrunProcess(t, binary, dir, "run", "w.yaml"); !killed(err) {
 				t.Fatalf("run: %v\n%s", err, stderr)
 			}
 			id, _ := lastRun(t, binary, dir)
 			for range crashes - 1 {
-				if _, stderr, err := flowrun(t, binary, dir, "runs", "resume", id); !killed(err) {
+				if _, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", id); !killed(err) {
 					t.Fatalf("resume: %v\n%s", err, stderr)
 				}
 			}
 			if crashes > 1 {
 				write(t, dir, "ledger.spare", "")
 			}
-			stdout, stderr, err := flowrun(t, binary, dir, "runs", "resume", id, "-o", "json")
+			stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", id, "-o", "json")
 			if err != nil || !strings.Contains(stdout, `"outputs":{"count":1}`) {
 				t.Fatalf("resume: %v\n%s%s", err, stdout, stderr)
 			}
@@ -170,7 +170,7 @@ func TestRule11ALostCallIsAskedAbout(t *testing.T) {
 			if lines := strings.Count(string(ledger), "\n"); err != nil || lines != 1 {
 				t.Errorf("%d deliveries (%v):\n%s", lines, err, ledger)
 			}
-			events, _, err := flowrun(t, binary, dir, "runs", "events", id)
+			events, _, err := flowrunProcess(t, binary, dir, "runs", "events", id)
 			if err != nil || !strings.Contains(events, "reconciled") || !strings.Contains(events, "in flight at a crash") {
 				t.Errorf("events: %v\n%s", err, events)
 			}
@@ -187,19 +187,19 @@ func TestIssue12_22TheQuestionOfALostCallShowsItsWait(t *testing.T) {
 	dir := killerProject(t, binary)
 	write(t, dir, "flowrun.yaml", "limits: {sandbox: \"off\"} # it kills the engine, which the sandbox prevents\nplugins:\n  killer: {source: ./killer}\nconnections:\n  killer: {rate: 1/12s}\n")
 	write(t, dir, "w.yaml", "flowrun: v1\nname: w\nsteps:\n  - {id: a, uses: killer.deliver, with: {file: "+filepath.Join(dir, "ledger")+"}}\n")
-	if _, stderr, err := flowrun(t, binary, dir, "run", "w.yaml"); !killed(err) {
+	if _, stderr, err := flowrunProcess(t, binary, dir, "run", "w.yaml"); !killed(err) {
 		t.Fatalf("run: %v\n%s", err, stderr)
 	}
 	id, _ := lastRun(t, binary, dir)
-	stdout, stderr, err := flowrun(t, binary, dir, "runs", "resume", id)
+	stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", id)
 	if err != nil || !strings.Contains(stdout+stderr, "rate limit") {
 		t.Fatalf("resume: %v\n%s%s", err, stdout, stderr)
 	}
-	shown, _, err := flowrun(t, binary, dir, "runs", "show", id, "a")
+	shown, _, err := flowrunProcess(t, binary, dir, "runs", "show", id, "a")
 	if err != nil || !regexp.MustCompile(`(?m)^waited +[0-9.]+m?s of it, for the rate limit$`).MatchString(shown) {
 		t.Errorf("show: %v\n%s", err, shown)
 	}
-	events, _, err := flowrun(t, binary, dir, "runs", "events", id, "-o", "jsonl")
+	events, _, err := flowrunProcess(t, binary, dir, "runs", "events", id, "-o", "jsonl")
 	if err != nil || !regexp.MustCompile(`"kind":"reconciled".*"waits":\[\{"for":"rate limit","from":"[^"]+","until":"[^"]+"\}\]`).MatchString(events) {
 		t.Errorf("events: %v\n%s", err, events)
 	}
@@ -218,27 +218,27 @@ steps:
   - {id: a, uses: killer.nap}
   - {id: b, uses: core.assert, with: {that: "${{ not inputs.fail }}"}}
 `)
-	stdout, stderr, err := flowrun(t, binary, dir, "run", "w.yaml", "-o", "json")
+	stdout, stderr, err := flowrunProcess(t, binary, dir, "run", "w.yaml", "-o", "json")
 	got := readDurable(t, stdout)
 	if exitOf(err) != 5 || len(got.Plugins) != 1 || got.Plugins[0].Version != "1.0.0" || len(got.Plugins[0].Digest) != 64 || len(got.Plugins[0].Contract) != 64 {
 		t.Fatalf("run: %v, plugins %+v\n%s", err, got.Plugins, stderr)
 	}
 	buildKiller(t, dir, "-X main.version=1.0.1")
-	if _, stderr, err := flowrun(t, binary, dir, "runs", "resume", got.Run.ID); exitOf(err) != 5 {
+	if _, stderr, err := flowrunProcess(t, binary, dir, "runs", "resume", got.Run.ID); exitOf(err) != 5 {
 		t.Fatalf("resume with other bytes: %v\n%s", err, stderr)
 	}
-	logs, _, err := flowrun(t, binary, dir, "runs", "logs", got.Run.ID)
+	logs, _, err := flowrunProcess(t, binary, dir, "runs", "logs", got.Run.ID)
 	if err != nil || !strings.Contains(logs, "plugin killer is another one than at the start (version 1.0.0, now 1.0.1)") {
 		t.Errorf("logs: %v\n%s", err, logs)
 	}
 	if err := testbuild.Program(filepath.Join(dir, "killer"), "./testdata/killer2"); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr, err = flowrun(t, binary, dir, "runs", "resume", got.Run.ID)
+	_, stderr, err = flowrunProcess(t, binary, dir, "runs", "resume", got.Run.ID)
 	if exitOf(err) != 11 || !strings.Contains(stderr, "what it says of killer.nap is different") || !strings.Contains(stderr, "--with-latest") {
 		t.Errorf("resume with another contract: %v\n%s", err, stderr)
 	}
-	_, stderr, err = flowrun(t, binary, dir, "runs", "resume", got.Run.ID, "--with-latest")
+	_, stderr, err = flowrunProcess(t, binary, dir, "runs", "resume", got.Run.ID, "--with-latest")
 	if exitOf(err) != 5 {
 		t.Errorf("resume with the file against the new plugin: %v\n%s", err, stderr)
 	}

@@ -1,16 +1,15 @@
 package main_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // comingFrom is the folder with the jobs that other products' documentation
@@ -209,17 +208,12 @@ func (b workflowBlock) check(t *testing.T, binary, dir string) {
 // what it prints and its exit code.
 func flowrunIn(t *testing.T, binary, dir string, args ...string) (output string, code int) {
 	t.Helper()
-	command := exec.Command(binary, args...)
-	command.Dir, command.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir, "TZ=UTC")
-	printed, err := command.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		return string(printed), exit.ExitCode()
-	case err != nil:
-		t.Fatalf("flowrun %s: %v", strings.Join(args, " "), err)
+	var printed safeBuffer
+	code, err := surroundings{dir: dir, executable: binary, environ: append(os.Environ(), "XDG_STATE_HOME="+dir, "TZ=UTC"), location: time.UTC}.run(&printed, &printed, args...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return string(printed), 0
+	return printed.String(), code
 }
 
 // filesBelow lists the files of a folder with an ending, folders below it

@@ -35,7 +35,8 @@ steps:
 	healthy := exec.Command(binary, "run", "healthy.yaml", "-o", "json")
 	healthy.Dir = dir
 	var said strings.Builder
-	healthy.Stdout = &said
+	var trouble safeBuffer
+	healthy.Stdout, healthy.Stderr = &said, &trouble
 	if err := healthy.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ steps:
 			timeout = "2s"
 		}
 		write(t, dir, file, fmt.Sprintf("flowrun: v1\nname: w\nsteps:\n  - {id: s, uses: evil.%s, timeout: %s, retry: {attempts: 1}}\n", action, timeout))
-		stdout, stderr, err := flowrun(t, binary, dir, "run", file, "-o", "json")
+		stdout, stderr, err := flowrunProcess(t, binary, dir, "run", file, "-o", "json")
 		var result struct {
 			Error struct{ Kind, Message string }
 		}
@@ -68,17 +69,17 @@ steps:
 		}
 	}
 	write(t, dir, "flood.yaml", "flowrun: v1\nname: w\nsteps: [{id: s, uses: evil.flood}]\n")
-	if _, stderr, err := flowrun(t, binary, dir, "run", "flood.yaml", "-o", "json"); err != nil || len(stderr) > 40<<20 {
+	if _, stderr, err := flowrunProcess(t, binary, dir, "run", "flood.yaml", "-o", "json"); err != nil || len(stderr) > 40<<20 {
 		t.Errorf("flood: %v, %d bytes of log", err, len(stderr))
 	}
 
 	if err := healthy.Wait(); err != nil || !strings.Contains(said.String(), `"succeeded"`) {
-		t.Errorf("the healthy run: %v\n%.500s", err, said.String())
+		t.Errorf("the healthy run: %v\n%.500s\n%s", err, said.String(), trouble.String())
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".flowrun/state/plugins/sock/*")); len(left) > 0 {
 		t.Errorf("sockets of plugins are left: %v", left)
 	}
-	stdout, stderr, err := flowrun(t, binary, dir, "runs", "list", "--status", "failed")
+	stdout, stderr, err := flowrunProcess(t, binary, dir, "runs", "list", "--status", "failed")
 	if err != nil || strings.Count(stdout, "failed") < len(wants) {
 		t.Errorf("the store afterwards: %v\n%s%s", err, stdout, stderr)
 	}

@@ -177,8 +177,7 @@ func TestADamagedStoreOrKeyHasItsOwnExitCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, stderr, err := flowrun(t, binary, dir, "run", "small.yaml", "--state", "state")
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != tt.code || !strings.Contains(stderr, tt.says) {
+			if exitOf(err) != tt.code || !strings.Contains(stderr, tt.says) {
 				t.Errorf("%v, want exit %d\n%s", err, tt.code, stderr)
 			}
 		})

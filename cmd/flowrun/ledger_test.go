@@ -3,12 +3,9 @@
 package main_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -103,21 +100,11 @@ type ledgerProject struct {
 // flowrun runs a command and wants its exit code.
 func (p *ledgerProject) flowrun(want int, args ...string) (out, problems string) {
 	p.t.Helper()
-	var stdout, stderr bytes.Buffer
-	command := exec.Command(p.binary, args...)
-	command.Dir, command.Stdout, command.Stderr = p.dir, &stdout, &stderr
-	command.Env = append(command.Environ(), "FLOWRUN_SECRET_T=token")
-	err, got := command.Run(), 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else if err != nil {
-		p.t.Fatal(err)
-	}
+	out, problems, got := flowrunHere(p.t, p.binary, p.dir, []string{"FLOWRUN_SECRET_T=token"}, args...)
 	if got != want {
-		p.t.Fatalf("flowrun %v exits %d, want %d\n%s%s", args, got, want, stdout.String(), stderr.String())
+		p.t.Fatalf("flowrun %v exits %d, want %d\n%s%s", args, got, want, out, problems)
 	}
-	return stdout.String(), stderr.String()
+	return out, problems
 }
 
 // run runs the workflow and returns the notes of what it read.

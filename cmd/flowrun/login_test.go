@@ -122,9 +122,15 @@ func (term *terminal) start(t *testing.T, binary, dir string, args ...string) *e
 }
 
 func exitOf(err error) int {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	var (
+		exit   *exec.ExitError
+		failed failedWith
+	)
+	switch {
+	case errors.As(err, &exit):
 		return exit.ExitCode()
+	case errors.As(err, &failed):
+		return int(failed)
 	}
 	return 0
 }
@@ -254,12 +260,11 @@ func TestASecretIsNowhereInClear(t *testing.T) {
 	var said strings.Builder
 	run := func(stdin string, args ...string) {
 		t.Helper()
-		command := exec.Command(binary, args...)
-		command.Dir, command.Stdin = dir, strings.NewReader(stdin)
-		command.Env = append(os.Environ(), "FLOWRUN_LOG=debug")
-		output, err := command.CombinedOutput()
-		if said.Write(output); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, output)
+		var output safeBuffer
+		environ := append(os.Environ(), "FLOWRUN_LOG=debug")
+		code, err := surroundings{dir: dir, executable: binary, environ: environ, stdin: strings.NewReader(stdin), location: time.UTC}.run(&output, &output, args...)
+		if said.WriteString(output.String()); err != nil || code != 0 {
+			t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, output.String())
 		}
 	}
 	run(canary+"\n", "secrets", "set", "CLIENT_SECRET")

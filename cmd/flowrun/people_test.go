@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,14 +17,7 @@ import (
 func codeOf(t *testing.T, want int, binary, dir string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	stdout, stderr, err := flowrun(t, binary, dir, args...)
-	got := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	if got != want {
+	if got := exitOf(err); got != want {
 		t.Fatalf("flowrun %v: exit code %d, want %d\n%s\n%s", args, got, want, stdout, stderr)
 	}
 	return stdout, stderr
@@ -62,7 +54,7 @@ func readShown(t *testing.T, text string) shown {
 func newestRun(t *testing.T, binary, dir, workflow string) string {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		stdout, _, err := flowrun(t, binary, dir, "runs", "list", "--workflow", workflow, "-o", "json")
+		stdout, _, err := flowrunProcess(t, binary, dir, "runs", "list", "--workflow", workflow, "-o", "json")
 		if id := firstID(stdout); err == nil && id != "" {
 			return id
 		}

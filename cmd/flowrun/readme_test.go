@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -57,13 +56,11 @@ func pageIsTrue(t *testing.T, page string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		command := exec.Command(binary, words[1:]...)
-		command.Dir, command.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
-		output, err := command.CombinedOutput()
-		if (err == nil) != (b.kind == "runs") {
-			t.Errorf("%s: %v\n%s", b.argument, err, output)
+		output, code := flowrunIn(t, binary, dir, words[1:]...)
+		if (code == 0) != (b.kind == "runs") {
+			t.Errorf("%s: exit code %d\n%s", b.argument, code, output)
 		}
-		compareLines(t, b, string(output))
+		compareLines(t, b, output)
 	}
 	if commands < 3 {
 		t.Errorf("%s shows %d commands with their output only", page, commands)

@@ -1,16 +1,12 @@
 package main_test
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -50,12 +46,13 @@ func TestScripts(t *testing.T) {
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			t.Parallel()
+			set := setByScripts(t, folder)
 			testscript.Run(t, testscript.Params{
 				Dir:                 folder,
 				UpdateScripts:       os.Getenv("UPDATE") != "",
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep, "fill": fill},
+				Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "feed": feed, "runid": runid, "until": until, "places": places, "serving": serving, "tell": tell, "keep": keep, "fill": fill},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("USER", "ann")
@@ -68,6 +65,7 @@ func TestScripts(t *testing.T) {
 					case "issue":
 						env.Setenv("THINGS", things())
 					}
+					env.Values[variables{}] = withNamesOf(env.Vars, set)
 					return nil
 				},
 			})
@@ -89,27 +87,6 @@ func buildPlugin(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// exits runs a command and wants its exit code: `exits 3 flowrun validate x`.
-func exits(ts *testscript.TestScript, negated bool, args []string) {
-	if negated || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	err = ts.Exec(args[1], args[2:]...)
-	got := 0
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		got = exit.ExitCode()
-	case err != nil:
-		ts.Fatalf("run %s: %v", args[1], err)
-	}
-	if got != want {
-		ts.Fatalf("%v: exit code %d, want %d\n%s", args[1:], got, want, ts.ReadFile("stderr"))
-	}
 }
 
 // places puts $WORK and the plugins into a file: `places flowrun.yaml`.
@@ -138,29 +115,4 @@ func keep(ts *testscript.TestScript, negated bool, args []string) {
 		ts.Fatalf("usage: keep VARIABLE")
 	}
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
-}
-
-// runid sets $RUN to the newest run: `runid --sandbox`.
-func runid(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(ts.Exec("flowrun", append([]string{"runs", "list", "--limit", "1", "-o", "json"}, args...)...))
-	ts.Setenv("RUN", firstID(ts.ReadFile("stdout")))
-}
-
-// until runs a command again and again until it succeeds and its stdout matches:
-// `until '"status":"queued"' flowrun runs -o json`.
-func until(ts *testscript.TestScript, negated bool, args []string) {
-	if negated || len(args) < 2 {
-		ts.Fatalf("usage: until PATTERN COMMAND...")
-	}
-	pattern, err := regexp.Compile(args[0])
-	ts.Check(err)
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		err := ts.Exec(args[1], args[2:]...)
-		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
-			return
-		}
-		if time.Now().After(end) {
-			ts.Fatalf("%v never printed %s (%v)", args[1:], args[0], err)
-		}
-	}
 }

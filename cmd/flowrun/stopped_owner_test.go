@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,8 +42,7 @@ func TestAStoreWhoseOwnerHangsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, stderr, err := flowrun(t, binary, dir, "runs", "list", "--state", "state")
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 73 {
+	if exitOf(err) != 73 {
 		t.Errorf("runs list: %v, want exit 73", err)
 	}
 	for _, want := range []string{"flowrun.db", fmt.Sprint(said.PID)} {

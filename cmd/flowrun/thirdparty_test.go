@@ -92,10 +92,25 @@ func write(t *testing.T, dir, name, content string) {
 
 func flowrun(t *testing.T, binary, dir string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	stdout, stderr, code := flowrunHere(t, binary, dir, []string{"FLOWRUN_SECRET_WEATHER_KEY=weather-key-123", "XDG_STATE_HOME=" + dir}, args...)
+	if code != 0 {
+		err = failedWith(code)
+	}
+	return stdout, stderr, err
+}
+
+// flowrunProcess is flowrun as a process, which may be killed.
+func flowrunProcess(t *testing.T, binary, dir string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	command := exec.Command(binary, args...)
 	command.Dir, command.Stdout, command.Stderr = dir, &out, &errs
-	command.Env = append(os.Environ(), "FLOWRUN_SECRET_WEATHER_KEY=weather-key-123", "XDG_STATE_HOME="+dir)
+	command.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
 	err = command.Run()
 	return out.String(), errs.String(), err
 }
+
+// failedWith is the exit code of a flowrun that failed.
+type failedWith int
+
+func (f failedWith) Error() string { return fmt.Sprintf("exit status %d", int(f)) }

@@ -1,0 +1,202 @@
+package main_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/flowrun/flowrun/internal/cli"
+)
+
+// surroundings are what a flowrun that runs in the process of the tests takes from
+// its own: all of it is handed in, and its plugins are processes as ever. What is
+// killed, gets signals, has a terminal or asks while an owner of the store begins
+// runs as a process.
+type surroundings struct {
+	dir, executable, user string
+	environ               []string
+	stdin                 io.Reader
+	location              *time.Location
+}
+
+// run runs `flowrun args...` and returns its exit code. A panic is an error.
+func (s surroundings) run(stdout, stderr io.Writer, args ...string) (code int, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("flowrun %q panicked: %v\n%s", args, cause, debug.Stack())
+		}
+	}()
+	if s.stdin == nil {
+		s.stdin = strings.NewReader("")
+	}
+	return cli.Run(args, cli.System{
+		Stdout: stdout, Stderr: stderr, Stdin: s.stdin,
+		Environ: s.environ, Dir: s.dir, Executable: s.executable, Host: "localhost", User: s.user, PID: os.Getpid(), Version: "dev",
+		Now: time.Now, Entropy: rand.Reader, Location: s.location,
+		Signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
+		Exit:    func(code int) { panic(fmt.Sprintf("exit with %d", code)) },
+	}), nil
+}
+
+// flowrunHere runs a command in a folder, with more variables than those of the tests,
+// and returns what it prints and its exit code. Its plugins run from the binary.
+func flowrunHere(t *testing.T, binary, dir string, environ []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs safeBuffer
+	code, err := surroundings{dir: dir, executable: binary, environ: append(os.Environ(), environ...), location: time.Local}.run(&out, &errs, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), code
+}
+
+// inScript runs `flowrun args...` as a script's current folder and environment have
+// it.
+func inScript(ts *testscript.TestScript, stdin io.Reader, args []string) (code int, stdout, stderr string) {
+	executable, err := exec.LookPath("flowrun")
+	ts.Check(err)
+	location, err := time.LoadLocation(ts.Getenv("TZ"))
+	ts.Check(err)
+	var out, errs safeBuffer
+	code, err = surroundings{
+		dir: ts.MkAbs("."), executable: executable, user: ts.Getenv("USER"), environ: environOf(ts), stdin: stdin, location: location,
+	}.run(&out, &errs, args...)
+	ts.Check(err)
+	return code, out.String(), errs.String()
+}
+
+// variables is the key of the names of all variables that a script may have.
+type variables struct{}
+
+// setsVariable finds what a script puts into its environment.
+var setsVariable = regexp.MustCompile(`(?m)^(?:\[[^]]*\] )*(?:env|keep) ([A-Za-z_][A-Za-z0-9_]*)`)
+
+// setByScripts are the names that the scripts of a folder give variables.
+func setByScripts(t *testing.T, folder string) []string {
+	t.Helper()
+	names := []string{"RUN", "URL", "SERVE"} // of runid and serving
+	scripts, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range setsVariable.FindAllSubmatch(text, -1) {
+			names = append(names, string(match[1]))
+		}
+	}
+	return names
+}
+
+// withNamesOf adds the names of an environment.
+func withNamesOf(environ, names []string) []string {
+	names = slices.Clone(names)
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// environOf is a script's environment as it is now.
+func environOf(ts *testscript.TestScript) []string {
+	names := ts.Value(variables{}).([]string)
+	var environ []string
+	for _, name := range names {
+		if value := ts.Getenv(name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// exits runs a command and wants its exit code: `exits 3 flowrun validate x`.
+// flowrun runs in this process.
+func exits(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	wantExit(ts, nil, args)
+}
+
+// feed is exits for a command that reads a file as its stdin: `feed FILE 0 flowrun
+// secrets set X`.
+func feed(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 3 || args[2] != "flowrun" {
+		ts.Fatalf("usage: feed FILE CODE flowrun...")
+	}
+	wantExit(ts, strings.NewReader(ts.ReadFile(args[0])), args[1:])
+}
+
+func wantExit(ts *testscript.TestScript, stdin io.Reader, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got, stdout, stderr := outcome(ts, stdin, args[1:])
+	_, _ = io.WriteString(ts.Stdout(), stdout) // both are in memory
+	_, _ = io.WriteString(ts.Stderr(), stderr)
+	if got != want {
+		ts.Fatalf("%v: exit code %d, want %d\n%s", args[1:], got, want, stderr)
+	}
+}
+
+// outcome runs a command: flowrun in this process, others as processes.
+func outcome(ts *testscript.TestScript, stdin io.Reader, args []string) (code int, stdout, stderr string) {
+	if args[0] == "flowrun" {
+		return inScript(ts, stdin, args[1:])
+	}
+	err := ts.Exec(args[0], args[1:]...)
+	exit, failed := err.(*exec.ExitError) //nolint:errorlint // Exec returns it bare
+	switch {
+	case failed:
+		code = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("run %s: %v", args[0], err)
+	}
+	return code, ts.ReadFile("stdout"), ts.ReadFile("stderr")
+}
+
+// runid sets $RUN to the newest run: `runid --sandbox`.
+func runid(ts *testscript.TestScript, _ bool, args []string) {
+	code, stdout, stderr := inScript(ts, nil, append([]string{"runs", "list", "--limit", "1", "-o", "json"}, args...))
+	if code != 0 {
+		ts.Fatalf("list runs: exit code %d\n%s", code, stderr)
+	}
+	ts.Setenv("RUN", firstID(stdout))
+}
+
+// until runs a command again and again until it succeeds and its stdout matches:
+// `until '"status":"queued"' flowrun runs -o json`. It waits for a store's owner to
+// begin: were it flowrun in this process, which may own the store for a moment, a
+// child of the tests would be taken for one of that owner's plugins.
+func until(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND...")
+	}
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%v never printed %s (%v)", args[1:], args[0], err)
+		}
+	}
+}
