@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 		served()[os.Args[3]]().Serve()
 		return
 	}
+	debug.SetGCPercent(400) // collecting took a tenth of the processor
 	testparallel.AtLeast(16)
 	os.Exit(m.Run())
 }

@@ -2,14 +2,22 @@ package plugins
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -128,7 +136,9 @@ func (l *line) startAuth(t *testing.T, o authsim.Options) {
 	}
 	l.auth = authsim.New(o)
 	l.kit = l.auth.Kit()
-	server := httptest.NewTLSServer(l.bodyFirst(http.HandlerFunc(l.serveAuth)))
+	server := httptest.NewUnstartedServer(l.bodyFirst(http.HandlerFunc(l.serveAuth)))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	l.url = server.URL
 	authority := filepath.Join(t.TempDir(), "ca.pem")
@@ -141,6 +151,30 @@ func (l *line) startAuth(t *testing.T, o authsim.Options) {
 		"management_url": server.URL, "api_key": secretRef("API_KEY"), "scim_token": secretRef("SCIM_TOKEN"),
 		"allow_hosts": []string{strings.TrimPrefix(server.URL, "https://")}, "ca_file": authority,
 	}
+}
+
+// newCertificate makes the certificate of all authorization servers, of a kind that
+// takes less of a processor than httptest's own.
+var newCertificate = sync.OnceValues(func() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	encoded, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: key}, err
+})
+
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	made, err := newCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 // serveAuth is the authorization server, whose next token may be a short one.

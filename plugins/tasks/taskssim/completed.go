@@ -60,7 +60,7 @@ func (s *Sim) completed(w http.ResponseWriter, r *http.Request, inRange func(tas
 		}
 	}
 	s.mu.Lock()
-	all := s.world.tasks
+	all := s.world.completed()
 	s.mu.Unlock()
 	found := []task{}
 	for _, t := range all {

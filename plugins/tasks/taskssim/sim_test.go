@@ -82,7 +82,7 @@ func span(days int) string {
 
 func TestDataIsRich(t *testing.T) {
 	s := newSim()
-	if n := len(s.world.tasks); n < 400 {
+	if n := len(s.world.completed()); n < 400 {
 		t.Errorf("%d completed tasks", n)
 	}
 	if n := len(s.world.ledger); n < 250 {
@@ -142,7 +142,7 @@ func TestSameMomentSameData(t *testing.T) {
 func TestIdsAreOfBothKinds(t *testing.T) {
 	s := newSim()
 	texts, numbers := 0, 0
-	for _, task := range s.world.tasks {
+	for _, task := range s.world.completed() {
 		switch id := task.ID.(type) {
 		case string:
 			texts++

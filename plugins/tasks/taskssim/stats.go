@@ -23,7 +23,7 @@ type projectCount struct {
 // fields are the simulator's.
 func (s *Sim) stats(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	all, projects, now := s.world.tasks, s.world.projects, s.world.now
+	all, projects, now := s.world.completed(), s.world.projects, s.world.now
 	s.mu.Unlock()
 	today := now.Truncate(24 * time.Hour)
 	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)

@@ -47,24 +47,32 @@ type due struct {
 // weekly is how many tasks a usual week has on each day, from Sunday on.
 var weekly = [7]int{0, 3, 4, 3, 4, 3, 1}
 
-// addTasks completes tasks on every day up to now. The week before this one
-// was a slow one and the one before that a busy one, so that a comparison of
+// completed returns tasks that were completed on every day up to now. The week before
+// this one was a slow one and the one before that a busy one, so that a comparison of
 // weeks has something to say on any day.
-func (w *world) addTasks() {
+func (w *world) completed() []task {
+	if w.tasks != nil {
+		return w.tasks
+	}
+	joined := map[int64][]project{}
+	for id := range w.workspaces {
+		joined[id] = w.joined(id)
+	}
 	today := w.now.Truncate(24 * time.Hour)
 	for ago := historyDays; ago >= 0; ago-- {
 		day := today.AddDate(0, 0, -ago)
-		for i := range w.tasksOn(day, today) {
+		for i := range tasksOn(day, today) {
 			at := day.Add(8*time.Hour + time.Duration(i*77)*time.Minute + time.Duration(ago%60)*time.Second)
 			if !at.After(w.now) {
-				w.tasks = append(w.tasks, w.newTask(at, ago, i))
+				w.tasks = append(w.tasks, newTask(joined, at, ago, i))
 			}
 		}
 	}
 	slices.Reverse(w.tasks)
+	return w.tasks
 }
 
-func (w *world) tasksOn(day, today time.Time) int {
+func tasksOn(day, today time.Time) int {
 	usual := weekly[day.Weekday()]
 	if usual < 2 {
 		return usual
@@ -92,11 +100,12 @@ var (
 	tags  = [][]string{{}, {"review"}, {"client-x"}, {"deep-work"}, {"client-y", "review"}, {"client-x", "waiting"}, {}, {"waiting"}, {"spring-sale"}, {"autumn-readers", "review"}, {"client-x", "spring-sale"}}
 )
 
-func (w *world) newTask(at time.Time, ago, i int) task {
+// newTask makes one of the tasks of a moment, in a project that the user has joined.
+func newTask(joined map[int64][]project, at time.Time, ago, i int) task {
 	key := fmt.Sprintf("task %s %d", at.Format(time.DateOnly), i)
 	rnd := simkit.SeedOf(key)
 	home := simkit.Pick(rnd, []int64{Brightwater, Brightwater, Brightwater, Northgate, Harbor})
-	projects := w.joined(home)
+	projects := joined[home]
 	p := projects[min(rnd.Below(len(projects)), rnd.Below(len(projects)))] // the first ones are the busiest
 	t := task{
 		ID: textID(key), Content: simkit.Pick(rnd, verbs) + " " + simkit.Pick(rnd, nouns), WorkspaceID: home, ProjectID: p.ID,

@@ -48,7 +48,7 @@ type world struct {
 	now         time.Time
 	workspaces  map[int64]workspace
 	projects    []project
-	tasks       []task // newest completion first
+	tasks       []task // newest completion first; nil until somebody asks (completed)
 	ledger      []entry
 	invitations []invitation
 	labels      map[string]int // shared label -> active tasks that carry it
@@ -69,7 +69,6 @@ func newWorld(now time.Time) *world {
 	for _, id := range []int64{Brightwater, Northgate, Harbor} {
 		w.addProjects(w.workspaces[id])
 	}
-	w.addTasks()
 	w.addLedger()
 	w.addInvitations()
 	return w
