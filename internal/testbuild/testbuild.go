@@ -6,7 +6,9 @@ package testbuild
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,12 +20,12 @@ import (
 // Program puts the program of a package at path: its folder is named from the
 // working directory, and the flags are those of `go build`. It has no debug
 // information and no mark of the repository's state. Each caller has a file of its
-// own, whose processes can be told from those of others; a program with an overlay
-// is the caller's alone. Safe for concurrent use, also by several processes.
+// own, whose processes can be told from those of others. Safe for concurrent use, also
+// by several processes.
 func Program(path, source string, flags ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s -w"}, flags...)
 	cache, err := os.UserCacheDir()
-	if err != nil || slices.Contains(flags, "-overlay") {
+	if err != nil {
 		return build(path, source, args)
 	}
 	cache = filepath.Join(cache, "flowrun-tests")
@@ -68,8 +70,9 @@ func build(path, source string, args []string) error {
 	return nil
 }
 
-// keyOf names what a program is made of: its package's place in the module, and the
-// flags. Other checkouts of the module use the same file, one after the other.
+// keyOf names what a program is made of: its package's place in the module, the flags,
+// and the files that an overlay replaces. Other checkouts of the module use the same
+// file, one after the other.
 func keyOf(source string, args []string) (string, error) {
 	folder, err := filepath.Abs(source)
 	if err != nil {
@@ -95,6 +98,29 @@ func keyOf(source string, args []string) (string, error) {
 		return "", fmt.Errorf("ask for the settings of go: %w", err)
 	}
 	parts := append([]string{filepath.ToSlash(inside), string(settings)}, args...)
+	if i := slices.Index(parts, "-overlay"); i >= 0 {
+		replaced, err := replacedBy(parts[i+1], root)
+		if err != nil {
+			return "", err
+		}
+		parts = slices.Replace(parts, i+1, i+2, replaced...)
+	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return filepath.Base(folder) + "-" + hex.EncodeToString(sum[:8]), nil
+}
+
+// replacedBy returns the files that an overlay replaces, as they lie below root.
+func replacedBy(overlay, root string) (files []string, err error) {
+	text, err := os.ReadFile(overlay)
+	if err != nil {
+		return nil, fmt.Errorf("read the overlay: %w", err)
+	}
+	var content struct{ Replace map[string]string }
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, fmt.Errorf("read the overlay %s: %w", overlay, err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(content.Replace)) {
+		files = append(files, strings.TrimPrefix(file, root))
+	}
+	return files, nil
 }

@@ -69,6 +69,35 @@ func TestAProgramIsThatOfItsSource(t *testing.T) {
 	}
 }
 
+// TestAnOverlayIsLookedAt: two that replace the same file share a program, one after the
+// other, and the program without them is another.
+func TestAnOverlayIsLookedAt(t *testing.T) {
+	emptyCache(t)
+	dir := module(t, "one")
+	t.Chdir(dir)
+	overlay := func(word string) string {
+		text := `{"Replace": {"` + filepath.Join(dir, "main.go") + `": "` + filepath.Join(module(t, word), "main.go") + `"}}`
+		path := filepath.Join(t.TempDir(), "overlay.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, want := range []string{"one", "spoiled", "one", "broken", "spoiled"} {
+		var flags []string
+		if want != "one" {
+			flags = []string{"-overlay", overlay(want)}
+		}
+		path := filepath.Join(t.TempDir(), "program")
+		if err := testbuild.Program(path, ".", flags...); err != nil {
+			t.Fatal(err)
+		}
+		if got := says(t, path); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
+
 func TestProgramsAreMadeBesideEachOther(t *testing.T) {
 	emptyCache(t)
 	out := t.TempDir()

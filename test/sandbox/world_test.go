@@ -163,7 +163,40 @@ func newWorldAt(t *testing.T, binary string, s *service) *world {
 	t.Helper()
 	w := &world{t: t, binary: binary, dir: t.TempDir(), service: s}
 	w.write("flowrun.yaml", projectFile)
+	w.describe()
 	return w
+}
+
+// describe gives the project what a sandbox of it keeps of its plugins: they are
+// described once for all worlds, by a command that reaches no service.
+func (w *world) describe() {
+	w.t.Helper()
+	described.once.Do(func() {
+		first := &world{t: w.t, binary: flowrunProgram(w.t), dir: filepath.Join(built.dir, "described"), service: newService(w.t, "127.0.0.2")}
+		first.write("flowrun.yaml", projectFile)
+		first.write("w.yaml", workflow("w", "steps:\n  - uses: things.list\n"))
+		first.exits(3, "run", "--sandbox", "w.yaml")
+		if n := first.service.bytes.Load(); n != 0 {
+			w.t.Errorf("%d bytes reached the service while its plugin was described", n)
+		}
+		described.plugins = filepath.Join(first.dir, sandboxState, "plugins")
+	})
+	state := filepath.Join(w.dir, sandboxState)
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if output, err := exec.Command("cp", "-R", described.plugins, state).CombinedOutput(); err != nil {
+		w.t.Fatalf("copy what is known of the plugins: %v\n%s", err, output)
+	}
+}
+
+// sandboxState is where a sandbox of a project keeps its state.
+const sandboxState = ".flowrun/state/sandbox"
+
+// described is what the first sandbox has kept of the plugins.
+var described struct {
+	once    sync.Once
+	plugins string
 }
 
 // write writes a file of the project, with the places of the world put in.
@@ -321,7 +354,7 @@ func (w *world) serve(args ...string) *server {
 		default:
 		}
 		var owner struct{ URL string }
-		data, err := os.ReadFile(filepath.Join(w.dir, ".flowrun/state/sandbox/owner.json"))
+		data, err := os.ReadFile(filepath.Join(w.dir, sandboxState, "owner.json"))
 		if err == nil && json.Unmarshal(data, &owner) == nil && owner.URL != "" && strings.Contains(s.output.String(), "log in, once") {
 			s.URL = owner.URL
 			return s
