@@ -6,12 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
 // codesProject is a project in which the examples of project codes stand.
@@ -116,12 +116,12 @@ func runExample(t *testing.T, binary, code, text string, wrong bool) string {
 			args = []string{"run", "--sandbox", "workflow.yaml"}
 		}
 	}
-	var output safeBuffer
 	environ := append(os.Environ(), "XDG_STATE_HOME="+dir, "NO_COLOR=1", "FLOWRUN_SECRET_TOKEN=a-token-for-tests")
-	if _, err := (surroundings{dir: dir, executable: binary, environ: environ, location: time.UTC}).run(&output, &output, args...); err != nil {
+	_, output, err := testcommand.Command{Dir: dir, Executable: binary, Environ: environ}.Combined(args...) // the exit code follows from the problems
+	if err != nil {
 		t.Fatal(err)
 	}
-	return output.String() // the exit code follows from the problems
+	return output
 }
 
 // buildThings builds a plugin of which flowrun has no simulator.

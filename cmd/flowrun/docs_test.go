@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
 // comingFrom is the folder with the jobs that other products' documentation
@@ -208,12 +209,11 @@ func (b workflowBlock) check(t *testing.T, binary, dir string) {
 // what it prints and its exit code.
 func flowrunIn(t *testing.T, binary, dir string, args ...string) (output string, code int) {
 	t.Helper()
-	var printed safeBuffer
-	code, err := surroundings{dir: dir, executable: binary, environ: append(os.Environ(), "XDG_STATE_HOME="+dir, "TZ=UTC"), location: time.UTC}.run(&printed, &printed, args...)
+	code, output, err := testcommand.Command{Dir: dir, Executable: binary, Environ: append(os.Environ(), "XDG_STATE_HOME="+dir, "TZ=UTC")}.Combined(args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return printed.String(), code
+	return output, code
 }
 
 // filesBelow lists the files of a folder with an ending, folders below it

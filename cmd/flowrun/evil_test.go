@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
 // TestAnEvilPluginFailsItsOwnStepOnly (P18): every fault ends its step with a
@@ -35,7 +36,7 @@ steps:
 	healthy := exec.Command(binary, "run", "healthy.yaml", "-o", "json")
 	healthy.Dir = dir
 	var said strings.Builder
-	var trouble safeBuffer
+	var trouble testcommand.Buffer
 	healthy.Stdout, healthy.Stderr = &said, &trouble
 	if err := healthy.Start(); err != nil {
 		t.Fatal(err)

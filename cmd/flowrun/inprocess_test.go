@@ -1,14 +1,12 @@
 package main_test
 
 import (
-	"crypto/rand"
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,49 +15,18 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/flowrun/flowrun/internal/cli"
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
-
-// surroundings are what a flowrun that runs in the process of the tests takes from
-// its own: all of it is handed in, and its plugins are processes as ever. What is
-// killed, gets signals, has a terminal or asks while an owner of the store begins
-// runs as a process.
-type surroundings struct {
-	dir, executable, user string
-	environ               []string
-	stdin                 io.Reader
-	location              *time.Location
-}
-
-// run runs `flowrun args...` and returns its exit code. A panic is an error.
-func (s surroundings) run(stdout, stderr io.Writer, args ...string) (code int, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("flowrun %q panicked: %v\n%s", args, cause, debug.Stack())
-		}
-	}()
-	if s.stdin == nil {
-		s.stdin = strings.NewReader("")
-	}
-	return cli.Run(args, cli.System{
-		Stdout: stdout, Stderr: stderr, Stdin: s.stdin,
-		Environ: s.environ, Dir: s.dir, Executable: s.executable, Host: "localhost", User: s.user, PID: os.Getpid(), Version: "dev",
-		Now: time.Now, Entropy: rand.Reader, Location: s.location,
-		Signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-		Exit:    func(code int) { panic(fmt.Sprintf("exit with %d", code)) },
-	}), nil
-}
 
 // flowrunHere runs a command in a folder, with more variables than those of the tests,
 // and returns what it prints and its exit code. Its plugins run from the binary.
 func flowrunHere(t *testing.T, binary, dir string, environ []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errs safeBuffer
-	code, err := surroundings{dir: dir, executable: binary, environ: append(os.Environ(), environ...), location: time.Local}.run(&out, &errs, args...)
+	code, stdout, stderr, err := testcommand.Command{Dir: dir, Executable: binary, Environ: append(os.Environ(), environ...), Location: time.Local}.Output(args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.String(), errs.String(), code
+	return stdout, stderr, code
 }
 
 // inScript runs `flowrun args...` as a script's current folder and environment have
@@ -69,12 +36,11 @@ func inScript(ts *testscript.TestScript, stdin io.Reader, args []string) (code i
 	ts.Check(err)
 	location, err := time.LoadLocation(ts.Getenv("TZ"))
 	ts.Check(err)
-	var out, errs safeBuffer
-	code, err = surroundings{
-		dir: ts.MkAbs("."), executable: executable, user: ts.Getenv("USER"), environ: environOf(ts), stdin: stdin, location: location,
-	}.run(&out, &errs, args...)
+	code, stdout, stderr, err = testcommand.Command{
+		Dir: ts.MkAbs("."), Executable: executable, User: ts.Getenv("USER"), Environ: environOf(ts), Stdin: stdin, Location: location,
+	}.Output(args...)
 	ts.Check(err)
-	return code, out.String(), errs.String()
+	return code, stdout, stderr
 }
 
 // variables is the key of the names of all variables that a script may have.
@@ -161,9 +127,9 @@ func outcome(ts *testscript.TestScript, stdin io.Reader, args []string) (code in
 		return inScript(ts, stdin, args[1:])
 	}
 	err := ts.Exec(args[0], args[1:]...)
-	exit, failed := err.(*exec.ExitError) //nolint:errorlint // Exec returns it bare
+	var exit *exec.ExitError
 	switch {
-	case failed:
+	case errors.As(err, &exit):
 		code = exit.ExitCode()
 	case err != nil:
 		ts.Fatalf("run %s: %v", args[0], err)

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
 // loginProject makes a project with one connection of the plugin fakeauth and
@@ -260,11 +262,10 @@ func TestASecretIsNowhereInClear(t *testing.T) {
 	var said strings.Builder
 	run := func(stdin string, args ...string) {
 		t.Helper()
-		var output safeBuffer
 		environ := append(os.Environ(), "FLOWRUN_LOG=debug")
-		code, err := surroundings{dir: dir, executable: binary, environ: environ, stdin: strings.NewReader(stdin), location: time.UTC}.run(&output, &output, args...)
-		if said.WriteString(output.String()); err != nil || code != 0 {
-			t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, output.String())
+		code, output, err := testcommand.Command{Dir: dir, Executable: binary, Environ: environ, Stdin: strings.NewReader(stdin)}.Combined(args...)
+		if said.WriteString(output); err != nil || code != 0 {
+			t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, output)
 		}
 	}
 	run(canary+"\n", "secrets", "set", "CLIENT_SECRET")

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/flowrun/flowrun/engine/telemetry"
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
 // canary is a secret that must be seen by the service alone.
@@ -105,27 +106,9 @@ func newFakeService(t *testing.T) *fakeService {
 type observedServer struct {
 	t       *testing.T
 	command *exec.Cmd
-	stderr  *safeBuffer
+	stderr  *testcommand.Buffer
 	url     string
 	token   string
-}
-
-// safeBuffer is written by a process while it is read.
-type safeBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *safeBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(data)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
 }
 
 var runIDOf = regexp.MustCompile(`"run":\{"id":"([0-9a-z]{26})"`)
@@ -134,7 +117,7 @@ var servesAt = regexp.MustCompile(`flowrun serves (http://\S+)`)
 
 func startObserved(t *testing.T, binary, dir string, environ []string, args ...string) *observedServer {
 	t.Helper()
-	s := &observedServer{t: t, command: exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), stderr: &safeBuffer{}}
+	s := &observedServer{t: t, command: exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), stderr: &testcommand.Buffer{}}
 	s.command.Dir, s.command.Stderr = dir, s.stderr
 	s.command.Env = append(append(os.Environ(), "XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir), environ...)
 	if err := s.command.Start(); err != nil {

@@ -60,6 +60,7 @@ func ProductRules() Rules {
 
 			"internal/web/markdown": {},
 			"internal/testbuild":    {},
+			"internal/testcommand":  {"internal/cli"},
 			"test/walks":            {"engine", "engine/runs", "engine/workspace", "internal/cli", "internal/web", "sdk"},
 
 			"internal/doctor":   append(rooms(), "engine", "engine/diag", "engine/plan", "engine/runs", "engine/telemetry", "internal/web"),

@@ -19,10 +19,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/flowrun/flowrun/internal/testbuild"
+	"github.com/flowrun/flowrun/internal/testcommand"
 )
 
 // build makes the program of this source, or of the one that an overlay makes of
@@ -40,10 +42,14 @@ func build(t *testing.T, binary, overlay string) error {
 	return nil
 }
 
-// program runs flowrun in a folder of its own.
+// program runs flowrun in a folder of its own. What owns the store is a process;
+// commands that ask it run in the process of the tests, every sixteenth and those of
+// a spoiled program as processes too.
 type program struct {
 	binary, dir string
 	env         []string
+	spoiled     bool         // the binary is of another source than this process
+	started     atomic.Int64 // how many commands
 }
 
 // ran is what a command left.
@@ -52,17 +58,34 @@ type ran struct {
 	stdout, stderr string
 }
 
-// run starts the program and waits for its end.
+// run runs a command and waits for its end.
 func (p *program) run(ctx context.Context, args ...string) (ran, error) {
+	var (
+		r   ran
+		err error
+	)
+	if p.spoiled || p.started.Add(1)%16 == 0 {
+		r, err = p.start(ctx, args)
+	} else {
+		r.code, r.stdout, r.stderr, err = testcommand.Command{Dir: p.dir, Executable: p.binary, Environ: p.env}.Output(args...)
+	}
+	if err != nil {
+		return ran{}, fmt.Errorf("flowrun %s: %w", strings.Join(args, " "), err)
+	}
+	return r, ctx.Err()
+}
+
+// start runs a command as a process.
+func (p *program) start(ctx context.Context, args []string) (ran, error) {
 	var stdout, stderr bytes.Buffer
 	c := exec.CommandContext(ctx, p.binary, args...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = p.dir, p.env, &stdout, &stderr
 	err := c.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return ran{}, fmt.Errorf("flowrun %s: %w", strings.Join(args, " "), err)
+		return ran{}, err
 	}
-	return ran{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}, ctx.Err()
+	return ran{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
 // own starts the process that owns the store: the others are clients of it. The

@@ -105,6 +105,7 @@ func noticed(t *testing.T, m mutant.Mutant, cases []*example) ([]string, error) 
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		s := newStage(t, binary, acts)
+		s.spoiled = true
 		s.own(t)
 		s.perform(ctx, callers)
 		if found := noticedIn(acts); len(found) > 0 {
