@@ -71,7 +71,8 @@ func ProductRules() Rules {
 			"plugins":           {"sdk"},
 			"plugins/*/*sim":    {"internal/simkit"},
 			"plugins/*/cmd/*":   {"plugins/*"},
-			"sdk":               {"proto/**"},
+			"sdk":               {"internal/near", "proto/**"},
+			"internal/near":     {},
 			"sdk/sdktest":       {"sdk", "proto/**"},
 			"proto":             {},
 
@@ -104,7 +105,7 @@ func ProductRules() Rules {
 			"engine/quota":         {},
 			"engine/runs":          {"engine/plan", "engine/diag"},
 			"engine/fault":         {"engine/diag"},
-			"engine/diag":          {},
+			"engine/diag":          {"internal/near"},
 			"engine/duration":      {},
 			"engine/schema":        {"engine/duration", "engine/diag"},
 			"engine/secret":        {},

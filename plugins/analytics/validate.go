@@ -151,7 +151,7 @@ func sortProblems(in AggregateInput, unknown unknowns) []sdk.Problem {
 
 // suggestion says what a name may be, or what there is.
 func suggestion(name string, names []string) string {
-	if near := nearest(name, names); near != "" {
+	if near := sdk.Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean `%s`?", near)
 	}
 	return "there are " + strings.Join(names, ", ")

@@ -54,38 +54,3 @@ func aggregatesOf(entity string) []string {
 
 // properties are all that can be filtered on.
 func properties() []string { return slices.Concat(textProperties, choiceProperties) }
-
-// nearest returns the candidate that word may be a slip of, or "".
-func nearest(word string, candidates []string) string {
-	if len(word) > 64 {
-		return ""
-	}
-	best, limit := "", 1+len(word)/4
-	for _, candidate := range candidates {
-		if d := distance(word, candidate); d < limit {
-			best, limit = candidate, d
-		}
-	}
-	return best
-}
-
-// distance counts insertions, deletions and changes of letters.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
