@@ -146,7 +146,7 @@ func roomRules() map[string][]string {
 			"engine/schema", "engine/secret", "engine/store", "engine/workspace",
 		},
 		"engine/ports":    {"engine/dispatch", "engine/plan", "engine/runs", "engine/ratelimit", "engine/store", "engine/workspace"},
-		"engine/runquery": {"engine/diag", "engine/eval", "engine/plan", "engine/runs", "engine/schema", "engine/store"},
+		"engine/runquery": {"engine/diag", "engine/duration", "engine/eval", "engine/plan", "engine/runs", "engine/schema", "engine/store"},
 		"engine/preview":  {"engine/eval", "engine/fault", "engine/plan", "engine/runs", "engine/ratelimit", "engine/schema", "engine/workspace"},
 		"engine/services": {"engine/diag", "engine/fault", "engine/secret", "engine/store", "engine/plan", "engine/quota", "engine/runs", "engine/pluginhost"},
 	}

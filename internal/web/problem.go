@@ -27,6 +27,7 @@ func problemOf(err error) *Problem {
 		plugin   *engine.PluginChangedError
 		busy     *fault.BusyError
 		query    *runquery.QueryError
+		filter   *runquery.FilterError
 		list     diag.List
 		reused   *engine.ReusedKeyError
 	)
@@ -50,6 +51,12 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &query):
 		answer := wire.NewProblem(wire.CodeBadRequest, query.Error()).With(query.Hint())
 		answer.Problems = query.Problems
+		return answer
+	case errors.As(err, &filter):
+		shown := *filter
+		shown.Text = shorten(filter.Text)
+		answer := wire.NewProblem(wire.CodeBadRequest, shown.Error()).With(filter.Hint)
+		answer.Input = filter.Part
 		return answer
 	case errors.As(err, &list):
 		return invalidWorkflow(list)

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/wire"
@@ -53,7 +54,7 @@ func (s *server) logs(ctx context.Context, in *logsQuery) (Page[runs.Log], error
 	if err != nil {
 		return none, err
 	}
-	since, err := s.readMoment("since", in.Since)
+	since, err := runquery.Moment("since", in.Since, s.Now)
 	if err != nil {
 		return none, err
 	}

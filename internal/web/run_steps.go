@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -46,7 +47,7 @@ func (s *server) steps(ctx context.Context, in *stepsQuery) (Page[runs.Step], er
 	if err != nil {
 		return none, err
 	}
-	since, err := s.readMoment("since", in.Since)
+	since, err := runquery.Moment("since", in.Since, s.Now)
 	if err != nil {
 		return none, err
 	}

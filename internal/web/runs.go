@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web/guard"
 	"github.com/flowrun/flowrun/internal/web/wire"
@@ -66,20 +66,11 @@ type runsQuery struct {
 }
 
 func (s *server) runs(ctx context.Context, in *runsQuery) (Page[runs.Run], error) {
-	since, err := s.readMoment("since", in.Since)
+	filter, err := runquery.Text{
+		Workflow: in.Workflow, Status: string(in.Status), Attention: in.Attention, Labels: in.Labels, Since: in.Since, Query: in.Query, Cursor: in.Cursor, Limit: in.Limit,
+	}.Filter(s.Now)
 	if err != nil {
 		return Page[runs.Run]{}, err
-	}
-	filter := runs.Filter{Workflow: in.Workflow, Status: in.Status, Attention: in.Attention, Since: since, Query: in.Query, Limit: in.Limit, Cursor: in.Cursor, Labels: map[string]string{}}
-	if in.Cursor != "" && !ValidCursor(in.Cursor) {
-		return Page[runs.Run]{}, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("cursor %q is not the next_cursor of a list", shorten(in.Cursor)))
-	}
-	for _, label := range in.Labels {
-		name, value, ok := strings.Cut(label, "=")
-		if !ok || name == "" {
-			return Page[runs.Run]{}, wire.NewProblem(wire.CodeBadRequest, fmt.Sprintf("label %q is not name=value", shorten(label)))
-		}
-		filter.Labels[name] = value
 	}
 	rows, next, err := s.Runs.List(ctx, filter)
 	return newPage(rows, next), err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/web/guard"
@@ -145,7 +146,7 @@ type nextQuery struct {
 }
 
 func (s *server) nextFires(ctx context.Context, in *nextQuery) (NextAnswer, error) {
-	from, err := s.readMoment("from", in.From)
+	from, err := runquery.Moment("from", in.From, s.Now)
 	if err != nil {
 		return NextAnswer{}, err
 	}
@@ -165,11 +166,11 @@ type firesQuery struct {
 }
 
 func (s *server) fires(ctx context.Context, in *firesQuery) (Page[runs.Fire], error) {
-	since, err := s.readMoment("since", in.Since)
+	since, err := runquery.Moment("since", in.Since, s.Now)
 	if err != nil {
 		return Page[runs.Fire]{}, err
 	}
-	until, err := s.readMoment("until", in.Until)
+	until, err := runquery.Moment("until", in.Until, s.Now)
 	if err != nil {
 		return Page[runs.Fire]{}, err
 	}
@@ -239,7 +240,7 @@ func (s *server) asked(body BackfillBody) (trigger.BackfillRequest, error) {
 		name, text string
 		into       *time.Time
 	}{{"from", body.From, &request.From}, {"until", body.Until, &request.Until}} {
-		at, err := s.readMoment(one.name, one.text)
+		at, err := runquery.Moment(one.name, one.text, s.Now)
 		if err == nil {
 			*one.into = at
 			continue

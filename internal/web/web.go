@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
@@ -159,14 +160,12 @@ type CallLine struct {
 	Problem  *Problem       `json:"problem,omitempty"`
 }
 
-var runIDPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
-
 // ValidCursor reports whether text may be the cursor of a list of runs, which is
 // the id of the last run that was listed.
-func ValidCursor(text string) bool { return ValidRunID(text) }
+func ValidCursor(text string) bool { return runquery.IsID(text) }
 
 // ValidRunID reports whether a text has the form of a run's id.
-func ValidRunID(text string) bool { return runIDPattern.MatchString(text) }
+func ValidRunID(text string) bool { return runquery.IsID(text) }
 
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 

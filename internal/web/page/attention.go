@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -155,13 +156,13 @@ func (s *site) askingOnes(ctx context.Context, found *needy, run runs.Run) error
 func (s *site) acknowledge(r *http.Request) (*outcome, error) {
 	request := engine.AcknowledgeRequest{By: by(r)}
 	if id := r.PostFormValue("run"); id != "" {
-		if !cursorPattern.MatchString(id) {
+		if !runquery.IsID(id) {
 			return nil, notFound("run", id)
 		}
 		request.Runs = []string{id}
 	} else {
 		request.Workflow, request.UpTo = r.PostFormValue("workflow"), r.PostFormValue("up_to")
-		if !cursorPattern.MatchString(request.UpTo) {
+		if !runquery.IsID(request.UpTo) {
 			return nil, &refused{http.StatusBadRequest, "nothing was acknowledged", "go back, and use the button of the page"}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/graph"
 	"github.com/flowrun/flowrun/engine/plan"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 )
 
@@ -55,7 +56,7 @@ type count struct {
 
 // look reads a run. One that does not exist is not asked for.
 func (s *site) look(ctx context.Context, id string) (*engine.RunView, error) {
-	if !cursorPattern.MatchString(id) {
+	if !runquery.IsID(id) {
 		return nil, notFound("run", id)
 	}
 	return s.Engine.View(ctx, id)

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
+	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/web/guard"
 )
@@ -56,7 +57,7 @@ func (s *site) runActions() []action {
 // runID is the id in the path. One that no run can have goes nowhere.
 func runID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
-	if !cursorPattern.MatchString(id) {
+	if !runquery.IsID(id) {
 		return "", notFound("run", id)
 	}
 	return id, nil

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
 )
@@ -87,54 +86,36 @@ var runStatuses = []runs.Status{
 	runs.RunRunning, runs.RunWaiting, runs.RunPaused, runs.RunFailed, runs.RunTimedOut, runs.RunSucceeded, runs.RunCanceled, runs.RunQueued,
 }
 
-var cursorPattern = regexp.MustCompile(`^[0-7][0-9a-hjkmnp-tv-z]{25}$`)
-
-// asked turns the filter into the engine's; wrong says what can't be asked.
-func (f runFilter) asked(now time.Time) (asked runs.Filter, wrong string) {
-	asked = runs.Filter{Workflow: f.Workflow, Limit: pageRows}
+// asked turns the filter into the engine's.
+func (f runFilter) asked(now func() time.Time) (runs.Filter, error) {
+	text := runquery.Text{Workflow: f.Workflow, Status: f.Status, Since: f.Since, Query: f.Query, Cursor: f.Cursor, Limit: pageRows}
 	if f.Status == needsAttention {
-		asked.Attention = true
-	} else if f.Status != "" {
-		if !slices.Contains(runStatuses, runs.Status(f.Status)) {
-			return asked, "there is no status " + f.Status
-		}
-		asked.Status = runs.Status(f.Status)
+		text.Status, text.Attention = "", true
 	}
 	if f.Label != "" {
-		name, value, ok := strings.Cut(f.Label, "=")
-		if !ok || name == "" {
-			return asked, "a label is written name=value"
-		}
-		asked.Labels = map[string]string{name: value}
+		text.Labels = []string{f.Label}
 	}
-	if f.Since != "" {
-		age, exists := map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}[f.Since]
-		if !exists {
-			return asked, "the period is 1h, 24h, 7d or 30d"
-		}
-		asked.Since = now.Add(-age)
-	}
-	if f.Cursor != "" {
-		if !cursorPattern.MatchString(f.Cursor) {
-			return asked, "the page of the list does not exist"
-		}
-		asked.Cursor = f.Cursor
-	}
-	if asked.Query = f.Query; f.Query != "" {
-		if err := runquery.Check(f.Query); err != nil {
-			return asked, queryText(err)
-		}
-	}
-	return asked, ""
+	return text.Filter(now)
 }
 
-// queryText is what is wrong with a query, and what to do about it.
-func queryText(err error) string {
-	var wrong *runquery.QueryError
-	if !errors.As(err, &wrong) || wrong.Hint().Text == "" {
+// filterText is what is wrong with a filter, and what to do about it; "" where err is
+// no word about the filter.
+func filterText(err error) string {
+	var query *runquery.QueryError
+	var part *runquery.FilterError
+	hint := diag.Hint{}
+	switch {
+	case errors.As(err, &query):
+		hint = query.Hint()
+	case errors.As(err, &part):
+		hint = part.Hint
+	default:
+		return ""
+	}
+	if hint.Text == "" {
 		return err.Error()
 	}
-	return wrong.Error() + ": " + wrong.Hint().Text
+	return err.Error() + ": " + hint.Text
 }
 
 // runs is the list of runs. Its filter stands in the URL.
@@ -146,15 +127,13 @@ func (s *site) runs(r *http.Request) (*screen, error) {
 	}
 	data := runsData{Filter: filter, Statuses: statusTabs(filter), Since: sinceChoices, CLI: filter.command()}
 	made := &screen{Title: "Runs", Nav: "/runs", Template: "runs", Live: live{Runs: true}}
-	asked, wrong := filter.asked(s.Now())
-	if wrong != "" {
-		data.Wrong = wrong
-		made.Data, made.Status = data, http.StatusBadRequest
-		return made, nil
+	asked, err := filter.asked(s.Now)
+	var found []runs.Run
+	next := ""
+	if err == nil {
+		found, next, err = s.Engine.List(r.Context(), asked)
 	}
-	found, next, err := s.Engine.List(r.Context(), asked)
-	if failed := (*runquery.QueryError)(nil); errors.As(err, &failed) {
-		data.Wrong = queryText(failed)
+	if data.Wrong = filterText(err); data.Wrong != "" {
 		made.Data, made.Status = data, http.StatusBadRequest
 		return made, nil
 	}
