@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/local"
@@ -84,7 +85,7 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.always.begin(append(parts, e.takeUp, e.followWorkflows)...)
+	return e.always.begin(append(parts, e.takeUp, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
 }
 
 // sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that

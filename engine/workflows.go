@@ -185,9 +185,6 @@ func (r *ReloadResult) compare(before, now *inforce.LoadedFiles) {
 	slices.Sort(r.Removed)
 }
 
-// followWorkflows puts changes of the workflow files in force until ctx ends.
-func (e *Engine) followWorkflows(ctx context.Context) { e.revisions.Follow(ctx, time.After) }
-
 // WorkflowInfo is one workflow file of the project as it is in force.
 type WorkflowInfo struct {
 	Name        string            `json:"name"` // "" where the file never was good enough to say

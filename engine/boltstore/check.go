@@ -103,6 +103,7 @@ type contentCheck struct {
 }
 
 func (c *contentCheck) all(ctx context.Context) error {
+	var done [][]byte
 	for _, part := range []struct {
 		bucket []byte
 		each   func(key, payload []byte)
@@ -122,6 +123,7 @@ func (c *contentCheck) all(ctx context.Context) error {
 		{bucketLooks, c.look},
 		{bucketSessions, c.session},
 	} {
+		done = append(done, part.bucket)
 		b := c.tx.Bucket(part.bucket)
 		if b == nil || c.later(part.bucket) {
 			continue // of a later schema
@@ -130,20 +132,14 @@ func (c *contentCheck) all(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.others(ctx)
+	return c.others(ctx, done)
 }
 
 // others checks what nothing else points at, then the size of the indexes.
-func (c *contentCheck) others(ctx context.Context) error {
-	done := [][]byte{
-		bucketRuns, bucketJournal, bucketPlans, bucketBlobs, bucketRequests, bucketLogs, bucketLogSizes,
-		bucketFires, bucketTriggers, bucketOutbox, bucketCounts, bucketAttention, bucketLooks, bucketSessions,
-	}
+func (c *contentCheck) others(ctx context.Context, done [][]byte) error {
 	err := c.tx.ForEach(func(name []byte, b *bolt.Bucket) error {
-		for _, bucket := range done {
-			if bytes.Equal(bucket, name) {
-				return nil
-			}
+		if slices.ContainsFunc(done, func(bucket []byte) bool { return bytes.Equal(bucket, name) }) {
+			return nil
 		}
 		return c.eachRow(ctx, name, name, b, nil)
 	})

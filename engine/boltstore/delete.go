@@ -216,6 +216,11 @@ func dropBlobsOf(w *writer, run, key, value []byte) error {
 	if err != nil {
 		return err
 	}
+	return eachBlob(key, payload, func(blob []byte) error { return dropBlob(w, blob, run) })
+}
+
+// eachBlob visits the keys of the large values that a record refers to.
+func eachBlob(key, payload []byte, visit func(blob []byte) error) error {
 	cuts, _, err := splitRecord(key, payload)
 	if err != nil {
 		return err
@@ -223,7 +228,7 @@ func dropBlobsOf(w *writer, run, key, value []byte) error {
 	for _, c := range cuts {
 		keys, _ := c.blobs()
 		for _, blob := range keys {
-			if err := dropBlob(w, blob, run); err != nil {
+			if err := visit(blob); err != nil {
 				return err
 			}
 		}

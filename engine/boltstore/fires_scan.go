@@ -147,12 +147,5 @@ func (f *fireScan) step(tx *bolt.Tx, fires []runs.Fire, wanted int) (_ []runs.Fi
 
 // seek goes to the newest row that is still to be seen.
 func (f *fireScan) seek(cursor *bolt.Cursor) (key, stored []byte) {
-	bound := f.before
-	if bound == nil {
-		bound = bytes.Repeat([]byte{0xff}, slotSize+1)
-	}
-	if key, _ := cursor.Seek(join(f.prefix, bound)); key == nil {
-		return cursor.Last()
-	}
-	return cursor.Prev()
+	return seekBefore(cursor, f.prefix, f.before, slotSize+1)
 }

@@ -71,34 +71,31 @@ func (kv *kvRows) Delete(bucket, key string, ifVersion *uint64) error {
 
 // List is that of store.KV.
 func (kv *kvRows) List(bucket, prefix string) (keys []string, err error) {
-	err = kv.store.view(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
-		if b == nil {
-			return nil
-		}
-		cursor := b.Cursor()
-		for key, _ := cursor.Seek([]byte(prefix)); bytes.HasPrefix(key, []byte(prefix)) && key != nil; key, _ = cursor.Next() {
-			keys = append(keys, string(key))
-		}
-		return nil
-	})
+	err = kv.each(bucket, prefix, func(key, _ []byte) { keys = append(keys, string(key)) })
 	return keys, err
 }
 
 // Sizes is that of store.KV.
 func (kv *kvRows) Sizes(bucket, prefix string) (sizes []store.KVSize, err error) {
-	err = kv.store.view(func(tx *bolt.Tx) error {
+	err = kv.each(bucket, prefix, func(key, value []byte) {
+		sizes = append(sizes, store.KVSize{Key: string(key), Bytes: int64(len(key) + len(value))})
+	})
+	return sizes, err
+}
+
+// each visits the rows whose keys begin with prefix, in order.
+func (kv *kvRows) each(bucket, prefix string, visit func(key, value []byte)) error {
+	return kv.store.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketKV).Bucket([]byte(bucket))
 		if b == nil {
 			return nil
 		}
 		cursor := b.Cursor()
 		for key, value := cursor.Seek([]byte(prefix)); bytes.HasPrefix(key, []byte(prefix)) && key != nil; key, value = cursor.Next() {
-			sizes = append(sizes, store.KVSize{Key: string(key), Bytes: int64(len(key) + len(value))})
+			visit(key, value)
 		}
 		return nil
 	})
-	return sizes, err
 }
 
 // kvName is what the checksum of a row covers besides its key: a row that is

@@ -270,17 +270,5 @@ func refsOfPlan(w *writer, _, payload []byte) error {
 }
 
 func refsOfRecord(w *writer, key, payload []byte) error {
-	cuts, _, err := splitRecord(key, payload)
-	if err != nil {
-		return err
-	}
-	for _, c := range cuts {
-		keys, _ := c.blobs()
-		for _, blob := range keys {
-			if err := w.put(bucketRefs, blobRef(blob, key[:runKeySize])); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return eachBlob(key, payload, func(blob []byte) error { return w.put(bucketRefs, blobRef(blob, key[:runKeySize])) })
 }

@@ -197,11 +197,16 @@ func (sc *scan) step(tx *bolt.Tx, wanted int) (runs []runs.Run, done bool, err e
 
 // seek goes to the newest row that is still to be seen.
 func (sc *scan) seek(cursor *bolt.Cursor) (key, value []byte) {
-	bound := sc.before
-	if bound == nil {
-		bound = bytes.Repeat([]byte{0xff}, runKeySize)
+	return seekBefore(cursor, sc.prefix, sc.before, runKeySize)
+}
+
+// seekBefore goes to the row before that of prefix and before; without before, to the
+// last row of prefix, whose keys have size bytes more at most.
+func seekBefore(cursor *bolt.Cursor, prefix, before []byte, size int) (key, value []byte) {
+	if before == nil {
+		before = bytes.Repeat([]byte{0xff}, size)
 	}
-	if key, _ := cursor.Seek(join(sc.prefix, bound)); key == nil {
+	if key, _ := cursor.Seek(join(prefix, before)); key == nil {
 		return cursor.Last()
 	}
 	return cursor.Prev()

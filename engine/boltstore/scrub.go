@@ -20,13 +20,7 @@ const scrubRows = 1000
 // scrub reads every record once, in short transactions. A damaged one stops the
 // store, as a failed commit does: nobody shall write on beside it.
 func (s *Store) scrub(ctx context.Context) {
-	var names [][]byte
-	err := s.view(func(tx *bolt.Tx) error {
-		return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
-			names = append(names, bytes.Clone(name))
-			return nil
-		})
-	})
+	names, err := s.bucketNames()
 	for _, name := range names {
 		if err != nil {
 			break

@@ -10,13 +10,7 @@ import (
 
 // BucketStats is that of store.File: a bucket in a transaction.
 func (s *Store) BucketStats() (stats []store.BucketStat, err error) {
-	var names [][]byte
-	err = s.view(func(tx *bolt.Tx) error {
-		return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
-			names = append(names, bytes.Clone(name))
-			return nil
-		})
-	})
+	names, err := s.bucketNames()
 	for _, name := range names {
 		if err != nil {
 			break
@@ -35,4 +29,15 @@ func (s *Store) BucketStats() (stats []store.BucketStat, err error) {
 		})
 	}
 	return stats, err
+}
+
+// bucketNames lists the buckets of the file.
+func (s *Store) bucketNames() (names [][]byte, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+			names = append(names, bytes.Clone(name))
+			return nil
+		})
+	})
+	return names, err
 }

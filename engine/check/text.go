@@ -48,12 +48,8 @@ func (t *text) literal() string {
 
 // text reads a scalar that may hold ${{ }}.
 func (c *checker) text(node *spec.Node) *text {
-	if known, ok := c.texts[node]; ok {
-		return known
-	}
-	t := &text{node: node, bad: node.Bad}
-	c.texts[node] = t
-	if node.Bad {
+	t, known := c.textOf(node)
+	if known || t.bad {
 		return t
 	}
 	segments, issue := eval.Split(node.Text)
@@ -86,14 +82,19 @@ func (t *text) expression(offset int) *part {
 	return nil
 }
 
+// textOf returns what was read of a scalar; known says that it was before.
+func (c *checker) textOf(node *spec.Node) (t *text, known bool) {
+	if t, known = c.texts[node]; !known {
+		t = &text{node: node, bad: node.Bad}
+		c.texts[node] = t
+	}
+	return t, known
+}
+
 // bare reads a scalar that is an expression without ${{ }}, such as `if`.
 func (c *checker) bare(node *spec.Node) *text {
-	if known, ok := c.texts[node]; ok {
-		return known
-	}
-	t := &text{node: node, bad: node.Bad}
-	c.texts[node] = t
-	if node.Bad {
+	t, known := c.textOf(node)
+	if known || t.bad {
 		return t
 	}
 	source, offset, issue := eval.Bare(node.Text)

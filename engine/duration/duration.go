@@ -32,7 +32,7 @@ var (
 func Parse(text string) (time.Duration, error) {
 	d, err := magnitude(text)
 	if err == nil && d == 0 {
-		return 0, fmt.Errorf("duration %s must be greater than 0", quote(text))
+		return 0, fmt.Errorf("duration %s must be greater than 0", Quote(text))
 	}
 	return d, err
 }
@@ -60,16 +60,16 @@ func magnitude(text string) (time.Duration, error) {
 	switch {
 	case whole.MatchString(text):
 	case finer.MatchString(text):
-		return 0, fmt.Errorf("%s is finer than a nanosecond; write at most nine digits behind the point", quote(text))
+		return 0, fmt.Errorf("%s is finer than a nanosecond; write at most nine digits behind the point", Quote(text))
 	default:
-		return 0, fmt.Errorf("%s is not a duration; write 30s, 6h, 7d or PT20M", quote(text))
+		return 0, fmt.Errorf("%s is not a duration; write 30s, 6h, 7d or PT20M", Quote(text))
 	}
 	total := time.Duration(0)
 	for _, found := range part.FindAllStringSubmatch(text, -1) {
 		size := unit(found[3])
 		n, err := strconv.ParseInt(found[1], 10, 64)
 		if err != nil || n > math.MaxInt64/int64(size) || total > math.MaxInt64-time.Duration(n)*size {
-			return 0, fmt.Errorf("duration %s is too long", quote(text))
+			return 0, fmt.Errorf("duration %s is too long", Quote(text))
 		}
 		total += time.Duration(n) * size
 		if found[2] == "" {
@@ -77,7 +77,7 @@ func magnitude(text string) (time.Duration, error) {
 		}
 		nanos, err := strconv.ParseInt((found[2] + "00000000")[:9], 10, 64)
 		if err != nil || total > math.MaxInt64-time.Duration(nanos) {
-			return 0, fmt.Errorf("duration %s is too long", quote(text))
+			return 0, fmt.Errorf("duration %s is too long", Quote(text))
 		}
 		total += time.Duration(nanos)
 	}
@@ -101,8 +101,8 @@ func unit(name string) time.Duration {
 	return 24 * time.Hour
 }
 
-// quote shows a text in a message, cut to a readable length.
-func quote(text string) string {
+// Quote shows a text in a message, cut to a readable length.
+func Quote(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "…"

@@ -204,6 +204,12 @@ func (m *machine) identity(v any) (string, error) {
 	if f, ok := v.(float64); ok && f == float64(int(f)) {
 		v = int(f)
 	}
+	encoded, err := m.encoded(v)
+	return kindName(v) + encoded, err
+}
+
+// encoded is a value as JSON, within what an expression may make.
+func (m *machine) encoded(v any) (string, error) {
 	size, err := measure(v, m.bytes)
 	if err != nil {
 		return "", err
@@ -215,5 +221,5 @@ func (m *machine) identity(v any) (string, error) {
 	if err != nil {
 		return "", failf("%v", err)
 	}
-	return kindName(v) + string(encoded), nil
+	return string(encoded), nil
 }

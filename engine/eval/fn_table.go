@@ -3,8 +3,6 @@ package eval
 import (
 	"encoding/csv"
 	"strings"
-
-	"github.com/flowrun/flowrun/engine/schema"
 )
 
 func tableFunctions() []*function {
@@ -52,27 +50,16 @@ func (m *machine) fieldsOf(name string, rows []any) ([]string, error) {
 // cell is the text of a value in a table: lists and objects as JSON, null as
 // nothing.
 func (m *machine) cell(v any) (string, error) {
-	text := ""
+	text, err := "", error(nil)
 	switch v.(type) {
 	case nil:
 	case []any, map[string]any:
-		size, err := measure(v, m.bytes)
-		if err != nil {
-			return "", err
-		}
-		if err := m.text(size); err != nil {
-			return "", err
-		}
-		encoded, err := schema.Encode(v)
-		if err != nil {
-			return "", failf("%v", err)
-		}
-		text = string(encoded)
+		text, err = m.encoded(v)
 	default:
-		var err error
-		if text, err = Text(v); err != nil {
-			return "", err
-		}
+		text, err = Text(v)
+	}
+	if err != nil {
+		return "", err
 	}
 	return text, m.text(len(text) + 3)
 }

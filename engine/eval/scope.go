@@ -80,10 +80,8 @@ func (s *Scope) AtLeast(path []string, n int) *Scope {
 
 // Lookup returns the type of a name.
 func (s *Scope) Lookup(name string) (*schema.Type, bool) {
-	for ; s != nil; s = s.parent {
-		if s.typ != nil && s.name == name {
-			return s.typ, true
-		}
+	if binding := s.binding(name); binding != nil {
+		return binding.typ, true
 	}
 	return nil, false
 }

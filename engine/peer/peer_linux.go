@@ -75,35 +75,39 @@ func command(pid int) string {
 }
 
 func read(pid int) (process, error) {
-	stat, err := readStat(pid)
+	stat, err := ReadStat(pid)
 	if err != nil {
 		return process{}, err
 	}
-	return stat.process, nil
+	started, err := strconv.ParseUint(stat.Started, 10, 64)
+	if err != nil {
+		return process{}, fmt.Errorf("read state of process %d: %w", pid, err)
+	}
+	return process{parent: stat.Parent, started: started}, nil
 }
 
-type stat struct {
-	process
-	zombie bool
+// Stat is what /proc/PID/stat says of a process.
+type Stat struct {
+	State   string // "Z" = it has ended, and nobody has waited for it
+	Group   string
+	Parent  int
+	Started string // in clock ticks since the boot
 }
 
-func readStat(pid int) (stat, error) {
+// ReadStat reads what the kernel says of a process.
+func ReadStat(pid int) (Stat, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return stat{}, err
+		return Stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
 	}
 	// The name in parentheses may hold anything; the fields follow the last ")".
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(fields) < 20 {
-		return stat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
+		return Stat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
 	}
 	parent, err := strconv.Atoi(fields[1])
 	if err != nil {
-		return stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
+		return Stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
 	}
-	started, err := strconv.ParseUint(fields[19], 10, 64)
-	if err != nil {
-		return stat{}, fmt.Errorf("read state of process %d: %w", pid, err)
-	}
-	return stat{process: process{parent: parent, started: started}, zombie: fields[0] == "Z"}, nil
+	return Stat{State: fields[0], Group: fields[2], Parent: parent, Started: fields[19]}, nil
 }

@@ -76,10 +76,7 @@ func (l *library) resolve(s Source) (executable, error) {
 		digest, err := l.digest(s.Command[0], func(file *os.File) (string, error) { return hashTo(io.Discard, file) })
 		return executable{path: s.Command[0], args: s.Command[1:], digest: digest}, err
 	}
-	path := s.Path
-	if path == "" && len(s.Command) > 0 {
-		path = s.Command[0]
-	}
+	path := s.executable()
 	var args []string
 	if len(s.Command) > 1 {
 		args = s.Command[1:]
@@ -99,6 +96,14 @@ func (l *library) resolve(s Source) (executable, error) {
 		copied = l.copyPath(digest, s.Name)
 	}
 	return executable{path: copied, args: args, digest: digest, copied: true}, nil
+}
+
+// executable is the local file that is run.
+func (s Source) executable() string {
+	if s.Path == "" && len(s.Command) > 0 {
+		return s.Command[0]
+	}
+	return s.Path
 }
 
 // digest returns the sha256 of the file, from the record when its stamp is the

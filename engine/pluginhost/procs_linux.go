@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/peer"
 	"golang.org/x/sys/unix"
 )
 
@@ -88,12 +89,12 @@ func liveProcesses() (rows []processRow, cost time.Duration) {
 		if err != nil {
 			continue
 		}
-		stat, err := readStat(pid)
-		if err != nil || stat.state == "Z" {
+		stat, err := peer.ReadStat(pid)
+		if err != nil || stat.State == "Z" {
 			continue
 		}
-		if group, err := strconv.Atoi(stat.group); err == nil {
-			rows = append(rows, processRow{pid: pid, parent: stat.parent, group: group})
+		if group, err := strconv.Atoi(stat.Group); err == nil {
+			rows = append(rows, processRow{pid: pid, parent: stat.Parent, group: group})
 		}
 	}
 	return rows, 0
@@ -137,8 +138,8 @@ func confinedIn(group int) []int {
 	all, _ := liveProcesses()
 	for _, pid := range family(group, all) {
 		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-		stat, statErr := readStat(pid)
-		if err == nil && statErr == nil && stat.group == strconv.Itoa(group) && strings.Contains(string(data), "\nNoNewPrivs:\t1\n") {
+		stat, statErr := peer.ReadStat(pid)
+		if err == nil && statErr == nil && stat.Group == strconv.Itoa(group) && strings.Contains(string(data), "\nNoNewPrivs:\t1\n") {
 			found = append(found, pid)
 		}
 	}

@@ -1,7 +1,6 @@
 package pluginhost
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/pluginhost/confine"
 )
 
@@ -76,37 +76,15 @@ func awaitExit(pid int) {
 // processStart identifies a process beside its pid: the boot and the clock
 // ticks since then at which it started. ok is false when it is gone or a zombie.
 func processStart(pid int) (start string, ok bool) {
-	stat, err := readStat(pid)
-	if err != nil || stat.state == "Z" || stat.state == "X" {
+	stat, err := peer.ReadStat(pid)
+	if err != nil || stat.State == "Z" || stat.State == "X" {
 		return "", false
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", false
 	}
-	return strings.TrimSpace(string(boot)) + "/" + stat.started, true
-}
-
-type procStat struct {
-	state, group, started string
-	parent                int
-}
-
-func readStat(pid int) (procStat, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return procStat{}, fmt.Errorf("read state of process %d: %w", pid, err)
-	}
-	// The name in parentheses may hold anything; the fields follow the last ")".
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	if len(fields) < 20 {
-		return procStat{}, fmt.Errorf("read state of process %d: %d fields", pid, len(fields))
-	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return procStat{}, fmt.Errorf("read state of process %d: %w", pid, err)
-	}
-	return procStat{state: fields[0], group: fields[2], started: fields[19], parent: parent}, nil
+	return strings.TrimSpace(string(boot)) + "/" + stat.Started, true
 }
 
 // processesWith lists the processes of this user whose environment at exec had

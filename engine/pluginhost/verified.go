@@ -66,11 +66,7 @@ func (l *library) replace(s Source, exe executable) {
 	} else {
 		_ = os.RemoveAll(exe.path)
 	}
-	path := s.Path
-	if path == "" && len(s.Command) > 0 {
-		path = s.Command[0]
-	}
-	l.forget(path)
+	l.forget(s.executable())
 	l.forget(exe.path)
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 func (t *Type) checkRange(p path, value float64, shown string) error {
@@ -44,11 +45,11 @@ func (t *Type) checkText(p path, s string) error {
 	if pattern == nil {
 		var err error
 		if pattern, err = regexp.Compile(t.Pattern); err != nil {
-			return mismatchf(p, "pattern %s of the schema is wrong: %v", quote(t.Pattern), err)
+			return mismatchf(p, "pattern %s of the schema is wrong: %v", duration.Quote(t.Pattern), err)
 		}
 	}
 	if !pattern.MatchString(s) {
-		return mismatchf(p, "%s does not match the pattern %s", quote(s), t.Pattern)
+		return mismatchf(p, "%s does not match the pattern %s", duration.Quote(s), t.Pattern)
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func showEnum(values []any) string {
 
 func show(v any) string {
 	if text, ok := v.(string); ok {
-		return quote(text)
+		return duration.Quote(text)
 	}
 	encoded, err := Encode(v)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 // maxDepth bounds the nesting of values.
@@ -77,7 +79,7 @@ func encodeFloat(b *bytes.Buffer, f float64) error {
 
 func encodeNumber(b *bytes.Buffer, n json.Number) error {
 	if !jsonNumber.MatchString(string(n)) {
-		return fmt.Errorf("%s is no number", quote(string(n)))
+		return fmt.Errorf("%s is no number", duration.Quote(string(n)))
 	}
 	b.WriteString(string(n))
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 // maxTypes bounds the types that one schema may make: references can double at
@@ -72,7 +73,7 @@ func parseOrdered(data []byte) (*ordered, error) {
 	case true:
 		return &ordered{}, nil
 	default:
-		return nil, fmt.Errorf("a schema is an object, got %s", quote(string(data)))
+		return nil, fmt.Errorf("a schema is an object, got %s", duration.Quote(string(data)))
 	}
 	o := &ordered{values: map[string]json.RawMessage{}}
 	for decoder.More() {
@@ -174,7 +175,7 @@ func (r *reader) follow(raw json.RawMessage, o *ordered) (*Type, error) {
 func lookUp(root []byte, ref string) ([]byte, error) {
 	rest, ok := strings.CutPrefix(ref, "#")
 	if !ok {
-		return nil, fmt.Errorf("$ref %s points out of the schema", quote(ref))
+		return nil, fmt.Errorf("$ref %s points out of the schema", duration.Quote(ref))
 	}
 	at := root
 	for _, part := range diag.PointerParts(rest) {
@@ -183,10 +184,10 @@ func lookUp(root []byte, ref string) ([]byte, error) {
 		}
 		o, err := parseOrdered(at)
 		if err != nil {
-			return nil, fmt.Errorf("$ref %s: %w", quote(ref), err)
+			return nil, fmt.Errorf("$ref %s: %w", duration.Quote(ref), err)
 		}
 		if at, ok = o.values[part]; !ok {
-			return nil, fmt.Errorf("$ref %s points at nothing", quote(ref))
+			return nil, fmt.Errorf("$ref %s points at nothing", duration.Quote(ref))
 		}
 	}
 	return at, nil
@@ -265,7 +266,7 @@ func (r *reader) readKind(t *Type, o *ordered) error {
 		kind, ok := kindNames()[name]
 		switch {
 		case !ok:
-			return fmt.Errorf("type %s is unknown", quote(name))
+			return fmt.Errorf("type %s is unknown", duration.Quote(name))
 		case kind == Null && len(names) > 1:
 			t.Nullable = true
 			continue

@@ -7,6 +7,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
+
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 func (r *reader) readParts(t *Type, o *ordered) error {
@@ -139,7 +141,7 @@ func (r *reader) readPattern(t *Type, o *ordered) error {
 	}
 	compiled, err := regexp.Compile(t.Pattern)
 	if err != nil {
-		return fmt.Errorf("pattern %s: %w", quote(t.Pattern), err)
+		return fmt.Errorf("pattern %s: %w", duration.Quote(t.Pattern), err)
 	}
 	t.compiled = compiled
 	return nil

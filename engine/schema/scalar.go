@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/flowrun/flowrun/engine/diag"
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
@@ -79,7 +80,7 @@ func (t *Type) takesPlain(text string) bool {
 }
 
 func (t *Type) refuseScalar(text string, plain bool) error {
-	m := &Mismatch{Message: "expects " + t.Article() + ", got " + quote(text)}
+	m := &Mismatch{Message: "expects " + t.Article() + ", got " + duration.Quote(text)}
 	switch {
 	case !plain && t.takesPlain(text):
 		m.Message = "expects " + t.Article() + ", got text in quotes"

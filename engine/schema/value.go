@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flowrun/flowrun/engine/duration"
 )
 
 // secretKey is the only key of a secret reference.
@@ -68,7 +70,7 @@ func KindOf(v any) Kind {
 func ParseTime(text string) (time.Time, error) {
 	var t time.Time
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		return time.Time{}, fmt.Errorf("%s is not a time; write it as 2006-01-02T15:04:05Z", quote(text))
+		return time.Time{}, fmt.Errorf("%s is not a time; write it as 2006-01-02T15:04:05Z", duration.Quote(text))
 	}
 	return FixZone(t), nil
 }
@@ -114,13 +116,4 @@ func wholeNumber(n json.Number) (int, bool) {
 		return 0, false
 	}
 	return int(f), true
-}
-
-// quote shows a value of a document in a message, cut to a readable length.
-func quote(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return strconv.Quote(text)
 }

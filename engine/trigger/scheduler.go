@@ -115,6 +115,3 @@ func (s *scheduler) Active(run string) (bool, error) {
 	}
 	return !row.Closed && row.Status != runs.RunPaused, nil
 }
-
-// close waits for the backfills, which end with what is always on.
-func (s *scheduler) close() { s.backfills.group.Wait() }

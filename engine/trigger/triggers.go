@@ -132,7 +132,7 @@ func (tr *Triggers) Parts() ([]func(context.Context), error) {
 }
 
 // Close waits for the backfills, which end with the background.
-func (tr *Triggers) Close() { tr.scheduler.close() }
+func (tr *Triggers) Close() { tr.scheduler.backfills.group.Wait() }
 
 // Pending returns how many backfills have runs to start.
 func (tr *Triggers) Pending() int { return int(tr.scheduler.backfills.pending.Load()) }

@@ -46,50 +46,52 @@ func (u *Upkeep) noteCuts(removed []store.Removal, keep workspace.Retention, now
 // HistoryCuts returns the workflows whose history is shorter than `retention.keep`
 // says, by name.
 func (u *Upkeep) HistoryCuts() ([]HistoryCut, error) {
-	keys, err := u.store.KV().List(store.EngineBucket, cutPrefix)
+	cuts := []HistoryCut{}
+	err := u.eachCut(u.config.Now(), func(key string, _ uint64, cut *HistoryCut) error {
+		if cut != nil && cut.Workflow == strings.TrimPrefix(key, cutPrefix) {
+			cuts = append(cuts, *cut)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, u.Fault(err)
-	}
-	cuts := []HistoryCut{}
-	now, keep := u.config.Now(), u.project.Retention()
-	for _, key := range keys {
-		stored, _, ok, err := u.store.KV().Get(store.EngineBucket, key)
-		if err != nil || !ok {
-			if err != nil {
-				return nil, u.Fault(err)
-			}
-			continue
-		}
-		var cut HistoryCut
-		if json.Unmarshal(stored, &cut) != nil || cut.Workflow != strings.TrimPrefix(key, cutPrefix) {
-			continue
-		}
-		if now.Sub(cut.UpTo) <= keep.Keep {
-			cuts = append(cuts, cut)
-		}
 	}
 	return cuts, nil
 }
 
-// forgetCuts drops what age alone would have cut by now.
-func (u *Upkeep) forgetCuts(now time.Time) error {
+// eachCut visits the rows of cuts by their keys and versions; nil stands for one that
+// age alone would have cut by now, or that can't be read.
+func (u *Upkeep) eachCut(now time.Time, visit func(key string, version uint64, cut *HistoryCut) error) error {
 	keys, err := u.store.KV().List(store.EngineBucket, cutPrefix)
 	if err != nil {
 		return err
 	}
-	keep := u.project.Retention()
+	keep := u.project.Retention().Keep
 	for _, key := range keys {
 		stored, version, ok, err := u.store.KV().Get(store.EngineBucket, key)
 		if err != nil {
 			return err
 		}
-		var cut HistoryCut
-		if !ok || json.Unmarshal(stored, &cut) == nil && now.Sub(cut.UpTo) <= keep.Keep {
+		if !ok {
 			continue
 		}
-		if err := u.store.KV().Delete(store.EngineBucket, key, &version); err != nil {
+		cut := new(HistoryCut)
+		if json.Unmarshal(stored, cut) != nil || now.Sub(cut.UpTo) > keep {
+			cut = nil
+		}
+		if err := visit(key, version, cut); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// forgetCuts drops what age alone would have cut by now.
+func (u *Upkeep) forgetCuts(now time.Time) error {
+	return u.eachCut(now, func(key string, version uint64, cut *HistoryCut) error {
+		if cut != nil {
+			return nil
+		}
+		return u.store.KV().Delete(store.EngineBucket, key, &version)
+	})
 }
