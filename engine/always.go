@@ -15,9 +15,9 @@ import (
 // errAlwaysOn says that AlwaysOn was called before.
 var errAlwaysOn = errors.New("the engine is always on already")
 
-// always holds what only a server does, each part on a goroutine of its own. Safe
+// background holds what only a server does, each part on a goroutine of its own. Safe
 // for concurrent use.
-type always struct {
+type background struct {
 	mu     sync.Mutex
 	begun  bool
 	ctx    context.Context // ends when a stop begins
@@ -25,14 +25,14 @@ type always struct {
 	parts  sync.WaitGroup
 }
 
-func newAlways() *always {
-	a := &always{}
+func newBackground() *background {
+	a := &background{}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
 }
 
 // begin starts the parts, unless a stop has begun.
-func (a *always) begin(parts ...func(ctx context.Context)) error {
+func (a *background) begin(parts ...func(ctx context.Context)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -49,22 +49,22 @@ func (a *always) begin(parts ...func(ctx context.Context)) error {
 }
 
 // stop ends the parts; wait waits for them.
-func (a *always) stop() {
+func (a *background) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cancel()
 }
 
-func (a *always) wait() {
+func (a *background) wait() {
 	a.stop()
 	a.parts.Wait()
 }
 
 // Context ends when a stop begins.
-func (a *always) Context() context.Context { return a.ctx }
+func (a *background) Context() context.Context { return a.ctx }
 
 // On reports whether AlwaysOn was called and no stop has begun.
-func (a *always) On() bool {
+func (a *background) On() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.begun && a.ctx.Err() == nil
@@ -85,7 +85,7 @@ func (e *Engine) AlwaysOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.always.begin(append(parts, e.takeUp, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
+	return e.background.begin(append(parts, e.takeUp, func(ctx context.Context) { e.revisions.Follow(ctx, time.After) })...)
 }
 
 // sandboxRefuses says what keeps a server of a sandbox from beginning: workflows that

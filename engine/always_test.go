@@ -139,15 +139,15 @@ func TestAServerTakesUpTheQueue(t *testing.T) {
 
 func TestAStopEndsTheServersParts(t *testing.T) {
 	e := serving(t, t.TempDir(), map[string]string{"flowrun.yaml": "workflows: [flows]\n"}, nil)
-	if !e.always.On() || e.Ready() != nil {
+	if !e.background.On() || e.Ready() != nil {
 		t.Error("the server's parts do not run")
 	}
 	if err := e.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e.always.parts.Wait() // they end without Close
-	if e.always.On() || !errors.Is(e.Ready(), ErrClosing) {
-		t.Errorf("after a drain: on %v, ready %v", e.always.On(), e.Ready())
+	e.background.parts.Wait() // they end without Close
+	if e.background.On() || !errors.Is(e.Ready(), ErrClosing) {
+		t.Errorf("after a drain: on %v, ready %v", e.background.On(), e.Ready())
 	}
 	closeEngine(t, e)
 }
@@ -218,7 +218,7 @@ func TestAServerLeavesARunWhosePluginHasChanged(t *testing.T) {
 
 	e = serving(t, dir, map[string]string{"flowrun.yaml": "workflows: [flows]\n"}, nil)
 	eventually(t, "the run without a plugin is driven", func() bool { return e.driver.Driven(ids[1]) })
-	e.always.wait()
+	e.background.wait()
 	if e.driver.Driven(ids[0]) {
 		t.Error("a run whose plugin is gone is driven")
 	}

@@ -41,7 +41,7 @@ func (e *Engine) InFlight() int { return e.driver.InFlight() + e.calls.Running()
 // what was never sent; the next engine goes on with them. Close follows. The error
 // says what did not even end after it was canceled; kill -9 then is no worse.
 func (e *Engine) Drain(ctx context.Context) error {
-	e.always.stop()
+	e.background.stop()
 	waited := make(chan error, 1)
 	go func() { waited <- e.calls.Drain(ctx, KillGrace) }()
 	err := e.driver.Drain(ctx)

@@ -52,17 +52,17 @@ type Engine struct {
 	*access.Control
 	*connections.Connections
 
-	project   *workspace.Workspace
-	config    workspace.Config // the project's
-	store     store.Store
-	driver    *local.Driver
-	limiter   *ports.Limiter
-	calls     *calls.Caller
-	revisions *inforce.Revisions
-	feed      *runsFeed
-	always    *always
-	failed    chan error // gets the store's first failure
-	broken    atomic.Pointer[error]
+	project    *workspace.Workspace
+	config     workspace.Config // the project's
+	store      store.Store
+	driver     *local.Driver
+	limiter    *ports.Limiter
+	calls      *calls.Caller
+	revisions  *inforce.Revisions
+	feed       *runsFeed
+	background *background
+	failed     chan error // gets the store's first failure
+	broken     atomic.Pointer[error]
 
 	ids struct {
 		sync.Mutex
@@ -93,7 +93,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 		}
 	}
 	e := &Engine{
-		project: p, config: p.Config(), revisions: inforce.New(p), feed: newRunsFeed(p.Config().Now()), always: newAlways(),
+		project: p, config: p.Config(), revisions: inforce.New(p), feed: newRunsFeed(p.Config().Now()), background: newBackground(),
 		failed: make(chan error, 1),
 	}
 	path := filepath.Join(p.Config().StateDir, workspace.StoreFile)
@@ -135,7 +135,7 @@ func Open(ctx context.Context, p *workspace.Workspace) (*Engine, error) {
 	if warning := KernelWarning(); warning != "" {
 		p.Config().Log.Warn(warning)
 	}
-	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.Fault, Background: e.always, Wakes: e.feed.wakes, After: time.After}); err != nil {
+	if e.Triggers, err = trigger.New(trigger.Options{Project: p, Store: e.store, Revisions: e.revisions, Runs: triggerRuns{e}, Fault: e.Fault, Background: e.background, Wakes: e.feed.wakes, After: time.After}); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	e.Upkeep = upkeep.New(upkeep.Options{Project: p, Store: e.store, Files: filesOf(e.config), Runs: keptRuns{e}, After: time.After})
@@ -213,7 +213,7 @@ func (e *Engine) Ready() error {
 // next engine goes on with `Resume`. Drain before it waits for calls in flight.
 func (e *Engine) Close(ctx context.Context) error {
 	err := errors.Join(e.Halt(ctx), e.driver.Close(ctx))
-	e.always.wait()
+	e.background.wait()
 	e.Triggers.Close()
 	e.feed.close()
 	e.Upkeep.Close()

@@ -112,7 +112,7 @@ func (e *Engine) History(ctx context.Context, id, step string) (*RunHistory, err
 // FollowHistory returns the history of a run for who reads it again and again: each
 // Read reads what came after the one before.
 func (e *Engine) FollowHistory(id, step string) *HistoryReader {
-	return &HistoryReader{engine: e, id: id, made: historian{only: step, open: map[string]int{}, steps: map[string]string{}}}
+	return &HistoryReader{engine: e, id: id, historian: historian{only: step, open: map[string]int{}, steps: map[string]string{}}}
 }
 
 // HistoryReader reads the history of a run. Safe for concurrent use.
@@ -120,9 +120,9 @@ type HistoryReader struct {
 	engine *Engine
 	id     string
 
-	mu    sync.Mutex
-	made  historian
-	count int // of the records that it is made of
+	mu        sync.Mutex
+	historian historian
+	count     int // of the records that it is made of
 }
 
 // Read returns what the run did so far, as Engine.History.
@@ -136,12 +136,12 @@ func (r *HistoryReader) ReadWith(ctx context.Context, view *RunView) (*RunHistor
 	if err := r.readOn(ctx); err != nil {
 		return nil, err
 	}
-	history := r.made.history
+	history := r.historian.history
 	history.Spans, history.Gaps, history.Marks = slices.Clone(history.Spans), slices.Clone(history.Gaps), slices.Clone(history.Marks)
 	for i := range history.Spans {
 		history.Spans[i].PageCursor = r.engine.project.ShownCursor(history.Spans[i].PageCursor)
 	}
-	shown := historian{history: history, open: r.made.open, held: r.made.held}
+	shown := historian{history: history, open: r.historian.open, holds: r.historian.holds}
 	switch {
 	case len(shown.open) == 0 || !r.engine.driver.Driven(r.id):
 	case view != nil:
@@ -162,23 +162,23 @@ var errLongHistory = errors.New("the history is too long")
 
 // readOn takes the records that came after those that were read, up to the bounds.
 func (r *HistoryReader) readOn(ctx context.Context) error {
-	if r.made.history.Truncated {
+	if r.historian.history.Truncated {
 		return nil
 	}
-	err := r.engine.store.EachRecord(r.id, r.made.history.Last+1, func(record *journal.Record) error {
+	err := r.engine.store.EachRecord(r.id, r.historian.history.Last+1, func(record *journal.Record) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if r.count >= maxHistory || r.made.bytes >= maxHistoryBytes {
+		if r.count >= maxHistory || r.historian.bytes >= maxHistoryBytes {
 			return errLongHistory
 		}
-		r.made.add(record)
+		r.historian.add(record)
 		r.count++
 		return nil
 	})
 	switch {
 	case errors.Is(err, errLongHistory):
-		r.made.history.Truncated = true
+		r.historian.history.Truncated = true
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
@@ -193,7 +193,7 @@ type historian struct {
 	history RunHistory
 	open    map[string]int    // indexes of open spans by command path
 	steps   map[string]string // steps by operation path
-	held    []Span            // what calls waited for before they were sent
+	holds   []Span            // what calls waited for before they were sent
 	stopped *Gap              // that has no end yet
 	ended   bool              // the run has its status
 	last    time.Time         // of the record before
@@ -229,7 +229,7 @@ func answerBytes(span *Span) int {
 // when the first wait ends.
 func (h *historian) waits(call *Span, waits []runs.Hold) {
 	for i, wait := range waits {
-		h.held = append(h.held, Span{
+		h.holds = append(h.holds, Span{
 			Step: call.Step, Operation: call.Operation, Kind: SpanLimit, From: wait.From, To: wait.Until, End: EndOK, Due: wait.Until,
 			Message: string(wait.For), Action: call.Action, Connection: call.Connection,
 		})
@@ -244,10 +244,10 @@ func (h *historian) waits(call *Span, waits []runs.Hold) {
 
 // ordered puts what held calls back among the spans.
 func (h *historian) ordered() {
-	if len(h.held) == 0 {
+	if len(h.holds) == 0 {
 		return
 	}
-	h.history.Spans = slices.Concat(h.held, h.history.Spans)
+	h.history.Spans = slices.Concat(h.holds, h.history.Spans)
 	slices.SortStableFunc(h.history.Spans, func(a, b Span) int { return a.From.Compare(b.From) })
 }
 

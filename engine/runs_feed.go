@@ -23,7 +23,7 @@ type runsFeed struct {
 	closed  bool
 	readers int
 
-	told []chan struct{} // wakes those who wait for the outbox
+	wakers []chan struct{} // wakes those who wait for the outbox
 }
 
 // changedRow is a change of a run's row.
@@ -71,7 +71,7 @@ func (f *runsFeed) changed(rows []runs.Run) {
 func (f *runsFeed) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, wake := range f.told {
+	for _, wake := range f.wakers {
 		select {
 		case wake <- struct{}{}:
 		default:
@@ -97,7 +97,7 @@ func (f *runsFeed) wakes() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wake := make(chan struct{}, 1)
-	f.told = append(f.told, wake)
+	f.wakers = append(f.wakers, wake)
 	return wake
 }
 

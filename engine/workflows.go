@@ -129,8 +129,8 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*ru
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := askedRequest{id: r.RequestID, digest: r.Digest, replayed: r.Replayed}
-	if first, err := e.answered(asked); first != nil || err != nil { // whatever the file is now
+	request := askedRequest{id: r.RequestID, digest: r.Digest, replayed: r.Replayed}
+	if first, err := e.answered(request); first != nil || err != nil { // whatever the file is now
 		return first, nil, err
 	}
 	inputs, err := workspace.ConvertInputs(rev.Workflow(), r.Inputs)
@@ -140,7 +140,7 @@ func (e *Engine) StartNamed(ctx context.Context, name string, r NamedStart) (*ru
 	if lacking := e.project.Preflight(ctx, rev.Workflow()); lacking.HasErrors() {
 		return nil, lacking, nil
 	}
-	row, err := e.startAsked(asked, func() (string, bool, error) {
+	row, err := e.startAsked(request, func() (string, bool, error) {
 		return e.begin(ctx, rev.Checked, inputs, startOptions{Start: trigger.Start{ScheduledAt: r.ScheduledAt, RequestID: r.RequestID, Digest: r.Digest, By: r.By}})
 	})
 	return row, nil, err

@@ -20,20 +20,20 @@ func (s *Store) EachRunUse(visit func(store.RunUse) error) error {
 			return err
 		}
 		for i := range rows {
-			use := store.RunUse{Run: rows[i]}
+			runUse := store.RunUse{Run: rows[i]}
 			run, err := runKey(rows[i].ID)
 			if err != nil {
 				return err
 			}
 			err = s.view(func(tx *bolt.Tx) (err error) {
-				use.Records, err = recordBytes(tx, run)
-				use.Logs = logBytes(tx, run)
+				runUse.Records, err = recordBytes(tx, run)
+				runUse.Logs = logBytes(tx, run)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if err := visit(use); err != nil {
+			if err := visit(runUse); err != nil {
 				return err
 			}
 		}

@@ -45,16 +45,16 @@ const statusTimeout = 10 * time.Second
 // simulators. Nothing is asked of a service.
 func (c *Connections) ListConnections(ctx context.Context) []workspace.ConnectionStatus {
 	list := c.project.ListConnections(ctx)
-	var asked sync.WaitGroup
+	var group sync.WaitGroup
 	for i := range list {
 		if list[i].Login == nil {
 			continue
 		}
-		asked.Go(func() {
+		group.Go(func() {
 			list[i].Login = c.loginState(ctx, workspace.NamedConnection{Name: list[i].Name, Plugin: list[i].Plugin})
 		})
 	}
-	asked.Wait()
+	group.Wait()
 	return list
 }
 

@@ -271,12 +271,12 @@ func (r *Revision) as(stale bool) *Revision {
 
 func (f *WorkflowFile) clashWith(name string, holder *WorkflowFile) {
 	place := diag.Pos{File: f.File, Line: 1, Column: 1}
-	if at := f.look.named; at.Line > 0 {
+	if at := f.look.namePos; at.Line > 0 {
 		place = at
 	}
 	problem := f.clash.Errorf(place, check.CodeName, "the name `%s` is that of the workflow in %s", name, holder.File)
 	problem.Hint = diag.Say("give one of the two another `name`")
-	if at := holder.look.named; at.Line > 0 {
+	if at := holder.look.namePos; at.Line > 0 {
 		problem.Related = []diag.Related{{Pos: at, Message: "the other workflow"}}
 	}
 }

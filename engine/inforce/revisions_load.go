@@ -17,10 +17,10 @@ import (
 
 // look is what was seen of a file when it was read.
 type look struct {
-	stamp  workspace.Stamp
-	sum    [sha256.Size]byte
-	named  diag.Pos                   // where its name stands; zero = nowhere
-	others map[string]workspace.Stamp // of the workflows that its steps call, by absolute path
+	stamp   workspace.Stamp
+	sum     [sha256.Size]byte
+	namePos diag.Pos                   // where its name stands; zero = nowhere
+	others  map[string]workspace.Stamp // of the workflows that its steps call, by absolute path
 }
 
 // glance is the state of all workflow files as their folders tell it, by path.
@@ -192,7 +192,7 @@ func (r *Revisions) check(ctx context.Context, before *WorkflowFile) *WorkflowFi
 	f.look.stamp, f.look.sum = before.look.stamp, before.look.sum
 	tree, _ := spec.Parse(f.File, f.src)
 	if tree != nil && tree.Name != nil {
-		f.Name, f.look.named = tree.Name.Text, tree.Name.Pos
+		f.Name, f.look.namePos = tree.Name.Text, tree.Name.Pos
 	}
 	workflow, problems := r.project.CheckedIn(ctx, f.File, r.project.Root(), f.src)
 	f.problems = problems

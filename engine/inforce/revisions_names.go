@@ -22,7 +22,7 @@ func NameClashes(sources map[string][]byte) diag.List {
 			continue
 		}
 		if tree.Name != nil {
-			one.Name, one.look.named = tree.Name.Text, tree.Name.Pos
+			one.Name, one.look.namePos = tree.Name.Text, tree.Name.Pos
 		}
 		loaded.Files = append(loaded.Files, one)
 	}

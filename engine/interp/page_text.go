@@ -49,18 +49,18 @@ func (c *pageCode) text(output json.RawMessage, t *schema.Type, answers bool) (p
 // first is the page with its first n items alone.
 func (p pageText) first(n int) pageText {
 	size := 1
-	kept := bytes.NewBufferString("[")
+	buffer := bytes.NewBufferString("[")
 	for item := range schema.Elements(p.items) {
 		if size > n {
 			break
 		}
-		if size++; kept.Len() > 1 {
-			kept.WriteByte(',')
+		if size++; buffer.Len() > 1 {
+			buffer.WriteByte(',')
 		}
-		kept.Write(item)
+		buffer.Write(item)
 	}
-	kept.WriteByte(']')
-	p.items, p.count = kept.Bytes(), n
+	buffer.WriteByte(']')
+	p.items, p.count = buffer.Bytes(), n
 	return p
 }
 

@@ -62,7 +62,7 @@ func Adopt() (stop func(), err error) {
 func reap(self int) {
 	var orphans []int
 	for _, pid := range children(self) {
-		if found, err := ReadStat(pid); err == nil && found.State == "Z" && found.Parent == self {
+		if stat, err := ReadStat(pid); err == nil && stat.State == "Z" && stat.Parent == self {
 			orphans = append(orphans, pid)
 		}
 	}

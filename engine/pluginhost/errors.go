@@ -179,7 +179,7 @@ func (p *process) crashFailure(state *status.Status) *runs.Error {
 	case <-time.After(wait):
 		return runs.Failure(plan.KindCrashed, runs.AppliedUnknown, "plugin %s broke off the call: %s", name, state.Message())
 	}
-	if p.asked.Load() {
+	if p.stopping.Load() {
 		return &runs.Error{
 			Kind: plan.KindCanceled, Applied: runs.AppliedUnknown, Reason: ReasonClosed,
 			Message: fmt.Sprintf("plugin %s was stopped during the call", name),

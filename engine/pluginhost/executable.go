@@ -60,8 +60,8 @@ func fileTime() (int64, error) {
 type library struct {
 	dir string // StateDir/plugins
 
-	mu    sync.Mutex
-	known map[string]digestEntry // by path; nil = the file was not read yet
+	mu      sync.Mutex
+	digests map[string]digestEntry // by path; nil = the file was not read yet
 }
 
 // resolve returns what to run for a source. A local file is copied first, and
@@ -130,7 +130,7 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 	if err := l.load(); err != nil {
 		return "", err
 	}
-	if entry, exists := l.known[path]; exists && entry.fileStamp == stamp {
+	if entry, exists := l.digests[path]; exists && entry.fileStamp == stamp {
 		return entry.SHA256, nil
 	}
 	at, err := fileTime()
@@ -149,7 +149,7 @@ func (l *library) digest(path string, read func(*os.File) (string, error)) (stri
 
 // record keeps what was hashed. l.mu is held.
 func (l *library) record(path string, entry digestEntry) error {
-	l.known[path] = entry
+	l.digests[path] = entry
 	return updateJSON(l.recordPath(), func(all *map[string]digestEntry) {
 		if *all == nil {
 			*all = map[string]digestEntry{}
@@ -162,11 +162,11 @@ func (l *library) recordPath() string { return filepath.Join(l.dir, "digests.jso
 
 // load reads the record, once. l.mu is held.
 func (l *library) load() error {
-	if l.known != nil {
+	if l.digests != nil {
 		return nil
 	}
-	l.known = map[string]digestEntry{}
-	return readJSON(l.recordPath(), &l.known)
+	l.digests = map[string]digestEntry{}
+	return readJSON(l.recordPath(), &l.digests)
 }
 
 // recorded returns the digest of a file that has not changed, without opening
@@ -182,14 +182,14 @@ func (l *library) recorded(path string) (string, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry, ok := l.known[path]
+	entry, ok := l.digests[path]
 	return entry.SHA256, ok && entry.fileStamp == stamp
 }
 
 func (l *library) forget(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.known, path)
+	delete(l.digests, path)
 }
 
 func (l *library) copyPath(digest, name string) string { return filepath.Join(l.dir, digest, name) }

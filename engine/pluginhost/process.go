@@ -45,7 +45,7 @@ type process struct {
 	conn     *grpc.ClientConn
 	rpc      pluginv1.PluginClient
 	services *services
-	asked    atomic.Bool // its end was asked for: it is no crash
+	stopping atomic.Bool // its end was asked for: it is no crash
 	gone     chan struct{}
 
 	linking sync.Mutex
@@ -101,14 +101,14 @@ func (u *unit) launch(exe executable, c *code) (*process, *PluginError) {
 	}
 	if err != nil {
 		failure := p.startFailure(err, late.Load(), limit)
-		p.asked.Store(true) // the caller counts it: not a second crash
+		p.stopping.Store(true) // the caller counts it: not a second crash
 		p.runner.killGroup()
 		p.cleanUp()
 		return nil, failure
 	}
 	grpcClient, ok := protocol.(*goplugin.GRPCClient)
 	if !ok {
-		p.asked.Store(true)
+		p.stopping.Store(true)
 		p.runner.killGroup()
 		p.cleanUp()
 		return nil, &PluginError{Plugin: u.source.Name, Reason: ReasonHandshake, Message: "it does not speak gRPC"}
@@ -280,7 +280,7 @@ func (p *process) cleanUp() {
 // stop asks the process to end and kills its group after the grace, or when ctx
 // ends. It returns when the process is gone.
 func (p *process) stop(ctx context.Context, grace time.Duration) {
-	p.asked.Store(true)
+	p.stopping.Store(true)
 	p.runner.hangUp()
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()

@@ -26,8 +26,8 @@ const maxAnswers = 1000
 
 // answers remembers what a plugin said to identical questions.
 type answers struct {
-	mu    sync.Mutex
-	known map[string]validation
+	mu          sync.Mutex
+	validations map[string]validation
 }
 
 type validation struct {
@@ -38,17 +38,17 @@ type validation struct {
 func (a *answers) get(question string) (validation, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	v, ok := a.known[question]
+	v, ok := a.validations[question]
 	return v, ok
 }
 
 func (a *answers) put(question string, v validation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.known == nil || len(a.known) >= maxAnswers {
-		a.known = map[string]validation{}
+	if a.validations == nil || len(a.validations) >= maxAnswers {
+		a.validations = map[string]validation{}
 	}
-	a.known[question] = v
+	a.validations[question] = v
 }
 
 // Validate asks a plugin about one input of an action, "plugin.name". unknown

@@ -335,7 +335,7 @@ func (u *unit) abandon(p *process) {
 
 // exited is told of every end of a launched process.
 func (u *unit) exited(p *process) {
-	if !p.asked.Load() {
+	if !p.stopping.Load() {
 		reason := p.runner.ending()
 		if words := lastWords(p.output.last()); words != "" {
 			reason += ": " + words

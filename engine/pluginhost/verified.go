@@ -100,7 +100,7 @@ func (l *library) compare(c *code, digest string) error {
 	if err := l.load(); err != nil {
 		return err
 	}
-	if entry, ok := l.known[c.path]; ok && entry.fileStamp == stamp && entry.SHA256 == digest && entry.settled() {
+	if entry, ok := l.digests[c.path]; ok && entry.fileStamp == stamp && entry.SHA256 == digest && entry.settled() {
 		c.stamp = stamp
 		return nil
 	}

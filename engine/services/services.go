@@ -274,7 +274,7 @@ func (s *Services) PutState(_ context.Context, key pluginhost.StateKey, value []
 	}
 	if value == nil {
 		err = s.sealed.Delete(StateBucket, name, &ifVersion)
-		if err == nil && usage.known {
+		if err == nil && usage.measured {
 			usage.set(name, 0)
 		}
 		return 0, err == nil, ignoreConflict(err)

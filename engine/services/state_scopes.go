@@ -128,7 +128,7 @@ func (s *Services) removeScope(scope stateScope) error {
 	usage.mu.Lock()
 	defer usage.mu.Unlock()
 	defer s.usage.forget(scope)
-	usage.known = false
+	usage.measured = false
 	prefix, err := scope.prefix()
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (s *Services) sweepRows(ctx context.Context, scope stateScope) (removed int
 		}
 		usage.mu.Lock()
 		gone, err := s.dropExpired(name)
-		if gone && usage.known {
+		if gone && usage.measured {
 			usage.set(name, 0)
 		}
 		usage.mu.Unlock()

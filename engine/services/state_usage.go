@@ -43,10 +43,10 @@ type stateUsage struct {
 // scopeUsage is one scope. Its writes are one after the other, so that none slips
 // in between the look at the room and the commit.
 type scopeUsage struct {
-	mu    sync.Mutex
-	known bool
-	rows  map[string]int64 // StoredSecrets bytes by name
-	bytes int64
+	mu       sync.Mutex
+	measured bool
+	rows     map[string]int64 // StoredSecrets bytes by name
+	bytes    int64
 }
 
 func (u *stateUsage) of(scope stateScope) *scopeUsage {
@@ -81,7 +81,7 @@ func (u *scopeUsage) measure(s *Services, scope stateScope) error {
 	if err != nil {
 		return err
 	}
-	u.rows, u.bytes, u.known = make(map[string]int64, len(sizes)), 0, true
+	u.rows, u.bytes, u.measured = make(map[string]int64, len(sizes)), 0, true
 	for _, size := range sizes {
 		u.rows[size.Key] = size.Bytes
 		u.bytes += size.Bytes
@@ -120,7 +120,7 @@ const sealedSize = 64
 
 // admit makes room for a row of a scope, or refuses it. Its lock is held.
 func (u *scopeUsage) admit(s *Services, scope stateScope, name string, bytes int64) error {
-	if !u.known {
+	if !u.measured {
 		if err := u.measure(s, scope); err != nil {
 			return err
 		}

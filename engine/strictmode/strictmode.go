@@ -38,7 +38,7 @@ func (f Fault) Error() string { return f.Path + " " + f.Detail }
 // Check looks at a state folder. What does not exist yet is no fault, a link that
 // leads nowhere is one. What can't be looked at is left to who opens it.
 func Check(folder string, who Identity) []Fault {
-	c := &check{who: who, seen: map[string]bool{}}
+	c := &check{who: who, visited: map[string]bool{}}
 	real, info := c.follow(folder)
 	if info == nil {
 		return c.faults
@@ -54,9 +54,9 @@ func Check(folder string, who Identity) []Fault {
 
 // check gathers faults. seen are folders above that were looked at.
 type check struct {
-	who    Identity
-	seen   map[string]bool
-	faults []Fault
+	who     Identity
+	visited map[string]bool
+	faults  []Fault
 }
 
 func (c *check) add(path, detail, fix string) {
@@ -130,10 +130,10 @@ func parts(path string) (names []string) {
 // a group of one.
 func (c *check) above(dir string) {
 	info, err := os.Lstat(dir)
-	if err != nil || c.seen[dir] {
+	if err != nil || c.visited[dir] {
 		return
 	}
-	c.seen[dir] = true
+	c.visited[dir] = true
 	const could = ", who could put another folder in the place of what is below"
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && c.who.UID != 0 && !c.trusted(int(stat.Uid)) {
 		c.add(dir, fmt.Sprintf("belongs to another user (uid %d)%s", stat.Uid, could), fmt.Sprintf("chown %d %s", c.who.UID, diag.ShellWord(dir)))

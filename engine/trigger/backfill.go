@@ -59,7 +59,7 @@ func (tr *Triggers) Backfill(ctx context.Context, id string, r BackfillRequest) 
 	if err != nil {
 		return nil, err
 	}
-	b := &backfill{triggers: tr, found: found, schedule: t, backfillJob: backfillJob{
+	b := &backfill{triggers: tr, target: found, schedule: t, backfillJob: backfillJob{
 		ID: own, Schedule: id, From: r.From, Until: backfillEnd(r, now), All: r.All, Parallel: max(r.MaxParallel, 1), By: cmp.Or(r.By, "somebody"), Epoch: tr.scheduler.epoch,
 	}}
 	result, err := b.plan(slots, now)
@@ -134,17 +134,17 @@ const backfillBucket = "backfills"
 type backfill struct {
 	backfillJob
 	triggers *Triggers
-	found    namedTrigger
+	target   namedTrigger
 	schedule *schedule.Trigger
 }
 
 // plan tells the slots that get a run from those that have one.
 func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, error) {
-	result := &BackfillResult{ID: b.found.id, Slots: []runs.Fire{}, Skipped: []runs.Fire{}}
+	result := &BackfillResult{ID: b.target.id, Slots: []runs.Fire{}, Skipped: []runs.Fire{}}
 	if len(slots) == 0 {
 		return result, nil
 	}
-	rows, err := b.triggers.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, slots[0], slots[len(slots)-1].Add(1), 0)
+	rows, err := b.triggers.store.FiresBetween(b.target.workflow(), b.target.trigger.Name, slots[0], slots[len(slots)-1].Add(1), 0)
 	if err != nil {
 		return nil, b.triggers.fault(err)
 	}
@@ -162,7 +162,7 @@ func (b *backfill) plan(slots []time.Time, now time.Time) (*BackfillResult, erro
 			continue
 		}
 		result.Slots = append(result.Slots, runs.Fire{
-			Workflow: b.found.workflow(), Trigger: b.found.trigger.Name, Kind: b.found.trigger.Kind,
+			Workflow: b.target.workflow(), Trigger: b.target.trigger.Name, Kind: b.target.trigger.Kind,
 			Slot: slot.UTC(), At: now, Note: b.schedule.Note(before, slot), Backfill: true, By: b.By,
 		})
 		before = slot
@@ -285,13 +285,13 @@ func (b *backfill) startSlot(ctx context.Context, fire runs.Fire) (string, error
 		return "", b.triggers.fault(err)
 	}
 	if row != nil && row.Run != "" && b.All { // its row stands beside the slot's own
-		if fire.Slot, err = b.triggers.freeSlot(b.found, b.schedule, slot); err != nil {
+		if fire.Slot, err = b.triggers.freeSlot(b.target, b.schedule, slot); err != nil {
 			return "", err
 		}
 		fire.Note = "once more for " + slot.Format(time.RFC3339)
 	}
 	run, _, err := b.triggers.startTriggered(ctx, firing{
-		rev: b.found.rev, trigger: b.found.trigger, at: slot, fire: &fire, by: b.By, requestID: "backfill/" + b.ID + "/" + slot.Format(time.RFC3339Nano),
+		rev: b.target.rev, trigger: b.target.trigger, at: slot, fire: &fire, by: b.By, requestID: "backfill/" + b.ID + "/" + slot.Format(time.RFC3339Nano),
 	})
 	return run, err
 }
@@ -322,13 +322,13 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 	if b.Epoch != b.triggers.scheduler.epoch {
 		return errors.New("the store was restored since")
 	}
-	if b.found, err = scheduleIn(ctx, b.triggers.revisions, b.Schedule); err != nil {
+	if b.target, err = scheduleIn(ctx, b.triggers.revisions, b.Schedule); err != nil {
 		return err
 	}
-	if b.found.trigger.Kind == plan.TriggerPoll {
+	if b.target.trigger.Kind == plan.TriggerPoll {
 		return errors.New("it is a poll now")
 	}
-	if b.schedule, err = b.found.read(); err != nil {
+	if b.schedule, err = b.target.read(); err != nil {
 		return err
 	}
 	slots, _ := b.schedule.Slots(b.From, b.Until, maxBackfill)
@@ -346,7 +346,7 @@ func (b *backfill) resume(ctx context.Context) (err error) {
 
 // going are the fires of the backfill whose runs go on.
 func (b *backfill) going() (fires []runs.Fire, err error) {
-	rows, err := b.triggers.store.FiresBetween(b.found.workflow(), b.found.trigger.Name, b.From, b.Until, 0)
+	rows, err := b.triggers.store.FiresBetween(b.target.workflow(), b.target.trigger.Name, b.From, b.Until, 0)
 	if err != nil {
 		return nil, b.triggers.fault(err)
 	}

@@ -86,7 +86,7 @@ func (r *outboxReader) SetTake(take func(context.Context, runs.OutboxEntry, stri
 	r.take = take
 }
 func (r *outboxReader) SetAfter(after func(time.Duration) <-chan time.Time) { r.after = after }
-func (r *outboxReader) SetPlace(place, stored uint64)                       { r.place, r.stored = place, stored }
+func (r *outboxReader) SetPlace(place, stored uint64)                       { r.position, r.stored = place, stored }
 func (r *outboxReader) SetBegin(begin uint64)                               { r.begin = begin }
 func (r *outboxReader) Skip(entry runs.OutboxEntry) string                  { return r.skip(entry) }
 func (r *outboxReader) Note()                                               { r.note() }

@@ -44,9 +44,9 @@ type outboxReader struct {
 	// error means that the same entry is tried again.
 	take func(ctx context.Context, entry runs.OutboxEntry, skip string) error
 
-	place  uint64 // of the last entry that was taken
-	stored uint64 // the place as the store knows it
-	begin  uint64 // entries up to it were there when the server began
+	position uint64 // of the last entry that was taken
+	stored   uint64 // the place as the store knows it
+	begin    uint64 // entries up to it were there when the server began
 }
 
 // outboxPlaces knows how far each reader is: what all have taken is dropped. Safe
@@ -84,11 +84,11 @@ func (tr *Triggers) outboxReaders() ([]*outboxReader, error) {
 	others := &outboxPlaces{places: map[string]uint64{}}
 	for _, r := range readers {
 		r.triggers, r.after, r.others, r.begin, r.wake = tr, time.After, others, newest, tr.wakes()
-		if r.place, err = tr.outboxPlace(r.name); err != nil {
+		if r.position, err = tr.outboxPlace(r.name); err != nil {
 			return nil, err
 		}
-		r.stored = r.place
-		others.set(r.name, r.place)
+		r.stored = r.position
+		others.set(r.name, r.position)
 	}
 	return readers, nil
 }
@@ -121,7 +121,7 @@ func (tr *Triggers) outboxPlace(name string) (uint64, error) {
 func (r *outboxReader) run(ctx context.Context) {
 	defer r.note()
 	for ctx.Err() == nil {
-		entries, err := r.triggers.store.Outbox(r.place, outboxPage)
+		entries, err := r.triggers.store.Outbox(r.position, outboxPage)
 		if err != nil {
 			r.warn("outbox not read", err)
 			if !r.pause(ctx, outboxMost) {
@@ -147,7 +147,7 @@ func (r *outboxReader) handOn(ctx context.Context, entry runs.OutboxEntry) bool 
 	for wait := outboxRetry; ; wait = min(2*wait, outboxMost) {
 		err := r.take(ctx, entry, r.skip(entry))
 		if err == nil {
-			r.place = entry.Seq
+			r.position = entry.Seq
 			return true
 		}
 		if ctx.Err() == nil {
@@ -178,7 +178,7 @@ func (r *outboxReader) skip(entry runs.OutboxEntry) string {
 // await waits for the next entry. A place that is not stored is stored meanwhile.
 func (r *outboxReader) await(ctx context.Context) {
 	var late <-chan time.Time
-	if r.place != r.stored {
+	if r.position != r.stored {
 		late = r.after(outboxNote)
 	}
 	select {
@@ -204,16 +204,16 @@ func (r *outboxReader) pause(ctx context.Context, d time.Duration) bool {
 
 // note stores the reader's place and drops what all readers are past.
 func (r *outboxReader) note() {
-	if r.place == r.stored {
+	if r.position == r.stored {
 		return
 	}
 	s := r.triggers.store
-	if _, err := s.KV().Put(store.EngineBucket, r.name, strconv.AppendUint(nil, r.place, 10), nil); err != nil {
+	if _, err := s.KV().Put(store.EngineBucket, r.name, strconv.AppendUint(nil, r.position, 10), nil); err != nil {
 		r.warn("place in the outbox not stored", err)
 		return
 	}
-	r.stored = r.place
-	if err := s.DropOutbox(r.others.set(r.name, r.place)); err != nil {
+	r.stored = r.position
+	if err := s.DropOutbox(r.others.set(r.name, r.position)); err != nil {
 		r.warn("outbox not emptied", err)
 	}
 }

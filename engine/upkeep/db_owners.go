@@ -47,7 +47,7 @@ func (u *Upkeep) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 	var count func(store.RunUse) error
 	switch by {
 	case OwnersByWorkflow:
-		count = func(use store.RunUse) error { of(use.Run.Workflow).add(use); return nil }
+		count = func(runUse store.RunUse) error { of(runUse.Run.Workflow).add(runUse); return nil }
 	case OwnersByRun:
 		count = func(use store.RunUse) error {
 			owner := of(use.Run.ID)
@@ -89,15 +89,15 @@ func (u *Upkeep) DBOwners(ctx context.Context, by string) ([]DBOwner, error) {
 	return list, nil
 }
 
-func (o *DBOwner) add(use store.RunUse) {
+func (o *DBOwner) add(runUse store.RunUse) {
 	o.Runs++
-	o.Journal += use.Records
-	o.Log += use.Logs
+	o.Journal += runUse.Records
+	o.Log += runUse.Logs
 }
 
 // countPlugins gives what a run takes to the plugins that it called.
-func (u *Upkeep) countPlugins(use store.RunUse, of func(string) *DBOwner) error {
-	plugins, err := u.store.PluginBytes(use.Run.ID)
+func (u *Upkeep) countPlugins(runUse store.RunUse, of func(string) *DBOwner) error {
+	plugins, err := u.store.PluginBytes(runUse.Run.ID)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 
 // catalog is the checker's view of a project's plugins and connections.
 type catalog struct {
-	project *Workspace
-	place   place // of the file that is checked
+	project  *Workspace
+	location location // of the file that is checked
 }
 
 var _ check.Catalog = (*catalog)(nil)

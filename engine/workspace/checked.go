@@ -76,16 +76,16 @@ func (p *Workspace) CheckedIn(ctx context.Context, file, dir string, src []byte)
 // CheckText is Check for the text of a workflow that lies nowhere: name is for
 // messages, and no file is read. A step that calls another workflow is a problem.
 func (p *Workspace) CheckText(ctx context.Context, name string, src []byte) (*plan.Workflow, diag.List) {
-	return p.checkAt(ctx, place{shown: name, known: map[string]subflow{}}, src)
+	return p.checkAt(ctx, location{shown: name, subflows: map[string]subflow{}}, src)
 }
 
 // checkAt checks the workflow at a place.
-func (p *Workspace) checkAt(ctx context.Context, at place, src []byte) (*plan.Workflow, diag.List) {
+func (p *Workspace) checkAt(ctx context.Context, at location, src []byte) (*plan.Workflow, diag.List) {
 	tree, problems := spec.Parse(at.shown, src)
 	if tree == nil {
 		return nil, problems
 	}
-	workflow, more := check.Check(ctx, tree, &catalog{project: p, place: at})
+	workflow, more := check.Check(ctx, tree, &catalog{project: p, location: at})
 	problems = append(problems, more...)
 	if workflow != nil {
 		problems = append(problems, p.checkSettings(workflow)...)
@@ -118,28 +118,28 @@ func keyOf(file string, src []byte) planKey {
 // use.
 type checkedPlans struct {
 	mu    sync.Mutex
-	known map[planKey]*Checked
+	plans map[planKey]*Checked
 	order []planKey // the one kept first at the front
 }
 
 func (c *checkedPlans) lookup(key planKey) *Checked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known[key]
+	return c.plans[key]
 }
 
 func (c *checkedPlans) keep(key planKey, p *Checked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil {
-		c.known = map[planKey]*Checked{}
+	if c.plans == nil {
+		c.plans = map[planKey]*Checked{}
 	}
 	if !slices.Contains(c.order, key) {
 		c.order = append(c.order, key)
 	}
-	c.known[key] = p
+	c.plans[key] = p
 	if len(c.order) > maxCheckedPlans {
-		delete(c.known, c.order[0])
+		delete(c.plans, c.order[0])
 		c.order = c.order[1:]
 	}
 }

@@ -40,7 +40,7 @@ func (c *catalog) WorkflowOutputs(name string) json.RawMessage {
 	if tree == nil || problems.HasErrors() {
 		return nil
 	}
-	workflow, _ := check.Check(context.Background(), tree, &unfollowed{catalog{project: c.project, place: c.project.locate(file, c.project.Root())}})
+	workflow, _ := check.Check(context.Background(), tree, &unfollowed{catalog{project: c.project, location: c.project.locate(file, c.project.Root())}})
 	if workflow == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (p *Workspace) workflowsByName() map[string]string {
 // use.
 type fileNames struct {
 	mu    sync.Mutex
-	known map[string]fileName
+	names map[string]fileName
 }
 
 type fileName struct {
@@ -88,7 +88,7 @@ const nameSettles = 2 * time.Second
 func (n *fileNames) of(path, file string, now time.Time) string {
 	seen := StampOf(path)
 	n.mu.Lock()
-	found, ok := n.known[path]
+	found, ok := n.names[path]
 	n.mu.Unlock()
 	if ok && found.stamp.Same(seen) {
 		return found.name
@@ -102,10 +102,10 @@ func (n *fileNames) of(path, file string, now time.Time) string {
 	if now.Sub(seen.modified) > nameSettles {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if n.known == nil {
-			n.known = map[string]fileName{}
+		if n.names == nil {
+			n.names = map[string]fileName{}
 		}
-		n.known[path] = fileName{seen, name}
+		n.names[path] = fileName{seen, name}
 	}
 	return name
 }
@@ -134,7 +134,7 @@ func (p *Workspace) CheckStrict(ctx context.Context, file string, src []byte) di
 	if tree == nil {
 		return problems
 	}
-	refused := check.Strict(ctx, tree, &catalog{project: p, place: p.locate(file, "")})
+	refused := check.Strict(ctx, tree, &catalog{project: p, location: p.locate(file, "")})
 	problems = slices.DeleteFunc(slices.Clone(problems), func(warning diag.Problem) bool {
 		return slices.ContainsFunc(refused, func(p diag.Problem) bool { return p.Code == warning.Code && p.Pos == warning.Pos })
 	})

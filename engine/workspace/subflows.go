@@ -26,12 +26,12 @@ const (
 	MaxWorkflowFile = 1 << 20
 )
 
-// place is where the file lies that a catalog's checker is at.
-type place struct {
-	shown string   // its name in messages
-	path  string   // absolute; "" = not known, so that it can call no other
-	above []string // the paths of the workflows that lead to it
-	known map[string]subflow
+// location is where the file lies that a catalog's checker is at.
+type location struct {
+	shown    string   // its name in messages
+	path     string   // absolute; "" = not known, so that it can call no other
+	above    []string // the paths of the workflows that lead to it
+	subflows map[string]subflow
 }
 
 // subflow is a workflow that was checked because a step calls it.
@@ -43,7 +43,7 @@ type subflow struct {
 
 // locate finds the file that messages name so. dir is the folder that its name
 // starts from; "" = the one of the configuration.
-func (p *Workspace) locate(file, dir string) place {
+func (p *Workspace) locate(file, dir string) location {
 	path := file
 	if base := cmp.Or(dir, p.config.WorkDir, p.config.Dir); !filepath.IsAbs(file) {
 		path = filepath.Join(base, filepath.FromSlash(file))
@@ -51,26 +51,26 @@ func (p *Workspace) locate(file, dir string) place {
 	if !filepath.IsAbs(path) {
 		path = ""
 	}
-	return place{shown: file, path: path, known: map[string]subflow{}}
+	return location{shown: file, path: path, subflows: map[string]subflow{}}
 }
 
 // Workflow checks the workflow that a step of the file at hand calls.
 func (c *catalog) Workflow(ctx context.Context, uses string) (string, *plan.Workflow, *check.WorkflowFault) {
-	at := c.place
+	at := c.location
 	if at.path == "" {
 		return "", nil, &check.WorkflowFault{Code: check.CodeWorkflowFile, Message: "`" + uses + "` is relative to a file that is not known here"}
 	}
 	target := filepath.Join(filepath.Dir(at.path), filepath.FromSlash(uses))
-	found, ok := at.known[target]
+	found, ok := at.subflows[target]
 	if !ok {
 		found = c.subflow(ctx, uses, target)
-		at.known[target] = found
+		at.subflows[target] = found
 	}
 	return found.name, found.workflow, found.fault
 }
 
 func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {
-	at := c.place
+	at := c.location
 	chain := append(slices.Clone(at.above), at.path)
 	if slices.Contains(chain, target) {
 		return subflow{fault: c.circle(append(chain, target))}
@@ -87,7 +87,7 @@ func (c *catalog) subflow(ctx context.Context, uses, target string) subflow {
 	}
 	shown := path.Join(path.Dir(at.shown), uses)
 	tree, problems := spec.Parse(shown, src)
-	below := &catalog{project: c.project, place: place{shown: shown, path: target, above: chain, known: map[string]subflow{}}}
+	below := &catalog{project: c.project, location: location{shown: shown, path: target, above: chain, subflows: map[string]subflow{}}}
 	workflow, more := check.Check(ctx, tree, below)
 	problems = append(problems, more...)
 	problems.Sort()
