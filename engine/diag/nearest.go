@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/flowrun/flowrun/internal/near"
@@ -24,4 +25,12 @@ func Meant(near string) Hint { return Hint{Text: "did you mean `" + near + "`?",
 // "its keys are a, b".
 func MeantOr(word string, candidates []string, lead string) Hint {
 	return DidYouMean(word, candidates).Or(Say(lead + strings.Join(candidates, ", ")))
+}
+
+// Count is a number of things: "1 run", "3 runs".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

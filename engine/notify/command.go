@@ -50,8 +50,7 @@ func (s *Sender) run(ctx context.Context, target Target, message Message, key st
 }
 
 func startFault(err error) error {
-	var path *exec.Error
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*exec.Error](err); ok {
 		return path.Err
 	}
 	return err

@@ -41,8 +41,7 @@ func (c converter) wrong(pos diag.Pos, message string, hint diag.Hint) {
 
 // mismatch reports what does not fit its type, at the part that it is about.
 func (c converter) mismatch(node *spec.Node, err error) {
-	var mismatch *schema.Mismatch
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*schema.Mismatch](err); ok {
 		c.wrong(node.Find(mismatch.Pointer).Pos, mismatch.Message, mismatch.Hint)
 	} else {
 		c.wrong(node.Pos, err.Error(), diag.Hint{})

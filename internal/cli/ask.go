@@ -67,8 +67,7 @@ func (a *app) notYet(err error, what string) error {
 
 // inputAsUsage makes a usage error of an input that the owner refused.
 func inputAsUsage(err error) error {
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == wire.CodeInvalidInput {
+	if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeInvalidInput {
 		return usageError(errors.New(problem.Detail), problem.Hint.Text)
 	}
 	return err

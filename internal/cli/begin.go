@@ -47,8 +47,7 @@ func (s *session) begin(ctx context.Context, late time.Duration, request func(co
 		return nil
 	}
 	stop()
-	var killed *killedError
-	if errors.As(context.Cause(ctx), &killed) {
+	if killed, ok := errors.AsType[*killedError](context.Cause(ctx)); ok {
 		s.app.note("ended by %s before it was answered; the run may have begun: %s", signalName(killed.signal), s.app.commandText("runs", "list"))
 		return killed
 	}

@@ -101,8 +101,7 @@ func (a *app) callRequest(action string, flags *callFlags) (calls.Request, error
 
 // noObject says why a text is no JSON object, in words for people.
 func noObject(text []byte, err error) string {
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return "it is one JSON " + wrongType.Value
 	}
 	return cmp.Or(engine.WhyNoJSON(text), engine.JSONFault(err))

@@ -276,7 +276,7 @@ func (a *app) printError(err error) {
 	text, hint := err.Error(), ""
 	if errors.Is(err, workspace.ErrUnknownPlugin) {
 		hint = "`flowrun plugins` lists the plugins"
-		if unknown := (*workspace.UnknownPluginError)(nil); errors.As(err, &unknown) && unknown.Hint.Text != "" {
+		if unknown, ok := errors.AsType[*workspace.UnknownPluginError](err); ok && unknown.Hint.Text != "" {
 			text, hint = unknown.Unhinted(), unknown.Hint.Text
 		}
 	}
@@ -287,7 +287,7 @@ func (a *app) printError(err error) {
 			hint = "`" + a.commandText("runs") + "` lists the runs"
 		}
 	}
-	if store := (*fault.StoreError)(nil); errors.As(err, &store) && problem == nil {
+	if store, ok := errors.AsType[*fault.StoreError](err); ok && problem == nil {
 		hint = store.Hint.Typed(a.commandText).Text
 	}
 	if coded != nil && coded.hint != "" {

@@ -119,7 +119,7 @@ func (a *app) backupDB(ctx context.Context, path string) error {
 		a.say("%s, sha256 %s", view.Size(report.Bytes), report.SHA256)
 		if report.Sealed > 0 {
 			a.note("the key file is not part of it: keep %s apart; without it the %s in the backup stay sealed (logins, secrets, plugin state)",
-				a.shown(report.KeyFile), count(report.Sealed, "sealed value"))
+				a.shown(report.KeyFile), diag.Count(report.Sealed, "sealed value"))
 		} else {
 			a.note("the key file is not part of it: keep %s apart", a.shown(report.KeyFile))
 		}

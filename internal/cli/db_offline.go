@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
@@ -174,13 +175,13 @@ func (a *app) restoreNotes(report *upkeep.RestoreReport) {
 		a.note("there was no .sha256 beside the backup; its own checksums were enough")
 	}
 	if report.Lost > 0 {
-		a.note("%s of %d can't be opened: put the key file of that store at %s (mode 0600)", count(report.Lost, "sealed value"), report.Sealed, a.shown(report.KeyFile))
+		a.note("%s of %d can't be opened: put the key file of that store at %s (mode 0600)", diag.Count(report.Lost, "sealed value"), report.Sealed, a.shown(report.KeyFile))
 	}
 	switch {
 	case report.Lost > 0:
 		a.next("then look whether it fits:", "key", "check")
 	case report.Parked > 0:
-		a.note("%s had not ended: paused, since what happened after the backup is not known", count(report.Parked, "run"))
+		a.note("%s had not ended: paused, since what happened after the backup is not known", diag.Count(report.Parked, "run"))
 		a.next("look at them, then resume or cancel each:", "runs", "list", "--status", "paused")
 	default:
 		a.next("see what there is:", "runs")

@@ -105,8 +105,7 @@ func exitOfFinding(f *doctor.Finding) int {
 	if code, ok := exitOfCause[f.Cause]; ok {
 		return code
 	}
-	var call *runs.Error
-	if errors.As(f.Err, &call) {
+	if call, ok := errors.AsType[*runs.Error](f.Err); ok {
 		return exitOfCall(call)
 	}
 	return exitCode(f.Err)
@@ -150,7 +149,7 @@ func (a *app) summarize(report doctor.Report, fix bool) {
 	if warned+failed == 0 {
 		a.note("all is well")
 	} else {
-		a.note("%s, %s", count(failed, "failure"), count(warned, "warning"))
+		a.note("%s, %s", diag.Count(failed, "failure"), diag.Count(warned, "warning"))
 	}
 	if fixable > 0 && !fix {
 		a.next("mend what is safe to mend:", "doctor", "--fix")

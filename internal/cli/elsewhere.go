@@ -43,8 +43,7 @@ func (a *app) elsewhere(ctx context.Context, args []string, err error) error {
 // lostRun is the run that is not there: the one that the error is of, else the one
 // that the arguments name; "" = none.
 func lostRun(args []string, err error) string {
-	var coded *codedError
-	if errors.As(err, &coded) && coded.run != "" {
+	if coded, ok := errors.AsType[*codedError](err); ok && coded.run != "" {
 		return coded.run
 	}
 	if named := slices.IndexFunc(args, web.ValidRunID); named >= 0 {

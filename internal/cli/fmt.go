@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -64,7 +65,7 @@ func (a *app) format(ctx context.Context, paths []string, flags *fmtFlags) error
 		}
 	}
 	if !flags.diff {
-		a.note("%s, %d %s", count(len(files), "file"), changed, map[bool]string{true: "not in form", false: "changed"}[flags.check])
+		a.note("%s, %d %s", diag.Count(len(files), "file"), changed, map[bool]string{true: "not in form", false: "changed"}[flags.check])
 	}
 	if wrong || flags.check && changed > 0 {
 		return exitWith(exitInvalid)

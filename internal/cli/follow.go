@@ -141,8 +141,7 @@ func (f *follower) result(ctx context.Context) (result *runs.Result, again bool,
 		_, err := c.Resume(ctx, f.id, engine.ResumeRequest{By: f.app.user()})
 		return err
 	})
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == wire.CodeConflict {
+	if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeConflict {
 		err = nil // another command was faster
 	}
 	return nil, true, err
@@ -202,8 +201,7 @@ func (f *follower) showEarlierLogs(ctx context.Context) error {
 		return nil
 	}
 	logs, err := f.session.client.Logs(ctx, f.id, "")
-	var gone *web.GoneError
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*web.GoneError](err); ok {
 		return nil // the feed ends too, and is opened anew
 	}
 	if err != nil {
@@ -317,8 +315,7 @@ func (f *follower) signaled(ctx context.Context, signal os.Signal) error {
 	// The request must not keep the second signal from being seen.
 	go func() {
 		_, err := f.session.client.Cancel(ctx, f.id, f.app.user())
-		var problem *web.Problem
-		if errors.As(err, &problem) && problem.Code != wire.CodeConflict {
+		if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code != wire.CodeConflict {
 			f.app.note("not canceled: %s", problem.Detail)
 		}
 	}()

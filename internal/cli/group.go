@@ -115,8 +115,7 @@ func flagError(c *cobra.Command, err error) error {
 			hint = "did you mean `--" + near + "`?"
 		}
 	}
-	var wrong *pflag.InvalidValueError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usageError(fmt.Errorf("--%s takes %s, not %q", wrong.GetFlag().Name, valueOf(wrong.GetFlag()), wrong.GetValue()), hint)
 	}
 	return usageError(err, hint)

@@ -133,8 +133,7 @@ func (a *app) readInputFile(flag, file string) ([]byte, error) {
 // withoutPath is what the system says of a file, where the message names the file
 // already.
 func withoutPath(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -68,9 +69,9 @@ func (a *app) rotateKey(ctx context.Context) error {
 		if rotation.Continued {
 			a.note("a rotation that was interrupted is finished")
 		}
-		a.say("rotated %s: %s sealed anew", a.shown(rotation.File), count(rotation.Values, "value"))
+		a.say("rotated %s: %s sealed anew", a.shown(rotation.File), diag.Count(rotation.Values, "value"))
 		if len(rotation.Removed) > 0 {
-			a.note("%s of still older keys removed: the newest three are kept", count(len(rotation.Removed), "file"))
+			a.note("%s of still older keys removed: the newest three are kept", diag.Count(len(rotation.Removed), "file"))
 		}
 		a.note("the old key is kept in %s: backups from before need it; remove it when you need them no more", a.shown(rotation.OldKey))
 		a.next("back up under the new key:", "db", "backup")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/peer"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/sandbox"
@@ -66,7 +67,7 @@ func (s *session) own(ctx context.Context) (*owner, error) {
 	o.engine = opened
 	o.watch.begin(s.app, opened, project)
 	if stored, beside, parked, ok := opened.RolledBack(); ok {
-		s.app.note("the store as it was at %s is taken, in place of the one of %s: %s had not ended, and is paused", s.app.times.Full(stored), s.app.times.Full(beside), count(parked, "run"))
+		s.app.note("the store as it was at %s is taken, in place of the one of %s: %s had not ended, and is paused", s.app.times.Full(stored), s.app.times.Full(beside), diag.Count(parked, "run"))
 	}
 	if from, copied := opened.Migrated(); from > 0 {
 		s.app.note("the store was moved up from schema %d; the file from before is kept: %s", from, s.app.shown(copied))
@@ -147,7 +148,7 @@ func (o *owner) leave(wait bool, stop <-chan struct{}) error {
 func (o *owner) announce() {
 	if active := o.engine.Busy(); !o.announced && active > 0 {
 		o.announced = true
-		o.app.note("staying until %s of other commands ended (Ctrl-C leaves them to be resumed)", count(active, "run"))
+		o.app.note("staying until %s of other commands ended (Ctrl-C leaves them to be resumed)", diag.Count(active, "run"))
 	}
 }
 

@@ -63,21 +63,14 @@ func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 			warnings++
 		}
 	}
-	summary := a.style.Yellow(count(warnings, "warning"))
+	summary := a.style.Yellow(diag.Count(warnings, "warning"))
 	if errors > 0 {
-		summary = a.style.Red(count(errors, "error"))
+		summary = a.style.Red(diag.Count(errors, "error"))
 		if warnings > 0 {
-			summary += ", " + a.style.Yellow(count(warnings, "warning"))
+			summary += ", " + a.style.Yellow(diag.Count(warnings, "warning"))
 		}
 	}
 	fmt.Fprintf(a.sys.Stderr, "\n%s\n", summary)
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // safePath makes a path safe to print.

@@ -170,8 +170,7 @@ func nearFile(path string) string {
 
 // startError prints the problems of a workflow with its lines.
 func (a *app) startError(err error, request engine.StartRequest) error {
-	var problem *web.Problem
-	if errors.As(err, &problem) && problem.Code == wire.CodeInvalidWorkflow {
+	if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeInvalidWorkflow {
 		a.printProblemsOf(problem.Problems, map[string][]byte{request.File: request.Source})
 		return exitWith(exitInvalid)
 	}
@@ -267,8 +266,7 @@ func (f *follower) finish(ctx context.Context, outs []outFile) error {
 // broken ends a session whose follower stopped before the run did. A second
 // signal ends the program at once: the journal is made for that.
 func (s *session) broken(err error) error {
-	var killed *killedError
-	if errors.As(err, &killed) {
+	if killed, ok := errors.AsType[*killedError](err); ok {
 		return &codedError{code: killed.exitCode(), err: err, silent: true}
 	}
 	return s.abandon(err)

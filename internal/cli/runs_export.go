@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -238,7 +239,7 @@ func (a *app) printRemoved(items []removedItem) {
 		case others == 0:
 			a.say("removed run %s", item.Run)
 		default:
-			a.say("removed run %s with %s of its sub-workflows", item.Run, count(others, "run"))
+			a.say("removed run %s with %s of its sub-workflows", item.Run, diag.Count(others, "run"))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/web"
 )
@@ -103,6 +104,6 @@ func (a *app) acknowledge(ctx context.Context, c *cobra.Command, r engine.Acknow
 			a.note("nothing to acknowledge")
 			return
 		}
-		a.say("acknowledged %s", count(n, "run"))
+		a.say("acknowledged %s", diag.Count(n, "run"))
 	})
 }

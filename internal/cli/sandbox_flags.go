@@ -176,8 +176,7 @@ func (s *session) joinSandbox(info *web.Owner) error {
 
 // refusedSandbox is the error of a sandbox that can't begin.
 func (a *app) refusedSandbox(err error) error {
-	var unknown *fault.UnknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*fault.UnknownError](err); ok {
 		return notFoundError(fmt.Errorf("--live: there is no %s %s", unknown.What, diag.ShellWord(unknown.Name)), unknown.Hint.Text)
 	}
 	return err

@@ -58,8 +58,7 @@ func (a *app) startSimulators(ctx context.Context, started *sandbox.Sandbox, pro
 		config, err := started.Run(ctx, sandbox.External{
 			Name: c.Name(), Command: c.Command, Dir: c.Dir, Env: sandbox.Environ(a.sys.Environ), Hold: []string{a.sys.Executable, "sandbox", "hold", "--"},
 		})
-		var broken *sandbox.ExternalError
-		if errors.As(err, &broken) {
+		if _, ok := errors.AsType[*sandbox.ExternalError](err); ok {
 			return &codedError{code: exitPlugin, err: err, hint: "run it by hand to see more; it prints a config as JSON on stdout, and goes on serving"}
 		}
 		if err != nil {

@@ -206,7 +206,7 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 // scheduleError gives the errors of a project without a store the exit codes that
 // the API's have.
 func scheduleError(err error) error {
-	if unknown := (*fault.UnknownError)(nil); errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*fault.UnknownError](err); ok {
 		return notFoundError(unknown, unknown.Hint.Text)
 	}
 	return err

@@ -213,8 +213,7 @@ func (a *app) listenAddress(flags *serveFlags, settings workspace.ServerSettings
 
 // listenError says why the address can't be listened on.
 func listenError(address string, err error) error {
-	var exposed *web.ExposedError
-	if errors.As(err, &exposed) {
+	if exposed, ok := errors.AsType[*web.ExposedError](err); ok {
 		return usageError(exposed, "listen on 127.0.0.1, with a reverse proxy that speaks TLS before it; or name a certificate: server: {tls_cert: cert.pem, tls_key: key.pem} in "+projectFileName)
 	}
 	return usageError(fmt.Errorf("%s can't be listened on: %s", address, listenFault(address, err)), "choose another address with --listen, or port 0 for a free one")

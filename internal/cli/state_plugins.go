@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/internal/cli/view"
 	"github.com/flowrun/flowrun/internal/web"
@@ -48,7 +49,7 @@ func (a *app) removePluginState(ctx context.Context, request services.PluginStat
 	}
 	return a.print(removed, func() {
 		for _, state := range removed.Removed {
-			a.say("removed %s of %s, scope %s", count(state.Keys, "key"), state.Plugin, state.Scope)
+			a.say("removed %s of %s, scope %s", diag.Count(state.Keys, "key"), state.Plugin, state.Scope)
 		}
 	})
 }

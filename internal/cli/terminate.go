@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
+	"github.com/flowrun/flowrun/engine/diag"
 )
 
 // exitLate is how long the command itself has to return after the store was given
@@ -63,7 +64,7 @@ func (o *owner) terminate(by os.Signal) {
 	o.gate.Close()
 	limit := o.engine.DrainLimit()
 	if calls := o.engine.InFlight(); calls > 0 {
-		a.note("%s: waiting up to %s for %s in flight (once more ends at once)", signalName(by), limit, count(calls, "call"))
+		a.note("%s: waiting up to %s for %s in flight (once more ends at once)", signalName(by), limit, diag.Count(calls, "call"))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -98,11 +99,11 @@ func (o *owner) leftText(left []string) string {
 	case len(left) == 0:
 		return "no run is left open"
 	case o.serving != nil:
-		return count(len(left), "open run") + " left, which the next server takes up"
+		return diag.Count(len(left), "open run") + " left, which the next server takes up"
 	case len(left) == 1:
 		return "run " + left[0] + " is left to be resumed: " + a.commandText("runs", "resume", left[0])
 	}
-	return count(len(left), "run") + " are left to be resumed with " + a.commandText("runs", "resume") + ": " + strings.Join(left, " ")
+	return diag.Count(len(left), "run") + " are left to be resumed with " + a.commandText("runs", "resume") + ": " + strings.Join(left, " ")
 }
 
 // signals delivers interrupt and terminate until stop is called, but no terminate

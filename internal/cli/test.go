@@ -292,8 +292,7 @@ func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequ
 }
 
 func (a *app) recordRefused(err error) error {
-	var conflict *fault.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*fault.ConflictError](err); ok {
 		return &codedError{code: exitConflict, err: err, hint: conflict.Hint.Text}
 	}
 	return err

@@ -184,8 +184,7 @@ func (a *app) printLink(ctx context.Context, scope string) error {
 	}
 	link, err := client.LoginLink(ctx, web.LinkRequest{Scope: scope, By: a.user()})
 	if err != nil {
-		var problem *web.Problem
-		if errors.As(err, &problem) && problem.Code == wire.CodeInvalidInput {
+		if problem, ok := errors.AsType[*web.Problem](err); ok && problem.Code == wire.CodeInvalidInput {
 			return usageError(fmt.Errorf("--scope takes viewer, operator or admin, not %q", scope), diag.DidYouMean(scope, access.TokenScopes()).Text)
 		}
 		return err

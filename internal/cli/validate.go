@@ -34,8 +34,7 @@ func (a *app) validateCommand() *cobra.Command {
 
 func (a *app) validate(ctx context.Context, paths []string, strict bool) error {
 	project, err := a.loadProject(ctx)
-	var wrong diag.List
-	if errors.As(err, &wrong) && a.output != "text" {
+	if wrong, ok := errors.AsType[diag.List](err); ok && a.output != "text" {
 		return errors.Join(a.printFindings(wrong, validated{}), exitWith(exitInvalid))
 	}
 	if err != nil {
@@ -96,11 +95,11 @@ type validated struct {
 func (v validated) summary() string {
 	switch {
 	case v.tests == 0:
-		return count(v.workflows, "workflow") + " valid"
+		return diag.Count(v.workflows, "workflow") + " valid"
 	case v.workflows == 0:
-		return count(v.tests, "test file") + " valid"
+		return diag.Count(v.tests, "test file") + " valid"
 	}
-	return count(v.workflows, "workflow") + " and " + count(v.tests, "test file") + " valid"
+	return diag.Count(v.workflows, "workflow") + " and " + diag.Count(v.tests, "test file") + " valid"
 }
 
 // readChecked reads a file that validate checks, and says whether it is one of

@@ -143,9 +143,9 @@ func (e *examination) checkTriggers(ctx context.Context) {
 	case len(page.Items) == 0:
 		return
 	case !serving:
-		e.warn(check, "", count(len(page.Items), "schedule")+", and no process acts on them", "start %s", diag.Command{"serve"})
+		e.warn(check, "", diag.Count(len(page.Items), "schedule")+", and no process acts on them", "start %s", diag.Command{"serve"})
 	default:
-		e.ok(check, "", "%s, the server acts on them", count(len(page.Items), "schedule"))
+		e.ok(check, "", "%s, the server acts on them", diag.Count(len(page.Items), "schedule"))
 	}
 	for _, schedule := range paused {
 		detail := "it was paused by " + cmp.Or(schedule.PausedBy, "flowrun")

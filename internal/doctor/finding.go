@@ -128,11 +128,3 @@ func (e *examination) mend(f Finding, mend func() error) {
 	}
 	e.add(f)
 }
-
-// count is a number of things: 1 run, 3 runs.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

@@ -111,7 +111,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 		e.fail("plugin", name, Plugin, failures[i].Error(), "look at `plugins` in "+projectFileName+"; started by hand with --debug the plugin says more")
 	}
 	if len(well) > 0 {
-		e.ok("plugins", "", "%s started: %s", count(len(well), "plugin"), strings.Join(well, ", "))
+		e.ok("plugins", "", "%s started: %s", diag.Count(len(well), "plugin"), strings.Join(well, ", "))
 	}
 }
 

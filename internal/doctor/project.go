@@ -30,7 +30,7 @@ func (e *examination) checkProject(ctx context.Context) {
 	var list diag.List
 	switch {
 	case errors.As(err, &list):
-		e.fail(check, "", Invalid, fmt.Sprintf("%s: %s: %s", e.Words.Path(e.Config.ProjectFile), count(len(list), "problem"), list[0].Message),
+		e.fail(check, "", Invalid, fmt.Sprintf("%s: %s: %s", e.Words.Path(e.Config.ProjectFile), diag.Count(len(list), "problem"), list[0].Message),
 			"%s shows them all", diag.Command{"validate"})
 		return
 	case err != nil:
@@ -79,11 +79,11 @@ func (e *examination) checkWorkflows(ctx context.Context) {
 	case len(files) == 0:
 		e.warn(check, "", "the project has none", "%s makes one", diag.Command{"new", "workflow", "NAME"})
 	case len(broken) > 0:
-		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run: %s", len(broken), count(len(files), "workflow"), listed(broken)), "%s shows why", diag.Command{"validate"})
+		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run: %s", len(broken), diag.Count(len(files), "workflow"), listed(broken)), "%s shows why", diag.Command{"validate"})
 	case len(unready) > 0:
-		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run here: %s: %s", len(unready), count(len(files), "workflow"), listed(unready), why), "%s shows what each lacks; --sandbox tries them with simulators", diag.Command{"validate"})
+		e.fail(check, "", Invalid, fmt.Sprintf("%d of %s can't run here: %s: %s", len(unready), diag.Count(len(files), "workflow"), listed(unready), why), "%s shows what each lacks; --sandbox tries them with simulators", diag.Command{"validate"})
 	default:
-		e.ok(check, "", "%s, all can run", count(len(files), "workflow"))
+		e.ok(check, "", "%s, all can run", diag.Count(len(files), "workflow"))
 	}
 }
 

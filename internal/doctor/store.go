@@ -39,10 +39,10 @@ func (e *examination) checkStore(ctx context.Context) {
 		if report.Backup != nil {
 			hint = diag.Sayf("put the newest good backup in its place (the damaged file is kept): %s", diag.Command{"db", "restore", e.Words.Path(report.Backup.Path)})
 		}
-		detail := fmt.Sprintf("%s is damaged: %s", e.Words.Path(path), count(len(report.Problems)+report.More, "problem"))
+		detail := fmt.Sprintf("%s is damaged: %s", e.Words.Path(path), diag.Count(len(report.Problems)+report.More, "problem"))
 		e.add(Finding{Check: check, Status: Fail, Cause: StoreCorrupt, Detail: detail, Hint: hint})
 	default:
-		e.ok(check, "", "%s is whole: %s, %s", e.Words.Path(path), count(report.Runs, "run"), e.Words.Size(report.Bytes))
+		e.ok(check, "", "%s is whole: %s, %s", e.Words.Path(path), diag.Count(report.Runs, "run"), e.Words.Size(report.Bytes))
 		e.open(ctx)
 	}
 }
@@ -77,11 +77,11 @@ func (e *examination) checkContents(ctx context.Context) {
 			fmt.Sprintf("`retention.%s` is %d: raise it in %s, or shorten `keep`", cut.By, cut.Limit, projectFileName))
 	}
 	if paused := stats.Runs["paused"]; paused > 0 {
-		e.warn("runs", "", count(paused, "run")+" wait for somebody to resume them", "%s", diag.Command{"runs", "list", "--status", "paused"})
+		e.warn("runs", "", diag.Count(paused, "run")+" wait for somebody to resume them", "%s", diag.Command{"runs", "list", "--status", "paused"})
 	}
 	if e.owner == nil || !e.owner.Serve {
 		if open := stats.Runs["running"] + stats.Runs["waiting"] + stats.Runs["queued"]; open > 0 && e.owner == nil {
-			e.warn("runs", "", count(open, "run")+" have not ended, and no process drives them", "%s, or start %s, which goes on with all", diag.Command{"runs", "resume", "RUN"}, diag.Command{"serve"})
+			e.warn("runs", "", diag.Count(open, "run")+" have not ended, and no process drives them", "%s, or start %s, which goes on with all", diag.Command{"runs", "resume", "RUN"}, diag.Command{"serve"})
 		}
 	}
 }
@@ -97,12 +97,12 @@ func (e *examination) checkKey(ctx context.Context) {
 	case err != nil:
 		e.failWith(check, "", err)
 	case len(report.Lost) > 0:
-		e.fail(check, "", StoreCorrupt, fmt.Sprintf("%s does not open %d of %s", e.Words.Path(report.File), len(report.Lost), count(report.Values, "sealed value")),
+		e.fail(check, "", StoreCorrupt, fmt.Sprintf("%s does not open %d of %s", e.Words.Path(report.File), len(report.Lost), diag.Count(report.Values, "sealed value")),
 			"put the key file back that belongs to this store; %s names the values", diag.Command{"key", "check"})
 	case report.Keys > 1:
 		e.warn(check, "", "a rotation of the key was interrupted", "%s finishes it", diag.Command{"key", "rotate"})
 	default:
-		e.ok(check, "", "it opens all of %s; keep a copy of %s apart from the backups", count(report.Values, "sealed value"), e.Words.Path(report.File))
+		e.ok(check, "", "it opens all of %s; keep a copy of %s apart from the backups", diag.Count(report.Values, "sealed value"), e.Words.Path(report.File))
 	}
 }
 

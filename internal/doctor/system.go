@@ -62,14 +62,7 @@ func (e *examination) checkZones(context.Context) {
 	}
 	version, source := e.project.TZData()
 	here := e.Config.Now().In(e.Zone).Format("MST, UTC-07:00")
-	e.ok(check, "", "rules %s (%s); times are shown in %s", orUnknown(version), source, here)
-}
-
-func orUnknown(text string) string {
-	if text == "" {
-		return "of unknown version"
-	}
-	return text
+	e.ok(check, "", "rules %s (%s); times are shown in %s", cmp.Or(version, "of unknown version"), source, here)
 }
 
 // checkKernel looks whether this kernel may damage a store.

@@ -15,9 +15,7 @@ import (
 func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatus) {
 	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
 	for _, c := range connections {
-		table.Add(
-			term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(orDash(term.Clean(c.URL)), 60), orDash(c.Rate), p.loginText(c),
-		)
+		table.Add(term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(orDash(term.Clean(c.URL)), 60), orDash(c.Rate), p.loginText(c))
 	}
 	table.Paint = func(row, column int, cell string) string {
 		if column == 4 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/upkeep"
@@ -100,7 +101,7 @@ func (p Page) CheckReport(out io.Writer, report *upkeep.CheckReport) {
 		fmt.Fprintf(out, "%s is whole\n", term.Clean(report.Path))
 	} else {
 		problems := len(report.Problems) + report.More
-		fmt.Fprintf(out, "%s is damaged: %s\n", term.Clean(report.Path), plural(problems, "problem"))
+		fmt.Fprintf(out, "%s is damaged: %s\n", term.Clean(report.Path), diag.Count(problems, "problem"))
 		for _, problem := range report.Problems {
 			fmt.Fprintf(out, "  %s\n", term.Clean(problem.String()))
 		}
@@ -110,8 +111,8 @@ func (p Page) CheckReport(out io.Writer, report *upkeep.CheckReport) {
 	}
 	if report.Pages > 0 {
 		facts := []string{
-			fmt.Sprintf("schema %d", report.Schema), Size(report.Bytes), fmt.Sprintf("%s (%d free)", plural(report.Pages, "page"), report.FreePages),
-			plural(report.Runs, "run"), plural(report.Records, "record"), plural(report.Blobs, "large value"),
+			fmt.Sprintf("schema %d", report.Schema), Size(report.Bytes), fmt.Sprintf("%s (%d free)", diag.Count(report.Pages, "page"), report.FreePages),
+			diag.Count(report.Runs, "run"), diag.Count(report.Records, "record"), diag.Count(report.Blobs, "large value"),
 		}
 		fmt.Fprintf(out, "%s\n", p.Style.Dim(strings.Join(facts, ", ")))
 	}
@@ -121,10 +122,10 @@ func (p Page) CheckReport(out io.Writer, report *upkeep.CheckReport) {
 func (p Page) KeyReport(out io.Writer, report *services.KeyReport) {
 	lost := len(report.Lost)
 	if lost == 0 {
-		fmt.Fprintf(out, "%s opens all of %s\n", term.Clean(report.File), plural(report.Values, "sealed value"))
+		fmt.Fprintf(out, "%s opens all of %s\n", term.Clean(report.File), diag.Count(report.Values, "sealed value"))
 		return
 	}
-	fmt.Fprintf(out, "%s does not open %d of %s:\n", term.Clean(report.File), lost, plural(report.Values, "sealed value"))
+	fmt.Fprintf(out, "%s does not open %d of %s:\n", term.Clean(report.File), lost, diag.Count(report.Values, "sealed value"))
 	table := Table{Head: []string{"KIND", "NAME"}}
 	for _, value := range report.Lost {
 		table.Add(value.Kind, term.Clean(value.Name))

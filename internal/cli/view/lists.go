@@ -21,9 +21,7 @@ func (p Page) Runs(out io.Writer, runs []runs.Run) {
 		if run.FinishedAt != nil {
 			took = Duration(time.Duration(run.DurationMS) * time.Millisecond)
 		}
-		table.Add(
-			run.ID, term.Clean(run.Workflow), runStatusText(run), term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took,
-		)
+		table.Add(run.ID, term.Clean(run.Workflow), runStatusText(run), term.Clean(run.Trigger), p.Times.Short(run.StartedAt), took)
 	}
 	table.Paint = func(row, column int, cell string) string {
 		if column == 2 {
@@ -42,9 +40,7 @@ func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
 		if plugin.Error != "" {
 			about = "error: " + firstLine(plugin.Error)
 		}
-		table.Add(
-			plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about),
-		)
+		table.Add(plugin.Name, term.Clean(plugin.Version), fmt.Sprint(plugin.Actions), term.Clean(plugin.Source), term.Clean(about))
 	}
 	table.Write(out)
 }
@@ -53,9 +49,7 @@ func (p Page) Plugins(out io.Writer, plugins []workspace.PluginInfo) {
 func (p Page) Actions(out io.Writer, actions []*plan.Action) {
 	table := Table{Head: []string{"ACTION", "EFFECT", "INPUTS", "ABOUT"}}
 	for _, action := range actions {
-		table.Add(
-			action.FullName(), string(action.Effect), term.Truncate(inputNames(action.Input), 50), term.Clean(firstLine(action.Doc)),
-		)
+		table.Add(action.FullName(), string(action.Effect), term.Truncate(inputNames(action.Input), 50), term.Clean(firstLine(action.Doc)))
 	}
 	table.Write(out)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/preview"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -38,29 +39,15 @@ func (p Page) section(out io.Writer, title string, rows [][]string) {
 		return
 	}
 	fmt.Fprintf(out, "\n%s\n", p.Style.Dim(title))
-	var widths []int
+	table := Table{Indent: "  "}
 	for _, row := range rows {
+		cells := make([]string, len(row))
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			if i < len(row)-1 {
-				widths[i] = max(widths[i], term.Width(term.Clean(cell)))
-			}
+			cells[i] = term.Clean(cell)
 		}
+		table.Add(cells...)
 	}
-	for _, row := range rows {
-		var line strings.Builder
-		line.WriteString("  ")
-		for i, cell := range row {
-			cell = term.Clean(cell)
-			if i < len(row)-1 {
-				cell = term.Pad(cell, widths[i]+2)
-			}
-			line.WriteString(cell)
-		}
-		fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
-	}
+	table.Write(out)
 }
 
 func (p Page) planInputs(out io.Writer, inputs []preview.Input) {
@@ -95,7 +82,7 @@ func planRows(indent string, steps []preview.Step, depth int) [][]string {
 func stepWork(step preview.Step) string {
 	switch {
 	case step.Kind == plan.StepLoop && step.Items != nil:
-		return "foreach: " + plural(*step.Items, "item")
+		return "foreach: " + diag.Count(*step.Items, "item")
 	case step.Kind == plan.StepLoop:
 		return "foreach"
 	case step.Uses != "":
@@ -120,7 +107,7 @@ func planNotes(step preview.Step) string {
 		notes = append(notes, text)
 	}
 	if step.Windows > 0 {
-		notes = append(notes, plural(step.Windows, "window"))
+		notes = append(notes, diag.Count(step.Windows, "window"))
 	}
 	if step.Cache != "" {
 		notes = append(notes, "cached "+step.Cache)
@@ -137,11 +124,11 @@ func callsText(calls preview.Calls) string {
 	case calls.Max == nil && calls.Min == 0:
 		return "any number of calls"
 	case calls.Max == nil:
-		return "at least " + plural(calls.Min, "call")
+		return "at least " + diag.Count(calls.Min, "call")
 	case *calls.Max == calls.Min:
-		return plural(calls.Min, "call")
+		return diag.Count(calls.Min, "call")
 	}
-	return fmt.Sprintf("%d to %s", calls.Min, plural(*calls.Max, "call"))
+	return fmt.Sprintf("%d to %s", calls.Min, diag.Count(*calls.Max, "call"))
 }
 
 // knownRows lists the values that are known before the run.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -93,7 +94,7 @@ func (p Page) header(out io.Writer, result *runs.Result) {
 		line("took", Duration(time.Duration(run.DurationMS)*time.Millisecond))
 	}
 	if run.Attempt > 1 {
-		line("resumed", plural(run.Attempt-1, "time"))
+		line("resumed", diag.Count(run.Attempt-1, "time"))
 	}
 }
 
@@ -354,7 +355,7 @@ func outputText(raw json.RawMessage, width, height int) (text string, cut bool) 
 	if json.Unmarshal(raw, &list) != nil {
 		return term.Truncate(text, width), true
 	}
-	lines := []string{plural(len(list), "item")}
+	lines := []string{diag.Count(len(list), "item")}
 	for _, item := range list[:min(outputItems, len(list))] {
 		lines = append(lines, term.Truncate(term.Clean(string(item)), width))
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -70,7 +71,7 @@ func (r *row) details(times Times, now time.Time) string {
 		add("%d/%d", step.Done, step.Items)
 	}
 	if step.ItemErrors > 0 {
-		add("%s", plural(step.ItemErrors, "error"))
+		add("%s", diag.Count(step.ItemErrors, "error"))
 	}
 	if !step.Status.Ended() {
 		parts = append(parts, r.waiting(times)...)
@@ -88,7 +89,7 @@ func (r *row) details(times Times, now time.Time) string {
 		add("taken over")
 	}
 	if step.Crashes > 0 {
-		add("the engine died %s", plural(step.Crashes, "time"))
+		add("the engine died %s", diag.Count(step.Crashes, "time"))
 	}
 	if r.progress != nil && !step.Status.Ended() {
 		add("%s", progressText(r.progress))
@@ -127,7 +128,7 @@ func (r *row) waiting(times Times) []string {
 		}
 		parts = append(parts, waitText(r.step.Wait, until, times))
 	} else if retrying > 0 {
-		parts = append(parts, plural(retrying, "item")+" to retry")
+		parts = append(parts, diag.Count(retrying, "item")+" to retry")
 	}
 	return parts
 }
@@ -171,11 +172,4 @@ func elapsed(step runs.Step, now time.Time) string {
 		return ""
 	}
 	return Duration(now.Sub(*step.StartedAt).Truncate(time.Second))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
@@ -151,9 +152,7 @@ func (p Page) Fires(out io.Writer, fires []runs.Fire) {
 		if fire.By != "" {
 			note = strings.TrimPrefix(note+"; by "+fire.By, "; ")
 		}
-		table.Add(
-			p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note),
-		)
+		table.Add(p.Times.Short(fire.Slot), term.Clean(runs.TriggerID(fire.Workflow, fire.Trigger)), term.Clean(fireText(fire)), term.Clean(note))
 	}
 	table.Paint = func(_, column int, cell string) string {
 		if column == 2 && strings.Contains(cell, "skipped: ") {
@@ -170,7 +169,7 @@ func (p Page) Backfill(out io.Writer, result *trigger.BackfillResult) {
 	if result.DryRun {
 		verb = "would start"
 	}
-	fmt.Fprintf(out, "backfill of %s %s %s", term.Clean(result.ID), verb, plural(len(result.Slots), "run"))
+	fmt.Fprintf(out, "backfill of %s %s %s", term.Clean(result.ID), verb, diag.Count(len(result.Slots), "run"))
 	if n := len(result.Skipped); n > 0 {
 		fmt.Fprintf(out, "; %s a run already", map[bool]string{true: "1 slot has", false: fmt.Sprintf("%d slots have", n)}[n == 1])
 	}

@@ -24,9 +24,7 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 		case item.Type == "":
 			by += ", not declared any more"
 		}
-		table.Add(
-			term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At), by,
-		)
+		table.Add(term.Clean(item.Name), term.Truncate(term.Clean(string(item.Value)), shownValue), p.shortTime(item.At), by)
 	}
 	table.Write(out)
 }
@@ -35,9 +33,7 @@ func (p Page) State(out io.Writer, items []memory.StateItem) {
 func (p Page) PluginStates(out io.Writer, states []services.PluginState) {
 	table := Table{Head: []string{"PLUGIN", "SCOPE", "KEYS", "SIZE", "OF", "USED"}}
 	for _, state := range states {
-		table.Add(
-			term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt),
-		)
+		table.Add(term.Clean(state.Plugin), term.Clean(state.Scope), fmt.Sprint(state.Keys), Size(state.Bytes), Size(state.MaxBytes), p.shortTime(state.UsedAt))
 	}
 	table.Write(out)
 }

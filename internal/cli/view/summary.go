@@ -15,9 +15,7 @@ func (p Page) Summary(out io.Writer, summary *engine.RunsSummary) {
 	table := Table{Head: []string{"WORKFLOW", "RUNS", "SUCCEEDED", "FAILED", "OTHERS", "NEED ATTENTION"}}
 	line := func(name string, rows engine.RunCounts, attention int) {
 		good, bad := rows[runs.RunSucceeded], rows[runs.RunFailed]+rows[runs.RunTimedOut]
-		table.Add(
-			term.Clean(name), strconv.Itoa(rows.Total()), strconv.Itoa(good), strconv.Itoa(bad), strconv.Itoa(rows.Total()-good-bad), strconv.Itoa(attention),
-		)
+		table.Add(term.Clean(name), strconv.Itoa(rows.Total()), strconv.Itoa(good), strconv.Itoa(bad), strconv.Itoa(rows.Total()-good-bad), strconv.Itoa(attention))
 	}
 	for _, one := range summary.Workflows {
 		line(one.Workflow, one.Runs, one.Attention)

@@ -11,9 +11,10 @@ import (
 // Table prints rows in columns that are as wide as their widest cell. Cells may
 // not hold colours but those that paint adds.
 type Table struct {
-	Head  []string
-	Rows  [][]string
-	Paint func(row, column int, cell string) string // nil = no colours
+	Head   []string // nil = none
+	Rows   [][]string
+	Indent string                                    // before each line
+	Paint  func(row, column int, cell string) string // nil = no colours
 }
 
 // Add adds a row.
@@ -21,13 +22,18 @@ func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 // Write prints the table.
 func (t *Table) Write(out io.Writer) {
-	widths := make([]int, len(t.Head))
+	var widths []int
 	for _, row := range append([][]string{t.Head}, t.Rows...) {
 		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
 			widths[i] = max(widths[i], term.Width(cell))
 		}
 	}
-	t.line(out, -1, t.Head, widths)
+	if t.Head != nil {
+		t.line(out, -1, t.Head, widths)
+	}
 	for i, cells := range t.Rows {
 		t.line(out, i, cells, widths)
 	}
@@ -35,7 +41,7 @@ func (t *Table) Write(out io.Writer) {
 
 // line prints the cells of a row; -1 is the head, which has no colours.
 func (t *Table) line(out io.Writer, row int, cells []string, widths []int) {
-	var line strings.Builder
+	line := t.Indent
 	for i, cell := range cells {
 		padded := cell
 		if i < len(cells)-1 {
@@ -44,7 +50,7 @@ func (t *Table) line(out io.Writer, row int, cells []string, widths []int) {
 		if t.Paint != nil && row >= 0 {
 			padded = strings.Replace(padded, cell, t.Paint(row, i, cell), 1)
 		}
-		line.WriteString(padded)
+		line += padded
 	}
-	fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
 }

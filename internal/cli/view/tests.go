@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -46,7 +47,7 @@ func (p Page) Tests(out io.Writer, results []workspace.TestResult) {
 	for _, file := range results {
 		fmt.Fprintln(out, p.Style.Bold(term.Clean(file.File)))
 		if file.Status == workspace.TestInvalid {
-			fmt.Fprintf(out, "  %s not run: %s\n", p.Style.Red("✗"), plural(len(file.Problems), "problem"))
+			fmt.Fprintf(out, "  %s not run: %s\n", p.Style.Red("✗"), diag.Count(len(file.Problems), "problem"))
 		}
 		for _, c := range file.Cases {
 			p.testCase(out, c)
@@ -64,7 +65,7 @@ func (p Page) Tests(out io.Writer, results []workspace.TestResult) {
 		}
 	}
 	if summary.Invalid > 0 {
-		parts = append(parts, p.Style.Red(plural(summary.Invalid, "invalid file")))
+		parts = append(parts, p.Style.Red(diag.Count(summary.Invalid, "invalid file")))
 	}
 	fmt.Fprintf(out, "\n%s\n", strings.Join(parts, ", "))
 }
@@ -77,7 +78,7 @@ func (p Page) testCase(out io.Writer, c workspace.TestCase) {
 	if c.Status == workspace.TestStale {
 		note = " " + p.Style.Red("stale")
 	}
-	said := plural(c.Calls, "call")
+	said := diag.Count(c.Calls, "call")
 	if c.Took > 0 {
 		said += ", " + Duration(c.Took) + " of virtual time"
 	}
@@ -100,7 +101,7 @@ func (p Page) coverage(out io.Writer, file workspace.TestResult) {
 	if len(file.Cases) == 0 || file.Coverage.Steps == 0 {
 		return
 	}
-	text := fmt.Sprintf("ran %d of %s", file.Coverage.Ran, plural(file.Coverage.Steps, "step"))
+	text := fmt.Sprintf("ran %d of %s", file.Coverage.Ran, diag.Count(file.Coverage.Steps, "step"))
 	if len(file.Coverage.Never) > 0 {
 		text += "; no case ran " + strings.Join(file.Coverage.Never, ", ")
 	}
