@@ -69,13 +69,7 @@ func newBox(w *plan.Workflow, step *plan.Step, path string) *box {
 
 // notes are what is worth knowing of a step at a glance.
 func notes(step *plan.Step) []string {
-	var lines []string
-	if step.RunIf != "" && step.RunIf != plan.RunIfOK {
-		lines = append(lines, "run_if "+string(step.RunIf))
-	}
-	if step.If != nil {
-		lines = append(lines, "if "+oneLine(step.If.Source))
-	}
+	lines := conditions(step)
 	if step.Paginate != nil {
 		lines = append(lines, fmt.Sprintf("at most %d pages", step.Paginate.MaxPages))
 	}

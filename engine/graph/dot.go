@@ -14,9 +14,6 @@ func Dot(w *plan.Workflow) string {
 	out.WriteString("  compound=true\n  node [shape=box style=rounded fontname=\"monospace\"]\n  graph [style=rounded fontname=\"monospace\"]\n")
 	dotList(&out, w, w.Steps, "", "  ")
 	for _, list := range handlers(w) {
-		if len(list.steps) == 0 {
-			continue
-		}
 		fmt.Fprintf(&out, "  subgraph %s {\n    label=%s\n", quoteDot("cluster_"+list.name), quoteDot(list.name))
 		dotList(&out, w, list.steps, list.name+".", "    ")
 		out.WriteString("  }\n")
@@ -37,7 +34,7 @@ func dotList(out *strings.Builder, w *plan.Workflow, steps []plan.Step, path, in
 			continue
 		}
 		style := ""
-		if step.If != nil || step.RunIf != "" && step.RunIf != plan.RunIfOK {
+		if len(conditions(step)) > 0 {
 			style = " style=\"rounded,dashed\""
 		}
 		fmt.Fprintf(out, "%s%s [label=%s%s]\n", indent, quoteDot(path+step.ID), quoteDot(dotLabel(w, step)), style)

@@ -149,22 +149,30 @@ func order(layers [][]*slot) {
 
 func sortLayer(layer []*slot, down bool) {
 	for i, s := range layer {
-		neighbours := s.above
-		if !down {
-			neighbours = s.below
-		}
-		if s.order = float64(i); len(neighbours) > 0 {
-			s.order = 0
-			for _, n := range neighbours {
-				s.order += n.center
-			}
-			s.order /= float64(len(neighbours))
-		}
+		s.order = mean(s.neighbours(down), float64(i))
 	}
 	slices.SortStableFunc(layer, func(a, b *slot) int { return cmp.Compare(a.order, b.order) })
-	for i, s := range layer {
-		s.center = float64(i)
+	number([][]*slot{layer})
+}
+
+// neighbours are the slots of the layer above, or below.
+func (s *slot) neighbours(above bool) []*slot {
+	if above {
+		return s.above
 	}
+	return s.below
+}
+
+// mean is the mean of the centers of slots, or what stands for that of none.
+func mean(slots []*slot, none float64) float64 {
+	if len(slots) == 0 {
+		return none
+	}
+	sum := 0.0
+	for _, s := range slots {
+		sum += s.center
+	}
+	return sum / float64(len(slots))
 }
 
 func number(layers [][]*slot) {
@@ -176,11 +184,11 @@ func number(layers [][]*slot) {
 }
 
 func snapshot(layers [][]*slot) [][]*slot {
-	kept := make([][]*slot, len(layers))
+	copies := make([][]*slot, len(layers))
 	for i, layer := range layers {
-		kept[i] = slices.Clone(layer)
+		copies[i] = slices.Clone(layer)
 	}
-	return kept
+	return copies
 }
 
 // crossings counts the pairs of arrows that cross between two layers.
@@ -208,8 +216,7 @@ func crossings(layers [][]*slot) int {
 // of its neighbours, and no two may come nearer than their gap.
 func place(layers [][]*slot) {
 	for _, layer := range layers {
-		wanted := make([]float64, len(layer))
-		spread(layer, wanted)
+		spread(layer, make([]float64, len(layer)))
 	}
 	for sweep := range sweeps {
 		for i := range layers {
@@ -219,21 +226,11 @@ func place(layers [][]*slot) {
 			}
 			wanted := make([]float64, len(layers[i]))
 			for j, s := range layers[i] {
-				neighbours := s.above
-				if !down {
-					neighbours = s.below
-				}
+				neighbours := s.neighbours(down)
 				if sweep == sweeps-1 {
 					neighbours = slices.Concat(s.above, s.below)
 				}
-				wanted[j] = s.center
-				if len(neighbours) > 0 {
-					wanted[j] = 0
-					for _, n := range neighbours {
-						wanted[j] += n.center
-					}
-					wanted[j] /= float64(len(neighbours))
-				}
+				wanted[j] = mean(neighbours, s.center)
 			}
 			alone(layers[i], wanted)
 			spread(layers[i], wanted)

@@ -14,9 +14,6 @@ func Mermaid(w *plan.Workflow) string {
 	out.WriteString("flowchart TD\n")
 	mermaidList(&out, w.Steps, "s", "  ")
 	for _, list := range handlers(w) {
-		if len(list.steps) == 0 {
-			continue
-		}
 		fmt.Fprintf(&out, "  subgraph %s\n", list.name)
 		mermaidList(&out, list.steps, list.name, "    ")
 		out.WriteString("  end\n")
@@ -54,14 +51,7 @@ func mermaidList(out *strings.Builder, steps []plan.Step, prefix, indent string)
 }
 
 func label(step *plan.Step) string {
-	text := step.ID + "<br/>" + describe(step)
-	if step.RunIf != "" && step.RunIf != plan.RunIfOK {
-		text += "<br/>run_if " + string(step.RunIf)
-	}
-	if step.If != nil {
-		text += "<br/>if " + oneLine(step.If.Source)
-	}
-	return text
+	return strings.Join(append([]string{step.ID, describe(step)}, conditions(step)...), "<br/>")
 }
 
 // escape keeps a label inside its quotes; Mermaid knows HTML entities.

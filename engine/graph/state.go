@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -41,10 +42,7 @@ func (s State) tone() string {
 	if s.Warn {
 		return warnClass
 	}
-	if found, ok := tags[s.Status]; ok {
-		return found.class
-	}
-	return "t-calm"
+	return cmp.Or(tags[s.Status].class, "t-calm")
 }
 
 func (s State) mark() string {

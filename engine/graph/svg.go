@@ -56,9 +56,6 @@ const minRow = 560
 func (d *drawing) handlers(room, y int) (width, below int) {
 	x, height := margin, 0
 	for _, list := range handlers(d.w) {
-		if len(list.steps) == 0 {
-			continue
-		}
 		f := newFrame(d.w, list.steps, list.name+".")
 		boxWidth, boxHeight := max(f.width+2*loopPad, textWidth(list.name, titleWide)+2*padX), f.height+loopPad+titleLine+2*padY
 		if x == margin || x+boxWidth > margin+room {
@@ -165,7 +162,7 @@ func route(e *edge, x, y int) string {
 func (d *drawing) box(b *box, dx, dy int) {
 	x, y := dx+b.x, dy+b.y
 	class := "step " + string(b.step.Kind)
-	if b.step.If != nil || b.step.RunIf != "" && b.step.RunIf != plan.RunIfOK {
+	if len(conditions(b.step)) > 0 {
 		class += " maybe"
 	}
 	hover := b.hover()

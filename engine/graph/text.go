@@ -5,6 +5,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/plan"
@@ -18,9 +19,6 @@ func Text(w *plan.Workflow) string {
 	width := labelWidth(w.Steps, 0)
 	writeList(&out, w.Steps, "", width)
 	for _, list := range handlers(w) {
-		if len(list.steps) == 0 {
-			continue
-		}
 		fmt.Fprintf(&out, "%s\n", list.name)
 		writeList(&out, list.steps, "", max(width, labelWidth(list.steps, 0)))
 	}
@@ -32,8 +30,10 @@ type handlerList struct {
 	steps []plan.Step
 }
 
+// handlers are the lists of steps that follow a run's end, where they have steps.
 func handlers(w *plan.Workflow) []handlerList {
-	return []handlerList{{"on_success", w.OnSuccess}, {"on_failure", w.OnFailure}, {"finally", w.Finally}}
+	lists := []handlerList{{"on_success", w.OnSuccess}, {"on_failure", w.OnFailure}, {"finally", w.Finally}}
+	return slices.DeleteFunc(lists, func(list handlerList) bool { return len(list.steps) == 0 })
 }
 
 func writeList(out *strings.Builder, steps []plan.Step, indent string, width int) {
@@ -52,11 +52,8 @@ func writeList(out *strings.Builder, steps []plan.Step, indent string, width int
 		if len(step.Reads) > 0 {
 			line += "  <~ " + strings.Join(step.Reads, ", ")
 		}
-		if step.RunIf != "" && step.RunIf != plan.RunIfOK {
-			line += "  run_if " + string(step.RunIf)
-		}
-		if step.If != nil {
-			line += "  if " + oneLine(step.If.Source)
+		for _, condition := range conditions(step) {
+			line += "  " + condition
 		}
 		out.WriteString(strings.TrimRight(line, " ") + "\n")
 		if step.Loop != nil {
@@ -85,6 +82,18 @@ func describe(step *plan.Step) string {
 	default:
 		return string(step.Kind)
 	}
+}
+
+// conditions are those on which a step runs.
+func conditions(step *plan.Step) []string {
+	var lines []string
+	if step.RunIf != "" && step.RunIf != plan.RunIfOK {
+		lines = append(lines, "run_if "+string(step.RunIf))
+	}
+	if step.If != nil {
+		lines = append(lines, "if "+oneLine(step.If.Source))
+	}
+	return lines
 }
 
 func oneLine(source string) string { return strings.Join(strings.Fields(source), " ") }

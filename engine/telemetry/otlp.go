@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ const (
 // The library reads the other OTEL_EXPORTER_OTLP_* variables by itself: headers,
 // certificates, compression, timeout. ErrNotHTTP when it shall speak gRPC.
 func NewOTLP(ctx context.Context, environ []string, log *slog.Logger) (sdktrace.SpanExporter, error) {
-	protocol := variable(environ, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
-	if protocol == "" {
-		protocol = variable(environ, "OTEL_EXPORTER_OTLP_PROTOCOL")
-	}
+	protocol := cmp.Or(variable(environ, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), variable(environ, "OTEL_EXPORTER_OTLP_PROTOCOL"))
 	if protocol != "" && protocol != "http/protobuf" {
 		return nil, fmt.Errorf("%w, not as %q: unset OTEL_EXPORTER_OTLP_PROTOCOL and name the collector's HTTP port, 4318 by default", ErrNotHTTP, protocol)
 	}

@@ -80,16 +80,12 @@ func (a *app) callRequest(action string, flags *callFlags) (calls.Request, error
 		return request, nil
 	}
 	data := []byte(flags.with)
-	file, isFile := strings.CutPrefix(flags.with, "@")
-	if flags.with == "-" {
-		file, isFile = "-", true
-	}
-	if isFile {
-		read, err := a.readInputFile("--with", file)
-		if err != nil {
+	if file, isFile := strings.CutPrefix(flags.with, "@"); isFile || file == "-" {
+		var err error
+		if data, err = a.readInputFile("--with", file); err != nil {
 			return request, err
 		}
-		data, request.LiteralSecrets = read, true
+		request.LiteralSecrets = true
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/flowrun/flowrun/engine/calls"
+	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
 )
@@ -22,7 +24,7 @@ func (a *app) askForSecrets(ctx context.Context, request *calls.Request) error {
 	if len(request.Input) > 0 && json.Unmarshal(request.Input, &given) != nil {
 		return nil
 	}
-	asked := false
+	typedAny := false
 	for _, field := range a.secretInputs(ctx, request.Action) {
 		value, there := given[field.Name]
 		if there && !request.LiteralSecrets && !namesSecret(value) {
@@ -41,9 +43,9 @@ func (a *app) askForSecrets(ctx context.Context, request *calls.Request) error {
 		if given[field.Name], err = json.Marshal(string(typed)); err != nil {
 			return err
 		}
-		asked = true
+		typedAny = true
 	}
-	if !asked {
+	if !typedAny {
 		return nil
 	}
 	input, err := json.Marshal(given)
@@ -73,21 +75,13 @@ func (a *app) secretInputs(ctx context.Context, action string) []workspace.FormF
 	if err != nil {
 		return nil
 	}
-	for _, known := range actions {
-		if known.FullName() != action {
-			continue
-		}
-		fields, err := workspace.FormOf(known.Input)
-		if err != nil {
-			return nil
-		}
-		var secrets []workspace.FormField
-		for _, field := range fields {
-			if field.Kind == workspace.FieldSecret {
-				secrets = append(secrets, field)
-			}
-		}
-		return secrets
+	named := slices.IndexFunc(actions, func(candidate *plan.Action) bool { return candidate.FullName() == action })
+	if named < 0 {
+		return nil
 	}
-	return nil
+	fields, err := workspace.FormOf(actions[named].Input)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(fields, func(field workspace.FormField) bool { return field.Kind != workspace.FieldSecret })
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/view"
+	"github.com/flowrun/flowrun/internal/doctor"
 	"github.com/flowrun/flowrun/internal/web"
 )
 
@@ -79,9 +79,6 @@ func (a *app) connectionsTestCommand() *cobra.Command {
 	return withText(c)
 }
 
-// testsAtOnce is how many connections are tried at the same time.
-const testsAtOnce = 4
-
 func (a *app) testConnections(ctx context.Context, names []string) error {
 	for _, name := range names {
 		if !web.ValidConnection(name) {
@@ -124,16 +121,7 @@ func (s *session) connectionNames(ctx context.Context) ([]string, error) {
 // test tries connections side by side and returns what came out in their order.
 func (s *session) test(ctx context.Context, names []string) ([]connections.Test, error) {
 	tests, errs := make([]connections.Test, len(names)), make([]error, len(names))
-	slots := make(chan struct{}, testsAtOnce)
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			tests[i], errs[i] = s.client.TestConnection(ctx, name)
-		})
-	}
-	all.Wait()
+	doctor.Each(names, func(i int, name string) { tests[i], errs[i] = s.client.TestConnection(ctx, name) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err // one that is unknown: the others' results are of no use

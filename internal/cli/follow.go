@@ -151,7 +151,7 @@ func (f *follower) result(ctx context.Context) (result *runs.Result, again bool,
 // a terminal and without a server it does so by itself, as soon as only approvals,
 // signals and paused steps are left.
 func (f *follower) left(run runs.Run) bool {
-	if f.noWait && run.Status == runs.RunWaiting && f.needsPerson() {
+	if f.noWait && run.Status == runs.RunWaiting && len(f.steps) > 0 {
 		return true
 	}
 	return f.leaves && f.session.owner != nil && (run.Status == runs.RunWaiting || run.Status == runs.RunRunning) && f.onlyPeople()
@@ -284,21 +284,16 @@ func (f *follower) apply(update engine.Update) {
 	case engine.UpdateRun:
 		f.run = *update.Run
 	case engine.UpdateStep:
+		delete(f.steps, update.Step.Path)
+		delete(f.others, update.Step.Path)
 		if update.Step.ForPerson() {
 			f.steps[update.Step.Path] = *update.Step
-		} else {
-			delete(f.steps, update.Step.Path)
 		}
 		if update.Step.GoesOn() {
 			f.others[update.Step.Path] = true
-		} else {
-			delete(f.others, update.Step.Path)
 		}
 	}
 }
-
-// needsPerson reports whether a step waits for somebody.
-func (f *follower) needsPerson() bool { return len(f.steps) > 0 }
 
 // signaled cancels the run at the first Ctrl-C and kills at the second. A SIGTERM
 // leaves the run alone; that of an owner does not come here.

@@ -112,11 +112,10 @@ func (a *app) jsonFlag(flag, text string) (json.RawMessage, error) {
 	}
 	data := []byte(text)
 	if file, isFile := strings.CutPrefix(text, "@"); isFile {
-		read, err := a.readInputFile(flag, file)
-		if err != nil {
+		var err error
+		if data, err = a.readInputFile(flag, file); err != nil {
 			return nil, err
 		}
-		data = read
 	}
 	if !json.Valid(data) {
 		return nil, usageError(fmt.Errorf("%s does not hold one JSON value", flag), `such as `+flag+` '{"id": 7}'`)

@@ -114,23 +114,10 @@ func (a *app) sandboxLines(started *sandbox.Sandbox, report *workspace.SandboxRe
 	if len(report.Refused) > 0 {
 		add("refused, unless a step of theirs is mocked: %s", strings.Join(report.Refused, ", "))
 	}
-	if collector := a.tracesTo(); collector != "" {
+	if _, collector := telemetry.Collector(a.sys.Environ); telemetry.Traced(a.sys.Environ) {
 		add("traces of the runs go to %s", collector)
 	}
 	return lines
-}
-
-// tracesTo is where the environment has traces sent to, "" when nowhere.
-func (a *app) tracesTo() string {
-	if !telemetry.Traced(a.sys.Environ) {
-		return ""
-	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
-		if address := a.env(name); address != "" {
-			return address
-		}
-	}
-	return "the collector of this machine"
 }
 
 // sandboxInfo is what others are told of the sandbox of this process.

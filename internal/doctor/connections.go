@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine"
@@ -22,11 +21,7 @@ import (
 const servicePatience = 10 * time.Second
 
 // checkConnections lets each connection make one harmless request.
-func (e *examination) checkConnections(ctx context.Context) {
-	const check = "connection"
-	if e.project == nil || ctx.Err() != nil {
-		return
-	}
+func (e *examination) checkConnections(ctx context.Context, check string) {
 	declared := e.project.ListConnections(ctx)
 	switch {
 	case e.Sandbox:
@@ -72,35 +67,27 @@ func (e *examination) checkConnections(ctx context.Context) {
 // engine on a folder that is thrown away. One that does not answer in time has
 // failed so.
 func (e *examination) tryConnections(ctx context.Context, names []string) ([]connections.Test, error) {
-	ask := func(ctx context.Context, name string) (connections.Test, error) {
-		return e.store.TestConnection(ctx, name)
-	}
+	var tester Tester = e.store
 	if e.store == nil {
 		opened, remove, err := e.openAside(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer remove()
-		ask = opened.TestConnection
+		tester = opened
 	}
-	tests, slots := make([]connections.Test, len(names)), make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			test, err := ask(ctx, name)
-			if err != nil {
-				failure := &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
-				if ctx.Err() != nil {
-					failure.Kind, failure.Message = plan.KindTimeout, fmt.Sprintf("no answer within %s", servicePatience)
-				}
-				test = connections.Test{Name: name, Error: failure}
+	tests := make([]connections.Test, len(names))
+	Each(names, func(i int, name string) {
+		test, err := tester.TestConnection(ctx, name)
+		if err != nil {
+			failure := &runs.Error{Kind: plan.KindInternal, Message: err.Error()}
+			if ctx.Err() != nil {
+				failure.Kind, failure.Message = plan.KindTimeout, fmt.Sprintf("no answer within %s", servicePatience)
 			}
-			tests[i] = test
-		})
-	}
-	all.Wait()
+			test = connections.Test{Name: name, Error: failure}
+		}
+		tests[i] = test
+	})
 	return tests, nil
 }
 
@@ -127,11 +114,7 @@ func (e *examination) openAside(ctx context.Context) (*engine.Engine, func(), er
 }
 
 // checkTriggers looks whether somebody acts on the schedules.
-func (e *examination) checkTriggers(ctx context.Context) {
-	const check = "schedules"
-	if e.store == nil {
-		return
-	}
+func (e *examination) checkTriggers(ctx context.Context, check string) {
 	page, err := e.store.Schedules(ctx)
 	if err != nil {
 		e.skip(check, "", err.Error())

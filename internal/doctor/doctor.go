@@ -6,6 +6,7 @@ package doctor
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/connections"
@@ -23,6 +24,20 @@ const projectFileName = "flowrun.yaml"
 
 // atOnce is how many plugins, and how many connections, are tried at the same time.
 const atOnce = 4
+
+// Each tries what has names, some at a time, and returns when all have been tried.
+func Each(names []string, try func(i int, name string)) {
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			try(i, name)
+		})
+	}
+	all.Wait()
+}
 
 // Options are what is looked at, and by which means.
 type Options struct {
@@ -73,18 +88,65 @@ type Tester interface {
 func Examine(ctx context.Context, options Options) (Report, error) {
 	e := &examination{Options: options}
 	defer e.end()
-	for _, look := range []func(context.Context){
-		e.checkStrict, e.checkProject, e.checkWorkflows, e.checkServer, e.checkFolder, e.checkOwner, e.checkStore, e.checkContents, e.checkKey,
-		e.checkBackup, e.checkDisk, e.checkOrphans, e.checkClock, e.checkZones, e.checkKernel, e.checkFiles, e.checkTraces,
-		e.checkSandbox, e.checkPlugins, e.checkGrants, e.checkConnections, e.checkTriggers,
+	for _, look := range []struct {
+		check string // how it is called in findings
+		needs need
+		at    func(ctx context.Context, check string)
+	}{
+		{"state folder", nothing, e.checkStrict},
+		{"project", nothing, e.checkProject},
+		{"workflows", aProject, e.checkWorkflows},
+		{"certificate", aProject, e.checkServer},
+		{"state folder", aFolder, e.checkFolder},
+		{"owner", aFolder, e.checkOwner},
+		{"store", aFolder, e.checkStore},
+		{"space", aStore, e.checkContents},
+		{"key", aStore, e.checkKey},
+		{"backup", aStore, e.checkBackup},
+		{"disk", nothing, e.checkDisk},
+		{"left processes", aProject, e.checkOrphans},
+		{"clock", nothing, e.checkClock},
+		{"time zones", nothing, e.checkZones},
+		{"kernel", nothing, e.checkKernel},
+		{"open files", nothing, e.checkFiles},
+		{"traces", nothing, e.checkTraces},
+		{"plugin sandbox", aProject, e.checkSandbox},
+		{"plugin", aProject, e.checkPlugins},
+		{"grants", aProject, e.checkGrants},
+		{"connection", aProject, e.checkConnections},
+		{"schedules", aStore, e.checkTriggers},
 	} {
-		look(ctx)
+		if e.has(look.needs) {
+			look.at(ctx, look.check)
+		}
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
 	}
 	e.leave()
 	return e.report(), nil
+}
+
+// need is what a look needs, and is passed over without.
+type need int
+
+const (
+	nothing  need = iota
+	aFolder       // a state folder that others can't change: checkStrict tells why not
+	aProject      // a project file that can be read
+	aStore        // a store that can be used
+)
+
+func (e *examination) has(what need) bool {
+	switch what {
+	case aFolder:
+		return !e.refused
+	case aProject:
+		return e.project != nil
+	case aStore:
+		return e.store != nil
+	}
+	return true
 }
 
 // examination is one look at everything. Not safe for concurrent use.

@@ -56,7 +56,7 @@ func (plainWords) Command(args ...string) string { return strings.Join(args, " "
 func TestWhatTheStoreSaysIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		store *answers
-		look  func(*examination, context.Context)
+		look  func(*examination, context.Context, string)
 		want  Finding
 	}{
 		"a full store": {
@@ -94,7 +94,7 @@ func TestWhatTheStoreSaysIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &examination{Options: Options{Config: workspace.Config{Now: func() time.Time { return noon }}, Words: plainWords{}}, store: test.store}
-			test.look(e, t.Context())
+			test.look(e, t.Context(), test.want.Check)
 			if len(e.findings) != 1 {
 				t.Fatalf("findings %+v, want one", e.findings)
 			}

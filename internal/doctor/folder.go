@@ -19,8 +19,7 @@ import (
 // the command that ends that. Nothing is started from such a folder, so that what
 // needs it is not looked at. Modes inside the folder are mended; what lies above is
 // not ours to change.
-func (e *examination) checkStrict(context.Context) {
-	const check = "state folder"
+func (e *examination) checkStrict(_ context.Context, check string) {
 	faults, err := workspace.StateFolderFaults(e.Config.StateDir)
 	if err != nil {
 		e.failWith(check, "", err)
@@ -54,11 +53,7 @@ func closeMode(path string) error {
 }
 
 // checkFolder looks whose the state folder is, where it lies, and who may look into it.
-func (e *examination) checkFolder(context.Context) {
-	const check = "state folder"
-	if e.refused {
-		return // told by checkStrict
-	}
+func (e *examination) checkFolder(_ context.Context, check string) {
 	dir := e.Config.StateDir
 	info, err := os.Stat(dir)
 	switch {
@@ -125,8 +120,7 @@ const (
 )
 
 // checkDisk looks at the free room of the state folder's disk.
-func (e *examination) checkDisk(context.Context) {
-	const check = "disk"
+func (e *examination) checkDisk(_ context.Context, check string) {
 	dir := e.Config.StateDir
 	for !exists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)

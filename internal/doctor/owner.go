@@ -15,11 +15,7 @@ import (
 )
 
 // checkOwner finds out who owns the store now.
-func (e *examination) checkOwner(ctx context.Context) {
-	const check = "owner"
-	if e.refused {
-		return // told by checkStrict
-	}
+func (e *examination) checkOwner(ctx context.Context, check string) {
 	if !exists(e.Config.StateDir) {
 		return
 	}

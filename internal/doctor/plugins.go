@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
@@ -19,11 +18,7 @@ const pluginPatience = 15 * time.Second
 const sandboxHint = "Linux 6.12 or newer holds all parts; `limits: {sandbox: require}` in " + projectFileName + " runs no plugin without"
 
 // checkSandbox tells part by part whether plugins are held to what they were given.
-func (e *examination) checkSandbox(context.Context) {
-	const check = "plugin sandbox"
-	if e.project == nil {
-		return
-	}
+func (e *examination) checkSandbox(_ context.Context, check string) {
 	if e.project.SandboxMode() == "off" {
 		e.warn(check, "", "`limits.sandbox` is off: a plugin may do what its user may", "take it out of "+projectFileName)
 		return
@@ -49,20 +44,17 @@ func (e *examination) checkSandbox(context.Context) {
 }
 
 // checkGrants shows what plugins ask for and were not given, before somebody gives it.
-func (e *examination) checkGrants(ctx context.Context) {
-	if e.project == nil || ctx.Err() != nil {
-		return
-	}
+func (e *examination) checkGrants(_ context.Context, check string) {
 	for _, name := range e.project.PluginNames() {
 		wants, granted, err := e.project.PluginGrants(name)
 		if err != nil {
 			continue // checkPlugins has said so
 		}
 		if !granted.Empty() {
-			e.ok("grants", name, "%s", granted)
+			e.ok(check, name, "%s", granted)
 		}
 		if lacking := lackingGrants(wants, granted); !lacking.Empty() {
-			e.warn("grants", name, "it asks for more than it is given: "+lacking.String(),
+			e.warn(check, name, "it asks for more than it is given: "+lacking.String(),
 				fmt.Sprintf("see whether it should have it; then `plugins: {%s: {grants: %s}}` in %s", name, lacking.YAML(), projectFileName))
 		}
 	}
@@ -82,23 +74,14 @@ func lackingGrants(wants, granted workspace.Grants) workspace.Grants {
 }
 
 // checkPlugins starts each plugin, some at a time.
-func (e *examination) checkPlugins(ctx context.Context) {
-	if e.project == nil {
-		return
-	}
+func (e *examination) checkPlugins(ctx context.Context, check string) {
 	names := e.project.PluginNames()
-	failures, slots := make([]error, len(names)), make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			bounded, cancel := context.WithTimeout(ctx, pluginPatience)
-			defer cancel()
-			failures[i] = e.project.Host().Start(bounded, name)
-		})
-	}
-	all.Wait()
+	failures := make([]error, len(names))
+	Each(names, func(i int, name string) {
+		bounded, cancel := context.WithTimeout(ctx, pluginPatience)
+		defer cancel()
+		failures[i] = e.project.Host().Start(bounded, name)
+	})
 	if ctx.Err() != nil {
 		return
 	}
@@ -108,7 +91,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 			well = append(well, name)
 			continue
 		}
-		e.fail("plugin", name, Plugin, failures[i].Error(), "look at `plugins` in "+projectFileName+"; started by hand with --debug the plugin says more")
+		e.fail(check, name, Plugin, failures[i].Error(), "look at `plugins` in "+projectFileName+"; started by hand with --debug the plugin says more")
 	}
 	if len(well) > 0 {
 		e.ok("plugins", "", "%s started: %s", diag.Count(len(well), "plugin"), strings.Join(well, ", "))
@@ -116,9 +99,8 @@ func (e *examination) checkPlugins(ctx context.Context) {
 }
 
 // checkOrphans looks for plugins that killed processes left behind.
-func (e *examination) checkOrphans(ctx context.Context) {
-	const check = "left processes"
-	if e.project == nil || !exists(e.Config.StateDir) {
+func (e *examination) checkOrphans(ctx context.Context, check string) {
+	if !exists(e.Config.StateDir) {
 		return
 	}
 	orphans, err := e.project.Host().Orphans()

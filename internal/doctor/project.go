@@ -20,8 +20,7 @@ import (
 const certificateLeft = 14 * 24 * time.Hour
 
 // checkProject loads the project file.
-func (e *examination) checkProject(ctx context.Context) {
-	const check = "project"
+func (e *examination) checkProject(ctx context.Context, check string) {
 	if e.refused {
 		e.skip(check, "", "nothing starts from a state folder that others could change")
 		return
@@ -46,9 +45,8 @@ func (e *examination) checkProject(ctx context.Context) {
 }
 
 // checkWorkflows checks every workflow, and whether it could run here.
-func (e *examination) checkWorkflows(ctx context.Context) {
-	const check = "workflows"
-	if e.project == nil || e.Config.ProjectFile == "" {
+func (e *examination) checkWorkflows(ctx context.Context, check string) {
+	if e.Config.ProjectFile == "" {
 		return
 	}
 	files, err := e.project.Workflows()
@@ -98,11 +96,7 @@ func listed(names []string) string {
 }
 
 // checkServer looks at the certificate that a server would use.
-func (e *examination) checkServer(context.Context) {
-	const check = "certificate"
-	if e.project == nil {
-		return
-	}
+func (e *examination) checkServer(_ context.Context, check string) {
 	settings := e.project.ServerSettings()
 	if settings.TLSCert == "" {
 		return

@@ -15,11 +15,7 @@ import (
 const backupAge = 7 * 24 * time.Hour
 
 // checkStore reads the store file whole where nobody has it open.
-func (e *examination) checkStore(ctx context.Context) {
-	const check = "store"
-	if e.refused {
-		return // told by checkStrict
-	}
+func (e *examination) checkStore(ctx context.Context, check string) {
 	path := filepath.Join(e.Config.StateDir, workspace.StoreFile)
 	if !exists(path) {
 		e.ok(check, "", "nothing has run here yet")
@@ -58,19 +54,16 @@ func (e *examination) open(ctx context.Context) {
 }
 
 // checkContents looks at what the store says of itself.
-func (e *examination) checkContents(ctx context.Context) {
-	if e.store == nil {
-		return
-	}
+func (e *examination) checkContents(ctx context.Context, check string) {
 	stats, err := e.store.DBStats(ctx)
 	if err != nil {
 		e.failWith("store", "", err)
 		return
 	}
 	if stats.Pressure != "" {
-		e.fail("space", "", StoreFull, "no run is accepted: "+stats.Pressure, "free the disk, shorten `retention`, or %s when nothing runs", diag.Command{"db", "compact"})
+		e.fail(check, "", StoreFull, "no run is accepted: "+stats.Pressure, "free the disk, shorten `retention`, or %s when nothing runs", diag.Command{"db", "compact"})
 	} else if stats.MaxBytes > 0 && stats.UsedBytes > stats.MaxBytes/2 {
-		e.warn("space", "", fmt.Sprintf("the store holds %s of at most %s", e.Words.Size(stats.UsedBytes), e.Words.Size(stats.MaxBytes)), "shorten `retention` in "+projectFileName)
+		e.warn(check, "", fmt.Sprintf("the store holds %s of at most %s", e.Words.Size(stats.UsedBytes), e.Words.Size(stats.MaxBytes)), "shorten `retention` in "+projectFileName)
 	}
 	for _, cut := range stats.Cut {
 		e.warn("history", "", fmt.Sprintf("the history of %s is cut: runs up to %s are gone, though `retention.keep` is %s", cut.Workflow, cut.UpTo.Format(time.RFC3339), stats.Keep),
@@ -87,11 +80,7 @@ func (e *examination) checkContents(ctx context.Context) {
 }
 
 // checkKey opens every sealed value.
-func (e *examination) checkKey(ctx context.Context) {
-	const check = "key"
-	if e.store == nil {
-		return
-	}
+func (e *examination) checkKey(ctx context.Context, check string) {
 	report, err := e.store.CheckKey(ctx)
 	switch {
 	case err != nil:
@@ -107,11 +96,7 @@ func (e *examination) checkKey(ctx context.Context) {
 }
 
 // checkBackup looks how old the last backup is.
-func (e *examination) checkBackup(ctx context.Context) {
-	const check = "backup"
-	if e.store == nil {
-		return
-	}
+func (e *examination) checkBackup(ctx context.Context, check string) {
 	stats, err := e.store.DBStats(ctx)
 	if err != nil {
 		return // told above

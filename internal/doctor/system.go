@@ -19,8 +19,7 @@ var clockBefore = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // checkClock asks whether the time is right: schedules, tokens and signatures
 // hang on it.
-func (e *examination) checkClock(ctx context.Context) {
-	const check = "clock"
+func (e *examination) checkClock(ctx context.Context, check string) {
 	now := e.Config.Now()
 	if now.Before(clockBefore) {
 		e.fail(check, "", Machine, "it shows "+e.Words.Time(now), "set it: schedules, logins and signatures hang on it")
@@ -51,8 +50,7 @@ func (e *examination) newestRun(ctx context.Context) (time.Time, bool) {
 }
 
 // checkZones looks whether time zones are known, and which rules hold.
-func (e *examination) checkZones(context.Context) {
-	const check = "time zones"
+func (e *examination) checkZones(_ context.Context, check string) {
 	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
 		e.fail(check, "", Machine, err.Error(), "install the time zone database (tzdata)")
 		return
@@ -66,9 +64,9 @@ func (e *examination) checkZones(context.Context) {
 }
 
 // checkKernel looks whether this kernel may damage a store.
-func (e *examination) checkKernel(context.Context) {
+func (e *examination) checkKernel(_ context.Context, check string) {
 	if warning := engine.KernelWarning(); warning != "" {
-		e.warn("kernel", "", warning, "update the kernel")
+		e.warn(check, "", warning, "update the kernel")
 	}
 }
 
@@ -77,13 +75,13 @@ func (e *examination) checkKernel(context.Context) {
 const wantedFiles = 1024
 
 // checkFiles looks how many files this process may open.
-func (e *examination) checkFiles(context.Context) {
+func (e *examination) checkFiles(_ context.Context, check string) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return
 	}
 	if limit.Max < wantedFiles {
-		e.warn("open files", "", fmt.Sprintf("a process may open %d", limit.Max), fmt.Sprintf("allow %d: `ulimit -n`, or LimitNOFILE= of the unit", wantedFiles))
+		e.warn(check, "", fmt.Sprintf("a process may open %d", limit.Max), fmt.Sprintf("allow %d: `ulimit -n`, or LimitNOFILE= of the unit", wantedFiles))
 	}
 }
 
@@ -91,8 +89,7 @@ func (e *examination) checkFiles(context.Context) {
 const tracesPatience = 3 * time.Second
 
 // checkTraces looks whether the collector of traces is there, where one is named.
-func (e *examination) checkTraces(ctx context.Context) {
-	const check = "traces"
+func (e *examination) checkTraces(ctx context.Context, check string) {
 	if !telemetry.Traced(e.Config.Environ) {
 		return
 	}
