@@ -103,12 +103,12 @@ func TestASpoiltTableIsNoticed(t *testing.T) {
 	} {
 		of := []spec.Map{*spec.V1().Map(mapName)}
 		spoilt := changed(mapName, change)
-		if odd, _ := disagreements(t, of, spec.V1(), spoilt); len(odd) == 0 {
+		if odd, _ := disagreements(t, 1, of, spec.V1(), spoilt); len(odd) == 0 {
 			t.Errorf("%s is spoilt for the editor, and nobody notices", mapName)
 		}
 	}
 	of := []spec.Map{*spec.V1().Map("retry")}
-	if odd, _ := disagreements(t, of, changed("retry", func(m *spec.Map) { m.Keys[0].Most = 1e9 }), spec.V1()); len(odd) == 0 {
+	if odd, _ := disagreements(t, 1, of, changed("retry", func(m *spec.Map) { m.Keys[0].Most = 1e9 }), spec.V1()); len(odd) == 0 {
 		t.Error("a bound is spoilt for the checker, and nobody notices")
 	}
 }

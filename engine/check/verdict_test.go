@@ -287,8 +287,8 @@ func samples(key *spec.Key, few bool) []string {
 }
 
 // disagreements writes each sample of each key of a table into a workflow, and returns where a checker and an editor, each by its own table, do
-// not agree.
-func disagreements(t *testing.T, of []spec.Map, checked, edited *spec.Language) (odd []string, compared int) {
+// not agree, until there are most of them.
+func disagreements(t *testing.T, most int, of []spec.Map, checked, edited *spec.Language) (odd []string, compared int) {
 	t.Helper()
 	places := contexts()
 	catalog := fake()
@@ -316,7 +316,9 @@ func disagreements(t *testing.T, of []spec.Map, checked, edited *spec.Language) 
 					problems = append(problems, more...)
 					compared++
 					if difference := verdicts(schema, []byte(text), problems); difference != "" {
-						odd = append(odd, fmt.Sprintf("%s.%s: %s in\n%s%s", m.Name, key.Name, sample, text, difference))
+						if odd = append(odd, fmt.Sprintf("%s.%s: %s in\n%s%s", m.Name, key.Name, sample, text, difference)); len(odd) == most {
+							return odd, compared
+						}
 					}
 				}
 			}
@@ -326,12 +328,12 @@ func disagreements(t *testing.T, of []spec.Map, checked, edited *spec.Language) 
 }
 
 func TestEditorGivesTheVerdictOfTheCheckerOnEachKey(t *testing.T) {
-	odd, compared := disagreements(t, spec.V1().Maps, spec.V1(), spec.V1())
-	for _, one := range odd[:min(len(odd), 40)] {
+	odd, compared := disagreements(t, 40, spec.V1().Maps, spec.V1(), spec.V1())
+	for _, one := range odd {
 		t.Error(one)
 	}
 	t.Logf("%d of %d", len(odd), compared)
-	if compared < 5_000 {
+	if compared < 5_000 && len(odd) == 0 {
 		t.Errorf("only %d workflows are compared", compared)
 	}
 }

@@ -29,7 +29,7 @@ func FromJSON(schema []byte) (*Type, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
-	r := reader{root: schema}
+	r := reader{root: schema, targets: map[string][]byte{}}
 	t, err := r.read(schema, root)
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
@@ -97,10 +97,11 @@ func parseOrdered(data []byte) (*ordered, error) {
 
 // reader reads one schema document.
 type reader struct {
-	root  []byte
-	made  int
-	open  []string // references being followed
-	depth int
+	root    []byte
+	made    int
+	open    []string          // references being followed
+	targets map[string][]byte // of the references that were followed
+	depth   int
 }
 
 func (r *reader) raw(data []byte) (*Type, error) {
@@ -150,9 +151,13 @@ func (r *reader) follow(raw json.RawMessage, o *ordered) (*Type, error) {
 	if slices.Contains(r.open, ref) {
 		return &Type{}, nil
 	}
-	target, err := lookUp(r.root, ref)
-	if err != nil {
-		return nil, err
+	target, ok := r.targets[ref]
+	if !ok {
+		var err error
+		if target, err = lookUp(r.root, ref); err != nil {
+			return nil, err
+		}
+		r.targets[ref] = target
 	}
 	r.open = append(r.open, ref)
 	defer func() { r.open = r.open[:len(r.open)-1] }()

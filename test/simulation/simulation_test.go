@@ -127,7 +127,6 @@ func TestP8SimulatedRunsHaveOneOutcomeWhateverTheScheduleAndTheCrashes(t *testin
 		}
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // many small runs: the time would go into collecting
 	from, began := first(t), time.Now()
 	ctx := t.Context()
 	if limit, there := t.Deadline(); there { // what was seen by then is told

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -82,13 +83,14 @@ func TestRule17NotesSayWhatAChangeOfTheClockDoes(t *testing.T) {
 // clock on the wall every minute.
 type wallClock struct {
 	minutes []time.Time
-	shown   map[time.Time][]int // what the clock shows, as a time of UTC: which minutes
+	shown   map[int64][]int // what the clock shows, as a time of UTC in minutes: which minutes
 }
 
 func watchClock(from, to time.Time) wallClock {
-	w := wallClock{shown: map[time.Time][]int{}}
+	w := wallClock{shown: map[int64][]int{}}
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
-		w.shown[onTheWall(at)] = append(w.shown[onTheWall(at)], len(w.minutes))
+		shown := onTheWall(at).Unix() / 60
+		w.shown[shown] = append(w.shown[shown], len(w.minutes))
 		w.minutes = append(w.minutes, at)
 	}
 	return w
@@ -98,16 +100,23 @@ func onTheWall(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
 }
 
-// fires goes through all times of the calendar, those that the clock never shows
-// too, and does what the rule says of each.
-func (w wallClock) fires(wanted func(time.Time) bool, fixed bool, dst DST) []time.Time {
-	found := map[int]bool{}
+// wanted goes through all times of the calendar, those that the clock never shows
+// too, and returns those that a schedule names.
+func (w wallClock) wanted(names func(time.Time) bool) (times []time.Time) {
 	first, last := onTheWall(w.minutes[0]), onTheWall(w.minutes[len(w.minutes)-1])
 	for at := first; !at.After(last); at = at.Add(time.Minute) {
-		if !wanted(at) {
-			continue
+		if names(at) {
+			times = append(times, at)
 		}
-		shown := w.shown[at]
+	}
+	return times
+}
+
+// fires does what the rule says of each time of the calendar that is wanted.
+func (w wallClock) fires(wanted []time.Time, fixed bool, dst DST) []time.Time {
+	found := map[int]bool{}
+	for _, at := range wanted {
+		shown := w.shown[at.Unix()/60]
 		switch {
 		case len(shown) > 0 && fixed && dst.Repeated != RunTwice:
 			found[shown[0]] = true
@@ -119,11 +128,10 @@ func (w wallClock) fires(wanted func(time.Time) bool, fixed bool, dst DST) []tim
 			found[slices.IndexFunc(w.minutes, func(t time.Time) bool { return onTheWall(t).After(at) })] = true
 		}
 	}
+	delete(found, -1) // a time after the stretch
 	var out []time.Time
-	for i, at := range w.minutes {
-		if found[i] {
-			out = append(out, at)
-		}
+	for _, i := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, w.minutes[i])
 	}
 	return out
 }
@@ -176,8 +184,9 @@ func TestRule17EveryChangeOfTenYears(t *testing.T) {
 			from, to := change.Add(-30*time.Hour).In(where), change.Add(30*time.Hour).In(where)
 			clock := watchClock(from.Add(-26*time.Hour), to.Add(26*time.Hour))
 			for _, c := range texts {
+				wanted := clock.wanted(c.wanted)
 				for _, dst := range []DST{{}, {Skipped: Skip}, {Repeated: RunTwice}} {
-					want := slices.DeleteFunc(clock.fires(c.wanted, c.fixed, dst), func(t time.Time) bool { return !t.After(from) || !t.Before(to) })
+					want := slices.DeleteFunc(clock.fires(wanted, c.fixed, dst), func(t time.Time) bool { return !t.After(from) || !t.Before(to) })
 					holdNext(t, parsed(t, c.text), dst, from, to, want)
 					checked++
 				}
@@ -223,11 +232,12 @@ func TestControlTheWallSeesAWrongRule(t *testing.T) {
 	from, to := change.Add(-30*time.Hour).In(where), change.Add(30*time.Hour).In(where)
 	clock := watchClock(from.Add(-26*time.Hour), to.Add(26*time.Hour))
 	at230 := func(t time.Time) bool { return t.Minute() == 30 && t.Hour() == 2 }
-	once, twice := clock.fires(at230, true, DST{}), clock.fires(at230, true, DST{Repeated: RunTwice})
+	wanted := clock.wanted(at230)
+	once, twice := clock.fires(wanted, true, DST{}), clock.fires(wanted, true, DST{Repeated: RunTwice})
 	if len(twice) != len(once)+1 {
 		t.Errorf("once %v, twice %v", once, twice)
 	}
-	asReal := clock.fires(at230, false, DST{})
+	asReal := clock.fires(wanted, false, DST{})
 	if slices.EqualFunc(once, asReal, time.Time.Equal) {
 		t.Error("a schedule that is not fixed looks like a fixed one")
 	}
