@@ -3,11 +3,13 @@ package plugins
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -61,27 +63,111 @@ func (h *haystack) Prompt(p runs.Prompt) {
 	h.add("prompt of a call", encoded)
 }
 
-// search returns where a secret stands, in any of its forms or by half.
-func (h *haystack) search(secret string) []string {
+// search returns where secrets stand, in any of their forms or by half. They are given
+// by what they are called.
+func (h *haystack) search(secrets map[string]string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var found []string
-	needles := map[string][]string{} // and the forms that look so: most are the same for a plain secret
-	for form, needle := range formsOf(secret) {
-		needles[needle] = append(needles[needle], form)
+	needles := map[string][]string{} // and what looks so: most forms of a plain secret are the same
+	for name, secret := range secrets {
+		for form, needle := range formsOf(secret) {
+			needles[needle] = append(needles[needle], name+" as "+form)
+		}
 	}
-	for needle, forms := range needles {
-		for where, text := range h.texts {
-			if !bytes.Contains(text, []byte(needle)) {
-				continue
-			}
-			for _, form := range forms {
-				found = append(found, fmt.Sprintf("%s as %s: %q", where, form, around(string(text), needle)))
+	finder := newFinder(slices.Collect(maps.Keys(needles)))
+	var found []string
+	for where, text := range h.texts {
+		for _, needle := range finder.in(text) {
+			for _, what := range needles[needle] {
+				found = append(found, fmt.Sprintf("%s: %s: %q", where, what, around(string(text), needle)))
 			}
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// finder looks for many needles in one pass: it compares where eight bytes are those
+// with which one begins.
+type finder struct {
+	begins [1 << 16]bool // by a hash of the eight bytes
+	long   map[uint64][]string
+	short  []string // than eight bytes
+}
+
+func newFinder(needles []string) *finder {
+	f := &finder{long: map[uint64][]string{}}
+	for _, needle := range needles {
+		if len(needle) < 8 {
+			f.short = append(f.short, needle)
+			continue
+		}
+		head := binary.LittleEndian.Uint64([]byte(needle))
+		f.begins[hashOf(head)] = true
+		f.long[head] = append(f.long[head], needle)
+	}
+	return f
+}
+
+func hashOf(head uint64) uint16 { return uint16(head * 0x9e3779b97f4a7c15 >> 48) }
+
+// in returns the needles that a text holds.
+func (f *finder) in(text []byte) []string {
+	held := map[string]bool{}
+	for at := 0; at+8 <= len(text); at++ {
+		head := binary.LittleEndian.Uint64(text[at:])
+		if !f.begins[hashOf(head)] {
+			continue
+		}
+		for _, needle := range f.long[head] {
+			if len(needle) <= len(text)-at && string(text[at:at+len(needle)]) == needle {
+				held[needle] = true
+			}
+		}
+	}
+	for _, needle := range f.short {
+		if bytes.Contains(text, []byte(needle)) {
+			held[needle] = true
+		}
+	}
+	return slices.Collect(maps.Keys(held))
+}
+
+// TestFinderFindsWhatContainsFinds holds the one pass against a search for each needle.
+func TestFinderFindsWhatContainsFinds(t *testing.T) {
+	random := mathrand.New(mathrand.NewPCG(1, 2))
+	letters := func(n int) string {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = "ab"[random.IntN(2)]
+		}
+		return string(text)
+	}
+	hits := 0
+	for range 300 {
+		var needles, want []string
+		text := letters(random.IntN(2000))
+		for range 20 {
+			needles = append(needles, letters(5+random.IntN(10)))
+		}
+		needles = append(needles, text[len(text)-min(len(text), 9):]) // at the very end
+		slices.Sort(needles)
+		needles = slices.Compact(needles)
+		for _, needle := range needles {
+			if strings.Contains(text, needle) {
+				want = append(want, needle)
+			}
+		}
+		got := newFinder(needles).in([]byte(text))
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("found %q, want %q in %q", got, want, text)
+		}
+		hits += len(want)
+	}
+	if hits < 1000 {
+		t.Errorf("only %d needles were there", hits)
+	}
 }
 
 // formsOf are the forms in which a secret may show: whole, its first half, and
