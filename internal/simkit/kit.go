@@ -34,6 +34,24 @@ func New(o Options) *Kit {
 	return &Kit{now: Clock(o.Now), latency: o.Latency, reset: o.Reset, counts: map[string]int{}}
 }
 
+// Service is a simulated service with its kit before it: what a simulator embeds.
+type Service struct {
+	kit     *Kit
+	handler http.Handler
+}
+
+// NewService puts a new kit before the service's handler.
+func NewService(o Options, service http.Handler) Service {
+	kit := New(o)
+	return Service{kit, kit.Handler(service)}
+}
+
+// Kit returns the faults and the journal of the simulator.
+func (s *Service) Kit() *Kit { return s.kit }
+
+// ServeHTTP serves the service and, below /_sim/, its control endpoint.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
 // Clock returns now, or the real clock where it is nil. Simulators are services
 // of their own, so this is the one place where they may read the real time.
 func Clock(now func() time.Time) func() time.Time {
@@ -131,6 +149,19 @@ func (k *Kit) serve(w http.ResponseWriter, r *http.Request, service http.Handler
 	k.answered(entry, status, outcome)
 	if outcome == outcomeDropped || outcome == outcomeCut {
 		panic(http.ErrAbortHandler) // closes the connection without an answer, or in the middle of one
+	}
+}
+
+// OnlyGET answers what is asked for at no endpoint of a service that has only GET, as
+// fail writes its errors.
+func OnlyGET(fail func(w http.ResponseWriter, status int, message string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			fail(w, http.StatusMethodNotAllowed, "Only GET is allowed.")
+			return
+		}
+		fail(w, http.StatusNotFound, "No such endpoint.")
 	}
 }
 

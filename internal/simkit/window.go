@@ -1,8 +1,10 @@
 package simkit
 
 import (
+	"math"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -61,6 +63,20 @@ func (w *Window) Take(client string) Grant {
 	g.Remaining = w.requests - s.used
 	return g
 }
+
+// Admits is Take for services that say nothing of their limit but when to come back: it
+// sets Retry-After where it refuses.
+func (w *Window) Admits(answer http.ResponseWriter, client string) bool {
+	g := w.Take(client)
+	if !g.OK {
+		answer.Header().Set("Retry-After", Seconds(g.Reset))
+	}
+	return g.OK
+}
+
+// Seconds writes d as whole seconds, rounded up: a client that waits that long must
+// not be too early.
+func Seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
 // Reset forgets every client.
 func (w *Window) Reset() {

@@ -11,6 +11,7 @@ import (
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // approvalRuns is how many waiting runs the page looks into.
@@ -165,7 +166,7 @@ func (s *site) decideApproval(r *http.Request) (*outcome, error) {
 	_, err = s.Engine.Decide(r.Context(), run, path, act, request)
 	switch {
 	case err == nil:
-		return &outcome{to: "/approvals?" + encodeQuery("done", string(act), "run", run, "step", path)}, nil
+		return &outcome{to: wire.WithQuery("/approvals", wire.Query("done", string(act), "run", run, "step", path))}, nil
 	case asked.Form.fail(err):
 	case isRefusal(err):
 		asked.Error = err.Error()

@@ -2,11 +2,12 @@ package page
 
 import (
 	"bytes"
-	"encoding/json"
 	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // fragments cuts a page into its pieces: each is a tag and the text behind it.
@@ -192,11 +193,9 @@ func (d *differ) comma() {
 
 // plainJSON is a text in JSON on one line, its tags as they are.
 func plainJSON(text string) []byte {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(text) != nil { // a text can always be encoded
+	data, err := wire.EncodeJSON(text)
+	if err != nil { // a text can always be encoded
 		return []byte(`""`)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return bytes.TrimSuffix(data, []byte("\n"))
 }

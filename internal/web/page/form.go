@@ -70,14 +70,8 @@ const (
 // page's own fields.
 const fieldPrefix = "in."
 
-// newForm makes the form of a schema. Values, by name, stand in the place of the
-// schema's defaults; times without an offset are of UTC.
-func newForm(schema json.RawMessage, values map[string]json.RawMessage) *form {
-	return newFormIn(time.UTC, schema, values)
-}
-
-// newFormIn is newForm with the zone that times are shown in and may be given
-// in.
+// newFormIn makes the form of a schema, with the zone that times are shown in and may
+// be given in. Values, by name, stand in the place of the schema's defaults.
 func newFormIn(zone *time.Location, schema json.RawMessage, values map[string]json.RawMessage) *form {
 	zone = plainZone(zone)
 	f := &form{schema: schema, zone: zone}

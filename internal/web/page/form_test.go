@@ -289,18 +289,18 @@ func TestATimeIsOfTheChosenClock(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNoObjectIsOneField(t *testing.T) {
-	f := newForm(json.RawMessage(`{"type":"array","items":{"type":"integer"}}`), nil)
+	f := newFormIn(time.UTC, json.RawMessage(`{"type":"array","items":{"type":"integer"}}`), nil)
 	inputs, ok := f.read(url.Values{"in.": {"1\n2"}})
 	if !ok || string(inputs[""].JSON) != "[1,2]" || f.Fields[0].Label != "payload" {
 		t.Errorf("%v %v %s", inputs, ok, errorsOf(f))
 	}
-	if f = newForm(json.RawMessage(`{"type":7}`), nil); f.Error == "" {
+	if f = newFormIn(time.UTC, json.RawMessage(`{"type":7}`), nil); f.Error == "" {
 		t.Error("what is no schema is a form")
 	}
 	if _, ok = f.read(url.Values{}); ok {
 		t.Error("a form of no schema is read")
 	}
-	if f = newForm(nil, nil); len(f.Fields) != 0 {
+	if f = newFormIn(time.UTC, nil, nil); len(f.Fields) != 0 {
 		t.Errorf("%+v", f.Fields)
 	}
 	if _, ok = f.read(url.Values{}); !ok {
@@ -309,7 +309,7 @@ func TestAnAnswerThatIsNoObjectIsOneField(t *testing.T) {
 }
 
 func TestARefusalOfTheEngineStandsBesideItsField(t *testing.T) {
-	f := newForm(json.RawMessage(allKinds), nil)
+	f := newFormIn(time.UTC, json.RawMessage(allKinds), nil)
 	if !f.fail(fmt.Errorf("start: %w", &fault.InputError{Input: "ratio", Message: "too much", Hint: diag.Hint{Text: "give it with -i ratio=VALUE", Flag: "-i"}})) {
 		t.Fatal("it is not taken")
 	}

@@ -66,35 +66,33 @@ var marks = map[string]struct{ icon, tone string }{
 	"unknown": {"ask", "hold"},
 }
 
-// toneOf is the colour that a status has in the style sheet.
-func toneOf(status string) string {
-	if mark, ok := marks[status]; ok {
-		return mark.tone
-	}
-	return "calm"
-}
-
-// statusPill shows a status: a mark, its word and its colour.
-func statusPill(status any) template.HTML {
+// markOf is the mark of a status, and its word for people.
+func markOf(status any) (icon, tone string, words template.HTML) {
 	text := fmt.Sprint(status)
 	mark, ok := marks[text]
 	if !ok {
 		mark.icon, mark.tone = "todo", "calm"
 	}
-	words := template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))
-	return template.HTML(fmt.Sprintf(`<span class="pill t-%s">%s%s</span>`, mark.tone, icon(mark.icon), words)) //nolint:gosec // the words are escaped
+	return mark.icon, mark.tone, template.HTML(template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))) //nolint:gosec // escaped
+}
+
+// toneOf is the colour that a status has in the style sheet.
+func toneOf(status string) string {
+	_, tone, _ := markOf(status)
+	return tone
+}
+
+// statusPill shows a status: a mark, its word and its colour.
+func statusPill(status any) template.HTML {
+	name, tone, words := markOf(status)
+	return template.HTML(fmt.Sprintf(`<span class="pill t-%s">%s%s</span>`, tone, icon(name), words)) //nolint:gosec // the words are escaped
 }
 
 // stepMark is the mark of a status alone, with the word for those who don't see
 // it.
 func stepMark(status any) template.HTML {
-	text := fmt.Sprint(status)
-	mark, ok := marks[text]
-	if !ok {
-		mark.icon, mark.tone = "todo", "calm"
-	}
-	words := template.HTMLEscapeString(strings.ReplaceAll(text, "_", " "))
-	return template.HTML(fmt.Sprintf(`<span class="mark t-%s" title="%s">%s<span class="sr">%s</span></span>`, mark.tone, words, icon(mark.icon), words)) //nolint:gosec // the words are escaped
+	name, tone, words := markOf(status)
+	return template.HTML(fmt.Sprintf(`<span class="mark t-%s" title="%s">%s<span class="sr">%s</span></span>`, tone, words, icon(name), words)) //nolint:gosec // the words are escaped
 }
 
 // warnMark is the mark of a loop that ended well though items of it failed.

@@ -64,16 +64,8 @@ func (s *site) richText(text string) template.HTML {
 	return template.HTML(escapeText(text)) //nolint:gosec // escaped
 }
 
-// readMessage is the message of a step as a file.
-func (s *site) readMessage(r *http.Request) (string, []byte, error) {
-	id, err := runID(r)
-	if err != nil {
-		return "", nil, err
-	}
-	result, err := s.Engine.Get(r.Context(), id)
-	if err != nil {
-		return "", nil, err
-	}
+// messageFile is the message of a step as a file.
+func messageFile(r *http.Request, result *runs.Result) (string, []byte, error) {
 	step, ok := result.Steps[r.PathValue("step")]
 	if !ok || step.Message == "" {
 		return "", nil, notFound("message of step", r.PathValue("step"))

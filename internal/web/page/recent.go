@@ -7,6 +7,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/trigger"
+	"github.com/flowrun/flowrun/engine/upkeep"
 	"github.com/flowrun/flowrun/engine/workspace"
 )
 
@@ -37,22 +38,28 @@ type kept[T any] struct {
 // where there is something that goes on after it. After an error the next one
 // asks again.
 func (k *kept[T]) get(ctx context.Context) (T, error) {
+	value, _, err := k.look(ctx, false)
+	return value, err
+}
+
+// look is get with the time of the answer; fresh asks for a new one.
+func (k *kept[T]) look(ctx context.Context, fresh bool) (T, time.Time, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	age, ok := k.now().Sub(k.at), !k.at.IsZero()
+	age, ok := k.now().Sub(k.at), !k.at.IsZero() && !fresh
 	switch {
 	case k.busy, ok && age >= 0 && age < k.age:
-		return k.value, nil
+		return k.value, k.at, nil
 	case (ok || k.later) && k.start != nil:
 		k.busy = true
 		k.start(k.renew)
-		return k.value, nil
+		return k.value, k.at, nil
 	}
 	value, err := k.read(ctx)
 	if err == nil {
 		k.value, k.at = value, k.now()
 	}
-	return value, err
+	return value, k.at, err
 }
 
 // renew asks while nobody waits.
@@ -66,25 +73,28 @@ func (k *kept[T]) renew(ctx context.Context) {
 	}
 }
 
-// known is what the first page keeps between requests.
+// known is what the first page keeps between requests, and that of the system: a count
+// of the store, which reads all of it.
 type known struct {
 	broken    kept[[]engine.WorkflowInfo]
 	schedules kept[[]trigger.ScheduleItem]
 	links     kept[[]workspace.ConnectionStatus]
+	stats     kept[*upkeep.DBStats]
 }
 
 func newKnown(o Options) *known {
-	k := &known{}
-	k.broken = kept[[]engine.WorkflowInfo]{age: brokenKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.WorkflowInfo, error) {
-		return brokenFiles(ctx, o.Engine)
-	}}
-	k.schedules = kept[[]trigger.ScheduleItem]{age: schedulesKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]trigger.ScheduleItem, error) {
-		return o.Engine.Schedules(ctx)
-	}}
-	k.links = kept[[]workspace.ConnectionStatus]{age: linksKept, now: o.Now, start: o.Go, later: true, read: func(ctx context.Context) ([]workspace.ConnectionStatus, error) {
-		return o.Engine.ListConnections(ctx), nil
-	}}
-	return k
+	return &known{
+		broken: kept[[]engine.WorkflowInfo]{age: brokenKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]engine.WorkflowInfo, error) {
+			return brokenFiles(ctx, o.Engine)
+		}},
+		schedules: kept[[]trigger.ScheduleItem]{age: schedulesKept, now: o.Now, start: o.Go, read: func(ctx context.Context) ([]trigger.ScheduleItem, error) {
+			return o.Engine.Schedules(ctx)
+		}},
+		links: kept[[]workspace.ConnectionStatus]{age: linksKept, now: o.Now, start: o.Go, later: true, read: func(ctx context.Context) ([]workspace.ConnectionStatus, error) {
+			return o.Engine.ListConnections(ctx), nil
+		}},
+		stats: kept[*upkeep.DBStats]{age: countedFor, now: o.Now, read: func(ctx context.Context) (*upkeep.DBStats, error) { return o.Engine.DBStats(ctx) }},
+	}
 }
 
 // brokenFiles are the workflow files with errors.

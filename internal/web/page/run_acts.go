@@ -33,11 +33,11 @@ func (s *site) runViews() []view {
 func (s *site) files() []file {
 	return []file{
 		{"/runs/{id}/inputs", s.readInputs},
-		{"/runs/{id}/inputs/{name}", s.readInput},
-		{"/runs/{id}/outputs/{name}", s.readOutput},
+		{"/runs/{id}/inputs/{name}", s.readInputs},
+		{"/runs/{id}/outputs/{name}", s.ofResult(outputFile)},
 		{"/runs/{id}/steps/{step}/input", s.readStepInput},
-		{"/runs/{id}/steps/{step}/message", s.readMessage},
-		{"/runs/{id}/steps/{step}/outputs", s.readStepOutputs},
+		{"/runs/{id}/steps/{step}/message", s.ofResult(messageFile)},
+		{"/runs/{id}/steps/{step}/outputs", s.ofResult(stepOutputsFile)},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // logsData is the log of a run.
@@ -54,19 +55,11 @@ func readLogsAsked(query url.Values) logsAsked {
 
 // path is the address of what is asked for, below a run's own.
 func (a logsAsked) path(run, rest string) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"step": a.Step, "level": a.Level, "q": a.Text} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
+	query := wire.Query("step", a.Step, "level", a.Level, "q", a.Text)
 	if a.Before > 0 {
 		query.Set("before", strconv.FormatUint(a.Before, 10))
 	}
-	if len(query) == 0 {
-		return runURL(run) + rest
-	}
-	return runURL(run) + rest + "?" + query.Encode()
+	return wire.WithQuery(runURL(run)+rest, query)
 }
 
 func (s *site) runLogs(r *http.Request) (*screen, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // dataData are the values of a run.
@@ -117,7 +118,7 @@ func (s *site) runEvents(r *http.Request) (*screen, error) {
 		data.First = path
 	}
 	if next > 0 {
-		data.Next = path + "?" + url.Values{"from": {strconv.FormatUint(next, 10)}}.Encode()
+		data.Next = wire.WithQuery(path, wire.Query("from", strconv.FormatUint(next, 10)))
 	}
 	return s.runScreen(runView, "run-events", data), nil
 }
@@ -242,16 +243,23 @@ func colourYAML(line string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // all parts are escaped
 }
 
-// readOutput is one output of a run as a file: a text as it is, all else as JSON.
-func (s *site) readOutput(r *http.Request) (string, []byte, error) {
-	id, err := runID(r)
-	if err != nil {
-		return "", nil, err
+// ofResult is a file that is made of a run's result.
+func (s *site) ofResult(pick func(*http.Request, *runs.Result) (string, []byte, error)) func(*http.Request) (string, []byte, error) {
+	return func(r *http.Request) (string, []byte, error) {
+		id, err := runID(r)
+		if err != nil {
+			return "", nil, err
+		}
+		result, err := s.Engine.Get(r.Context(), id)
+		if err != nil {
+			return "", nil, err
+		}
+		return pick(r, result)
 	}
-	result, err := s.Engine.Get(r.Context(), id)
-	if err != nil {
-		return "", nil, err
-	}
+}
+
+// outputFile is one output of a run: a text as it is, all else as JSON.
+func outputFile(r *http.Request, result *runs.Result) (string, []byte, error) {
 	name := r.PathValue("name")
 	raw, ok := result.Outputs[name]
 	if !ok {
@@ -260,7 +268,7 @@ func (s *site) readOutput(r *http.Request) (string, []byte, error) {
 	return asFile(name, raw)
 }
 
-// readInputs are a run's inputs as a file.
+// readInputs are a run's inputs as a file, or the one that the path names.
 func (s *site) readInputs(r *http.Request) (string, []byte, error) {
 	id, err := runID(r)
 	if err != nil {
@@ -270,20 +278,11 @@ func (s *site) readInputs(r *http.Request) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return asFile("inputs", def.Inputs)
-}
-
-// readInput is one input of a run as a file.
-func (s *site) readInput(r *http.Request) (string, []byte, error) {
-	id, err := runID(r)
-	if err != nil {
-		return "", nil, err
+	name := r.PathValue("name")
+	if name == "" {
+		return asFile("inputs", def.Inputs)
 	}
-	def, err := s.Engine.Definition(r.Context(), id)
-	if err != nil {
-		return "", nil, err
-	}
-	inputs, name := map[string]json.RawMessage{}, r.PathValue("name")
+	inputs := map[string]json.RawMessage{}
 	if err := json.Unmarshal(def.Inputs, &inputs); err != nil || inputs[name] == nil {
 		return "", nil, notFound("input", name)
 	}
@@ -309,16 +308,8 @@ func (s *site) readStepInput(r *http.Request) (string, []byte, error) {
 	return asFile(path, call.Input)
 }
 
-// readStepOutputs are the outputs of a step as a file.
-func (s *site) readStepOutputs(r *http.Request) (string, []byte, error) {
-	id, err := runID(r)
-	if err != nil {
-		return "", nil, err
-	}
-	result, err := s.Engine.Get(r.Context(), id)
-	if err != nil {
-		return "", nil, err
-	}
+// stepOutputsFile are the outputs of a step.
+func stepOutputsFile(r *http.Request, result *runs.Result) (string, []byte, error) {
 	step, ok := result.Steps[r.PathValue("step")]
 	if !ok || len(step.Outputs) == 0 {
 		return "", nil, notFound("output of step", r.PathValue("step"))

@@ -3,13 +3,13 @@ package page
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
 	"github.com/flowrun/flowrun/engine/runquery"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // pageRows is how many runs a page of the list has.
@@ -54,18 +54,8 @@ func (f runFilter) Any() bool { return f.Workflow+f.Status+f.Label+f.Since+f.Que
 
 // path is the list with this filter.
 func (f runFilter) path() string {
-	query := url.Values{}
-	for name, value := range map[string]string{
-		"workflow": f.Workflow, "status": f.Status, "label": f.Label, "since": f.Since, "query": f.Query, "cursor": f.Cursor,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if len(query) == 0 {
-		return "/runs"
-	}
-	return "/runs?" + query.Encode()
+	return wire.WithQuery("/runs", wire.Query(
+		"workflow", f.Workflow, "status", f.Status, "label", f.Label, "since", f.Since, "query", f.Query, "cursor", f.Cursor))
 }
 
 // command is the filter as arguments of `flowrun runs`.

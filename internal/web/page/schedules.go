@@ -12,6 +12,7 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/engine/workspace"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // How much of a schedule a page names.
@@ -224,7 +225,7 @@ func (s *site) readFires(r *http.Request, data *scheduleData, known *runsKnown) 
 		}
 	}
 	if next != "" {
-		data.Older = data.URL + "?" + encodeQuery("cursor", next)
+		data.Older = wire.WithQuery(data.URL, wire.Query("cursor", next))
 	}
 	if cursor != "" {
 		data.First = data.URL

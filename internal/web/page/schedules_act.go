@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -14,15 +13,6 @@ import (
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 )
-
-// encodeQuery makes a query of names and values.
-func encodeQuery(pairs ...string) string {
-	query := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		query.Set(pairs[i], pairs[i+1])
-	}
-	return query.Encode()
-}
 
 // maxReason bounds what a person says about a pause, in letters.
 const maxReason = 500

@@ -29,7 +29,6 @@ type site struct {
 	assets    map[string]asset
 	mux       *http.ServeMux // of the views, for the stream
 	logins    *logins
-	counts    counts
 	known     *known
 	streams   chan struct{} // one entry for each open stream
 	followers followers

@@ -10,6 +10,7 @@ import (
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
+	"github.com/flowrun/flowrun/internal/web/wire"
 )
 
 // stepData is the page of a step: its failure first, then what was asked and what
@@ -174,12 +175,7 @@ func (s *site) listItems(data *stepData, n *node, asked itemsAsked) {
 	}
 	l, path := newLoopItems(n), stepURL(data.Run.ID, n.step.Path)
 	data.Counts = l.words()
-	data.Pages = l.links(func(a itemsAsked) string {
-		if query := a.set(url.Values{}).Encode(); query != "" {
-			return path + "?" + query
-		}
-		return path
-	}, &asked)
+	data.Pages = l.links(func(a itemsAsked) string { return wire.WithQuery(path, a.set(url.Values{})) }, &asked)
 	for _, one := range l.page(asked) {
 		if len(one.nodes) > 0 {
 			data.Items = append(data.Items, s.itemLink(data.Run.ID, one))

@@ -1,11 +1,9 @@
 package page
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/runs"
@@ -15,29 +13,6 @@ import (
 
 // countedFor is how long a count of the whole store is good enough for a page.
 const countedFor = time.Minute
-
-// counts keeps the last count of the store, which reads all of it. Safe for
-// concurrent use.
-type counts struct {
-	mu    sync.Mutex
-	at    time.Time
-	stats *upkeep.DBStats
-}
-
-// get counts unless the last count is young; fresh asks for a new one.
-func (c *counts) get(ctx context.Context, store Store, now time.Time, fresh bool) (*upkeep.DBStats, time.Time, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stats != nil && !fresh && now.Sub(c.at) < countedFor && !now.Before(c.at) {
-		return c.stats, c.at, nil
-	}
-	stats, err := store.DBStats(ctx)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	c.stats, c.at = stats, now
-	return stats, now, nil
-}
 
 // systemData is what the page of the system shows.
 type systemData struct {
@@ -68,7 +43,7 @@ type runCount struct {
 func (s *site) system(r *http.Request) (*screen, error) { return s.systemScreen(r, nil) }
 
 func (s *site) systemScreen(r *http.Request, report *upkeep.BackupReport) (*screen, error) {
-	stats, at, err := s.counts.get(r.Context(), s.Engine, s.Now(), report != nil || r.URL.Query().Get("count") != "")
+	stats, at, err := s.known.stats.look(r.Context(), report != nil || r.URL.Query().Get("count") != "")
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,8 @@
 package analyticssim
 
 import (
-	"math"
+	"cmp"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,8 +45,7 @@ type Options struct {
 
 // Sim is the simulator. Its methods are safe for concurrent use.
 type Sim struct {
-	kit     *simkit.Kit
-	handler http.Handler
+	simkit.Service
 	limiter *simkit.Window
 	now     func() time.Time
 	token   string
@@ -56,44 +54,26 @@ type Sim struct {
 
 // New returns a simulator; it serves at the root of a host.
 func New(o Options) *Sim {
-	if o.Window == 0 {
-		o.Window = time.Minute
-	}
 	s := &Sim{now: simkit.Clock(o.Now), token: o.Token}
 	s.sites = newSites(s.now())
-	s.limiter = simkit.NewWindow(o.Requests, o.Window, s.now)
-	s.kit = simkit.New(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.limiter.Reset})
-	s.handler = s.kit.Handler(s.guarded(s.routes()))
+	s.limiter = simkit.NewWindow(o.Requests, cmp.Or(o.Window, time.Minute), s.now)
+	s.Service = simkit.NewService(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.limiter.Reset}, s.guarded(s.routes()))
 	return s
 }
-
-// Kit returns the faults and the journal of the simulator.
-func (s *Sim) Kit() *simkit.Kit { return s.kit }
-
-// ServeHTTP serves the service and, below /_sim/, its control endpoint.
-func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // routes returns the documented endpoints, both GET (N-01).
 func (s *Sim) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aggregations", s.aggregations)
 	mux.HandleFunc("GET /v1/current_visitors", s.currentVisitors)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			w.Header().Set("Allow", http.MethodGet)
-			fail(w, http.StatusMethodNotAllowed, "Only GET is allowed.")
-			return
-		}
-		fail(w, http.StatusNotFound, "No such endpoint.")
-	})
+	mux.HandleFunc("/", simkit.OnlyGET(fail))
 	return mux
 }
 
 // guarded checks the limit and the credential (N-02, N-03).
 func (s *Sim) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g := s.limiter.Take(simkit.Client(r)); !g.OK {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(g.Reset.Seconds()))))
+		if !s.limiter.Admits(w, simkit.Client(r)) {
 			fail(w, http.StatusTooManyRequests, "Too many requests.")
 			return
 		}

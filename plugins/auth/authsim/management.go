@@ -2,9 +2,7 @@ package authsim
 
 import (
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +17,7 @@ func (s *Sim) managed(serve http.HandlerFunc) http.HandlerFunc {
 			simkit.WriteJSON(w, http.StatusForbidden, map[string]string{"message": "HTTPS is required."})
 			return
 		}
-		if g := s.reads.Take(simkit.Client(r)); !g.OK {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(g.Reset.Seconds()))))
+		if !s.reads.Admits(w, simkit.Client(r)) {
 			simkit.WriteJSON(w, http.StatusTooManyRequests, map[string]string{"message": "Too many requests."})
 			return
 		}

@@ -10,6 +10,7 @@
 package authsim
 
 import (
+	"cmp"
 	"crypto/rand"
 	"io"
 	"net/http"
@@ -83,12 +84,11 @@ type Quirks struct {
 
 // Sim is the simulator. Its methods are safe for concurrent use.
 type Sim struct {
-	o       Options
-	kit     *simkit.Kit
-	handler http.Handler
-	now     func() time.Time
-	quota   *simkit.Window // of A1, by client
-	reads   *simkit.Window // of management and SCIM, by caller
+	simkit.Service
+	o     Options
+	now   func() time.Time
+	quota *simkit.Window // of A1, by client
+	reads *simkit.Window // of management and SCIM, by caller
 
 	mu         sync.Mutex
 	flows      []*flow
@@ -103,47 +103,26 @@ func New(o Options) *Sim {
 	s := &Sim{o: o, now: simkit.Clock(o.Now)}
 	s.quota = simkit.NewWindow(o.Requests, o.Window, s.now)
 	s.reads = simkit.NewWindow(o.Requests, o.Window, s.now)
-	s.kit = simkit.New(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.reset})
-	s.handler = s.kit.Handler(s.routes())
+	s.Service = simkit.NewService(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.reset}, s.routes())
 	return s
 }
 
 func (o *Options) fill() {
-	text := func(field *string, fallback string) {
-		if *field == "" {
-			*field = fallback
-		}
-	}
-	text(&o.ClientID, DefaultClientID)
-	text(&o.ClientSecret, DefaultClientSecret)
-	text(&o.APIKey, DefaultAPIKey)
-	text(&o.SCIMToken, DefaultSCIMToken)
-	text(&o.Quirks.TokenType, "Bearer")
-	length := func(field *time.Duration, fallback time.Duration) {
-		if *field == 0 {
-			*field = fallback
-		}
-	}
-	length(&o.Interval, 5*time.Second)
-	length(&o.ExpiresIn, 30*time.Minute)
-	length(&o.AccessTTL, time.Hour)
-	length(&o.Window, time.Minute)
+	o.ClientID = cmp.Or(o.ClientID, DefaultClientID)
+	o.ClientSecret = cmp.Or(o.ClientSecret, DefaultClientSecret)
+	o.APIKey = cmp.Or(o.APIKey, DefaultAPIKey)
+	o.SCIMToken = cmp.Or(o.SCIMToken, DefaultSCIMToken)
+	o.Quirks.TokenType = cmp.Or(o.Quirks.TokenType, "Bearer")
+	o.Interval = cmp.Or(o.Interval, 5*time.Second)
+	o.ExpiresIn = cmp.Or(o.ExpiresIn, 30*time.Minute)
+	o.AccessTTL = cmp.Or(o.AccessTTL, time.Hour)
+	o.Window = cmp.Or(o.Window, time.Minute)
+	o.PendingStatus = cmp.Or(o.PendingStatus, http.StatusPreconditionRequired)
+	o.Quirks.SlowDownStatus = cmp.Or(o.Quirks.SlowDownStatus, http.StatusForbidden)
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	if o.PendingStatus == 0 {
-		o.PendingStatus = http.StatusPreconditionRequired
-	}
-	if o.Quirks.SlowDownStatus == 0 {
-		o.Quirks.SlowDownStatus = http.StatusForbidden
-	}
 }
-
-// Kit returns the faults and the journal of the simulator.
-func (s *Sim) Kit() *simkit.Kit { return s.kit }
-
-// ServeHTTP serves the service and, below /_sim/, its control endpoint.
-func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // reset forgets logins and tokens.
 func (s *Sim) reset() {

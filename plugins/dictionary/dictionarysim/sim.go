@@ -29,8 +29,7 @@ type Options struct {
 
 // Sim is the simulator. Its methods are safe for concurrent use.
 type Sim struct {
-	kit      *simkit.Kit
-	handler  http.Handler
+	simkit.Service
 	limiter  *simkit.Window
 	alwaysOK bool
 	lexicon  *lexicon
@@ -40,16 +39,9 @@ type Sim struct {
 func New(o Options) *Sim {
 	s := &Sim{alwaysOK: o.AlwaysOK, lexicon: loadLexicon()}
 	s.limiter = simkit.NewWindow(cmp.Or(o.Requests, 60), cmp.Or(o.Window, time.Minute), o.Now)
-	s.kit = simkit.New(simkit.Options{Now: o.Now, Latency: o.Latency, Reset: s.limiter.Reset})
-	s.handler = s.kit.Handler(s.limited(s.routes()))
+	s.Service = simkit.NewService(simkit.Options{Now: o.Now, Latency: o.Latency, Reset: s.limiter.Reset}, s.limited(s.routes()))
 	return s
 }
-
-// Kit returns the faults and the journal of the simulator.
-func (s *Sim) Kit() *simkit.Kit { return s.kit }
-
-// ServeHTTP serves the service and, below /_sim/, its control endpoint.
-func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 func (s *Sim) routes() http.Handler {
 	mux := http.NewServeMux()

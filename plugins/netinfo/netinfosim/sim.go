@@ -8,8 +8,8 @@
 package netinfosim
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,8 +30,7 @@ type Options struct {
 
 // Sim is the simulator. Its methods are safe for concurrent use.
 type Sim struct {
-	kit          *simkit.Kit
-	handler      http.Handler
+	simkit.Service
 	limiter      *simkit.Window
 	now          func() time.Time
 	unregistered []string
@@ -39,24 +38,11 @@ type Sim struct {
 
 // New returns a simulator; it serves at the root of a host.
 func New(o Options) *Sim {
-	if o.Requests == 0 {
-		o.Requests = 60
-	}
-	if o.Window == 0 {
-		o.Window = time.Minute
-	}
 	s := &Sim{now: simkit.Clock(o.Now), unregistered: append(slices.Clone(lapsed), o.Unregistered...)}
-	s.limiter = simkit.NewWindow(o.Requests, o.Window, s.now)
-	s.kit = simkit.New(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.limiter.Reset})
-	s.handler = s.kit.Handler(s.limited(s.routes()))
+	s.limiter = simkit.NewWindow(cmp.Or(o.Requests, 60), cmp.Or(o.Window, time.Minute), s.now)
+	s.Service = simkit.NewService(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.limiter.Reset}, s.limited(s.routes()))
 	return s
 }
-
-// Kit returns the faults and the journal of the simulator.
-func (s *Sim) Kit() *simkit.Kit { return s.kit }
-
-// ServeHTTP serves the service and, below /_sim/, its control endpoint.
-func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // routes returns the documented endpoints. All are GET; what else is asked for
 // is answered in the same envelope, since the document shows no other shape.
@@ -67,14 +53,7 @@ func (s *Sim) routes() http.Handler {
 	mux.HandleFunc("GET /api/v1/dns/{domain}", s.dns)
 	mux.HandleFunc("GET /api/v1/headers", s.headers)
 	mux.HandleFunc("GET /api/v1/whois/{domain}", s.whois)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			w.Header().Set("Allow", http.MethodGet)
-			fail(w, http.StatusMethodNotAllowed, "Only GET is allowed.")
-			return
-		}
-		fail(w, http.StatusNotFound, "No such endpoint.")
-	})
+	mux.HandleFunc("/", simkit.OnlyGET(fail))
 	return mux
 }
 
@@ -89,9 +68,9 @@ func (s *Sim) limited(next http.Handler) http.Handler {
 		h.Set("Content-Type", "application/json")
 		h.Set("X-RateLimit-Limit", strconv.Itoa(g.Limit))
 		h.Set("X-RateLimit-Remaining", strconv.Itoa(g.Remaining))
-		h.Set("X-RateLimit-Window", seconds(g.Window))
+		h.Set("X-RateLimit-Window", simkit.Seconds(g.Window))
 		if !g.OK {
-			h.Set("Retry-After", seconds(g.Reset))
+			h.Set("Retry-After", simkit.Seconds(g.Reset))
 			fail(w, http.StatusTooManyRequests, "Rate limit exceeded. Maximum "+perWindow(g)+".")
 			return
 		}
@@ -105,10 +84,6 @@ func perWindow(g simkit.Grant) string {
 	}
 	return fmt.Sprintf("%d requests per %s", g.Limit, g.Window)
 }
-
-// seconds writes d as whole seconds, rounded up: a client that waits that long
-// must not be too early.
-func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
 // succeed answers with the envelope of success (I-03).
 func succeed(w http.ResponseWriter, data any) {

@@ -9,10 +9,9 @@ package taskssim
 
 import (
 	"bytes"
+	"cmp"
 	"io"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -49,8 +48,7 @@ type Sent struct {
 
 // Sim is the simulator. Its methods are safe for concurrent use.
 type Sim struct {
-	kit     *simkit.Kit
-	handler http.Handler
+	simkit.Service
 	limiter *simkit.Window
 	now     func() time.Time
 	options Options
@@ -64,23 +62,12 @@ type Sim struct {
 // New returns a simulator; it serves at the root of a host. Its data ends at
 // the moment of the call; a reset makes it anew.
 func New(o Options) *Sim {
-	if o.Window == 0 {
-		o.Window = time.Minute
-	}
-	if o.AuthHeader == "" {
-		o.AuthHeader = "Authorization"
-	}
-	if o.AuthPrefix == "" {
-		o.AuthPrefix = "Bearer "
-	}
-	if o.PublicKey == "" {
-		o.PublicKey = "public-brightwater-site"
-	}
+	o.AuthHeader, o.AuthPrefix = cmp.Or(o.AuthHeader, "Authorization"), cmp.Or(o.AuthPrefix, "Bearer ")
+	o.PublicKey = cmp.Or(o.PublicKey, "public-brightwater-site")
 	s := &Sim{now: simkit.Clock(o.Now), options: o, signing: []byte("cursors of taskssim")}
-	s.limiter = simkit.NewWindow(o.Requests, o.Window, s.now)
+	s.limiter = simkit.NewWindow(o.Requests, cmp.Or(o.Window, time.Minute), s.now)
 	s.reset()
-	s.kit = simkit.New(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.reset})
-	s.handler = s.kit.Handler(s.limited(s.routes()))
+	s.Service = simkit.NewService(simkit.Options{Now: s.now, Latency: o.Latency, Reset: s.reset}, s.limited(s.routes()))
 	return s
 }
 
@@ -91,9 +78,6 @@ func (s *Sim) reset() {
 	defer s.mu.Unlock()
 	s.world, s.bodies = fresh, nil
 }
-
-// Kit returns the faults and the journal of the simulator.
-func (s *Sim) Kit() *simkit.Kit { return s.kit }
 
 // Bodies returns the bodies of the requests so far that had one, oldest first.
 func (s *Sim) Bodies() []Sent {
@@ -107,7 +91,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, simkit.ControlPrefix) {
 		s.remember(r)
 	}
-	s.handler.ServeHTTP(w, r)
+	s.Service.ServeHTTP(w, r)
 }
 
 // remember keeps the body for Bodies and puts it back for the handlers.
@@ -156,9 +140,7 @@ func (s *Sim) routes() http.Handler {
 // limited counts requests where the options set a limit.
 func (s *Sim) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g := s.limiter.Take(simkit.Client(r))
-		if !g.OK {
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(g.Reset.Seconds()))))
+		if !s.limiter.Admits(w, simkit.Client(r)) {
 			fail(w, &refusal{http.StatusTooManyRequests, "TOO_MANY_REQUESTS", "Too many requests. Try again later."})
 			return
 		}
