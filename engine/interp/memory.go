@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/eval"
 	"github.com/flowrun/flowrun/engine/journal"
 	"github.com/flowrun/flowrun/engine/plan"
 	"github.com/flowrun/flowrun/engine/runs"
@@ -67,24 +65,18 @@ func (c *compiler) memory(w *plan.Workflow) error {
 // stateReads notes which names of the state an expression reads; all of them
 // where it reads the root as a whole.
 func (c *compiler) stateReads(source string) {
-	if c.program.state == nil || !strings.Contains(source, rootState) {
+	if c.program.state == nil {
 		return
 	}
-	parsed, issues := eval.Parse(source)
-	if len(issues) > 0 {
-		return // it was compiled, so there are none
-	}
-	for _, read := range parsed.Reads() {
-		switch {
-		case len(read.Path) == 0 || read.Path[0] != rootState:
-		case len(read.Path) > 1:
-			c.program.reads[read.Path[1]] = true
-		default:
-			for _, name := range c.program.state.FieldNames() {
-				c.program.reads[name] = true
-			}
+	readsOf(source, rootState, func(path []string) {
+		if len(path) > 1 {
+			c.program.reads[path[1]] = true
+			return
 		}
-	}
+		for _, name := range c.program.state.FieldNames() {
+			c.program.reads[name] = true
+		}
+	})
 }
 
 // SlotKey evaluates the key under which runs of the workflow share their places;

@@ -329,7 +329,16 @@ func (c *compiler) expr(x *plan.Expr) error {
 // secrets notes the secrets that an expression names: it sees them as
 // references, never as values.
 func (c *compiler) secrets(source string) {
-	if !strings.Contains(source, rootSecrets) {
+	readsOf(source, rootSecrets, func(path []string) {
+		if len(path) > 1 {
+			c.program.secrets[path[1]] = schema.SecretRef(path[1])
+		}
+	})
+}
+
+// readsOf visits what an expression reads of a root, by its path.
+func readsOf(source, root string, visit func(path []string)) {
+	if !strings.Contains(source, root) {
 		return
 	}
 	parsed, issues := eval.Parse(source)
@@ -337,8 +346,8 @@ func (c *compiler) secrets(source string) {
 		return // it was compiled, so there are none
 	}
 	for _, read := range parsed.Reads() {
-		if len(read.Path) > 1 && read.Path[0] == rootSecrets {
-			c.program.secrets[read.Path[1]] = schema.SecretRef(read.Path[1])
+		if len(read.Path) > 0 && read.Path[0] == root {
+			visit(read.Path)
 		}
 	}
 }

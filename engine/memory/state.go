@@ -284,12 +284,7 @@ func (m *Memory) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 	if err != nil {
 		return nil, m.fault(err)
 	}
-	history := []StateChange{}
-	for _, change := range changes {
-		history = append(history, StateChange{
-			At: change.At, Value: orNull(change.Value), Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
-		})
-	}
+	history := shownChanges([]StateChange{}, changes, orNull)
 	cursors, err := m.store.CursorKeys(workflow, name)
 	if err != nil {
 		return nil, m.fault(err)
@@ -299,11 +294,7 @@ func (m *Memory) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 		if err != nil {
 			return nil, m.fault(err)
 		}
-		for _, change := range changes {
-			history = append(history, StateChange{
-				At: change.At, Value: shownWatermark(change.Value), Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
-			})
-		}
+		history = shownChanges(history, changes, shownWatermark)
 	}
 	slices.SortStableFunc(history, func(a, b StateChange) int { return a.At.Compare(b.At) })
 	if len(history) == 0 {
@@ -312,6 +303,16 @@ func (m *Memory) StateHistory(ctx context.Context, workflow, name string) ([]Sta
 		}
 	}
 	return history, nil
+}
+
+// shownChanges puts changes behind a history, with their values as people see them.
+func shownChanges(history []StateChange, changes []runs.StateChange, shown func([]byte) json.RawMessage) []StateChange {
+	for _, change := range changes {
+		history = append(history, StateChange{
+			At: change.At, Value: shown(change.Value), Reset: change.Version == 0, Version: change.Version, By: change.By, Run: change.Run,
+		})
+	}
+	return history
 }
 
 func orNull(value []byte) json.RawMessage {

@@ -22,12 +22,8 @@ func RefuseNetworkFS(stateDir string) error { return refuseNetworkFS(stateDir, f
 // refuseNetworkFS refuses a state directory on a network file system, of which
 // fileSystem gives the type.
 func refuseNetworkFS(stateDir string, fileSystem func(path string) (uint32, bool)) error {
-	magic, ok := fileSystem(stateDir)
-	if !ok {
-		return nil // what is wrong there is told by whoever opens the store
-	}
-	name, network := networkFileSystems()[magic]
-	if !network {
+	name := networkName(stateDir, fileSystem)
+	if name == "" {
 		return nil
 	}
 	return &fault.StoreError{Fault: fault.StoreIO, Path: stateDir, Err: fmt.Errorf(
@@ -36,10 +32,12 @@ func refuseNetworkFS(stateDir string, fileSystem func(path string) (uint32, bool
 
 // NetworkFileSystem names the network file system that a folder lies on, "" when
 // it is on a disk of this machine.
-func NetworkFileSystem(dir string) string {
-	magic, ok := fileSystemType(dir)
+func NetworkFileSystem(dir string) string { return networkName(dir, fileSystemType) }
+
+func networkName(dir string, fileSystem func(path string) (uint32, bool)) string {
+	magic, ok := fileSystem(dir)
 	if !ok {
-		return ""
+		return "" // what is wrong there is told by whoever opens the store
 	}
 	return networkFileSystems()[magic]
 }

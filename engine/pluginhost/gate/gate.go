@@ -166,25 +166,26 @@ func (g *Gate) bytes(data []byte, step *step) ([]byte, *Fault) {
 	switch step.kind {
 	case Said:
 		return g.Said(data), nil
-	case Document:
+	case Document, Schema, Sample:
 		if why := DocumentFault(data); len(data) > 0 && why != "" {
 			return data, &Fault{Why: why}
 		}
-		return data, nil
-	case Schema:
-		if why := DocumentFault(data); len(data) > 0 && why != "" {
-			return data, &Fault{Why: why}
-		}
-		return data, g.schema(data)
-	case Sample:
-		if why := DocumentFault(data); len(data) > 0 && why != "" {
-			return data, &Fault{Why: why}
-		}
-		return g.Mask(data), nil
+		return g.document(data, step.kind)
 	case Opaque, Outbound:
 		return data, nil
 	}
 	return data, errNoRow()
+}
+
+// document passes JSON that all read alike.
+func (g *Gate) document(data []byte, kind Kind) ([]byte, *Fault) {
+	switch kind {
+	case Schema:
+		return data, g.schema(data)
+	case Sample:
+		return g.Mask(data), nil
+	}
+	return data, nil
 }
 
 // errNoRow is for a field that the table forgot, or whose row does not fit it: what
@@ -247,14 +248,12 @@ func (g *Gate) key(text string) (string, *Fault) {
 	if !g.Holds(text) {
 		return text, nil
 	}
-	if g.digest == nil {
-		return text, &Fault{Why: "it holds the value of a secret", Secret: true}
+	if g.digest != nil {
+		if digest, err := g.digest(text); err == nil {
+			return "digest:" + digest, nil
+		}
 	}
-	digest, err := g.digest(text)
-	if err != nil {
-		return text, &Fault{Why: "it holds the value of a secret", Secret: true}
-	}
-	return "digest:" + digest, nil
+	return text, &Fault{Why: "it holds the value of a secret", Secret: true}
 }
 
 // Status passes the end of a call that a plugin gave no answer to: its code stays, its
