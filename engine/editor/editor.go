@@ -50,10 +50,10 @@ func Schema(language *spec.Language, actions []*plan.Action, connections []strin
 			then["required"], called["required"] = []string{"with"}, []string{"with"}
 		}
 		branches = append(branches, object{"if": usesLike("const", name), "then": then})
-		named := object{"const": name, "description": about(action)}
-		names = append(names, named)
+		entry := object{"const": name, "description": about(action)}
+		names = append(names, entry)
 		if action.Plugin != corePlugin && isRepeatable(action) {
-			polls = append(polls, named)
+			polls = append(polls, entry)
 			pollBranches = append(pollBranches, object{"if": usesLike("const", name), "then": called})
 		}
 	}

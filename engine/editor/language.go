@@ -19,9 +19,9 @@ const (
 
 // shared are the definitions that keys and fields of actions share.
 func shared(connections []string) object {
-	named := object{"anyOf": []any{textual(&spec.Key{}), object{"type": "string", "pattern": oneExpression}}}
+	connection := object{"anyOf": []any{textual(&spec.Key{}), object{"type": "string", "pattern": oneExpression}}}
 	if len(connections) > 0 {
-		named["examples"] = connections
+		connection["examples"] = connections
 	}
 	return object{
 		"expression": object{"type": "string", "pattern": spec.HasExpression},
@@ -29,7 +29,7 @@ func shared(connections []string) object {
 			"type": "string", "examples": []string{"30s", "6h", "7d", "PT20M"},
 			"allOf": []any{object{"pattern": duration.Pattern}, object{"pattern": "[1-9]"}},
 		},
-		"connection": named,
+		"connection": connection,
 	}
 }
 
@@ -46,9 +46,9 @@ func mapSchema(m *spec.Map) object {
 	properties, required, twice := object{}, []string{}, []string{}
 	for i := range m.Keys {
 		key := &m.Keys[i]
-		if known, written := properties[key.Name]; written {
+		if other, written := properties[key.Name]; written {
 			twice = append(twice, key.Name)
-			properties[key.Name] = object{"anyOf": []any{known, keySchema(key)}}
+			properties[key.Name] = object{"anyOf": []any{other, keySchema(key)}}
 		} else {
 			properties[key.Name] = keySchema(key)
 		}

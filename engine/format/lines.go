@@ -41,31 +41,31 @@ func (p *printer) print() error {
 		return err
 	}
 	slices.SortFunc(p.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
-	var held []int // comments and empty lines, whose place hangs on the next line
+	var comments []int // comments and empty lines, whose place hangs on the next line
 	for at := 0; at < len(p.text); {
 		end := p.lineEnd(at)
 		first := p.skipBlanks(at)
 		if first == end || p.text[first] == '#' {
-			held = append(held, at)
+			comments = append(comments, at)
 			at = end + 1
 			continue
 		}
 		before := slices.Clone(p.stack)
 		if p.isMarker(at) {
-			p.held(held, before, nil)
+			p.comments(comments, before, nil)
 			p.line(string(bytes.TrimRight(p.text[at:end], " \t")))
-			held, at = nil, end+1
+			comments, at = nil, end+1
 			continue
 		}
 		next, rendered, err := p.structural(at, end)
 		if err != nil {
 			return err
 		}
-		p.held(held, before, p.firstOf(first-at))
+		p.comments(comments, before, p.firstOf(first-at))
 		p.out.WriteString(rendered)
-		held, at = nil, next
+		comments, at = nil, next
 	}
-	p.held(p.trimBlank(held), p.stack, nil)
+	p.comments(p.trimBlank(comments), p.stack, nil)
 	return nil
 }
 
@@ -81,16 +81,16 @@ func (p *printer) firstOf(column int) *level {
 }
 
 // trimBlank drops the empty lines at the end of the file.
-func (p *printer) trimBlank(held []int) []int {
-	for len(held) > 0 && p.skipBlanks(held[len(held)-1]) == p.lineEnd(held[len(held)-1]) {
-		held = held[:len(held)-1]
+func (p *printer) trimBlank(comments []int) []int {
+	for len(comments) > 0 && p.skipBlanks(comments[len(comments)-1]) == p.lineEnd(comments[len(comments)-1]) {
+		comments = comments[:len(comments)-1]
 	}
-	return held
+	return comments
 }
 
 // held writes comments and empty lines between two lines: several empty lines
 // are one, and a comment stands at the level that it stood at.
-func (p *printer) held(lines []int, before []level, next *level) {
+func (p *printer) comments(lines []int, before []level, next *level) {
 	blank := p.out.Len() == 0 // none at the start of the file
 	for _, at := range lines {
 		first, end := p.skipBlanks(at), p.lineEnd(at)
@@ -167,7 +167,7 @@ type tail struct {
 
 // value renders the value that starts on a line at or after pos.
 func (p *printer) value(pos, end int) (next int, t tail) {
-	found, ok := p.valueOn(pos, end)
+	value, ok := p.valueOn(pos, end)
 	switch {
 	case !ok: // no value, or one that is not written, with a tag perhaps
 		t.comment = pos
@@ -176,27 +176,27 @@ func (p *printer) value(pos, end int) (next int, t tail) {
 		}
 		t.text = string(bytes.TrimRight(p.text[pos:t.comment], " \t"))
 		return end + 1, t
-	case found.end <= end:
-		t.text, t.comment = p.edited(pos, found.end), p.skipBlanks(found.end)
+	case value.end <= end:
+		t.text, t.comment = p.edited(pos, value.end), p.skipBlanks(value.end)
 		return end + 1, t
 	}
 	t.text, t.comment = p.edited(pos, end), end
-	if found.node.Kind != spec.Scalar || found.node.Style != spec.Double {
+	if value.node.Kind != spec.Scalar || value.node.Style != spec.Double {
 		t.text = strings.TrimRight(t.text, " \t")
 	}
-	lastEnd := p.lineEnd(found.end - 1)
-	if found.node.Kind == spec.Scalar && found.node.Style >= spec.Literal {
-		t.more = p.block(found, end+1, lastEnd)
+	lastEnd := p.lineEnd(value.end - 1)
+	if value.node.Kind == spec.Scalar && value.node.Style >= spec.Literal {
+		t.more = p.block(value, end+1, lastEnd)
 	} else {
-		t.more = p.continued(found, end+1, lastEnd)
+		t.more = p.continued(value, end+1, lastEnd)
 	}
 	return lastEnd + 1, t
 }
 
 func (p *printer) valueOn(pos, end int) (region, bool) {
 	for at := pos; at < end; at++ {
-		if found, ok := p.values[at]; ok {
-			return found, true
+		if value, ok := p.values[at]; ok {
+			return value, true
 		}
 		if p.text[at] == '#' {
 			break
@@ -220,9 +220,9 @@ func (p *printer) finish(b *strings.Builder, at, firstColumn, end int, t tail) {
 }
 
 // block renders the lines of a block scalar.
-func (p *printer) block(found region, from, to int) string {
+func (p *printer) block(value region, from, to int) string {
 	indent, target := p.blockIndent(from, to), p.inside()
-	if explicit := p.indicator(found); explicit > 0 {
+	if explicit := p.indicator(value); explicit > 0 {
 		top := p.top()
 		indent, target = top.column+explicit, top.target+explicit
 	}
@@ -251,8 +251,8 @@ func (p *printer) blockIndent(from, to int) int {
 }
 
 // indicator is the number in a block scalar's header, 0 without one.
-func (p *printer) indicator(found region) int {
-	for _, b := range p.text[found.start+1 : min(found.start+3, len(p.text))] {
+func (p *printer) indicator(value region) int {
+	for _, b := range p.text[value.start+1 : min(value.start+3, len(p.text))] {
 		if b >= '1' && b <= '9' {
 			return int(b - '0')
 		}
@@ -263,8 +263,8 @@ func (p *printer) indicator(found region) int {
 // continued renders the further lines of a plain or quoted text, indented by
 // two, or of a flow collection, which move as its first line does. What stands
 // after the value on its last line is copied.
-func (p *printer) continued(found region, from, to int) string {
-	top, scalar := p.top(), found.node.Kind == spec.Scalar
+func (p *printer) continued(value region, from, to int) string {
+	top, scalar := p.top(), value.node.Kind == spec.Scalar
 	least := -1
 	for at := from; at <= to && at < len(p.text); at = p.lineEnd(at) + 1 {
 		if first := p.skipBlanks(at); first < p.lineEnd(at) && (least < 0 || first-at < least) {
@@ -280,7 +280,7 @@ func (p *printer) continued(found region, from, to int) string {
 		}
 		if first < end {
 			line := p.edited(first, end)
-			if found.node.Style != spec.Double || end > found.end {
+			if value.node.Style != spec.Double || end > value.end {
 				line = strings.TrimRight(line, " \t")
 			}
 			b.WriteString(spaces(column) + line)

@@ -108,23 +108,23 @@ func (p *printer) flowEnd(node *spec.Node) (int, error) {
 	return 0, errors.New("the end of a list or map is not known")
 }
 
-func scalarsIn(node *spec.Node, found map[int]int) error {
+func scalarsIn(node *spec.Node, ends map[int]int) error {
 	if node.Kind == spec.Scalar {
 		start, end, ok := node.Range()
 		if !ok && node.Text != "" {
 			return errors.New("a text's end is not known")
 		}
 		if ok {
-			found[start] = end
+			ends[start] = end
 		}
 	}
 	for _, pair := range node.Pairs {
-		if err := errors.Join(scalarsIn(pair.Key, found), scalarsIn(pair.Value, found)); err != nil {
+		if err := errors.Join(scalarsIn(pair.Key, ends), scalarsIn(pair.Value, ends)); err != nil {
 			return err
 		}
 	}
 	for _, item := range node.Items {
-		if err := scalarsIn(item, found); err != nil {
+		if err := scalarsIn(item, ends); err != nil {
 			return err
 		}
 	}

@@ -73,8 +73,8 @@ func (f *frame) ranks() map[*box]int {
 	open := map[*box]bool{}
 	var rank func(b *box) int
 	rank = func(b *box) int {
-		if known, ok := ranks[b]; ok || open[b] {
-			return known // a cycle is refused by the checker; a drawing must end all the same
+		if layer, ok := ranks[b]; ok || open[b] {
+			return layer // a cycle is refused by the checker; a drawing must end all the same
 		}
 		open[b] = true
 		deepest := 0

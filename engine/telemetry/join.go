@@ -9,28 +9,28 @@ import (
 // Join returns an observer that tells all of the given ones, in their order. nil
 // ones are left out; of none it is nil, so that the engine gathers nothing.
 func Join(observers ...*runs.Observer) *runs.Observer {
-	var kept []*runs.Observer
+	var present []*runs.Observer
 	for _, o := range observers {
 		if o != nil {
-			kept = append(kept, o)
+			present = append(present, o)
 		}
 	}
-	if len(kept) < 2 {
-		for _, only := range kept {
+	if len(present) < 2 {
+		for _, only := range present {
 			return only
 		}
 		return nil
 	}
 	return &runs.Observer{
-		Run: func(run *runs.Run) { each(kept, func(o *runs.Observer) { o.RunStored(run) }) },
+		Run: func(run *runs.Run) { each(present, func(o *runs.Observer) { o.RunStored(run) }) },
 		Step: func(run *runs.Run, step *runs.Step) {
-			each(kept, func(o *runs.Observer) { o.StepStored(run, step) })
+			each(present, func(o *runs.Observer) { o.StepStored(run, step) })
 		},
-		Call:   func(request *runs.Request) func(runs.Answer) { return callAll(kept, request) },
-		Fire:   func(fire *runs.Fire) { each(kept, func(o *runs.Observer) { o.Fired(fire) }) },
-		Commit: func(took time.Duration) { each(kept, func(o *runs.Observer) { o.Committed(took) }) },
+		Call:   func(request *runs.Request) func(runs.Answer) { return callAll(present, request) },
+		Fire:   func(fire *runs.Fire) { each(present, func(o *runs.Observer) { o.Fired(fire) }) },
+		Commit: func(took time.Duration) { each(present, func(o *runs.Observer) { o.Committed(took) }) },
 		Wait: func(plugin, limiter string, took time.Duration) {
-			each(kept, func(o *runs.Observer) { o.Waited(plugin, limiter, took) })
+			each(present, func(o *runs.Observer) { o.Waited(plugin, limiter, took) })
 		},
 	}
 }

@@ -211,10 +211,10 @@ func (b *binder) wanted(c *caseNode) wanted {
 	if c.expect == nil {
 		return w
 	}
-	said := false
+	hasStatus := false
 	b.fields(c.expect, "`expect`",
 		field{"status", func(n *spec.Node) {
-			w.status, said = b.runStatus(n), true
+			w.status, hasStatus = b.runStatus(n), true
 			w.at = n.Pos
 		}},
 		field{"paused", func(n *spec.Node) {
@@ -228,7 +228,7 @@ func (b *binder) wanted(c *caseNode) wanted {
 		field{"that", func(n *spec.Node) { b.wantedThat(&w, n) }},
 	)
 	switch {
-	case said:
+	case hasStatus:
 	case w.paused != nil:
 		w.status, w.at = string(runs.RunPaused), w.paused.Pos
 	case w.failure != nil:

@@ -29,33 +29,33 @@ func (d *driver) call(op *drive.Operation) {
 	command := op.Command
 	c := command.Call
 	d.calls = append(d.calls, call{path: command.Path, command: *c, at: d.Now})
-	noted := &d.calls[len(d.calls)-1]
+	entry := &d.calls[len(d.calls)-1]
 	if refusal := d.refused(command); refusal != nil {
-		noted.answer = "error"
+		entry.answer = "error"
 		d.Answer(op, d.Now, op.Answer(runs.Answer{Failed: refusal}))
 		return
 	}
 	if c.Action == runs.CoreNotify && d.listFor(c.Step) == nil {
-		d.deliver(op, notified, noted)
+		d.deliver(op, notified, entry)
 		return
 	}
 	a, lack := d.answerFor(c.Step, c.PageCursor)
 	if a == nil {
-		noted.answer = "none"
+		entry.answer = "none"
 		d.Answer(op, d.Now, failed(op, plan.KindInternal, runs.NotApplied, lack))
 		return
 	}
-	d.deliver(op, a, noted)
+	d.deliver(op, a, entry)
 }
 
-func (d *driver) deliver(op *drive.Operation, a *answer, noted *call) {
+func (d *driver) deliver(op *drive.Operation, a *answer, entry *call) {
 	ev, timeout := op.Answer(a.answer), op.Command.Call.Timeout
-	noted.answer = "error"
+	entry.answer = "error"
 	switch {
 	case a.answer.Completed != nil:
-		noted.answer = "outputs"
+		entry.answer = "outputs"
 	case a.answer.Pending != nil:
-		noted.answer = "pending"
+		entry.answer = "pending"
 	}
 	if a.never {
 		op.Stop = nil
@@ -63,12 +63,12 @@ func (d *driver) deliver(op *drive.Operation, a *answer, noted *call) {
 	at := d.Now.Add(a.after)
 	switch {
 	case a.crash:
-		noted.answer, d.crashing = "crash", true
+		entry.answer, d.crashing = "crash", true
 		at = d.Now.Add(notAnswered)
 	case a.never && timeout <= 0:
-		noted.answer, at = "never", d.Now.Add(notAnswered)
+		entry.answer, at = "never", d.Now.Add(notAnswered)
 	case a.never, timeout > 0 && a.after > timeout:
-		noted.answer, at = "never", d.Now.Add(timeout)
+		entry.answer, at = "never", d.Now.Add(timeout)
 		ev = failed(op, plan.KindTimeout, runs.AppliedUnknown, "no answer within "+schema.FormatDuration(timeout))
 	}
 	d.Answer(op, at, ev)
@@ -213,7 +213,7 @@ func (d *driver) child(op *drive.Operation) {
 	command := op.Command
 	c := command.Child
 	d.calls = append(d.calls, call{path: command.Path, at: d.Now, command: journal.Call{Step: c.Step, Action: c.Workflow, Input: c.Inputs, Attempt: 1}})
-	noted := &d.calls[len(d.calls)-1]
+	entry := &d.calls[len(d.calls)-1]
 	a, lack := d.answerFor(c.Step, "")
 	if a == nil {
 		a = &answer{answer: runs.Answer{Failed: &runs.Error{Kind: plan.KindInternal, Message: lack}}}
@@ -221,15 +221,15 @@ func (d *driver) child(op *drive.Operation) {
 	end, wait := &journal.Child{RunID: c.RunID}, a.after
 	switch {
 	case lack != "":
-		end.Failed, noted.answer = a.answer.Failed, "none"
+		end.Failed, entry.answer = a.answer.Failed, "none"
 	case a.answer.Completed != nil:
-		end.Outputs, noted.answer = a.answer.Completed.Output, "outputs"
+		end.Outputs, entry.answer = a.answer.Completed.Output, "outputs"
 	case a.crash:
-		noted.answer, d.crashing, wait = "crash", true, notAnswered
+		entry.answer, d.crashing, wait = "crash", true, notAnswered
 	case a.never:
-		noted.answer, wait = "never", notAnswered
+		entry.answer, wait = "never", notAnswered
 	default:
-		end.Failed, noted.answer = a.answer.Failed, "error"
+		end.Failed, entry.answer = a.answer.Failed, "error"
 	}
 	d.Answer(op, d.Now.Add(wait), journal.Event{Kind: journal.ChildEnded, Path: command.Path, Child: end})
 }

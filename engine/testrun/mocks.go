@@ -117,15 +117,15 @@ type MockAnswer struct {
 func (m *Mocks) Take(runID, step, cursor string, history func() ([]*journal.Record, error)) (MockAnswer, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	taken, ok := m.runs[runID]
+	lists, ok := m.runs[runID]
 	if !ok {
 		records, err := history()
 		if err != nil {
 			return MockAnswer{}, false, err
 		}
-		taken = m.begin(runID, records)
+		lists = m.begin(runID, records)
 	}
-	a := takeFrom(taken, step, cursor)
+	a := takeFrom(lists, step, cursor)
 	if a == nil {
 		return MockAnswer{}, false, nil
 	}
@@ -141,11 +141,11 @@ func (m *Mocks) Take(runID, step, cursor string, history func() ([]*journal.Reco
 // begin finds the place of a run in the answers: each call that its journal knows
 // the end of has had one.
 func (m *Mocks) begin(runID string, records []*journal.Record) map[string]*answers {
-	taken := map[string]*answers{}
+	lists := map[string]*answers{}
 	for key, list := range m.answers {
 		own := *list
 		own.used = 0
-		taken[key] = &own
+		lists[key] = &own
 	}
 	type asked struct{ step, cursor string }
 	calls := map[string]asked{}
@@ -153,7 +153,7 @@ func (m *Mocks) begin(runID string, records []*journal.Record) map[string]*answe
 		switch record.Event.Kind {
 		case journal.Completed, journal.Failed, journal.Pending, journal.ChildEnded:
 			if call, ok := calls[record.Event.Path]; ok && !cached(record.Event) {
-				takeFrom(taken, call.step, call.cursor)
+				takeFrom(lists, call.step, call.cursor)
 			}
 		}
 		for _, command := range record.Commands {
@@ -168,8 +168,8 @@ func (m *Mocks) begin(runID string, records []*journal.Record) map[string]*answe
 	if len(m.runs) >= maxMockedRuns {
 		clear(m.runs)
 	}
-	m.runs[runID] = taken
-	return taken
+	m.runs[runID] = lists
+	return lists
 }
 
 func cached(event journal.Event) bool { return event.Completed != nil && event.Completed.Cached }

@@ -21,12 +21,12 @@ type field struct {
 }
 
 // fields reads a map: unknown keys are reported.
-func (r *reader) fields(node *spec.Node, what string, known ...field) bool {
+func (r *reader) fields(node *spec.Node, what string, keys ...field) bool {
 	if !r.mapping(node, what) {
 		return false
 	}
-	names := make([]string, len(known))
-	for i, f := range known {
+	names := make([]string, len(keys))
+	for i, f := range keys {
 		names[i] = f.name
 	}
 	for _, pair := range node.Pairs {
@@ -36,16 +36,16 @@ func (r *reader) fields(node *spec.Node, what string, known ...field) bool {
 			continue
 		}
 		if !pair.Value.Bad {
-			known[i].read(pair.Value)
+			keys[i].read(pair.Value)
 		}
 	}
 	return true
 }
 
 // unknown reports a name that is not one of those known.
-func (r *reader) unknown(node *spec.Node, what, name string, known []string) {
+func (r *reader) unknown(node *spec.Node, what, name string, names []string) {
 	problem := r.problems.Errorf(node.Pos, CodeUnknownKey, "%s `%s`", what, name)
-	problem.Hint = diag.MeantOr(name, known, "its keys are ")
+	problem.Hint = diag.MeantOr(name, names, "its keys are ")
 }
 
 func (r *reader) mapping(node *spec.Node, what string) bool {

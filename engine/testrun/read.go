@@ -116,7 +116,7 @@ func (r *reader) cases(s *suite, node *spec.Node) {
 		if _, written := item.Pair("name"); !written {
 			r.problems.Errorf(item.FirstKey(), CodeMissingKey, "the case has no `name`")
 		}
-		if first, taken := seen[c.name]; taken && c.name != "" {
+		if first, twice := seen[c.name]; twice && c.name != "" {
 			problem := r.problems.Errorf(c.pos, CodeDuplicate, "two cases have the name `%s`", c.name)
 			problem.Related = []diag.Related{{Pos: first, Message: "the first one"}}
 		}

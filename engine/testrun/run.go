@@ -52,12 +52,12 @@ func Run(ctx context.Context, host Host, file string, src []byte, options Option
 		return result.finished()
 	}
 	result.Workflow = path.Join(path.Dir(file), suite.workflow.Text)
-	workflow, found, err := host.Workflow(ctx, result.Workflow)
+	workflow, ofWorkflow, err := host.Workflow(ctx, result.Workflow)
 	if err != nil {
 		result.Problems.Errorf(suite.workflow.Pos, CodeWorkflow, "%v", err).Hint = diag.Say("the path is read as seen from the test file's folder")
 		return result.finished()
 	}
-	for _, p := range found {
+	for _, p := range ofWorkflow {
 		if p.Severity == diag.Error {
 			result.Problems = append(result.Problems, p)
 		}

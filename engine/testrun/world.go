@@ -57,9 +57,9 @@ func errorValue(e *runs.Error) map[string]any {
 }
 
 func (d *driver) stepValues() map[string]any {
-	made := map[string]int{}
+	callCounts := map[string]int{}
 	for i := range d.calls {
-		made[d.calls[i].command.Step]++
+		callCounts[d.calls[i].command.Step]++
 	}
 	values := map[string]any{}
 	for _, info := range d.steps.list {
@@ -75,7 +75,7 @@ func (d *driver) stepValues() map[string]any {
 		}
 	}
 	for _, view := range d.Machine.Steps() {
-		values[view.Path] = stepValue(view, made[view.Path])
+		values[view.Path] = stepValue(view, callCounts[view.Path])
 	}
 	return values
 }

@@ -24,7 +24,7 @@ func (a *app) askForSecrets(ctx context.Context, request *calls.Request) error {
 	if len(request.Input) > 0 && json.Unmarshal(request.Input, &given) != nil {
 		return nil
 	}
-	typedAny := false
+	hasAnswers := false
 	for _, field := range a.secretInputs(ctx, request.Action) {
 		value, there := given[field.Name]
 		if there && !request.LiteralSecrets && !namesSecret(value) {
@@ -33,19 +33,19 @@ func (a *app) askForSecrets(ctx context.Context, request *calls.Request) error {
 		if there || !field.Required {
 			continue
 		}
-		typed, err := a.askHidden(field.Name + " (not shown): ")
+		answer, err := a.askHidden(field.Name + " (not shown): ")
 		if err != nil {
 			return err
 		}
-		if len(typed) == 0 {
+		if len(answer) == 0 {
 			return usageError(errors.New("no value was given for "+field.Name), "")
 		}
-		if given[field.Name], err = json.Marshal(string(typed)); err != nil {
+		if given[field.Name], err = json.Marshal(string(answer)); err != nil {
 			return err
 		}
-		typedAny = true
+		hasAnswers = true
 	}
-	if !typedAny {
+	if !hasAnswers {
 		return nil
 	}
 	input, err := json.Marshal(given)
@@ -75,11 +75,11 @@ func (a *app) secretInputs(ctx context.Context, action string) []workspace.FormF
 	if err != nil {
 		return nil
 	}
-	named := slices.IndexFunc(actions, func(candidate *plan.Action) bool { return candidate.FullName() == action })
-	if named < 0 {
+	place := slices.IndexFunc(actions, func(candidate *plan.Action) bool { return candidate.FullName() == action })
+	if place < 0 {
 		return nil
 	}
-	fields, err := workspace.FormOf(actions[named].Input)
+	fields, err := workspace.FormOf(actions[place].Input)
 	if err != nil {
 		return nil
 	}

@@ -65,8 +65,8 @@ func (a *app) allSettings() ([]setting, error) {
 	if at.projectFile != "" && len(all["config"].Candidates) == 0 {
 		all["config"] = withPlace(all["config"], at.projectFile, "found upwards from the working directory")
 	}
-	if named := a.env(listenVariable); named != "" {
-		all[listenKey] = setting{Key: listenKey, Candidates: []candidate{{Value: named, Source: listenVariable}}}
+	if address := a.env(listenVariable); address != "" {
+		all[listenKey] = setting{Key: listenKey, Candidates: []candidate{{Value: address, Source: listenVariable}}}
 	}
 	fromFile, err := a.projectSettings(at)
 	if err != nil {

@@ -46,8 +46,8 @@ func lostRun(args []string, err error) string {
 	if coded, ok := errors.AsType[*codedError](err); ok && coded.run != "" {
 		return coded.run
 	}
-	if named := slices.IndexFunc(args, web.ValidRunID); named >= 0 {
-		return args[named]
+	if place := slices.IndexFunc(args, web.ValidRunID); place >= 0 {
+		return args[place]
 	}
 	return ""
 }

@@ -36,10 +36,10 @@ func sarif(problems diag.List, version string) any {
 	for _, page := range diag.Pages() {
 		pages[page.Code] = page
 	}
-	results, rules, known := []object{}, []object{}, map[string]int{}
+	results, rules, ruleIndex := []object{}, []object{}, map[string]int{}
 	for _, p := range problems {
-		if _, ok := known[p.Code]; !ok {
-			known[p.Code] = len(rules)
+		if _, ok := ruleIndex[p.Code]; !ok {
+			ruleIndex[p.Code] = len(rules)
 			rules = append(rules, sarifRule(p.Code, pages[p.Code]))
 		}
 		text := p.Message
@@ -47,7 +47,7 @@ func sarif(problems diag.List, version string) any {
 			text += "; " + p.Hint.Text
 		}
 		result := object{
-			"ruleId": p.Code, "ruleIndex": known[p.Code], "level": string(p.Severity), "message": object{"text": text},
+			"ruleId": p.Code, "ruleIndex": ruleIndex[p.Code], "level": string(p.Severity), "message": object{"text": text},
 			"locations": []object{{"physicalLocation": sarifPlace(p.Pos)}},
 		}
 		var related []object

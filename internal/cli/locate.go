@@ -56,8 +56,8 @@ func (a *app) locate() (place, error) {
 
 // stateDir returns the state folder and who named it (docs/commands.md, "Files").
 func (a *app) stateDir(projectFile string) (dir, source string) {
-	if named := a.find("state"); named.Value != "" && !named.user {
-		return a.abs(named.Value), named.Source
+	if state := a.find("state"); state.Value != "" && !state.user {
+		return a.abs(state.Value), state.Source
 	}
 	if systemd := a.env("STATE_DIRECTORY"); systemd != "" {
 		first, _, _ := strings.Cut(systemd, ":") // systemd lists several with colons
@@ -66,8 +66,8 @@ func (a *app) stateDir(projectFile string) (dir, source string) {
 	if projectFile != "" {
 		return filepath.Join(filepath.Dir(projectFile), ".flowrun", "state"), "beside " + projectFileName
 	}
-	if named := a.find("state"); named.Value != "" {
-		return a.abs(named.Value), named.Source
+	if state := a.find("state"); state.Value != "" {
+		return a.abs(state.Value), state.Source
 	}
 	if folder := a.env("XDG_STATE_HOME"); folder != "" {
 		return filepath.Join(a.abs(folder), "flowrun"), "XDG_STATE_HOME"

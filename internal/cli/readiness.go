@@ -17,20 +17,20 @@ import (
 // run here: that which would end a run with exit code 3. Stored secrets are looked
 // up once, where one is wanted.
 type readiness struct {
-	app     *app
-	project *workspace.Workspace
-	asked   bool
-	stored  []string
+	app        *app
+	project    *workspace.Workspace
+	isLookedUp bool
+	stored     []string
 }
 
 // lacking reports what a run of the workflow would lack.
 func (r *readiness) lacking(ctx context.Context, workflow *plan.Workflow) diag.List {
 	problems := r.project.Lacking(ctx, workflow, r.stored)
 	wantsSecret := func(p diag.Problem) bool { return p.Code == project.CodeSecretLacks }
-	if r.asked || !slices.ContainsFunc(problems, wantsSecret) {
+	if r.isLookedUp || !slices.ContainsFunc(problems, wantsSecret) {
 		return problems
 	}
-	r.asked, r.stored = true, r.app.storedSecrets(ctx)
+	r.isLookedUp, r.stored = true, r.app.storedSecrets(ctx)
 	return r.project.Lacking(ctx, workflow, r.stored)
 }
 

@@ -14,48 +14,48 @@ import (
 )
 
 func (a *app) runsLogsCommand() *cobra.Command {
-	var asked web.LogsAsked
+	var filter web.LogsAsked
 	var since string
 	c := &cobra.Command{
 		Use: "logs RUN [STEP]", Short: "Print the log lines of a run, or of one of its steps", Args: runArgs("RUN", "STEP"),
 		Example: "  flowrun runs logs 01jq… --level warn --tail 50\n  flowrun runs logs 01jq… 'domains[example.com].whois' --grep timeout",
 		RunE: func(c *cobra.Command, args []string) error {
-			asked.Step = argument(args, 1)
-			if err := a.readLogFlags(c, &asked, since); err != nil {
+			filter.Step = argument(args, 1)
+			if err := a.readLogFlags(c, &filter, since); err != nil {
 				return err
 			}
-			return a.showLogs(c.Context(), args[0], asked)
+			return a.showLogs(c.Context(), args[0], filter)
 		},
 	}
-	c.Flags().StringVar(&asked.Level, "level", "", "only lines of this level and above: debug, info, warn or error")
-	c.Flags().StringVar(&asked.Text, "grep", "", "only lines that hold this text, in letters of either case")
+	c.Flags().StringVar(&filter.Level, "level", "", "only lines of this level and above: debug, info, warn or error")
+	c.Flags().StringVar(&filter.Text, "grep", "", "only lines that hold this text, in letters of either case")
 	sinceFlag(c, &since, "lines written")
-	c.Flags().IntVar(&asked.Tail, "tail", 0, "only the newest `N` lines of those that fit")
+	c.Flags().IntVar(&filter.Tail, "tail", 0, "only the newest `N` lines of those that fit")
 	return withOutput(c, "text", "json", "jsonl")
 }
 
 // readLogFlags checks what the server would refuse, in the words of the flags.
-func (a *app) readLogFlags(c *cobra.Command, asked *web.LogsAsked, since string) (err error) {
+func (a *app) readLogFlags(c *cobra.Command, filter *web.LogsAsked, since string) (err error) {
 	switch {
-	case asked.Level != "" && !slices.Contains(engine.LogLevels(), asked.Level):
-		return usageError(fmt.Errorf("--level takes debug, info, warn or error, not %q", asked.Level), "")
-	case c.Flags().Changed("tail") && asked.Tail < 1:
-		return usageError(fmt.Errorf("--tail takes a number from 1 on, not %d", asked.Tail), "")
-	case len([]rune(asked.Text)) > 200:
+	case filter.Level != "" && !slices.Contains(engine.LogLevels(), filter.Level):
+		return usageError(fmt.Errorf("--level takes debug, info, warn or error, not %q", filter.Level), "")
+	case c.Flags().Changed("tail") && filter.Tail < 1:
+		return usageError(fmt.Errorf("--tail takes a number from 1 on, not %d", filter.Tail), "")
+	case len([]rune(filter.Text)) > 200:
 		return usageError(fmt.Errorf("--grep takes at most 200 letters"), "")
 	case since != "":
-		asked.Since, err = a.parseSince("--since", since, "24h")
+		filter.Since, err = a.parseSince("--since", since, "24h")
 	}
 	return err
 }
 
 // showLogs prints lines as they come: a log may be longer than what one wants to
 // hold.
-func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked) error {
+func (a *app) showLogs(ctx context.Context, id string, filter web.LogsAsked) error {
 	page, count := web.Page[runs.Log]{Items: []runs.Log{}}, 0
 	err := a.visitRun(ctx, id, func(c *web.Client) error {
 		shown := count // of an owner that went away meanwhile
-		return c.EachLog(ctx, id, asked, func(lines []runs.Log) error {
+		return c.EachLog(ctx, id, filter, func(lines []runs.Log) error {
 			again := min(shown, len(lines))
 			shown, lines = shown-again, lines[again:]
 			count += len(lines)
@@ -74,8 +74,8 @@ func (a *app) showLogs(ctx context.Context, id string, asked web.LogsAsked) erro
 			return nil
 		})
 	})
-	if err == nil && count == 0 && asked.Step != "" {
-		_, err = a.readStep(ctx, id, asked.Step) // it wrote nothing, or the run does not have it
+	if err == nil && count == 0 && filter.Step != "" {
+		_, err = a.readStep(ctx, id, filter.Step) // it wrote nothing, or the run does not have it
 	}
 	if err != nil || a.output == "jsonl" {
 		return err

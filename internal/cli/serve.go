@@ -87,7 +87,7 @@ const busyStep = 250 * time.Millisecond
 // takeStore becomes the owner of the store. It waits for a command that works on
 // it, whose runs end some time; a server ends never.
 func (s *session) takeStore(ctx context.Context) error {
-	told, lockedSince := false, time.Time{}
+	isNoted, lockedSince := false, time.Time{}
 	for {
 		busy, err := s.busy(ctx)
 		if err != nil {
@@ -104,8 +104,8 @@ func (s *session) takeStore(ctx context.Context) error {
 				return err
 			}
 			step = connectStep
-		} else if lockedSince = (time.Time{}); !told {
-			told = true
+		} else if lockedSince = (time.Time{}); !isNoted {
+			isNoted = true
 			s.app.note("%s; waiting for it", busy)
 		}
 		select {

@@ -106,7 +106,7 @@ func (a *app) noRun(id string, err error) error {
 func (s *session) connect(ctx context.Context) error {
 	deadline := time.NewTimer(connectFor)
 	defer deadline.Stop()
-	noted := false
+	isNoted := false
 	for {
 		client, info, err := web.Dial(ctx, s.at.stateDir)
 		if err == nil {
@@ -122,8 +122,8 @@ func (s *session) connect(ctx context.Context) error {
 		}
 		if gone.Closing() { // it holds the lock until its calls in flight have ended
 			deadline.Reset(connectFor)
-			if !noted {
-				noted = true
+			if !isNoted {
+				isNoted = true
 				s.app.note("the process that owns the store is ending; waiting for the store")
 			}
 		}

@@ -3,4 +3,4 @@
 package doctor
 
 // clockSynchronised is not known on other systems.
-func clockSynchronised() (synchronised, known bool) { return false, false }
+func clockSynchronised() (synchronised, ok bool) { return false, false }

@@ -26,10 +26,10 @@ func (e *examination) checkSandbox(_ context.Context, check string) {
 	if err := e.project.CheckSandbox(); err != nil {
 		e.add(Finding{Check: check, Status: Fail, Cause: Plugin, Err: err, Detail: err.Error()})
 	}
-	var held []string
+	var parts []string
 	for _, part := range e.project.Confinement() {
 		if part.Held {
-			held = append(held, part.Part)
+			parts = append(parts, part.Part)
 			continue
 		}
 		if part.Watched {
@@ -38,8 +38,8 @@ func (e *examination) checkSandbox(_ context.Context, check string) {
 		}
 		e.warn(check, part.Part, "not held: "+part.Why, sandboxHint)
 	}
-	if len(held) > 0 {
-		e.ok(check, "", "held: %s", strings.Join(held, ", "))
+	if len(parts) > 0 {
+		e.ok(check, "", "held: %s", strings.Join(parts, ", "))
 	}
 }
 

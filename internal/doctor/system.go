@@ -29,8 +29,8 @@ func (e *examination) checkClock(ctx context.Context, check string) {
 		e.warn(check, "", fmt.Sprintf("it shows %s, and a run began at %s", e.Words.Time(now), e.Words.Time(newest)), "the clock went back: look at its time service")
 		return
 	}
-	switch synchronised, known := clockSynchronised(); {
-	case known && !synchronised:
+	switch synchronised, ok := clockSynchronised(); {
+	case ok && !synchronised:
 		e.warn(check, "", "no time service keeps it right", "turn one on (systemd-timesyncd, chrony)")
 	default:
 		e.ok(check, "", "%s", e.Words.Time(now))

@@ -16,17 +16,17 @@ const progressEvery = time.Second
 // live block for progress and prompts, else one line each. Not safe for
 // concurrent use.
 type Call struct {
-	out      io.Writer
-	page     Page
-	cancel   string // the key that ends a prompt, "" = none
-	live     *term.Block
-	size     func() (width, height int)
-	above    []string
-	prompt   *runs.Prompt
-	progress string
-	now      time.Time
-	said     time.Time      // the last line of progress
-	printed  []*runs.Prompt // on lines of their own
+	out          io.Writer
+	page         Page
+	cancel       string // the key that ends a prompt, "" = none
+	live         *term.Block
+	size         func() (width, height int)
+	above        []string
+	prompt       *runs.Prompt
+	progress     string
+	now          time.Time
+	lastProgress time.Time      // the last line of progress
+	printed      []*runs.Prompt // on lines of their own
 }
 
 // NewCall returns a view that prints lines.
@@ -56,8 +56,8 @@ func (c *Call) Progress(progress runs.Progress) {
 		c.progress = text
 		return
 	}
-	if c.now.Sub(c.said) >= progressEvery && text != "" {
-		c.said = c.now
+	if c.now.Sub(c.lastProgress) >= progressEvery && text != "" {
+		c.lastProgress = c.now
 		c.line(c.page.Style.Dim(text))
 	}
 }

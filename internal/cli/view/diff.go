@@ -115,19 +115,19 @@ type hunk struct{ from, to int }
 
 // hunks cuts a diff into its changes with the lines around them.
 func hunks(changes []change) []hunk {
-	var found []hunk
+	var list []hunk
 	for i, c := range changes {
 		if c.sign == ' ' {
 			continue
 		}
 		from, to := max(i-diffContext, 0), min(i+diffContext+1, len(changes))
-		if n := len(found); n > 0 && from <= found[n-1].to {
-			found[n-1].to = to
+		if n := len(list); n > 0 && from <= list[n-1].to {
+			list[n-1].to = to
 			continue
 		}
-		found = append(found, hunk{from, to})
+		list = append(list, hunk{from, to})
 	}
-	return found
+	return list
 }
 
 func (h hunk) head(changes []change) string {

@@ -45,8 +45,8 @@ func isTop(path string) bool { return topOf(path) == path }
 
 func (m *model) row(path string) *row {
 	name := topOf(path)
-	if found := m.index[name]; found != nil {
-		return found
+	if existing := m.index[name]; existing != nil {
+		return existing
 	}
 	added := &row{
 		step:   runs.Step{Path: name, Status: runs.StepPending},

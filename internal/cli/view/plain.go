@@ -24,28 +24,28 @@ const itemErrorLines = 20
 
 // Plain prints one line per change of state, for what is no terminal.
 type Plain struct {
-	out       io.Writer
-	style     term.Style
-	times     Times
-	model     *model
-	now       time.Time
-	spoke     time.Time // the last line
-	looked    time.Time // the last look at loops
-	shown     map[string]string
-	loops     map[string]string
-	prompts   []*runs.Prompt // that were printed
-	polling   map[string]int // attempts of the steps that were said to poll
-	waitTold  bool           // the run was said to wait for a poll
-	itemFails int
-	held      map[string][]string // log lines by top-level step, until the step's own line is out
-	heldSince time.Time
+	out          io.Writer
+	style        term.Style
+	times        Times
+	model        *model
+	now          time.Time
+	lastLine     time.Time // the last line
+	lastLook     time.Time // the last look at loops
+	shown        map[string]string
+	loops        map[string]string
+	prompts      []*runs.Prompt // that were printed
+	polling      map[string]int // attempts of the steps that were said to poll
+	waitTold     bool           // the run was said to wait for a poll
+	itemFails    int
+	waiting      map[string][]string // log lines by top-level step, until the step's own line is out
+	waitingSince time.Time
 }
 
 // NewPlain returns a plain view on out.
 func NewPlain(out io.Writer, style term.Style, times Times) *Plain {
 	return &Plain{
 		out: out, style: style, times: times, model: newModel(),
-		shown: map[string]string{}, loops: map[string]string{}, held: map[string][]string{}, polling: map[string]int{},
+		shown: map[string]string{}, loops: map[string]string{}, waiting: map[string][]string{}, polling: map[string]int{},
 	}
 }
 
@@ -85,38 +85,38 @@ const holdFor = time.Second
 // for that: a reader sees what speaks before what it says.
 func (p *Plain) log(log *runs.Log) {
 	text, top := logLine(log, p.times, p.style), topOf(log.Step)
-	known := p.model.index[top]
-	if top == "" || known != nil && known.shownStatus() != runs.StepPending {
+	step := p.model.index[top]
+	if top == "" || step != nil && step.shownStatus() != runs.StepPending {
 		p.line(text)
 		return
 	}
-	p.held[top] = append(p.held[top], text)
+	p.waiting[top] = append(p.waiting[top], text)
 }
 
 // release prints the lines that waited for a step.
 func (p *Plain) release(top string) {
-	for _, text := range p.held[top] {
+	for _, text := range p.waiting[top] {
 		p.line(text)
 	}
-	delete(p.held, top)
+	delete(p.waiting, top)
 }
 
 // releaseAll prints what has waited, of all steps by name.
 func (p *Plain) releaseAll() {
-	for _, top := range slices.Sorted(maps.Keys(p.held)) {
+	for _, top := range slices.Sorted(maps.Keys(p.waiting)) {
 		p.release(top)
 	}
-	p.heldSince = time.Time{}
+	p.waitingSince = time.Time{}
 }
 
 // releaseLate prints what has waited too long.
 func (p *Plain) releaseLate(now time.Time) {
 	switch {
-	case len(p.held) == 0:
-		p.heldSince = time.Time{}
-	case p.heldSince.IsZero():
-		p.heldSince = now
-	case now.Sub(p.heldSince) >= holdFor:
+	case len(p.waiting) == 0:
+		p.waitingSince = time.Time{}
+	case p.waitingSince.IsZero():
+		p.waitingSince = now
+	case now.Sub(p.waitingSince) >= holdFor:
 		p.releaseAll()
 	}
 }
@@ -191,9 +191,9 @@ func (p *Plain) onlyPolls(before runs.Status) bool {
 	if len(p.polling) == 0 || after != runs.RunRunning && after != runs.RunWaiting || before != runs.RunRunning && before != runs.RunWaiting {
 		return false
 	}
-	told := p.waitTold
+	earlier := p.waitTold
 	p.waitTold = true
-	return told
+	return earlier
 }
 
 func (p *Plain) stepText(path string, status runs.StepStatus, r *row) string {
@@ -219,14 +219,14 @@ func (p *Plain) prompt(prompt *runs.Prompt) {
 func (p *Plain) Tick(now time.Time) {
 	p.now = now
 	p.releaseLate(now)
-	if p.spoke.IsZero() {
-		p.spoke, p.looked = now, now
+	if p.lastLine.IsZero() {
+		p.lastLine, p.lastLook = now, now
 	}
-	if now.Sub(p.looked) >= loopEvery {
-		p.looked = now
+	if now.Sub(p.lastLook) >= loopEvery {
+		p.lastLook = now
 		p.lookAtLoops()
 	}
-	if now.Sub(p.spoke) >= beatEvery && p.model.run.ID != "" && !p.model.run.Status.Ended() {
+	if now.Sub(p.lastLine) >= beatEvery && p.model.run.ID != "" && !p.model.run.Status.Ended() {
 		p.say("still " + runStatusText(p.model.run) + p.openSteps())
 	}
 }
@@ -273,6 +273,6 @@ func (p *Plain) say(text string) {
 }
 
 func (p *Plain) line(text string) {
-	p.spoke = p.now
+	p.lastLine = p.now
 	fmt.Fprintln(p.out, text)
 }

@@ -78,11 +78,11 @@ func (p Page) testCase(out io.Writer, c workspace.TestCase) {
 	if c.Status == workspace.TestStale {
 		note = " " + p.Style.Red("stale")
 	}
-	said := diag.Count(c.Calls, "call")
+	facts := diag.Count(c.Calls, "call")
 	if c.Took > 0 {
-		said += ", " + Duration(c.Took) + " of virtual time"
+		facts += ", " + Duration(c.Took) + " of virtual time"
 	}
-	fmt.Fprintf(out, "  %s %s%s %s\n", mark, term.Clean(c.Name), note, p.Style.Dim("· "+said))
+	fmt.Fprintf(out, "  %s %s%s %s\n", mark, term.Clean(c.Name), note, p.Style.Dim("· "+facts))
 	for _, failure := range c.Failures {
 		fmt.Fprintf(out, "      %s: %s\n", p.Style.Dim(term.Clean(failure.Pos.String())), term.CleanText(failure.Message))
 		if failure.Hint != "" && failure.Kind == "unanswered" {
