@@ -31,11 +31,9 @@ func (v *vitalsCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	now, err := v.options.Vitals()
 	const up = "1 when the store can be read, else 0."
-	if err != nil {
-		p.gauge("flowrun_up", up, 0)
+	if p.gauge("flowrun_up", up, truth(err == nil)); err != nil {
 		return
 	}
-	p.gauge("flowrun_up", up, 1)
 	p.runs(now)
 	p.store(now)
 	p.plugins(now.Plugins)
@@ -96,13 +94,17 @@ func (p page) store(now *vitals.Vitals) {
 	}
 }
 
+// truth is 1 for what is so, else 0.
+func truth(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
+}
+
 func (p page) plugins(plugins []vitals.Plugin) {
 	for _, plugin := range plugins {
-		running := 0.0
-		if plugin.PID > 0 {
-			running = 1
-		}
-		p.gauge("flowrun_plugin_running", "1 while the plugin's process runs: it starts when it is needed.", running, "plugin", plugin.Name)
+		p.gauge("flowrun_plugin_running", "1 while the plugin's process runs: it starts when it is needed.", truth(plugin.PID > 0), "plugin", plugin.Name)
 		p.gauge("flowrun_plugin_calls_in_flight", "Calls that the plugin has not answered.", float64(plugin.InFlight), "plugin", plugin.Name)
 		p.counter("flowrun_plugin_starts_total", "Times that the plugin's process was started.", float64(plugin.Starts), "plugin", plugin.Name)
 		p.counter("flowrun_plugin_crashes_total", "Times that the plugin's process ended by itself or did not start.", float64(plugin.Crashes), "plugin", plugin.Name)
@@ -111,11 +113,7 @@ func (p page) plugins(plugins []vitals.Plugin) {
 
 func (p page) triggers(triggers []vitals.Trigger) {
 	for _, t := range triggers {
-		paused := 0.0
-		if t.Paused {
-			paused = 1
-		}
-		p.gauge("flowrun_trigger_paused", "1 while the trigger is paused.", paused, "workflow", t.Workflow, "trigger", t.Trigger)
+		p.gauge("flowrun_trigger_paused", "1 while the trigger is paused.", truth(t.Paused), "workflow", t.Workflow, "trigger", t.Trigger)
 		p.gauge("flowrun_trigger_failures", "Runs of the trigger that failed in a row.", float64(t.Failures), "workflow", t.Workflow, "trigger", t.Trigger)
 	}
 }

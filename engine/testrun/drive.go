@@ -267,3 +267,14 @@ func (d *driver) crash() bool {
 	}
 	return d.took(d.GoOn())
 }
+
+// giveState hands the run the state that it begins with, as if it were stored.
+func giveState(start *journal.Start, state map[string]json.RawMessage) {
+	if len(state) == 0 {
+		return
+	}
+	start.State, start.StateVersions = state, map[string]uint64{}
+	for name := range state {
+		start.StateVersions[name] = 1
+	}
+}

@@ -322,3 +322,14 @@ func relativeTo(dir, file string) string {
 	}
 	return up + strings.TrimPrefix(file, "/")
 }
+
+// stateOf is the state that a stored run began with.
+func stateOf(start *journal.Start) map[string]any {
+	state := map[string]any{}
+	for name, raw := range start.State {
+		if value := exact(raw); value != nil {
+			state[name] = value
+		}
+	}
+	return state
+}

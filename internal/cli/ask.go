@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/internal/web"
 	"github.com/flowrun/flowrun/internal/web/wire"
 )
@@ -63,6 +64,15 @@ func (a *app) notYet(err error, what string) error {
 		return err
 	}
 	return notFoundError(errors.New(what), "`"+a.commandText("config", "paths")+"` shows where it is looked for")
+}
+
+// unknownAsNotFound gives the errors of a project without a store the exit codes that
+// the API's have.
+func unknownAsNotFound(err error) error {
+	if unknown, ok := errors.AsType[*fault.UnknownError](err); ok {
+		return notFoundError(unknown, unknown.Hint.Text)
+	}
+	return err
 }
 
 // inputAsUsage makes a usage error of an input that the owner refused.

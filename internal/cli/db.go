@@ -198,10 +198,7 @@ func (a *app) busyError(at place, owner *web.Owner, what string) error {
 // shown is how a path is printed: from the working directory on, where it lies
 // in it.
 func (a *app) shown(path string) string {
-	if near, err := filepath.Rel(a.sys.Dir, path); err == nil && filepath.IsLocal(near) {
-		path = near
-	}
-	return safePath(path)
+	return safePath(a.shownPath(path))
 }
 
 func storePath(at place) string { return filepath.Join(at.stateDir, workspace.StoreFile) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -341,12 +342,4 @@ func (s *session) failed() <-chan error {
 }
 
 // user names who acts, for the run's events.
-func (a *app) user() string {
-	if name := a.env("USER"); name != "" {
-		return name
-	}
-	if a.sys.User != "" {
-		return a.sys.User
-	}
-	return "unknown"
-}
+func (a *app) user() string { return cmp.Or(a.env("USER"), a.sys.User, "unknown") }

@@ -28,15 +28,6 @@ func (a *app) readSource(sources map[string][]byte, file string) {
 	}
 }
 
-// stderrWidth is the width of the terminal behind stderr, 0 where there is none.
-func (a *app) stderrWidth() int {
-	if !term.IsTerminal(a.sys.Stderr) {
-		return 0
-	}
-	width, _ := term.Size(a.sys.Stderr)
-	return width
-}
-
 // printProblemsOf is printProblems for files whose bytes are known; sources
 // gains those that it reads.
 func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
@@ -54,7 +45,7 @@ func (a *app) printProblemsOf(list diag.List, sources map[string][]byte) {
 		return data, ok
 	}
 	// A broken stderr leaves nobody to tell.
-	_ = diag.Renderer{Source: source, Color: a.style.Color, Width: a.stderrWidth()}.Write(a.sys.Stderr, list)
+	_ = diag.Renderer{Source: source, Color: a.style.Color, Width: a.page(a.sys.Stderr).Width}.Write(a.sys.Stderr, list)
 	errors, warnings := 0, 0
 	for _, problem := range list {
 		if problem.Severity == diag.Error {

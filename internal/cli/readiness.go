@@ -37,16 +37,13 @@ func (r *readiness) lacking(ctx context.Context, workflow *plan.Workflow) diag.L
 // storedSecrets are the names of the secrets in the store. A store that can't be
 // looked at has none for now.
 func (a *app) storedSecrets(ctx context.Context) []string {
+	secrets, _ := ask(ctx, a, func(c *web.Client) ([]workspace.SecretInfo, error) { return c.Secrets(ctx) })
 	var names []string
-	_ = a.visit(ctx, func(c *web.Client) error {
-		secrets, err := c.Secrets(ctx)
-		for _, secret := range secrets {
-			if slices.Contains(secret.Sources, services.SecretFromStore) {
-				names = append(names, secret.Name)
-			}
+	for _, secret := range secrets {
+		if slices.Contains(secret.Sources, services.SecretFromStore) {
+			names = append(names, secret.Name)
 		}
-		return err
-	})
+	}
 	return names
 }
 

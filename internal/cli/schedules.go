@@ -12,7 +12,6 @@ import (
 
 	"github.com/flowrun/flowrun/engine"
 	"github.com/flowrun/flowrun/engine/diag"
-	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/runs"
 	"github.com/flowrun/flowrun/engine/trigger"
 	"github.com/flowrun/flowrun/internal/cli/view"
@@ -190,7 +189,7 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 	if strings.Contains(which, "/") { // why it is none is known by whoever has the files
 		next, err := ask(which)
 		if err != nil {
-			return nil, scheduleError(err)
+			return nil, unknownAsNotFound(err)
 		}
 		page.Items = append(page.Items, *next)
 		return page, nil
@@ -201,15 +200,6 @@ func gatherNext(which string, items []trigger.ScheduleItem, ask asksNext) (*next
 	}
 	hint := diag.DidYouMean(which, append(workflows, ids...)).Text
 	return nil, notFoundError(fmt.Errorf("there is no workflow %q with a schedule", which), cmp.Or(hint, "`flowrun schedules` lists the schedules"))
-}
-
-// scheduleError gives the errors of a project without a store the exit codes that
-// the API's have.
-func scheduleError(err error) error {
-	if unknown, ok := errors.AsType[*fault.UnknownError](err); ok {
-		return notFoundError(unknown, unknown.Hint.Text)
-	}
-	return err
 }
 
 func (a *app) schedulesFiresCommand() *cobra.Command {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flowrun/flowrun/engine"
-	"github.com/flowrun/flowrun/engine/fault"
 	"github.com/flowrun/flowrun/engine/services"
 	"github.com/flowrun/flowrun/engine/workspace"
 	"github.com/flowrun/flowrun/internal/cli/term"
@@ -212,9 +211,5 @@ func (a *app) noSecret(ctx context.Context, name string) error {
 		return err
 	}
 	defer project.Close()
-	var unknown *fault.UnknownError
-	if err := project.UnknownSecret(name, nil); errors.As(err, &unknown) {
-		return notFoundError(unknown, unknown.Hint.Text)
-	}
-	return err
+	return unknownAsNotFound(project.UnknownSecret(name, nil))
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -171,7 +170,7 @@ func isWorkflowName(name string) bool {
 
 // shownPath is a path as a user in the working directory would write it.
 func (a *app) shownPath(path string) string {
-	if relative, err := filepath.Rel(a.sys.Dir, path); err == nil && !strings.HasPrefix(relative, "..") {
+	if relative, err := filepath.Rel(a.sys.Dir, path); err == nil && filepath.IsLocal(relative) {
 		return relative
 	}
 	return path

@@ -106,9 +106,11 @@ func (p Page) coming(out io.Writer, s trigger.NextFires, now time.Time) {
 		zone = time.UTC
 	}
 	for _, fire := range s.Fires {
-		line := "  " + fire.At.In(p.location()).Format("Mon 2006-01-02 15:04:05 MST")
-		if s.Cron != "" && !sameClock(fire.At, zone, p.location()) {
-			line += fire.At.In(zone).Format("  = Mon 15:04:05 MST there")
+		here, there := p.Times.in(fire.At), fire.At.In(zone)
+		line := "  " + here.Format("Mon 2006-01-02 15:04:05 MST")
+		_, offset := here.Zone()
+		if _, other := there.Zone(); s.Cron != "" && other != offset {
+			line += there.Format("  = Mon 15:04:05 MST there")
 		}
 		if in := fire.At.Sub(now); in > 0 {
 			line += "  " + p.Style.Dim("in "+distance(in))
@@ -118,19 +120,6 @@ func (p Page) coming(out io.Writer, s trigger.NextFires, now time.Time) {
 		}
 		fmt.Fprintln(out, line)
 	}
-}
-
-func (p Page) location() *time.Location {
-	if p.Times.Location == nil {
-		return time.UTC
-	}
-	return p.Times.Location
-}
-
-func sameClock(at time.Time, a, b *time.Location) bool {
-	_, first := at.In(a).Zone()
-	_, second := at.In(b).Zone()
-	return first == second
 }
 
 // distance says roughly how far a time lies ahead.
