@@ -3,6 +3,7 @@ package boltstore_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,7 +20,23 @@ func TestMain(m *testing.M) {
 		os.Exit(child(role))
 	}
 	testparallel.AtLeast(8)
+	keepInMemory()
 	goleak.VerifyTestMain(m)
+}
+
+// memoryRoom is what must be free in memory so that the stores of tests lie there: some
+// times what they take together.
+const memoryRoom = 4 << 30
+
+// keepInMemory puts the temporary folders of tests into memory, where there is room and
+// nobody says another place: what a loss of power leaves is the subject of
+// test/storefaults, and here a sync only takes time.
+func keepInMemory() {
+	const folder = "/dev/shm"
+	var memory syscall.Statfs_t
+	if err := syscall.Statfs(folder, &memory); err == nil && memory.Bavail*uint64(memory.Bsize) >= memoryRoom && os.Getenv("TMPDIR") == "" {
+		_ = os.Setenv("TMPDIR", folder) // where it can't be set, folders are where they were
+	}
 }
 
 // smallMap keeps the address space of many stores small.
