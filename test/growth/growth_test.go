@@ -183,7 +183,7 @@ func TestIssue13_02NoPartGrowsForEver(t *testing.T) {
 	a.serve(largest)
 
 	// The control: with a higher bound the same judge finds what grows.
-	higher := "limits: {journal: 64MiB}\n"
+	higher := "limits: {journal: 32MiB}\n"
 	if full {
 		higher = "limits: {journal: 256MiB}\n"
 	}
