@@ -28,7 +28,7 @@ func TestP16TwoProcessesAtOneStore(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "")
 	p.write("brief.yaml", fmt.Sprintf(briefCall, p.ledger))
-	starts := size(t, "FLOWRUN_OWNER_STARTS", 20)
+	starts := size(t, "FLOWRUN_OWNER_STARTS", 8)
 	for n := range starts {
 		for _, problem := range p.race("", "") {
 			t.Errorf("start %d: %s", n, problem)
