@@ -15,11 +15,11 @@ func Join(observers ...*runs.Observer) *runs.Observer {
 			present = append(present, o)
 		}
 	}
-	if len(present) < 2 {
-		for _, only := range present {
-			return only
-		}
+	switch len(present) {
+	case 0:
 		return nil
+	case 1:
+		return present[0]
 	}
 	return &runs.Observer{
 		Run: func(run *runs.Run) { each(present, func(o *runs.Observer) { o.RunStored(run) }) },

@@ -265,8 +265,11 @@ func (a *app) recordTest(ctx context.Context, paths []string, flags *testFlags) 
 		}
 	}
 	text, err := project.RecordTest(ctx, *request)
+	if conflict, ok := errors.AsType[*fault.ConflictError](err); ok {
+		return &codedError{code: exitConflict, err: err, hint: conflict.Hint.Text}
+	}
 	if err != nil {
-		return a.recordRefused(err)
+		return err
 	}
 	if err := writeFile(target, text); err != nil {
 		return fmt.Errorf("write the test: %w", err)
@@ -289,13 +292,6 @@ func (a *app) recordedRun(ctx context.Context, id string) (*workspace.RecordRequ
 		return err
 	})
 	return request, err
-}
-
-func (a *app) recordRefused(err error) error {
-	if conflict, ok := errors.AsType[*fault.ConflictError](err); ok {
-		return &codedError{code: exitConflict, err: err, hint: conflict.Hint.Text}
-	}
-	return err
 }
 
 // recordedWorkflow returns the workflow's file, and settles the name of the test.

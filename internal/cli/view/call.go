@@ -68,15 +68,10 @@ func (c *Call) Prompt(prompt runs.Prompt) {
 		c.prompt = &prompt
 		return
 	}
-	c.printOnce(&prompt)
-}
-
-func (c *Call) printOnce(prompt *runs.Prompt) {
-	if seen(c.printed, prompt) {
-		return
+	if !seen(c.printed, &prompt) {
+		c.printed = append(c.printed, &prompt)
+		c.line(promptLine(&prompt, c.page.Times))
 	}
-	c.printed = append(c.printed, prompt)
-	c.line(promptLine(prompt, c.page.Times))
 }
 
 func (c *Call) line(text string) {

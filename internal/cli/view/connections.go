@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatus) {
 	table := Table{Head: []string{"CONNECTION", "PLUGIN", "URL", "RATE", "LOGIN"}}
 	for _, c := range connections {
-		table.Add(term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(orDash(term.Clean(c.URL)), 60), orDash(c.Rate), p.loginText(c))
+		table.Add(term.Clean(c.Name), term.Clean(c.Plugin), term.Truncate(cmp.Or(term.Clean(c.URL), "-"), 60), cmp.Or(c.Rate, "-"), p.loginText(c))
 	}
 	table.Paint = func(row, column int, cell string) string {
 		if column == 4 {
@@ -24,13 +25,6 @@ func (p Page) Connections(out io.Writer, connections []workspace.ConnectionStatu
 		return cell
 	}
 	table.Write(out)
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // loginText says who is logged in, or where the token comes from.
@@ -139,7 +133,7 @@ func (p Page) Secrets(out io.Writer, secrets []workspace.SecretInfo) {
 		for i, need := range secret.NeededBy {
 			needed[i] = need.Text()
 		}
-		table.Add(term.Clean(secret.Name), from, orDash(term.Clean(strings.Join(needed, ", "))))
+		table.Add(term.Clean(secret.Name), from, cmp.Or(term.Clean(strings.Join(needed, ", ")), "-"))
 	}
 	table.Paint = func(_, column int, cell string) string {
 		if column == 1 && cell == "missing" {

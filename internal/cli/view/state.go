@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -75,5 +76,5 @@ func who(by, run string) string {
 	if run != "" {
 		return "run " + term.Clean(run)
 	}
-	return orDash(term.Clean(by))
+	return cmp.Or(term.Clean(by), "-")
 }
